@@ -12,10 +12,11 @@ use crate::{
 
 pub(crate) const HELP: &str = "\
 Without a command everything is measured, in about 20 minutes; --quick takes two. With
---out there is also report.html, one page with all tables and plots that needs nothing else.
+--out there is also report.html, a single page with all tables and plots, without external files.
 
-Use a release build on a machine that does nothing else, and compare figures of one run only. What
-needs root (network namespaces) or a program that is not installed is told and left out.";
+Use a release build on a machine that does nothing else, and compare figures of one run only.
+Measurements that need root (network namespaces) or a program that is not installed are left out,
+with a message.";
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AllArgs {
@@ -50,14 +51,14 @@ pub(crate) fn run(args: &AllArgs) -> anyhow::Result<Outcome> {
         // Figures are printed at once, as the run may be interrupted.
         if !settings.json {
             for figure in &figures {
-                settings.tell(figure)?;
+                settings.report(figure)?;
             }
         }
         all.extend(figures);
         settings.progress(&format!("{name}: {:.0} s", begun.elapsed().as_secs_f64()));
     }
     if settings.json {
-        settings.tell_all(&all)?;
+        settings.report_all(&all)?;
     }
     if let Some(folder) = &settings.out {
         let machine = Machine::find();

@@ -17,10 +17,10 @@ access units of one slice, made in memory. Rows are interleaved, and medians are
 
   raw gso/gro   the kernel's limit: datagrams straight from the frame, one copy on receipt, no RTP
   gso/gro, sendmmsg, single
-                Rushes by each path, no more than two frames on their way: nothing is lost
-  with recovery The same as gso/gro, every packet kept to be sent again
+                Rushes by each path, at most two frames in flight: nothing is lost
+  with recovery The same as gso/gro, every packet kept for retransmission
   paced         Rushes at the rate of --paced-share of its own best, over 4 MiB of socket buffers,
-                nobody telling the sender anything: what is lost is counted
+                without acknowledgements: losses are counted
 
 CPU time is in seconds per gigabyte (10^9 octets) of payload.")]
 pub(crate) struct GoodputArgs {
@@ -91,8 +91,8 @@ const ROWS: [Row; 5] = [
 
 pub(crate) fn run(args: &GoodputArgs) -> anyhow::Result<Outcome> {
     let (figure, lost) = measured(args)?;
-    args.settings.tell_all(&[figure])?;
-    Ok(if lost { Outcome::Fell } else { Outcome::Done })
+    args.settings.report_all(&[figure])?;
+    Ok(if lost { Outcome::PacketsLost } else { Outcome::Done })
 }
 
 pub(crate) fn figures(args: &GoodputArgs) -> anyhow::Result<Vec<Figure>> {

@@ -86,8 +86,8 @@ impl Hosts {
     /// Messages that the sender's queue has dropped so far.
     pub(crate) fn queue_drops(&self) -> anyhow::Result<u64> {
         let mut command = self.at(Side::Send, "tc");
-        let said = output(command.args("-s -j qdisc show dev rushes0".split(' ')))?;
-        let queues: serde_json::Value = serde_json::from_slice(&said)?;
+        let text = output(command.args("-s -j qdisc show dev rushes0".split(' ')))?;
+        let queues: serde_json::Value = serde_json::from_slice(&text)?;
         let drops = queues.as_array().into_iter().flatten().filter_map(|it| it["drops"].as_u64());
         Ok(drops.sum())
     }

@@ -108,7 +108,7 @@ pub enum Outcome {
     /// Everything was measured.
     Done,
     /// Packets were lost that must not be lost; the tables show where.
-    Fell,
+    PacketsLost,
 }
 
 /// A command line that is invalid for reasons the parser cannot detect.

@@ -123,9 +123,9 @@ pub(super) fn measure(
     }
     let mut sender = side(Side::Send, "0", &more)?.spawn().context("cannot start a process")?;
     let mut from_sender = reader(sender.stdout.take())?;
-    let news = line(&mut from_sender)?.replace("0.0.0.0", hosts.sender);
+    let address = line(&mut from_sender)?.replace("0.0.0.0", hosts.sender);
     if let Some(mut stdin) = receiver.stdin.take() {
-        writeln!(stdin, "{news}")?;
+        writeln!(stdin, "{address}")?;
     }
     let sent = measured(&mut from_sender)?;
     let received = measured(&mut from_receiver)?;
@@ -144,7 +144,7 @@ fn reader(stdout: Option<ChildStdout>) -> anyhow::Result<BufReader<ChildStdout>>
 fn line(from: &mut impl BufRead) -> anyhow::Result<String> {
     let mut line = String::new();
     if from.read_line(&mut line)? == 0 {
-        bail!("a side ended before it began");
+        bail!("a side ended before it printed a line");
     }
     Ok(line.trim().to_owned())
 }
@@ -152,5 +152,5 @@ fn line(from: &mut impl BufRead) -> anyhow::Result<String> {
 fn measured(from: &mut impl Read) -> anyhow::Result<Measured> {
     let mut text = String::new();
     from.read_to_string(&mut text)?;
-    serde_json::from_str(&text).with_context(|| format!("a side said {text:?}"))
+    serde_json::from_str(&text).with_context(|| format!("unexpected output of a side: {text:?}"))
 }

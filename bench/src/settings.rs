@@ -36,7 +36,7 @@ impl Settings {
     }
 
     /// Prints a figure, and writes its files if requested.
-    pub(crate) fn tell(&self, figure: &Figure) -> anyhow::Result<()> {
+    pub(crate) fn report(&self, figure: &Figure) -> anyhow::Result<()> {
         if !self.json {
             figure.print();
         }
@@ -51,10 +51,10 @@ impl Settings {
     }
 
     /// Reports figures, and prints them as one JSON object if requested.
-    pub(crate) fn tell_all(&self, figures: &[Figure]) -> anyhow::Result<()> {
+    pub(crate) fn report_all(&self, figures: &[Figure]) -> anyhow::Result<()> {
         self.prepare()?;
         for figure in figures {
-            self.tell(figure)?;
+            self.report(figure)?;
         }
         if self.json {
             let figures: Vec<_> = figures.iter().map(Figure::json).collect();

@@ -27,7 +27,7 @@ pub(crate) const RAW_DATAGRAM_LEN: usize = 1472;
 const FRAMES_IN_FLIGHT: u64 = 2;
 
 /// Silence after which a side gives up.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SideArgs {
@@ -113,7 +113,7 @@ impl Window {
     /// Opens the sender's end and prints its address for the parent process.
     fn open(host: &str) -> anyhow::Result<Self> {
         let socket = UdpSocket::bind((host, 0))?;
-        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(TIMEOUT))?;
         println!("{}", socket.local_addr()?);
         std::io::stdout().flush()?;
         Ok(Self { socket, sent: 0, seen: 0 })
@@ -122,7 +122,7 @@ impl Window {
     /// Waits until another frame may be sent.
     fn wait(&mut self) -> anyhow::Result<()> {
         while self.sent >= self.seen + FRAMES_IN_FLIGHT {
-            self.wait_for_news()?;
+            self.wait_for_acknowledgement()?;
         }
         self.sent += 1;
         Ok(())
@@ -130,26 +130,26 @@ impl Window {
 
     fn wait_for_all(&mut self) -> anyhow::Result<()> {
         while self.seen < self.sent {
-            self.wait_for_news()?;
+            self.wait_for_acknowledgement()?;
         }
         Ok(())
     }
 
-    fn wait_for_news(&mut self) -> anyhow::Result<()> {
-        let mut news = [0; 8];
-        self.socket.recv(&mut news).context("the receiver went silent")?;
-        self.seen = self.seen.max(u64::from_be_bytes(news));
+    fn wait_for_acknowledgement(&mut self) -> anyhow::Result<()> {
+        let mut octets = [0; 8];
+        self.socket.recv(&mut octets).context("no acknowledgement from the receiver")?;
+        self.seen = self.seen.max(u64::from_be_bytes(octets));
         Ok(())
     }
 }
 
 /// The receiver's end, which reads the sender's address from the standard input.
-struct Telling {
+struct Acknowledger {
     socket: UdpSocket,
     to: String,
 }
 
-impl Telling {
+impl Acknowledger {
     fn open(host: &str, port: u16) -> anyhow::Result<Self> {
         println!("{port}");
         std::io::stdout().flush()?;
@@ -158,7 +158,7 @@ impl Telling {
         Ok(Self { socket: UdpSocket::bind((host, 0))?, to: to.trim().to_owned() })
     }
 
-    fn tell(&self, frames: u64) {
+    fn acknowledge(&self, frames: u64) {
         // A lost acknowledgement is repeated by that of the next frame.
         let _ = self.socket.send_to(&frames.to_be_bytes(), &self.to);
     }
@@ -232,17 +232,17 @@ fn receive(args: &SideArgs) -> anyhow::Result<Measured> {
     let builder = session.stream(Codec::H265).receive_path(args.receive_path).probation(1);
     let builder = secured(builder.recovery(recovery(args)), args)?;
     let mut stream = builder.open()?;
-    let telling = Telling::open(&args.host, stream.local_address().port())?;
+    let acknowledger = Acknowledger::open(&args.host, stream.local_address().port())?;
     let mut measured = Measured::default();
     let mut watch = None;
     while measured.frames < args.frames {
-        let Some(frame) = stream.pull_frame(PATIENCE)? else { break };
+        let Some(frame) = stream.pull_frame(TIMEOUT)? else { break };
         let watch = watch.get_or_insert_with(Watch::start);
         measured.frames += 1;
         measured.payload_octets += frame.len() as u64;
         drop(frame);
         watch.stop(&mut measured);
-        telling.tell(measured.frames);
+        acknowledger.acknowledge(measured.frames);
     }
     // The sender's keep-alive packets reveal losses at the end.
     stream.pull_frame(Duration::from_millis(200))?;
@@ -267,7 +267,7 @@ fn send_raw(args: &SideArgs) -> anyhow::Result<Measured> {
         window.wait()?;
         // Slabs of 64 KiB, as with RTP, straight from the frame: the minimum of work.
         for (octets, lengths) in frame.chunks(44 * RAW_DATAGRAM_LEN).zip(lengths.chunks(44)) {
-            socket.send(&mut queue, octets, lengths, to, Instant::now() + PATIENCE)?;
+            socket.send(&mut queue, octets, lengths, to, Instant::now() + TIMEOUT)?;
         }
     }
     window.wait_for_all()?;
@@ -282,13 +282,13 @@ fn send_raw(args: &SideArgs) -> anyhow::Result<Measured> {
 fn receive_raw(args: &SideArgs) -> anyhow::Result<Measured> {
     let local = net::resolve(&args.host, 0)?;
     let socket = net::UdpSocket::bind(local, &SocketOptions::default())?;
-    let telling = Telling::open(&args.host, socket.local_address().port())?;
+    let acknowledger = Acknowledger::open(&args.host, socket.local_address().port())?;
     let mut arena = socket.arena();
     let mut frame = Vec::with_capacity(args.frame_len);
     let mut measured = Measured::default();
     let mut watch = None;
     while measured.frames < args.frames {
-        let datagrams = socket.receive(&mut arena, Instant::now() + PATIENCE, None)?;
+        let datagrams = socket.receive(&mut arena, Instant::now() + TIMEOUT, None)?;
         let before = measured.payload_octets;
         let watch = watch.get_or_insert_with(Watch::start);
         for datagram in datagrams {
@@ -298,7 +298,7 @@ fn receive_raw(args: &SideArgs) -> anyhow::Result<Measured> {
             if frame.len() >= args.frame_len {
                 frame.clear();
                 measured.frames += 1;
-                telling.tell(measured.frames);
+                acknowledger.acknowledge(measured.frames);
             }
         }
         watch.stop(&mut measured);

@@ -19,14 +19,14 @@ use crate::values::parse_size;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Each row is one sender and one receiver, each a process on a core of its own: frames are pushed,
-split, encrypted, sent, received, authenticated, decrypted and put together again. No more than two
-frames are on their way, so nothing is lost. Rows are interleaved, and medians are printed.
+split, encrypted, sent, received, authenticated, decrypted and put together again. At most two
+frames are in flight, so nothing is lost. Rows are interleaved, and medians are printed.
 
-  of plain        goodput beside the same path in the clear
-  primitives      what one core does of the suite's cipher and tag alone, one packet of 1 400 octets
+  of plain        goodput relative to the same path in the clear
+  primitives      speed of one core with the suite's cipher and tag alone, one packet of 1 400 octets
                   after the other, in Gbit/s of payload: the ciphers of the library that Rushes uses,
                   called in sequence without any RTP or system call
-  of primitives   goodput beside that
+  of primitives   goodput relative to that
 
 CPU time is in seconds per gigabyte (10^9 octets) of payload.")]
 pub(crate) struct SrtpArgs {
@@ -82,8 +82,8 @@ struct Line {
 
 pub(crate) fn run(args: &SrtpArgs) -> anyhow::Result<Outcome> {
     let (figure, lost) = measured(args)?;
-    args.settings.tell_all(&[figure])?;
-    Ok(if lost { Outcome::Fell } else { Outcome::Done })
+    args.settings.report_all(&[figure])?;
+    Ok(if lost { Outcome::PacketsLost } else { Outcome::Done })
 }
 
 pub(crate) fn figures(args: &SrtpArgs) -> anyhow::Result<Vec<Figure>> {

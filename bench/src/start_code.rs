@@ -68,7 +68,7 @@ fn octet_by_octet(octets: &[u8]) -> usize {
 }
 
 pub(crate) fn run(args: &StartCodeArgs) -> anyhow::Result<Outcome> {
-    args.settings.tell_all(&figures(args)?)?;
+    args.settings.report_all(&figures(args)?)?;
     Ok(Outcome::Done)
 }
 

@@ -32,7 +32,7 @@ impl ZrtpArgs {
 }
 
 /// Timeout of one agreement.
-const PATIENCE: Duration = Duration::from_secs(30);
+const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 const KINDS: [(&str, KeyAgreement); 5] = [
     ("X25519 + ML-KEM-768", KeyAgreement::Kem(Kem::X25519_ML_KEM_768)),
@@ -43,7 +43,7 @@ const KINDS: [(&str, KeyAgreement); 5] = [
 ];
 
 pub(crate) fn run(args: &ZrtpArgs) -> anyhow::Result<Outcome> {
-    args.settings.tell_all(&figures(args)?)?;
+    args.settings.report_all(&figures(args)?)?;
     Ok(Outcome::Done)
 }
 
@@ -91,7 +91,7 @@ fn agree(kind: KeyAgreement) -> anyhow::Result<[Duration; 2]> {
         let mut receiving = stream(&far).begin()?;
         let port = receiving.local_address().port();
         let wait = |opening: &mut Opening| -> anyhow::Result<_> {
-            let stream = opening.wait(PATIENCE)?.context("no agreement")?;
+            let stream = opening.wait(AGREEMENT_TIMEOUT)?.context("no agreement")?;
             Ok((stream, Instant::now()))
         };
         let start = Instant::now();

@@ -127,12 +127,12 @@ impl Ends {
         self.client.handle_data(self.now, &octets);
     }
 
-    fn pass(&mut self, time: Duration) {
+    fn advance(&mut self, time: Duration) {
         self.now += time;
         self.server.handle_timeout(self.now);
         self.client.handle_timeout(self.now);
         let due = [self.server.poll_timeout(), self.client.poll_timeout()];
-        assert!(due.iter().flatten().all(|due| *due > self.now), "it would spin");
+        assert!(due.iter().flatten().all(|due| *due > self.now), "a timeout is not in the future");
     }
 
     fn check(&mut self) {
@@ -165,7 +165,7 @@ pub fn control(octets: &[u8]) {
         match flags >> 1 & 7 {
             0 => ends.feed(is_server, false, body),
             1 => ends.feed(is_server, true, body),
-            2 => ends.pass(Duration::from_millis(u64::from(flags) * 16)),
+            2 => ends.advance(Duration::from_millis(u64::from(flags) * 16)),
             3 if kind == 0 => ends.server.handle_close(),
             3 if kind == 1 => ends.client.handle_close(),
             3 | 4 => ends.carry(body.len()),
@@ -177,7 +177,7 @@ pub fn control(octets: &[u8]) {
     }
     // Without further input, both stop; neither waits for ever.
     for _ in 0..100 {
-        ends.pass(Duration::from_millis(500));
+        ends.advance(Duration::from_millis(500));
         ends.check();
     }
     assert_eq!(ends.server.state(), State::Stopped);
@@ -204,19 +204,19 @@ pub fn opening(octets: &[u8]) {
 struct SealedEnd {
     channel: Channel,
     sent: Vec<u8>,
-    came: Vec<u8>,
+    received: Vec<u8>,
     is_over: bool,
 }
 
 impl SealedEnd {
     fn new(channel: Channel) -> Self {
-        Self { channel, sent: Vec::new(), came: Vec::new(), is_over: false }
+        Self { channel, sent: Vec::new(), received: Vec::new(), is_over: false }
     }
 
     fn receive(&mut self, octets: &[u8]) {
-        let before = self.came.len();
-        let outcome = self.channel.receive(octets, &mut self.came);
-        assert!(!self.is_over || self.came.len() == before, "it goes on after its end");
+        let before = self.received.len();
+        let outcome = self.channel.receive(octets, &mut self.received);
+        assert!(!self.is_over || self.received.len() == before, "data was accepted after the end");
         self.is_over |= outcome.is_err();
     }
 }
@@ -269,8 +269,11 @@ pub fn sealed(octets: &[u8]) {
             let (end, peer) = (&ends[end], &ends[peer]);
             // Data received in the clear is authenticated once the handshake is complete.
             let is_sure = !is_later || end.channel.is_open() && !end.is_over;
-            assert!(!is_sure || peer.sent.starts_with(&end.came), "it takes what nobody sent");
-            assert!(!differ || !end.channel.is_open(), "two secrets, and it goes on");
+            assert!(
+                !is_sure || peer.sent.starts_with(&end.received),
+                "data was accepted that was not sent"
+            );
+            assert!(!differ || !end.channel.is_open(), "a channel opened with different secrets");
         }
         assert!(ends.iter().all(|end| end.channel.poll_data().len() < 2 * WAITING_MAX));
     }
@@ -279,6 +282,6 @@ pub fn sealed(octets: &[u8]) {
         end.channel.export(b"media", &mut key).then_some(key)
     });
     if let [Some(server), Some(client)] = keys {
-        assert_eq!(server, client, "two ends that disagree both go on");
+        assert_eq!(server, client, "the two ends exported different keys");
     }
 }

@@ -79,7 +79,7 @@ struct Model {
     /// Packets claimed and not in place yet.
     claimed: Vec<(Place, u64)>,
     /// When the frame in each slot began, and which of its packets were claimed.
-    came: HashMap<usize, (Instant, Vec<bool>)>,
+    arrived: HashMap<usize, (Instant, Vec<bool>)>,
     /// The last frame handed over: its number, its slot and its contents.
     before: Option<(u64, usize, Vec<Vec<u64>>)>,
     frames: u64,
@@ -126,7 +126,7 @@ impl Model {
             memory: vec![slot; assembly.slots()],
             assembly,
             claimed: Vec::new(),
-            came: HashMap::new(),
+            arrived: HashMap::new(),
             before: None,
             frames: 0,
             deadline_max,
@@ -144,8 +144,11 @@ impl Model {
         assert!(self.before.as_ref().is_none_or(|(_, slot, _)| *slot != place.slot));
         let packets = self.assembly.plan().packets() as usize;
         let (now, fresh) = (self.now, || vec![false; packets]);
-        let (_, came) = self.came.entry(place.slot).or_insert_with(|| (now, fresh()));
-        assert!(!std::mem::replace(&mut came[header.index as usize], true), "placed twice");
+        let (_, arrived) = self.arrived.entry(place.slot).or_insert_with(|| (now, fresh()));
+        assert!(
+            !std::mem::replace(&mut arrived[header.index as usize], true),
+            "a packet was placed twice"
+        );
         assert_eq!(self.assembly.oldest(), oldest);
         let mark = u64::from(header.frame) << 32 | u64::from(header.index);
         self.claimed.push((place, mark));
@@ -177,13 +180,13 @@ impl Model {
         if let Some((_, slot, units)) = &self.before {
             assert!(self.memory[*slot] == *units, "the previous frame has changed");
         }
-        let (_, came) = self.came.remove(&ending.slot).unwrap();
-        let missing = came.iter().filter(|came| !**came).count();
+        let (_, arrived) = self.arrived.remove(&ending.slot).unwrap();
+        let missing = arrived.iter().filter(|arrived| !**arrived).count();
         assert_eq!((ending.missing as usize, ending.whole), (missing, missing == 0));
         let mut gaps = Vec::new();
         self.assembly.gaps(ending.slot, &mut gaps);
         let plan = self.assembly.plan();
-        for (index, came) in (0..).zip(&came) {
+        for (index, arrived) in (0..).zip(&arrived) {
             let span = plan.locate(index).unwrap();
             let is_in = |gap: &&rushes_proto::delivery::Gap| {
                 let covers = gap.bytes.start <= span.bytes.start && span.bytes.end <= gap.bytes.end;
@@ -191,11 +194,11 @@ impl Model {
                 assert!(gap.unit != span.unit || covers || apart, "a gap within a packet");
                 gap.unit == span.unit && covers
             };
-            assert_eq!(gaps.iter().filter(is_in).count(), usize::from(!came));
+            assert_eq!(gaps.iter().filter(is_in).count(), usize::from(!arrived));
             let mark = (ending.frame & 0xff) << 32 | u64::from(index);
             let octets = &self.memory[ending.slot][span.unit];
             let mut octets = octets[GUARD..][span.bytes].iter();
-            assert!(!came || octets.all(|octet| *octet == mark));
+            assert!(!arrived || octets.all(|octet| *octet == mark));
         }
         for (unit, octets) in self.memory[ending.slot].iter().enumerate() {
             let end = GUARD + plan.unit_bytes(unit);
@@ -207,7 +210,7 @@ impl Model {
     }
 
     /// Advances time, from one deadline to the next.
-    fn pass(&mut self, time: Duration) {
+    fn advance(&mut self, time: Duration) {
         let until = self.now + time;
         while let Some(due) = self.assembly.poll_timeout().filter(|due| *due <= until) {
             self.now = self.now.max(due);
@@ -224,7 +227,10 @@ impl Model {
         // Claimed packets must be in place first.
         let waits = self.claimed.is_empty() && !self.is_reliable;
         let in_time = |(first, _): &(Instant, Vec<bool>)| *first + self.deadline_max > self.now;
-        assert!(!waits || self.came.values().all(in_time), "a frame is kept beyond its deadline");
+        assert!(
+            !waits || self.arrived.values().all(in_time),
+            "a frame is held beyond its deadline"
+        );
     }
 }
 
@@ -258,10 +264,12 @@ pub fn assembly(octets: &[u8]) {
                 model.claim(UnitHeader { frame, index }, octets);
             }
             4 => model.land(flags.into()),
-            5 => model.pass(Duration::from_micros(number(body.get(..2).unwrap_or(&[1])) as u64)),
+            5 => model.advance(Duration::from_micros(number(body.get(..2).unwrap_or(&[1])) as u64)),
             6 => {
                 let near = model.assembly.oldest();
-                model.assembly.hear_of(model.now, near.saturating_add(number(body) as u64 & 0xfff));
+                model
+                    .assembly
+                    .note_announced(model.now, near.saturating_add(number(body) as u64 & 0xfff));
             }
             _ => {}
         }

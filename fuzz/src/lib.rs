@@ -244,15 +244,15 @@ fn agreement(octets: &[u8]) -> Option<(Policy, [MasterKey; 2], &[u8])> {
 
 /// The packet `clear` as a receiver gets it: cryptex adds an empty extension to a packet that has
 /// contributing sources and no extension (RFC 9335 section 5.1).
-fn as_seen(policy: &Policy, clear: &[u8]) -> Vec<u8> {
-    let mut seen = clear.to_vec();
+fn as_received(policy: &Policy, clear: &[u8]) -> Vec<u8> {
+    let mut received = clear.to_vec();
     let end = 12 + 4 * usize::from(clear[0] & 15);
     let encrypts = policy.encrypt_rtp && policy.suite != Suite::NullHmacSha1_80;
     if policy.cryptex && encrypts && clear[0] & 0x10 == 0 && end > 12 {
-        seen[0] |= 0x10;
-        seen.splice(end..end, [0xbe, 0xde, 0, 0]);
+        received[0] |= 0x10;
+        received.splice(end..end, [0xbe, 0xde, 0, 0]);
     }
-    seen
+    received
 }
 
 /// The newest sequence number and the round of each source that was protected.
@@ -264,7 +264,7 @@ impl Rounds {
     fn of(&mut self, sender: &Protector, packet: &[u8]) -> u32 {
         let ssrc = Ssrc(u32::from_be_bytes([packet[8], packet[9], packet[10], packet[11]]));
         let sequence = u16::from_be_bytes([packet[2], packet[3]]);
-        let round = sender.roll_over_counter(ssrc).expect("a source that sent");
+        let round = sender.roll_over_counter(ssrc).expect("the source has sent");
         let (newest, before) = self.0.entry(ssrc).or_insert((sequence, round));
         if *before == round && sequence < *newest {
             return round;
@@ -282,10 +282,10 @@ impl Rounds {
 pub fn secure(octets: &[u8]) {
     let Some((policy, keys, octets)) = agreement(octets) else { return };
     let Ok(mut sender) = Protector::new(&policy, &keys[0]) else { return };
-    let new = || Unprotector::new(&policy, &keys[0]).expect("the sender's policy");
+    let new = || Unprotector::new(&policy, &keys[0]).expect("the sender accepts the policy");
     let (mut single, mut together) = (new(), new());
-    single.add_master_key(&keys[1]).expect("a key of the same suite");
-    together.add_master_key(&keys[1]).expect("a key of the same suite");
+    single.add_master_key(&keys[1]).expect("the keys have the same suite");
+    together.add_master_key(&keys[1]).expect("the keys have the same suite");
     let mut arrivals: Vec<Vec<u8>> = Vec::new();
     let (mut rounds, mut current) = (Rounds::default(), 0);
     for (flags, packet) in packets(octets) {
@@ -293,17 +293,18 @@ pub fn secure(octets: &[u8]) {
         if flags & 1 == 0 && sender.protect(&mut protected).is_ok() {
             let round = rounds.of(&sender, packet);
             let ssrc = Ssrc(u32::from_be_bytes([packet[8], packet[9], packet[10], packet[11]]));
-            let mut receiver = Unprotector::new(&policy, &keys[current]).expect("as the sender's");
-            receiver.set_roll_over_counter(ssrc, round).expect("the first source");
+            let mut receiver =
+                Unprotector::new(&policy, &keys[current]).expect("the sender accepts the policy");
+            receiver.set_roll_over_counter(ssrc, round).expect("the receiver has no other source");
             let mut copy = protected.clone();
             let len = receiver.unprotect(&mut copy);
-            assert_eq!(copy[..len.expect("it is genuine")], as_seen(&policy, packet));
+            assert_eq!(copy[..len.expect("the packet is authentic")], as_received(&policy, packet));
         } else {
             protected = packet.to_vec();
         }
         if flags & 2 != 0 {
             let changed = sender.set_master_key(&keys[1]);
-            assert_eq!(changed.is_ok(), current == 0, "a key is used once");
+            assert_eq!(changed.is_ok(), current == 0, "a key must be accepted once only");
             current = 1;
         }
         if let Some(octet) = protected.get_mut(usize::from(flags >> 3)) {
@@ -332,8 +333,9 @@ pub fn secure_reports(octets: &[u8]) {
     let Some((policy, keys, octets)) = agreement(octets) else { return };
     let Ok(mut sender) = SrtcpProtector::new(&policy, &keys[0]) else { return };
     let new = || {
-        let mut receiver = SrtcpUnprotector::new(&policy, &keys[0]).expect("the sender's policy");
-        receiver.add_master_key(&keys[1]).expect("a key of the same suite");
+        let mut receiver =
+            SrtcpUnprotector::new(&policy, &keys[0]).expect("the sender accepts the policy");
+        receiver.add_master_key(&keys[1]).expect("the keys have the same suite");
         receiver
     };
     let (mut receiver, mut has_changed) = (new(), false);
@@ -341,14 +343,14 @@ pub fn secure_reports(octets: &[u8]) {
         let mut protected = report.to_vec();
         if flags & 1 == 0 && sender.protect(&mut protected).is_ok() {
             let mut copy = protected.clone();
-            let len = new().unprotect(&mut copy).expect("it is genuine");
+            let len = new().unprotect(&mut copy).expect("the report is authentic");
             assert_eq!(copy[..len], *report);
         } else {
             protected = report.to_vec();
         }
         if flags & 2 != 0 {
             let changed = sender.set_master_key(&keys[1]);
-            assert_eq!(changed.is_ok(), !has_changed, "a key is used once");
+            assert_eq!(changed.is_ok(), !has_changed, "a key must be accepted once only");
             has_changed = true;
         }
         if let Some(octet) = protected.get_mut(usize::from(flags >> 3)) {
@@ -377,7 +379,8 @@ pub fn zrtp_packet(kind: u8, source: u8, body: &[u8]) -> Vec<u8> {
 /// One end of a key agreement in X25519, whose random octets are derived from `name`.
 fn zrtp_end(name: u8, flags: u8) -> Session {
     let mut config = Config::new([name; 12]);
-    config.algorithms.key_agreements = AlgorithmList::new(&[KeyAgreement::X255]).expect("one");
+    config.algorithms.key_agreements =
+        AlgorithmList::new(&[KeyAgreement::X255]).expect("the list has one element");
     config.allows_preshared = flags & 1 != 0;
     config.allows_clear = flags & 2 != 0;
     config.is_passive = flags & 4 != 0 && name == 2;
@@ -389,7 +392,7 @@ fn zrtp_end(name: u8, flags: u8) -> Session {
             *octet = (state >> 24) as u8;
         }
     });
-    Session::new(config, entropy, Box::new(MemoryStore::new())).expect("it can be used")
+    Session::new(config, entropy, Box::new(MemoryStore::new())).expect("the configuration is valid")
 }
 
 /// Every datagram of two ends that agree over a link without losses.
@@ -397,7 +400,9 @@ fn zrtp_between(flags: u8) -> Vec<Vec<u8>> {
     let now = Instant::now();
     let mut ends = [zrtp_end(1, flags), zrtp_end(2, flags)];
     for (end, session) in ends.iter_mut().enumerate() {
-        session.add_stream(Ssrc(end as u32), Some(address(1 - end as u8)), now).expect("the first");
+        session
+            .add_stream(Ssrc(end as u32), Some(address(1 - end as u8)), now)
+            .expect("the stream is new");
     }
     let mut datagrams = Vec::new();
     loop {
@@ -427,7 +432,7 @@ pub fn agree(octets: &[u8]) {
             // The second end may wait for any peer to contact it.
             let knows = end == 0 || flags & 8 == 0;
             let peer = knows.then(|| address(1 - end as u8));
-            ends[end].add_stream(Ssrc(4 * n + end as u32), peer, now).expect("the first")
+            ends[end].add_stream(Ssrc(4 * n + end as u32), peer, now).expect("the stream is new")
         });
         streams.push(of_both);
     }
@@ -463,9 +468,9 @@ pub fn agree(octets: &[u8]) {
         now = now.max(next);
         ends.iter_mut().for_each(|end| end.handle_timeout(now));
     }
-    assert!(ends.iter().all(|end| end.next_timeout().is_none()), "it does not end");
+    assert!(ends.iter().all(|end| end.next_timeout().is_none()), "a timer is still running");
     if let [Some(one), Some(other)] = ends.each_ref().map(Session::sas) {
-        assert!(one.sas_hash == other.sas_hash, "two strings without two agreements");
+        assert!(one.sas_hash == other.sas_hash, "the ends have different strings");
     }
 }
 

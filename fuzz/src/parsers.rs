@@ -95,8 +95,8 @@ pub fn sdp(octets: &[u8]) {
         for line in &media.crypto {
             let Ok(valid) = line.valid() else { continue };
             let written = Crypto::new(line.tag, &line.suite, &valid.keys, &valid.session);
-            let written = written.expect("what is valid can be written");
-            let again = written.valid().expect("what is written is valid");
+            let written = written.expect("a valid line can be written");
+            let again = written.valid().expect("a written line is valid");
             assert_eq!((&again.keys, &again.session), (&valid.keys, &valid.session));
         }
     }
@@ -130,7 +130,7 @@ pub fn zrtp_message(octets: &[u8]) {
                     let _ = Message::parse(message);
                 }
             }
-            Err(_) => assert!(kind & 1 != 0, "a right packet is read"),
+            Err(_) => assert!(kind & 1 != 0, "a valid packet was refused"),
         }
     }
 }

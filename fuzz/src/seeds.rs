@@ -1,5 +1,5 @@
 //! Inputs made by our own senders, so that no target starts without seeds.
-#![allow(clippy::missing_panics_doc, reason = "what our own senders make is right")]
+#![allow(clippy::missing_panics_doc, reason = "our own senders make valid inputs")]
 
 use std::time::{Duration, Instant};
 
@@ -38,11 +38,11 @@ fn cut<'p>(head: &[u8], packets: impl IntoIterator<Item = (u8, &'p [u8])>) -> Ve
 /// The first frames of a file in `vectors/media`.
 fn frames(name: &str, count: usize) -> Vec<Vec<u8>> {
     let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
-    let codec = rushes::file::codec_of(path.as_ref()).expect("one of ours");
-    let octets = std::fs::read(&path).expect("it is in the repository");
+    let codec = rushes::file::codec_of(path.as_ref()).expect("the extension is known");
+    let octets = std::fs::read(&path).expect("the file is in the repository");
     let reader = MediaReader::from_octets(octets, name, codec, ReadOptions::default());
-    let mut reader = reader.expect("it is sound");
-    let frame = || reader.next_frame().expect("it is sound").map(|frame| frame.data.to_vec());
+    let mut reader = reader.expect("the file is valid");
+    let frame = || reader.next_frame().expect("the file is valid").map(|frame| frame.data.to_vec());
     std::iter::from_fn(frame).take(count).collect()
 }
 
@@ -55,7 +55,7 @@ fn carried(format: &dyn PayloadFormat) -> Vec<(bool, Vec<u8>)> {
     let mut packetiser = format.packetiser();
     let (mut fragment, mut payloads) = (Fragment::default(), Vec::new());
     for frame in &frames {
-        packetiser.start(frame, PACKET_MAX).expect("it can travel");
+        packetiser.start(frame, PACKET_MAX).expect("the frame can be sent");
         while packetiser.next(frame, &mut fragment) {
             let mut payload = vec![0; fragment.len()];
             fragment.write(frame, &mut payload);
@@ -103,7 +103,7 @@ pub fn rtp() -> Vec<Vec<u8>> {
             header.extension = extension.ok();
         }
         let mut octets = vec![0; header.written_len()];
-        header.write(&mut octets).expect("it fits");
+        header.write(&mut octets).expect("the header fits");
         octets.extend(payload);
         octets
     };
@@ -158,7 +158,7 @@ pub fn reports() -> Vec<Vec<u8>> {
 
 /// Descriptions of our own streams, and those of other programs.
 pub fn descriptions() -> Vec<Vec<u8>> {
-    let session = Context::new().session("127.0.0.1").expect("an address");
+    let session = Context::new().session("127.0.0.1").expect("the address is valid");
     let describe = |codec: Codec, name: &str| {
         let frame = frames(name, 1).remove(0);
         let encoding = encoding_of(codec, &frame)?;
@@ -173,7 +173,8 @@ pub fn descriptions() -> Vec<Vec<u8>> {
     ];
     let ours = ours.into_iter().filter_map(|(codec, name)| describe(codec, name));
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/proto/tests/sdp");
-    let mut files: Vec<_> = std::fs::read_dir(folder).expect("it is there").flatten().collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the folder exists").flatten().collect();
     files.sort_by_key(std::fs::DirEntry::path);
     ours.chain(files.iter().filter_map(|file| std::fs::read(file.path()).ok())).collect()
 }
@@ -209,7 +210,7 @@ pub fn nal_units() -> Vec<Vec<u8>> {
 pub fn ogg_opus() -> Vec<Vec<u8>> {
     let name = "opus_speech_mono_mixed_durations.opus";
     let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
-    let mut octets = std::fs::read(path).expect("it is in the repository");
+    let mut octets = std::fs::read(path).expect("the file is in the repository");
     octets.truncate(8000);
     vec![octets.clone(), octets[..octets.len().min(1000)].to_vec()]
 }
@@ -306,29 +307,29 @@ pub fn sealed() -> Vec<Vec<u8>> {
     let offer = written(&Message::Offer(Box::new(offer())));
     let start = written(&Message::Start { epoch: 0 });
     // Steps of each end: send, transfer, or begin to seal.
-    let (say, carry, seal) = (|end: u8| end | 1 << 1, |end: u8| end | 2 << 1 | 31 << 3, |end| end);
+    let (send, carry, seal) = (|end: u8| end | 1 << 1, |end: u8| end | 2 << 1 | 31 << 3, |end| end);
     let long = [0; 200];
     let steps: [(u8, &[u8]); 14] = [
         (carry(1), &long),
         (carry(0), &long),
-        (say(1), &opening),
+        (send(1), &opening),
         (carry(1), &long),
-        (say(0), &offer),
+        (send(0), &offer),
         (carry(0), &long),
         (seal(1), &[]),
         (carry(1), &long),
         (seal(0), &[]),
         (carry(0), &long),
-        (say(0), &start),
+        (send(0), &start),
         (carry(0), &long),
-        (say(1), b"report"),
+        (send(1), b"report"),
         (carry(1), &long),
     ];
     let heads = (0..4).flat_map(|head| (1..=steps.len()).map(move |end| (head, end)));
     let mut inputs: Vec<_> =
         heads.map(|(head, end)| cut(&[head], steps[..end].iter().copied())).collect();
-    let secret = ControlSecret::new(&[b"secret"]).expect("a hash");
-    let client = Channel::connect(&secret, &mut |out| out.fill(2)).expect("a key");
+    let secret = ControlSecret::new(&[b"secret"]).expect("the secret is valid");
+    let client = Channel::connect(&secret, &mut |out| out.fill(2)).expect("a key can be made");
     inputs.push(cut(&[0], [(1, client.poll_data())]));
     inputs
 }

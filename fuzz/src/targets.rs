@@ -85,5 +85,5 @@ pub(crate) fn media_of(format: &dyn PayloadFormat) -> Option<&'static str> {
 /// If there is no such target, or if a check fails.
 pub fn run(name: &str, octets: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
-    (target.expect("a target of the table").run)(octets);
+    (target.expect("the target is in the table").run)(octets);
 }

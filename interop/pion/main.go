@@ -1,7 +1,7 @@
 // A peer for the tests of H.266: pion's packetizer and depacketizer behind two UDP sockets.
 //
-//	pion send FILE HOST:PORT    FILE: access units, each behind its length in 4 octets, big-endian
-//	pion recv HOST:PORT FILE    FILE: what came, in Annex B; ends after a second of silence
+//	pion send FILE HOST:PORT    FILE: access units, each after its length in 4 octets, big-endian
+//	pion recv HOST:PORT FILE    FILE: the received units, in Annex B; ends after a second of silence
 package main
 
 import (
@@ -88,9 +88,9 @@ func receive(from, file string) error {
 	defer conn.Close()
 	var packets []rtp.Packet
 	buffer := make([]byte, 65536)
-	patience := 20 * time.Second
+	timeout := 20 * time.Second
 	for {
-		if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 			return err
 		}
 		n, _, err := conn.ReadFrom(buffer)
@@ -102,10 +102,10 @@ func receive(from, file string) error {
 			return fmt.Errorf("packet %d: %w", len(packets), err)
 		}
 		packets = append(packets, packet)
-		patience = time.Second
+		timeout = time.Second
 	}
 	if len(packets) == 0 {
-		return fmt.Errorf("nothing came")
+		return fmt.Errorf("no packet arrived")
 	}
 	first := packets[0].SequenceNumber
 	sort.SliceStable(packets, func(i, j int) bool {

@@ -3,9 +3,9 @@
  *
  *     peer protect|unprotect SUITE KEYHEX rtp|rtcp [WINDOW]
  *
- * KEYHEX is the master key and its salt. On standard input come packets, each behind its length in
- * four octets, big-endian. On standard output goes one record for each: the packet that libsrtp
- * made of it in the same form, or 0xffffffff and libsrtp's error code, four octets each.
+ * KEYHEX is the master key and its salt. Standard input holds packets, each after its length in four
+ * octets, big-endian. Standard output gets one record for each: the packet that libsrtp made of it,
+ * in the same form, or 0xffffffff and libsrtp's error code, four octets each.
  *
  *     cc -O2 -o peer peer.c $(pkg-config --cflags --libs libsrtp2)
  */
@@ -17,7 +17,7 @@
 #include <srtp2/srtp.h>
 
 #define PACKET_MAX 65536
-/* What libsrtp may write behind a packet: tag, SRTCP index, master key identifier. */
+/* Octets that libsrtp may append to a packet: tag, SRTCP index, master key identifier. */
 #define TRAILER_MAX (SRTP_MAX_TRAILER_LEN + 4)
 #define REFUSED 0xffffffffu
 
@@ -67,7 +67,7 @@ static const struct suite *find_suite(const char *name)
     for (size_t n = 0; n < sizeof suites / sizeof *suites; n++)
         if (strcmp(suites[n].name, name) == 0)
             return &suites[n];
-    fail("no such suite");
+    fail("unknown suite");
     return NULL;
 }
 
@@ -75,7 +75,7 @@ static size_t parse_hex(const char *hex, unsigned char *octets, size_t max)
 {
     size_t len = strlen(hex) / 2;
     if (len > max || strlen(hex) % 2 != 0)
-        fail("the key is too long or has half an octet");
+        fail("the key is too long, or has an odd number of digits");
     for (size_t n = 0; n < len; n++) {
         unsigned octet;
         if (sscanf(hex + 2 * n, "%2x", &octet) != 1)
@@ -85,7 +85,7 @@ static size_t parse_hex(const char *hex, unsigned char *octets, size_t max)
     return len;
 }
 
-/* One session for any source, each with an index and a replay window of its own. */
+/* One session for all sources, each with its own index and replay window. */
 static srtp_t open_session(int protects, const struct suite *suite, const char *key_hex,
                            unsigned long window)
 {
@@ -95,7 +95,7 @@ static srtp_t open_session(int protects, const struct suite *suite, const char *
     suite->rtp(&policy.rtp);
     suite->rtcp(&policy.rtcp);
     if (parse_hex(key_hex, key, sizeof key) != (size_t)policy.rtp.cipher_key_len)
-        fail("the key has another length than the suite's");
+        fail("the key does not have the length of the suite's keys");
     policy.ssrc.type = protects ? ssrc_any_outbound : ssrc_any_inbound;
     policy.key = key;
     policy.window_size = window;
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     int protects = strcmp(argv[1], "protect") == 0, is_rtp = strcmp(argv[4], "rtp") == 0;
     if ((!protects && strcmp(argv[1], "unprotect") != 0) ||
         (!is_rtp && strcmp(argv[4], "rtcp") != 0))
-        fail("protect or unprotect what?");
+        fail("usage: peer protect|unprotect SUITE KEYHEX rtp|rtcp [WINDOW]");
     unsigned long window = argc == 6 ? strtoul(argv[5], NULL, 10) : 128;
     srtp_t session = open_session(protects, find_suite(argv[2]), argv[3], window);
     srtp_err_status_t (*convert)(srtp_t, void *, int *) =
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
         }
     }
     if (fflush(stdout) != 0)
-        fail("nobody reads the output");
+        fail("the output cannot be written");
     srtp_dealloc(session);
     srtp_shutdown();
     return 0;

@@ -9,7 +9,7 @@
  * --remote; the second begins when the first is secure. The first line on standard output is
  * {"local":[PORT,...],"hello_hash":HEX}, with the hash of the first stream's Hello. Once all
  * streams are secure, or one has failed, it prints a JSON object for each stream and
- * {"ok":true|false}; it goes on answering until standard input ends, or for 30 seconds.
+ * {"ok":true|false}; it continues to answer until standard input ends, or for 30 seconds.
  *
  *     cc -O2 -o peer peer.c $(pkg-config --cflags --libs libbzrtp bctoolbox sqlite3)
  */
@@ -28,13 +28,13 @@
 #include <bzrtp/bzrtp.h>
 #include <sqlite3.h>
 
-/* bzrtp has no more channels. */
+/* The limit of bzrtp. */
 #define STREAMS_MAX 2
 #define ALGORITHMS_MAX 7
 #define PACKET_MAX 4096
-#define PATIENCE_MS 30000
+#define TIME_LIMIT_MS 30000
 #define PAUSE_MS 3
-/* Where a packet has the type of its message. */
+/* The offset of the message type in a packet. */
 #define TYPE_AT 16
 
 struct name {
@@ -60,7 +60,7 @@ static const struct name sas_types[] = {
     { ZRTP_SAS_B32, "B32" }, { ZRTP_SAS_B256, "B256" }, { 0, NULL },
 };
 
-/* The options that are lists, and what bzrtp calls them. */
+/* The options with lists, and their types in bzrtp. */
 static const struct kind {
     const char *option;
     uint8_t type;
@@ -152,7 +152,7 @@ static int on_secure(void *data, const bzrtpSrtpSecrets_t *keys, int32_t verifie
     char self_key[65], self_salt[65], peer_key[65], peer_salt[65];
     if (keys->selfSrtpKeyLength > 32 || keys->selfSrtpSaltLength > 32 ||
         keys->peerSrtpKeyLength > 32 || keys->peerSrtpSaltLength > 32)
-        fail("a key is longer than any");
+        fail("a key or salt is longer than 32 octets");
     write_hex(self_key, keys->selfSrtpKey, keys->selfSrtpKeyLength);
     write_hex(self_salt, keys->selfSrtpSalt, keys->selfSrtpSaltLength);
     write_hex(peer_key, keys->peerSrtpKey, keys->peerSrtpKeyLength);
@@ -186,7 +186,7 @@ static void offer(bzrtpContext_t *context, const struct kind *kind, const char *
     bzrtp_setSupportedCryptoTypes(context, kind->type, ids, count);
 }
 
-/* Opens the cache; its ZID stays where the secrets are forgotten. */
+/* Opens the cache; --forget deletes the secrets and leaves the ZID. */
 static sqlite3 *open_cache(bzrtpContext_t *context)
 {
     sqlite3 *cache;
@@ -214,7 +214,7 @@ static void open_streams(void)
         if (stream->socket < 0 || bind(stream->socket, (struct sockaddr *)&own, len) ||
             getsockname(stream->socket, (struct sockaddr *)&own, &len) ||
             fcntl(stream->socket, F_SETFL, O_NONBLOCK))
-            fail("no socket");
+            fail("a socket cannot be opened");
         printf(i ? ",%d" : "%d", ntohs(own.sin_port));
     }
     printf("]");
@@ -233,19 +233,19 @@ static bzrtpContext_t *begin(sqlite3 **cache)
         if (peer.lists[i])
             offer(context, &kinds[i], peer.lists[i]);
     if (bzrtp_initBzrtpContext(context, peer.streams[0].ssrc))
-        fail("no context");
+        fail("a context cannot be created");
     if (peer.aux &&
         bzrtp_setAuxiliarySharedSecret(context, (const uint8_t *)peer.aux, strlen(peer.aux)))
-        fail("no auxiliary secret");
+        fail("the auxiliary secret cannot be set");
     return context;
 }
 
-/* Ends the first line: bzrtp has a version and a space before the hash. */
+/* Ends the first line; bzrtp puts a version and a space before the hash. */
 static void print_hello_hash(bzrtpContext_t *context)
 {
     uint8_t hash[80] = { 0 };
     if (bzrtp_getSelfHelloHash(context, peer.streams[0].ssrc, hash, sizeof hash))
-        fail("no hash of the Hello");
+        fail("the hash of the Hello is not available");
     const char *space = strchr((const char *)hash, ' ');
     printf(",\"hello_hash\":\"%s\"}\n", space ? space + 1 : (const char *)hash);
     fflush(stdout);
@@ -255,10 +255,10 @@ static void begin_stream(bzrtpContext_t *context, int i)
 {
     struct stream *stream = &peer.streams[i];
     if (i && bzrtp_addChannel(context, stream->ssrc))
-        fail("no further channel");
+        fail("a second channel cannot be added");
     if (bzrtp_setClientData(context, stream->ssrc, stream) ||
         bzrtp_startChannelEngine(context, stream->ssrc))
-        fail("a channel does not start");
+        fail("a channel cannot be started");
     stream->is_begun = 1;
 }
 
@@ -277,7 +277,7 @@ static void receive(bzrtpContext_t *context, struct stream *stream)
             stream->role = "initiator";
         if (!memcmp(type, "DHPart2 ", 8) || !memcmp(type, "Confirm2", 8))
             stream->role = "responder";
-        /* What it refuses, it refuses; whether all ends well is seen at the end. */
+        /* Refused messages are ignored; the final report shows whether the agreement succeeded. */
         bzrtp_processMessage(context, stream->ssrc, packet, (uint16_t)len);
     }
 }
@@ -294,8 +294,8 @@ static void report(int is_well)
     fflush(stdout);
 }
 
-/* What is to be done on one stream; 0 if it has failed. */
-static int take_turn(bzrtpContext_t *context, int i)
+/* Processes one stream; 0 if it has failed. */
+static int process(bzrtpContext_t *context, int i)
 {
     struct stream *stream = &peer.streams[i];
     if (!stream->is_begun && (!i || peer.streams[0].is_secure))
@@ -307,16 +307,16 @@ static int take_turn(bzrtpContext_t *context, int i)
     return bzrtp_getChannelStatus(context, stream->ssrc) != BZRTP_CHANNEL_ERROR;
 }
 
-/* Until standard input ends; 0 if something went wrong. */
+/* Runs until standard input ends; 0 on failure. */
 static int run(bzrtpContext_t *context)
 {
-    uint64_t end = milliseconds() + PATIENCE_MS;
+    uint64_t end = milliseconds() + TIME_LIMIT_MS;
     int is_verified = 0, is_done = 0, is_well = 1;
     struct pollfd input = { .fd = 0, .events = POLLIN };
     while (is_well && milliseconds() < end) {
         int secure = 0;
         for (int i = 0; i < peer.count; i++) {
-            is_well &= take_turn(context, i);
+            is_well &= process(context, i);
             secure += peer.streams[i].is_secure;
         }
         if (peer.verifies && peer.streams[0].is_secure && !is_verified) {

@@ -17,13 +17,13 @@ use super::{PERIOD, Shape};
 use crate::sides::{RAW_DATAGRAM_LEN, access_unit};
 
 /// Timeout for an access unit.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Interval at which the answering side checks whether to stop.
-const NAP: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Longer than any measurement.
-const FOR_EVER: Duration = Duration::from_secs(3600);
+const SPIN_TIME: Duration = Duration::from_secs(3600);
 
 /// Access units sent before the measured ones, to touch memory and fill the kernel's caches.
 const WARM_UP: u64 = 8;
@@ -74,7 +74,7 @@ pub(super) fn ask(
     let count = frames + WARM_UP;
     let mut pushed: Vec<Instant> = Vec::with_capacity(count as usize);
     let mut times: Vec<Option<Duration>> = vec![None; count as usize];
-    let heed = |reply: Option<(u32, Instant)>, pushed: &[Instant], times: &mut [Option<_>]| {
+    let record = |reply: Option<(u32, Instant)>, pushed: &[Instant], times: &mut [Option<_>]| {
         if let Some((n, at)) = reply
             && let (Some(from), Some(time)) = (pushed.get(n as usize), times.get_mut(n as usize))
         {
@@ -90,12 +90,12 @@ pub(super) fn ask(
         link.push(octets, n as u32)?;
         let next = start + interval.mul_f64((n + 1) as f64);
         while Instant::now() < next && times[n as usize].is_none() {
-            heed(link.take(next)?, &pushed, &mut times);
+            record(link.take(next)?, &pushed, &mut times);
         }
     }
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + REPLY_TIMEOUT;
     while Instant::now() < end && times.iter().any(Option::is_none) {
-        heed(link.take(end)?, &pushed, &mut times);
+        record(link.take(end)?, &pushed, &mut times);
     }
     Ok(times.split_off(WARM_UP as usize))
 }
@@ -113,7 +113,7 @@ pub(super) struct Rtp {
 impl Rtp {
     pub(super) fn open(way: Way) -> anyhow::Result<Self> {
         let is_spinning = matches!(way, Way::PullSpinning | Way::HookSpinning);
-        let spin = if is_spinning { FOR_EVER } else { Duration::ZERO };
+        let spin = if is_spinning { SPIN_TIME } else { Duration::ZERO };
         let session = Context::new().session_any().local_address("127.0.0.1")?;
         let receiving = session.stream(Codec::H265).probation(1).spin(spin).open()?;
         Ok(Self { receiving, sender: None, way, replies: None, half: None })
@@ -145,7 +145,7 @@ impl Link for Rtp {
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
             while !stopped.load(Relaxed) {
-                if let Ok(Some(frame)) = receiving.pull_frame(NAP) {
+                if let Ok(Some(frame)) = receiving.pull_frame(POLL_INTERVAL) {
                     let _ = sender.push_frame(&frame, frame.timestamp());
                 }
             }
@@ -157,9 +157,9 @@ impl Link for Rtp {
         let (sender, receiver) = sender(to)?.split()?;
         (self.sender, self.half) = (Some(sender), Some(receiver));
         if self.is_hooked() {
-            let (tell, replies) = mpsc::channel();
+            let (reply_sender, replies) = mpsc::channel();
             self.receiving.on_frame(move |frame| {
-                let _ = tell.send((frame.timestamp().0 / TICKS, Instant::now()));
+                let _ = reply_sender.send((frame.timestamp().0 / TICKS, Instant::now()));
             })?;
             self.replies = Some(replies);
         }
@@ -216,7 +216,7 @@ impl Bare {
             for (len, datagram) in lengths.iter_mut().zip(datagrams) {
                 *len = datagram.len() as u16;
             }
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + REPLY_TIMEOUT;
             self.socket.send(&mut self.queue, octets, &lengths[..count], to, deadline)?;
         }
         Ok(())
@@ -255,7 +255,7 @@ impl Link for Bare {
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
             while !stopped.load(Relaxed) {
-                if let Ok(Some(end)) = self.receive(Instant::now() + NAP) {
+                if let Ok(Some(end)) = self.receive(Instant::now() + POLL_INTERVAL) {
                     let octets = std::mem::take(&mut self.received);
                     let _ = self.send(&octets[..end], to);
                     self.received = octets;
@@ -306,7 +306,7 @@ mod tests {
         for n in 0..3 {
             from.push(&mut octets, n).unwrap();
         }
-        let taken = [(); 3].map(|()| to.take(Instant::now() + PATIENCE).unwrap());
+        let taken = [(); 3].map(|()| to.take(Instant::now() + REPLY_TIMEOUT).unwrap());
         assert_eq!(taken.map(|reply| reply.map(|(n, _)| n)), [Some(0), Some(1), Some(2)]);
     }
 }

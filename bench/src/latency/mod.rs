@@ -17,18 +17,18 @@ use crate::values::parse_size;
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-One process sends access units at a steady rate, another sends each back as soon as it has it whole,
-and the first takes the time from pushing the one to having the other whole. Each process is kept
-on a core of its own; nothing is paced. How the two receive:
+One process sends access units at a steady rate, another sends each back once it is complete, and
+the first measures the time from pushing an access unit to receiving it back complete. Each process
+is kept on a core of its own; nothing is paced. How the two receive:
 
-  pull      pull_frame on the thread that sends, asleep until something comes
-  hook      on_frame, on a thread of the stream's own, asleep until something comes
-  spinning  the same, asking the socket again and again
+  pull      pull_frame on the thread that sends, asleep until a packet arrives
+  hook      on_frame, on a thread of the stream's own, asleep until a packet arrives
+  spinning  the same, polling the socket all the time
   bare      datagrams by GSO and GRO and no RTP: the kernel's limit
 
   late      round trips that took a frame interval or more: a wake-up was missed, or the machine
             was busy
-  failed    access units that did not come back whole within two seconds")]
+  failed    access units that were not received back complete within two seconds")]
 pub(crate) struct LatencyArgs {
     /// Octets in each access unit, instead of the usual ones; may be given several times
     #[arg(long, value_parser = parse_size, value_name = "OCTETS")]
@@ -84,7 +84,7 @@ pub(crate) const PERIOD: u64 = 64;
 const VIDEO: Shape = Shape { intra: 3_235_000, inter: 647_000, rate: 120.0 };
 
 pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<Outcome> {
-    args.settings.tell_all(&figures(args)?)?;
+    args.settings.report_all(&figures(args)?)?;
     Ok(Outcome::Done)
 }
 
@@ -122,7 +122,7 @@ fn of_sizes(args: &LatencyArgs) -> anyhow::Result<Figure> {
     let empty = |way: &Way| Series {
         name: if *way == Way::Raw { format!("pull{BARE}") } else { way.name().to_owned() },
         points: Vec::new(),
-        beside: *way == Way::Raw,
+        is_reference: *way == Way::Raw,
         lost: (0, 0),
     };
     let mut series: Vec<Series> = ways.iter().map(empty).collect();

@@ -61,7 +61,7 @@ fn sides(args: &EchoArgs, shape: Shape, link: impl Link) -> anyhow::Result<()> {
     }
     let mut port = String::new();
     std::io::stdin().lock().read_line(&mut port)?;
-    let port = port.trim().parse().context("the other side has no port")?;
+    let port = port.trim().parse().context("the other side sent no port")?;
     let times = echo::ask(link, to(port), shape, args.frames)?;
     let mut measured = Measured::default();
     for (n, time) in times.iter().enumerate() {

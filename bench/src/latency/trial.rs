@@ -91,7 +91,7 @@ impl Trial {
 
 /// Runs both processes once.
 pub(crate) fn measure(shape: Shape, frames: u64, way: Way) -> anyhow::Result<Trial> {
-    let start = |core: &str, more: &[&str]| -> anyhow::Result<Ended> {
+    let start = |core: &str, more: &[&str]| -> anyhow::Result<ChildGuard> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let child = Command::new(program)
             .args(["bench", "echo", "--core", core, "--way", &way.argument()])
@@ -101,7 +101,7 @@ pub(crate) fn measure(shape: Shape, frames: u64, way: Way) -> anyhow::Result<Tri
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn();
-        Ok(Ended(child.context("cannot start a process")?))
+        Ok(ChildGuard(child.context("cannot start a process")?))
     };
     // Each process reports its port, and is passed that of the other.
     let mut asking = start("0", &["--ask"])?;
@@ -114,8 +114,8 @@ pub(crate) fn measure(shape: Shape, frames: u64, way: Way) -> anyhow::Result<Tri
     writeln!(to_asking, "{port}")?;
     let mut text = String::new();
     from_asking.read_to_string(&mut text)?;
-    let measured: Measured =
-        serde_json::from_str(&text).with_context(|| format!("a side said {text:?}"))?;
+    let measured: Measured = serde_json::from_str(&text)
+        .with_context(|| format!("unexpected output of a side: {text:?}"))?;
     // The answering process ends when its standard input is closed.
     drop(answering.0.stdin.take());
     for side in [&mut asking, &mut answering] {
@@ -130,15 +130,15 @@ pub(crate) fn measure(shape: Shape, frames: u64, way: Way) -> anyhow::Result<Tri
 }
 
 /// A process that is ended when this value is dropped.
-struct Ended(Child);
+struct ChildGuard(Child);
 
-impl Ended {
+impl ChildGuard {
     fn output(&mut self) -> anyhow::Result<BufReader<std::process::ChildStdout>> {
         self.0.stdout.take().map(BufReader::new).context("a side has no output")
     }
 }
 
-impl Drop for Ended {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         // Fails for a process that has already ended.
         let _ = self.0.kill();
@@ -149,7 +149,7 @@ impl Drop for Ended {
 fn line(from: &mut impl BufRead) -> anyhow::Result<String> {
     let mut line = String::new();
     if from.read_line(&mut line)? == 0 {
-        bail!("a side ended before it began");
+        bail!("a side ended before it printed a line");
     }
     Ok(line.trim().to_owned())
 }

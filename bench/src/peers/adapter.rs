@@ -59,12 +59,12 @@ impl Adapter {
     }
 
     /// Whether its programs are installed on this machine.
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn is_installed(&self) -> bool {
         [&self.send, &self.receive].into_iter().flatten().all(|words| {
             let program = words
                 .first()
                 .and_then(|word| filled(std::slice::from_ref(word), &Places::any()).ok());
-            program.is_some_and(|program| program.iter().all(|name| running::is_there(name)))
+            program.is_some_and(|program| program.iter().all(|name| running::is_installed(name)))
         })
     }
 
@@ -187,7 +187,7 @@ const SECURED: [(&str, &str, &str); 3] = [
 ];
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn one_absent_program_is_enough_to_be_absent() {
         let adapter = |receive| Adapter::parse("x", Some("sh -c true"), Some(receive), false);
-        assert!(adapter("sh").unwrap().is_there());
-        assert!(!adapter("no-program-is-called-so {sdp}").unwrap().is_there());
+        assert!(adapter("sh").unwrap().is_installed());
+        assert!(!adapter("no-program-is-called-so {sdp}").unwrap().is_installed());
     }
 }

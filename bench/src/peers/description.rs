@@ -21,7 +21,7 @@ pub(super) fn sdp(codec: Codec, port: u16, is_secured: bool) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
     use rushes::proto::sdp::Description;

@@ -18,7 +18,7 @@ use crate::sequence::Sequence;
 const PACKET_LEN: usize = 1472;
 
 /// Timeout for the kernel to accept packets.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Ticks of a video clock per second.
 const CLOCK_RATE: f64 = 90_000.0;
@@ -71,7 +71,7 @@ impl Source {
         let (mut sequence, period) = (0_u16, self.units.len());
         let start = Instant::now();
         for n in 0..count {
-            #[allow(clippy::cast_sign_loss, reason = "time goes on")]
+            #[allow(clippy::cast_sign_loss, reason = "times are not negative")]
             let timestamp = (n as f64 * CLOCK_RATE / rate) as u32;
             let batches = &mut self.units[n % period];
             let share = 1.0 / batches.len().max(1) as f64;
@@ -79,7 +79,7 @@ impl Source {
                 batch.number(&mut sequence, timestamp);
                 let due = (n as f64 + part as f64 * share) / rate;
                 sleep_until(start + Duration::from_secs_f64(due));
-                let deadline = Instant::now() + PATIENCE;
+                let deadline = Instant::now() + SEND_TIMEOUT;
                 socket.send(&mut queue, &batch.octets, &batch.lengths, to, deadline)?;
             }
         }
@@ -105,7 +105,7 @@ impl Packets {
 
 /// The packets that arrived at a sink.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sunk {
+pub(super) struct SinkCount {
     /// Complete access units, judged by sequence numbers and the marker bit.
     pub(super) whole: u64,
     /// When the first and the last packet arrived.
@@ -130,30 +130,30 @@ impl Sink {
     }
 
     /// Counts until `is_over` is set and nothing more arrives.
-    pub(super) fn count(&self, is_over: &AtomicBool) -> anyhow::Result<Sunk> {
+    pub(super) fn count(&self, is_over: &AtomicBool) -> anyhow::Result<SinkCount> {
         let mut arena = self.socket.arena();
-        let mut sunk = Sunk::default();
+        let mut counted = SinkCount::default();
         loop {
             let ending = is_over.load(Ordering::Relaxed);
             let deadline = Instant::now() + Duration::from_millis(20);
             let datagrams = self.socket.receive(&mut arena, deadline, None)?;
             if datagrams.is_empty() {
                 if ending {
-                    return Ok(sunk);
+                    return Ok(counted);
                 }
                 continue;
             }
             let now = Instant::now();
             for datagram in datagrams {
                 if let Ok(packet) = Packet::parse(datagram.data) {
-                    sunk.take(&packet, now);
+                    counted.take(&packet, now);
                 }
             }
         }
     }
 }
 
-impl Sunk {
+impl SinkCount {
     fn take(&mut self, packet: &Packet<'_>, now: Instant) {
         if packet.payload().is_empty() {
             return;

@@ -73,7 +73,7 @@ impl MemoryFile {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 

@@ -61,29 +61,29 @@ pub(crate) struct PeersArgs {
 }
 
 const HELP: &str = "\
-Each row is a program as others start it: Rushes (send and recv), FFmpeg and GStreamer, each with
-options meant to be its best, and one of your own. What is measured is
+Each row is a program that is started by a command: Rushes (send and recv), FFmpeg and GStreamer, each
+with options chosen for its best result, and one of your own. The parts measured are
 
   whole    its sender and its receiver: access units that the receiver wrote, octet for octet
-  send     its sender beside a sink that counts packets and is never the slower end
-  receive  its receiver beside a source of packets made beforehand, evenly spread over time
+  send     its sender, into a sink that counts packets and is never the slower end
+  receive  its receiver, from a source of packets made beforehand, evenly spread over time
 
 The frame rate is doubled until more than 2.5 % of the access units are lost or the rate is not kept
 twice, then the rates between are tried (or, if the first was too high, half and a quarter of it), and
 the peak's until there are three trials of it: their median counts. Programs of one part take turns at
-each rate. The peak is the most goodput with no more lost, whether the rate was kept or not: \"fps\" is
-the rate that came out, \"of fps\" the one asked for. Whoever is a sixth faster than asked for is \"too
-fast\": it does not keep a rate, and what it has is what it can do at its own. CPU time is that of the
-program, user and system, in seconds per gigabyte (10^9 octets) that arrived, at the peak; what it takes
-to start and to end, measured once with nothing to do, is taken off. \"UDP alone\" is the kernel's limit,
-as in bench rates; only in long runs. One access unit more is sent than counts: FFmpeg holds the last
+each rate. The peak is the highest goodput with no more lost, whether the rate was kept or not: \"fps\"
+is the measured rate, \"of fps\" the requested one. A program that is a sixth faster than requested is
+\"too fast\": it does not keep a rate, and its goodput is that at its own rate. CPU time is that of the
+program, user and system, in seconds per gigabyte (10^9 octets) that arrived, at the peak; the time to
+start and to end, measured once without work, is subtracted. \"UDP alone\" is the kernel's limit, as in
+bench rates; only in long runs. One access unit more is sent than counts, because FFmpeg holds the last
 one back. Halves and SRTP are measured with the first codec. --quick measures one part, the whole; with
 --only, all three.
 
 Measuring another program:
   --peer NAME --send-command '...' --receive-command '...'
-Either command may be left out. They are split into words as a shell would, by quotes and backslashes,
-but no shell takes part: write sh -c '...' for one. In the words are replaced
+Either command may be left out. They are split into words as by a shell, at quotes and backslashes, but
+no shell is started: write sh -c '...' to use one. In the words, these placeholders are replaced:
 
   {file}      the sequence, a byte stream (Annex B)      {codec}     h264, h265
   {sdp}       a description of the stream (receiver)     {encoding}  H264, H265
@@ -93,9 +93,9 @@ but no shell takes part: write sh -c '...' for one. In the words are replaced
   {octetrate} octets per second that {fps} have
 
 The receiver writes the byte stream that it received, start codes included, to its standard output or
-to {out}, which is the same file in memory: what is found there counts, whatever it says. Its length
-tells when; it is read after the trial. Standard output is a little faster: emptying {out} gives its
-memory back to the system first. It has to bind {port} on IPv4 or IPv6, and is sent SIGINT at the
+to {out}, which is the same file in memory; only the content of that file counts. Its growth gives the
+times; it is read after the trial. Standard output is a little faster: emptying {out} first gives its
+memory back to the system. The receiver has to bind {port} on IPv4 or IPv6, and is sent SIGINT at the
 end; what it writes only then is late. RTP has the payload type 96, packets 1472 octets.";
 
 /// The name of the kernel's row.
@@ -181,7 +181,7 @@ impl PeersArgs {
 
 pub(crate) fn run(args: &PeersArgs) -> anyhow::Result<Outcome> {
     args.settings.prepare()?;
-    args.settings.tell_all(&figures(args)?)?;
+    args.settings.report_all(&figures(args)?)?;
     Ok(Outcome::Done)
 }
 
@@ -226,7 +226,7 @@ fn measure(
     let codec = sequence.codec.title;
     let mut sweeps: Vec<(Sweep, Option<State>)> = group
         .iter()
-        .map(|(adapter, _)| (Sweep::new(steps), (!adapter.is_there()).then_some(State::Absent)))
+        .map(|(adapter, _)| (Sweep::new(steps), (!adapter.is_installed()).then_some(State::Absent)))
         .collect();
     let mut is_over = false;
     while !is_over {

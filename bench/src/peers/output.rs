@@ -176,7 +176,7 @@ impl<'a> Output<'a> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use rushes::Codec;
 

@@ -10,7 +10,7 @@ use super::memory::MemoryFile;
 use crate::leftovers::Leftover;
 
 /// Polling interval.
-pub(super) const GLANCE: Duration = Duration::from_millis(2);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A started program. It is ended when the value is dropped, if not before.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Running {
             if Instant::now() >= deadline {
                 return false;
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         true
     }
@@ -118,7 +118,7 @@ fn cpu_of_ended() -> f64 {
 }
 
 /// Whether a program of this name or path exists.
-pub(super) fn is_there(program: &str) -> bool {
+pub(super) fn is_installed(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).is_file();
     }
@@ -141,13 +141,13 @@ pub(super) fn wait_for_port(port: u16, running: &mut Running, deadline: Instant)
         if Instant::now() >= deadline || running.has_ended() {
             return false;
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     true
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 
@@ -164,7 +164,10 @@ mod tests {
 
     #[test]
     fn programs_are_found_by_name_and_by_path() {
-        assert!(is_there("sh") && is_there("/bin/sh"));
-        assert!(!is_there("no-program-is-called-so") && !is_there("/bin/no-program-is-called-so"));
+        assert!(is_installed("sh") && is_installed("/bin/sh"));
+        assert!(
+            !is_installed("no-program-is-called-so")
+                && !is_installed("/bin/no-program-is-called-so")
+        );
     }
 }

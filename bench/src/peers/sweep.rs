@@ -114,7 +114,7 @@ impl Sweep {
             }
             (Some(good), Some(bad)) if self.halvings > 0 => {
                 self.halvings -= 1;
-                #[allow(clippy::cast_sign_loss, reason = "a root is not")]
+                #[allow(clippy::cast_sign_loss, reason = "a root is not negative")]
                 let middle = (f64::from(good) * f64::from(bad)).sqrt().round() as u32;
                 return Some(middle);
             }
@@ -159,7 +159,7 @@ impl Sweep {
 
 /// The number of access units in a trial: whole intra periods unless those are too many.
 pub(super) fn units(sequence: &Sequence, fps: u32, amount: u64) -> usize {
-    #[allow(clippy::cast_sign_loss, reason = "a rate is not")]
+    #[allow(clippy::cast_sign_loss, reason = "a rate is not negative")]
     let wished = ((f64::from(fps) * TRIAL_TIME).ceil() as usize).max(UNITS_MIN);
     let mean = sequence.octets.len() / sequence.units.len().max(1);
     let most = usize::try_from(amount).unwrap_or(usize::MAX) / mean.max(1);
@@ -171,7 +171,7 @@ pub(super) fn units(sequence: &Sequence, fps: u32, amount: u64) -> usize {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 

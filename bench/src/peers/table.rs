@@ -131,14 +131,14 @@ fn plots(codec: &'static str, lines: &[Line]) -> [Plot; 2] {
             Some(Series {
                 name: line.who(),
                 points,
-                beside: line.secured || line.name == KERNEL,
+                is_reference: line.secured || line.name == KERNEL,
                 lost: (0, 0),
             })
         });
         Plot {
             name: format!("peers-{}{what}", codec.to_ascii_lowercase().replace('.', "")),
             title: format!("{codec} from program to program: {title}"),
-            x: "frames a second that were asked for",
+            x: "requested frames a second",
             y,
             across: Across::Octaves,
             decades,
@@ -146,8 +146,8 @@ fn plots(codec: &'static str, lines: &[Line]) -> [Plot; 2] {
         }
     };
     [
-        plot("", "what arrived whole", "goodput (Gbit/s)", true, &Trial::gigabits),
-        plot("-loss", "what was lost", "frames lost (%)", false, &|trial| 100.0 * trial.loss()),
+        plot("", "complete access units", "goodput (Gbit/s)", true, &Trial::gigabits),
+        plot("-loss", "losses", "frames lost (%)", false, &|trial| 100.0 * trial.loss()),
     ]
 }
 

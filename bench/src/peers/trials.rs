@@ -179,7 +179,7 @@ impl<'a> Rig<'a> {
         if !sender.wait(start + time) {
             sender.end();
         } else if start.elapsed() < Duration::from_millis(5) {
-            bail!("{} sent nothing: {}", adapter.name, complaint(&self.sender_errors));
+            bail!("{} sent nothing: {}", adapter.name, last_error_line(&self.sender_errors));
         }
         Ok(sender.cpu())
     }
@@ -187,13 +187,13 @@ impl<'a> Rig<'a> {
     fn places(&self, port: u16, fps: u32, count: usize) -> Places<'_> {
         let (codec, file, sdp) = (self.sequence.codec, self.file.path(), self.sdp.path());
         let octets = self.sequence.octets_of(count) as f64 * f64::from(fps);
-        #[allow(clippy::cast_sign_loss, reason = "it is not")]
+        #[allow(clippy::cast_sign_loss, reason = "a rate is not negative")]
         let octet_rate = (octets / count.max(1) as f64) as u32;
         Places { codec, file, sdp, out: self.out.path(), port, fps, octet_rate }
     }
 
     /// Runs the sender with a sink; returns complete access units, arrival times, and CPU seconds.
-    #[allow(clippy::type_complexity, reason = "said once")]
+    #[allow(clippy::type_complexity, reason = "used once")]
     fn send_to_sink(
         &self,
         adapter: &Adapter,
@@ -207,8 +207,9 @@ impl<'a> Rig<'a> {
             let counted = scope.spawn(|| sink.count(&is_over));
             let cpu = self.sender(adapter, port, fps, count);
             is_over.store(true, Ordering::Relaxed);
-            let sunk = counted.join().map_err(|_| anyhow::anyhow!("the sink failed"))??;
-            Ok((sunk.whole, sunk.times, cpu?))
+            let count_of_sink =
+                counted.join().map_err(|_| anyhow::anyhow!("the sink panicked"))??;
+            Ok((count_of_sink.whole, count_of_sink.times, cpu?))
         })
     }
 
@@ -229,7 +230,7 @@ impl<'a> Rig<'a> {
         let stdout = Stdio::from(self.out.writer()?);
         let mut receiver = Running::start(&words, &self.receiver_errors, stdout)?;
         if !wait_for_port(port, &mut receiver, Instant::now() + START_TIME) {
-            bail!("{} does not listen: {}", adapter.name, complaint(&self.receiver_errors));
+            bail!("{} does not listen: {}", adapter.name, last_error_line(&self.receiver_errors));
         }
         std::thread::sleep(SETTLING_TIME);
         let out = Arc::clone(&self.out);
@@ -241,7 +242,7 @@ impl<'a> Rig<'a> {
             receiver.interrupt();
             receiver.wait(Instant::now() + END_TIME);
             receiver.end();
-            sending.join().map_err(|_| anyhow::anyhow!("nobody sent"))?
+            sending.join().map_err(|_| anyhow::anyhow!("the sending thread panicked"))?
         })?;
         let (seconds, lengths) = watch.end(&adapter.name)?;
         // Only now, so as not to use the CPU while it was running.
@@ -265,9 +266,9 @@ struct Received {
 }
 
 /// The last line that a program wrote to its standard error.
-fn complaint(errors: &MemoryFile) -> String {
+fn last_error_line(errors: &MemoryFile) -> String {
     let text = errors.reader().and_then(std::io::read_to_string).unwrap_or_default();
-    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no error message").to_owned()
 }
 
 /// A free even port; the next port is free too.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 
 use super::memory::MemoryFile;
-use super::running::GLANCE;
+use super::running::POLL_INTERVAL;
 
 /// Time without output after which the receiver counts as finished.
 const SILENCE: Duration = Duration::from_millis(250);
@@ -43,7 +43,7 @@ impl<'f> Watch<'f> {
 
     /// Waits, then polls once; `false` if the receiver has finished, or wrote too much.
     pub(super) fn goes_on(&mut self, all_is_sent: bool) -> anyhow::Result<bool> {
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
         let (len, now) = (self.file.len()?, Instant::now());
         if len != self.len {
             self.take(now, len);
@@ -53,8 +53,8 @@ impl<'f> Watch<'f> {
         if !all_is_sent {
             self.quiet_since = now;
         }
-        let patience = if len >= self.sent { SILENCE_AFTER_ALL } else { SILENCE };
-        Ok(!self.is_too_much() && now - self.quiet_since < patience)
+        let timeout = if len >= self.sent { SILENCE_AFTER_ALL } else { SILENCE };
+        Ok(!self.is_too_much() && now - self.quiet_since < timeout)
     }
 
     fn take(&mut self, now: Instant, len: u64) {
@@ -87,7 +87,7 @@ impl<'f> Watch<'f> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use std::io::Write as _;
 
@@ -99,9 +99,9 @@ mod tests {
         let mut watch = Watch::of(&file, 10);
         assert!(watch.goes_on(false).unwrap());
         file.writer().unwrap().write_all(&[1; 10]).unwrap();
-        assert!(watch.goes_on(true).unwrap(), "something came");
+        assert!(watch.goes_on(true).unwrap(), "octets were written");
         while watch.goes_on(true).unwrap() {}
-        assert_eq!(watch.end("x").unwrap(), (0.0, [10, 10]), "all came at once");
+        assert_eq!(watch.end("x").unwrap(), (0.0, [10, 10]), "all was written at once");
     }
 
     #[test]

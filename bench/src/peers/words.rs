@@ -47,7 +47,7 @@ pub(super) fn fill(word: &str, values: &[(&str, String)]) -> Result<String, Stri
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 

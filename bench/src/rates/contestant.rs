@@ -16,7 +16,7 @@ pub(crate) trait Contestant {
     fn name(&self) -> &str;
 
     /// Whether it is a reference for others, drawn with dashes.
-    fn is_beside(&self) -> bool {
+    fn is_reference(&self) -> bool {
         false
     }
 

@@ -116,7 +116,7 @@ fn plots(sequence: &Sequence, lines: &[Line<'_>], group: &Group<'_>) -> Vec<Plot
                 .iter()
                 .filter_map(|point| Some((point.rate, value(point)?)))
                 .collect(),
-            beside: line.contestant.is_beside(),
+            is_reference: line.contestant.is_reference(),
             lost: (0, 0),
         });
         Plot {

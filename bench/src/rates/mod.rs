@@ -28,9 +28,9 @@ use crate::{Outcome, Usage};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Each trial is one sender and one receiver, each a process on a core of its own, on loopback. The
-sender hands over access unit n at n / fps seconds and catches up when it is late; nobody tells it
-what arrives. Rates go up until more than 2.5 % of the access units are lost or the sender is more
-than 2.5 % late; the peak is the highest rate before that. Rows take turns at each rate.
+sender hands over access unit n at n / fps seconds and catches up when it is late, without
+acknowledgements. Rates go up until more than 2.5 % of the access units are lost or the sender is
+more than 2.5 % late; the peak is the highest rate before that. Rows take turns at each rate.
 
   raw gso/gro        the kernel's limit: datagrams straight from the access unit, one copy on
                      receipt, no RTP
@@ -40,9 +40,9 @@ than 2.5 % late; the peak is the highest rate before that. Rows take turns at ea
                      other rows are not paced
 
 Sequences are made: one intra period of 64 pictures of 3840 by 2160, the intra picture five times as
-large as the others, of a bit rate that is told for 120 access units a second. H.265 at 660 Mbit/s,
-or the only one asked for, has all rows. CPU time is in seconds per gigabyte (10^9 octets) of
-payload: of the sender by what it sent, of the receiver by what arrived whole.")]
+large as the others, of a bit rate stated for 120 access units a second. H.265 at 660 Mbit/s,
+or the only requested one, has all rows. CPU time is in seconds per gigabyte (10^9 octets) of
+payload: of the sender by what it sent, of the receiver by complete access units.")]
 pub(crate) struct RatesArgs {
     /// A file to send instead of generated sequences
     #[arg(long, value_name = "FILE", conflicts_with = "bit_rate")]
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &RatesArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     args.settings.prepare()?;
-    args.settings.tell_all(&figures(args)?)?;
+    args.settings.report_all(&figures(args)?)?;
     Ok(Outcome::Done)
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn figures(args: &RatesArgs) -> anyhow::Result<Vec<Figure>> {
     };
     let plan = args.plan(if quick { FIRST_QUICK } else { FIRST }, &first, start + time);
     let lines = sweep(args, &first, &all, plan)?;
-    let mut told = vec![points(&first, &lines), figures::peaks(&first, &lines)];
+    let mut measured = vec![points(&first, &lines), figures::peaks(&first, &lines)];
     if !others.is_empty() {
         let few = args.few_rows();
         let begin = slowest(&lines, &few).unwrap_or(FIRST) / FACTOR;
@@ -151,9 +151,10 @@ pub(crate) fn figures(args: &RatesArgs) -> anyhow::Result<Vec<Figure>> {
             let lines = sweep(args, &sequence, &few, plan)?;
             swept.push((sequence.without_octets(), lines));
         }
-        told.push(figures::codecs(swept.iter().map(|(sequence, lines)| (sequence, &lines[..]))));
+        measured
+            .push(figures::codecs(swept.iter().map(|(sequence, lines)| (sequence, &lines[..]))));
     }
-    Ok(told)
+    Ok(measured)
 }
 
 impl RatesArgs {
@@ -164,7 +165,9 @@ impl RatesArgs {
                 Some(codec) => *codec,
                 None => codec_of(file).filter(|codec| codec.has_nal_units()).ok_or_else(|| {
                     let file = file.display();
-                    Usage(format!("{file}: the name does not tell the codec; say --codec"))
+                    Usage(format!(
+                        "{file}: cannot determine the codec from the file name; use --codec"
+                    ))
                 })?,
             };
             return Ok(vec![(codec, Origin::File(file.clone()))]);
@@ -242,7 +245,7 @@ fn sweep<'c>(
     let mut sweep = Sweep { sequence, plan, lines, progress: &progress };
     sweep.run()?;
     if Instant::now() >= end {
-        progress(&format!("rates: {}: there was no time for all of it", sequence.name()));
+        progress(&format!("rates: {}: not all was measured in the time allowed", sequence.name()));
     }
     Ok(sweep.lines)
 }
@@ -273,12 +276,16 @@ fn points(sequence: &Sequence, lines: &[Line<'_>]) -> Figure {
 
 fn parse_rate(text: &str) -> Result<f64, String> {
     let rate: f64 = text.parse().map_err(|_| format!("{text:?} is not a rate"))?;
-    if (1.0..=100_000.0).contains(&rate) { Ok(rate) } else { Err("1 to 100000".to_owned()) }
+    if (1.0..=100_000.0).contains(&rate) {
+        Ok(rate)
+    } else {
+        Err("a rate is 1 to 100000".to_owned())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may")]
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
     use super::*;
 

@@ -69,7 +69,7 @@ impl Ours {
             .args(["--units", &units.to_string(), "--rate", &rate.to_string()])
             .args(["--send-path", &self.path.1.to_string()])
             .args(["--receive-path", &self.path.2.to_string()]);
-        self.tell_rest(&mut command);
+        self.add_options(&mut command);
         if side == Side::Receive {
             command.args(["--core", "1"]);
         } else {
@@ -83,7 +83,7 @@ impl Ours {
         command.spawn().context("cannot start a process")
     }
 
-    fn tell_rest(&self, command: &mut Command) {
+    fn add_options(&self, command: &mut Command) {
         if self.raw {
             command.arg("--raw");
         }
@@ -104,7 +104,7 @@ impl Contestant for Ours {
         &self.name
     }
 
-    fn is_beside(&self) -> bool {
+    fn is_reference(&self) -> bool {
         self.raw
     }
 
@@ -134,7 +134,7 @@ impl Contestant for Ours {
 fn done(mut from: impl Read) -> anyhow::Result<Done> {
     let mut text = String::new();
     from.read_to_string(&mut text)?;
-    serde_json::from_str(&text).with_context(|| format!("a side said {text:?}"))
+    serde_json::from_str(&text).with_context(|| format!("unexpected output of a side: {text:?}"))
 }
 
 fn trial(sent: &Done, received: &Done, rate: f64) -> Trial {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rushes::net::{self, SocketOptions, UdpSocket};
 
-use super::side::{Done, GLANCE, HOST, Listening, TrialArgs, hear_port, tell_port};
+use super::side::{Done, HOST, Listening, POLL_INTERVAL, TrialArgs, print_port, read_port};
 
 /// Octets of UDP payload in an Ethernet packet.
 const DATAGRAM_LEN: usize = 1472;
@@ -17,11 +17,11 @@ const MARK: [u8; 8] = *b"rushes\x93\xd6";
 const MARK_LEN: usize = 16;
 
 /// Timeout while the socket's buffer is full.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) fn send(args: &TrialArgs) -> anyhow::Result<Done> {
     let mut sequence = args.sequence()?;
-    let to = net::resolve(HOST, hear_port()?)?;
+    let to = net::resolve(HOST, read_port()?)?;
     let socket = UdpSocket::bind(net::resolve(HOST, 0)?, &options(args))?;
     let mut queue = socket.send_queue();
     let mut tiny = [0; MARK_LEN];
@@ -38,7 +38,7 @@ pub(super) fn send(args: &TrialArgs) -> anyhow::Result<Done> {
             let mut lengths = [DATAGRAM_LEN as u16; BATCH];
             let count = octets.len().div_ceil(DATAGRAM_LEN);
             lengths[count - 1] = (octets.len() - (count - 1) * DATAGRAM_LEN) as u16;
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + SEND_TIMEOUT;
             socket.send(&mut queue, octets, &lengths[..count], to, deadline)?;
         }
         Ok(len)
@@ -47,16 +47,16 @@ pub(super) fn send(args: &TrialArgs) -> anyhow::Result<Done> {
 
 pub(super) fn receive(args: &TrialArgs) -> anyhow::Result<Done> {
     let socket = UdpSocket::bind(net::resolve(HOST, 0)?, &options(args))?;
-    tell_port(socket.local_address().port())?;
+    print_port(socket.local_address().port())?;
     let mut arena = socket.arena();
     let (mut frame, mut wanted) = (Vec::new(), 0);
     let (mut listening, mut done) = (Listening::to(args.units), Done::default());
     while listening.goes_on(&done) {
-        let datagrams = socket.receive(&mut arena, Instant::now() + GLANCE, None)?;
+        let datagrams = socket.receive(&mut arena, Instant::now() + POLL_INTERVAL, None)?;
         if datagrams.is_empty() {
             continue;
         }
-        listening.came();
+        listening.note_arrival();
         for datagram in datagrams {
             if let Some(len) = marked(datagram.data) {
                 frame.clear();

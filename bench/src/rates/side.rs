@@ -27,10 +27,10 @@ pub(super) const HOST: &str = "127.0.0.1";
 
 /// Silence after which the receiver is done, once the sender is: longer than packets are waited
 /// for.
-const PATIENCE: Duration = Duration::from_millis(90);
+const SILENCE_TIMEOUT: Duration = Duration::from_millis(90);
 
 /// Interval at which the receiver checks whether the sender is done.
-pub(super) const GLANCE: Duration = Duration::from_millis(20);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TrialArgs {
@@ -140,13 +140,13 @@ impl TrialArgs {
 }
 
 /// Reports the receiver's port to the parent process.
-pub(super) fn tell_port(port: u16) -> anyhow::Result<()> {
+pub(super) fn print_port(port: u16) -> anyhow::Result<()> {
     println!("{port}");
     Ok(std::io::stdout().flush()?)
 }
 
 /// Reads the receiver's port from the parent process.
-pub(super) fn hear_port() -> anyhow::Result<u16> {
+pub(super) fn read_port() -> anyhow::Result<u16> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     line.trim().parse().context("the receiver has no port")
@@ -178,7 +178,7 @@ impl Listening {
     }
 
     /// Notes that something arrived.
-    pub(super) fn came(&mut self) {
+    pub(super) fn note_arrival(&mut self) {
         self.last = Instant::now();
     }
 
@@ -192,7 +192,7 @@ impl Listening {
 
     pub(super) fn goes_on(&self, done: &Done) -> bool {
         done.units < self.units
-            && (!self.sender_is_done.load(Relaxed) || self.last.elapsed() < PATIENCE)
+            && (!self.sender_is_done.load(Relaxed) || self.last.elapsed() < SILENCE_TIMEOUT)
     }
 }
 
@@ -200,7 +200,7 @@ fn send(args: &TrialArgs) -> anyhow::Result<Done> {
     let sequence = args.sequence()?;
     let rate = FrameRate::from_f64(args.rate).context("no such rate of access units")?;
     let pacing = if args.paced { Pacing::default() } else { Pacing::Off };
-    let port = hear_port()?;
+    let port = read_port()?;
     let builder = Context::new()
         .session(HOST)?
         .stream(sequence.codec)
@@ -221,11 +221,11 @@ fn receive(args: &TrialArgs) -> anyhow::Result<Done> {
     let codec = args.codec;
     let builder = session.stream(codec).receive_path(args.receive_path).probation(1);
     let mut stream = args.stream(builder)?.open()?;
-    tell_port(stream.local_address().port())?;
+    print_port(stream.local_address().port())?;
     let (mut listening, mut done) = (Listening::to(args.units), Done::default());
     while listening.goes_on(&done) {
-        if let Some(frame) = stream.pull_frame(GLANCE)? {
-            listening.came();
+        if let Some(frame) = stream.pull_frame(POLL_INTERVAL)? {
+            listening.note_arrival();
             listening.count(&mut done, frame.len());
         }
     }

@@ -184,7 +184,7 @@ impl Sweep<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may")]
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
     use std::cell::Cell;
     use std::time::Duration;

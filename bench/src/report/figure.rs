@@ -55,7 +55,7 @@ pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
     /// Whether it is a reference for others, drawn with dashes.
-    pub(crate) beside: bool,
+    pub(crate) is_reference: bool,
     /// The number of incomplete frames, and of all: the points are only of complete ones.
     pub(crate) lost: (usize, usize),
 }

@@ -35,7 +35,11 @@ impl Machine {
         ] {
             facts.extend(read(file).map(|value| (name, value)));
         }
-        let build = if cfg!(debug_assertions) { "debug: figures mean nothing" } else { "release" };
+        let build = if cfg!(debug_assertions) {
+            "debug: the figures are not meaningful"
+        } else {
+            "release"
+        };
         facts.push(("build", build.to_owned()));
         for (name, program, option) in
             [("FFmpeg", "ffmpeg", "-version"), ("GStreamer", "gst-launch-1.0", "--version")]

@@ -31,7 +31,7 @@ pub(crate) fn page(
              machine: rows take turns, medians are shown. Compare within this page, not across \
              machines.";
     if quick {
-        text += " This was a quick run: it tells the order of things, not their last tenth.";
+        text += " This was a quick run: it shows the order of the results, not their exact values.";
     }
     let minutes = time.as_secs_f64() / 60.0;
     let _ = writeln!(text, " It took {minutes:.1} minutes.</p>\n<table>");
@@ -78,7 +78,7 @@ fn escaped(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::super::figure::{Across, Plot, Series};
     use super::*;
@@ -88,7 +88,7 @@ mod tests {
         let series = vec![Series {
             name: "ours".to_owned(),
             points: vec![(1.0, 2.0), (2.0, 3.0)],
-            beside: false,
+            is_reference: false,
             lost: (0, 0),
         }];
         let plot = Plot {

@@ -113,7 +113,7 @@ impl Frame<'_, '_> {
         for (n, series) in plot.series.iter().enumerate() {
             let style = self.style(n, series);
             let points = series.points.iter().copied();
-            if series.beside {
+            if series.is_reference {
                 chart.draw_series(DashedLineSeries::new(points, 6, 4, style))?;
             } else {
                 chart.draw_series(LineSeries::new(points, style))?;
@@ -127,7 +127,7 @@ impl Frame<'_, '_> {
     fn legend(&self, area: &Area<'_>) -> Drawn {
         for ((n, series), y) in self.plot.series.iter().enumerate().zip((62..).step_by(22)) {
             let style = self.style(n, series);
-            if series.beside {
+            if series.is_reference {
                 area.draw(&PathElement::new([(4, y), (11, y)], style))?;
                 area.draw(&PathElement::new([(21, y), (28, y)], style))?;
             } else {
@@ -146,8 +146,8 @@ impl Frame<'_, '_> {
     /// The style of a line; bare sockets have the colour of the line they are compared with.
     fn style(&self, n: usize, series: &Series) -> ShapeStyle {
         let ours = series.name.strip_suffix(BARE);
-        let beside = self.plot.series.iter().position(|other| Some(other.name.as_str()) == ours);
-        let colour = COLOURS[beside.unwrap_or(n) % COLOURS.len()];
+        let reference = self.plot.series.iter().position(|other| Some(other.name.as_str()) == ours);
+        let colour = COLOURS[reference.unwrap_or(n) % COLOURS.len()];
         ShapeStyle { color: colour.into(), filled: false, stroke_width: 2 }
     }
 }
@@ -170,12 +170,12 @@ fn short(value: f64) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 
     fn plot(points: Vec<(f64, f64)>, across: Across, decades: bool) -> Plot {
-        let series = vec![Series { name: "one".into(), points, beside: false, lost: (1, 2) }];
+        let series = vec![Series { name: "one".into(), points, is_reference: false, lost: (1, 2) }];
         let (name, title) = ("x".into(), "a title".into());
         Plot { name, title, x: "units", y: "latency, ms", across, decades, series }
     }

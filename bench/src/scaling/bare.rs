@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rushes::net::{ReceivePath, SocketOptions, UdpSocket};
 use rushes::sleep_until;
 
-use super::end::{Came, Receiving, SILENCE, Sending};
-use super::spec::{Clock, ETHERNET_LEN, IP_UDP_LEN, Spec, Spread, Told};
+use super::end::{Received, Receiving, SILENCE, Sending};
+use super::spec::{Clock, ETHERNET_LEN, IP_UDP_LEN, Report, Spec, Spread};
 
 /// Maximum number of octets and datagrams of one system call.
 const SLAB_LEN: usize = 65_000;
@@ -32,14 +32,14 @@ pub(crate) fn open(host: &str, spec: &Spec) -> anyhow::Result<UdpSocket> {
     Ok(UdpSocket::bind(SocketAddr::new(host.parse()?, 0), &options)?)
 }
 
-pub(crate) fn send(mut sending: Sending) -> anyhow::Result<Told> {
+pub(crate) fn send(mut sending: Sending) -> anyhow::Result<Report> {
     let spec = &sending.spec;
     let socket = open(&spec.sender, spec)?;
     let mut queue = socket.send_queue();
     let datagram = spec.mtu - IP_UDP_LEN;
     let slab = datagram * (SLAB_LEN / datagram).clamp(1, SLAB_DATAGRAMS);
     let mut frame = sending.frames.unit(0).to_vec();
-    let (mut told, mut due) = (Told::default(), sending.start);
+    let (mut report, mut due) = (Report::default(), sending.start);
     for n in 0..spec.frames {
         let octets = sending.frames.unit(n).len();
         let mut rate = None;
@@ -72,16 +72,16 @@ pub(crate) fn send(mut sending: Sending) -> anyhow::Result<Told> {
             let until = Instant::now() + Duration::from_secs(2);
             socket.send(&mut queue, octets, &lengths, sending.to, until)?;
         }
-        told.frames += 1;
-        told.octets += octets as u64;
+        report.frames += 1;
+        report.octets += octets as u64;
     }
     if matches!(spec.clock, Clock::Window) {
         sending.window.wait_for_all()?;
     }
     let counters = socket.counters();
     let headers = (ETHERNET_LEN + IP_UDP_LEN) as u64 * counters.sent_datagrams;
-    told.wire_octets = counters.sent_bytes + headers;
-    Ok(told)
+    report.wire_octets = counters.sent_bytes + headers;
+    Ok(report)
 }
 
 /// The lengths of the datagrams of `octets`.
@@ -101,7 +101,7 @@ fn wait(due: Instant) {
     }
 }
 
-pub(crate) fn receive(socket: &UdpSocket, mut receiving: Receiving) -> anyhow::Result<Came> {
+pub(crate) fn receive(socket: &UdpSocket, mut receiving: Receiving) -> anyhow::Result<Received> {
     let spec = receiving.spec.clone();
     let mut arena = socket.arena();
     let mut frame = Vec::with_capacity(spec.units.len(0));
@@ -109,7 +109,7 @@ pub(crate) fn receive(socket: &UdpSocket, mut receiving: Receiving) -> anyhow::R
     let frames = usize::try_from(spec.frames)?;
     let mut have = vec![0_usize; frames];
     let mut last = Instant::now();
-    while receiving.came.told.frames < spec.frames {
+    while receiving.received.report.frames < spec.frames {
         let datagrams = socket.receive(&mut arena, Instant::now() + SILENCE / 4, None)?;
         if datagrams.is_empty() {
             if receiving.is_over(last.elapsed()) {
@@ -136,6 +136,6 @@ pub(crate) fn receive(socket: &UdpSocket, mut receiving: Receiving) -> anyhow::R
         }
         last = Instant::now();
     }
-    receiving.came.told.socket_drops = socket.counters().kernel_drops;
-    Ok(receiving.came)
+    receiving.received.report.socket_drops = socket.counters().kernel_drops;
+    Ok(receiving.received)
 }

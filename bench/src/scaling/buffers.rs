@@ -67,7 +67,7 @@ pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
     let plot = Plot {
         name: "buffers".to_owned(),
         title: format!("Access units not whole by socket buffer, {RATE} Gbit/s, loopback"),
-        x: "octets in the receiver's socket buffer, as asked for",
+        x: "octets in the receiver's socket buffer, as requested",
         y: "access units not whole, %",
         across: Across::Names(sizes.iter().map(|&size| octets(size)).collect()),
         decades: false,

@@ -14,7 +14,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use rushes::sleep_until;
 
-use super::spec::{Clock, Spec, Told, Units};
+use super::spec::{Clock, Report, Spec, Units};
 use super::{bare, streams_end};
 use crate::Outcome;
 use crate::cpu::{cpu_time, pin_to_half};
@@ -23,7 +23,7 @@ use crate::cpu::{cpu_time, pin_to_half};
 const FRAMES_IN_FLIGHT: u64 = 2;
 
 /// Silence after which an end gives up.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Silence after which nothing is in transit any more.
 pub(crate) const SILENCE: Duration = Duration::from_millis(120);
@@ -38,8 +38,8 @@ pub(crate) fn run(args: &EndArgs) -> anyhow::Result<Outcome> {
     let spec: Spec = serde_json::from_str(&args.spec)?;
     let is_sender = !spec.ports.is_empty();
     pin_to_half(usize::from(!is_sender));
-    let told = if is_sender { send(&spec) } else { receive(&spec) }?;
-    println!("{}", serde_json::to_string(&told)?);
+    let report = if is_sender { send(&spec) } else { receive(&spec) }?;
+    println!("{}", serde_json::to_string(&report)?);
     Ok(Outcome::Done)
 }
 
@@ -55,33 +55,33 @@ pub(crate) struct Sending {
 /// The state of a receiving thread.
 pub(crate) struct Receiving {
     pub(crate) spec: Arc<Spec>,
-    pub(crate) telling: Telling,
+    pub(crate) acknowledger: Acknowledger,
     /// Whether the sender has ended.
     pub(crate) ended: Arc<AtomicBool>,
-    pub(crate) came: Came,
+    pub(crate) received: Received,
 }
 
 impl Receiving {
     /// Whether to stop waiting after `silence`.
     pub(crate) fn is_over(&self, silence: Duration) -> bool {
-        silence >= PATIENCE || self.ended.load(Ordering::Relaxed) && silence >= SILENCE
+        silence >= TIMEOUT || self.ended.load(Ordering::Relaxed) && silence >= SILENCE
     }
 
     /// Notes a complete frame.
     pub(crate) fn whole(&mut self, octets: usize) {
         let now = Instant::now();
-        self.came.first.get_or_insert(now);
-        self.came.last = Some(now);
-        self.came.told.frames += 1;
-        self.came.told.octets += octets as u64;
-        self.telling.tell(self.came.told.frames);
+        self.received.first.get_or_insert(now);
+        self.received.last = Some(now);
+        self.received.report.frames += 1;
+        self.received.report.octets += octets as u64;
+        self.acknowledger.acknowledge(self.received.report.frames);
     }
 }
 
 /// The received frames, and when they arrived.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Came {
-    pub(crate) told: Told,
+pub(crate) struct Received {
+    pub(crate) report: Report,
     pub(crate) first: Option<Instant>,
     pub(crate) last: Option<Instant>,
 }
@@ -123,7 +123,7 @@ pub(crate) struct Window {
 impl Window {
     fn open(host: &str) -> anyhow::Result<Self> {
         let socket = UdpSocket::bind((host, 0))?;
-        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(TIMEOUT))?;
         Ok(Self { socket, sent: 0, seen: 0 })
     }
 
@@ -140,28 +140,28 @@ impl Window {
 
     fn wait_for(&mut self, frames: u64) -> anyhow::Result<()> {
         while self.seen < frames {
-            let mut news = [0; 8];
-            self.socket.recv(&mut news).context("the receiver went silent")?;
-            self.seen = self.seen.max(u64::from_be_bytes(news));
+            let mut octets = [0; 8];
+            self.socket.recv(&mut octets).context("no acknowledgement from the receiver")?;
+            self.seen = self.seen.max(u64::from_be_bytes(octets));
         }
         Ok(())
     }
 }
 
 /// The receiver's end of the acknowledgements.
-pub(crate) struct Telling {
+pub(crate) struct Acknowledger {
     socket: UdpSocket,
     to: SocketAddr,
 }
 
-impl Telling {
-    fn tell(&self, frames: u64) {
+impl Acknowledger {
+    fn acknowledge(&self, frames: u64) {
         // A lost acknowledgement is repeated by that of the next frame.
         let _ = self.socket.send_to(&frames.to_be_bytes(), self.to);
     }
 }
 
-fn send(spec: &Spec) -> anyhow::Result<Told> {
+fn send(spec: &Spec) -> anyhow::Result<Report> {
     let frames = Arc::new(Frames::new(spec.units));
     let mut windows = Vec::new();
     for _ in &spec.ports {
@@ -169,7 +169,7 @@ fn send(spec: &Spec) -> anyhow::Result<Told> {
     }
     let addresses: std::io::Result<Vec<String>> =
         windows.iter().map(|window| Ok(window.socket.local_addr()?.to_string())).collect();
-    say(&addresses?)?;
+    print_line(&addresses?)?;
     let spec = Arc::new(spec.clone());
     let cpu = cpu_time();
     // All threads begin at the same time.
@@ -184,12 +184,12 @@ fn send(spec: &Spec) -> anyhow::Result<Told> {
             way(sending)
         }));
     }
-    let mut all = Told::default();
+    let mut all = Report::default();
     for thread in threads {
-        let told = thread.join().map_err(|_| anyhow!("a sending thread panicked"))??;
-        all.frames += told.frames;
-        all.octets += told.octets;
-        all.wire_octets += told.wire_octets;
+        let report = thread.join().map_err(|_| anyhow!("a sending thread panicked"))??;
+        all.frames += report.frames;
+        all.octets += report.octets;
+        all.wire_octets += report.wire_octets;
     }
     let planned = match spec.clock {
         Clock::Window => 0.0,
@@ -200,12 +200,12 @@ fn send(spec: &Spec) -> anyhow::Result<Told> {
     Ok(all)
 }
 
-fn receive(spec: &Spec) -> anyhow::Result<Told> {
+fn receive(spec: &Spec) -> anyhow::Result<Report> {
     let mut sources = Vec::new();
     for _ in 0..spec.streams {
         sources.push(Source::open(spec)?);
     }
-    say(&sources.iter().map(|source| source.port().to_string()).collect::<Vec<_>>())?;
+    print_line(&sources.iter().map(|source| source.port().to_string()).collect::<Vec<_>>())?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     let ended = Arc::new(AtomicBool::new(false));
@@ -220,27 +220,31 @@ fn receive(spec: &Spec) -> anyhow::Result<Told> {
     let mut threads = Vec::new();
     for (source, to) in sources.into_iter().zip(line.split_whitespace()) {
         let socket = UdpSocket::bind((spec.host.as_str(), 0))?;
-        let telling = Telling { socket, to: to.parse()? };
-        let receiving =
-            Receiving { spec: spec.clone(), telling, ended: ended.clone(), came: Came::default() };
+        let acknowledger = Acknowledger { socket, to: to.parse()? };
+        let receiving = Receiving {
+            spec: spec.clone(),
+            acknowledger,
+            ended: ended.clone(),
+            received: Received::default(),
+        };
         threads.push(thread::spawn(move || match source {
             Source::Stream(stream) => streams_end::receive(*stream, receiving),
             Source::Bare(socket) => bare::receive(&socket, receiving),
         }));
     }
-    let mut all = Came::default();
+    let mut all = Received::default();
     for thread in threads {
-        let came = thread.join().map_err(|_| anyhow!("a receiving thread panicked"))??;
-        all.told.frames += came.told.frames;
-        all.told.octets += came.told.octets;
-        all.told.socket_drops += came.told.socket_drops;
-        all.first = [all.first, came.first].into_iter().flatten().min();
-        all.last = all.last.max(came.last);
+        let received = thread.join().map_err(|_| anyhow!("a receiving thread panicked"))??;
+        all.report.frames += received.report.frames;
+        all.report.octets += received.report.octets;
+        all.report.socket_drops += received.report.socket_drops;
+        all.first = [all.first, received.first].into_iter().flatten().min();
+        all.last = all.last.max(received.last);
     }
     let times = all.first.zip(all.last);
-    all.told.seconds = times.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
-    all.told.cpu_seconds = cpu_time().saturating_sub(cpu).as_secs_f64();
-    Ok(all.told)
+    all.report.seconds = times.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
+    all.report.cpu_seconds = cpu_time().saturating_sub(cpu).as_secs_f64();
+    Ok(all.report)
 }
 
 enum Source {
@@ -266,7 +270,7 @@ impl Source {
 }
 
 /// Prints one line for the parent process.
-fn say(words: &[String]) -> anyhow::Result<()> {
-    println!("{}", words.join(" "));
+fn print_line(parts: &[String]) -> anyhow::Result<()> {
+    println!("{}", parts.join(" "));
     Ok(std::io::stdout().flush()?)
 }

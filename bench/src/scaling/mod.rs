@@ -22,18 +22,18 @@ use crate::values::parse_size;
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Sender and receiver are processes, each on its half of the cores, with a thread for each stream. What
-is measured takes turns, and medians are told; of what is lost, sums. Beside each way there are
-sockets alone in the same shape, without RTP: what the kernel does at best.
+Sender and receiver are processes, each on its half of the cores, with a thread for each stream.
+Measurements take turns; reported are medians, and for losses sums. Each way is compared with sockets
+alone in the same shape, without RTP: the kernel's limit.
 
   streams      1, 2, 4, 8 streams: total goodput and CPU time
   packet-size  Packets of 576 to 64 000 octets: goodput and CPU time
-  buffers      What bursts lose by the size of socket buffers, and what pacing loses
+  buffers      Losses of bursts and of paced streams, by the size of socket buffers
   places       Loopback and virtual Ethernet, with packets of 1 500 and 9 000 octets
   bucket       Links of 1 and 10 Gbit/s with the queue of a small switch (a token bucket between two
-               network namespaces): what is lost near the rate of the link, and how pacing saves it
+               network namespaces): losses near the rate of the link, and how pacing avoids them
 
-Goodput is of access units that came whole. Places and bucket need root, `ip` and `tc`.")]
+Goodput counts complete access units. Places and bucket need root, `ip` and `tc`.")]
 pub(crate) struct ScalingArgs {
     /// What to measure
     #[arg(long, value_enum, default_value = "all")]
@@ -96,7 +96,7 @@ impl ScalingArgs {
 }
 
 pub(crate) fn run(args: &ScalingArgs) -> anyhow::Result<Outcome> {
-    args.settings.tell_all(&figures(args)?)?;
+    args.settings.report_all(&figures(args)?)?;
     Ok(Outcome::Done)
 }
 
@@ -119,8 +119,8 @@ pub(crate) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
 }
 
 /// A line of measurements.
-fn series(name: impl Into<String>, points: Vec<(f64, f64)>, beside: bool) -> Series {
-    Series { name: name.into(), points, beside, lost: (0, 0) }
+fn series(name: impl Into<String>, points: Vec<(f64, f64)>, is_reference: bool) -> Series {
+    Series { name: name.into(), points, is_reference, lost: (0, 0) }
 }
 
 /// The heads of [`costs`].

@@ -5,15 +5,15 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use anyhow::{Context as _, bail};
 
-use super::spec::{Spec, Told};
+use super::spec::{Report, Spec};
 use crate::hosts::{Hosts, Side};
 use crate::report;
 
 /// The results of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
-    pub(crate) sent: Told,
-    pub(crate) received: Told,
+    pub(crate) sent: Report,
+    pub(crate) received: Report,
     /// Access units to be sent.
     offered: u64,
 }
@@ -40,7 +40,7 @@ impl Figures {
         let median = |figure: &dyn Fn(&Run) -> f64| {
             report::median(&mut runs.iter().map(figure).collect::<Vec<f64>>())
         };
-        let cost = |told: &Told| told.cpu_seconds / (told.octets as f64 / 1e9).max(1e-9);
+        let cost = |report: &Report| report.cpu_seconds / (report.octets as f64 / 1e9).max(1e-9);
         let rate = |octets: u64, seconds: f64| octets as f64 * 8e-9 / seconds.max(1e-9);
         let sum = |count: &dyn Fn(&Run) -> u64| runs.iter().map(count).sum();
         Self {
@@ -65,7 +65,7 @@ impl Figures {
 /// A process that is ended when this is dropped.
 struct Running {
     child: Child,
-    said: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
 }
 
 impl Running {
@@ -74,21 +74,22 @@ impl Running {
         command.args(["bench", "end", &serde_json::to_string(spec)?]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start a process")?;
-        let said = child.stdout.take().map(BufReader::new).context("an end has no output")?;
-        Ok(Self { child, said })
+        let output = child.stdout.take().map(BufReader::new).context("an end has no output")?;
+        Ok(Self { child, output })
     }
 
     fn line(&mut self) -> anyhow::Result<String> {
         let mut line = String::new();
-        if self.said.read_line(&mut line)? == 0 {
-            bail!("an end of a run ended before its time");
+        if self.output.read_line(&mut line)? == 0 {
+            bail!("an end ended before it printed a line");
         }
         Ok(line.trim().to_owned())
     }
 
-    fn told(&mut self) -> anyhow::Result<Told> {
+    fn report(&mut self) -> anyhow::Result<Report> {
         let line = self.line()?;
-        serde_json::from_str(&line).with_context(|| format!("an end said {line:?}"))
+        serde_json::from_str(&line)
+            .with_context(|| format!("unexpected output of an end: {line:?}"))
     }
 }
 
@@ -107,15 +108,15 @@ pub(crate) fn measure(hosts: &Hosts, spec: &Spec) -> anyhow::Result<Run> {
     let mut receiver = Running::start(hosts, Side::Receive, &spec)?;
     let ports: Result<Vec<u16>, _> =
         receiver.line()?.split_whitespace().map(str::parse::<u16>).collect();
-    spec.ports = ports.context("an end has strange ports")?;
+    spec.ports = ports.context("an end printed invalid ports")?;
     let mut sender = Running::start(hosts, Side::Send, &spec)?;
     let windows = sender.line()?;
     let mut input = receiver.child.stdin.take().context("an end has no input")?;
     writeln!(input, "{windows}")?;
-    let sent = sender.told()?;
+    let sent = sender.report()?;
     // Signals to the receiver that nothing more will be sent.
     drop(input);
-    Ok(Run { sent, received: receiver.told()?, offered: spec.offered() })
+    Ok(Run { sent, received: receiver.report()?, offered: spec.offered() })
 }
 
 /// Runs all ways in turn, `turns` times.

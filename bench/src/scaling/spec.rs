@@ -117,7 +117,7 @@ impl Spec {
 
 /// The report of an end on a run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Told {
+pub(crate) struct Report {
     /// Access units sent, or received complete.
     pub(crate) frames: u64,
     /// Octets in them.

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use rushes::{Codec, Context, FrameRate, MediaStream, Pacing, ReceivePath, sleep_until};
 
-use super::end::{Came, Receiving, SILENCE, Sending};
-use super::spec::{Clock, ETHERNET_LEN, IP_UDP_LEN, Spec, Spread, Told};
+use super::end::{Received, Receiving, SILENCE, Sending};
+use super::spec::{Clock, ETHERNET_LEN, IP_UDP_LEN, Report, Spec, Spread};
 
 pub(crate) fn open_receiver(spec: &Spec) -> anyhow::Result<MediaStream> {
     let session = Context::new().session_any().local_address(&spec.host)?;
@@ -14,7 +14,7 @@ pub(crate) fn open_receiver(spec: &Spec) -> anyhow::Result<MediaStream> {
     Ok(builder.socket_buffer(spec.buffer).frame_len_max(256 << 20).open()?)
 }
 
-pub(crate) fn send(mut sending: Sending) -> anyhow::Result<Told> {
+pub(crate) fn send(mut sending: Sending) -> anyhow::Result<Report> {
     let spec = &sending.spec;
     let mut builder = Context::new()
         .session(&spec.host)?
@@ -51,17 +51,20 @@ pub(crate) fn send(mut sending: Sending) -> anyhow::Result<Told> {
     let statistics = stream.statistics();
     let (send, socket) = (statistics.send, statistics.socket);
     let headers = (ETHERNET_LEN + IP_UDP_LEN) as u64 * socket.sent_datagrams;
-    Ok(Told {
+    Ok(Report {
         frames: send.frames,
         octets: send.frame_octets,
         wire_octets: socket.sent_bytes + headers,
-        ..Told::default()
+        ..Report::default()
     })
 }
 
-pub(crate) fn receive(mut stream: MediaStream, mut receiving: Receiving) -> anyhow::Result<Came> {
+pub(crate) fn receive(
+    mut stream: MediaStream,
+    mut receiving: Receiving,
+) -> anyhow::Result<Received> {
     let mut last = Instant::now();
-    while receiving.came.told.frames < receiving.spec.frames {
+    while receiving.received.report.frames < receiving.spec.frames {
         match stream.pull_frame(SILENCE / 4)? {
             Some(frame) => {
                 let octets = frame.len();
@@ -73,6 +76,6 @@ pub(crate) fn receive(mut stream: MediaStream, mut receiving: Receiving) -> anyh
             None => {}
         }
     }
-    receiving.came.told.socket_drops = stream.statistics().socket.kernel_drops;
-    Ok(receiving.came)
+    receiving.received.report.socket_drops = stream.statistics().socket.kernel_drops;
+    Ok(receiving.received)
 }

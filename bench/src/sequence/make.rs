@@ -24,7 +24,7 @@ const BIT_RATE_MAX: u64 = 20_000_000_000;
 
 pub(super) fn sequence(codec: Codec, bit_rate: u64) -> anyhow::Result<Sequence> {
     if !(BIT_RATE_MIN..=BIT_RATE_MAX).contains(&bit_rate) {
-        bail!("a sequence of {bit_rate} bit/s cannot be made: 1 Mbit/s to 20 Gbit/s can");
+        bail!("cannot make a sequence of {bit_rate} bit/s; the range is 1 Mbit/s to 20 Gbit/s");
     }
     let (sets, header): (_, fn(u32) -> Vec<u8>) = match codec.nal {
         Some(NalCodec::H264) => (h264::parameter_sets(), h264::slice_header),

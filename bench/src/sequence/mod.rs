@@ -82,7 +82,7 @@ impl Sequence {
             octets.extend_from_slice(unit.data);
         }
         if units.is_empty() {
-            bail!("{}: no access unit in it", path.display());
+            bail!("{}: contains no access unit", path.display());
         }
         let origin = Origin::File(path.to_owned());
         Ok(Self { codec, octets, units, rate: NOMINAL_RATE, origin })

@@ -22,7 +22,7 @@ const SLAB: usize = 65_000;
 const WRITE: usize = 1 << 20;
 
 /// Timeout of every step.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The start of a thread's next turn.
 type Turns = mpsc::Receiver<()>;
@@ -72,9 +72,9 @@ impl Bare {
             TcpOptions { send_buffer: buffer, receive_buffer: buffer, ..Default::default() };
         let listener = TcpListener::bind(([127, 0, 0, 1], 0).into(), &options)?;
         Self::start(octets, units, |part, turns| {
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + TIMEOUT;
             let receiver = TcpSocket::connect(listener.local_address(), &options, deadline)?;
-            let sender = listener.accept(Some(deadline), None)?.context("no connection came")?;
+            let sender = listener.accept(Some(deadline), None)?.context("no connection arrived")?;
             let Ends { receive, ready, done, send } = turns;
             thread::spawn(move || receive_tcp(&receiver, part, &(receive, ready, done)));
             thread::spawn(move || send_tcp(&sender, part, &send));
@@ -87,14 +87,14 @@ impl Bare {
         units: usize,
         mut pair: impl FnMut(usize, Ends) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
-        let (tell_ready, ready) = mpsc::channel();
-        let (tell_done, done) = mpsc::channel();
+        let (ready_sender, ready) = mpsc::channel();
+        let (done_sender, done) = mpsc::channel();
         let mut bare = Self { receivers: Vec::new(), senders: Vec::new(), ready, done };
         for unit in 0..units {
             let (receiver, receive) = mpsc::channel();
             let (sender, send) = mpsc::channel();
             let part = octets * (unit + 1) / units - octets * unit / units;
-            let (ready, done) = (tell_ready.clone(), tell_done.clone());
+            let (ready, done) = (ready_sender.clone(), done_sender.clone());
             pair(part, Ends { receive, ready, done, send })?;
             bare.receivers.push(receiver);
             bare.senders.push(sender);
@@ -109,7 +109,7 @@ impl Bare {
             receiver.send(()).ok()?;
         }
         for _ in &self.receivers {
-            self.ready.recv_timeout(PATIENCE).ok()?;
+            self.ready.recv_timeout(TIMEOUT).ok()?;
         }
         let start = Instant::now();
         for sender in &self.senders {
@@ -117,7 +117,7 @@ impl Bare {
         }
         let mut last = Some(start);
         for _ in &self.receivers {
-            let done = self.done.recv_timeout(3 * PATIENCE).ok()?;
+            let done = self.done.recv_timeout(3 * TIMEOUT).ok()?;
             last = last.zip(done).map(|(last, done)| last.max(done));
         }
         last.map(|last| last - start)
@@ -149,7 +149,7 @@ fn send_udp(way: &Way, part: usize, taken: &AtomicUsize, turns: &Turns) {
     last_lengths.extend((!last.is_multiple_of(*datagram)).then_some((last % datagram) as u16));
     let mut queue = socket.send_queue();
     while turns.recv().is_ok() {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let mut sent = 0;
         for slab in octets.chunks(per_slab) {
             // Lost octets are never taken; the receiver reports them.
@@ -178,7 +178,7 @@ fn receive_udp(
         while socket.receive(&mut arena, Instant::now(), None).is_ok_and(|left| !left.is_empty()) {}
         taken.store(0, Ordering::Release);
         let _ = ready.send(());
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let mut have = 0;
         while have < part {
             match socket.receive(&mut arena, until, None) {
@@ -196,7 +196,7 @@ fn receive_udp(
 fn send_tcp(socket: &TcpSocket, part: usize, turns: &Turns) {
     let octets = vec![0x2d; part];
     while turns.recv().is_ok() {
-        let until = Some(Instant::now() + PATIENCE);
+        let until = Some(Instant::now() + TIMEOUT);
         for piece in octets.chunks(WRITE) {
             if socket.write_all(&mut [IoSlice::new(piece)], until, None).is_err() {
                 return;
@@ -213,7 +213,7 @@ fn receive_tcp(
     let mut buffer = vec![0; part];
     while turns.recv().is_ok() {
         let _ = ready.send(());
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let mut have = 0;
         while have < part && Instant::now() < until {
             match socket.read(&mut buffer[have..]) {
@@ -231,7 +231,7 @@ fn receive_tcp(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 

@@ -57,16 +57,22 @@ pub(super) fn plot(series: &mut Vec<Series>, name: &str, x: f64, measured: &Meas
 }
 
 /// Adds a point to the line of a name.
-pub(super) fn add(series: &mut Vec<Series>, name: &str, beside: bool, x: f64, y: Option<f64>) {
-    let at = line(series, name, beside);
+pub(super) fn add(
+    series: &mut Vec<Series>,
+    name: &str,
+    is_reference: bool,
+    x: f64,
+    y: Option<f64>,
+) {
+    let at = line(series, name, is_reference);
     series[at].points.extend(y.map(|y| (x, y)));
 }
 
 /// The index of the line with this name; a new one if there is none.
-fn line(series: &mut Vec<Series>, name: &str, beside: bool) -> usize {
+fn line(series: &mut Vec<Series>, name: &str, is_reference: bool) -> usize {
     series.iter().position(|series| series.name == name).unwrap_or_else(|| {
         let name = name.to_owned();
-        series.push(Series { name, points: Vec::new(), beside, lost: (0, 0) });
+        series.push(Series { name, points: Vec::new(), is_reference, lost: (0, 0) });
         series.len() - 1
     })
 }

@@ -82,7 +82,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         decades: false,
         series,
     };
-    let title = "Encoding RGBA8 of 2160p on one core, beside a copy of as many octets".to_owned();
+    let title =
+        "Encoding RGBA8 of 2160p on one core, compared with a copy of as many octets".to_owned();
     Ok(vec![Figure { name: "encode", title, heads, rows, plots: vec![plot] }])
 }
 

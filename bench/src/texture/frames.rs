@@ -51,7 +51,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
                 row.extend([Cell::measure(percentile(&latencies, 0.0), 3), Cell::Count(lost)]);
                 rows.push(row);
             }
-            if let Some(median) = series.iter_mut().find(|series| !series.beside) {
+            if let Some(median) = series.iter_mut().find(|series| !series.is_reference) {
                 let whole = runs.iter().flatten().flatten().count();
                 let all = FRAMES * runs.len();
                 median.lost = (all - whole, all);

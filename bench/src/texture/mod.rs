@@ -30,18 +30,18 @@ use crate::{Outcome, Usage};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Server and client are threads of this process, so that one clock times both, and frames travel by
-loopback. Latency is from the picture being there, in memory, until the last octet of its frame is
-in place. One frame is on its way at a time; turn by turn, as many octets go through sockets alone:
+loopback. Latency is from the moment when the picture is in memory until the last octet of its frame
+is in place. One frame is in flight at a time; in turns, as many octets go through sockets alone:
 
   bare        UDP: datagrams of the same size, by GSO out of one buffer and by GRO into the receive
-              buffers that go round, no frame put together; no more than 2 MiB on their way.
+              buffers, which are reused, without assembling frames; at most 2 MiB in flight.
               TCP: writes of 1 MiB from one buffer, reads into another.
-  of bare     the bare loop's median latency as a share of ours: 100 % is all that sockets can
-  not whole   frames that lacked packets or did not come; medians are of those that came whole
+  of bare     the bare loop's median latency as a share of ours: 100 % is the limit of sockets
+  not whole   frames that lacked packets or were not received; medians are of complete frames
   per core    Gbit/s at the median latency, by all cores of this machine
   cpu         processor time of both sides for a frame
 
-With --gpu frames are received into a graphics processor's memory as well, by each way that there is,
+With --gpu frames are received into a graphics processor's memory as well, in every available way,
 and pictures drawn and encoded there.
 
 latency is fig. 5.2 of the thesis, frames is 5.1, units 5.3, packet-size 5.4, timings table 5.2, of
@@ -165,7 +165,7 @@ impl Kind {
 }
 
 pub(crate) fn run(args: &TextureArgs) -> anyhow::Result<Outcome> {
-    args.settings.tell_all(&figures(args)?)?;
+    args.settings.report_all(&figures(args)?)?;
     Ok(Outcome::Done)
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn figures(args: &TextureArgs) -> anyhow::Result<Vec<Figure>> {
     let mut bench = Bench { args, transports: Vec::new(), cores, units };
     bench.resolutions()?;
     bench.transports = bench.find_transports()?;
-    bench.progress(&format!("{cores} cores, loopback, {units} units unless it says otherwise"));
+    bench.progress(&format!("{cores} cores, loopback, {units} units unless stated otherwise"));
     let mut all = Vec::new();
     for (which, measure) in FIGURES {
         if args.figure == which || args.figure == Which::All {

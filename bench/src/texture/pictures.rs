@@ -92,7 +92,7 @@ impl Pictures {
 
 /// RGBA8 of a 2160p picture that is harder to encode than a drawing: noise of equal strength in
 /// each octave, as in photographs, more in luma than in colours.
-#[allow(clippy::cast_sign_loss, reason = "colours are clamped to what there is")]
+#[allow(clippy::cast_sign_loss, reason = "colours are clamped to 0..=255")]
 pub(super) fn clouds() -> Vec<u8> {
     let luma = octaves(1, &[512, 128, 32, 8, 4]);
     let [orange, green] = [octaves(2, &[512, 256]), octaves(3, &[512, 256])];

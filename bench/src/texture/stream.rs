@@ -11,7 +11,7 @@ use rushes::texture::{
 };
 
 /// The time after which a frame counts as lost.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The configuration of a delivery.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Gate {
     layout: Layout,
     pictures: Vec<Frame>,
     next: usize,
-    asked: mpsc::Receiver<()>,
+    requests: mpsc::Receiver<()>,
 }
 
 impl Source for Gate {
@@ -52,7 +52,7 @@ impl Source for Gate {
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
-        let Ok(()) = self.asked.recv() else { return Ok(None) };
+        let Ok(()) = self.requests.recv() else { return Ok(None) };
         let picture = self.pictures.get(self.next % self.pictures.len().max(1));
         self.next += 1;
         Ok(picture.cloned())
@@ -73,13 +73,13 @@ pub(super) struct Arrival {
     /// When the sink had finished processing the frame.
     #[cfg_attr(
         not(feature = "gpu"),
-        expect(dead_code, reason = "plain memory makes nothing of it")
+        expect(dead_code, reason = "only the measurements with a GPU use it")
     )]
     pub(super) ready_at: Instant,
 }
 
 /// The channel on which sinks report frames.
-pub(super) type Told = mpsc::Sender<Arrival>;
+pub(super) type ArrivalSender = mpsc::Sender<Arrival>;
 
 impl Arrival {
     pub(super) fn of(frame: &TextureFrame<'_>, ready_at: Instant) -> Self {
@@ -94,20 +94,20 @@ impl Arrival {
 }
 
 /// A sink of plain memory, which reports frames at once.
-pub(super) fn plain(tell: Told) -> Arc<dyn TextureSink> {
+pub(super) fn plain(arrival_sender: ArrivalSender) -> Arc<dyn TextureSink> {
     Arc::new(MemorySink::new(move |frame: &TextureFrame<'_>| {
         // Fails after the last turn, when the channel is closed.
-        let _ = tell.send(Arrival::of(frame, frame.done_at()));
+        let _ = arrival_sender.send(Arrival::of(frame, frame.done_at()));
     }))
 }
 
 /// Both sides of one delivery.
 pub(super) struct Stream {
-    ask: mpsc::Sender<()>,
+    request: mpsc::Sender<()>,
     arrivals: mpsc::Receiver<Arrival>,
     client: TextureClient,
     server: TextureServer,
-    asked: u64,
+    requested: u64,
     sent: Vec<SentFrame>,
 }
 
@@ -119,7 +119,7 @@ impl Stream {
 
     pub(super) fn open_into(
         setup: &Setup,
-        sink: impl FnOnce(Told) -> Arc<dyn TextureSink>,
+        sink: impl FnOnce(ArrivalSender) -> Arc<dyn TextureSink>,
     ) -> anyhow::Result<Self> {
         Self::open_between(setup, |gate| Ok(Box::new(gate)), sink)
     }
@@ -128,10 +128,11 @@ impl Stream {
     pub(super) fn open_between(
         setup: &Setup,
         source: impl FnOnce(Gate) -> anyhow::Result<Box<dyn Source>>,
-        sink: impl FnOnce(Told) -> Arc<dyn TextureSink>,
+        sink: impl FnOnce(ArrivalSender) -> Arc<dyn TextureSink>,
     ) -> anyhow::Result<Self> {
-        let (ask, asked) = mpsc::channel();
-        let gate = Gate { layout: setup.input, pictures: setup.pictures.clone(), next: 0, asked };
+        let (request, requests) = mpsc::channel();
+        let gate =
+            Gate { layout: setup.input, pictures: setup.pictures.clone(), next: 0, requests };
         let mut options = ServerOptions::default();
         options.format = Some(setup.output);
         options.transport = setup.transport;
@@ -145,11 +146,11 @@ impl Stream {
         (options.tcp.send_buffer, options.tcp.receive_buffer) = (buffer, buffer);
         let (udp, tcp) = (options.udp.clone(), options.tcp.clone());
         let server = TextureServer::serve(([127, 0, 0, 1], 0).into(), source(gate)?, options)?;
-        let (tell, arrivals) = mpsc::channel();
+        let (arrival_sender, arrivals) = mpsc::channel();
         let mut options = ClientOptions::default();
         (options.udp, options.tcp) = (udp, tcp);
-        let client = TextureClient::connect(server.local_address(), sink(tell), options)?;
-        Ok(Self { ask, arrivals, client, server, asked: 0, sent: Vec::new() })
+        let client = TextureClient::connect(server.local_address(), sink(arrival_sender), options)?;
+        Ok(Self { request, arrivals, client, server, requested: 0, sent: Vec::new() })
     }
 
     /// Octets of a packet after its header.
@@ -159,10 +160,10 @@ impl Stream {
 
     /// Sends one frame; returns its arrival, `None` if it did not arrive in time.
     pub(super) fn turn(&mut self) -> Option<Arrival> {
-        let frame = self.asked;
-        self.asked += 1;
-        self.ask.send(()).ok()?;
-        let until = Instant::now() + PATIENCE;
+        let frame = self.requested;
+        self.requested += 1;
+        self.request.send(()).ok()?;
+        let until = Instant::now() + TIMEOUT;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let arrival = self.arrivals.recv_timeout(left).ok()?;
@@ -176,16 +177,19 @@ impl Stream {
     /// Ends both sides; returns the server's records of the frames.
     pub(super) fn close(mut self) -> Vec<SentFrame> {
         // The server's record of the last frame comes from the thread of the control connection.
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let is_missing =
             |sent: &[SentFrame], last: u64| sent.last().is_none_or(|sent| sent.frame < last);
-        while self.asked > 0 && is_missing(&self.sent, self.asked - 1) && Instant::now() < until {
+        while self.requested > 0
+            && is_missing(&self.sent, self.requested - 1)
+            && Instant::now() < until
+        {
             std::thread::sleep(Duration::from_millis(1));
             self.sent.extend(self.server.take_frames());
         }
         self.client.stop();
         // The source waits for the next request, and ends when the channel is closed.
-        drop(self.ask);
+        drop(self.request);
         drop(self.server);
         self.sent
     }

@@ -40,7 +40,7 @@ const CASES: [Case; 4] = [
 ];
 
 pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
-    let (mut timings, mut deliveries, mut beside) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut timings, mut deliveries, mut comparisons) = (Vec::new(), Vec::new(), Vec::new());
     for case in CASES {
         for resolution in bench.of_resolutions(&[case.resolution])? {
             let mut pictures = Pictures::draw(resolution)?;
@@ -58,7 +58,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
                 deliveries.push(row);
                 let is_case = resolution == case.resolution && transport != Transport::Rtp;
                 if is_case {
-                    beside.push(compared(&case, what, transport, &measured, bench.cores));
+                    comparisons.push(compared(&case, what, transport, &measured, bench.cores));
                 }
             }
         }
@@ -73,8 +73,18 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let delivery_heads: Vec<_> = ["frame", "by"].into_iter().chain(delivery::HEADS).collect();
     Ok(vec![
         figure("timings", "Where the time of a frame goes (table 5.2)", &TIMING_HEADS, timings),
-        figure("delivery", "The same frames beside sockets alone", &delivery_heads, deliveries),
-        figure("thesis", "Beside the aims and the thesis (16 cores)", &THESIS_HEADS, beside),
+        figure(
+            "delivery",
+            "The same frames compared with sockets alone",
+            &delivery_heads,
+            deliveries,
+        ),
+        figure(
+            "thesis",
+            "Comparison with the aims and the thesis (16 cores)",
+            &THESIS_HEADS,
+            comparisons,
+        ),
     ])
 }
 

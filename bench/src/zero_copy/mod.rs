@@ -14,12 +14,12 @@ use crate::values::parse_size;
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Only a sender, into a device that throws away what it is given, in a network namespace made for it: an
-`ifb`, or a `dummy` where there is none. Both take segmented messages as they are, as a network card
-that segments does; `message` is what they were given. Loopback is no such device: there what is lent
-is copied all the same, later.
+Only a sender, into a device that discards its packets, in a network namespace made for it: an `ifb`,
+or a `dummy` where that is not available. Both take segmented messages as they are, as a network card
+that segments does; `message` is the size of those messages. Loopback is not such a device: there,
+lent slabs are copied later.
 
-  slabs             datagrams that are ready, straight to the socket: what the kernel saves
+  slabs             prepared datagrams, straight to the socket: the saving in the kernel
   frames            a stream's push_frame, which fills the slabs
   AES-128-GCM       the same, encrypted into the slabs
 
@@ -66,7 +66,7 @@ struct Row {
 }
 
 pub(crate) fn run(args: &ZeroCopyArgs) -> anyhow::Result<Outcome> {
-    args.settings.tell_all(&figures(args))?;
+    args.settings.report_all(&figures(args))?;
     Ok(Outcome::Done)
 }
 
@@ -90,7 +90,7 @@ fn measure(args: &ZeroCopyArgs) -> anyhow::Result<Vec<Row>> {
 
 #[cfg(not(target_os = "linux"))]
 fn measure(_: &ZeroCopyArgs) -> anyhow::Result<Vec<Row>> {
-    Err(anyhow::anyhow!("this is another system"))
+    Err(anyhow::anyhow!("this system is not Linux"))
 }
 
 fn figure(rows: &[Row], turns: usize) -> Figure {
@@ -109,7 +109,7 @@ fn figure(rows: &[Row], turns: usize) -> Figure {
     };
     Figure {
         name: "zero-copy",
-        title: format!("Sending into a device that throws away: medians of {turns} turns"),
+        title: format!("Sending into a device that discards packets: medians of {turns} turns"),
         heads: HEADS.to_vec(),
         rows: rows.iter().map(cells).collect(),
         plots: Vec::new(),

@@ -23,10 +23,10 @@ const SLABS: usize = 8;
 const FRAME: usize = 2_500_000;
 
 /// Timeout for the kernel, much longer than any normal wait.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A way of sending.
-#[allow(clippy::large_enum_variant, reason = "there are six in all")]
+#[allow(clippy::large_enum_variant, reason = "there are only six of them")]
 enum Way {
     /// Prepared slabs, straight to the socket.
     Slabs { socket: UdpSocket, queue: SendQueue, free: Vec<Loan> },
@@ -64,13 +64,13 @@ impl Way {
         match self {
             Self::Slabs { socket, queue, free } => {
                 let (to, lengths) = (far()?, [PACKET; PACKETS]);
-                let deadline = Instant::now() + PATIENCE;
+                let deadline = Instant::now() + TIMEOUT;
                 while sent < octets {
                     if free.is_empty() {
                         free.extend(socket.reclaim(queue, deadline)?);
                         free.extend(std::iter::from_fn(|| queue.take_returned()));
                     }
-                    let loan = free.pop().context("no slab came back")?;
+                    let loan = free.pop().context("no slab was returned")?;
                     socket.send_lent(queue, loan, &lengths, to, deadline)?;
                     sent += PACKETS * usize::from(PACKET);
                 }

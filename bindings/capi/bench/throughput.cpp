@@ -1,5 +1,5 @@
-// What a gigabyte costs through C++: the twin of throughput.rs, line by line.
-// throughput OCTETS FRAMES: prints CPU seconds a gigabyte.
+// The CPU time for a gigabyte through C++: the counterpart of throughput.rs, line by line.
+// `throughput OCTETS FRAMES` prints CPU seconds per gigabyte.
 #include <rushes.hpp>
 
 #include <sys/resource.h>
@@ -31,7 +31,7 @@ int main(int argc, char **argv) try {
     auto sender = options.remote_port(receiver.local_port()).open();
     const double before = cpu_seconds();
     int received = 0;
-    // One at a time, so that no socket overflows.
+    // One frame at a time, so that no socket buffer overflows.
     for (int n = 0; n < frames; ++n) {
         sender.push_frame(frame);
         if (auto got = receiver.pull_frame(std::chrono::seconds(1))) {

@@ -1,4 +1,4 @@
-/* What the examples need besides Rushes: a file of H.265 as access units. */
+/* For the examples: reads a file of H.265 as access units. */
 #ifndef NAL_FILE_H
 #define NAL_FILE_H
 
@@ -36,7 +36,7 @@ static inline int nal_file_open(struct nal_file *file, const char *name) {
 
 static inline void nal_file_close(struct nal_file *file) { free(file->octets); }
 
-/* Where the next start code begins, from `from` on; the end if there is none. */
+/* The offset of the next start code, from `from` on; the end if there is none. */
 static inline size_t nal_start(const struct nal_file *file, size_t from) {
     for (; from + 3 < file->len; from++) {
         if (file->octets[from] == 0 && file->octets[from + 1] == 0 && file->octets[from + 2] == 1) {

@@ -1,4 +1,4 @@
-/* Receives H.265 into a file until the sender says goodbye: receive PORT FILE [zrtp] */
+/* Receives H.265 into a file until the sender sends BYE: receive PORT FILE [zrtp] */
 #include <rushes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static int32_t compare(void *user, const char *sas, bool is_verified) {
     return 0;
 }
 
-/* Called by whichever thread reads the port. */
+/* Called on the thread that reads the port. */
 static void on_rtcp(void *user, const rushes_rtcp_event *event) {
     if (event->kind == RUSHES_RTCP_EVENT_KIND_BYE) atomic_store((atomic_int *)user, 1);
 }
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
     check(rushes_stream_open(options, &stream), "stream");
     check(rushes_stream_on_rtcp(stream, on_rtcp, &is_over, NULL), "RTCP hook");
 
-    /* Without a sender it ends after ten seconds; with one, half a second after its goodbye. */
+    /* Until ten seconds have passed without a frame, or half a second since BYE. */
     int frames = 0, idle = 0;
     while (idle < (atomic_load(&is_over) ? 5 : 100)) {
         rushes_frame *frame;
@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
             idle++;
             continue;
         }
-        /* The octets are where the library put them, and its again after the release. */
+        /* The octets lie in the memory of the library, which reuses it after the release. */
         check(rushes_frame_look(frame, &view, sizeof view), "view");
         fwrite(view.data, 1, view.len, file);
         check(rushes_frame_release(frame), "release");

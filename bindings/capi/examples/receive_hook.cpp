@@ -1,4 +1,4 @@
-// Receives H.265 into a file by a hook, until the sender says goodbye:
+// Receives H.265 into a file by a hook, until the sender sends BYE:
 // receive_hook PORT FILE [zrtp]
 #include <rushes.hpp>
 
@@ -32,14 +32,14 @@ int main(int argc, char **argv) try {
     stream.get_rtcp().install_hook([&](const rushes::rtcp_event &event) {
         if (event.kind == RUSHES_RTCP_EVENT_KIND_BYE) is_over = true;
     });
-    // The frame may be kept as long as it is needed; its memory goes back when it goes.
+    // The frame may be kept as long as it is needed; its memory returns to the stream with it.
     stream.install_receive_hook([&](rushes::frame frame) {
         file.write(reinterpret_cast<const char *>(frame.data().data()),
                    static_cast<std::streamsize>(frame.size()));
         ++frames;
     });
 
-    // Ten seconds without a frame, or half a second after the goodbye.
+    // Until ten seconds have passed without a frame, or half a second since BYE.
     for (int idle = 0, seen = 0; idle < (is_over ? 5 : 100); ++idle) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         if (frames != seen) idle = 0;

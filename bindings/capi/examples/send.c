@@ -10,7 +10,7 @@ static void check(rushes_status status, const char *what) {
     exit(1);
 }
 
-/* Both ends see the same words, or somebody is in between. */
+/* Both ends show the same string, unless there is a man in the middle. */
 static int32_t compare(void *user, const char *sas, bool is_verified) {
     (void)user;
     printf("agreed: %s%s\n", sas, is_verified ? " (compared before)" : "");
@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     size_t len;
     while (nal_file_next(&file, &data, &len)) {
         check(rushes_stream_push_frame(stream, data, len, NULL), "frame");
-        /* Answers reports meanwhile. */
+        /* Answers requests and reports meanwhile. */
         check(rushes_stream_wait(stream, RUSHES_SECONDS(1) / fps), "wait");
     }
 
@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
     check(rushes_stream_statistics(stream, &statistics, sizeof statistics), "statistics");
     printf("%llu frames in %llu packets\n", (unsigned long long)statistics.frames_sent,
            (unsigned long long)statistics.packets_sent);
-    check(rushes_stream_close(stream), "goodbye");
+    check(rushes_stream_close(stream), "close");
     rushes_stream_options_close(options);
     rushes_session_close(session);
     rushes_context_close(context);

@@ -31,7 +31,7 @@ int main(int argc, char **argv) try {
     std::size_t len;
     while (nal_file_next(&file, &data, &len)) {
         stream.push_frame(data, len);
-        // Answers reports meanwhile.
+        // Answers requests and reports meanwhile.
         stream.wait(std::chrono::seconds(1) / fps);
     }
     const auto statistics = stream.get_statistics();

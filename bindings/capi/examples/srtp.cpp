@@ -7,7 +7,7 @@
 #include <string>
 
 int main() try {
-    // In the life of a key: from a safe random number generator, told to the peer in a safe way.
+    // A real key comes from a secure random number generator and reaches the peer in secret.
     std::array<std::uint8_t, 28> key;
     std::random_device random;
     for (auto &octet : key) octet = static_cast<std::uint8_t>(random());
@@ -19,12 +19,12 @@ int main() try {
     auto receiver = options.open();
     auto sender = options.remote_port(receiver.local_port()).open();
 
-    const std::string words = "nobody else reads this";
+    const std::string text = "only the peer can read this";
     for (int n = 0; n < 2; ++n) {
-        sender.push_frame(reinterpret_cast<const std::uint8_t *>(words.data()), words.size());
+        sender.push_frame(reinterpret_cast<const std::uint8_t *>(text.data()), text.size());
     }
     auto frame = receiver.pull_frame(std::chrono::seconds(5));
-    if (!frame) throw std::runtime_error("nothing came");
+    if (!frame) throw std::runtime_error("no frame arrived");
     std::cout.write(reinterpret_cast<const char *>(frame->data().data()),
                     static_cast<std::streamsize>(frame->size()))
         << '\n';

@@ -1,4 +1,4 @@
-// Texture video on this machine: pictures made here, encoded to BC1, received in one piece.
+// Texture video on this machine: generated pictures, encoded to BC1, received in contiguous memory.
 #include <rushes.hpp>
 
 #include <atomic>

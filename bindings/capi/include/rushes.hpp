@@ -61,7 +61,7 @@ inline constexpr duration forever = duration::max();
 // An error of the library: what() describes it, code() is a rushes_status below 0.
 class error : public std::runtime_error {
 public:
-    error(rushes_status code, const char *words) : std::runtime_error(words), code_(code) {}
+    error(rushes_status code, const char *message) : std::runtime_error(message), code_(code) {}
     rushes_status code() const noexcept { return code_; }
 
 private:
@@ -76,12 +76,12 @@ inline bool check(rushes_status status) {
     return status != RUSHES_TIMEOUT;
 }
 
-// All results of ask(index, place), up to the first index that is out of range.
-template <class T, class F> std::vector<T> every(F &&ask) {
+// All results of get(index, place), up to the first index that is out of range.
+template <class T, class F> std::vector<T> collect(F &&get) {
     std::vector<T> all;
     for (;;) {
         T one{};
-        const rushes_status status = ask(all.size(), &one);
+        const rushes_status status = get(all.size(), &one);
         if (status == RUSHES_ERROR_ARGUMENT) return all;
         check(status);
         all.push_back(one);
@@ -133,7 +133,7 @@ private:
 template <class F> void release(void *user) noexcept { delete static_cast<F *>(user); }
 
 // Copies a function object to memory for a hook's `user`; the library releases it.
-template <class F> void *keep(F &&hook) {
+template <class F> void *store_hook(F &&hook) {
     return new std::decay_t<F>(std::forward<F>(hook));
 }
 
@@ -235,10 +235,10 @@ public:
         using function = std::decay_t<F>;
         detail::check(rushes_stream_on_rtcp(
             stream_,
-            [](void *user, const rushes_rtcp_event *told) noexcept {
-                (*static_cast<function *>(user))(*told);
+            [](void *user, const rushes_rtcp_event *raw) noexcept {
+                (*static_cast<function *>(user))(*raw);
             },
-            detail::keep(std::forward<F>(hook)), detail::release<function>));
+            detail::store_hook(std::forward<F>(hook)), detail::release<function>));
     }
     void request_key_frame(key_frame request = key_frame::picture_loss) {
         detail::check(
@@ -261,7 +261,7 @@ public:
         detail::check(rushes_stream_send_bye(stream_, reason.c_str()));
     }
     std::vector<peer> peers() const {
-        return detail::every<peer>([this](std::size_t index, peer *one) {
+        return detail::collect<peer>([this](std::size_t index, peer *one) {
             return rushes_stream_peer(stream_, index, one, sizeof *one);
         });
     }
@@ -346,17 +346,17 @@ public:
                 detail::check(rushes_frame_keep(raw));
                 (*static_cast<function *>(user))(frame(raw));
             },
-            detail::keep(std::forward<F>(hook)), detail::release<function>));
+            detail::store_hook(std::forward<F>(hook)), detail::release<function>));
     }
     // Calls hook(const event &) for lost packets and other events; before install_receive_hook.
     template <class F> void install_event_hook(F &&hook) {
         using function = std::decay_t<F>;
         detail::check(rushes_stream_on_event(
             get(),
-            [](void *user, const rushes_event *told) noexcept {
-                (*static_cast<function *>(user))(*told);
+            [](void *user, const rushes_event *raw) noexcept {
+                (*static_cast<function *>(user))(*raw);
             },
-            detail::keep(std::forward<F>(hook)), detail::release<function>));
+            detail::store_hook(std::forward<F>(hook)), detail::release<function>));
     }
 
     rtcp get_rtcp() const noexcept { return rtcp(get()); }
@@ -377,7 +377,7 @@ public:
         return now;
     }
     std::vector<source> sources() const {
-        return detail::every<source>([this](std::size_t index, source *one) {
+        return detail::collect<source>([this](std::size_t index, source *one) {
             return rushes_stream_source(get(), index, one, sizeof *one);
         });
     }
@@ -510,7 +510,7 @@ public:
     // Keys of the same length for sending and for receiving.
     stream_options &srtp_separate(srtp_suite suite, bytes send, bytes receive) {
         if (send.size() != receive.size()) {
-            throw error(RUSHES_ERROR_KEY, "the two keys are not of one length");
+            throw error(RUSHES_ERROR_KEY, "the two keys differ in length");
         }
         detail::check(rushes_stream_options_srtp_separate(get(), static_cast<std::int32_t>(suite),
                                                           send.data(), receive.data(),
@@ -527,7 +527,7 @@ public:
                 return static_cast<std::int32_t>(
                     (*static_cast<function *>(user))(std::string(sas), is_verified));
             },
-            detail::keep(std::forward<F>(hook)), detail::release<function>));
+            detail::store_hook(std::forward<F>(hook)), detail::release<function>));
         return *this;
     }
 
@@ -664,7 +664,7 @@ public:
                 return (*static_cast<function *>(user))(picture, rewind) ? std::int32_t(1)
                                                                          : std::int32_t(0);
             },
-            detail::keep(std::forward<F>(fill)), detail::release<function>, options.get(),
+            detail::store_hook(std::forward<F>(fill)), detail::release<function>, options.get(),
             handle_.place()));
     }
     std::uint16_t port() const {
@@ -695,7 +695,7 @@ public:
             [](void *user, const rushes_texture_frame *frame) noexcept {
                 (*static_cast<function *>(user))(*frame);
             },
-            detail::keep(std::forward<F>(hook)), detail::release<function>, handle_.place()));
+            detail::store_hook(std::forward<F>(hook)), detail::release<function>, handle_.place()));
     }
     // Waits for the end, at most for `timeout`; returns why the stream ended, if it has.
     std::optional<std::string> wait(duration timeout) const {

@@ -5,13 +5,13 @@ use std::ffi::c_char;
 use crate::error::Status;
 use crate::guard::guard;
 use crate::handle;
-use crate::handle::kept;
+use crate::handle::handle_type;
 use crate::pointer;
 
 /// The streams' common identity: one canonical name, one wall clock.
 #[derive(Debug)]
 pub struct Context(pub(crate) rushes::Context);
-kept!(Context, 1, "context");
+handle_type!(Context, 1, "context");
 
 /// The library's version, such as "0.1.0", in static memory: never free it.
 #[unsafe(no_mangle)]
@@ -25,17 +25,17 @@ pub extern "C" fn rushes_version() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_context_new(cname: *const c_char, context: *mut *mut Context) -> Status {
     guard(|| {
-        pointer::give(context, std::ptr::null_mut())?;
+        pointer::write(context, std::ptr::null_mut())?;
         let new = match pointer::optional_text(cname)? {
             Some(cname) => rushes::Context::with_cname(cname)?,
             None => rushes::Context::new(),
         };
-        pointer::give(context, handle::keep(Context(new))?)
+        pointer::write(context, handle::insert(Context(new))?)
     })
 }
 
 /// Closes a context. Sessions made from it stay open.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_context_close(context: *mut Context) -> Status {
-    guard(|| handle::take(context).map(drop))
+    guard(|| handle::remove(context).map(drop))
 }

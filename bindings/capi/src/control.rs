@@ -25,12 +25,12 @@ use crate::turn::Turn;
 
 /// A stream's RTCP hook, which can be replaced and removed while reports arrive.
 #[derive(Debug)]
-pub(crate) struct RtcpTurn {
+pub(crate) struct RtcpHookSlot {
     callback: Turn<Option<Callback<RtcpHook>>>,
     listening: Once,
 }
 
-impl RtcpTurn {
+impl RtcpHookSlot {
     pub(crate) fn new() -> Self {
         Self { callback: Turn::default(), listening: Once::new() }
     }
@@ -76,20 +76,20 @@ pub extern "C" fn rushes_stream_on_rtcp(
             return Err(Failure::new(Status::Null, "the hook is null"));
         }
         let stream = handle::get(stream)?;
-        let turn = &stream.rtcp_hook;
-        let before = turn.replace(&stream, callback)?;
+        let slot = &stream.rtcp_hook;
+        let before = slot.replace(&stream, callback)?;
         drop(before);
-        turn.listening.call_once(|| {
-            let turn = turn.clone();
-            stream.rtcp.on_event(move |event| tell(&turn, &event));
+        slot.listening.call_once(|| {
+            let slot = slot.clone();
+            stream.rtcp.on_event(move |event| dispatch(&slot, &event));
         });
         Ok(())
     })
 }
 
-fn tell(turn: &Arc<RtcpTurn>, event: &rushes::ControlEvent) {
+fn dispatch(slot: &Arc<RtcpHookSlot>, event: &rushes::ControlEvent) {
     // Busy while the hook is replaced: there is none to call.
-    let Ok(callback) = turn.callback.wait() else { return };
+    let Ok(callback) = slot.callback.wait() else { return };
     if let Some(callback) = &*callback {
         callback.call(|hook, user| {
             if let Some(hook) = hook {
@@ -118,7 +118,7 @@ pub extern "C" fn rushes_stream_request_key_frame(stream: *const Stream, request
         let request = match request {
             1 => KeyFrameRequest::PictureLoss,
             2 => KeyFrameRequest::FullIntra,
-            _ => return Err(argument(format!("{request} is no way to ask for a key frame"))),
+            _ => return Err(argument(format!("{request} is not a kind of key frame request"))),
         };
         Ok(handle::get(stream)?.rtcp.request_key_frame(request)?)
     })
@@ -205,7 +205,7 @@ mod tests {
     fn a_closed_stream_takes_no_hook() {
         let session = rushes::Context::new().session("127.0.0.1").unwrap();
         let stream = session.stream(rushes::Codec::Generic).open().unwrap();
-        let handle = handle::keep(Stream::new(stream).unwrap()).unwrap();
+        let handle = handle::insert(Stream::new(stream).unwrap()).unwrap();
         // As in a call on another thread that began before the stream was closed.
         let stream = handle::get(handle).unwrap();
         let callback = || Callback::<RtcpHook>::new(None, std::ptr::null_mut(), Some(count));

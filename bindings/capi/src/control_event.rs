@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use std::ptr;
 use std::time::Duration;
 
-use rushes::ControlEvent as Told;
+use rushes::ControlEvent as LibraryEvent;
 use rushes::KeyFrameRequest;
 use rushes::proto::rtcp::Arrival;
 use rushes::proto::rtcp::PacketReport;
@@ -219,10 +219,10 @@ pub(crate) fn nanos(time: Duration) -> u64 {
 }
 
 /// Passes an event to `take`; it is valid for the call only.
-pub(crate) fn with(event: &Told, take: impl FnOnce(*const ControlEvent)) {
+pub(crate) fn with(event: &LibraryEvent, take: impl FnOnce(*const ControlEvent)) {
     let mut lent = Lent::default();
     let event = fill_media(event, &mut lent)
-        .or_else(|| fill_people(event, &mut lent))
+        .or_else(|| fill_participants(event, &mut lent))
         .unwrap_or_else(|| fill_rest(event));
     take(&raw const event);
 }
@@ -232,31 +232,31 @@ fn of(kind: RtcpEventKind, from: rushes::Ssrc) -> ControlEvent {
 }
 
 /// Reports and requests about media.
-fn fill_media(event: &Told, lent: &mut Lent) -> Option<ControlEvent> {
+fn fill_media(event: &LibraryEvent, lent: &mut Lent) -> Option<ControlEvent> {
     Some(match event {
-        Told::SenderReport { from, info } => ControlEvent {
+        LibraryEvent::SenderReport { from, info } => ControlEvent {
             ntp: info.ntp.0,
             timestamp: info.rtp.0,
             packets: info.packets,
             octets: info.octets,
             ..of(RtcpEventKind::SenderReport, *from)
         },
-        Told::ReceiverReport { from, block, round_trip } => ControlEvent {
+        LibraryEvent::ReceiverReport { from, block, round_trip } => ControlEvent {
             report: block.into(),
             round_trip: round_trip.map_or(0, nanos),
             ..of(RtcpEventKind::ReceiverReport, *from)
         },
-        Told::RoundTrip { from, round_trip } => {
+        LibraryEvent::RoundTrip { from, round_trip } => {
             ControlEvent { round_trip: nanos(*round_trip), ..of(RtcpEventKind::RoundTrip, *from) }
         }
-        Told::KeyFrameRequested { from, request } => {
+        LibraryEvent::KeyFrameRequested { from, request } => {
             let request = match request {
                 KeyFrameRequest::PictureLoss => KeyFrame::PictureLoss,
                 KeyFrameRequest::FullIntra => KeyFrame::FullIntra,
             };
             ControlEvent { request: request as i32, ..of(RtcpEventKind::KeyFrameRequested, *from) }
         }
-        Told::PacketsLost { from, sequences } => {
+        LibraryEvent::PacketsLost { from, sequences } => {
             lent.sequences = sequences.iter().map(|sequence| sequence.0).collect();
             ControlEvent {
                 sequences: lent.sequences.as_ptr(),
@@ -264,7 +264,7 @@ fn fill_media(event: &Told, lent: &mut Lent) -> Option<ControlEvent> {
                 ..of(RtcpEventKind::PacketsLost, *from)
             }
         }
-        Told::Arrivals { from, instant, packets } => {
+        LibraryEvent::Arrivals { from, instant, packets } => {
             lent.arrivals = packets.iter().map(arrival).collect();
             ControlEvent {
                 ntp: u64::from(*instant) << 16,
@@ -273,10 +273,10 @@ fn fill_media(event: &Told, lent: &mut Lent) -> Option<ControlEvent> {
                 ..of(RtcpEventKind::Arrivals, *from)
             }
         }
-        Told::BitRateRequested { from, limit } => {
+        LibraryEvent::BitRateRequested { from, limit } => {
             ControlEvent { bit_rate: limit.bit_rate, ..of(RtcpEventKind::BitRateRequested, *from) }
         }
-        Told::Estimate { from, bit_rate } => {
+        LibraryEvent::Estimate { from, bit_rate } => {
             ControlEvent { bit_rate: *bit_rate, ..of(RtcpEventKind::Estimate, *from) }
         }
         _ => return None,
@@ -295,9 +295,9 @@ fn arrival(report: &PacketReport) -> PacketArrival {
 
 /// Events about participants: descriptions, goodbyes, application-defined packets, reference
 /// pictures.
-fn fill_people(event: &Told, lent: &mut Lent) -> Option<ControlEvent> {
+fn fill_participants(event: &LibraryEvent, lent: &mut Lent) -> Option<ControlEvent> {
     Some(match event {
-        Told::SourceDescription { from, items } => {
+        LibraryEvent::SourceDescription { from, items } => {
             lent.texts = items.iter().map(|(_, text)| c_text(text)).collect();
             let kinds = items.iter().map(|(kind, _)| options_control::item(*kind));
             let texts = lent.texts.iter().map(|text| text.as_ptr());
@@ -308,11 +308,11 @@ fn fill_people(event: &Told, lent: &mut Lent) -> Option<ControlEvent> {
                 ..of(RtcpEventKind::SourceDescription, *from)
             }
         }
-        Told::Bye { from, reason } => {
+        LibraryEvent::Bye { from, reason } => {
             let text = lent.text.insert(c_text(reason)).as_ptr();
             ControlEvent { text, ..of(RtcpEventKind::Bye, *from) }
         }
-        Told::App { from, subtype, name, data } => {
+        LibraryEvent::App { from, subtype, name, data } => {
             let text = lent.text.insert(c_text(&String::from_utf8_lossy(name))).as_ptr();
             ControlEvent {
                 subtype: *subtype,
@@ -322,7 +322,7 @@ fn fill_people(event: &Told, lent: &mut Lent) -> Option<ControlEvent> {
                 ..of(RtcpEventKind::App, *from)
             }
         }
-        Told::ReferencePicture { from, picture } => ControlEvent {
+        LibraryEvent::ReferencePicture { from, picture } => ControlEvent {
             data: picture.as_ptr(),
             data_len: picture.len(),
             ..of(RtcpEventKind::ReferencePicture, *from)
@@ -331,23 +331,23 @@ fn fill_people(event: &Told, lent: &mut Lent) -> Option<ControlEvent> {
     })
 }
 
-fn fill_rest(event: &Told) -> ControlEvent {
+fn fill_rest(event: &LibraryEvent) -> ControlEvent {
     let none = rushes::Ssrc(0);
     match event {
-        Told::TimedOut { from } => of(RtcpEventKind::TimedOut, *from),
-        Told::SlicesLost { from, .. } => of(RtcpEventKind::SlicesLost, *from),
-        Told::BitRateNotified { from, .. } => of(RtcpEventKind::BitRateNotified, *from),
-        Told::Refused { datagrams } => {
+        LibraryEvent::TimedOut { from } => of(RtcpEventKind::TimedOut, *from),
+        LibraryEvent::SlicesLost { from, .. } => of(RtcpEventKind::SlicesLost, *from),
+        LibraryEvent::BitRateNotified { from, .. } => of(RtcpEventKind::BitRateNotified, *from),
+        LibraryEvent::Refused { datagrams } => {
             ControlEvent { count: *datagrams, ..of(RtcpEventKind::Refused, none) }
         }
-        Told::KeyExpiring { left } => {
+        LibraryEvent::KeyExpiring { left } => {
             ControlEvent { count: *left, ..of(RtcpEventKind::KeyExpiring, none) }
         }
-        Told::KeyExpired => of(RtcpEventKind::KeyExpired, none),
-        Told::Collision { old, new } => {
+        LibraryEvent::KeyExpired => of(RtcpEventKind::KeyExpired, none),
+        LibraryEvent::Collision { old, new } => {
             ControlEvent { ssrc: new.0, ..of(RtcpEventKind::Collision, *old) }
         }
-        Told::Loop { ssrc } => of(RtcpEventKind::Loop, *ssrc),
+        LibraryEvent::Loop { ssrc } => of(RtcpEventKind::Loop, *ssrc),
         _ => empty(),
     }
 }

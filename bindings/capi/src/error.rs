@@ -161,7 +161,7 @@ pub extern "C" fn rushes_status_name(status: i32) -> *const c_char {
         0 => c"ok",
         1 => c"timeout",
         -1 => c"null pointer",
-        -2 => c"no such handle",
+        -2 => c"invalid handle",
         -3 => c"closed",
         -4 => c"argument",
         -5 => c"text",

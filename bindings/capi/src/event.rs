@@ -65,33 +65,37 @@ const NONE: Event = Event {
 /// Passes the event of an unreadable socket to `take`.
 pub(crate) fn with_error(error: &rushes::Error, take: impl FnOnce(*const Event)) {
     // No message contains a zero octet.
-    let words = CString::new(error.to_string()).unwrap_or_default();
-    let event = Event { kind: EventKind::Unreadable as i32, reason: words.as_ptr(), ..NONE };
+    let reason = CString::new(error.to_string()).unwrap_or_default();
+    let event = Event { kind: EventKind::Unreadable as i32, reason: reason.as_ptr(), ..NONE };
     take(&raw const event);
 }
 
 /// Passes an event to `take`; it is valid for the call only.
 pub(crate) fn with(event: &rushes::Event, take: impl FnOnce(*const Event)) {
-    use rushes::Event as Told;
+    use rushes::Event as LibraryEvent;
     let of = |kind: EventKind| Event { kind: kind as i32, ..NONE };
-    let words;
+    let reason_text;
     let event = match *event {
-        Told::FrameDropped { ssrc, timestamp } => {
+        LibraryEvent::FrameDropped { ssrc, timestamp } => {
             Event { ssrc: ssrc.0, timestamp: timestamp.0, ..of(EventKind::FrameDropped) }
         }
-        Told::Conflict { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::Conflict) },
-        Told::KeyExpiring { left } => Event { count: left, ..of(EventKind::KeyExpiring) },
-        Told::KeyExpired => of(EventKind::KeyExpired),
-        Told::PacketsLost { ssrc, first, packets } => {
+        LibraryEvent::Conflict { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::Conflict) },
+        LibraryEvent::KeyExpiring { left } => Event { count: left, ..of(EventKind::KeyExpiring) },
+        LibraryEvent::KeyExpired => of(EventKind::KeyExpired),
+        LibraryEvent::PacketsLost { ssrc, first, packets } => {
             Event { ssrc: ssrc.0, first: first.0, count: packets, ..of(EventKind::PacketsLost) }
         }
-        Told::Refused { reason, packets } => {
-            words = CString::new(reason.name()).unwrap_or_default();
-            Event { count: packets, reason: words.as_ptr(), ..of(EventKind::Refused) }
+        LibraryEvent::Refused { reason, packets } => {
+            reason_text = CString::new(reason.name()).unwrap_or_default();
+            Event { count: packets, reason: reason_text.as_ptr(), ..of(EventKind::Refused) }
         }
-        Told::SourceEnded { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::SourceEnded) },
-        Told::SourceStarted { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::SourceStarted) },
-        Told::SourceRestarted { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::SourceRestarted) },
+        LibraryEvent::SourceEnded { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::SourceEnded) },
+        LibraryEvent::SourceStarted { ssrc } => {
+            Event { ssrc: ssrc.0, ..of(EventKind::SourceStarted) }
+        }
+        LibraryEvent::SourceRestarted { ssrc } => {
+            Event { ssrc: ssrc.0, ..of(EventKind::SourceRestarted) }
+        }
         _ => NONE,
     };
     take(&raw const event);

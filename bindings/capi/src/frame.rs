@@ -7,7 +7,7 @@ use crate::control_event::nanos;
 use crate::error::Status;
 use crate::guard::guard;
 use crate::handle;
-use crate::handle::kept;
+use crate::handle::handle_type;
 use crate::pointer;
 
 /// A received frame, lent by the stream: its octets stay in the stream's memory.
@@ -17,7 +17,7 @@ pub struct Frame {
     /// Whether the frame outlives the call of the hook that received it.
     is_kept: AtomicBool,
 }
-kept!(Frame, 4, "frame");
+handle_type!(Frame, 4, "frame");
 
 impl Frame {
     pub(crate) fn new(frame: rushes::Frame) -> Self {
@@ -57,8 +57,8 @@ pub extern "C" fn rushes_frame_look(
     size: usize,
 ) -> Status {
     guard(|| {
-        let kept = handle::get(frame)?;
-        let frame = &kept.frame;
+        let lent = handle::get(frame)?;
+        let frame = &lent.frame;
         let view_of = FrameView {
             data: frame.data().as_ptr(),
             len: frame.data().len(),
@@ -67,7 +67,7 @@ pub extern "C" fn rushes_frame_look(
             units: frame.units(),
             marker: frame.marker(),
         };
-        pointer::give_part(view, size, view_of)
+        pointer::write_prefix(view, size, view_of)
     })
 }
 
@@ -76,7 +76,7 @@ pub extern "C" fn rushes_frame_look(
 pub extern "C" fn rushes_frame_age(frame: *const Frame, age: *mut u64) -> Status {
     guard(|| {
         let arrival = handle::get(frame)?.frame.arrival();
-        pointer::give(age, nanos(arrival.elapsed()))
+        pointer::write(age, nanos(arrival.elapsed()))
     })
 }
 
@@ -95,5 +95,5 @@ pub extern "C" fn rushes_frame_keep(frame: *const Frame) -> Status {
 /// frame's octets must not be read afterwards.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_frame_release(frame: *mut Frame) -> Status {
-    guard(|| handle::take(frame).map(drop))
+    guard(|| handle::remove(frame).map(drop))
 }

@@ -13,7 +13,7 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// Runs the body of a C function; a failure's message is kept for
+/// Runs the body of a C function; a failure's message is stored for
 /// [`rushes_last_error_message`](crate::error::rushes_last_error_message).
 pub(crate) fn guard(act: impl FnOnce() -> Result<(), Failure>) -> Status {
     guard_with(|| act().map(|()| Status::Ok))
@@ -22,26 +22,26 @@ pub(crate) fn guard(act: impl FnOnce() -> Result<(), Failure>) -> Status {
 /// The same for functions that return a status other than [`Status::Ok`] on success.
 pub(crate) fn guard_with(act: impl FnOnce() -> Result<Status, Failure>) -> Status {
     let outcome = catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
-        let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
-        let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
-        Err(Failure::new(Status::Panic, words.unwrap_or_else(|| "a panic".to_owned())))
+        let message = panic.downcast_ref::<&str>().map(|message| (*message).to_owned());
+        let message = message.or_else(|| panic.downcast_ref::<String>().cloned());
+        Err(Failure::new(Status::Panic, message.unwrap_or_else(|| "a panic".to_owned())))
     });
     outcome.unwrap_or_else(|failure| {
-        keep(failure.message);
+        store_message(failure.message);
         failure.status
     })
 }
 
-fn keep(message: String) {
+fn store_message(message: String) {
     let mut octets = message.into_bytes();
     octets.retain(|octet| *octet != 0);
     let message = CString::new(octets).unwrap_or_default();
     // During thread exit the thread-local may be gone.
-    let _ = MESSAGE.try_with(|kept| *kept.borrow_mut() = message);
+    let _ = MESSAGE.try_with(|stored| *stored.borrow_mut() = message);
 }
 
 pub(crate) fn last_message() -> *const c_char {
-    MESSAGE.try_with(|kept| kept.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+    MESSAGE.try_with(|stored| stored.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
 #[cfg(test)]
@@ -52,13 +52,13 @@ mod tests {
     fn a_panic_becomes_a_status() {
         let status = guard(|| Err(Failure::new(Status::Net, "a\0b")));
         assert_eq!(status, Status::Net);
-        assert_eq!(MESSAGE.with(|kept| kept.borrow().clone()).as_c_str(), c"ab");
+        assert_eq!(MESSAGE.with(|stored| stored.borrow().clone()).as_c_str(), c"ab");
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let status = guard(|| std::panic::panic_any("words".to_owned()));
         std::panic::set_hook(hook);
         assert_eq!(status, Status::Panic);
-        assert_eq!(MESSAGE.with(|kept| kept.borrow().clone()).as_c_str(), c"words");
+        assert_eq!(MESSAGE.with(|stored| stored.borrow().clone()).as_c_str(), c"words");
         assert_eq!(guard(|| Ok(())), Status::Ok);
     }
 }

@@ -20,7 +20,7 @@ const TAG_BITS: u32 = 5;
 const GENERATION_MAX: usize = usize::MAX >> (PLACE_BITS + TAG_BITS);
 
 /// A type that C refers to by handles.
-pub(crate) trait Kept: Sized + Send + Sync + 'static {
+pub(crate) trait Handled: Sized + Send + Sync + 'static {
     /// The name of the type in error messages.
     const NAME: &'static str;
     /// Distinguishes its handles from those of other types, 0..=15.
@@ -29,19 +29,19 @@ pub(crate) trait Kept: Sized + Send + Sync + 'static {
 }
 
 /// Declares the handle table of a type.
-macro_rules! kept {
-    ($kept:ty, $kind:expr, $name:expr) => {
-        impl crate::handle::Kept for $kept {
+macro_rules! handle_type {
+    ($handled:ty, $kind:expr, $name:expr) => {
+        impl crate::handle::Handled for $handled {
             const NAME: &'static str = $name;
             const KIND: usize = $kind;
             fn table() -> &'static crate::handle::Table<Self> {
-                static TABLE: crate::handle::Table<$kept> = crate::handle::Table::new();
+                static TABLE: crate::handle::Table<$handled> = crate::handle::Table::new();
                 &TABLE
             }
         }
     };
 }
-pub(crate) use kept;
+pub(crate) use handle_type;
 
 /// All handles of one kind.
 pub(crate) struct Table<T>(RwLock<Places<T>>);
@@ -77,18 +77,19 @@ impl<T> Places<T> {
 }
 
 /// Stores a value under a new handle.
-pub(crate) fn keep<T: Kept>(value: T) -> Result<*mut T, Failure> {
-    keep_shared(Arc::new(value))
+pub(crate) fn insert<T: Handled>(value: T) -> Result<*mut T, Failure> {
+    insert_shared(Arc::new(value))
 }
 
 /// The same for a shared value.
-pub(crate) fn keep_shared<T: Kept>(value: Arc<T>) -> Result<*mut T, Failure> {
+pub(crate) fn insert_shared<T: Handled>(value: Arc<T>) -> Result<*mut T, Failure> {
     let mut table = T::table().0.write().unwrap_or_else(PoisonError::into_inner);
     let Some(place) = table.claim(1 << PLACE_BITS) else {
         // The refused value may hold hooks: drop it without the lock.
         drop(table);
         drop(value);
-        return Err(Failure::new(Status::System, format!("too many handles of a {}", T::NAME)));
+        let message = format!("too many open handles of a {}", T::NAME);
+        return Err(Failure::new(Status::System, message));
     };
     let taken = &mut table.places[place];
     taken.value = Some(value);
@@ -102,32 +103,32 @@ struct Number {
     generation: usize,
 }
 
-fn number<T: Kept>(handle: *const T) -> Result<Number, Failure> {
+fn number<T: Handled>(handle: *const T) -> Result<Number, Failure> {
     let number = handle.addr();
     if number == 0 {
         return Err(Failure::new(Status::Null, format!("the handle of a {} is null", T::NAME)));
     }
     let tag = number & ((1 << TAG_BITS) - 1);
     if tag != (T::KIND << 1 | 1) {
-        return Err(no_handle::<T>());
+        return Err(invalid_handle::<T>());
     }
     let number = number >> TAG_BITS;
     Ok(Number { place: number & ((1 << PLACE_BITS) - 1), generation: number >> PLACE_BITS })
 }
 
-fn no_handle<T: Kept>() -> Failure {
-    Failure::new(Status::Handle, format!("this is no handle of a {}", T::NAME))
+fn invalid_handle<T: Handled>() -> Failure {
+    Failure::new(Status::Handle, format!("invalid handle of a {}", T::NAME))
 }
 
-fn closed<T: Kept>() -> Failure {
-    Failure::new(Status::Closed, format!("this {} was closed or released before", T::NAME))
+fn closed<T: Handled>() -> Failure {
+    Failure::new(Status::Closed, format!("the {} was closed or released before", T::NAME))
 }
 
 /// The value of a handle.
-pub(crate) fn get<T: Kept>(handle: *const T) -> Result<Arc<T>, Failure> {
+pub(crate) fn get<T: Handled>(handle: *const T) -> Result<Arc<T>, Failure> {
     let number = number(handle)?;
     let table = T::table().0.read().unwrap_or_else(PoisonError::into_inner);
-    let place = table.places.get(number.place).ok_or_else(no_handle::<T>)?;
+    let place = table.places.get(number.place).ok_or_else(invalid_handle::<T>)?;
     if place.generation != number.generation {
         return Err(closed::<T>());
     }
@@ -135,11 +136,11 @@ pub(crate) fn get<T: Kept>(handle: *const T) -> Result<Arc<T>, Failure> {
 }
 
 /// Closes a handle and returns its value.
-pub(crate) fn take<T: Kept>(handle: *const T) -> Result<Arc<T>, Failure> {
+pub(crate) fn remove<T: Handled>(handle: *const T) -> Result<Arc<T>, Failure> {
     let number = number(handle)?;
     let mut table = T::table().0.write().unwrap_or_else(PoisonError::into_inner);
     let Places { places, free } = &mut *table;
-    let place = places.get_mut(number.place).ok_or_else(no_handle::<T>)?;
+    let place = places.get_mut(number.place).ok_or_else(invalid_handle::<T>)?;
     if place.generation != number.generation {
         return Err(closed::<T>());
     }
@@ -154,9 +155,9 @@ mod tests {
     use super::*;
 
     struct Thing(u32);
-    kept!(Thing, 14, "thing");
+    handle_type!(Thing, 14, "thing");
     struct Other;
-    kept!(Other, 15, "other");
+    handle_type!(Other, 15, "other");
 
     fn status<T>(outcome: Result<T, Failure>) -> Option<Status> {
         outcome.err().map(|failure| failure.status)
@@ -164,24 +165,24 @@ mod tests {
 
     #[test]
     fn only_a_handle_that_is_open_stands_for_something() {
-        let one = keep(Thing(1)).unwrap();
-        let other = keep(Other).unwrap();
+        let one = insert(Thing(1)).unwrap();
+        let other = insert(Other).unwrap();
         assert_eq!(get(one).unwrap().0, 1);
         assert_eq!(status(get::<Thing>(ptr::null())), Some(Status::Null));
         assert_eq!(status(get::<Thing>(other.cast())), Some(Status::Handle));
         assert_eq!(status(get::<Thing>(&raw const NOTHING)), Some(Status::Handle));
         let high = ptr::without_provenance::<Thing>(one.addr() | 0xff_ffff << TAG_BITS);
         assert_eq!(status(get(high)), Some(Status::Handle));
-        assert_eq!(take(one).unwrap().0, 1);
+        assert_eq!(remove(one).unwrap().0, 1);
         assert_eq!(status(get(one)), Some(Status::Closed));
-        assert_eq!(status(take(one)), Some(Status::Closed));
+        assert_eq!(status(remove(one)), Some(Status::Closed));
         // The place is reused, and the old handle stays invalid.
-        let two = keep(Thing(2)).unwrap();
+        let two = insert(Thing(2)).unwrap();
         assert_eq!(status(get(one)), Some(Status::Closed));
         assert_eq!(get(two).unwrap().0, 2);
         assert_ne!(one.addr(), two.addr());
-        take(two).unwrap();
-        take(other).unwrap();
+        remove(two).unwrap();
+        remove(other).unwrap();
     }
 
     static NOTHING: Thing = Thing(0);
@@ -200,9 +201,9 @@ mod tests {
         let work = |thread: u32| {
             for n in 0..2_000 {
                 let value = thread << 16 | n;
-                let handle = keep(Thing(value)).unwrap();
+                let handle = insert(Thing(value)).unwrap();
                 assert_eq!(get(handle).unwrap().0, value);
-                assert_eq!(take(handle).unwrap().0, value);
+                assert_eq!(remove(handle).unwrap().0, value);
                 assert_eq!(status(get(handle)), Some(Status::Closed));
             }
         };

@@ -21,10 +21,10 @@
 //! ```
 #![allow(
     unsafe_code,
-    reason = "symbols with names, and the two files above; crates/rushes/tests/house.rs looks"
+    reason = "exported symbols, and the two files above; crates/rushes/tests/house.rs checks this"
 )]
-#![allow(unreachable_pub, reason = "C reaches them")]
-#![allow(clippy::doc_markdown, reason = "most docs are C's, where backticks are noise")]
+#![allow(unreachable_pub, reason = "called from C")]
+#![allow(clippy::doc_markdown, reason = "most comments go into the C header, without backticks")]
 
 mod context;
 mod control;

@@ -21,7 +21,7 @@ use crate::error::Failure;
 use crate::error::Status;
 use crate::guard::guard;
 use crate::handle;
-use crate::handle::kept;
+use crate::handle::handle_type;
 use crate::options_security::Secrets;
 use crate::pointer;
 use crate::session::Session;
@@ -31,7 +31,7 @@ use crate::zrtp;
 /// Settings for opening streams. Each has a working default.
 #[derive(Debug)]
 pub struct StreamOptions(Mutex<Settings>);
-kept!(StreamOptions, 5, "stream's options");
+handle_type!(StreamOptions, 5, "stream's options");
 
 /// The settings of the builder, and those kept beside it.
 #[derive(Clone, Debug)]
@@ -59,8 +59,8 @@ pub enum Codec {
 }
 
 /// An error about an argument that is out of range.
-pub(crate) fn argument(words: impl Into<String>) -> Failure {
-    Failure::new(Status::Argument, words)
+pub(crate) fn argument(message: impl Into<String>) -> Failure {
+    Failure::new(Status::Argument, message)
 }
 
 fn codec(number: i32) -> Result<rushes::Codec, Failure> {
@@ -76,7 +76,8 @@ fn codec(number: i32) -> Result<rushes::Codec, Failure> {
 }
 
 pub(crate) fn payload_type(number: u8) -> Result<PayloadType, Failure> {
-    PayloadType::new(number).ok_or_else(|| argument(format!("{number} is no payload type")))
+    PayloadType::new(number)
+        .ok_or_else(|| argument(format!("{number} is not a payload type (0 to 127)")))
 }
 
 /// A copy of the current settings.
@@ -117,19 +118,19 @@ pub extern "C" fn rushes_stream_options_new(
     options: *mut *mut StreamOptions,
 ) -> Status {
     guard(|| {
-        pointer::give(options, std::ptr::null_mut())?;
+        pointer::write(options, std::ptr::null_mut())?;
         let session = handle::get(session)?.0.clone();
         let builder = session.stream(self::codec(codec)?);
         let secrets = Secrets::default();
         let settings = Settings { builder, session, secrets, sas_hook: None };
-        pointer::give(options, handle::keep(StreamOptions(Mutex::new(settings)))?)
+        pointer::write(options, handle::insert(StreamOptions(Mutex::new(settings)))?)
     })
 }
 
 /// Closes settings. Streams opened with them stay open.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_close(options: *mut StreamOptions) -> Status {
-    guard(|| handle::take(options).map(drop))
+    guard(|| handle::remove(options).map(drop))
 }
 
 /// Opens a stream, to be closed by rushes_stream_close(): checks every setting and binds the
@@ -142,9 +143,9 @@ pub extern "C" fn rushes_stream_open(
     stream: *mut *mut Stream,
 ) -> Status {
     guard(|| {
-        pointer::give(stream, std::ptr::null_mut())?;
+        pointer::write(stream, std::ptr::null_mut())?;
         let opened = zrtp::open(settings(options)?)?;
-        pointer::give(stream, handle::keep(Stream::new(opened)?)?)
+        pointer::write(stream, handle::insert(Stream::new(opened)?)?)
     })
 }
 
@@ -215,7 +216,7 @@ pub extern "C" fn rushes_stream_options_clock_rate(
     hertz: u32,
 ) -> Status {
     change(options, |builder| {
-        let rate = ClockRate::new(hertz).ok_or_else(|| argument("a clock rate of 0 Hz"))?;
+        let rate = ClockRate::new(hertz).ok_or_else(|| argument("the clock rate must not be 0"))?;
         Ok(builder.clock_rate(rate))
     })
 }
@@ -231,7 +232,8 @@ pub extern "C" fn rushes_stream_options_frame_rate(
 ) -> Status {
     change(options, |builder| {
         let rate = FrameRate::new(frames, seconds);
-        Ok(builder.frame_rate(rate.ok_or_else(|| argument("a frame rate of 0, or without end"))?))
+        let rate = rate.ok_or_else(|| argument("the frame rate's numbers must not be 0"))?;
+        Ok(builder.frame_rate(rate))
     })
 }
 

@@ -147,7 +147,7 @@ fn kind(item: i32) -> Result<SdesKind, Failure> {
         6 => SdesKind::Tool,
         7 => SdesKind::Note,
         8 => SdesKind::Private,
-        _ => return Err(argument(format!("{item} is no item that can be set"))),
+        _ => return Err(argument(format!("{item} is not an SDES item that can be set"))),
     })
 }
 
@@ -182,7 +182,7 @@ pub extern "C" fn rushes_stream_options_recovery(
             (1, 0) => Recovery::On,
             (1, number) => Recovery::Rtx(self::payload_type(number)?),
             (2, _) => Recovery::Verbatim,
-            _ => return Err(argument(format!("{mode} is no mode of recovery"))),
+            _ => return Err(argument(format!("{mode} is not a recovery mode"))),
         };
         Ok(builder.recovery(recovery))
     })

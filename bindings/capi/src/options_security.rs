@@ -70,7 +70,7 @@ pub enum ZrtpPolicy {
 pub(crate) fn suite(number: i32) -> Result<Suite, Failure> {
     let at = number.checked_sub(1).and_then(|at| usize::try_from(at).ok());
     let suite = at.and_then(|at| SUITES.get(at).copied());
-    suite.ok_or_else(|| argument(format!("{number} is no suite of SRTP")))
+    suite.ok_or_else(|| argument(format!("{number} is not an SRTP suite")))
 }
 
 /// In the order of [`SrtpSuite`].
@@ -233,7 +233,7 @@ pub extern "C" fn rushes_stream_options_zrtp_policy(
             1 => PeerPolicy::RefuseChanged,
             2 => PeerPolicy::RefuseUnverified,
             3 => PeerPolicy::RequireSecret,
-            _ => return Err(argument(format!("{policy} is no policy of ZRTP"))),
+            _ => return Err(argument(format!("{policy} is not a ZRTP policy"))),
         });
         Ok(())
     })
@@ -328,7 +328,7 @@ pub extern "C" fn rushes_stream_set_roll_over_counter(
 pub extern "C" fn rushes_stream_roll_over_counter(stream: *const Stream, roc: *mut u32) -> Status {
     guard(|| {
         let stream = handle::get(stream)?;
-        pointer::give(roc, stream.handle.roll_over_counter())
+        pointer::write(roc, stream.handle.roll_over_counter())
     })
 }
 

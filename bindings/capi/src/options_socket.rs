@@ -56,7 +56,7 @@ pub extern "C" fn rushes_stream_options_send_path(
     path: *const c_char,
 ) -> Status {
     change(options, |builder| {
-        let path: SendPath = pointer::text(path)?.parse().map_err(|error| wrong(&error))?;
+        let path: SendPath = pointer::text(path)?.parse().map_err(|error| unknown_path(&error))?;
         Ok(builder.send_path(path))
     })
 }
@@ -68,12 +68,13 @@ pub extern "C" fn rushes_stream_options_receive_path(
     path: *const c_char,
 ) -> Status {
     change(options, |builder| {
-        let path: ReceivePath = pointer::text(path)?.parse().map_err(|error| wrong(&error))?;
+        let path: ReceivePath =
+            pointer::text(path)?.parse().map_err(|error| unknown_path(&error))?;
         Ok(builder.receive_path(path))
     })
 }
 
-fn wrong(error: &rushes::net::UnknownPath) -> crate::error::Failure {
+fn unknown_path(error: &rushes::net::UnknownPath) -> crate::error::Failure {
     argument(error.to_string())
 }
 
@@ -113,7 +114,7 @@ pub extern "C" fn rushes_stream_options_multicast(
 ) -> Status {
     change_all(options, |settings| {
         let peer = settings.session.peer().filter(std::net::IpAddr::is_multicast);
-        let group = peer.ok_or_else(|| argument("the session's peer is no multicast group"))?;
+        let group = peer.ok_or_else(|| argument("the session's peer is not a multicast group"))?;
         let group = MulticastOptions::new(group);
         let multicast = MulticastOptions { ttl: hops.into(), loop_back: is_heard_here, ..group };
         settings.builder = settings.builder.clone().multicast(multicast);

@@ -13,7 +13,7 @@ use crate::error::Failure;
 use crate::error::Status;
 
 fn null() -> Failure {
-    Failure::new(Status::Null, "a pointer is null that must not be")
+    Failure::new(Status::Null, "a required pointer is null")
 }
 
 /// Octets or numbers that C lends for the call; null is allowed if `count` is 0.
@@ -25,7 +25,8 @@ pub(crate) fn slice<'a, T>(data: *const T, count: usize) -> Result<&'a [T], Fail
         return Err(null());
     }
     if !data.is_aligned() || count > isize::MAX as usize / size_of::<T>().max(1) {
-        return Err(Failure::new(Status::Argument, format!("no array has {count} elements there")));
+        let message = format!("an array of {count} elements is not aligned, or is too large");
+        return Err(Failure::new(Status::Argument, message));
     }
     // SAFETY: C guarantees that `count` elements are there and stay; the pointer is not null, is
     // aligned, and the slice is no longer than memory can be.
@@ -41,7 +42,8 @@ pub(crate) fn slice_mut<'a>(data: *mut u8, count: usize) -> Result<&'a mut [u8],
         return Err(null());
     }
     if count > isize::MAX as usize {
-        return Err(Failure::new(Status::Argument, format!("no array has {count} octets")));
+        let message = format!("a buffer of {count} octets is too large");
+        return Err(Failure::new(Status::Argument, message));
     }
     // They are zeroed first, as Rust must not read uninitialised memory.
     // SAFETY: C guarantees `count` octets, which no other thread uses during the call.
@@ -80,13 +82,13 @@ pub(crate) fn check<T>(place: *mut T) -> Result<(), Failure> {
         return Err(null());
     }
     if !place.is_aligned() {
-        return Err(Failure::new(Status::Argument, "the place for an answer is not aligned"));
+        return Err(Failure::new(Status::Argument, "a result pointer is not aligned"));
     }
     Ok(())
 }
 
 /// Writes a result to C's memory.
-pub(crate) fn give<T: Copy>(place: *mut T, value: T) -> Result<(), Failure> {
+pub(crate) fn write<T: Copy>(place: *mut T, value: T) -> Result<(), Failure> {
     check(place)?;
     // SAFETY: C guarantees memory for it; the pointer is not null and is aligned.
     unsafe { ptr::write(place, value) };
@@ -99,7 +101,7 @@ const GROWTH_MAX: usize = 4096;
 
 /// Writes the first `size` octets of a struct, the part that the caller's version of the header
 /// declares; structs only grow at their end. Fields of a later version are set to zero.
-pub(crate) fn give_part<T: Copy>(place: *mut T, size: usize, value: T) -> Result<(), Failure> {
+pub(crate) fn write_prefix<T: Copy>(place: *mut T, size: usize, value: T) -> Result<(), Failure> {
     check(place)?;
     let len = size.min(size_of::<T>());
     let more = (size - len).min(GROWTH_MAX);
@@ -112,7 +114,7 @@ pub(crate) fn give_part<T: Copy>(place: *mut T, size: usize, value: T) -> Result
 }
 
 /// Writes a string and a terminating zero octet into `size` octets.
-pub(crate) fn give_text(place: *mut c_char, size: usize, text: &str) -> Result<(), Failure> {
+pub(crate) fn write_text(place: *mut c_char, size: usize, text: &str) -> Result<(), Failure> {
     check(place)?;
     if text.len() >= size {
         let needed = format!("the text needs {} octets, the buffer has {size}", text.len() + 1);
@@ -123,7 +125,7 @@ pub(crate) fn give_text(place: *mut c_char, size: usize, text: &str) -> Result<(
     Ok(())
 }
 
-#[allow(clippy::cast_possible_wrap, reason = "C's characters have a sign, or none")]
+#[allow(clippy::cast_possible_wrap, reason = "char is signed or unsigned, by platform")]
 fn character(octet: u8) -> c_char {
     octet as c_char
 }
@@ -151,15 +153,15 @@ mod tests {
         assert_eq!(text(ptr::null()).map_err(status), Err(Status::Null));
         assert_eq!(text(c"a\xff".as_ptr()).map_err(status), Err(Status::Text));
         assert_eq!(optional::<u32>(ptr::null()).map_err(status), Ok(None));
-        assert_eq!(give::<u32>(ptr::null_mut(), 1).map_err(status), Err(Status::Null));
+        assert_eq!(write::<u32>(ptr::null_mut(), 1).map_err(status), Err(Status::Null));
     }
 
     #[test]
     fn a_text_is_whole_or_not_there() {
         let mut place = [character(b'x'); 4];
-        assert!(give_text(place.as_mut_ptr(), 4, "abc").is_ok());
+        assert!(write_text(place.as_mut_ptr(), 4, "abc").is_ok());
         assert_eq!(place, b"abc\0".map(character));
-        let failure = give_text(place.as_mut_ptr(), 3, "abc").unwrap_err();
+        let failure = write_text(place.as_mut_ptr(), 3, "abc").unwrap_err();
         assert_eq!(failure.status, Status::Buffer);
         assert_eq!(text_array::<4>("abé"), b"ab\0\0".map(character));
     }
@@ -167,17 +169,17 @@ mod tests {
     #[test]
     fn a_caller_that_knows_less_gets_less() {
         let mut place = [9_u32; 2];
-        assert!(give_part(&raw mut place, 4, [1, 2]).is_ok());
+        assert!(write_prefix(&raw mut place, 4, [1, 2]).is_ok());
         assert_eq!(place, [1, 9]);
     }
 
     #[test]
     fn a_caller_that_knows_more_finds_zeros() {
         let mut place = [9_u32; 4];
-        assert!(give_part((&raw mut place).cast::<[u32; 2]>(), 12, [1, 2]).is_ok());
+        assert!(write_prefix((&raw mut place).cast::<[u32; 2]>(), 12, [1, 2]).is_ok());
         assert_eq!(place, [1, 2, 0, 9]);
         let mut large = vec![9_u32; 3 + GROWTH_MAX / 4];
-        assert!(give_part(large.as_mut_ptr().cast::<[u32; 2]>(), usize::MAX, [1, 2]).is_ok());
+        assert!(write_prefix(large.as_mut_ptr().cast::<[u32; 2]>(), usize::MAX, [1, 2]).is_ok());
         assert_eq!(large[..3], [1, 2, 0]);
         assert_eq!(large[large.len() - 2..], [0, 9]);
     }

@@ -10,13 +10,13 @@ use crate::error::Status;
 use crate::guard::guard;
 use crate::guard::guard_with;
 use crate::handle;
-use crate::handle::kept;
+use crate::handle::handle_type;
 use crate::pointer;
 
 /// One peer, and the streams exchanged with it.
 #[derive(Debug)]
 pub struct Session(pub(crate) rushes::Session);
-kept!(Session, 2, "session");
+handle_type!(Session, 2, "session");
 
 /// The short authentication string of a session.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ pub extern "C" fn rushes_session_new(
     session: *mut *mut Session,
 ) -> Status {
     guard(|| {
-        pointer::give(session, std::ptr::null_mut())?;
+        pointer::write(session, std::ptr::null_mut())?;
         let context = handle::get(context)?;
         let mut new = match pointer::optional_text(peer)? {
             Some(peer) => context.0.session(peer)?,
@@ -87,14 +87,14 @@ pub extern "C" fn rushes_session_new(
         if let Some(local) = pointer::optional_text(local)? {
             new = new.local_address(local)?;
         }
-        pointer::give(session, handle::keep(Session(new))?)
+        pointer::write(session, handle::insert(Session(new))?)
     })
 }
 
 /// Closes a session. Its streams stay open until they are closed themselves.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_session_close(session: *mut Session) -> Status {
-    guard(|| handle::take(session).map(drop))
+    guard(|| handle::remove(session).map(drop))
 }
 
 /// The session's short authentication string, once its first stream has agreed on a key by ZRTP;
@@ -108,7 +108,7 @@ pub extern "C" fn rushes_session_sas(
     guard_with(|| {
         pointer::check(sas)?;
         let Some(status) = handle::get(session)?.0.sas() else { return Ok(Status::Timeout) };
-        pointer::give_part(sas, size, Sas::from(&status))?;
+        pointer::write_prefix(sas, size, Sas::from(&status))?;
         Ok(Status::Ok)
     })
 }
@@ -147,6 +147,6 @@ pub extern "C" fn rushes_session_poll_zrtp_warning(
             Warning::HelloHash => ZrtpWarning::HelloHash,
             _ => ZrtpWarning::Other,
         });
-        pointer::give(warning, next as i32)
+        pointer::write(warning, next as i32)
     })
 }

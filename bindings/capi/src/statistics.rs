@@ -167,7 +167,7 @@ pub extern "C" fn rushes_stream_statistics(
 ) -> Status {
     guard(|| {
         let stream = handle::get(stream)?;
-        pointer::give_part(statistics, size, of(&stream.handle.statistics()))
+        pointer::write_prefix(statistics, size, of(&stream.handle.statistics()))
     })
 }
 
@@ -184,7 +184,7 @@ pub extern "C" fn rushes_stream_discarded(
         let reason = pointer::text(reason)?;
         let discards = stream.handle.statistics().receive.discards;
         let found = discards.iter().find(|(known, _)| known.name() == reason);
-        pointer::give(count, found.map_or(0, |(_, count)| count))
+        pointer::write(count, found.map_or(0, |(_, count)| count))
     })
 }
 
@@ -199,7 +199,7 @@ pub extern "C" fn rushes_stream_source(
 ) -> Status {
     guard(|| {
         let statistics = handle::get(stream)?.handle.statistics();
-        let of = statistics.receive.sources.get(index).ok_or_else(|| no_more("sources"))?;
+        let of = statistics.receive.sources.get(index).ok_or_else(|| out_of_range("sources"))?;
         let source_of = Source {
             ssrc: of.ssrc.0,
             received: of.received,
@@ -213,7 +213,7 @@ pub extern "C" fn rushes_stream_source(
             frames: of.frames,
             frames_dropped: of.frames_dropped,
         };
-        pointer::give_part(source, size, source_of)
+        pointer::write_prefix(source, size, source_of)
     })
 }
 
@@ -228,7 +228,7 @@ pub extern "C" fn rushes_stream_peer(
 ) -> Status {
     guard(|| {
         let peers = handle::get(stream)?.rtcp.peers();
-        let of = peers.get(index).ok_or_else(|| no_more("peers"))?;
+        let of = peers.get(index).ok_or_else(|| out_of_range("peers"))?;
         let peer_of = Peer {
             ssrc: of.ssrc.0,
             has_left: of.left,
@@ -237,7 +237,7 @@ pub extern "C" fn rushes_stream_peer(
             round_trip: of.round_trip.map_or(0, nanos),
             cname: pointer::text_array(&of.cname),
         };
-        pointer::give_part(peer, size, peer_of)
+        pointer::write_prefix(peer, size, peer_of)
     })
 }
 
@@ -256,7 +256,7 @@ pub extern "C" fn rushes_stream_capture_time(
         let peers = handle::get(stream)?.rtcp.peers();
         let peer = peers.iter().find(|peer| peer.ssrc.0 == ssrc);
         let Some(clock) = peer.and_then(|peer| peer.clock) else { return Ok(Status::Timeout) };
-        pointer::give(ntp, clock.to_ntp(rushes::RtpTimestamp(timestamp)).0)?;
+        pointer::write(ntp, clock.to_ntp(rushes::RtpTimestamp(timestamp)).0)?;
         Ok(Status::Ok)
     })
 }
@@ -277,11 +277,11 @@ pub extern "C" fn rushes_stream_capture_latency(
         let timestamp = rushes::RtpTimestamp(timestamp);
         let known = rtcp.capture_latency(rushes::Ssrc(ssrc), timestamp);
         let Some(nanos) = known else { return Ok(Status::Timeout) };
-        pointer::give(latency, nanos)?;
+        pointer::write(latency, nanos)?;
         Ok(Status::Ok)
     })
 }
 
-fn no_more(what: &str) -> Failure {
-    Failure::new(Status::Argument, format!("there are not so many {what}"))
+fn out_of_range(what: &str) -> Failure {
+    Failure::new(Status::Argument, format!("the index is out of range: there are fewer {what}"))
 }

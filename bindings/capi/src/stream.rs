@@ -18,7 +18,7 @@ use rushes::StreamHandle;
 use rushes::StreamReceiver;
 use rushes::StreamSender;
 
-use crate::control::RtcpTurn;
+use crate::control::RtcpHookSlot;
 use crate::error::Failure;
 use crate::error::Status;
 use crate::event;
@@ -26,7 +26,7 @@ use crate::frame::Frame;
 use crate::guard::guard;
 use crate::guard::guard_with;
 use crate::handle;
-use crate::handle::kept;
+use crate::handle::handle_type;
 use crate::hook::Callback;
 use crate::hook::EventHook;
 use crate::hook::FrameHook;
@@ -37,7 +37,7 @@ use crate::turn::busy;
 use crate::turn::is_within_call;
 
 /// How long a call waits before it checks whether the stream was closed.
-const PATIENCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a wait may hold the port of a stream that was closed.
 const WAIT_SLICE: Duration = Duration::from_millis(5);
@@ -47,23 +47,23 @@ pub struct Stream {
     sender: Turn<Sending>,
     receiver: Turn<Receiving>,
     pub(crate) rtcp: Rtcp,
-    pub(crate) rtcp_hook: Arc<RtcpTurn>,
+    pub(crate) rtcp_hook: Arc<RtcpHookSlot>,
     pub(crate) handle: StreamHandle,
     is_closed: Arc<AtomicBool>,
 }
-kept!(Stream, 3, "stream");
+handle_type!(Stream, 3, "stream");
 
 struct Sending {
     sender: StreamSender,
     /// The buffer in which frames pushed in parts are assembled.
-    whole: Vec<u8>,
+    assembled: Vec<u8>,
 }
 
 /// The destination of received frames.
 enum Receiving {
     /// With its event hook, which the receiver owns.
     Pulled(StreamReceiver, Weak<Callback<EventHook>>),
-    Hooked(#[allow(dead_code, reason = "it works by being dropped")] Hook),
+    Hooked(#[allow(dead_code, reason = "dropping it ends the hook")] Hook),
     Nowhere,
 }
 
@@ -78,10 +78,10 @@ impl Stream {
         let (rtcp, handle) = (stream.rtcp(), stream.handle());
         let (sender, receiver) = stream.split()?;
         Ok(Self {
-            sender: Turn::new(Sending { sender, whole: Vec::new() }),
+            sender: Turn::new(Sending { sender, assembled: Vec::new() }),
             receiver: Turn::new(Receiving::Pulled(receiver, Weak::new())),
             rtcp,
-            rtcp_hook: Arc::new(RtcpTurn::new()),
+            rtcp_hook: Arc::new(RtcpHookSlot::new()),
             handle,
             is_closed: Arc::default(),
         })
@@ -95,31 +95,32 @@ impl Stream {
     }
 
     /// The error of a call that finds no receiver.
-    fn taken(&self) -> Failure {
+    fn no_receiver(&self) -> Failure {
         self.check_open().err().unwrap_or_else(|| rushes::Error::Hooked.into())
     }
 
     fn pull(&self, timeout: Duration) -> Result<Option<rushes::Frame>, Failure> {
         let mut receiver = self.receiver.take()?;
         let Receiving::Pulled(receiver, _) = &mut *receiver else {
-            return Err(self.taken());
+            return Err(self.no_receiver());
         };
         // Most frames arrive in the first slice, and the clock need not be read.
-        let mut slice = timeout.min(PATIENCE);
+        let mut slice = timeout.min(POLL_INTERVAL);
         let mut deadline = None;
         loop {
             if let Some(frame) = receiver.pull_frame(slice)? {
                 return Ok(Some(frame));
             }
             self.check_open()?;
-            let rest = timeout.saturating_sub(PATIENCE);
+            let rest = timeout.saturating_sub(POLL_INTERVAL);
             let deadline = deadline.get_or_insert_with(|| Instant::now().checked_add(rest));
-            let left = deadline
-                .map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = deadline.map_or(POLL_INTERVAL, |deadline| {
+                deadline.saturating_duration_since(Instant::now())
+            });
             if left.is_zero() {
                 return Ok(None);
             }
-            slice = left.min(PATIENCE);
+            slice = left.min(POLL_INTERVAL);
         }
     }
 
@@ -146,7 +147,7 @@ impl Stream {
             Receiving::Pulled(receiver, event_hook) => (receiver, event_hook.upgrade()),
             other => {
                 *receiving = other;
-                return Err(self.taken());
+                return Err(self.no_receiver());
             }
         };
         let (callback, is_closed) = (callback.clone(), self.is_closed.clone());
@@ -171,7 +172,7 @@ impl Stream {
     ) -> Result<Option<Arc<Callback<EventHook>>>, Failure> {
         let mut receiving = self.receiver.take()?;
         let Receiving::Pulled(receiver, event_hook) = &mut *receiving else {
-            return Err(self.taken());
+            return Err(self.no_receiver());
         };
         let before = std::mem::replace(event_hook, Arc::downgrade(&callback)).upgrade();
         let (is_closed, errors) = (self.is_closed.clone(), callback.clone());
@@ -211,17 +212,16 @@ impl Stream {
 /// of a stream that has one, and that is the last call of either. From an RTCP hook, or from an
 /// event hook of a stream that is pulled, it is RUSHES_ERROR_BUSY and the stream stays open. Two
 /// hooks must not close each other's streams at the same time: each would wait for the other.
-/// other's streams at the same time: each would wait for the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_close(stream: *mut Stream) -> Status {
     guard(|| {
         handle::get(stream)?;
         if is_within_call() {
             return Err(busy(
-                "a stream cannot be closed from a hook that a call of this thread made",
+                "a stream cannot be closed from a hook that runs within a call on this thread",
             ));
         }
-        handle::take(stream)?.close();
+        handle::remove(stream)?.close();
         Ok(())
     })
 }
@@ -292,12 +292,12 @@ pub extern "C" fn rushes_stream_push_frame_parts(
             return stream.push(pointer::slice(part.data, part.len)?, timestamp, None);
         }
         let mut sending = stream.sender.wait()?;
-        let Sending { sender, whole } = &mut *sending;
-        whole.clear();
+        let Sending { sender, assembled } = &mut *sending;
+        assembled.clear();
         for part in parts {
-            whole.extend_from_slice(pointer::slice(part.data, part.len)?);
+            assembled.extend_from_slice(pointer::slice(part.data, part.len)?);
         }
-        Ok(sender.push_frame(whole, timestamp.map(RtpTimestamp))?)
+        Ok(sender.push_frame(assembled, timestamp.map(RtpTimestamp))?)
     })
 }
 
@@ -341,13 +341,13 @@ pub extern "C" fn rushes_stream_pull_frame(
     frame: *mut *mut Frame,
 ) -> Status {
     guard_with(|| {
-        pointer::give(frame, std::ptr::null_mut())?;
+        pointer::write(frame, std::ptr::null_mut())?;
         let timeout =
             if timeout == u64::MAX { Duration::MAX } else { Duration::from_nanos(timeout) };
         let Some(pulled) = handle::get(stream)?.pull(timeout)? else {
             return Ok(Status::Timeout);
         };
-        pointer::give(frame, handle::keep(Frame::new(pulled))?)?;
+        pointer::write(frame, handle::insert(Frame::new(pulled))?)?;
         Ok(Status::Ok)
     })
 }
@@ -379,11 +379,11 @@ fn lend(
     callback: &Callback<FrameHook>,
 ) {
     let frame = Arc::new(Frame::new(frame));
-    let Ok(lent) = handle::keep_shared(frame.clone()) else { return };
+    let Ok(lent) = handle::insert_shared(frame.clone()) else { return };
     callback.call(|_, user| hook(user, lent));
     if !frame.is_kept() {
         // Fails if the hook has released it itself.
-        let _ = handle::take(lent);
+        let _ = handle::remove(lent);
     }
 }
 
@@ -413,7 +413,7 @@ pub extern "C" fn rushes_stream_on_event(
 pub extern "C" fn rushes_stream_ssrc(stream: *const Stream, ssrc: *mut u32) -> Status {
     guard(|| {
         let stream = handle::get(stream)?;
-        pointer::give(ssrc, stream.handle.ssrc().0)
+        pointer::write(ssrc, stream.handle.ssrc().0)
     })
 }
 
@@ -422,7 +422,7 @@ pub extern "C" fn rushes_stream_ssrc(stream: *const Stream, ssrc: *mut u32) -> S
 pub extern "C" fn rushes_stream_local_port(stream: *const Stream, port: *mut u16) -> Status {
     guard(|| {
         let stream = handle::get(stream)?;
-        pointer::give(port, stream.handle.local_address().port())
+        pointer::write(port, stream.handle.local_address().port())
     })
 }
 
@@ -436,7 +436,7 @@ pub extern "C" fn rushes_stream_local_address(
 ) -> Status {
     guard(|| {
         let stream = handle::get(stream)?;
-        pointer::give_text(text, size, &stream.handle.local_address().to_string())
+        pointer::write_text(text, size, &stream.handle.local_address().to_string())
     })
 }
 
@@ -449,6 +449,6 @@ pub extern "C" fn rushes_stream_next_timestamp(
     guard(|| {
         let stream = handle::get(stream)?;
         let next = stream.sender.wait()?.sender.next_timestamp();
-        pointer::give(timestamp, next.0)
+        pointer::write(timestamp, next.0)
     })
 }

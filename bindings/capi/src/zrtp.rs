@@ -16,7 +16,7 @@ use crate::error::Status;
 use crate::guard::guard;
 use crate::guard::guard_with;
 use crate::handle;
-use crate::handle::kept;
+use crate::handle::handle_type;
 use crate::hook::Callback;
 use crate::hook::SasHook;
 use crate::options::Settings;
@@ -27,7 +27,7 @@ use crate::stream::Stream;
 use crate::turn::Turn;
 
 /// How long a wait blocks before it checks whether the opening was closed.
-const PATIENCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A SAS hook with its `user` pointer.
 pub(crate) type SasCallback = Callback<SasHook>;
@@ -39,7 +39,7 @@ pub struct Opening {
     approval: Approval,
     is_closed: AtomicBool,
 }
-kept!(Opening, 6, "opening");
+handle_type!(Opening, 6, "opening");
 
 impl fmt::Debug for Opening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,19 +49,19 @@ impl fmt::Debug for Opening {
 
 impl Opening {
     fn wait(&self, timeout: Duration) -> Result<Option<MediaStream>, Failure> {
-        let over = || Failure::new(Status::Closed, "this stream is open already, or refused");
+        let ended = || Failure::new(Status::Closed, "the stream is open already, or was refused");
         let mut begun = self.begun.take()?;
         let start = Instant::now();
         loop {
             let left = timeout.saturating_sub(start.elapsed());
-            let opened = begun.as_mut().ok_or_else(over)?.wait(left.min(PATIENCE));
+            let opened = begun.as_mut().ok_or_else(ended)?.wait(left.min(POLL_INTERVAL));
             if !matches!(opened, Ok(None)) || self.is_closed.load(Relaxed) {
                 *begun = None;
             }
             if let Some(stream) = opened? {
                 return Ok(Some(stream));
             }
-            if left <= PATIENCE && begun.is_some() {
+            if left <= POLL_INTERVAL && begun.is_some() {
                 return Ok(None);
             }
         }
@@ -89,8 +89,9 @@ impl Approval {
             }
             Some(answer) if answer < 0 => {
                 self.session.verify_sas(false);
-                let words = "the short authentication strings differ: somebody is in between";
-                Err(Failure::new(Status::Sas, words))
+                let message =
+                    "the short authentication strings differ: there is a man in the middle";
+                Err(Failure::new(Status::Sas, message))
             }
             _ => Ok(()),
         }
@@ -129,19 +130,19 @@ pub extern "C" fn rushes_stream_begin(
     opening: *mut *mut Opening,
 ) -> Status {
     guard(|| {
-        pointer::give(opening, std::ptr::null_mut())?;
+        pointer::write(opening, std::ptr::null_mut())?;
         let (begun, approval) = begin(settings(options)?)?;
         let local_port = begun.local_address().port();
         let is_closed = AtomicBool::new(false);
         let new = Opening { begun: Turn::new(Some(begun)), local_port, approval, is_closed };
-        pointer::give(opening, handle::keep(new)?)
+        pointer::write(opening, handle::insert(new)?)
     })
 }
 
 /// The UDP port of the stream's socket.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_opening_local_port(opening: *const Opening, port: *mut u16) -> Status {
-    guard(|| pointer::give(port, handle::get(opening)?.local_port))
+    guard(|| pointer::write(port, handle::get(opening)?.local_port))
 }
 
 /// Waits until the keys are agreed on, at most for `timeout` nanoseconds; RUSHES_TIMEOUT if they
@@ -154,12 +155,12 @@ pub extern "C" fn rushes_opening_wait(
     stream: *mut *mut Stream,
 ) -> Status {
     guard_with(|| {
-        pointer::give(stream, std::ptr::null_mut())?;
+        pointer::write(stream, std::ptr::null_mut())?;
         let opening = handle::get(opening)?;
         let opened = opening.wait(Duration::from_nanos(timeout))?;
         let Some(opened) = opened else { return Ok(Status::Timeout) };
         opening.approval.ask()?;
-        pointer::give(stream, handle::keep(Stream::new(opened)?)?)?;
+        pointer::write(stream, handle::insert(Stream::new(opened)?)?)?;
         Ok(Status::Ok)
     })
 }
@@ -169,7 +170,7 @@ pub extern "C" fn rushes_opening_wait(
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_opening_close(opening: *mut Opening) -> Status {
     guard(|| {
-        handle::take(opening)?.is_closed.store(true, Relaxed);
+        handle::remove(opening)?.is_closed.store(true, Relaxed);
         Ok(())
     })
 }

@@ -101,7 +101,7 @@ fn config() -> Config {
         header: Some(PREAMBLE.trim_end().into()),
         after_includes: Some(format!(
             "{numbers}\n#define RUSHES_VERSION \"{version}\"\n\n\
-             /* A timeout without end. */\n#define RUSHES_FOREVER UINT64_MAX\n\n\
+             /* A timeout without limit. */\n#define RUSHES_FOREVER UINT64_MAX\n\n\
              /* Times in nanoseconds. */\n\
              #define RUSHES_MILLISECONDS(n) ((uint64_t)(n) * 1000000u)\n\
              #define RUSHES_SECONDS(n) ((uint64_t)(n) * 1000000000u)"
@@ -152,7 +152,7 @@ fn the_header_is_what_the_functions_declare() {
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     let different = header.lines().zip(committed.lines()).position(|(new, old)| new != old);
-    assert!(header == committed, "include/rushes.h is old, from line {different:?} on");
+    assert!(header == committed, "include/rushes.h differs from line {different:?} on");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-"""What Python costs: CPU time a gigabyte, beside the program `rushes`.
+"""Measures the CPU time per gigabyte of Python, compared with the program `rushes`.
 
     RUSHES_PROGRAM=target/release/rushes python benches/speed.py [--amount OCTETS] [--runs N]
 
-Each row is a sender and a receiver, processes on a core of their own, over loopback: access units of
-667 KB, no more than two on their way, so that nothing is lost. Rows are interleaved and medians
+Each row is a sender and a receiver over loopback, processes on separate cores: access units of
+667 KB, at most two in flight, so that no packet is lost. Rows are interleaved and medians
 printed. `program` is the row `gso/gro` of `rushes bench goodput`. Build both with one profile: the
 package by `maturin develop --release`, the program by `cargo build --release -p rushes-cli`.
 """
@@ -25,8 +25,8 @@ import rushes
 
 FRAME_LEN = 667_000
 IN_FLIGHT = 2
-PATIENCE = 5.0
-NEWS = b"\0"
+TIME_LIMIT = 5.0
+ACK = b"\0"
 
 #: How frames are sent and received, by the row's name.
 ROWS = {
@@ -44,51 +44,51 @@ def access_unit() -> bytes:
 
 
 def cpu_time() -> float:
-    """Seconds that this process has worked, in the kernel too."""
+    """CPU seconds of this process, including the kernel's."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def pin(core: int) -> None:
-    """Keeps to one core, where there are several and the system can."""
+    """Pins the process to one core, where the system supports it."""
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[core % len(cores)]})
 
 
 def receive(how: str, frames: int) -> None:
-    """The receiving side: prints its port, is told where to send news, prints its CPU time."""
+    """The receiving side: prints its port, reads the port for acknowledgements, prints its CPU time."""
     pin(1)
     session = rushes.Context().session("127.0.0.1")
     with session.stream("h265", probation=1) as stream:
         print(stream.local_address[1], flush=True)
-        news = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        news.connect(("127.0.0.1", int(sys.stdin.readline())))
+        acks = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        acks.connect(("127.0.0.1", int(sys.stdin.readline())))
         before = cpu_time()
-        RECEIVERS[how](stream, frames, news)
+        RECEIVERS[how](stream, frames, acks)
         print(json.dumps({"cpu": cpu_time() - before}), flush=True)
 
 
-def by_iterator(stream: rushes.Stream, frames: int, news: socket.socket) -> None:
-    """Whoever wants a frame reads the socket."""
-    for count, frame in enumerate(stream.frames(PATIENCE), 1):
+def by_iterator(stream: rushes.Stream, frames: int, acks: socket.socket) -> None:
+    """The loop pulls frames."""
+    for count, frame in enumerate(stream.frames(TIME_LIMIT), 1):
         assert len(frame) == FRAME_LEN
-        del frame  # as the program does: its memory is used again while it is in the cache
-        news.send(NEWS)
+        del frame  # as the program does: its memory is reused while it is in the cache
+        acks.send(ACK)
         if count == frames:
             return
     raise SystemExit("frames are missing")
 
 
-def by_hook(stream: rushes.Stream, frames: int, news: socket.socket) -> None:
-    """The library calls."""
+def by_hook(stream: rushes.Stream, frames: int, acks: socket.socket) -> None:
+    """The library calls a function."""
     import threading
 
     done, left = threading.Event(), [frames]
 
     def take(frame: rushes.Frame) -> None:
         assert len(frame) == FRAME_LEN
-        news.send(NEWS)
+        acks.send(ACK)
         left[0] -= 1
         if left[0] == 0:
             done.set()
@@ -98,15 +98,15 @@ def by_hook(stream: rushes.Stream, frames: int, news: socket.socket) -> None:
         raise SystemExit("frames are missing")
 
 
-def by_asyncio(stream: rushes.Stream, frames: int, news: socket.socket) -> None:
-    """The event loop is told."""
+def by_asyncio(stream: rushes.Stream, frames: int, acks: socket.socket) -> None:
+    """An event loop awaits frames."""
 
     async def main() -> None:
         left = frames
         async for frame in stream:
             assert len(frame) == FRAME_LEN
             del frame
-            news.send(NEWS)
+            acks.send(ACK)
             left -= 1
             if left == 0:
                 return
@@ -122,26 +122,26 @@ RECEIVERS: dict[str, Callable[[rushes.Stream, int, socket.socket], None]] = {
 
 
 def send(what: str, frames: int, port: int) -> None:
-    """The sending side: prints where it wants news, then its CPU time."""
+    """The sending side: prints the port for acknowledgements, then its CPU time."""
     pin(0)
-    news = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    news.bind(("127.0.0.1", 0))
-    news.settimeout(PATIENCE)
-    print(news.getsockname()[1], flush=True)
+    acks = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    acks.bind(("127.0.0.1", 0))
+    acks.settimeout(TIME_LIMIT)
+    print(acks.getsockname()[1], flush=True)
     sys.stdin.readline()
     frame = access_unit() if what == "bytes" else bytearray(access_unit())
     session = rushes.Context().session("127.0.0.1")
     with session.stream("h265", remote_port=port, pacing=False) as stream:
-        before, on_their_way = cpu_time(), 0
+        before, in_flight = cpu_time(), 0
         for _ in range(frames):
-            if on_their_way == IN_FLIGHT:
-                news.recv(1)
-                on_their_way -= 1
+            if in_flight == IN_FLIGHT:
+                acks.recv(1)
+                in_flight -= 1
             stream.push_frame(frame)
-            on_their_way += 1
+            in_flight += 1
         print(json.dumps({"cpu": cpu_time() - before}), flush=True)
-        for _ in range(on_their_way):
-            news.recv(1)
+        for _ in range(in_flight):
+            acks.recv(1)
 
 
 def side(*arguments: str) -> subprocess.Popen[str]:
@@ -151,31 +151,31 @@ def side(*arguments: str) -> subprocess.Popen[str]:
 
 
 def line(process: subprocess.Popen[str]) -> str:
-    """What a side says next."""
+    """The next line that a side prints."""
     assert process.stdout is not None
-    said = process.stdout.readline()
-    if not said:
-        raise SystemExit("a side has given up")
-    return said
+    text = process.stdout.readline()
+    if not text:
+        raise SystemExit("a side ended early")
+    return text
 
 
-def tell(process: subprocess.Popen[str], text: str) -> None:
-    """Says something to a side."""
+def write_line(process: subprocess.Popen[str], text: str) -> None:
+    """Writes a line to a side."""
     assert process.stdin is not None
     process.stdin.write(text + "\n")
     process.stdin.flush()
 
 
 def of_python(row: str, amount: int) -> tuple[float, float]:
-    """CPU seconds a gigabyte of sending and of receiving."""
+    """CPU seconds per gigabyte of sending and of receiving."""
     what, how = ROWS[row]
     frames = max(amount // FRAME_LEN, 1)
     with side("receive", how, str(frames)) as receiver:
         port = line(receiver).strip()
         with side("send", what, str(frames), port) as sender:
             try:
-                tell(receiver, line(sender).strip())
-                tell(sender, "go")
+                write_line(receiver, line(sender).strip())
+                write_line(sender, "go")
                 cpu = [json.loads(line(process))["cpu"] for process in (sender, receiver)]
             finally:
                 if sender.poll() is None:
@@ -185,12 +185,12 @@ def of_python(row: str, amount: int) -> tuple[float, float]:
 
 
 def of_program(program: str, amount: int) -> tuple[float, float]:
-    """The same of the program."""
+    """The same for the program."""
     run = [program, "bench", "goodput", "--runs", "1", "--amount", str(amount), "--json"]
     run += ["--frame-size", str(FRAME_LEN)]
-    # It says by its exit status whether the row that is paced has lost anything; this one cannot.
-    told = subprocess.run(run, capture_output=True, text=True, check=False, timeout=300)
-    rows = json.loads(told.stdout)["figures"][0]["rows"]
+    # The exit status reports losses of the paced row only, which is not used here.
+    ended = subprocess.run(run, capture_output=True, text=True, check=False, timeout=300)
+    rows = json.loads(ended.stdout)["figures"][0]["rows"]
     (row,) = [row for row in rows if row["path"] == "gso/gro"]
     return row["send s/GB"], row["recv s/GB"]
 

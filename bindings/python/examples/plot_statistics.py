@@ -1,4 +1,4 @@
-"""Statistics of a stream over time, as a picture: a page of a notebook, run as a program.
+"""Plots statistics of a stream over time: cells of a notebook, run as a program.
 
     pip install matplotlib
     python plot_statistics.py [FILE.png]
@@ -6,7 +6,7 @@
 Without matplotlib it prints the numbers.
 """
 
-# %% A stream that loses nothing, its receiver, and somebody who looks at the counters.
+# %% A sender and a receiver, and a reading of the counters every fifth frame.
 import sys
 import time
 from pathlib import Path
@@ -34,7 +34,7 @@ for number in range(100):
 session.close()
 print(f"{len(arrived)} frames, {receiver.statistics().receive.packets_lost} packets lost")
 
-# %% The picture.
+# %% The plot.
 try:
     from matplotlib import pyplot
 except ImportError:

@@ -1,4 +1,4 @@
-"""A camera's way: pictures, H.264 by PyAV, Rushes, PyAV, pictures again.
+"""Encodes pictures to H.264 with PyAV, streams them with Rushes and decodes them with PyAV.
 
     pip install av numpy
     python pyav_camera.py
@@ -36,7 +36,7 @@ def camera(port: int) -> None:
 
 
 def bar(picture: av.VideoFrame) -> int:
-    """Where the bright bar is."""
+    """The position of the bright bar."""
     row = picture.to_ndarray(format="gray")[HEIGHT // 2]
     return int(np.flatnonzero(row > 128).mean())
 
@@ -49,10 +49,10 @@ with session.stream("h264") as stream:
     thread = threading.Thread(target=camera, args=stream.local_address[1:])
     thread.start()
     for frame in stream.frames(timeout=5.0, until_bye=True):
-        # PyAV copies what it is given: FFmpeg wants some zeros behind it.
+        # PyAV copies its input, because FFmpeg requires zeros after it.
         places += [bar(picture) for picture in decoder.decode(av.Packet(bytes(frame)))]
     places += [bar(picture) for picture in decoder.decode(None)]
     thread.join()
-print(f"{len(places)} pictures; the bar went from {places[0]} to {places[-1]}")
+print(f"{len(places)} pictures; the bar moved from {places[0]} to {places[-1]}")
 assert len(places) == FRAMES
 assert all(abs(place - (4 * number + 19)) <= 2 for number, place in enumerate(places))

@@ -1,4 +1,4 @@
-"""Receives two streams in one event loop, while it does other things."""
+"""Receives two streams in one event loop, which runs other tasks meanwhile."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import rushes
 
 
 async def watch(name: str, stream: rushes.Stream, count: int) -> int:
-    """Frames of a stream as they come."""
+    """Receives frames of a stream as they arrive; returns the number of octets."""
     octets = 0
     async for frame in stream:
         octets += len(frame)
@@ -18,7 +18,7 @@ async def watch(name: str, stream: rushes.Stream, count: int) -> int:
 
 
 async def send(stream: rushes.Stream, frame: bytes, count: int) -> None:
-    """Sends on another thread: sending waits for its turn on the path, if it is paced."""
+    """Sends on another thread, because sending blocks while it is paced."""
     for _ in range(count):
         await asyncio.to_thread(stream.push_frame, frame)
         await asyncio.sleep(0.005)

@@ -1,19 +1,19 @@
-"""Receives frames by a function that the library calls, on a thread of its own."""
+"""Receives frames by a function that the library calls on a dedicated thread."""
 
 import threading
 
 import rushes
 
 FRAMES = 30
-all_came = threading.Event()
+all_arrived = threading.Event()
 lengths: list[int] = []
 
 
 def on_frame(frame: rushes.Frame) -> None:
-    """Called for each frame. What takes long belongs on another thread."""
+    """Called for each frame. It should not take long: leave long work to another thread."""
     lengths.append(len(frame))
     if len(lengths) == FRAMES:
-        all_came.set()
+        all_arrived.set()
 
 
 session = rushes.Context().session("127.0.0.1")
@@ -23,5 +23,5 @@ with session.stream("opus") as speaker:
     with session.stream("opus", remote_port=speaker.local_address[1]) as microphone:
         for number in range(FRAMES):
             microphone.push_frame(bytes([0x08, number]) * (number + 1))
-        came = all_came.wait(5.0)
-print(f"{len(lengths)} packets of {sum(lengths)} octets:", "all" if came else "some are missing")
+        is_complete = all_arrived.wait(5.0)
+print(f"{len(lengths)} packets of {sum(lengths)} octets:", "all" if is_complete else "some are missing")

@@ -1,4 +1,4 @@
-"""Receives frames one after the other, until the sender says goodbye.
+"""Receives frames one after the other, until the sender sends BYE.
 
     python receive_iterator.py [PORT]
 
@@ -12,7 +12,7 @@ import rushes
 
 
 def play(port: int) -> None:
-    """Somebody who sends thirty frames."""
+    """Sends thirty frames."""
     session = rushes.Context().session("127.0.0.1")
     with session.stream("h264", remote_port=port) as stream:
         for number in range(30):
@@ -26,7 +26,7 @@ with session.stream("h264", local_port=port) as stream:
         threading.Thread(target=play, args=stream.local_address[1:]).start()
     octets = 0
     for count, frame in enumerate(stream.frames(timeout=5.0, until_bye=True), 1):
-        # A decoder would take `memoryview(frame)` here, which is the frame's own memory.
+        # A decoder would read `memoryview(frame)` here: the frame's memory, not a copy.
         octets += len(frame)
         if count % 10 == 0:
             print(f"frame {count}: {len(frame)} octets at {frame.timestamp}")

@@ -1,4 +1,4 @@
-"""Sends frames to a port; here a few H.265 access units made up on the spot.
+"""Sends frames to a port: a few generated H.265 access units.
 
     rushes recv --from 5004 --codec h265 -o copy.265     # or receive_iterator.py 5004
     python send.py 127.0.0.1 5004
@@ -17,6 +17,6 @@ with session.stream("h265", remote_port=port, frame_rate=30) as stream:
         # An encoder's access unit: start code, NAL unit header, slice.
         access_unit = b"\0\0\0\x01\x02\x01" + bytes([0x80 | number]) + b"\x55" * 20_000
         stream.push_frame(access_unit)
-        # Reports and requests are answered meanwhile; `time.sleep` would let them wait.
+        # This answers reports and requests meanwhile; `time.sleep` would delay them.
         stream.wait(0.005)
     print(stream.statistics().send)

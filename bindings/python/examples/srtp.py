@@ -8,7 +8,7 @@ from rushes import MasterKey, Security
 SUITE = "AEAD_AES_128_GCM"
 FRAME = b"\0\0\0\x01\x65\x80" + b"\x55" * 10_000
 
-# Both ends must have got the keys in some safe way; the identifiers tell them apart.
+# Both ends must have received the keys securely; the identifiers distinguish them.
 first = MasterKey(SUITE, os.urandom(28), mki=b"\x01")
 second = MasterKey(SUITE, os.urandom(28), mki=b"\x02")
 security = Security.keys(first, first)
@@ -19,7 +19,7 @@ sender = session.stream("h264", security=security, remote_port=receiver.local_ad
 with receiver, sender:
     for number in range(10):
         if number == 5:
-            # First whoever receives, so that nothing is lost meanwhile.
+            # The receiver first, so that no frame is lost meanwhile.
             receiver.add_receive_key(second)
             sender.set_send_key(second)
         sender.push_frame(FRAME)
@@ -27,7 +27,7 @@ with receiver, sender:
         assert frame is not None
         assert bytes(frame) == FRAME
 
-    # Whoever does not have the key cannot make anything up.
+    # A sender without the key is refused.
     with session.stream("h264", remote_port=receiver.local_address[1]) as stranger:
         stranger.push_frame(FRAME)
         assert receiver.pull_frame(0.1) is None

@@ -2,7 +2,7 @@
 
     python stream_file.py [FILE]
 
-Without a file it takes a short clip of H.265 that it makes up.
+Without a file it generates a short clip of H.265.
 """
 
 import re
@@ -16,7 +16,7 @@ import rushes
 NAL: dict[str, rushes.Format] = {".264": "h264", ".265": "h265", ".266": "h266"}
 
 
-def made_up(folder: Path) -> Path:
+def generated(folder: Path) -> Path:
     """A file of a hundred access units, each with one NAL unit of some octets."""
     film = folder / "clip.265"
     start = b"\0\0\0\x01\x26\x01\x80"
@@ -25,7 +25,7 @@ def made_up(folder: Path) -> Path:
 
 
 def canonical(file: Path) -> bytes:
-    """The file's octets, with start codes of four octets: they may have three, and do not travel."""
+    """The file's octets, with start codes of four octets: they may have three, and are not sent."""
     octets = file.read_bytes()
     return re.sub(rb"\x00*\x00\x00\x01", b"\0\0\0\1", octets) if file.suffix in NAL else octets
 
@@ -33,13 +33,13 @@ def canonical(file: Path) -> bytes:
 def main() -> None:
     with tempfile.TemporaryDirectory() as named:
         folder = Path(named)
-        film = Path(sys.argv[1]) if len(sys.argv) > 1 else made_up(folder)
+        film = Path(sys.argv[1]) if len(sys.argv) > 1 else generated(folder)
         format = NAL.get(film.suffix, "generic")
         frames = list(rushes.MediaReader(film, format))
         copy = folder / ("copy" + film.suffix)
 
         session = rushes.Context().session("127.0.0.1")
-        # The receiver believes the sender at once; by default it waits for a second packet.
+        # The receiver accepts the sender at once; by default it waits for a second packet.
         with session.stream(format, probation=1) as receiver:
             port = receiver.local_address[1]
             with (

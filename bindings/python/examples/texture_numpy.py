@@ -1,4 +1,4 @@
-"""Texture video from arrays to arrays: pictures that NumPy makes, sent in BC1, decoded again."""
+"""Texture video from arrays to arrays: pictures made by NumPy, sent as BC1 and decoded again."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ Picture = npt.NDArray[np.uint8]
 
 
 def pictures() -> Iterator[Picture]:
-    """A bright bar that goes over a ramp."""
+    """A bright bar that moves over a ramp."""
     ramp = np.linspace(0, 255, WIDTH).astype(np.uint8)
     for number in range(FRAMES):
         picture = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
@@ -21,7 +21,7 @@ def pictures() -> Iterator[Picture]:
 
 
 def bar(picture: Picture) -> int:
-    """Where the bar is: the columns that are bright in all channels."""
+    """The position of the bar: the columns that are bright in all channels."""
     bright = (picture.min(axis=2) > 200).all(axis=0)
     return int(np.flatnonzero(bright).mean()) if bright.any() else -1
 
@@ -37,5 +37,5 @@ with (
         if frame.number % 10 == 0:
             print(f"frame {frame.number}: {blocks.shape} -> {picture.shape}, bar at {bar(picture)}")
     seen = client.statistics()
-print(f"{seen.frames_whole} frames whole, {seen.octets} octets, ended: {client.skipped} skipped")
+print(f"{seen.frames_whole} frames complete, {seen.octets} octets, {client.skipped} skipped")
 assert seen.frames_whole == FRAMES

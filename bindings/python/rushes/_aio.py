@@ -12,7 +12,7 @@ from rushes._rushes import ClosedError, Frame, Stream, _Taker
 __all__ = ["AsyncFrames"]
 
 #: How long the thread waits before it checks whether a frame is still wanted, in seconds.
-_PATIENCE = 0.1
+_POLL_INTERVAL = 0.1
 
 
 class _Request:
@@ -114,7 +114,7 @@ class AsyncFrames:
             # The thread keeps neither the iterator nor the interpreter alive.
             arguments = (self._stream, self._requests, self._given_up)
             thread = threading.Thread(
-                target=_pump, args=arguments, name="rushes-async", daemon=True
+                target=_settle_requests, args=arguments, name="rushes-async", daemon=True
             )
             # Raises if no thread can be started; the caller may try again.
             thread.start()
@@ -128,13 +128,13 @@ class AsyncFrames:
         self._give_up()
 
 
-def _pump(stream: Stream, requests: _Requests, given_up: threading.Event) -> None:
+def _settle_requests(stream: Stream, requests: _Requests, given_up: threading.Event) -> None:
     """Settles each request when a frame is kept."""
     while (request := requests.get()) is not None:
         outcome: bool | Exception = False
         try:
             while not outcome and not given_up.is_set():
-                outcome = stream._keep_frame(_PATIENCE)
+                outcome = stream._keep_frame(_POLL_INTERVAL)
         except ClosedError:
             pass
         except Exception as exception:  # noqa: BLE001 - raised where it is awaited

@@ -13,17 +13,17 @@ use crate::wait::lock;
 
 /// How long the event loop itself waits for a frame when frames arrive in quick succession. Waking
 /// it from a thread would cost at least a tenth of that in processor time.
-const BRIEFLY: Duration = Duration::from_micros(500);
+const LOOP_WAIT: Duration = Duration::from_micros(500);
 
 /// Number of frames within that time that make up for one unsuccessful wait of the loop.
-const QUICK: u32 = 8;
+const QUICK_FRAMES: u32 = 8;
 
 /// Maximum number of unsuccessful waits that can be made up for in advance.
-const SAVED: u32 = 8;
+const SAVED_WAITS_MAX: u32 = 8;
 
 /// How long frames are taken without a wait before other tasks get a turn: less than half of
 /// Python's default thread switch interval of 5 ms, and time for dozens of frames.
-const TURN: Duration = Duration::from_millis(2);
+const TURN_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Takes frames that are ready or about to arrive, for one asynchronous loop over a stream.
 #[pyclass(frozen, name = "_Taker", module = "rushes")]
@@ -35,13 +35,13 @@ pub(crate) struct Taker {
 /// The pace at which frames arrive.
 struct Pace {
     /// When the pending frame was first requested.
-    asked: Option<Instant>,
+    requested_at: Option<Instant>,
     /// Frames that arrived soon after they were requested, less the cost of unsuccessful waits.
     quick: u32,
     /// When other tasks last had a turn.
-    turned: Instant,
+    last_turn: Instant,
     /// Whether other tasks must have a turn before the next frame is taken.
-    due: bool,
+    turn_due: bool,
     stopped: bool,
 }
 
@@ -49,38 +49,39 @@ struct Pace {
 impl Taker {
     #[new]
     fn new(stream: Py<Stream>) -> Self {
-        let turned = Instant::now();
-        let pace = Pace { asked: None, quick: 0, turned, due: false, stopped: false };
+        let last_turn = Instant::now();
+        let pace =
+            Pace { requested_at: None, quick: 0, last_turn, turn_due: false, stopped: false };
         Self { stream, pace: Mutex::new(pace) }
     }
 
     /// A frame that is ready, or arrives as quickly as those before. `None` also if other tasks are
     /// due a turn, if another thread receives, and if the stream is closed.
     fn take(&self, py: Python<'_>) -> PyResult<Option<Py<Frame>>> {
-        let Some(patience) = lock(&self.pace).begin() else { return Ok(None) };
+        let Some(timeout) = lock(&self.pace).begin() else { return Ok(None) };
         let inner = &self.stream.get().inner;
-        let frame = match py.detach(|| inner.take(patience)) {
+        let frame = match py.detach(|| inner.take(timeout)) {
             Some(Ok(Some(frame))) => frame,
             Some(Ok(None)) => {
-                lock(&self.pace).waited_in_vain(patience);
+                lock(&self.pace).note_timeout(timeout);
                 return Ok(None);
             }
             None | Some(Err(Failure::Closed)) => return Ok(None),
             Some(Err(error)) => return Err(error.into()),
         };
-        lock(&self.pace).came();
+        lock(&self.pace).note_frame();
         Frame::wrap(py, frame).map(Some)
     }
 
     /// Whether other tasks must have a turn before the next frame is taken.
     fn is_turn_of_others(&self) -> bool {
-        lock(&self.pace).due
+        lock(&self.pace).turn_due
     }
 
     /// Records that other tasks have had a turn.
     fn go_on(&self) {
         let mut pace = lock(&self.pace);
-        (pace.turned, pace.due) = (Instant::now(), false);
+        (pace.last_turn, pace.turn_due) = (Instant::now(), false);
     }
 
     /// Stops taking frames.
@@ -97,31 +98,31 @@ impl Taker {
     /// The value of `quick` from which on the loop itself waits.
     #[classattr]
     #[allow(non_upper_case_globals, reason = "as Python names it")]
-    const needed: u32 = QUICK;
+    const needed: u32 = QUICK_FRAMES;
 }
 
 impl Pace {
     /// How long to wait for a frame, or `None` if none may be taken.
     fn begin(&mut self) -> Option<Duration> {
-        if self.asked.is_none() {
-            self.asked = Some(Instant::now());
-            self.due = self.turned.elapsed() > TURN;
+        if self.requested_at.is_none() {
+            self.requested_at = Some(Instant::now());
+            self.turn_due = self.last_turn.elapsed() > TURN_INTERVAL;
         }
-        if self.stopped || self.due {
+        if self.stopped || self.turn_due {
             return None;
         }
-        Some(if self.quick < QUICK { Duration::ZERO } else { BRIEFLY })
+        Some(if self.quick < QUICK_FRAMES { Duration::ZERO } else { LOOP_WAIT })
     }
 
-    fn waited_in_vain(&mut self, patience: Duration) {
-        if !patience.is_zero() {
-            self.quick = self.quick.saturating_sub(QUICK);
+    fn note_timeout(&mut self, timeout: Duration) {
+        if !timeout.is_zero() {
+            self.quick = self.quick.saturating_sub(QUICK_FRAMES);
         }
     }
 
-    fn came(&mut self) {
-        if self.asked.take().is_some_and(|asked| asked.elapsed() < BRIEFLY) {
-            self.quick = (self.quick + 1).min(QUICK * SAVED);
+    fn note_frame(&mut self) {
+        if self.requested_at.take().is_some_and(|requested_at| requested_at.elapsed() < LOOP_WAIT) {
+            self.quick = (self.quick + 1).min(QUICK_FRAMES * SAVED_WAITS_MAX);
         }
     }
 }

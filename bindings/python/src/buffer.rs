@@ -82,20 +82,20 @@ impl Octets {
     ///
     /// # Safety
     /// `view` points to a `Py_buffer` that this call may fill, as the interpreter guarantees.
-    #[allow(unsafe_code, reason = "the interpreter hands over a raw structure to be filled")]
+    #[allow(unsafe_code, reason = "the interpreter passes a raw structure to be filled")]
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
         if view.is_null() {
-            return Err(PyBufferError::new_err("no view to be filled"));
+            return Err(PyBufferError::new_err("the view to be filled is null"));
         }
         let this = slf.get();
         let axes = c_int::try_from(this.shape.len())?;
         // Some callers accept column-major order only, which memory with one axis also satisfies.
         if axes > 1 && flags & ffi::PyBUF_F_CONTIGUOUS == ffi::PyBUF_F_CONTIGUOUS {
-            return Err(PyBufferError::new_err("the octets lie row by row"));
+            return Err(PyBufferError::new_err("the octets are in row-major order only"));
         }
         let octets = this.octets();
         let (start, len) = (octets.as_ptr().cast_mut().cast::<c_void>(), octets.len());

@@ -7,21 +7,16 @@ use rushes::payload::FrameError as FrameKind;
 use rushes::texture::TextureError as Texture;
 use rushes::zrtp::ZrtpError as Zrtp;
 
-create_exception!(
-    rushes,
-    Error,
-    PyException,
-    "Why something was not done; all others derive from it."
-);
+create_exception!(rushes, Error, PyException, "The base class of the library's exceptions.");
 create_exception!(rushes, ConfigError, Error, "A setting is out of range, or contradicts another.");
 create_exception!(rushes, FileError, Error, "A media file cannot be read or written.");
 create_exception!(
     rushes,
     FrameError,
     Error,
-    "A frame cannot travel in the stream's format; nothing of it was sent."
+    "A frame cannot be sent in the stream's format; no part of it was sent."
 );
-create_exception!(rushes, NetError, Error, "A socket or a thread could not be had, or failed.");
+create_exception!(rushes, NetError, Error, "A socket or a thread is not available, or failed.");
 create_exception!(
     rushes,
     SendError,
@@ -32,23 +27,28 @@ create_exception!(
     rushes,
     RtcpError,
     Error,
-    "Something needs RTCP, which is off, or too much of it waits."
+    "RTCP is needed and is off, or too many of its packets are queued."
 );
-create_exception!(rushes, SecurityError, Error, "Keys or policy of a secured stream do not fit.");
+create_exception!(
+    rushes,
+    SecurityError,
+    Error,
+    "The keys or the policy of a secured stream are invalid."
+);
 create_exception!(
     rushes,
     ZrtpError,
     SecurityError,
-    "The ends have not agreed on keys; nothing was sent in the clear."
+    "Key agreement by ZRTP failed; nothing was sent unencrypted."
 );
 create_exception!(
     rushes,
     StateError,
     Error,
-    "Not now: the stream is hooked, or is at work in this very thread."
+    "Not possible now: the stream has a hook, only receives, or is in use by this thread."
 );
-create_exception!(rushes, ClosedError, StateError, "It was closed.");
-create_exception!(rushes, TextureError, Error, "Texture video does not begin, or has ended.");
+create_exception!(rushes, ClosedError, StateError, "The object is closed.");
+create_exception!(rushes, TextureError, Error, "Texture video could not start, or has ended.");
 
 /// An error, before it becomes a Python exception.
 #[derive(Debug)]
@@ -85,10 +85,10 @@ impl From<rushes::srtp::KeyError> for Failure {
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Closed => ClosedError::new_err("it is closed"),
+            Failure::Closed => ClosedError::new_err("the object is closed"),
             Failure::Reentered => StateError::new_err(
-                "a hook cannot use what has called it or what waits for it, nor close anything: let another \
-                 thread do so",
+                "a hook cannot use an object that has called it or that waits for it, nor close any \
+                 object; use another thread",
             ),
             Failure::Rushes(error) => of_library(&error),
             Failure::Security(text) => SecurityError::new_err(text),
@@ -139,7 +139,7 @@ fn of_texture(error: &Texture) -> PyErr {
 }
 
 /// Passes a hook's exception to `sys.unraisablehook`; `KeyboardInterrupt` goes to the main thread.
-pub(crate) fn tell_of(py: Python<'_>, error: PyErr, hook: &Bound<'_, PyAny>) {
+pub(crate) fn report_unraisable(py: Python<'_>, error: PyErr, hook: &Bound<'_, PyAny>) {
     if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) {
         let again = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
         if again.is_ok() {

@@ -101,7 +101,7 @@ pub(crate) fn of_error(py: Python<'_>, error: &rushes::Error) -> PyResult<Event>
 pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
     use ControlEvent as E;
     let draft = |kind, ssrc: &rushes::Ssrc| Draft::new(py, kind, Some(*ssrc));
-    let nobody = |kind| Draft::new(py, kind, None);
+    let without_ssrc = |kind| Draft::new(py, kind, None);
     Ok(match event {
         E::SenderReport { from, info } => {
             draft("sender-report", from).with("sender", sender(py, info)?)?
@@ -113,11 +113,11 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
             draft("round-trip", from).with("round_trip", round_trip.as_secs_f64())?
         }
         E::SourceDescription { from, items } => {
-            let told = PyDict::new(py);
+            let texts = PyDict::new(py);
             for (kind, text) in items {
-                told.set_item(format!("{kind:?}").to_lowercase(), text)?;
+                texts.set_item(format!("{kind:?}").to_lowercase(), text)?;
             }
-            draft("source-description", from).with("items", told)?
+            draft("source-description", from).with("items", texts)?
         }
         E::Bye { from, reason } => draft("bye", from).with("reason", reason.as_str())?,
         E::TimedOut { from } => draft("timed-out", from),
@@ -154,12 +154,12 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
                 limits.iter().map(|limit| (limit.ssrc.0, limit.bit_rate, limit.overhead)).collect();
             draft("bit-rate-notified", from).with("limits", limits)?
         }
-        E::Refused { datagrams } => nobody("refused").with("datagrams", *datagrams)?,
-        E::KeyExpiring { left } => nobody("key-expiring").with("left", *left)?,
-        E::KeyExpired => nobody("key-expired"),
+        E::Refused { datagrams } => without_ssrc("refused").with("datagrams", *datagrams)?,
+        E::KeyExpiring { left } => without_ssrc("key-expiring").with("left", *left)?,
+        E::KeyExpired => without_ssrc("key-expired"),
         E::Collision { old, new } => draft("collision", new).with("old", old.0)?,
         E::Loop { ssrc } => draft("loop", ssrc),
-        _ => nobody("other").with("text", format!("{event:?}"))?,
+        _ => without_ssrc("other").with("text", format!("{event:?}"))?,
     }
     .done())
 }

@@ -31,7 +31,7 @@ fn codec_for(path: &std::path::Path, format: Option<&str>) -> PyResult<Codec> {
     }
     let unknown = || {
         let path = path.display();
-        ConfigError::new_err(format!("{path}: the name promises no format that is known; say it"))
+        ConfigError::new_err(format!("{path}: unknown file name extension; specify the format"))
     };
     codec_of(path).ok_or_else(unknown)
 }
@@ -61,7 +61,7 @@ impl MediaReader {
             "annex-b" => Framing::AnnexB,
             "length-prefixed" => Framing::LengthPrefixed,
             other => {
-                let text = format!("framing: {other:?} is none of annex-b, length-prefixed");
+                let text = format!("framing: {other:?} is not one of annex-b, length-prefixed");
                 return Err(ConfigError::new_err(text));
             }
         };
@@ -109,14 +109,14 @@ impl MediaWriter {
         frame: &Bound<'_, PyAny>,
         timestamp: Option<u32>,
     ) -> PyResult<()> {
-        let told = frame.cast::<Octets>().ok().and_then(|octets| match octets.get().memory() {
+        let own = frame.cast::<Octets>().ok().and_then(|octets| match octets.get().memory() {
             Memory::Media(frame) => Some(frame.timestamp()),
             Memory::Texture(_) => None,
         });
-        let timestamp = timestamp.map(RtpTimestamp).or(told).unwrap_or(RtpTimestamp(0));
+        let timestamp = timestamp.map(RtpTimestamp).or(own).unwrap_or(RtpTimestamp(0));
         let octets = Input::of(frame, Vec::new())?;
         let mut guard = attached(&self.0, py);
-        let writer = guard.as_mut().ok_or_else(|| ClosedError::new_err("it is closed"))?;
+        let writer = guard.as_mut().ok_or_else(|| ClosedError::new_err("the writer is closed"))?;
         py.detach(|| writer.write(octets.octets(), timestamp)).map_err(failed)
     }
 

@@ -23,19 +23,19 @@ pub(crate) enum Input {
 impl Input {
     /// The octets of `data`, copied into `scratch` if they must be.
     pub(crate) fn of(data: &Bound<'_, PyAny>, scratch: Vec<u8>) -> PyResult<Self> {
-        if let Some(input) = Self::lasting(data, None) {
+        if let Some(input) = Self::immutable(data, None) {
             return Ok(input);
         }
         let wrong = |_| {
             let kind = data.get_type();
-            PyTypeError::new_err(format!("octets, one behind the other, are wanted, not {kind}"))
+            PyTypeError::new_err(format!("expected a contiguous buffer of octets, not {kind}"))
         };
         let view = PyMemoryView::from(data).and_then(|view| view.call_method1("cast", ("B",)));
         let view = view.map_err(wrong)?;
         let buffer = PyBuffer::<u8>::get(&view)?;
         if let Ok(whole) = data.cast::<PyMemoryView>() {
             let part = (buffer.buf_ptr() as usize, buffer.item_count());
-            if let Some(input) = Self::lasting(&whole.getattr("obj")?, Some(part)) {
+            if let Some(input) = Self::immutable(&whole.getattr("obj")?, Some(part)) {
                 return Ok(input);
             }
         }
@@ -48,7 +48,7 @@ impl Input {
     }
 
     /// `data`, or the part of it with this address and length, if it is immutable.
-    fn lasting(data: &Bound<'_, PyAny>, part: Option<(usize, usize)>) -> Option<Self> {
+    fn immutable(data: &Bound<'_, PyAny>, part: Option<(usize, usize)>) -> Option<Self> {
         let range = |octets: &[u8]| match part {
             None => Some(0..octets.len()),
             Some((start, len)) => {

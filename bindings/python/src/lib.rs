@@ -4,8 +4,8 @@
 //! interpreter lock, and no thread waits for a lock of the library while it holds that lock: a hook
 //! that runs under one of the two may need the other.
 #![deny(unsafe_code)]
-#![allow(clippy::needless_pass_by_value, reason = "what Python gives is given by value")]
-#![allow(clippy::unused_self, reason = "methods of Python")]
+#![allow(clippy::needless_pass_by_value, reason = "Python passes arguments by value")]
+#![allow(clippy::unused_self, reason = "methods of Python classes")]
 
 mod aio;
 mod buffer;

@@ -21,7 +21,7 @@ pub(crate) trait Close: Send + Sync {
 }
 
 /// Closes an object that has been dropped. Where a hook may not close it, another thread does.
-pub(crate) fn close_unwatched(open: &Arc<impl Close + 'static>) {
+pub(crate) fn close_dropped(open: &Arc<impl Close + 'static>) {
     if open.close().is_err() {
         let open = Arc::clone(open);
         // If no thread can be started, it stays open until everything is closed.

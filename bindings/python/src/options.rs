@@ -62,7 +62,7 @@ impl<'py> Setting<'_, 'py> {
         let word = self.get::<String>()?;
         let found = words.iter().find(|(name, _)| *name == word).map(|&(_, value)| value);
         let names = || words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        found.ok_or_else(|| self.wrong(format!("{word:?} is none of {}", names())))
+        found.ok_or_else(|| self.wrong(format!("{word:?} is not one of {}", names())))
     }
 }
 
@@ -90,7 +90,7 @@ fn frame_rate(setting: &Setting<'_, '_>) -> PyResult<FrameRate> {
         Some((frames, seconds)) => FrameRate::new(frames, seconds),
         None => FrameRate::from_f64(setting.get()?),
     };
-    rate.ok_or_else(|| setting.wrong("no number of frames per second"))
+    rate.ok_or_else(|| setting.wrong("not a valid number of frames per second"))
 }
 
 fn recovery(setting: &Setting<'_, '_>) -> PyResult<Recovery> {
@@ -112,7 +112,9 @@ fn describe(mut builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<S
     ];
     for (kind, text) in setting.get::<Vec<(String, String)>>()? {
         let known = words.iter().find(|(name, _)| *name == kind);
-        let known = known.ok_or_else(|| setting.wrong(format!("{kind:?} is nothing to tell")))?;
+        let known = known.ok_or_else(|| {
+            setting.wrong(format!("{kind:?} is not an item of a source description"))
+        })?;
         builder = builder.describe(known.1, &text);
     }
     Ok(builder)
@@ -128,7 +130,7 @@ fn multicast(setting: &Setting<'_, '_>, group: Option<IpAddr>) -> PyResult<Multi
             "interface" => options.interface = Some(part.parse()?),
             "ttl" => options.ttl = part.get()?,
             "loop_back" => options.loop_back = part.get()?,
-            _ => return Err(setting.wrong(format!("{name:?} is no setting of multicast"))),
+            _ => return Err(setting.wrong(format!("{name:?} is not a setting of multicast"))),
         }
     }
     Ok(options)
@@ -159,7 +161,7 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
         }
         "clock_rate" => {
             let rate = ClockRate::new(setting.get()?);
-            builder.clock_rate(rate.ok_or_else(|| setting.wrong("no clock rate"))?)
+            builder.clock_rate(rate.ok_or_else(|| setting.wrong("the rate must not be 0"))?)
         }
         "mtu" => builder.mtu(setting.get()?),
         "frame_rate" => builder.frame_rate(frame_rate(setting)?),
@@ -260,7 +262,7 @@ pub(crate) fn apply(
                     }
                 }
                 let unknown =
-                    || PyTypeError::new_err(format!("{name:?} is no setting of a stream"));
+                    || PyTypeError::new_err(format!("{name:?} is not a setting of a stream"));
                 applied.ok_or_else(unknown)?
             }
         };

@@ -40,30 +40,30 @@ impl Rtcp {
 
 thread_local! {
     /// The streams whose hooks are running on this thread, by address.
-    static TOLD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    static RUNNING_HOOKS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Marks that a hook of a stream is running.
-struct Telling;
+struct HookGuard;
 
-impl Telling {
+impl HookGuard {
     fn begin(stream: usize) -> Self {
-        TOLD.with_borrow_mut(|told| told.push(stream));
+        RUNNING_HOOKS.with_borrow_mut(|streams| streams.push(stream));
         Self
     }
 
     /// Whether setting a hook of this stream might wait for a thread that waits for this one.
-    fn is_in_the_way_of(stream: usize) -> bool {
-        TOLD.with_borrow(|told| {
-            let runs_hooks = Call::is_running() || !told.is_empty();
-            runs_hooks && !told.contains(&stream)
+    fn may_deadlock(stream: usize) -> bool {
+        RUNNING_HOOKS.with_borrow(|streams| {
+            let runs_hooks = Call::is_running() || !streams.is_empty();
+            runs_hooks && !streams.contains(&stream)
         })
     }
 }
 
-impl Drop for Telling {
+impl Drop for HookGuard {
     fn drop(&mut self) {
-        TOLD.with_borrow_mut(Vec::pop);
+        RUNNING_HOOKS.with_borrow_mut(Vec::pop);
     }
 }
 
@@ -76,11 +76,11 @@ impl Rtcp {
     fn on_event(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let hook = callable(hook)?;
         let stream = Arc::as_ptr(&self.stream.get().inner) as usize;
-        if Telling::is_in_the_way_of(stream) {
+        if HookGuard::may_deadlock(stream) {
             return Err(Failure::Reentered.into());
         }
         let take = move |event| {
-            let _telling = Telling::begin(stream);
+            let _guard = HookGuard::begin(stream);
             call(&hook, |py| events::of_rtcp(py, &event));
         };
         self.act(py, |rtcp| {
@@ -121,7 +121,7 @@ impl Rtcp {
         let request = match request {
             "pli" => KeyFrameRequest::PictureLoss,
             "fir" => KeyFrameRequest::FullIntra,
-            other => return Err(ConfigError::new_err(format!("{other:?} is none of pli, fir"))),
+            other => return Err(ConfigError::new_err(format!("{other:?} is not one of pli, fir"))),
         };
         self.act(py, |rtcp| rtcp.request_key_frame(request))
     }
@@ -150,8 +150,8 @@ impl Rtcp {
     #[pyo3(signature = (name, data, *, subtype = 0))]
     fn send_app(&self, py: Python<'_>, name: &str, data: &[u8], subtype: u8) -> PyResult<()> {
         let four = name.as_bytes().try_into().ok().filter(|_| name.is_ascii() && subtype < 32);
-        let wrong =
-            || ConfigError::new_err("a name of four ASCII characters, a subtype of 0 to 31");
+        let text = "the name must be four ASCII characters, the subtype 0 to 31";
+        let wrong = || ConfigError::new_err(text);
         let app = AppData { subtype, name: four.ok_or_else(wrong)?, data: data.to_vec() };
         self.act(py, |rtcp| rtcp.send_app(app))
     }

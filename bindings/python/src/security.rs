@@ -101,8 +101,8 @@ impl Security {
     #[pyo3(signature = (send, receive, *, further = Vec::new(), encrypt_rtp = true,
         encrypt_rtcp = true, authenticate_rtp = true, key_derivation_rate = None, window = 1024,
         cryptex = false))]
-    #[allow(clippy::too_many_arguments, reason = "keywords, to Python")]
-    #[allow(clippy::fn_params_excessive_bools, reason = "keywords, to Python")]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    #[allow(clippy::fn_params_excessive_bools, reason = "keyword arguments in Python")]
     fn keys(
         send: PyRef<'_, MasterKey>,
         receive: PyRef<'_, MasterKey>,
@@ -142,7 +142,7 @@ impl Security {
     /// that know `aux_secret`. By default any; with a `cache`, any except a peer with which the
     /// strings were compared and which has lost the secret of that session.
     #[staticmethod]
-    #[allow(clippy::too_many_arguments, reason = "each has a name in Python")]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     #[pyo3(signature = (*, on_sas = None, cache = None, timeout = 30.0, passive = false,
         preshared = false, aux_secret = None, policy = None, without_zrtp = "refuse"))]
     fn zrtp(
@@ -169,7 +169,7 @@ impl Security {
             Some("require_secret") => Some(PeerPolicy::RequireSecret),
             Some(other) => {
                 let text = format!(
-                    "policy is \"allow\", \"refuse_changed\", \"refuse_unverified\" or \
+                    "policy must be \"allow\", \"refuse_changed\", \"refuse_unverified\" or \
                      \"require_secret\", not {other:?}"
                 );
                 return Err(ConfigError::new_err(text));
@@ -179,7 +179,7 @@ impl Security {
             "refuse" => WithoutZrtp::Refuse,
             "clear" => WithoutZrtp::Clear,
             other => {
-                let text = format!("without_zrtp is \"refuse\" or \"clear\", not {other:?}");
+                let text = format!("without_zrtp must be \"refuse\" or \"clear\", not {other:?}");
                 return Err(ConfigError::new_err(text));
             }
         };

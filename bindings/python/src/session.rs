@@ -39,18 +39,18 @@ pub(crate) struct Shared {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     /// No function was called yet, or it raised an exception.
-    Unasked,
+    NotStarted,
     /// A Python function is being called on this thread.
-    Asking(ThreadId),
+    Running(ThreadId),
     Equal,
     Differs,
-    /// The function could not tell.
+    /// The function returned `None`.
     NotCompared,
 }
 
 impl Session {
     pub(crate) fn new(session: rushes::Session) -> Self {
-        let comparison = Mutex::new(Comparison::Unasked);
+        let comparison = Mutex::new(Comparison::NotStarted);
         let compared = Condvar::new();
         Self { shared: Arc::new(Shared { session, open: Open::new(), comparison, compared }) }
     }
@@ -59,26 +59,26 @@ impl Session {
         &self,
         format: &str,
         options: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<(StreamBuilder, Patience)> {
+    ) -> PyResult<(StreamBuilder, OpeningParameters)> {
         let builder = self.shared.session.stream(codec(format)?);
         let builder = apply(builder, options, self.shared.session.peer())?;
-        let mut patience = Patience::default();
+        let mut parameters = OpeningParameters::default();
         if let Some(options) = options
             && let Some(security) = options.get_item("security")?
             && let Ok(security) = security.extract::<PyRef<'_, Security>>()
         {
-            patience.on_sas = security.on_sas.as_ref().map(|hook| hook.clone_ref(options.py()));
+            parameters.on_sas = security.on_sas.as_ref().map(|hook| hook.clone_ref(options.py()));
             if let rushes::Security::Zrtp(config) = &security.security {
-                patience.timeout = Some(config.timeout);
+                parameters.timeout = Some(config.timeout);
             }
         }
-        Ok((builder, patience))
+        Ok((builder, parameters))
     }
 }
 
 /// Parameters of opening a stream besides its settings.
 #[derive(Default)]
-struct Patience {
+struct OpeningParameters {
     on_sas: Option<Py<PyAny>>,
     /// The time limit of the key agreement.
     timeout: Option<Duration>,
@@ -105,12 +105,12 @@ impl Session {
         format: &str,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
-        let (builder, patience) = self.builder(format, options)?;
+        let (builder, parameters) = self.builder(format, options)?;
         if builder.agrees_on_keys() {
-            let timeout = patience.timeout;
-            let opening = Opening::begin(py, &self.shared, builder, patience.on_sas)?;
+            let timeout = parameters.timeout;
+            let opening = Opening::begin(py, &self.shared, builder, parameters.on_sas)?;
             let stream = opening.wait_for(py, timeout)?;
-            let late = || ZrtpError::new_err("no agreement on keys within the time given");
+            let late = || ZrtpError::new_err("no key agreement within the time limit");
             return stream.ok_or_else(late);
         }
         let stream = py.detach(|| builder.open()).map_err(Failure::from)?;
@@ -126,8 +126,8 @@ impl Session {
         format: &str,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Opening> {
-        let (builder, patience) = self.builder(format, options)?;
-        Opening::begin(py, &self.shared, builder, patience.on_sas)
+        let (builder, parameters) = self.builder(format, options)?;
+        Opening::begin(py, &self.shared, builder, parameters.on_sas)
     }
 
     /// The short authentication string, for people to read to each other, once the session's first
@@ -175,40 +175,40 @@ impl Shared {
         let Some(hook) = on_sas else { return allowed(*lock(&self.comparison)) };
         let Some(sas) = py.detach(|| self.session.sas()) else { return Ok(()) };
         let known = in_slices(py, None, |slice| self.known_within(slice))?;
-        if let Some(known) = known.filter(|&known| known != Comparison::Unasked) {
+        if let Some(known) = known.filter(|&known| known != Comparison::NotStarted) {
             return allowed(known);
         }
-        let mut asking = Asking { shared: self, answer: Comparison::Unasked };
-        asking.answer = match ask(py, hook, sas)? {
+        let mut guard = ComparisonGuard { shared: self, answer: Comparison::NotStarted };
+        guard.answer = match ask(py, hook, sas)? {
             Some(true) => Comparison::Equal,
             Some(false) => Comparison::Differs,
             None => Comparison::NotCompared,
         };
-        let answer = asking.answer;
+        let answer = guard.answer;
         if answer != Comparison::NotCompared {
             py.detach(|| self.session.verify_sas(answer == Comparison::Equal));
         }
-        drop(asking);
+        drop(guard);
         allowed(answer)
     }
 
-    /// The known result; `Unasked` if this thread must ask, `None` if another is still asking.
+    /// The known result; `NotStarted` if this thread must ask, `None` if another is still asking.
     fn known_within(&self, slice: Duration) -> Result<Option<Comparison>, Failure> {
         let me = thread::current().id();
         let mut comparison = lock(&self.comparison);
-        if let Comparison::Asking(thread) = *comparison
+        if let Comparison::Running(thread) = *comparison
             && thread != me
         {
             let waited = self.compared.wait_timeout(comparison, slice);
             comparison = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         match *comparison {
-            Comparison::Unasked => {
-                *comparison = Comparison::Asking(me);
-                Ok(Some(Comparison::Unasked))
+            Comparison::NotStarted => {
+                *comparison = Comparison::Running(me);
+                Ok(Some(Comparison::NotStarted))
             }
-            Comparison::Asking(thread) if thread == me => Err(Failure::Reentered),
-            Comparison::Asking(_) => Ok(None),
+            Comparison::Running(thread) if thread == me => Err(Failure::Reentered),
+            Comparison::Running(_) => Ok(None),
             known => Ok(Some(known)),
         }
     }
@@ -219,18 +219,18 @@ fn allowed(comparison: Comparison) -> PyResult<()> {
     if comparison != Comparison::Differs {
         return Ok(());
     }
-    let text = "the short authentication strings differ: somebody is in between";
+    let text = "the short authentication strings differ: there is a man in the middle";
     Err(ZrtpError::new_err(text))
 }
 
 /// Held while a function is called; on drop its result takes effect. If it raised an exception, the
 /// next function is called.
-struct Asking<'a> {
+struct ComparisonGuard<'a> {
     shared: &'a Shared,
     answer: Comparison,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for ComparisonGuard<'_> {
     fn drop(&mut self) {
         *lock(&self.shared.comparison) = self.answer;
         self.shared.compared.notify_all();

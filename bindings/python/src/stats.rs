@@ -34,7 +34,7 @@ macro_rules! mirror {
             /// The counters by name, in which nested objects become dictionaries.
             fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
                 let dict = PyDict::new(py);
-                $(dict.set_item(stringify!($field), plain(&self.$field.clone().into_bound_py_any(py)?)?)?;)*
+                $(dict.set_item(stringify!($field), to_plain(&self.$field.clone().into_bound_py_any(py)?)?)?;)*
                 Ok(dict)
             }
 
@@ -54,9 +54,9 @@ macro_rules! mirror {
 pub(crate) use mirror;
 
 /// A value in the form that it has in a dictionary.
-pub(crate) fn plain<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn to_plain<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(list) = value.cast::<PyList>() {
-        let items = list.iter().map(|item| plain(&item)).collect::<PyResult<Vec<_>>>()?;
+        let items = list.iter().map(|item| to_plain(&item)).collect::<PyResult<Vec<_>>>()?;
         return items.into_bound_py_any(value.py());
     }
     if value.hasattr("to_dict")? { value.call_method0("to_dict") } else { Ok(value.clone()) }

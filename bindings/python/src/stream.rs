@@ -12,11 +12,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rushes::{Hook, RtpTimestamp, StreamHandle, StreamReceiver, StreamSender};
 
-use crate::error::{Failure, tell_of};
+use crate::error::{Failure, report_unraisable};
 use crate::events;
 use crate::frame::{Frame, instant};
 use crate::input::Input;
-use crate::open::{Close, OPEN, close_unwatched};
+use crate::open::{Close, OPEN, close_dropped};
 use crate::rtcp::Rtcp;
 use crate::security::MasterKey;
 use crate::session::Shared;
@@ -24,7 +24,7 @@ use crate::stats::Statistics;
 use crate::wait::{Call, Exclusive, duration, in_slices, lock};
 
 /// How long a thread that receives repeatedly yields the stream to waiting threads.
-const AFTER_YOU: Duration = Duration::from_millis(1);
+const YIELD_TIME: Duration = Duration::from_millis(1);
 
 /// The parts of a stream, which different threads may use at the same time.
 pub(crate) struct Inner {
@@ -53,7 +53,7 @@ pub(crate) struct Handle {
 enum Receiving {
     Pulled(Box<StreamReceiver>),
     /// Kept alive until the stream is closed.
-    Hooked(#[allow(dead_code, reason = "it works by being dropped")] Hook),
+    Hooked(#[allow(dead_code, reason = "dropping it ends the hook")] Hook),
     Closed,
 }
 
@@ -111,9 +111,9 @@ impl Inner {
         if self.is_closed() {
             return Err(Failure::Closed);
         }
-        if self.receiver.is_wanted() {
+        if self.receiver.is_awaited() {
             // Unlocking and locking again at once would starve the waiting threads.
-            thread::sleep(AFTER_YOU);
+            thread::sleep(YIELD_TIME);
         }
         self.receiver.with(|receiver| {
             let frame = self.kept_or(|| receiver.pull(timeout))?;
@@ -135,7 +135,7 @@ impl Inner {
 
     /// Answers requests and reports for `time`, or sleeps if another thread is answering them.
     fn answer(&self, time: Duration) -> Result<(), Failure> {
-        if self.waiting.is_mine() {
+        if self.waiting.is_used_here() {
             return Err(Failure::Reentered);
         }
         let deadline = Instant::now() + time;
@@ -241,13 +241,17 @@ pub(crate) fn callable(hook: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     if hook.is_callable() {
         return Ok(hook.clone().unbind());
     }
-    Err(PyTypeError::new_err(format!("{} cannot be called", hook.get_type())))
+    Err(PyTypeError::new_err(format!("{} is not callable", hook.get_type())))
 }
 
 /// Runs a thread that calls `hook`, first with the kept frame. Python keeps its state for the
 /// thread throughout: creating and discarding one around each call would cost two system calls and
 /// a new page.
-fn known_to_python(run: &mut (dyn FnMut() + Send), hook: &Py<PyAny>, kept: Option<rushes::Frame>) {
+fn with_thread_state(
+    run: &mut (dyn FnMut() + Send),
+    hook: &Py<PyAny>,
+    kept: Option<rushes::Frame>,
+) {
     // Without an interpreter there is no hook to call.
     let _ = Python::try_attach(|py| {
         if let Some(frame) = kept {
@@ -266,7 +270,7 @@ where
     let _ = Python::try_attach(|py| {
         let outcome = argument(py).and_then(|argument| hook.call1(py, (argument,)).map(drop));
         if let Err(error) = outcome {
-            tell_of(py, error, hook.bind(py));
+            report_unraisable(py, error, hook.bind(py));
         }
     });
 }
@@ -347,7 +351,7 @@ impl Stream {
             self.inner.hook(|receiver| {
                 let kept = lock(&self.inner.kept).take();
                 let within = move |run: &mut (dyn FnMut() + Send)| {
-                    known_to_python(run, &around, kept);
+                    with_thread_state(run, &around, kept);
                 };
                 receiver.on_frame_within(take, within).map(Receiving::Hooked)
             })
@@ -457,7 +461,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         // Its thread may need the interpreter lock before it ends.
-        Python::try_attach(|py| py.detach(|| close_unwatched(&self.inner)));
+        Python::try_attach(|py| py.detach(|| close_dropped(&self.inner)));
     }
 }
 

@@ -13,14 +13,14 @@ use pyo3::prelude::*;
 use crate::error::Failure;
 
 /// How long a wait lasts before Python can handle signals.
-const SLICE: Duration = Duration::from_millis(50);
+const WAIT_SLICE: Duration = Duration::from_millis(50);
 
 /// A timeout of `seconds`; `None` if there is no limit.
 pub(crate) fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let Some(seconds) = seconds.filter(|&seconds| seconds != f64::INFINITY) else {
         return Ok(None);
     };
-    let wrong = |_| PyValueError::new_err(format!("{seconds} is no number of seconds"));
+    let wrong = |_| PyValueError::new_err(format!("{seconds} is not a valid number of seconds"));
     Duration::try_from_secs_f64(seconds).map(Some).map_err(wrong)
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn in_slices<T: Send>(
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let slice = left.unwrap_or(SLICE).min(SLICE);
+        let slice = left.unwrap_or(WAIT_SLICE).min(WAIT_SLICE);
         if let Some(got) = py.detach(|| wait(slice))? {
             return Ok(Some(got));
         }
@@ -76,7 +76,7 @@ impl<T> Exclusive<T> {
     }
 
     /// Whether this thread uses it.
-    pub(crate) fn is_mine(&self) -> bool {
+    pub(crate) fn is_used_here(&self) -> bool {
         *lock(&self.user) == Some(thread::current().id())
     }
 
@@ -109,7 +109,7 @@ impl<T> Exclusive<T> {
     }
 
     /// Whether another thread waits for it.
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         lock(&WAITING).iter().any(|(_, user)| Arc::ptr_eq(user, &self.user))
     }
 

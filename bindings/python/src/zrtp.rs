@@ -66,12 +66,14 @@ pub(crate) fn warning(warning: Warning) -> String {
             "the peer does not know the secret of an earlier session, whose strings were compared"
                 .into()
         }
-        Warning::AuxMismatch => "the secret got by other means is not the peer's".into(),
-        Warning::Disclosure => "the peer discloses what it hears to others".into(),
-        Warning::Signature => "the peer signed its string, which is not verified here".into(),
-        Warning::Forged => "a forged or changed message was not used".into(),
-        Warning::HelloHash => "a Hello is not the one that was announced".into(),
-        Warning::ForgedGoClear => "a request for clear media does not come from the peer".into(),
+        Warning::AuxMismatch => "the auxiliary secret differs from the peer's".into(),
+        Warning::Disclosure => "the peer discloses the session to third parties".into(),
+        Warning::Signature => {
+            "the peer signed its string; the signature is not verified here".into()
+        }
+        Warning::Forged => "a forged or modified message was discarded".into(),
+        Warning::HelloHash => "a Hello does not match the announced one".into(),
+        Warning::ForgedGoClear => "a request for unencrypted media is not from the peer".into(),
         other => format!("{other:?}"),
     }
 }
@@ -88,12 +90,12 @@ pub(crate) struct Opening {
 impl Drop for Opening {
     fn drop(&mut self) {
         // Detached, as it may wait for a thread that reads the port.
-        let _ = Python::try_attach(|py| py.detach(|| self.give_up()));
+        let _ = Python::try_attach(|py| py.detach(|| self.abandon()));
     }
 }
 
 impl Opening {
-    fn give_up(&self) -> Result<(), Failure> {
+    fn abandon(&self) -> Result<(), Failure> {
         self.waiting.with(|opening| {
             drop(opening.take());
             Ok(())
@@ -157,7 +159,7 @@ impl Opening {
 
     /// Abandons the opening, if the stream is not open yet.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.give_up())?)
+        Ok(py.detach(|| self.abandon())?)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {

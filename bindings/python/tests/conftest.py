@@ -1,4 +1,4 @@
-"""Streams in pairs, and the program `rushes` where it is."""
+"""Fixtures: pairs of streams, free ports, and the path of the program `rushes`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import rushes
 ROOT = Path(__file__).resolve().parents[3]
 MEDIA = ROOT / "vectors" / "media"
 
-#: How long something may take that must happen, in seconds: far longer than it does.
-PATIENCE = 20.0
+#: The time limit for expected events, in seconds: far longer than they take.
+TIME_LIMIT = 20.0
 
 #: A NAL unit of H.265 that begins an access unit, with its start code.
 SLICE = b"\0\0\0\x01\x26\x01\x80"
@@ -31,15 +31,15 @@ def access_unit(octets: bytes) -> bytes:
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    """Waits for what another thread brings about."""
-    deadline = time.monotonic() + PATIENCE
+    """Waits until a condition holds that another thread brings about."""
+    deadline = time.monotonic() + TIME_LIMIT
     while not condition():
-        assert time.monotonic() < deadline, "it has not come about"
+        assert time.monotonic() < deadline, "the condition was not met in time"
         time.sleep(0.005)
 
 
 def nal_units(octets: bytes | rushes.Frame) -> list[bytes]:
-    """What stands between start codes, which may have three octets or four."""
+    """The octets between start codes, which may have three octets or four."""
     return re.split(rb"\x00*\x00\x00\x01", bytes(octets))[1:]
 
 
@@ -55,7 +55,7 @@ def pair(session: rushes.Session) -> Iterator[Callable[..., Pair]]:
     with ExitStack() as stack:
 
         def make(format: str = "h265", **options: object) -> Pair:
-            # A source on probation keeps the first frame back; tests would rather have it at once.
+            # Without probation the first frame is delivered at once.
             settings = {"probation": 1, **options}
             receiver = session.stream(format, **settings)  # type: ignore[arg-type]
             stack.enter_context(receiver)

@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 import pytest
 import rushes
-from conftest import PATIENCE, Pair, access_unit
+from conftest import TIME_LIMIT, Pair, access_unit
 
 Make = Callable[..., Pair]
 
 
 def run(main: Callable[[], object]) -> None:
     async def bounded() -> None:
-        await asyncio.wait_for(main(), PATIENCE)  # type: ignore[arg-type]
+        await asyncio.wait_for(main(), TIME_LIMIT)  # type: ignore[arg-type]
 
     asyncio.run(bounded())
 
@@ -198,7 +198,7 @@ def test_no_frame_is_lost_to_a_loop_that_was_given_up(pair: Make) -> None:
                 async with asyncio.timeout(0.01):
                     async for _ in receiver:
                         pass
-            # Its thread waits for a frame still, and takes one of these.
+            # Its thread still waits for a frame, and takes one of these.
             sender.push_frame(numbered(number))
             sender.push_frame(numbered(number + 1))
             frames = aiter(receiver)
@@ -232,7 +232,7 @@ def test_a_frame_that_is_kept_goes_to_whoever_asks_next(pair: Make) -> None:
         frames = aiter(receiver)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(anext(frames), 0.01)
-        # Its thread waits still, and takes it.
+        # Its thread still waits, and takes it.
         sender.push_frame(numbered(1))
         request = frames._pending
         assert request is not None
@@ -242,14 +242,14 @@ def test_a_frame_that_is_kept_goes_to_whoever_asks_next(pair: Make) -> None:
 
     pulled, sender = pair()
     run(lambda: give_up(pulled, sender))
-    assert bytes(pulled.pull_frame(PATIENCE) or b"") == numbered(1)
-    assert bytes(pulled.pull_frame(PATIENCE) or b"") == numbered(2)
+    assert bytes(pulled.pull_frame(TIME_LIMIT) or b"") == numbered(1)
+    assert bytes(pulled.pull_frame(TIME_LIMIT) or b"") == numbered(2)
 
     hooked, sender = pair()
     run(lambda: give_up(hooked, sender))
     got: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     hooked.on_frame(lambda frame: got.put(bytes(frame)))
-    assert [got.get(timeout=PATIENCE) for _ in range(2)] == [numbered(1), numbered(2)]
+    assert [got.get(timeout=TIME_LIMIT) for _ in range(2)] == [numbered(1), numbered(2)]
 
 
 def test_the_loop_ends_when_the_stream_is_closed(pair: Make) -> None:
@@ -292,7 +292,7 @@ def test_errors_reach_whoever_awaits(pair: Make) -> None:
             await anext(frames)
         with pytest.raises(rushes.StateError) as second:
             await anext(frames)
-        # It was tried again.
+        # The second call raised a new exception.
         assert first.value is not second.value
 
     run(main)
@@ -302,7 +302,7 @@ def test_the_thread_ends_with_its_iterator(pair: Make) -> None:
     receiver, sender = pair()
 
     async def main() -> threading.Thread:
-        # A frame that is there already needs no thread.
+        # A frame that is ready already would need no thread.
         asyncio.get_running_loop().call_later(0.01, sender.push_frame, numbered(1))
         frames = aiter(receiver)
         await anext(frames)
@@ -311,5 +311,5 @@ def test_the_thread_ends_with_its_iterator(pair: Make) -> None:
         return thread
 
     thread = asyncio.run(main())
-    thread.join(PATIENCE)
+    thread.join(TIME_LIMIT)
     assert not thread.is_alive()

@@ -1,4 +1,4 @@
-"""What is copied, what is not, and who keeps it."""
+"""Buffers: which are copied, and how long they live."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import rushes
-from conftest import PATIENCE, Pair
+from conftest import TIME_LIMIT, Pair
 
 Make = Callable[..., Pair]
 
 
 def through(pair: Make, sent: object) -> rushes.Frame:
-    """What arrives of a generic frame."""
+    """Sends a generic frame and returns it as received."""
     receiver, sender = pair("generic")
     sender.push_frame(sent)  # type: ignore[arg-type]
-    frame = receiver.pull_frame(PATIENCE)
+    frame = receiver.pull_frame(TIME_LIMIT)
     assert frame is not None
     return frame
 
@@ -40,14 +40,14 @@ def test_a_frame_cannot_be_written_to(pair: Make) -> None:
         view[0] = 1
     assert not np.asarray(frame).flags.writeable
     with pytest.raises((BufferError, TypeError)):
-        # It asks for a buffer that may be written to.
+        # This requests a writable buffer.
         open(__file__, "rb").readinto(frame)
 
 
 def test_a_view_outlives_its_frame_and_its_stream(pair: Make) -> None:
     receiver, sender = pair("generic")
     sender.push_frame(b"kept" * 1_000)
-    view = memoryview(receiver.pull_frame(PATIENCE) or b"")
+    view = memoryview(receiver.pull_frame(TIME_LIMIT) or b"")
     receiver.close()
     for _ in range(3):
         gc.collect()
@@ -59,7 +59,7 @@ def test_frames_that_are_kept_do_not_change(pair: Make) -> None:
     kept = []
     for number in range(50):
         sender.push_frame(bytes([number]) * 5_000)
-        kept.append(receiver.pull_frame(PATIENCE))
+        kept.append(receiver.pull_frame(TIME_LIMIT))
     assert [bytes(frame or b"") for frame in kept] == [bytes([n]) * 5_000 for n in range(50)]
 
 
@@ -91,7 +91,7 @@ def test_copies_of_different_lengths_do_not_mix(pair: Make) -> None:
     receiver, sender = pair("generic")
     for length in [9_000, 10, 300, 20_000, 1]:
         sender.push_frame(bytearray(b"%d" % (length % 10)) * length)
-        frame = receiver.pull_frame(PATIENCE)
+        frame = receiver.pull_frame(TIME_LIMIT)
         assert bytes(frame or b"") == b"%d" % (length % 10) * length
 
 
@@ -111,7 +111,7 @@ def test_a_bytearray_may_grow_after_it_was_sent(pair: Make) -> None:
     assert len(octets) == 10
 
 
-#: Sends so many octets and prints by how many the process has grown.
+#: Sends 100 MB and prints by how many octets the process has grown.
 MEASURED = """
 import resource, socket, rushes
 sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -144,10 +144,10 @@ def test_views_of_bytes_are_sent_from_where_they_begin(pair: Make) -> None:
     whole = bytes(range(256)) * 10
     for start, end in [(0, 10), (5, 2_000), (2_559, 2_560)]:
         sender.push_frame(memoryview(whole)[start:end])
-        assert bytes(receiver.pull_frame(PATIENCE) or b"") == whole[start:end]
+        assert bytes(receiver.pull_frame(TIME_LIMIT) or b"") == whole[start:end]
 
 
 def test_arrays_are_octets_for_type_checkers_too(pair: Make) -> None:
     receiver, sender = pair("generic")
     sender.push_frame(np.arange(5, dtype=np.uint8))
-    assert bytes(receiver.pull_frame(PATIENCE) or b"") == bytes(range(5))
+    assert bytes(receiver.pull_frame(TIME_LIMIT) or b"") == bytes(range(5))

@@ -1,4 +1,4 @@
-"""What is refused, in the library's words and the right class."""
+"""Errors: their messages and classes."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ KEY = bytes(range(28))
         ({"frame_rate": 0}, rushes.ConfigError, "frame_rate: "),
         ({"clock_rate": 0}, rushes.ConfigError, "clock_rate: "),
         ({"reorder_time": -1.0}, rushes.ConfigError, "reorder_time: "),
-        ({"delivery": "whole"}, rushes.ConfigError, "'whole'|\"whole\" is none of"),
-        ({"recovery": "yes"}, rushes.ConfigError, "is none of off, on, verbatim"),
+        ({"delivery": "whole"}, rushes.ConfigError, "'whole'|\"whole\" is not one of"),
+        ({"recovery": "yes"}, rushes.ConfigError, "is not one of off, on, verbatim"),
         ({"send_path": "pigeon"}, rushes.ConfigError, "pigeon"),
         ({"describe": [("shoe", "42")]}, rushes.ConfigError, "shoe"),
         ({"multicast": {"ttl": 1, "speed": 2}}, rushes.ConfigError, "speed"),
         ({"rtx_ssrc": 8}, rushes.ConfigError, "an SSRC of retransmissions is set"),
         ({"recovery": 96, "payload_type": 96}, rushes.ConfigError, "that of the media"),
         ({"recovery": "on", "rtcp": False}, rushes.RtcpError, "RTCP, which is off"),
-        ({"speed": 1}, TypeError, "\"speed\" is no setting of a stream"),
+        ({"speed": 1}, TypeError, "\"speed\" is not a setting of a stream"),
         ({"mtu": "large"}, TypeError, "mtu: "),
         ({"security": "please"}, TypeError, "security: "),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import rushes
-from conftest import PATIENCE, nal_units, wait_for_listener
+from conftest import TIME_LIMIT, nal_units, wait_for_listener
 from rushes import Security
 from test_program import FILM, running
 
@@ -14,19 +14,19 @@ HOW = ["plain", "zrtp"]
 
 
 def security(how: str) -> Security | None:
-    return Security.zrtp(timeout=PATIENCE) if how == "zrtp" else None
+    return Security.zrtp(timeout=TIME_LIMIT) if how == "zrtp" else None
 
 
 def more(how: str) -> list[str]:
     return ["zrtp"] if how == "zrtp" else []
 
 
-def agreed(session: rushes.Session, how: str, said: str) -> bool:
-    """Whether both ends have seen the same words, if they were to see any."""
+def agreed(session: rushes.Session, how: str, output: str) -> bool:
+    """Whether both ends show the same words; true without ZRTP."""
     if how == "plain":
         return True
     assert session.sas is not None
-    return f"agreed: {session.sas.text}" in said
+    return f"agreed: {session.sas.text}" in output
 
 
 @pytest.mark.parametrize("name", ["receive", "receive_hook"])
@@ -43,10 +43,10 @@ def test_an_example_receives_what_python_sends(
             for frame in rushes.MediaReader(FILM):
                 sender.push_frame(frame)
                 sender.wait(0.002)
-        said, errors = receiver.communicate(timeout=60)
+        output, errors = receiver.communicate(timeout=60)
     assert receiver.returncode == 0, errors
     assert nal_units(copy.read_bytes()) == nal_units(FILM.read_bytes())
-    assert agreed(session, how, said), said
+    assert agreed(session, how, output), output
 
 
 @pytest.mark.parametrize("name", ["send", "send_cpp"])
@@ -61,13 +61,13 @@ def test_python_receives_what_an_example_sends(
     arguments = ["127.0.0.1", str(free_port), str(FILM), "300", *more(how)]
     with running(examples / name, *arguments) as sender:
         if how == "zrtp":
-            opened = opening.wait(PATIENCE)
+            opened = opening.wait(TIME_LIMIT)
             assert opened is not None
             receiver = opened
-        frames = list(receiver.frames(PATIENCE, until_bye=True))
-        said, errors = sender.communicate(timeout=60)
+        frames = list(receiver.frames(TIME_LIMIT, until_bye=True))
+        output, errors = sender.communicate(timeout=60)
     assert sender.returncode == 0, errors
     received = [unit for frame in frames for unit in nal_units(frame)]
     assert received == nal_units(FILM.read_bytes())
-    assert agreed(session, how, said), said
+    assert agreed(session, how, output), output
     receiver.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import rushes
-from conftest import MEDIA, PATIENCE, access_unit
+from conftest import MEDIA, TIME_LIMIT, access_unit
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
@@ -27,7 +27,7 @@ def test_a_pipe_is_read_while_another_thread_writes_it(tmp_path: Path) -> None:
     thread = threading.Thread(target=write, daemon=True)
     thread.start()
     assert list(rushes.MediaReader(pipe)) == frames
-    thread.join(PATIENCE)
+    thread.join(TIME_LIMIT)
     assert not thread.is_alive()
 
 

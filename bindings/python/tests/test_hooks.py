@@ -1,4 +1,4 @@
-"""Functions of Python's that the library calls."""
+"""Hooks: Python functions that the library calls."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 import rushes
-from conftest import PATIENCE, Pair, access_unit
+from conftest import TIME_LIMIT, Pair, access_unit
 
 Make = Callable[..., Pair]
 
 
 class Gathered:
-    """What a hook was given, and a way to wait for it."""
+    """A hook that collects its arguments, and a way to wait for them."""
 
     def __init__(self) -> None:
         self.items: list[Any] = []
@@ -34,7 +34,7 @@ class Gathered:
 
     def wait_for(self, count: int) -> list[Any]:
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self.items) >= count, PATIENCE)
+            assert self._changed.wait_for(lambda: len(self.items) >= count, TIME_LIMIT)
             return list(self.items)
 
 
@@ -85,8 +85,8 @@ def test_what_a_hook_raises_is_told_and_kills_nothing(
     pair: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     receiver, sender = pair()
-    told: list[str] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda told_of: told.append(str(told_of.exc_value)))
+    reported: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: reported.append(str(raised.exc_value)))
     gathered = Gathered()
 
     def hook(frame: rushes.Frame) -> None:
@@ -98,7 +98,7 @@ def test_what_a_hook_raises_is_told_and_kills_nothing(
         sender.push_frame(access_unit(b"x"))
     gathered.wait_for(3)
     receiver.close()
-    assert told == ["not this frame"] * 3
+    assert reported == ["not this frame"] * 3
 
 
 def test_a_hook_may_close_its_stream(pair: Make) -> None:
@@ -120,7 +120,7 @@ def test_a_hook_may_send(pair: Make) -> None:
     back, forth = pair()
     receiver.on_frame(lambda frame: forth.push_frame(frame))
     sender.push_frame(access_unit(b"there and back"))
-    assert bytes(back.pull_frame(PATIENCE) or b"") == access_unit(b"there and back")
+    assert bytes(back.pull_frame(TIME_LIMIT) or b"") == access_unit(b"there and back")
 
 
 def test_closing_waits_for_a_call_that_wants_the_interpreter(pair: Make) -> None:
@@ -129,12 +129,12 @@ def test_closing_waits_for_a_call_that_wants_the_interpreter(pair: Make) -> None
 
     def hook(_frame: rushes.Frame) -> None:
         began.set()
-        go_on.wait(PATIENCE)
+        go_on.wait(TIME_LIMIT)
         done.set()
 
     receiver.on_frame(hook)
     sender.push_frame(access_unit(b"x"))
-    assert began.wait(PATIENCE)
+    assert began.wait(TIME_LIMIT)
     go_on.set()
     receiver.close()
     assert done.is_set()
@@ -145,8 +145,8 @@ def test_sources_and_conflicts_are_told(pair: Make) -> None:
     events = Gathered()
     receiver.on_event(events)
     sender.push_frame(b"first")
-    assert receiver.pull_frame(PATIENCE) is not None
-    # Somebody else says that they are the same source.
+    assert receiver.pull_frame(TIME_LIMIT) is not None
+    # A second sender uses the same SSRC.
     with rushes.Context().session("127.0.0.1") as session:
         other = session.stream(
             "generic",
@@ -167,25 +167,25 @@ def test_a_hook_cannot_use_what_has_called_it(
 ) -> None:
     receiver, sender = pair()
     raised: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda told: raised.append(told.exc_type))
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: raised.append(error.exc_type))
     receiver.on_event(lambda event: receiver.pull_frame(0))
     sender.push_frame(access_unit(b"x"))
-    assert receiver.pull_frame(PATIENCE) is not None
+    assert receiver.pull_frame(TIME_LIMIT) is not None
     assert raised == [rushes.StateError]
 
 
 def pull_in_threads(*streams: rushes.Stream) -> list[bytes]:
-    """What comes first from each stream, all of them waited for at once."""
+    """The first frame of each stream, pulled on one thread each."""
     got: list[bytes] = []
 
     def pull(stream: rushes.Stream) -> None:
-        got.append(bytes(stream.pull_frame(PATIENCE) or b""))
+        got.append(bytes(stream.pull_frame(TIME_LIMIT) or b""))
 
     threads = [threading.Thread(target=pull, args=[stream], daemon=True) for stream in streams]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(2 * PATIENCE)
+        thread.join(2 * TIME_LIMIT)
     assert not any(thread.is_alive() for thread in threads)
     return got
 
@@ -195,12 +195,12 @@ def test_two_hooks_that_want_each_others_stream_do_not_hang(
 ) -> None:
     (first, one), (second, two) = pair(rtcp=False), pair(rtcp=False)
     raised: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda told: raised.append(told.exc_type))
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: raised.append(error.exc_type))
     both = threading.Barrier(2)
 
     def wants(other: rushes.Stream) -> Callable[[rushes.Event], None]:
         def hook(_event: rushes.Event) -> None:
-            both.wait(PATIENCE)
+            both.wait(TIME_LIMIT)
             other.pull_frame(0)
 
         return hook
@@ -210,7 +210,7 @@ def test_two_hooks_that_want_each_others_stream_do_not_hang(
     one.push_frame(access_unit(b"x"))
     two.push_frame(access_unit(b"x"))
     assert pull_in_threads(first, second) == [access_unit(b"x")] * 2
-    # One of them gets what it wants.
+    # One of the two calls succeeds.
     assert raised == [rushes.StateError]
 
 
@@ -219,12 +219,12 @@ def test_two_hooks_that_close_the_streams_they_run_in_do_not_hang(
 ) -> None:
     (first, one), (second, two) = pair(rtcp=False), pair(rtcp=False)
     raised: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda told: raised.append(told.exc_type))
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: raised.append(error.exc_type))
     both = threading.Barrier(2)
 
     def closes(other: rushes.Stream) -> Callable[[rushes.Event], None]:
         def hook(_event: rushes.Event) -> None:
-            both.wait(PATIENCE)
+            both.wait(TIME_LIMIT)
             other.close()
 
         return hook
@@ -235,7 +235,7 @@ def test_two_hooks_that_close_the_streams_they_run_in_do_not_hang(
     two.push_frame(access_unit(b"x"))
     assert pull_in_threads(first, second) == [access_unit(b"x")] * 2
     assert raised == [rushes.StateError] * 2
-    # Both are as open as they were.
+    # Both are still open.
     for stream in (first, second):
         assert not stream.closed
         assert stream.pull_frame(0) is None
@@ -255,20 +255,20 @@ def test_a_hook_waits_its_turn(pair: Make) -> None:
     thread = threading.Thread(target=push)
     thread.start()
     try:
-        assert pushing.wait(PATIENCE)
+        assert pushing.wait(TIME_LIMIT)
         sender.push_frame(access_unit(b"x"))
-        assert receiver.pull_frame(PATIENCE) is not None
-        assert access_unit(b"y") in (bytes(frame) for frame in back.frames(PATIENCE))
+        assert receiver.pull_frame(TIME_LIMIT) is not None
+        assert access_unit(b"y") in (bytes(frame) for frame in back.frames(TIME_LIMIT))
     finally:
         ended.set()
-        thread.join(PATIENCE)
+        thread.join(TIME_LIMIT)
 
 
 def test_a_close_gives_the_port_back_from_a_thread_that_waits(
     session: rushes.Session, free_port: int
 ) -> None:
     stream = session.stream("h265", local_port=free_port)
-    told: list[type[BaseException]] = []
+    reported: list[type[BaseException]] = []
     begun = threading.Event()
 
     def wait() -> None:
@@ -277,18 +277,18 @@ def test_a_close_gives_the_port_back_from_a_thread_that_waits(
             while True:
                 stream.wait(60)
         except rushes.ClosedError as error:
-            told.append(type(error))
+            reported.append(type(error))
 
     threads = [threading.Thread(target=wait) for _ in range(2)]
     for thread in threads:
         thread.start()
-    assert begun.wait(PATIENCE)
+    assert begun.wait(TIME_LIMIT)
     stream.wait(0.02)
     stream.close()
     session.stream("h265", local_port=free_port).close()
     for thread in threads:
-        thread.join(PATIENCE)
-    assert told == [rushes.ClosedError] * 2
+        thread.join(TIME_LIMIT)
+    assert reported == [rushes.ClosedError] * 2
 
 
 def test_a_loop_that_was_given_up_keeps_nobody_waiting(pair: Make) -> None:
@@ -302,7 +302,7 @@ def test_a_loop_that_was_given_up_keeps_nobody_waiting(pair: Make) -> None:
 
     frames = asyncio.run(main())
     sender.push_frame(access_unit(b"x"))
-    frame = receiver.pull_frame(PATIENCE)
+    frame = receiver.pull_frame(TIME_LIMIT)
     assert frame is not None and bytes(frame) == access_unit(b"x")
     receiver.close()
     with pytest.raises(rushes.ClosedError):
@@ -315,10 +315,10 @@ def test_a_stream_that_refuses_to_be_closed_stays_open_whole(
 ) -> None:
     receiver, sender = pair(rtcp=False)
     raised: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda told: raised.append(told.exc_type))
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: raised.append(error.exc_type))
     receiver.on_event(lambda _event: session.close())
     sender.push_frame(access_unit(b"x"))
-    assert receiver.pull_frame(PATIENCE) is not None
+    assert receiver.pull_frame(TIME_LIMIT) is not None
     assert raised == [rushes.StateError]
     assert (receiver.closed, sender.closed) == (False, False)
     assert receiver.pull_frame(0) is None
@@ -359,7 +359,7 @@ def descriptor_of(port: int) -> int:
 def test_what_cannot_be_called_is_refused(pair: Make) -> None:
     receiver, _ = pair()
     for set_hook in [receiver.on_frame, receiver.on_event, receiver.rtcp.on_event]:
-        with pytest.raises(TypeError, match="called"):
+        with pytest.raises(TypeError, match="callable"):
             set_hook(5)  # type: ignore[arg-type]
 
 

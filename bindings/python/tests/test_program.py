@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import rushes
-from conftest import MEDIA, PATIENCE, nal_units
+from conftest import MEDIA, TIME_LIMIT, nal_units
 from rushes import Security
 
 FILM = MEDIA / "hevc_192x128_90f_tiny_nals.265"
@@ -22,7 +22,7 @@ SECURED = ["plain", "srtp", "zrtp"]
 def security(how: str) -> Security | None:
     if how == "srtp":
         return Security.shared("AEAD_AES_128_GCM", b"0123456789abcdef0123456789ab")
-    return Security.zrtp(timeout=PATIENCE) if how == "zrtp" else None
+    return Security.zrtp(timeout=TIME_LIMIT) if how == "zrtp" else None
 
 
 def flags(how: str) -> list[str]:
@@ -35,7 +35,7 @@ def flags(how: str) -> list[str]:
 
 @contextmanager
 def running(program: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """The program, which is gone afterwards."""
+    """Runs the program, and kills it afterwards."""
     run = [str(program), *arguments]
     with subprocess.Popen(
         run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -54,8 +54,8 @@ def test_the_program_receives_what_python_sends(
     receive = ["recv", "--from", "0", "--codec", "h265", "-o", str(copy), *flags(how)]
     with running(program, *receive) as receiver:
         assert receiver.stderr is not None
-        told = iter(receiver.stderr.readline, "")
-        port = next(found[1] for line in told if (found := re.search(r"on .*:(\d+)$", line)))
+        lines = iter(receiver.stderr.readline, "")
+        port = next(found[1] for line in lines if (found := re.search(r"on .*:(\d+)$", line)))
         with session.stream(
             "h265", remote_port=int(port), frame_rate=500, security=security(how)
         ) as sender:
@@ -82,16 +82,16 @@ def test_python_receives_what_the_program_sends(
         receiver = session.stream("h265", local_port=free_port, security=security(how))
     send = ["send", str(FILM), "--to", f"127.0.0.1:{free_port}", "--fps", "500", *flags(how)]
     with running(program, *send) as sender:
-        # What it prints must not fill its pipe.
+        # Its output is read, so that it does not fill the pipe.
         printed: list[str] = []
         reader = threading.Thread(target=lambda: printed.extend(sender.communicate(timeout=60)))
         reader.start()
         if how == "zrtp":
-            opened = opening.wait(PATIENCE)
+            opened = opening.wait(TIME_LIMIT)
             assert opened is not None
             receiver = opened
-        frames = list(receiver.frames(PATIENCE, until_bye=True))
-        reader.join(PATIENCE)
+        frames = list(receiver.frames(TIME_LIMIT, until_bye=True))
+        reader.join(TIME_LIMIT)
     assert sender.returncode == 0, printed
     received = [unit for frame in frames for unit in nal_units(frame)]
     assert received == nal_units(FILM.read_bytes())

@@ -9,22 +9,22 @@ from collections.abc import Callable
 
 import pytest
 import rushes
-from conftest import PATIENCE, Pair, access_unit
+from conftest import TIME_LIMIT, Pair, access_unit
 from test_hooks import Gathered
 
 Make = Callable[..., Pair]
 
 
-def told(receiver: rushes.Stream, sender: rushes.Stream, kind: str) -> rushes.Event:
-    """The next event of a kind that `sender` hears of; both sides run meanwhile."""
-    deadline = time.monotonic() + PATIENCE
+def next_event(receiver: rushes.Stream, sender: rushes.Stream, kind: str) -> rushes.Event:
+    """The next event of a kind at `sender`; both sides run meanwhile."""
+    deadline = time.monotonic() + TIME_LIMIT
     while time.monotonic() < deadline:
         receiver.pull_frame(0.01)
         sender.wait(0.01)
         while (event := sender.rtcp.poll_event()) is not None:
             if event.kind == kind:
                 return event
-    pytest.fail(f"no {kind} came")
+    pytest.fail(f"no {kind} event arrived")
 
 
 class Relay:
@@ -49,7 +49,7 @@ class Relay:
                 datagram, (_, port) = self._socket.recvfrom(65_536)
             except TimeoutError:
                 continue
-            # RTCP is told from media by its packet types (RFC 5761 section 4).
+            # RTCP is distinguished from media by its packet types (RFC 5761 section 4).
             if port == sender and not 192 <= datagram[1] <= 223:
                 count += 1
                 if count == lost:
@@ -73,7 +73,7 @@ def two_way(session: rushes.Session, free_port: int, **options: object) -> Pair:
     settings |= {"local_port": free_port, "remote_port": receiver.local_address[1]}
     sender = session.stream("h265", **settings)  # type: ignore[arg-type]
     sender.push_frame(access_unit(b"x"))
-    assert receiver.pull_frame(PATIENCE) is not None
+    assert receiver.pull_frame(TIME_LIMIT) is not None
     return receiver, sender
 
 
@@ -83,7 +83,7 @@ def test_a_key_frame_is_asked_for(
 ) -> None:
     receiver, sender = two_way(session, free_port)
     receiver.rtcp.request_key_frame(request_of)  # type: ignore[arg-type]
-    event = told(receiver, sender, "key-frame-requested")
+    event = next_event(receiver, sender, "key-frame-requested")
     assert event["request"] == request_of
     assert event.ssrc == receiver.ssrc
 
@@ -93,11 +93,11 @@ def test_bit_rates_and_words_of_the_application_travel(
 ) -> None:
     receiver, sender = two_way(session, free_port, rtcp_mux=True)
     receiver.rtcp.request_bit_rate(sender.ssrc, 1_000_000)
-    assert told(receiver, sender, "bit-rate-requested")["bit_rate"] == 1_000_000
+    assert next_event(receiver, sender, "bit-rate-requested")["bit_rate"] == 1_000_000
     receiver.rtcp.send_estimate(2_000_000, [sender.ssrc])
-    assert told(receiver, sender, "estimate")["bit_rate"] == 2_000_000
+    assert next_event(receiver, sender, "estimate")["bit_rate"] == 2_000_000
     receiver.rtcp.send_app("CLAP", b"ping", subtype=3)
-    event = told(receiver, sender, "app")
+    event = next_event(receiver, sender, "app")
     assert (event["name"], event["data"], event["subtype"]) == ("CLAP", b"ping", 3)
 
 
@@ -105,7 +105,7 @@ def test_peers_are_known_by_name_and_by_their_clocks(
     session: rushes.Session, free_port: int
 ) -> None:
     receiver, sender = two_way(session, free_port)
-    told(sender, receiver, "sender-report")
+    next_event(sender, receiver, "sender-report")
     (peer,) = [peer for peer in receiver.rtcp.peers() if peer.ssrc == sender.ssrc]
     assert peer.sender is not None
     assert not peer.left
@@ -154,14 +154,14 @@ def test_a_hook_may_put_another_in_its_place(
         while not ended.is_set():
             receiver.pull_frame(0.02)
 
-    # Were it to hang, the test would not.
+    # A daemon, so that the test ends even if the thread hangs.
     thread = threading.Thread(target=pull, daemon=True)
     thread.start()
     sender.rtcp.send_app("LAST", b"")
     sender.rtcp.send_bye("lunch")
     second.wait_for(1)
     ended.set()
-    thread.join(PATIENCE)
+    thread.join(TIME_LIMIT)
     assert not thread.is_alive()
     assert len(first) == 1
 
@@ -173,19 +173,19 @@ def test_a_hook_in_a_call_may_wait_for_no_other_hook(
     hooked, other = pair()
     hooked.on_frame(lambda _frame: None)
     refused: list[str] = []
-    told = Gathered()
+    gathered = Gathered()
 
     def hook(event: rushes.Event) -> None:
-        # Either might wait for a thread that waits for what is being pulled.
+        # Each might wait for a thread that waits for the pulled stream.
         for call in (hooked.close, other.close, lambda: other.rtcp.on_event(print)):
             with pytest.raises(rushes.StateError, match="a hook cannot"):
                 call()
             refused.append(event.kind)
-        told(event)
+        gathered(event)
 
     receiver.rtcp.on_event(hook)
     sender.rtcp.send_bye("lunch")
-    while not told.items:
+    while not gathered.items:
         receiver.pull_frame(0.02)
     assert len(refused) % 3 == 0
     assert not hooked.closed
@@ -200,17 +200,17 @@ def test_what_a_hook_lets_go_of_is_closed_by_another_thread(
     receiver, sender = two_way(session, free_port)
     kept = [session.stream("h264")]
     port = kept[0].local_address[1]
-    told = Gathered()
+    gathered = Gathered()
 
     def hook(event: rushes.Event) -> None:
         kept.clear()
-        told(event)
+        gathered(event)
 
     receiver.rtcp.on_event(hook)
     sender.rtcp.send_bye("lunch")
-    while not told.items:
+    while not gathered.items:
         receiver.pull_frame(0.02)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIME_LIMIT
     while True:
         try:
             session.stream("h264", local_port=port).close()
@@ -227,7 +227,7 @@ def test_a_sender_is_told_when_its_packets_came(
     events = Gathered()
     sender.rtcp.on_event(events)
     arrivals: list[rushes.Event] = []
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIME_LIMIT
     while not arrivals and time.monotonic() < deadline:
         sender.push_frame(access_unit(b"x"))
         receiver.pull_frame(0.02)
@@ -259,7 +259,7 @@ def test_words_that_cannot_be_sent_are_refused(pair: Make) -> None:
 def test_lost_packets_are_told_and_sent_again(
     session: rushes.Session, free_port: int
 ) -> None:
-    # Between both stands somebody who drops one datagram, and passes on all others.
+    # A relay between both drops one datagram and passes on all others.
     with Relay(free_port) as relay:
         options = {"recovery": "on", "rtcp_mux": True, "mtu": 500, "probation": 1}
         options["reorder_time"] = 5.0
@@ -269,7 +269,7 @@ def test_lost_packets_are_told_and_sent_again(
         events: list[str] = []
         receiver.on_event(lambda event: events.append(event.kind))
         got: list[rushes.Frame | None] = []
-        thread = threading.Thread(target=lambda: got.append(receiver.pull_frame(PATIENCE)))
+        thread = threading.Thread(target=lambda: got.append(receiver.pull_frame(TIME_LIMIT)))
         thread.start()
         sender.push_frame(bytes(range(256)) * 20)
         while thread.is_alive():

@@ -1,4 +1,4 @@
-"""Streams under keys."""
+"""Streams secured by keys."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import rushes
-from conftest import PATIENCE, Pair, access_unit
+from conftest import TIME_LIMIT, Pair, access_unit
 from rushes import MasterKey, Security
 
 Make = Callable[..., Pair]
@@ -14,7 +14,7 @@ GCM, CM = "AEAD_AES_128_GCM", "AES_CM_128_HMAC_SHA1_80"
 ONE, OTHER = bytes(range(28)), bytes(range(100, 128))
 
 
-def arrives(receiver: rushes.Stream, sender: rushes.Stream, timeout: float = PATIENCE) -> bool:
+def arrives(receiver: rushes.Stream, sender: rushes.Stream, timeout: float = TIME_LIMIT) -> bool:
     sender.push_frame(access_unit(b"a secret of some length"))
     frame = receiver.pull_frame(timeout)
     return frame is not None and bytes(frame) == access_unit(b"a secret of some length")

@@ -1,4 +1,4 @@
-"""Ctrl-C while something is waited for."""
+"""Ctrl-C during a wait."""
 
 from __future__ import annotations
 

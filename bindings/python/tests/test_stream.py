@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 import rushes
-from conftest import MEDIA, PATIENCE, Pair, access_unit, nal_units
+from conftest import MEDIA, TIME_LIMIT, Pair, access_unit, nal_units
 
 Make = Callable[..., Pair]
 
@@ -17,7 +17,7 @@ def test_a_frame_arrives_as_it_was_sent(pair: Make) -> None:
     receiver, sender = pair()
     sent = access_unit(b"picture" * 40_000)
     sender.push_frame(sent, 90_000)
-    frame = receiver.pull_frame(PATIENCE)
+    frame = receiver.pull_frame(TIME_LIMIT)
     assert frame is not None
     assert bytes(frame) == sent
     assert (len(frame), frame.nbytes) == (len(sent), len(sent))
@@ -39,7 +39,7 @@ def test_a_file_arrives_frame_by_frame(pair: Make, name: str, format: str) -> No
     count = 0
     for count, sent in enumerate(rushes.MediaReader(MEDIA / name), 1):
         sender.push_frame(sent)
-        frame = receiver.pull_frame(PATIENCE)
+        frame = receiver.pull_frame(TIME_LIMIT)
         assert frame is not None
         assert nal_units(frame) == nal_units(sent)
         assert format != "opus" or bytes(frame) == sent
@@ -51,7 +51,7 @@ def test_generic_frames_may_be_any_octets(pair: Make) -> None:
     receiver, sender = pair("generic")
     for sent in [b"\0", bytes(range(256)) * 1_000]:
         sender.push_frame(sent)
-        assert bytes(receiver.pull_frame(PATIENCE) or b"") == sent
+        assert bytes(receiver.pull_frame(TIME_LIMIT) or b"") == sent
 
 
 def test_timestamps_follow_the_frame_rate_and_wrap(pair: Make) -> None:
@@ -108,7 +108,7 @@ def test_a_stream_lasts_as_long_as_a_loop_over_it(
 
     loops: list[Callable[[], rushes.Frames]] = [
         lambda: iter(receiver()),
-        lambda: receiver().frames(PATIENCE),
+        lambda: receiver().frames(TIME_LIMIT),
     ]
     for loop in loops:
         frames = loop()
@@ -128,31 +128,31 @@ def test_a_stream_lasts_as_long_as_its_rtcp(session: rushes.Session) -> None:
 def test_whoever_waits_is_told_that_the_stream_was_closed(pair: Make) -> None:
     receiver, _ = pair()
     began = threading.Event()
-    told: list[BaseException] = []
+    reported: list[BaseException] = []
 
     def wait() -> None:
         began.set()
         try:
             receiver.pull_frame()
         except rushes.ClosedError as error:
-            told.append(error)
+            reported.append(error)
 
     thread = threading.Thread(target=wait)
     thread.start()
-    assert began.wait(PATIENCE)
+    assert began.wait(TIME_LIMIT)
     receiver.close()
-    thread.join(PATIENCE)
-    assert len(told) == 1
+    thread.join(TIME_LIMIT)
+    assert len(reported) == 1
 
 
 def test_waiting_keeps_no_other_thread_from_running(pair: Make) -> None:
     receiver, sender = pair()
     got: list[rushes.Frame | None] = []
-    thread = threading.Thread(target=lambda: got.append(receiver.pull_frame(PATIENCE)))
+    thread = threading.Thread(target=lambda: got.append(receiver.pull_frame(TIME_LIMIT)))
     thread.start()
-    # Could this thread not run meanwhile, nothing would be sent before the wait has ended.
+    # If this thread could not run meanwhile, nothing would be sent before the wait ends.
     sender.push_frame(access_unit(b"meanwhile"))
-    thread.join(2 * PATIENCE)
+    thread.join(2 * TIME_LIMIT)
     assert [bytes(frame or b"") for frame in got] == [access_unit(b"meanwhile")]
 
 
@@ -186,13 +186,13 @@ def test_two_streams_share_a_port_by_their_payload_types(session: rushes.Session
         with session.stream(format, remote_port=port) as sender:  # type: ignore[arg-type]
             octets = b"\0\0\0\x01\x65\x80x" if format == "h264" else access_unit(b"x")
             sender.push_frame(octets)
-        assert bytes(receiver.pull_frame(PATIENCE) or b"") == octets
+        assert bytes(receiver.pull_frame(TIME_LIMIT) or b"") == octets
 
 
 def test_statistics_say_what_was_moved(pair: Make) -> None:
     receiver, sender = pair()
     sender.push_frame(access_unit(b"x" * 10_000))
-    assert receiver.pull_frame(PATIENCE) is not None
+    assert receiver.pull_frame(TIME_LIMIT) is not None
     sent, received = sender.statistics(), receiver.statistics()
     assert sent.send.packets == received.receive.packets > 1
     assert received.receive.sources[0].ssrc == sender.ssrc

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import rushes
-from conftest import PATIENCE, eventually
+from conftest import TIME_LIMIT, eventually
 from test_hooks import Gathered
 
 HERE = ("127.0.0.1", 0)
@@ -44,12 +44,12 @@ def test_pictures_arrive_as_they_were(transport: str) -> None:
         assert client.transport == transport
         assert client.shape == ("rgb24", 64, 48)
         assert client.rate == 200
-        assert "the source has ended" in (client.wait(PATIENCE) or "")
+        assert "the source has ended" in (client.wait(TIME_LIMIT) or "")
     numbers = [frame.number for frame in got]
     if transport == "tcp":
         assert numbers == list(range(5))
         assert all(frame.is_whole for frame in got)
-    # A busy machine may lose datagrams, and says so.
+    # A busy machine may lose datagrams, and the frames report it.
     assert numbers
     assert numbers == sorted(set(numbers))
     whole = [frame for frame in got if frame.is_whole]
@@ -63,7 +63,7 @@ def test_arrays_look_at_the_frame_itself() -> None:
         rushes.TextureServer(HERE, pictures(ramps(2))) as server,
         rushes.TextureClient(server.local_address) as client,
     ):
-        frame = client.pull_frame(PATIENCE)
+        frame = client.pull_frame(TIME_LIMIT)
         assert frame is not None
         array, again = np.asarray(frame), np.asarray(frame)
         assert array.shape == (48, 64, 3)
@@ -128,7 +128,7 @@ def test_the_oldest_frame_is_lost_when_nobody_takes_any() -> None:
         rushes.TextureServer(HERE, pictures(ramps(30)), timing="every-frame") as server,
         rushes.TextureClient(server.local_address, queue=2, transport="tcp") as client,
     ):
-        assert client.wait(PATIENCE) is not None
+        assert client.wait(TIME_LIMIT) is not None
         got = [frame.number for frame in client]
         assert got == [28, 29]
         assert client.skipped == 28
@@ -146,8 +146,8 @@ def test_a_generator_makes_pictures_on_demand() -> None:
         rushes.TextureServer(HERE, source) as server,
         rushes.TextureClient(server.local_address) as client,
     ):
-        first = client.pull_frame(PATIENCE)
-        second = client.pull_frame(PATIENCE)
+        first = client.pull_frame(TIME_LIMIT)
+        second = client.pull_frame(TIME_LIMIT)
         assert first is not None
         assert second is not None
         assert bytes(first)[0] != bytes(second)[0]
@@ -157,24 +157,24 @@ def test_a_generator_makes_pictures_on_demand() -> None:
 
 
 def test_pictures_of_another_size_end_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda raised: told.append(str(raised.exc_value)))
+    reported: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: reported.append(str(raised.exc_value)))
     source = rushes.Pictures([bytes(16 * 16 * 3), bytes(5)], 16, 16, rate=100)
     with (
         rushes.TextureServer(HERE, source) as server,
         rushes.TextureClient(server.local_address) as client,
     ):
-        assert "5 octets, where 768 are needed" in (client.wait(PATIENCE) or "")
-    assert told == ["a picture of 5 octets, where 768 are needed"]
+        assert "5 octets, where 768 are needed" in (client.wait(TIME_LIMIT) or "")
+    assert reported == ["a picture of 5 octets, where 768 are needed"]
 
 
 def test_tiles_are_encrypted_under_keys_that_the_ends_agree_on() -> None:
-    zrtp = rushes.Security.zrtp(timeout=PATIENCE)
+    zrtp = rushes.Security.zrtp(timeout=TIME_LIMIT)
     with (
         rushes.TextureServer(HERE, "pattern:64x48@100", security=zrtp) as server,
         rushes.TextureClient(server.local_address, security=zrtp) as client,
     ):
-        assert client.pull_frame(PATIENCE) is not None
+        assert client.pull_frame(TIME_LIMIT) is not None
         assert client.transport == "rtp"
         assert client.sas is not None
         assert [sas.text for sas in server.sas()] == [client.sas.text]
@@ -204,7 +204,7 @@ def test_what_cannot_be_is_refused() -> None:
         rushes.TextureServer(HERE, "pattern:64x48@100", speed=1)  # type: ignore[call-arg]
     with pytest.raises(rushes.NetError):
         rushes.TextureClient(("127.0.0.1", 1), connect_timeout=5.0)
-    with pytest.raises(rushes.ConfigError, match="octets"):
+    with pytest.raises(rushes.ConfigError, match="bytes"):
         rushes.encode_texture(b"short", 64, 48, "bc1")
 
 
@@ -221,8 +221,8 @@ def test_pictures_may_close_their_server() -> None:
     server = rushes.TextureServer(HERE, rushes.Pictures(two(), 16, 16, rate=100))
     servers.append(server)
     with rushes.TextureClient(server.local_address) as client:
-        assert client.wait(PATIENCE) is not None
-        assert closed.wait(PATIENCE)
+        assert client.wait(TIME_LIMIT) is not None
+        assert closed.wait(TIME_LIMIT)
     with pytest.raises(rushes.ClosedError):
         server.counts()
     server.close()
@@ -254,5 +254,5 @@ def test_whoever_waits_is_told_of_the_end() -> None:
         thread = threading.Thread(target=watch)
         thread.start()
         client.close()
-        thread.join(PATIENCE)
+        thread.join(TIME_LIMIT)
         assert ended.is_set()

@@ -1,4 +1,4 @@
-"""Keys that the ends agree on between themselves."""
+"""Key agreement by ZRTP."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 import rushes
-from conftest import PATIENCE
+from conftest import TIME_LIMIT
 from rushes import Security
 
 Ends = tuple[rushes.Session, rushes.Stream]
 
 
 def connect(bobs: Security, alices: Security, **options: Any) -> tuple[Ends, Ends]:
-    """Two ends that have agreed on keys: who was called, and who called."""
+    """Two ends that have agreed on keys: the called one and the calling one."""
     bob = rushes.Context().session("127.0.0.1")
     alice = rushes.Context().session("127.0.0.1")
     answered, called = call(bob, alice, bobs, alices, **options)
@@ -34,14 +34,14 @@ def call(
             calling = threads.submit(
                 alice.stream, "generic", remote_port=port, security=alices, **options
             )
-            answered = opening.wait(PATIENCE)
-            called = calling.result(PATIENCE)
+            answered = opening.wait(TIME_LIMIT)
+            called = calling.result(TIME_LIMIT)
     assert answered is not None
     return answered, called
 
 
 def test_both_ends_have_the_same_string_and_media_flows() -> None:
-    zrtp = Security.zrtp(timeout=PATIENCE)
+    zrtp = Security.zrtp(timeout=TIME_LIMIT)
     (bob, receiver), (alice, sender) = connect(zrtp, zrtp)
     assert bob.sas is not None
     assert alice.sas is not None
@@ -52,7 +52,7 @@ def test_both_ends_have_the_same_string_and_media_flows() -> None:
     assert bob.zrtp_warnings() == []
     sender.push_frame(b"for bob only")
     sender.push_frame(b"for bob too")
-    frame = receiver.pull_frame(PATIENCE)
+    frame = receiver.pull_frame(TIME_LIMIT)
     assert frame is not None
     assert bytes(frame) == b"for bob only"
     bob.close()
@@ -70,7 +70,7 @@ def test_a_function_is_asked_once_whether_the_strings_are_equal() -> None:
         return compare
 
     zrtp = {
-        name: Security.zrtp(timeout=PATIENCE, on_sas=ask(name, answer))
+        name: Security.zrtp(timeout=TIME_LIMIT, on_sas=ask(name, answer))
         for name, answer in [("bob", True), ("alice", None)]
     }
     (bob, _), (alice, _) = connect(zrtp["bob"], zrtp["alice"])
@@ -83,9 +83,9 @@ def test_a_function_is_asked_once_whether_the_strings_are_equal() -> None:
 
 
 def test_a_string_that_differs_opens_no_stream() -> None:
-    zrtp = Security.zrtp(timeout=PATIENCE)
-    with pytest.raises(rushes.ZrtpError, match="somebody is in between"):
-        connect(zrtp, Security.zrtp(timeout=PATIENCE, on_sas=lambda sas: False))
+    zrtp = Security.zrtp(timeout=TIME_LIMIT)
+    with pytest.raises(rushes.ZrtpError, match="a man in the middle"):
+        connect(zrtp, Security.zrtp(timeout=TIME_LIMIT, on_sas=lambda sas: False))
 
 
 def test_a_string_that_differs_opens_no_later_stream_either() -> None:
@@ -95,18 +95,18 @@ def test_a_string_that_differs_opens_no_later_stream_either() -> None:
         asked.append(sas.text)
         return False
 
-    zrtp = Security.zrtp(timeout=PATIENCE)
-    asking = Security.zrtp(timeout=PATIENCE, on_sas=compare)
+    zrtp = Security.zrtp(timeout=TIME_LIMIT)
+    asking = Security.zrtp(timeout=TIME_LIMIT, on_sas=compare)
     with rushes.Context().session("127.0.0.1") as bob:
         with rushes.Context().session("127.0.0.1") as alice:
             for security in [asking, asking, zrtp]:
-                with pytest.raises(rushes.ZrtpError, match="somebody is in between"):
+                with pytest.raises(rushes.ZrtpError, match="a man in the middle"):
                     call(bob, alice, zrtp, security)
     assert len(asked) == 1
 
 
 def test_a_stream_waits_for_an_answer_about_another() -> None:
-    zrtp = Security.zrtp(timeout=PATIENCE)
+    zrtp = Security.zrtp(timeout=TIME_LIMIT)
     asked: list[str] = []
     kept: list[object] = []
     later: list[Future[rushes.Stream]] = []
@@ -123,20 +123,20 @@ def test_a_stream_waits_for_an_answer_about_another() -> None:
             later.append(
                 threads.submit(alice.stream, "generic", remote_port=port, security=asking)
             )
-            kept.extend([opening, opening.wait(PATIENCE)])
+            kept.extend([opening, opening.wait(TIME_LIMIT)])
             return False
 
-        asking = Security.zrtp(timeout=PATIENCE, on_sas=compare)
-        with pytest.raises(rushes.ZrtpError, match="somebody is in between"):
+        asking = Security.zrtp(timeout=TIME_LIMIT, on_sas=compare)
+        with pytest.raises(rushes.ZrtpError, match="a man in the middle"):
             call(bob, alice, zrtp, asking)
-        with pytest.raises(rushes.ZrtpError, match="somebody is in between"):
-            later[0].result(PATIENCE)
+        with pytest.raises(rushes.ZrtpError, match="a man in the middle"):
+            later[0].result(TIME_LIMIT)
     assert None not in kept
     assert len(asked) == 1
 
 
 def test_what_the_function_raises_reaches_the_caller_and_it_is_asked_again() -> None:
-    answers: list[bool | Exception] = [LookupError("nobody at home"), True]
+    answers: list[bool | Exception] = [LookupError("no user"), True]
 
     def compare(_sas: rushes.Sas) -> bool:
         answer = answers.pop(0)
@@ -144,11 +144,11 @@ def test_what_the_function_raises_reaches_the_caller_and_it_is_asked_again() -> 
             raise answer
         return answer
 
-    zrtp = Security.zrtp(timeout=PATIENCE)
-    asking = Security.zrtp(timeout=PATIENCE, on_sas=compare)
+    zrtp = Security.zrtp(timeout=TIME_LIMIT)
+    asking = Security.zrtp(timeout=TIME_LIMIT, on_sas=compare)
     with rushes.Context().session("127.0.0.1") as bob:
         with rushes.Context().session("127.0.0.1") as alice:
-            with pytest.raises(LookupError, match="nobody at home"):
+            with pytest.raises(LookupError, match="no user"):
                 call(bob, alice, zrtp, asking)
             assert alice.sas is not None and not alice.sas.is_verified
             call(bob, alice, zrtp, asking)
@@ -159,7 +159,7 @@ def test_what_the_function_raises_reaches_the_caller_and_it_is_asked_again() -> 
 def test_strings_compared_once_hold_for_later_sessions(tmp_path: Path) -> None:
     def ends() -> list[Security]:
         return [
-            Security.zrtp(timeout=PATIENCE, cache=tmp_path / name, on_sas=lambda sas: True)
+            Security.zrtp(timeout=TIME_LIMIT, cache=tmp_path / name, on_sas=lambda sas: True)
             for name in ["bob", "alice"]
         ]
 
@@ -191,13 +191,13 @@ def test_waiting_keeps_no_other_thread_from_running(session: rushes.Session) -> 
         outcome: list[object] = []
         thread = threading.Thread(target=lambda: outcome.append(opening.wait(0.2)))
         thread.start()
-        thread.join(PATIENCE)
+        thread.join(TIME_LIMIT)
         assert outcome == [None]
 
 
 def test_a_secret_that_both_know_needs_no_string_to_be_compared() -> None:
     known = Security.zrtp(
-        timeout=PATIENCE, aux_secret=b"sixteen octets..", policy="require_secret"
+        timeout=TIME_LIMIT, aux_secret=b"sixteen octets..", policy="require_secret"
     )
     (bob, _), (alice, _) = connect(known, known)
     assert bob.sas is not None

@@ -24,14 +24,14 @@ use rushes_bench::BenchArgs;
 #[command(name = "rushes", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
 Examples:
-  rushes loopback                          stream a built-in clip to ourselves and check every byte
-  rushes loopback film.265 --fps 60        the same with a file, in its own time
+  rushes loopback                          stream a built-in clip over loopback and check every byte
+  rushes loopback film.265 --fps 60        the same with a file, at 60 frames a second
   rushes recv --from 5004 --codec h265 -o copy.265
   rushes send film.265 --to 127.0.0.1:5004 --fps 30
   rushes texture serve pattern --listen 7000
-  rushes inspect call.pcap                 which streams a capture holds, and how they fared
+  rushes inspect call.pcap                 the streams in a capture, with their statistics
 
-Exit code: 0 if what was asked for happened, 1 if not, 2 for a wrong command line.")]
+Exit code: 0 for success, 1 for failure, 2 for an error in the command line.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -222,14 +222,14 @@ pub(crate) struct TimingArgs {
 #[command(after_help = "\
 Two sockets and two threads in this process: one stream sends, the other receives, and every NAL
 unit (or Opus packet, or frame) is compared with the file. Without --fps it goes as fast as the
-receiver keeps up; with --flat-out, faster, and what is lost is told.
+receiver keeps up; with --flat-out, it goes faster, and losses are reported.
 
 Examples:
   rushes loopback
   rushes loopback film.266 --mtu 9000 --ipv6
   rushes loopback speech.opus --fps 50 --json
-  rushes loopback film.265 --srtp AEAD_AES_128_GCM     encrypted, with a key of its own
-  rushes loopback film.265 --zrtp                      with keys that the two ends agree on")]
+  rushes loopback film.265 --srtp AEAD_AES_128_GCM     encrypted, with a random key
+  rushes loopback film.265 --zrtp                      with keys that both ends agree on")]
 pub(crate) struct LoopbackArgs {
     /// File to send; by default a short built-in H.265 clip
     pub(crate) file: Option<PathBuf>,
@@ -261,7 +261,7 @@ Examples:
   rushes send film.266 --to 239.1.2.3:5004 --pacing 900M
   rushes send film.265 --to 192.0.2.7:5004 --recovery rtx --sdp film.sdp
   rushes send film.265 --to 192.0.2.7:5004 --zrtp      no key needed: compare a few words
-  rushes send film.265 --to 192.0.2.7:5004 --zrtp --secret-file secret     both know a secret
+  rushes send film.265 --to 192.0.2.7:5004 --zrtp --secret-file secret     with a shared secret
   rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.key")]
 pub(crate) struct SendArgs {
     /// File to send
@@ -313,13 +313,14 @@ pub(crate) struct SendArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The file is NAME.part until the stream ends: when its sender says goodbye (RTCP BYE), after
---idle-timeout of silence, or at Ctrl-C. The exit code is 0 if a frame came and, of what was sent
-from its first packet on, nothing is known to be missing; silence is no failure unless --until-bye
-says so. What came whole is kept either way, also when the disk is full: then in NAME.part.
+--idle-timeout of silence, or at Ctrl-C. The exit code is 0 if a frame was received and nothing
+that was sent after the first received packet is known to be missing; an end by silence is not a
+failure unless --until-bye is set. Complete frames are kept in either case, also when the disk is
+full: then in NAME.part.
 
-Anybody can send to a port. Of several sources the one that sends most is written, and the others
-are counted apart; a sender that was killed and comes again from the same host goes on with the
-file. --peer, --ssrc, --srtp and --zrtp say who is meant.
+Any host can send to a port. Of several sources, the one that sends most is written, and the others
+are counted separately; a sender that was killed and starts again on the same host continues the
+file. --peer, --ssrc, --srtp and --zrtp select the sender.
 
 Examples:
   rushes recv --from 5004 --codec h265 -o copy.265

@@ -42,7 +42,7 @@ pub(crate) struct Difference {
     pub(crate) nal_type: Option<u8>,
     /// Octets of the unit as sent and as received; `None` if it was not.
     pub(crate) sent_len: Option<usize>,
-    pub(crate) came_len: Option<usize>,
+    pub(crate) received_len: Option<usize>,
     /// The first octet that differs.
     pub(crate) octet: usize,
 }
@@ -53,12 +53,15 @@ impl fmt::Display for Difference {
         if let Some(nal_type) = self.nal_type {
             write!(f, " (NAL type {nal_type})")?;
         }
-        match (self.sent_len, self.came_len) {
-            (None, came) => write!(f, " of {} octets was never sent", came.unwrap_or_default()),
-            (Some(sent), None) => write!(f, " of {sent} octets never came"),
-            (Some(sent), Some(came)) => write!(
+        match (self.sent_len, self.received_len) {
+            (None, received) => {
+                write!(f, " of {} octets was never sent", received.unwrap_or_default())
+            }
+            (Some(sent), None) => write!(f, " of {sent} octets was never received"),
+            (Some(sent), Some(received)) => write!(
                 f,
-                " of {sent} octets came as {came} octets, the first difference is at octet {}",
+                " of {sent} octets was received as {received} octets, the first difference is at \
+                 octet {}",
                 self.octet
             ),
         }
@@ -95,16 +98,16 @@ impl Comparer {
     pub(crate) fn take(&mut self, frame: &[u8], now: Instant) -> bool {
         self.split(frame);
         for n in 0..self.ranges.len() {
-            let came = &frame[self.ranges[n].clone()];
-            let Some(lost) = self.expected.iter().position(|unit| unit.octets == came) else {
+            let received = &frame[self.ranges[n].clone()];
+            let Some(lost) = self.expected.iter().position(|unit| unit.octets == received) else {
                 let sent = self.expected.pop_front();
-                self.note(sent.map(|unit| unit.octets).as_deref(), Some(came));
+                self.note(sent.map(|unit| unit.octets).as_deref(), Some(received));
                 return false;
             };
             self.give_up(lost);
             let Some(unit) = self.expected.pop_front() else { return false };
             self.units += 1;
-            self.octets += came.len() as u64;
+            self.octets += received.len() as u64;
             if unit.ends_frame {
                 self.frames += 1;
                 self.latencies.count(now - unit.frame_sent);
@@ -148,19 +151,19 @@ impl Comparer {
     }
 
     /// Keeps the difference between a sent and a received unit, if it is the first.
-    fn note(&mut self, sent: Option<&[u8]>, came: Option<&[u8]>) {
+    fn note(&mut self, sent: Option<&[u8]>, received: Option<&[u8]>) {
         if self.difference.is_some() {
             return;
         }
-        let (sent_octets, came_octets) = (sent.unwrap_or_default(), came.unwrap_or_default());
+        let (sent_octets, received_octets) = (sent.unwrap_or_default(), received.unwrap_or_default());
         let header =
-            self.codec.nal.and_then(|codec| codec.header(sent.or(came).unwrap_or_default()));
+            self.codec.nal.and_then(|codec| codec.header(sent.or(received).unwrap_or_default()));
         self.difference = Some(Difference {
             unit: self.units + self.missing,
             nal_type: header.map(|header: proto::payload::nal::NalHeader| header.nal_type),
             sent_len: sent.map(<[u8]>::len),
-            came_len: came.map(<[u8]>::len),
-            octet: sent_octets.iter().zip(came_octets).take_while(|(a, b)| a == b).count(),
+            received_len: received.map(<[u8]>::len),
+            octet: sent_octets.iter().zip(received_octets).take_while(|(a, b)| a == b).count(),
         });
     }
 }
@@ -169,11 +172,11 @@ impl Comparer {
 mod tests {
     use super::*;
 
-    fn compare(sent: &[u8], came: &[u8]) -> Comparer {
+    fn compare(sent: &[u8], received: &[u8]) -> Comparer {
         let now = Instant::now();
         let mut comparer = Comparer::new(Codec::H264);
         comparer.expect(sent, now);
-        if comparer.take(came, now) {
+        if comparer.take(received, now) {
             comparer.finish();
         }
         comparer
@@ -194,7 +197,7 @@ mod tests {
         let compared = compare(sent, b"\0\0\x01\x67abc\0\0\x01\x65fgh");
         assert_eq!((compared.units, compared.missing, compared.frames), (2, 1, 1));
         let text = compared.difference().unwrap().to_string();
-        assert_eq!(text, "unit 1 (NAL type 8) of 3 octets never came");
+        assert_eq!(text, "unit 1 (NAL type 8) of 3 octets was never received");
     }
 
     #[test]

@@ -10,20 +10,20 @@ use crate::interrupt::Interrupt;
 use crate::security;
 
 /// Interval at which the sender's clock mapping is read and the shortest latency is reset.
-const STRETCH: Duration = Duration::from_secs(1);
+const READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum number of goodbyes remembered.
 const GOODBYES_MAX: usize = 64;
 
 /// Maximum wait for reports on the last packet.
-const LAST_REPORTS: Duration = Duration::from_secs(1);
+const LAST_REPORTS_WAIT: Duration = Duration::from_secs(1);
 
 /// The time from a frame's capture, on the sender's wall clock, to its delivery, on the local one.
 /// The clocks may differ; a constant value shows that the sender's two clocks do not drift.
 #[derive(Debug, Default)]
 pub(crate) struct Latency {
     mapping: Option<ClockMapping>,
-    looked: Option<Instant>,
+    read_at: Option<Instant>,
     shortest: Option<f64>,
     first: Option<f64>,
     last: Option<f64>,
@@ -33,9 +33,9 @@ impl Latency {
     /// Takes a frame that has just arrived.
     pub(crate) fn take(&mut self, stream: &MediaStream, frame: &Frame) {
         let now = Instant::now();
-        if self.looked.is_none_or(|looked| now.duration_since(looked) >= STRETCH) {
-            self.looked = Some(now);
-            self.end_stretch();
+        if self.read_at.is_none_or(|read_at| now.duration_since(read_at) >= READ_INTERVAL) {
+            self.read_at = Some(now);
+            self.end_interval();
             let peers = stream.rtcp().peers();
             let peer = peers.into_iter().find(|peer| peer.ssrc == frame.ssrc());
             self.mapping = peer.and_then(|peer| peer.clock);
@@ -56,7 +56,7 @@ impl Latency {
         self.shortest = Some(self.shortest.map_or(latency, |shortest| shortest.min(latency)));
     }
 
-    fn end_stretch(&mut self) {
+    fn end_interval(&mut self) {
         if let Some(shortest) = self.shortest.take() {
             self.first.get_or_insert(shortest);
             self.last = Some(shortest);
@@ -65,14 +65,14 @@ impl Latency {
 
     /// The shortest latency in the first and in the last second; `null` if not known.
     pub(crate) fn report(&mut self) -> Value {
-        self.end_stretch();
+        self.end_interval();
         json!({ "first_ms": self.first.map(|s| s * 1e3), "last_ms": self.last.map(|s| s * 1e3) })
     }
 }
 
 /// Requests and goodbyes of the peers.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct RtcpSummary {
     key_frames: u64,
     packets: u64,
     reports: u64,
@@ -80,17 +80,17 @@ pub(crate) struct Heard {
     goodbyes: VecDeque<(Ssrc, String)>,
 }
 
-impl Heard {
+impl RtcpSummary {
     /// Takes the events received so far. The goodbye of the source being `written` is kept however
     /// many others arrive.
-    pub(crate) fn listen(&mut self, stream: &MediaStream, written: Option<Ssrc>) {
+    pub(crate) fn poll(&mut self, stream: &MediaStream, written: Option<Ssrc>) {
         let rtcp = stream.rtcp();
         while let Some(event) = rtcp.poll_event() {
-            security::tell_of_reports(&event);
+            security::report_control_event(&event);
             match event {
                 ControlEvent::Collision { old, new } => eprintln!(
-                    "rushes: another sender uses our SSRC {old} (RFC 3550 section 8.2): we go on \
-                     as {new}"
+                    "rushes: another sender uses our SSRC {old} (RFC 3550 section 8.2): \
+                     continuing as {new}"
                 ),
                 ControlEvent::KeyFrameRequested { .. } => self.key_frames += 1,
                 ControlEvent::PacketsLost { sequences, .. } => {
@@ -123,10 +123,11 @@ impl Heard {
         stream: &mut MediaStream,
         interrupt: &Interrupt,
     ) -> Result<(), rushes::Error> {
-        let until = Instant::now() + LAST_REPORTS;
-        while Instant::now() < until && !interrupt.came() && stream.rtcp().awaits_reports() {
-            stream.wait_until(until.min(Instant::now() + LAST_REPORTS / 100))?;
-            self.listen(stream, None);
+        let until = Instant::now() + LAST_REPORTS_WAIT;
+        while Instant::now() < until && !interrupt.is_requested() && stream.rtcp().awaits_reports()
+        {
+            stream.wait_until(until.min(Instant::now() + LAST_REPORTS_WAIT / 100))?;
+            self.poll(stream, None);
         }
         Ok(())
     }
@@ -177,27 +178,27 @@ impl Heard {
         })
     }
 
-    /// A summary in words; empty if nothing was received.
-    pub(crate) fn words(&self, stream: &MediaStream) -> String {
-        let mut words = Vec::new();
+    /// A one-line summary; empty if nothing was received.
+    pub(crate) fn text(&self, stream: &MediaStream) -> String {
+        let mut parts = Vec::new();
         for peer in stream.rtcp().peers() {
             if let Some(block) = peer.reported {
-                words.push(format!(
-                    "peer {} lost {} packets of ours",
+                parts.push(format!(
+                    "peer {} lost {} of our packets",
                     peer.ssrc, block.cumulative_lost
                 ));
             }
             if let Some(time) = peer.round_trip {
-                words.push(format!("round trip {:.2} ms", time.as_secs_f64() * 1e3));
+                parts.push(format!("round trip {:.2} ms", time.as_secs_f64() * 1e3));
             }
         }
         if self.packets > 0 {
-            words.push(format!("{} packets asked for again", self.packets));
+            parts.push(format!("{} packets requested again", self.packets));
         }
         if self.key_frames > 0 {
-            words.push(format!("{} key frames asked for", self.key_frames));
+            parts.push(format!("{} key frames requested", self.key_frames));
         }
-        words.join(", ")
+        parts.join(", ")
     }
 }
 
@@ -215,18 +216,18 @@ mod tests {
 
     #[test]
     fn goodbyes_of_strangers_do_not_push_out_that_of_the_source_that_is_written() {
-        let (mut heard, own) = (Heard::default(), Ssrc(1_000_000));
+        let (mut summary, own) = (RtcpSummary::default(), Ssrc(1_000_000));
         for n in 0..3 * GOODBYES_MAX as u32 {
-            heard.note_goodbye(Ssrc(n), String::new(), Some(own));
-            heard.note_goodbye(Ssrc(7), "again".to_owned(), Some(own));
+            summary.note_goodbye(Ssrc(n), String::new(), Some(own));
+            summary.note_goodbye(Ssrc(7), "again".to_owned(), Some(own));
             if n == 3 {
-                heard.note_goodbye(own, "done".to_owned(), Some(own));
+                summary.note_goodbye(own, "done".to_owned(), Some(own));
             }
         }
-        assert!(heard.has_left(own));
-        assert_eq!(heard.goodbyes.len(), GOODBYES_MAX);
+        assert!(summary.has_left(own));
+        assert_eq!(summary.goodbyes.len(), GOODBYES_MAX);
         let sources: std::collections::BTreeSet<_> =
-            heard.goodbyes.iter().map(|(ssrc, _)| ssrc.0).collect();
+            summary.goodbyes.iter().map(|(ssrc, _)| ssrc.0).collect();
         assert_eq!(sources.len(), GOODBYES_MAX, "each once");
     }
 

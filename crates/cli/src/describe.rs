@@ -60,8 +60,8 @@ pub(crate) fn read(
         warn(file, &warnings);
     }
     let nothing = || match codec {
-        Some(codec) => anyhow::anyhow!("no media in it is {}", codec.title),
-        None => anyhow::anyhow!("no media in it"),
+        Some(codec) => anyhow::anyhow!("it describes no {} media", codec.title),
+        None => anyhow::anyhow!("it describes no media"),
     };
     Err(reason.map_or_else(nothing, anyhow::Error::from))
         .with_context(|| file.display().to_string())
@@ -133,6 +133,6 @@ fn encoding_of(source: &Source) -> anyhow::Result<Encoding> {
             break;
         }
     }
-    let reason = "a description needs a codec that SDP has a name for: h264, h265, h266 or opus";
+    let reason = "--sdp needs a codec that has a name in SDP: h264, h265, h266 or opus";
     found.ok_or_else(|| Usage(reason.to_owned()).into())
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 /// Interval at which a sleeper checks for Ctrl-C.
-const NAP: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Whether the user wants to stop.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// Installs the handler for Ctrl-C.
-    pub(crate) fn listen() -> anyhow::Result<Self> {
+    pub(crate) fn install() -> anyhow::Result<Self> {
         let interrupt = Self::default();
         let flag = interrupt.clone();
         ctrlc::set_handler(move || {
@@ -23,27 +23,29 @@ impl Interrupt {
                 std::process::exit(130);
             }
         })
-        .context("cannot listen for Ctrl-C")?;
+        .context("cannot install the handler of Ctrl-C")?;
         Ok(interrupt)
     }
 
     /// Whether a stop was requested.
-    pub(crate) fn came(&self) -> bool {
+    pub(crate) fn is_requested(&self) -> bool {
         self.0.load(Relaxed)
     }
 
     /// Requests a stop, as Ctrl-C does.
     #[cfg(feature = "window")]
-    pub(crate) fn ask(&self) {
+    pub(crate) fn request(&self) {
         self.0.store(true, Relaxed);
     }
 
     /// Sleeps until `deadline`, or until shortly after Ctrl-C.
     pub(crate) fn sleep_until(&self, deadline: Instant) {
-        while deadline.saturating_duration_since(Instant::now()) > NAP && !self.came() {
-            std::thread::sleep(NAP);
+        while deadline.saturating_duration_since(Instant::now()) > POLL_INTERVAL
+            && !self.is_requested()
+        {
+            std::thread::sleep(POLL_INTERVAL);
         }
-        if !self.came() {
+        if !self.is_requested() {
             rushes::sleep_until(deadline);
         }
     }

@@ -25,7 +25,7 @@ const FRAMES_IN_FLIGHT: usize = 8;
 const OCTETS_IN_FLIGHT: usize = 1 << 20;
 
 /// Silence after which missing units count as lost.
-const PATIENCE: Duration = Duration::from_secs(2);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// State shared by both ends: the units sent, and whether an end has stopped.
 struct Shared {
@@ -45,7 +45,7 @@ struct Flight {
 }
 
 pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::install()?;
     let source = Source::new(args.file.as_deref(), &args.stream)?;
     let Opened { mut sender, receiver, security, agreed } = open(args, &source)?;
     let shared = Shared {
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     let time = start.elapsed();
     let sent = sent?;
     let received = received?;
-    let interrupted = interrupt.came();
+    let interrupted = interrupt.is_requested();
     let ended = Ended { sent, received, time, interrupted };
     ended.print(args, &source, (&security, agreed), &lock(&shared.comparer))
 }
@@ -140,7 +140,7 @@ fn send_all(
     'files: for _ in 0..args.repeat {
         let mut reader = source.open()?;
         while let Some(frame) = reader.next_frame()? {
-            if interrupt.came() || shared.failed.load(Relaxed) {
+            if interrupt.is_requested() || shared.failed.load(Relaxed) {
                 break 'files;
             }
             if args.timing.fps.is_some() {
@@ -188,15 +188,15 @@ fn receive(mut receiver: StreamReceiver, shared: &Shared) -> anyhow::Result<Stat
             }
         } else {
             // Packets of a frame that takes long to send also count as activity.
-            let came = receiver.statistics().receive.packets;
-            if came != packets {
-                packets = came;
+            let received_packets = receiver.statistics().receive.packets;
+            if received_packets != packets {
+                packets = received_packets;
                 silent_since = now;
             }
         }
         let sent_all = shared.sent_all.load(Relaxed);
         let mut comparer = lock(&shared.comparer);
-        let patience = if sent_all { PATIENCE } else { 5 * PATIENCE };
+        let patience = if sent_all { IDLE_TIMEOUT } else { 5 * IDLE_TIMEOUT };
         if comparer.is_complete() {
             if sent_all {
                 return Ok(receiver.statistics());
@@ -254,34 +254,36 @@ impl Ended {
         (security, agreed): (&str, Option<[Value; 2]>),
         comparer: &Comparer,
     ) -> anyhow::Result<Outcome> {
-        let flaw = self.flaw(source, comparer);
+        let problem = self.problem(source, comparer);
         if args.output.json {
-            let mut object = self.object(source, comparer, flaw.as_deref());
+            let mut object = self.object(source, comparer, problem.as_deref());
             object["security"] = args.security.name().into();
             object["zrtp"] = agreed.map(Vec::from).into();
-            report::say(object)?;
+            report::print_line(object)?;
         } else if !args.output.quiet {
-            report::say(self.words(source, security, comparer))?;
-            report::say(flaw.as_deref().unwrap_or("identical"))?;
-        } else if let Some(flaw) = &flaw {
-            eprintln!("rushes: {flaw}");
+            report::print_line(self.text(source, security, comparer))?;
+            report::print_line(problem.as_deref().unwrap_or("identical"))?;
+        } else if let Some(problem) = &problem {
+            eprintln!("rushes: {problem}");
         }
-        Ok(if flaw.is_none() { Outcome::Done } else { Outcome::Fell })
+        Ok(if problem.is_none() { Outcome::Done } else { Outcome::Failed })
     }
 
     /// The reason why this run does not prove that every octet arrives; `None` if it does.
-    fn flaw(&self, source: &Source, comparer: &Comparer) -> Option<String> {
+    fn problem(&self, source: &Source, comparer: &Comparer) -> Option<String> {
         if let Some(difference) = comparer.difference() {
             let missing = comparer.missing;
-            return Some(format!("different: {difference} ({missing} units in all never came)"));
+            return Some(format!(
+                "different: {difference} ({missing} units in all were not received)"
+            ));
         }
         if self.interrupted {
-            return Some("interrupted; what came is identical".to_owned());
+            return Some("interrupted; the received part is identical".to_owned());
         }
         (comparer.units == 0).then(|| format!("nothing was sent: no frame in {}", source.name()))
     }
 
-    fn words(&self, source: &Source, security: &str, comparer: &Comparer) -> String {
+    fn text(&self, source: &Source, security: &str, comparer: &Comparer) -> String {
         let send = &self.sent.send;
         let latencies = &comparer.latencies;
         let mut text = format!(
@@ -314,12 +316,12 @@ impl Ended {
         text
     }
 
-    fn object(&self, source: &Source, comparer: &Comparer, flaw: Option<&str>) -> Value {
+    fn object(&self, source: &Source, comparer: &Comparer, problem: Option<&str>) -> Value {
         let microseconds = |time: Duration| time.as_nanos() as f64 / 1000.0;
         let latencies = &comparer.latencies;
         json!({
-            "identical": flaw.is_none(),
-            "difference": flaw,
+            "identical": problem.is_none(),
+            "difference": problem,
             "source": source.name(),
             "units": comparer.units,
             "units_missing": comparer.missing,

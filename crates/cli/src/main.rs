@@ -36,7 +36,7 @@ pub(crate) enum Outcome {
     /// The command succeeded.
     Done,
     /// It failed; the report states the reason.
-    Fell,
+    Failed,
 }
 
 /// An error in the command line that the parser cannot detect.
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         Command::Texture(args) => texture::run(args),
         Command::Bench(args) => rushes_bench::run(args).map(|outcome| match outcome {
             rushes_bench::Outcome::Done => Outcome::Done,
-            rushes_bench::Outcome::Fell => Outcome::Fell,
+            rushes_bench::Outcome::PacketsLost => Outcome::Failed,
         }),
         Command::Inspect(args) => inspect::run(args),
         Command::Completions { shell } => pages::completions(*shell),
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Fell) => ExitCode::from(1),
+        Ok(Outcome::Failed) => ExitCode::from(1),
         Err(error) => {
             eprintln!("rushes: {}", explain(&error));
             ExitCode::from(if error.is::<Usage>() || error.is::<rushes_bench::Usage>() {

@@ -51,7 +51,7 @@ impl Outage {
             self.since = Some(now);
             self.outages += 1;
             if !self.quiet {
-                eprintln!("rushes: {error}; going on for {:?}", self.give_up);
+                eprintln!("rushes: {error}; trying again for {:?}", self.give_up);
             }
             return Ok(false);
         };

@@ -67,7 +67,7 @@ impl Progress {
             let time = (now - self.start).as_secs_f64();
             if self.json {
                 // Printing the final object reports an output that cannot be written.
-                let _ = crate::report::say(crate::report::interval(time, &statistics));
+                let _ = crate::report::print_line(crate::report::interval(time, &statistics));
             } else {
                 eprintln!("{time:8.1} s  {}", self.summary(&statistics));
             }

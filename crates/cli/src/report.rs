@@ -8,7 +8,7 @@ use rushes::Statistics;
 use serde_json::{Value, json};
 
 /// Prints a line on the standard output. A broken pipe is not an error.
-pub(crate) fn say(line: impl Display) -> std::io::Result<()> {
+pub(crate) fn print_line(line: impl Display) -> std::io::Result<()> {
     match writeln!(stdout(), "{line}") {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,

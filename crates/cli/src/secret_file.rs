@@ -25,8 +25,8 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Zeroizing<String>> {
         let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777;
         if metadata.is_file() && mode & 0o077 != 0 {
             let reason = format!(
-                "{name} holds a secret, and others may read or write it (mode {mode:03o}); \
-                 first: chmod 600 {name}"
+                "{name} holds a secret, and other users may read or write it (mode \
+                 {mode:03o}); run: chmod 600 {name}"
             );
             return Err(Usage(reason).into());
         }

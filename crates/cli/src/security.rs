@@ -78,7 +78,7 @@ impl fmt::Debug for SecretText {
 
 pub(crate) fn parse_suite(name: &str) -> Result<Suite, String> {
     let known = || Suite::ALL.map(Suite::name).join(", ");
-    name.parse().map_err(|_| format!("not a suite that is known here; known are {}", known()))
+    name.parse().map_err(|_| format!("unknown suite; the known suites are {}", known()))
 }
 
 impl SecurityArgs {
@@ -128,7 +128,7 @@ impl SecurityArgs {
             let secret = secret_file::read(file)?;
             if secret.len() < SECRET_LEN_MIN {
                 let reason = format!(
-                    "{} holds a secret of {} octets, and {SECRET_LEN_MIN} is the least; make one \
+                    "{} holds a secret of {} octets, and the minimum is {SECRET_LEN_MIN}; make one \
                      with: head -c 32 /dev/urandom | base64 -w0",
                     file.display(),
                     secret.len(),
@@ -173,19 +173,19 @@ pub(crate) fn set(builder: StreamBuilder, security: Option<Security>) -> StreamB
 }
 
 /// Reports refused packets and expiring keys on the error output, at most once a second.
-pub(crate) fn tell(event: &Event) {
+pub(crate) fn report_event(event: &Event) {
     match event {
         Event::Refused { reason, packets } => {
             eprintln!("rushes: refused {packets} packets: {}", reason.name());
         }
-        Event::KeyExpiring { left } => eprintln!("rushes: the key is good for {left} more packets"),
+        Event::KeyExpiring { left } => eprintln!("rushes: the key can protect {left} more packets"),
         Event::KeyExpired => eprintln!("rushes: the key is used up"),
         _ => {}
     }
 }
 
 /// Reports refused RTCP datagrams on the error output.
-pub(crate) fn tell_of_reports(event: &ControlEvent) {
+pub(crate) fn report_control_event(event: &ControlEvent) {
     if let ControlEvent::Refused { datagrams } = event {
         eprintln!("rushes: refused {datagrams} reports that are not authentic");
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::Usage;
 use crate::args::SendArgs;
-use crate::control::Heard;
+use crate::control::RtcpSummary;
 use crate::describe;
 use crate::interrupt::Interrupt;
 use crate::outage::Outage;
@@ -21,14 +21,14 @@ use crate::zrtp;
 
 /// Number and spacing of the packets without payload that end a stream. They reveal a lost tail;
 /// several, because they can be lost too, and late enough for a full buffer to drain.
-const FAREWELLS: u32 = 3;
-const FAREWELL_SPACING: Duration = Duration::from_millis(50);
+const END_PACKETS: u32 = 3;
+const END_PACKET_SPACING: Duration = Duration::from_millis(50);
 
 /// How long requests for the last packets are answered.
 const LAST_REQUESTS: Duration = Duration::from_millis(500);
 
 /// Interval between checks for Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Pause before the next attempt to send, where no schedule sets one.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(10);
@@ -38,10 +38,10 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         return Err(Usage("--to needs a port from 1 to 65535".to_owned()).into());
     }
     if args.dry_run && args.security.zrtp {
-        let reason = "--zrtp describes what is made up for one run; a --dry-run is another";
+        let reason = "--dry-run cannot describe a --zrtp stream: its values are new in each run";
         return Err(Usage(reason.to_owned()).into());
     }
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::install()?;
     let source = Source::new(Some(&args.file), &args.stream)?;
     // A file that cannot be read is reported before anything is sent.
     let mut reader = source.open()?;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         describe::write(file, &builder, &source)?;
         if args.dry_run {
             if args.output.json {
-                report::say(json!({ "described": file.display().to_string() }))?;
+                report::print_line(json!({ "described": file.display().to_string() }))?;
             }
             return Ok(Outcome::Done);
         }
@@ -59,10 +59,10 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let Some((mut stream, agreed)) = opened else {
         anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
     };
-    zrtp::tell(agreed.as_ref(), args.output.quiet);
+    zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
     let mut progress = Progress::new(args.output, Some(source.len().saturating_mul(args.repeat)));
     let mut schedule = Schedule::new(args.timing);
-    let mut heard = Heard::default();
+    let mut rtcp = RtcpSummary::default();
     let mut outage = Outage::new(args.give_up, args.output.quiet);
     let start = Instant::now();
     let mut position = 0;
@@ -71,35 +71,35 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
             reader = source.open()?;
         }
         while let Some(frame) = reader.next_frame()? {
-            if interrupt.came() {
+            if interrupt.is_requested() {
                 break 'files;
             }
             if !args.timing.flat_out {
                 let due = start + schedule.next(frame.duration);
-                wait_until(due, &mut stream, &mut heard, &interrupt)?;
+                wait_until(due, &mut stream, &mut rtcp, &interrupt)?;
             }
             if !outage.take(stream.push_frame(frame.data, None))? && args.timing.flat_out {
                 // The file must not end before the network is back.
                 let due = Instant::now() + OUTAGE_PAUSE;
-                wait_until(due, &mut stream, &mut heard, &interrupt)?;
+                wait_until(due, &mut stream, &mut rtcp, &interrupt)?;
             }
             position += frame.data.len() as u64;
             progress.show(position, || stream.statistics());
         }
     }
     let time = start.elapsed();
-    if position == 0 && !interrupt.came() {
-        anyhow::bail!("{}: no frame in it, nothing was sent", source.name());
+    if position == 0 && !interrupt.is_requested() {
+        anyhow::bail!("{}: contains no frame; nothing was sent", source.name());
     }
     end(args, &mut stream)?;
-    heard.listen(&stream, None);
+    rtcp.poll(&stream, None);
     if !args.control.no_rtcp {
         // A receiver that gets the goodbye reports on the whole stream when it leaves.
         stream.rtcp().send_bye("")?;
-        passing(heard.await_reports(&mut stream, &interrupt))?;
+        ignore_transient(rtcp.await_reports(&mut stream, &interrupt))?;
     }
     progress.finish();
-    print(args, &source, &stream, (&heard, &outage), (time, agreed.as_ref()))?;
+    print(args, &source, &stream, (&rtcp, &outage), (time, agreed.as_ref()))?;
     if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
         agreed.ask()?;
     }
@@ -111,32 +111,32 @@ fn outcome(interrupt: &Interrupt, outage: &Outage) -> Outcome {
     if outage.frames() > 0 {
         eprintln!("rushes: incomplete: {} frames could not be sent", outage.frames());
     }
-    let is_complete = !interrupt.came() && outage.frames() == 0;
-    if is_complete { Outcome::Done } else { Outcome::Fell }
+    let is_complete = !interrupt.is_requested() && outage.frames() == 0;
+    if is_complete { Outcome::Done } else { Outcome::Failed }
 }
 
 /// Makes a lost tail detectable. With RTCP, the report in the goodbye counts the packets; without,
 /// packets without payload follow. (They would disturb the Opus decoders of other programs.)
 fn end(args: &SendArgs, stream: &mut MediaStream) -> anyhow::Result<()> {
     if args.control.no_rtcp {
-        for _ in 0..FAREWELLS {
-            passing(stream.wait_until(Instant::now() + FAREWELL_SPACING))?;
-            passing(stream.send_keep_alive())?;
+        for _ in 0..END_PACKETS {
+            ignore_transient(stream.wait_until(Instant::now() + END_PACKET_SPACING))?;
+            ignore_transient(stream.send_keep_alive())?;
         }
         return Ok(());
     }
     if stream.statistics().send.packets == 1 {
         // Receivers accept a source from its second packet on (RFC 3550 appendix A.1).
-        passing(stream.send_keep_alive())?;
+        ignore_transient(stream.send_keep_alive())?;
     }
     // Time for a full buffer to drain, and for requests for the last packets.
-    let time = if args.control.recovery.is_some() { LAST_REQUESTS } else { FAREWELL_SPACING };
-    passing(stream.wait_until(Instant::now() + time))?;
+    let time = if args.control.recovery.is_some() { LAST_REQUESTS } else { END_PACKET_SPACING };
+    ignore_transient(stream.wait_until(Instant::now() + time))?;
     Ok(())
 }
 
 /// Ignores transient network errors, where there is nothing to repeat.
-fn passing(outcome: Result<(), Error>) -> Result<(), Error> {
+fn ignore_transient(outcome: Result<(), Error>) -> Result<(), Error> {
     match outcome {
         Err(error) if error.is_transient() => {
             std::thread::sleep(OUTAGE_PAUSE);
@@ -150,12 +150,12 @@ fn passing(outcome: Result<(), Error>) -> Result<(), Error> {
 fn wait_until(
     due: Instant,
     stream: &mut MediaStream,
-    heard: &mut Heard,
+    rtcp: &mut RtcpSummary,
     interrupt: &Interrupt,
 ) -> anyhow::Result<()> {
-    while Instant::now() < due && !interrupt.came() {
-        passing(stream.wait_until(due.min(Instant::now() + PATIENCE)))?;
-        heard.listen(stream, None);
+    while Instant::now() < due && !interrupt.is_requested() {
+        ignore_transient(stream.wait_until(due.min(Instant::now() + POLL_INTERVAL)))?;
+        rtcp.poll(stream, None);
     }
     Ok(())
 }
@@ -171,7 +171,7 @@ fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
         return Err(Usage(reason.to_owned()).into());
     }
     if args.sdp.is_some() && args.control.rtx_ssrc.is_some() && args.ssrc.is_none() {
-        let reason = "--sdp names --rtx-ssrc only beside the SSRC of its stream: give --ssrc too";
+        let reason = "--sdp can name --rtx-ssrc only together with --ssrc: give --ssrc too";
         return Err(Usage(reason.to_owned()).into());
     }
     let host = args.to.host.as_deref().unwrap_or("127.0.0.1");
@@ -208,14 +208,14 @@ fn print(
     args: &SendArgs,
     source: &Source,
     stream: &MediaStream,
-    (heard, outage): (&Heard, &Outage),
+    (rtcp, outage): (&RtcpSummary, &Outage),
     (time, agreed): (Duration, Option<&zrtp::Agreed>),
 ) -> anyhow::Result<()> {
     let statistics = stream.statistics();
     let send = &statistics.send;
     let rate = report::megabits(send.frame_octets, time);
     if args.output.json {
-        report::say(json!({
+        report::print_line(json!({
             "source": source.name(),
             "ssrc": stream.ssrc().to_string(),
             "security": args.security.name(),
@@ -224,7 +224,7 @@ fn print(
             "megabits_per_second": rate,
             "sent": report::sent(&statistics),
             "unsent": outage.report(),
-            "rtcp": heard.report(stream),
+            "rtcp": rtcp.report(stream),
         }))?;
     } else if !args.output.quiet {
         eprintln!(
@@ -238,11 +238,14 @@ fn print(
             statistics.socket.calls() as f64 / send.frames.max(1) as f64,
         );
         if send.units_left_out > 0 {
-            eprintln!("left out: {} NAL units whose type has no place in RTP", send.units_left_out);
+            eprintln!(
+                "left out: {} NAL units of types that RTP does not carry",
+                send.units_left_out
+            );
         }
-        let words = heard.words(stream);
-        if !words.is_empty() {
-            eprintln!("reports: {words}");
+        let reports = rtcp.text(stream);
+        if !reports.is_empty() {
+            eprintln!("reports: {reports}");
         }
     }
     Ok(())

@@ -30,7 +30,7 @@ impl Source {
             (Some(codec), Some(_)) => codec,
             (None, Some(file)) => codec_of(file).ok_or_else(|| unknown_codec(file))?,
             (Some(codec), None) if codec != Codec::H265 => {
-                let reason = "the clip that is built in is H.265; name a file of another codec";
+                let reason = "the built-in clip is H.265; for another codec, give a file";
                 return Err(Usage(reason.to_owned()).into());
             }
             (_, None) => Codec::H265,
@@ -72,7 +72,7 @@ pub(crate) fn unknown_codec(file: &Path) -> Usage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     /// The requested rate; without one, frames of known duration follow their durations.
-    asked: Option<FrameRate>,
+    requested: Option<FrameRate>,
     rate: FrameRate,
     frames: u64,
     ticks: u64,
@@ -80,9 +80,9 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new(timing: TimingArgs) -> Self {
-        let asked = timing.fps.and_then(FrameRate::from_f64);
-        let rate = asked.or_else(|| FrameRate::from_f64(DEFAULT_RATE)).unwrap_or_default();
-        Self { asked, rate, frames: 0, ticks: 0 }
+        let requested = timing.fps.and_then(FrameRate::from_f64);
+        let rate = requested.or_else(|| FrameRate::from_f64(DEFAULT_RATE)).unwrap_or_default();
+        Self { requested, rate, frames: 0, ticks: 0 }
     }
 
     pub(crate) fn rate(&self) -> FrameRate {
@@ -91,7 +91,7 @@ impl Schedule {
 
     /// The due time of the next frame, which lasts `duration` ticks of 48 kHz if known.
     pub(crate) fn next(&mut self, duration: Option<u32>) -> Duration {
-        let due = match (self.asked, duration) {
+        let due = match (self.requested, duration) {
             (None, Some(ticks)) => {
                 let start = self.ticks;
                 self.ticks += u64::from(ticks);

@@ -47,7 +47,7 @@ impl FromStr for Peer {
         };
         if has_port {
             let Endpoint { host, port } = text.parse()?;
-            let host = host.ok_or_else(|| format!("{text:?} names no host"))?;
+            let host = host.ok_or_else(|| format!("{text:?} has no host"))?;
             return Ok(Self { host, port: Some(port) });
         }
         if text.is_empty() {

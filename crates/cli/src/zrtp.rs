@@ -12,7 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::stream;
 
 /// Interval between checks for Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Maximum number of addresses without keys that are shown.
 const FAILED_SHOWN: usize = 10;
@@ -29,7 +29,7 @@ pub(crate) struct Agreed {
 impl Agreed {
     fn of(opening: Opening) -> Option<Self> {
         while let Some(warning) = opening.poll_warning() {
-            eprintln!("rushes: {}", words(warning));
+            eprintln!("rushes: {}", warning_text(warning));
         }
         let status = opening.sas()?;
         Some(Self { opening, status })
@@ -55,10 +55,10 @@ impl Agreed {
             "n" | "N" | "no" => {
                 self.opening.verify_sas(false);
                 eprintln!(
-                    "rushes: somebody was in between; nothing is remembered of the other side"
+                    "rushes: a third party intercepts the connection; the other side is not stored"
                 );
             }
-            _ => eprintln!("rushes: that is neither yes nor no; nothing changes"),
+            _ => eprintln!("rushes: the answer is neither y nor n; nothing changes"),
         }
         Ok(())
     }
@@ -81,20 +81,20 @@ pub(crate) fn object(status: &SasStatus) -> Value {
 }
 
 /// The message for a warning.
-fn words(warning: Warning) -> &'static str {
+fn warning_text(warning: Warning) -> &'static str {
     match warning {
         Warning::CacheMismatch => {
             "the other side does not have the secret of an earlier session: compare the strings; \
-             unless they are the same, somebody is in between"
+             if they differ, a third party intercepts the connection"
         }
         Warning::VerifiedBefore => {
             "WARNING: the strings were compared in an earlier session, and the other side does not \
-             have its secret: somebody may be in between now; compare the strings again"
+             have its secret: a third party may intercept the connection; compare the strings again"
         }
         Warning::Disclosure => "the other side discloses what it receives to others",
-        Warning::Signature => "the other side signed its string, which is not looked at here",
-        Warning::HelloHash => "a Hello was ignored that is not the one that was announced",
-        _ => "a forged message of ZRTP was ignored",
+        Warning::Signature => "the other side signed its string; the signature is not checked",
+        Warning::HelloHash => "ignored a Hello that does not match the announced one",
+        _ => "ignored a forged ZRTP message",
     }
 }
 
@@ -113,8 +113,8 @@ pub(crate) fn open(
     let mut opening = builder.begin().map_err(stream::explain)?;
     listening(opening.local_address())?;
     let mut shown = Shown::default();
-    while !interrupt.came() {
-        if let Some(stream) = opening.wait(PATIENCE).map_err(explain)? {
+    while !interrupt.is_requested() {
+        if let Some(stream) = opening.wait(POLL_INTERVAL).map_err(explain)? {
             return Ok(Some((stream, Agreed::of(opening))));
         }
         shown.show(&mut opening);
@@ -135,7 +135,7 @@ impl Shown {
         while let Some(warning) = opening.poll_warning() {
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
-                eprintln!("rushes: {}", words(warning));
+                eprintln!("rushes: {}", warning_text(warning));
             }
         }
         while let Some((address, error)) = opening.poll_failed() {
@@ -155,7 +155,8 @@ impl Shown {
 pub(crate) fn explain(error: rushes::Error) -> anyhow::Error {
     let help = match &error {
         rushes::Error::Zrtp(ZrtpError::Peer(PeerRefusal::Changed)) => {
-            "refused (if you know why it changed: --zrtp-accept-changed, and compare the words again)"
+            "refused (if the change is expected: use --zrtp-accept-changed, and compare the words \
+             again)"
         }
         rushes::Error::Zrtp(ZrtpError::Peer(PeerRefusal::NoSecret)) => {
             "refused (do both sides have the same --secret-file?)"
@@ -167,7 +168,7 @@ pub(crate) fn explain(error: rushes::Error) -> anyhow::Error {
 }
 
 /// Prints the words to compare.
-pub(crate) fn tell(agreed: Option<&Agreed>, quiet: bool) {
+pub(crate) fn print_agreed(agreed: Option<&Agreed>, quiet: bool) {
     if let Some(agreed) = agreed.filter(|_| !quiet) {
         if agreed.status.shares_secret {
             eprintln!("rushes: secure by ZRTP: the other side has the secret");

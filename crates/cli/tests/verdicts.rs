@@ -1,5 +1,5 @@
 //! Claims that the program must not make, and its exit code after failures.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
@@ -62,9 +62,9 @@ impl Listener {
 
     /// Waits for its end; returns its status and its error output.
     fn end(&mut self) -> (ExitStatus, String) {
-        let mut said = String::new();
-        self.errors.read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap(), said)
+        let mut log = String::new();
+        self.errors.read_to_string(&mut log).unwrap();
+        (self.child.wait().unwrap(), log)
     }
 }
 
@@ -102,7 +102,7 @@ fn options_that_cannot_work_exit_with_2_and_say_why() {
         (&["loopback", "--mtu", "50"], "MTU"),
         (&["loopback", "--loop", "0"], "--loop"),
         (&["loopback", "--frame-size", "0"], "--frame-size"),
-        (&["loopback", "--codec", "opus"], "built in"),
+        (&["loopback", "--codec", "opus"], "built-in"),
         (&["loopback", "unknown.xyz"], "--codec"),
         (&["send", "unknown.xyz", "--to", "127.0.0.1:9"], "--codec"),
         (&["send", "x.265", "--to", "127.0.0.1:0"], "--to"),
@@ -140,9 +140,9 @@ fn a_lost_packet_is_counted_and_shows_in_the_exit_code() {
     for (sequence, payload) in [(7, b"one"), (8, b"two"), (10, b"low"), (11, b"end")] {
         socket.send_to(&packet(sequence, payload), ("127.0.0.1", listener.port)).unwrap();
     }
-    let (status, said) = listener.end();
-    assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.contains("1 packets lost"), "{said}");
+    let (status, log) = listener.end();
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("1 packets lost"), "{log}");
     // Whole frames are kept; the frame after the gap may lack its beginning.
     assert_eq!(std::fs::read(&copy).unwrap(), b"onetwoend");
 }
@@ -201,8 +201,8 @@ mod interrupted {
                 .unwrap();
             drop(child.stdout.take());
             let output = child.wait_with_output().unwrap();
-            let said = String::from_utf8(output.stderr).unwrap();
-            assert!(!said.contains("panicked"), "{line:?}: {said}");
+            let log = String::from_utf8(output.stderr).unwrap();
+            assert!(!log.contains("panicked"), "{line:?}: {log}");
         }
     }
 }

@@ -29,7 +29,7 @@ pub struct GpuOptions {
     pub interface: Interface,
     /// Enables the driver's validation layers, which check every call; slow.
     ///
-    /// Their findings are reported by [`Gpu::complaint`] or logged by the `log` crate under
+    /// Their findings are reported by [`Gpu::first_error`] or logged by the `log` crate under
     /// `wgpu_hal`.
     pub validate: bool,
 }
@@ -42,7 +42,7 @@ pub struct Gpu {
     pub(crate) adapter: wgpu::Adapter,
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
-    complaint: Arc<Mutex<Option<String>>>,
+    first_error: Arc<Mutex<Option<String>>>,
     #[cfg(feature = "window")]
     lost: Arc<OnceLock<String>>,
 }
@@ -110,21 +110,21 @@ impl Gpu {
             try_shader(&device)
                 .map_err(|reason| GpuError::NoDevice { driver: adapter.get_info().name, reason })?;
         }
-        let complaint = Arc::new(Mutex::new(None));
-        let told = Arc::clone(&complaint);
+        let first_error = Arc::new(Mutex::new(None));
+        let shared = Arc::clone(&first_error);
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             tracing::error!("graphics device: {error}");
-            let mut first = told.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut first = shared.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert_with(|| error.to_string());
         }));
         #[cfg(feature = "window")]
         let lost = Arc::new(OnceLock::new());
         #[cfg(feature = "window")]
         {
-            let told = Arc::clone(&lost);
+            let shared = Arc::clone(&lost);
             device.set_device_lost_callback(move |_, reason| {
                 tracing::error!("graphics device lost: {reason}");
-                let _ = told.set(reason);
+                let _ = shared.set(reason);
             });
         }
         Ok(Self {
@@ -133,7 +133,7 @@ impl Gpu {
             adapter,
             device,
             queue,
-            complaint,
+            first_error,
             #[cfg(feature = "window")]
             lost,
         })
@@ -151,8 +151,8 @@ impl Gpu {
     }
 
     /// The first error that was not returned by a call, if there was one.
-    pub fn complaint(&self) -> Option<String> {
-        self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn first_error(&self) -> Option<String> {
+        self.first_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Checks that the device was not lost, which other calls do not report by themselves.
@@ -161,7 +161,7 @@ impl Gpu {
     ///
     /// [`GpuError::Device`] from the moment at which it was lost.
     #[cfg(feature = "window")]
-    pub(crate) fn works(&self) -> Result<(), GpuError> {
+    pub(crate) fn check_lost(&self) -> Result<(), GpuError> {
         self.lost.get().map_or(Ok(()), |reason| Err(GpuError::Device(reason.clone())))
     }
 
@@ -186,7 +186,7 @@ impl Gpu {
     }
 
     /// The adapter's name, for errors.
-    #[allow(clippy::misnamed_getters, reason = "which driver it is, people know by the device")]
+    #[allow(clippy::misnamed_getters, reason = "users know the driver by the name of its device")]
     pub(crate) fn driver(&self) -> String {
         self.adapter.get_info().name
     }

@@ -11,7 +11,7 @@ pub enum GpuError {
     )]
     NoDriver(String),
     /// The driver does not provide a device.
-    #[error("the graphics driver {driver} gives no device: {reason}")]
+    #[error("the graphics driver {driver} provides no device: {reason}")]
     NoDevice {
         /// The adapter's name.
         driver: String,
@@ -19,7 +19,7 @@ pub enum GpuError {
         reason: String,
     },
     /// A frame is larger than the device can read.
-    #[error("a frame of {octets} octets is more than {driver} can read at once, {most}")]
+    #[error("a frame of {octets} bytes is too large: {driver} can read at most {most} at once")]
     TooLarge {
         /// Bytes of the frame.
         octets: u64,
@@ -29,7 +29,7 @@ pub enum GpuError {
         driver: String,
     },
     /// The device does not support a requested feature.
-    #[error("{driver} has no {what}")]
+    #[error("{driver} does not provide {what}")]
     Unsupported {
         /// The adapter's name.
         driver: String,

@@ -87,7 +87,7 @@ impl DeviceFrame {
     /// texture.
     pub fn read(&self, gpu: &Gpu) -> Result<Vec<u8>, GpuError> {
         let Memory::Octets(octets) = &self.memory else {
-            let what = "way back for blocks of a texture".to_owned();
+            let what = "reading back of a texture's blocks".to_owned();
             return Err(GpuError::Unsupported { driver: gpu.driver(), what });
         };
         let back = gpu.device.create_buffer(&wgpu::BufferDescriptor {

@@ -46,7 +46,7 @@ mod draw;
 mod encode;
 mod error;
 mod frame;
-#[allow(unsafe_code, reason = "memory that both processors see")]
+#[allow(unsafe_code, reason = "memory that both processors access")]
 mod mapped;
 mod picture;
 mod sink;

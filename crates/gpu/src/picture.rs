@@ -88,9 +88,9 @@ impl Picture {
 
 /// Reads a mappable buffer after all submitted work.
 pub(crate) fn read_buffer(gpu: &Gpu, buffer: &wgpu::Buffer) -> Result<Vec<u8>, GpuError> {
-    let (told, mapped) = mpsc::sync_channel(1);
+    let (sender, mapped) = mpsc::sync_channel(1);
     buffer.map_async(wgpu::MapMode::Read, .., move |result| {
-        let _ = told.send(result);
+        let _ = sender.send(result);
     });
     gpu.wait()?;
     let lost = |error: String| GpuError::Device(error);

@@ -30,12 +30,12 @@ fn wanted(format: Format, layout: &Layout, picture: &[u8]) -> Vec<u8> {
 }
 
 /// Fails at the first block that differs.
-fn assert_same(have: &[u8], want: &[u8], told: impl Fn() -> String) {
-    assert_eq!(have.len(), want.len(), "{}", told());
+fn assert_same(have: &[u8], want: &[u8], context: impl Fn() -> String) {
+    assert_eq!(have.len(), want.len(), "{}", context());
     if have != want {
         let blocks = have.as_chunks::<8>().0.iter().zip(want.as_chunks::<8>().0);
         let (at, (have, want)) = blocks.enumerate().find(|(_, (a, b))| a != b).unwrap();
-        panic!("{}: octets {}: {have:x?}, not {want:x?}", told(), at * 8);
+        panic!("{}: octets {}: {have:x?}, not {want:x?}", context(), at * 8);
     }
 }
 
@@ -55,7 +55,7 @@ fn frames_are_those_of_the_main_processor() {
                 }
             }
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -73,7 +73,7 @@ fn a_large_frame_is_that_of_the_main_processor() {
                 });
             }
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -87,11 +87,11 @@ fn stripes_of_any_height_are_one_frame() {
             let want = wanted(format, &input, &picture);
             for stripe_rows in [1, 2, 5, 17, 18, 19, u32::MAX, 0, 7, 7] {
                 let have = encoded(&mut encoder, &picture, stripe_rows);
-                let told = || format!("{}: {format} by {stripe_rows}", gpu.name());
-                assert_same(&have, &want, told);
+                let context = || format!("{}: {format} by {stripe_rows}", gpu.name());
+                assert_same(&have, &want, context);
             }
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -100,7 +100,7 @@ fn what_cannot_be_encoded_is_refused() {
     for gpu in common::devices() {
         let mut encoder = GpuEncoder::new(&gpu, Format::Bc1, 8, 8).unwrap();
         for have in [0, 255, 257] {
-            let result = encoder.encode(&vec![0; have], 1, |_, _| panic!("nothing is ready"));
+            let result = encoder.encode(&vec![0; have], 1, |_, _| panic!("no stripe can be ready"));
             let Err(GpuError::Codec(error)) = result else { panic!("{result:?}") };
             assert_eq!(error, CodecError::Input { want: 256, have });
         }
@@ -116,7 +116,7 @@ fn what_cannot_be_encoded_is_refused() {
             let result = GpuEncoder::new(&gpu, Format::Bc1, width, height);
             assert!(matches!(result, Err(GpuError::Codec(CodecError::Layout(_)))), "{result:?}");
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -132,7 +132,7 @@ fn an_encoder_whose_reader_gave_up_goes_on() {
         assert!(given_up.is_err());
         let have = encoded(&mut encoder, &picture, 1);
         assert_same(&have, &wanted(Format::Bc1, &input, &picture), || gpu.name());
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -149,19 +149,19 @@ fn a_thousand_pictures_need_the_memory_of_one() {
             assert_eq!(encoded(&mut encoder, &picture, 2), first);
             assert_eq!(encoder.memory(), memory);
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
 /// Measures milliseconds per frame of 2160p on either processor. Nothing is asserted:
 /// `cargo test --release -p rushes-gpu --test encode -- --ignored --nocapture`.
 #[test]
-#[ignore = "measures, and asserts nothing"]
-#[allow(clippy::print_stdout, reason = "it is what this is for")]
+#[ignore = "only measures, asserts nothing"]
+#[allow(clippy::print_stdout, reason = "it prints measurements")]
 fn how_long_a_large_frame_takes() {
     const TIMES: usize = 12;
 
-    let told = |name: &str, mut once: Box<dyn FnMut() + '_>| {
+    let measure = |name: &str, mut once: Box<dyn FnMut() + '_>| {
         once();
         let mut times: Vec<_> = (0..TIMES)
             .map(|_| {
@@ -180,14 +180,14 @@ fn how_long_a_large_frame_takes() {
             let Ok(encoder) = Encoder::new(Format::Rgba8, format, 3840, 2160) else { continue };
             let encoder = encoder.with_instruction_set(set);
             let name = format!("{format}, main processor, one thread, {set:?}");
-            told(&name, Box::new(|| encoder.encode(&picture, &mut frame).unwrap()));
+            measure(&name, Box::new(|| encoder.encode(&picture, &mut frame).unwrap()));
         }
         for interface in [Interface::Vulkan, Interface::Gl] {
             let Ok(gpu) = Gpu::open(GpuOptions { interface, validate: false }) else { continue };
             let mut encoder = GpuEncoder::new(&gpu, format, 3840, 2160).unwrap();
             for stripe_rows in [17, 68, 540] {
                 let name = format!("{format}, {interface:?}, stripes of {stripe_rows}");
-                told(
+                measure(
                     &name,
                     Box::new(|| {
                         encoder
@@ -212,7 +212,7 @@ struct Stripes {
 
 impl Taker for Stripes {
     fn take(&mut self, _: Frame) {
-        panic!("a frame was given as a whole");
+        panic!("unexpected whole frame");
     }
 
     fn begin(&mut self, frame: &GrowingFrame) {

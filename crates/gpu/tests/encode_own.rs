@@ -53,7 +53,7 @@ fn the_pattern_is_nearer_than_bc1_has_it() {
             let own = nearness(&gpu, format, size, &picture);
             assert!(own > bc1 + 5.0, "{}: {format}: {own:.2} dB, BC1 {bc1:.2}", gpu.name());
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -69,7 +69,7 @@ fn even_noise_is_a_little_like_itself() {
                 assert!(own > least, "{}: {format}: {own:.2} dB, not {least}", gpu.name());
             }
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -102,7 +102,7 @@ fn devices_agree_and_repeat_the_edge_pixels() {
         }
         assert!(before.as_ref().is_none_or(|before| *before == frames), "{}", gpu.name());
         before = Some(frames);
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -128,9 +128,9 @@ fn astc_keeps_blocks_of_one_or_two_colours() {
     // Different pixels in each block; none in the first.
     let blocks = paired(|which, pixel| (which * 40_503) >> pixel & 1 == 1);
     for gpu in common::devices() {
-        let (most, told) = worst(&gpu, Format::Astc4x4, &blocks);
-        assert_eq!(most, 0, "{told}");
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        let (most, description) = worst(&gpu, Format::Astc4x4, &blocks);
+        assert_eq!(most, 0, "{description}");
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -151,10 +151,10 @@ fn etc_keeps_the_colours_of_whole_blocks_and_halves() {
             (Format::Etc2Rgb, &above, 12),
         ];
         for (format, blocks, allowed) in cases {
-            let (most, told) = worst(&gpu, format, blocks);
-            assert!(most <= allowed, "{told}");
+            let (most, description) = worst(&gpu, format, blocks);
+            assert!(most <= allowed, "{description}");
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -171,10 +171,10 @@ fn etc_has_all_eight_pairs_of_amounts() {
     let blocks = column(&amounts.map(block));
     for gpu in common::devices() {
         for format in [Format::Etc1, Format::Etc2Rgb] {
-            let (most, told) = worst(&gpu, format, &blocks);
-            assert_eq!(most, 0, "{told}");
+            let (most, description) = worst(&gpu, format, &blocks);
+            assert_eq!(most, 0, "{description}");
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
 
@@ -205,6 +205,6 @@ fn no_block_of_etc2_is_farther_than_that_of_etc1() {
             let nearer = pairs.filter(|(_, (one, two))| two < one).count();
             assert!(nearer > 0, "{}: {content:?}: no block is a plane", gpu.name());
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }

@@ -96,12 +96,12 @@ fn stream(
     let local = "127.0.0.1:0".parse().unwrap();
     let server = TextureServer::serve(local, source, options).unwrap();
 
-    let (told, frames) = mpsc::channel();
+    let (sender, frames) = mpsc::channel();
     let sink = GpuSink::new(gpu, trial.upload, move |received: &ReceivedFrame| {
         if received.packets_missing == 0 {
             check(received);
         }
-        let _ = told.send((received.number, received.packets_missing));
+        let _ = sender.send((received.number, received.packets_missing));
     });
     let sink = sink.with_path(trial.path);
     let sink = Arc::new(if trial.is_stepped { sink } else { sink.with_whole_frames() });
@@ -157,9 +157,9 @@ fn every_format_and_odd_size_arrives_in_device_memory_as_it_was_sent() {
                 });
             }
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
-    assert_eq!(common::complaints(), Vec::<String>::new());
+    assert_eq!(common::driver_errors(), Vec::<String>::new());
 }
 
 /// A received frame: its number, missing packets, and its bytes.
@@ -178,11 +178,11 @@ fn lossy(gpu: &Gpu, layout: Layout, upload: Upload, is_stepped: bool) -> (Vec<Re
     let weather = Weather { path, seed: 7, ..Weather::default() };
     let relay = Between::new(server.local_address(), weather);
 
-    let (told, frames) = mpsc::channel();
+    let (sender, frames) = mpsc::channel();
     let device = gpu.clone();
     let sink = GpuSink::new(gpu, upload, move |received: &ReceivedFrame| {
         let octets = received.frame.read(&device).unwrap();
-        let _ = told.send((received.number, received.packets_missing, octets));
+        let _ = sender.send((received.number, received.packets_missing, octets));
     })
     .with_path(Path::Octets);
     let sink = Arc::new(if is_stepped { sink } else { sink.with_whole_frames() });
@@ -232,9 +232,9 @@ fn what_is_lost_is_what_the_frame_before_had_there() {
                 assert_eq!(by_device, wanted, "{upload:?}");
             }
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
-    assert_eq!(common::complaints(), Vec::<String>::new());
+    assert_eq!(common::driver_errors(), Vec::<String>::new());
 }
 
 /// Block rows that are not a multiple of what copies to textures need, and one that is.
@@ -246,7 +246,7 @@ fn blocks_arrive_in_textures_as_they_were_sent() {
             for (format, width) in [(Format::Bc1, 322), (Format::Bc3, 256), (Format::Etc2Rgb, 37)] {
                 let layout = Layout::new(format, width, 39).unwrap();
                 let path = Path::Texture;
-                if !path.can_be(&gpu, &layout) {
+                if !path.is_supported(&gpu, &layout) {
                     continue;
                 }
                 let transport = Transport::Tcp;
@@ -259,9 +259,9 @@ fn blocks_arrive_in_textures_as_they_were_sent() {
                 });
             }
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
-    assert_eq!(common::complaints(), Vec::<String>::new());
+    assert_eq!(common::driver_errors(), Vec::<String>::new());
 }
 
 /// Resident memory in KiB, if the system reports it.
@@ -307,9 +307,9 @@ fn a_thousand_frames_by_udp_and_tcp_are_drawn_from_every_sink_without_growth() {
                 }
             }
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
-    assert_eq!(common::complaints(), Vec::<String>::new());
+    assert_eq!(common::driver_errors(), Vec::<String>::new());
 }
 
 /// Draws frames and compares them with the sent ones as the main processor decodes them.

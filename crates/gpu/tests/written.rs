@@ -27,6 +27,6 @@ fn the_last_frame_stays_as_it_is_while_others_are_written() {
             assert_eq!(received.layout.bytes(), octets.len());
             assert_eq!(&received.frame.read(&gpu).unwrap(), octets, "{}", gpu.name());
         }
-        assert_eq!(gpu.complaint(), None, "{}", gpu.name());
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }

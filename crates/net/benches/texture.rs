@@ -31,17 +31,17 @@ const PACKET: usize = HEADER + PAYLOAD;
 /// Packets in one slab, and therefore in one message.
 const SLAB: usize = 46;
 /// Time after which a frame counts as lost.
-const PATIENCE: Duration = Duration::from_millis(500);
+const FRAME_TIMEOUT: Duration = Duration::from_millis(500);
 
 fn soon() -> Instant {
-    Instant::now() + PATIENCE
+    Instant::now() + FRAME_TIMEOUT
 }
 
 /// One sender and its receiver.
-#[allow(clippy::large_enum_variant, reason = "there are a dozen in all")]
+#[allow(clippy::large_enum_variant, reason = "there are only about a dozen units")]
 enum Unit {
     Udp { to: UdpSocket, from: UdpSocket, queue: SendQueue, slab: Vec<u8>, arena: Arena },
-    Tcp { to: TcpSocket, from: TcpSocket, chunk: usize, wanted: bool, headers: Vec<u8> },
+    Tcp { to: TcpSocket, from: TcpSocket, chunk: usize, low_water: bool, headers: Vec<u8> },
 }
 
 fn udp() -> Unit {
@@ -55,12 +55,12 @@ fn udp() -> Unit {
     Unit::Udp { to, from, queue, slab: vec![0; SLAB * PACKET], arena }
 }
 
-fn tcp(chunk: usize, wanted: bool) -> Unit {
+fn tcp(chunk: usize, low_water: bool) -> Unit {
     let options = TcpOptions::default();
     let listener = TcpListener::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
     let from = TcpSocket::connect(listener.local_address(), &options, soon()).unwrap();
     let to = listener.accept(Some(soon()), None).unwrap().unwrap();
-    Unit::Tcp { to, from, chunk, wanted, headers: Vec::new() }
+    Unit::Tcp { to, from, chunk, low_water, headers: Vec::new() }
 }
 
 fn send_udp(
@@ -117,7 +117,7 @@ fn send_tcp(socket: &TcpSocket, chunk: usize, tile: &[u8]) {
 
 fn receive_tcp(
     socket: &TcpSocket,
-    (chunk, wanted): (usize, bool),
+    (chunk, low_water): (usize, bool),
     headers: &mut Vec<u8>,
     tile: &mut [u8],
 ) -> bool {
@@ -139,8 +139,8 @@ fn receive_tcp(
                 }
             }
             Read::Nothing => {
-                if wanted {
-                    socket.set_wanted(left);
+                if low_water {
+                    socket.set_low_water(left);
                 }
                 socket.wait(Interest::Readable, Some(soon()), None).unwrap();
             }
@@ -168,11 +168,11 @@ impl Unit {
                     Box::new(move || receive_arena(to, arena, target)),
                 )
             }
-            Self::Tcp { to, from, chunk, wanted, headers } => {
-                let (chunk, wanted) = (*chunk, *wanted);
+            Self::Tcp { to, from, chunk, low_water, headers } => {
+                let (chunk, low_water) = (*chunk, *low_water);
                 (
                     Box::new(move || send_tcp(from, chunk, source)),
-                    Box::new(move || receive_tcp(to, (chunk, wanted), headers, target)),
+                    Box::new(move || receive_tcp(to, (chunk, low_water), headers, target)),
                 )
             }
         }
@@ -298,12 +298,14 @@ fn summary(values: &mut [f64]) -> (f64, f64) {
 }
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let numbers: Vec<usize> = words.iter().filter_map(|word| word.parse().ok()).collect();
-    let named = |word: &&String| word.starts_with(|first: char| first.is_ascii_alphabetic());
-    let only = words.iter().find(named);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Vec<usize> =
+        arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+    let named =
+        |argument: &&String| argument.starts_with(|first: char| first.is_ascii_alphabetic());
+    let only = arguments.iter().find(named);
     // Without this argument it runs as a test, for which one turn is enough.
-    let usual = if words.iter().any(|word| word == "--bench") { 20 } else { 1 };
+    let usual = if arguments.iter().any(|argument| argument == "--bench") { 20 } else { 1 };
     let turns = numbers.first().copied().unwrap_or(usual);
     let sizes = if numbers.len() > 1 { &numbers[1..] } else { &[8_294_400, 99_532_800][..] };
     for &size in sizes {

@@ -35,7 +35,7 @@ pub enum NetError {
         source: io::Error,
     },
     /// The system cannot create a socket of this kind.
-    #[error("the system gives no such socket: {0}")]
+    #[error("cannot create the socket: {0}")]
     Create(#[source] io::Error),
     /// The system refuses a socket option.
     #[error("the socket option {option} cannot be set: {source}")]
@@ -46,7 +46,7 @@ pub enum NetError {
         source: io::Error,
     },
     /// An option has a value outside its range.
-    #[error("{option} is {value}, but may be {range} only")]
+    #[error("{option} is {value}, but must be {range}")]
     Range {
         /// The field of [`SocketOptions`](crate::SocketOptions).
         option: &'static str,
@@ -84,7 +84,7 @@ pub enum NetError {
         local: IpAddr,
     },
     /// A receive path was demanded that this system does not offer.
-    #[error("this system cannot receive by `{path}`; `auto` takes what it can: {source}")]
+    #[error("receive path `{path}` is not supported on this system; use `auto`: {source}")]
     ReceivePath {
         /// The demanded path.
         path: ReceivePath,
@@ -92,7 +92,7 @@ pub enum NetError {
         source: io::Error,
     },
     /// A send path was demanded that this system does not offer.
-    #[error("this system cannot send by `{path}`; `auto` takes what it can: {source}")]
+    #[error("send path `{path}` is not supported on this system; use `auto`: {source}")]
     SendPath {
         /// The demanded path.
         path: SendPath,
@@ -138,7 +138,7 @@ pub enum NetError {
         source: io::Error,
     },
     /// The waker could not be created.
-    #[error("the system gives no event to wake by: {0}")]
+    #[error("cannot create the waker: {0}")]
     Waker(#[source] io::Error),
 }
 
@@ -169,7 +169,7 @@ pub enum SendErrorKind {
     BufferFull,
     /// The datagram is larger than UDP allows or, where fragments are forbidden, than the path to
     /// the destination can carry.
-    #[error("a datagram of {length} octets is too large for the way to {to}: lower the MTU")]
+    #[error("a datagram of {length} octets is too large for the path to {to}: lower the MTU")]
     TooLarge {
         /// Octets of the datagram, without UDP and IP headers.
         length: usize,
@@ -177,7 +177,7 @@ pub enum SendErrorKind {
         to: SocketAddr,
     },
     /// The system or the device refuses the demanded send path.
-    #[error("sending by `{path}` is refused; `auto` falls back by itself: {source}")]
+    #[error("send path `{path}` was refused; use `auto` to fall back to another: {source}")]
     PathRefused {
         /// The demanded path.
         path: SendPath,
@@ -185,7 +185,7 @@ pub enum SendErrorKind {
         source: io::Error,
     },
     /// Waiting for a lent slab failed.
-    #[error("waiting for memory that the system reads failed: {0}")]
+    #[error("waiting for lent memory failed: {0}")]
     Reclaim(#[source] io::Error),
     /// The lengths do not add up to the number of octets given; nothing was sent.
     #[error("the lengths add up to {lengths} octets, but {bytes} were given")]
@@ -246,10 +246,10 @@ pub struct WriteError {
 #[non_exhaustive]
 pub enum WriteErrorKind {
     /// The peer did not take them before the deadline.
-    #[error("the peer did not take everything before the deadline")]
+    #[error("the peer did not accept all octets before the deadline")]
     Deadline,
     /// A [`Waker`](crate::Waker) ended the wait.
-    #[error("writing was ended by a wake")]
+    #[error("writing was interrupted by a waker")]
     Woken,
     /// The connection failed.
     #[error(transparent)]

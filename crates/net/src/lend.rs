@@ -90,7 +90,7 @@ impl UdpSocket {
     /// Whether slabs are lent to the kernel rather than copied: it was
     /// [asked for](crate::SocketOptions::zero_copy), and the system has not refused.
     pub fn zero_copy(&self) -> bool {
-        self.lending.as_ref().is_some_and(Lending::works)
+        self.lending.as_ref().is_some_and(Lending::is_enabled)
     }
 
     /// As [`send`](Self::send), without a copy: the datagrams lie in `loan`, from its start on, and
@@ -130,14 +130,14 @@ impl UdpSocket {
         let connected = self.is_connected_to(to);
         let Some(lending) = &self.lending else {
             let parcel = Parcel { bytes: &loan.slab[range], lengths, to, connected };
-            let outcome = self.send_all(queue, parcel, deadline, Self::hand_over);
+            let outcome = self.send_all(queue, parcel, deadline, Self::send_once);
             queue.returns.put(loan);
             return outcome;
         };
         let lent = lending.lend(loan, queue.returns.clone());
         let parcel = Parcel { bytes: &lent.slab()[range], lengths, to, connected };
         self.send_all(queue, parcel, deadline, |this, queue, path, parcel| {
-            this.hand_over_lent(queue, &lent, path, parcel)
+            this.send_once_lent(queue, &lent, path, parcel)
         })
     }
 
@@ -180,7 +180,7 @@ impl UdpSocket {
     }
 
     /// Lends the first message if it is large, or copies the messages before the first large one.
-    fn hand_over_lent(
+    fn send_once_lent(
         &self,
         queue: &mut SendQueue,
         lent: &Lent<'_>,
@@ -188,12 +188,12 @@ impl UdpSocket {
         parcel: Parcel<'_>,
     ) -> io::Result<Taken> {
         if path != SendPath::Gso || !self.zero_copy() {
-            return self.hand_over(queue, path, parcel);
+            return self.send_once(queue, path, parcel);
         }
         let limits = self.limits(path);
         let small = small_front(parcel.lengths, limits);
         if small.datagrams > 0 {
-            return self.hand_over(queue, path, parcel.front(small));
+            return self.send_once(queue, path, parcel.front(small));
         }
         count(&self.tally.send_calls, 1);
         if let Some(taken) = lent.send(&mut queue.outbox, parcel, limits)? {
@@ -201,7 +201,7 @@ impl UdpSocket {
             return Ok(taken);
         }
         count(&self.tally.lent_refused, 1);
-        self.hand_over(queue, path, parcel.front(self.front(path, &parcel)))
+        self.send_once(queue, path, parcel.front(self.front(path, &parcel)))
     }
 }
 

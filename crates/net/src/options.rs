@@ -138,7 +138,7 @@ pub enum ReceivePath {
 
 /// A name that is not a send or receive path.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[error("`{word}` is none of {known}")]
+#[error("unknown path `{word}`; supported: {known}")]
 pub struct UnknownPath {
     /// The name given.
     pub word: String,

@@ -12,10 +12,10 @@ use crate::error::NetError;
 use crate::options::ReceivePath;
 use crate::socket::UdpSocket;
 use crate::sys;
-use crate::sys::Awake;
 use crate::sys::Fault;
 use crate::sys::Head;
 use crate::sys::Inbox;
+use crate::sys::WaitOutcome;
 use crate::sys::Waker;
 
 /// Octets for a message: more than any UDP datagram has. The odd number of cache lines beyond
@@ -184,15 +184,15 @@ impl UdpSocket {
         let other = beside.map(|beside| &beside.socket);
         while self.receive_now(arena)? == 0 && Instant::now() < deadline {
             count(&self.tally.wait_calls, 1);
-            let awake =
+            let outcome =
                 sys::wait_readable(&self.socket, other, waker, deadline).map_err(NetError::Wait)?;
             // Pending notifications about lent messages would end every wait until they are read.
             self.settle();
-            if awake == Awake::Beside {
+            if outcome == WaitOutcome::Beside {
                 self.receive_now(arena)?;
                 break;
             }
-            if awake == Awake::Woken {
+            if outcome == WaitOutcome::Woken {
                 // Datagrams that arrived before the wake come first; the wake is kept for the next
                 // call.
                 if self.receive_now(arena)? > 0 {
@@ -222,7 +222,7 @@ impl UdpSocket {
                 _ => return Err(NetError::Receive(error)),
             }
         }
-        Ok(self.take_stock(&arena.heads))
+        Ok(self.count_received(&arena.heads))
     }
 
     /// Receives one datagram; works on every system.
@@ -233,7 +233,7 @@ impl UdpSocket {
         Ok(())
     }
 
-    fn take_stock(&self, heads: &[Head]) -> usize {
+    fn count_received(&self, heads: &[Head]) -> usize {
         let datagrams = heads.iter().map(Head::datagrams).sum();
         let whole = heads.iter().filter(|head| !head.truncated);
         count(&self.tally.received_datagrams, datagrams);

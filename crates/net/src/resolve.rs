@@ -24,9 +24,12 @@ pub fn resolve(host: &str, port: u16) -> Result<SocketAddr, NetError> {
     }
     let failed = |source| NetError::Resolve { host: host.to_owned(), source };
     let found: Vec<SocketAddr> = (inner, port).to_socket_addrs().map_err(failed)?.collect();
-    found.iter().find(|address| address.is_ipv4()).or_else(|| found.first()).copied().ok_or_else(
-        || failed(io::Error::new(io::ErrorKind::NotFound, "the resolver found nothing")),
-    )
+    found
+        .iter()
+        .find(|address| address.is_ipv4())
+        .or_else(|| found.first())
+        .copied()
+        .ok_or_else(|| failed(io::Error::new(io::ErrorKind::NotFound, "no address found")))
 }
 
 /// Whether `address` belongs to this machine.

@@ -71,26 +71,26 @@ impl UdpSocket {
         }
         let connected = self.is_connected_to(to);
         let parcel = Parcel { bytes, lengths, to, connected };
-        self.send_all(queue, parcel, deadline, Self::hand_over)
+        self.send_all(queue, parcel, deadline, Self::send_once)
     }
 
     pub(crate) fn is_connected_to(&self, to: SocketAddr) -> bool {
         self.peer.get() == Some(&to)
     }
 
-    /// Calls `hand_over` until all of the parcel is taken.
+    /// Calls `send_once` until all of the parcel is taken.
     pub(crate) fn send_all(
         &self,
         queue: &mut SendQueue,
         mut parcel: Parcel<'_>,
         deadline: Instant,
-        hand_over: impl Fn(&Self, &mut SendQueue, SendPath, Parcel<'_>) -> io::Result<Taken>,
+        send_once: impl Fn(&Self, &mut SendQueue, SendPath, Parcel<'_>) -> io::Result<Taken>,
     ) -> Result<(), SendError> {
         let lengths = parcel.lengths;
         let mut refused_before = false;
         while !parcel.lengths.is_empty() {
             let path = self.send_path();
-            match hand_over(self, queue, path, parcel) {
+            match send_once(self, queue, path, parcel) {
                 Ok(taken) => {
                     count(&self.tally.sent_datagrams, taken.datagrams);
                     count(&self.tally.sent_bytes, taken.bytes);
@@ -100,7 +100,7 @@ impl UdpSocket {
                 Err(source) => {
                     let sent = lengths.len() - parcel.lengths.len();
                     let refused = self
-                        .cope(path, source, &parcel, deadline)
+                        .handle_error(path, source, &parcel, deadline)
                         .map_err(|kind| SendError { kind, sent })?;
                     // The first error is due to an earlier datagram, a second one in a row to this
                     // one.
@@ -115,7 +115,7 @@ impl UdpSocket {
     }
 
     /// Sends the front of the parcel in one system call.
-    pub(crate) fn hand_over(
+    pub(crate) fn send_once(
         &self,
         queue: &mut SendQueue,
         path: SendPath,
@@ -146,7 +146,7 @@ impl UdpSocket {
 
     /// Handles an error so that the parcel can be tried again, or returns why it cannot. `true` if
     /// the call failed only because of an ICMP message that the port is closed.
-    fn cope(
+    fn handle_error(
         &self,
         path: SendPath,
         source: io::Error,
@@ -166,19 +166,21 @@ impl UdpSocket {
                 self.wait_for_room(fault, to, deadline)?;
             }
             Fault::Device | Fault::Invalid | Fault::TooLarge
-                if segmented && !self.chooses_freely() =>
+                if segmented && !self.can_fall_back() =>
             {
                 return Err(SendErrorKind::PathRefused { path, source });
             }
-            Fault::Device if segmented => self.give_up(SendPath::Gso, &source),
-            Fault::Invalid | Fault::TooLarge if segmented => self.give_up_segment(length, &source),
+            Fault::Device if segmented => self.disable_path(SendPath::Gso, &source),
+            Fault::Invalid | Fault::TooLarge if segmented => {
+                self.lower_segment_limit(length, &source)
+            }
             Fault::TooLarge => return Err(SendErrorKind::TooLarge { length, to }),
             Fault::Missing if path != SendPath::Single => {
-                if !self.chooses_freely() {
+                if !self.can_fall_back() {
                     return Err(SendErrorKind::PathRefused { path, source });
                 }
-                self.give_up(SendPath::Gso, &source);
-                self.give_up(SendPath::Sendmmsg, &source);
+                self.disable_path(SendPath::Gso, &source);
+                self.disable_path(SendPath::Sendmmsg, &source);
             }
             _ => return Err(SendErrorKind::Io { to, source }),
         }
@@ -242,7 +244,7 @@ mod tests {
         let to = socket.local_address();
         let parcel = Parcel { bytes: b"aabbcc", lengths: &[2; 3], to, connected: false };
         let error = io::Error::from_raw_os_error(errno);
-        let result = socket.cope(socket.send_path(), error, &parcel, Instant::now());
+        let result = socket.handle_error(socket.send_path(), error, &parcel, Instant::now());
         (socket.send_path(), result)
     }
 

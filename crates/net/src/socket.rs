@@ -80,8 +80,8 @@ impl UdpSocket {
             io::ErrorKind::AddrNotAvailable => NetError::AddressNotAvailable { address: local },
             _ => NetError::Bind { address: local, source },
         })?;
-        if let Some(wish) = &options.multicast {
-            multicast::join(&socket, local.ip(), wish)?;
+        if let Some(membership) = &options.multicast {
+            multicast::join(&socket, local.ip(), membership)?;
         }
         let socket = StdSocket::from(socket);
         let local = socket.local_addr().map_err(NetError::Create)?;
@@ -98,7 +98,7 @@ impl UdpSocket {
             segment_limit: AtomicUsize::new(MAX_MESSAGE),
             gso_refused: AtomicBool::new(false),
             sendmmsg_refused: AtomicBool::new(false),
-            lending: if options.zero_copy { offer_lending(&socket) } else { None },
+            lending: if options.zero_copy { enable_lending(&socket) } else { None },
             socket,
         })
     }
@@ -171,12 +171,12 @@ impl UdpSocket {
     }
 
     /// Whether the socket may switch to another send path.
-    pub(crate) fn chooses_freely(&self) -> bool {
+    pub(crate) fn can_fall_back(&self) -> bool {
         self.demanded == SendPath::Auto
     }
 
     /// Stops using `path` for good.
-    pub(crate) fn give_up(&self, path: SendPath, reason: &io::Error) {
+    pub(crate) fn disable_path(&self, path: SendPath, reason: &io::Error) {
         let flag = match path {
             SendPath::Gso => &self.gso_refused,
             _ => &self.sendmmsg_refused,
@@ -187,13 +187,13 @@ impl UdpSocket {
     }
 
     /// Stops segmenting datagrams of `segment` octets and more.
-    pub(crate) fn give_up_segment(&self, segment: usize, reason: &io::Error) {
+    pub(crate) fn lower_segment_limit(&self, segment: usize, reason: &io::Error) {
         let before = self.segment_limit.fetch_min(segment.saturating_sub(1), Relaxed);
         if before >= segment {
             tracing::warn!(
                 %reason,
                 "the system does not segment datagrams of {segment} octets, which are probably \
-                 larger than the MTU of the path: they go one by one, perhaps in fragments; \
+                 larger than the MTU of the path: they are sent one by one, perhaps in fragments; \
                  lower the packet size"
             );
         }
@@ -261,11 +261,11 @@ fn set_dscp(socket: &Socket, local: SocketAddr, dscp: u8) -> Result<(), NetError
 }
 
 /// Enables zero-copy sending; `None` if the system lacks it, and everything is copied.
-fn offer_lending(socket: &StdSocket) -> Option<Lending> {
-    match Lending::offer(socket) {
+fn enable_lending(socket: &StdSocket) -> Option<Lending> {
+    match Lending::enable(socket) {
         Ok(lending) => Some(lending),
         Err(reason) => {
-            tracing::debug!(%reason, "the system lends no slabs: they are copied");
+            tracing::debug!(%reason, "zero-copy sending is not available: slabs are copied");
             None
         }
     }
@@ -274,9 +274,9 @@ fn offer_lending(socket: &StdSocket) -> Option<Lending> {
 fn probe_send(socket: &StdSocket, demanded: SendPath) -> Result<SendPath, NetError> {
     let failed = |source| NetError::SendPath { path: demanded, source };
     match demanded {
-        SendPath::Auto if sys::offer_gso(socket).is_ok() => Ok(SendPath::Gso),
+        SendPath::Auto if sys::probe_gso(socket).is_ok() => Ok(SendPath::Gso),
         SendPath::Auto if cfg!(target_os = "linux") => Ok(SendPath::Sendmmsg),
-        SendPath::Gso => sys::offer_gso(socket).map(|()| demanded).map_err(failed),
+        SendPath::Gso => sys::probe_gso(socket).map(|()| demanded).map_err(failed),
         SendPath::Sendmmsg if !cfg!(target_os = "linux") => {
             Err(failed(io::ErrorKind::Unsupported.into()))
         }
@@ -288,9 +288,9 @@ fn probe_send(socket: &StdSocket, demanded: SendPath) -> Result<SendPath, NetErr
 fn probe_receive(socket: &StdSocket, demanded: ReceivePath) -> Result<ReceivePath, NetError> {
     let failed = |source| NetError::ReceivePath { path: demanded, source };
     match demanded {
-        ReceivePath::Auto if sys::offer_gro(socket).is_ok() => Ok(ReceivePath::Gro),
+        ReceivePath::Auto if sys::enable_gro(socket).is_ok() => Ok(ReceivePath::Gro),
         ReceivePath::Auto if cfg!(target_os = "linux") => Ok(ReceivePath::Recvmmsg),
-        ReceivePath::Gro => sys::offer_gro(socket).map(|()| demanded).map_err(failed),
+        ReceivePath::Gro => sys::enable_gro(socket).map(|()| demanded).map_err(failed),
         ReceivePath::Recvmmsg if !cfg!(target_os = "linux") => {
             Err(failed(io::ErrorKind::Unsupported.into()))
         }

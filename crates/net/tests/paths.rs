@@ -29,7 +29,7 @@ const SEND: &[SendPath] = &[SendPath::Auto, SendPath::Single];
 const RECEIVE: &[ReceivePath] = &[ReceivePath::Auto, ReceivePath::Single];
 
 /// Runs `check` with a sender and a receiver for every combination of paths.
-fn every_way(check: impl Fn(&UdpSocket, &UdpSocket)) {
+fn for_every_path(check: impl Fn(&UdpSocket, &UdpSocket)) {
     for local in LOCALS {
         for &send_path in SEND {
             for &receive_path in RECEIVE {
@@ -59,7 +59,7 @@ fn arrives_whole_and_in_order(sender: &UdpSocket, receiver: &UdpSocket, lengths:
 
 #[test]
 fn datagrams_of_every_size_arrive_whole_and_in_order() {
-    every_way(|sender, receiver| {
+    for_every_path(|sender, receiver| {
         for size in [0, 1, 1399, 1400, 1472, 9000, 65_507] {
             arrives_whole_and_in_order(sender, receiver, &[size]);
             arrives_whole_and_in_order(sender, receiver, &[size; 3]);
@@ -69,7 +69,7 @@ fn datagrams_of_every_size_arrive_whole_and_in_order() {
 
 #[test]
 fn a_batch_of_mixed_sizes_arrives_whole_and_in_order() {
-    every_way(|sender, receiver| {
+    for_every_path(|sender, receiver| {
         let frame = [[1400; 90].as_slice(), &[377]].concat();
         arrives_whole_and_in_order(sender, receiver, &frame);
         let mixed = [12, 1400, 1400, 700, 0, 0, 1400, 1, 2, 3, 3, 3, 9000, 1400, 65_507, 8, 0];
@@ -80,7 +80,7 @@ fn a_batch_of_mixed_sizes_arrives_whole_and_in_order() {
 
 #[test]
 fn the_demanded_way_is_the_one_in_use() {
-    every_way(|sender, receiver| {
+    for_every_path(|sender, receiver| {
         assert_ne!(sender.send_path(), SendPath::Auto);
         assert_ne!(receiver.receive_path(), ReceivePath::Auto);
     });
@@ -133,7 +133,7 @@ fn datagrams_can_be_changed_in_place() {
             seen.push(datagram.data.to_vec());
             left -= 1;
         }
-        assert_eq!(left, 0, "the length says how many come");
+        assert_eq!(left, 0, "the length is the number of datagrams");
     }
     assert_eq!(seen.concat(), b"AABBC");
 }

@@ -127,14 +127,14 @@ fn writes_of_64_kib_to_a_mebibyte_come_whole_into_several_places() {
                 let (first, second) = rest.split_at_mut(cut);
                 let mut places =
                     [IoSliceMut::new(&mut []), IoSliceMut::new(first), IoSliceMut::new(second)];
-                far.set_wanted(length - filled);
+                far.set_low_water(length - filled);
                 match far.read_vectored(&mut places).unwrap() {
                     Read::Octets(count) => filled += count,
                     Read::Nothing => {
                         let ready = far.wait(Interest::Readable, Some(soon()), None).unwrap();
                         assert!(ready.readable);
                     }
-                    Read::End => panic!("no end was written"),
+                    Read::End => panic!("unexpected end of the stream"),
                 }
             }
         });
@@ -150,12 +150,12 @@ fn a_reader_that_wants_more_is_not_woken_for_less() {
         near.write_all(&mut [IoSlice::new(&vec![1; octets])], Some(soon()), None).unwrap();
         far.wait(Interest::Readable, Some(deadline), None).unwrap().readable
     };
-    far.set_wanted(1_000);
+    far.set_low_water(1_000);
     let briefly = || Instant::now() + Duration::from_millis(20);
     assert!(!arrived(999, briefly()));
     assert!(arrived(1, soon()));
     // The end of the stream counts at any length.
-    far.set_wanted(5_000);
+    far.set_low_water(5_000);
     assert!(!arrived(1, briefly()));
     near.shut_down();
     assert!(far.wait(Interest::Readable, Some(soon()), None).unwrap().readable);
@@ -178,7 +178,7 @@ fn a_peer_that_closes_midway_ends_reading_and_breaks_writing() {
 #[test]
 fn unread_octets_of_a_closed_peer_break_the_connection() {
     let (near, far) = pair(&TcpOptions::default());
-    near.write_all(&mut [IoSlice::new(b"nobody reads this")], Some(soon()), None).unwrap();
+    near.write_all(&mut [IoSlice::new(b"never read")], Some(soon()), None).unwrap();
     assert!(far.wait(Interest::Readable, Some(soon()), None).unwrap().readable);
     let peer = far.local_address();
     drop(far);

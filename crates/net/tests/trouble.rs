@@ -202,7 +202,7 @@ fn a_wake_waits_for_the_datagrams_before_it_and_is_not_lost() {
             assert_eq!(datagrams, 1, "round {round}");
             let datagrams = receiver.receive(&mut arena, deadline, Some(&waker)).unwrap().len();
             assert_eq!(datagrams, 0, "round {round}");
-            assert!(Instant::now() < deadline, "the wake of round {round} is lost");
+            assert!(Instant::now() < deadline, "the wake of round {round} was lost");
         }
         drop(next_round);
     });

@@ -28,8 +28,8 @@ fn run(command: &str) -> Result<(), String> {
     let mut words = command.split_whitespace();
     let output = Command::new(words.next().unwrap_or_default()).args(words).output();
     let output = output.map_err(|error| format!("{command}: {error}"))?;
-    let said = || format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim());
-    if output.status.success() { Ok(()) } else { Err(said()) }
+    let failure = || format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    if output.status.success() { Ok(()) } else { Err(failure()) }
 }
 
 /// Two namespaces and a link between them; its far end has no address yet.

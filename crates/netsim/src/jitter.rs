@@ -7,14 +7,14 @@ use crate::Seeded;
 /// A delay that moves linearly from one random value to the next, in steps of twice the maximum
 /// delay. So it falls at most half as fast as time passes, and no datagram overtakes another.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wandering {
+pub(crate) struct SmoothJitter {
     from: Duration,
     to: Duration,
     /// The time at which `to` is reached.
     end: Duration,
 }
 
-impl Wandering {
+impl SmoothJitter {
     /// The delay, zero to `most`, of a datagram that departs at this time.
     pub(crate) fn at(&mut self, at: Duration, most: Duration, random: &mut Seeded) -> Duration {
         if most.is_zero() {

@@ -24,13 +24,13 @@
 //! for n in 0..1000 {
 //!     link.push(Duration::from_millis(n), 1200, n);
 //! }
-//! let mut came = 0;
+//! let mut delivered = 0;
 //! while let Some(due) = link.next_due() {
-//!     let delivery = link.poll(due).expect("one is due");
+//!     let delivery = link.poll(due).expect("a delivery is due");
 //!     assert_eq!(delivery.at, Duration::from_millis(delivery.item + 50));
-//!     came += 1;
+//!     delivered += 1;
 //! }
-//! assert_eq!(came + link.statistics().lost, 1000);
+//! assert_eq!(delivered + link.statistics().lost, 1000);
 //! ```
 
 #![forbid(unsafe_code)]

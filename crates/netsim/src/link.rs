@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::jitter::Wandering;
+use crate::jitter::SmoothJitter;
 use crate::loss::Chain;
-use crate::path::Distance;
+use crate::path::Delay;
 use crate::{Change, Course, HEADERS, Path, Seeded, Statistics};
 
 /// Datagrams held back by places are released when no datagram has been sent for this time.
@@ -35,7 +35,7 @@ pub struct Link<T> {
     address: u32,
     random: Seeded,
     chain: Chain,
-    wandering: Wandering,
+    smooth_jitter: SmoothJitter,
     /// Datagrams held back by places, with their sizes. The key is the number of the datagram after
     /// which they are released, and `serial`.
     held: BTreeMap<(u64, u64), (usize, T)>,
@@ -43,7 +43,7 @@ pub struct Link<T> {
     queue: VecDeque<(Duration, usize)>,
     queued: usize,
     /// Deliveries by time of arrival and by `serial`.
-    flying: BTreeMap<(Duration, u64), Delivery<T>>,
+    in_flight: BTreeMap<(Duration, u64), Delivery<T>>,
     /// Orders deliveries with the same time.
     serial: u64,
     last_push: Duration,
@@ -62,11 +62,11 @@ impl<T: Clone> Link<T> {
             address: 0,
             random: Seeded(seed),
             chain: Chain::default(),
-            wandering: Wandering::default(),
+            smooth_jitter: SmoothJitter::default(),
             held: BTreeMap::new(),
             queue: VecDeque::new(),
             queued: 0,
-            flying: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             serial: 0,
             last_push: Duration::ZERO,
             last_due: Duration::ZERO,
@@ -93,16 +93,16 @@ impl<T: Clone> Link<T> {
         let len = len + HEADERS;
         if self.path.mtu.is_some_and(|mtu| len > mtu) {
             self.statistics.too_large += 1;
-        } else if self.path.loss.takes(number, &mut self.chain, &mut self.random) {
+        } else if self.path.loss.loses(number, &mut self.chain, &mut self.random) {
             self.statistics.lost += 1;
         } else {
             let copy = self.path.duplication.draw(&mut self.random);
             let lag = self.path.reordering.draw(&mut self.random);
-            let twin = copy.map(|lag| (lag, item.clone()));
-            self.stray(number, lag.unwrap_or(Distance::Places(0)), (len, item));
-            if let Some((lag, twin)) = twin {
+            let duplicate = copy.map(|lag| (lag, item.clone()));
+            self.send_late(number, lag.unwrap_or(Delay::Places(0)), (len, item));
+            if let Some((lag, duplicate)) = duplicate {
                 self.statistics.duplicated += 1;
-                self.stray(number, lag, (len, twin));
+                self.send_late(number, lag, (len, duplicate));
             }
         }
         while let Some(first) = self.held.first_entry()
@@ -116,7 +116,7 @@ impl<T: Clone> Link<T> {
     /// The next datagram that has arrived by `now`.
     pub fn poll(&mut self, now: Duration) -> Option<Delivery<T>> {
         self.release_idle(now);
-        let first = self.flying.first_entry().filter(|first| first.key().0 <= now)?;
+        let first = self.in_flight.first_entry().filter(|first| first.key().0 <= now)?;
         self.statistics.delivered += 1;
         Some(first.remove())
     }
@@ -124,7 +124,7 @@ impl<T: Clone> Link<T> {
     /// The time of the next poll if nothing else is sent; `None` if nothing is in flight. That poll
     /// may only release datagrams that arrive later, and then returns `None`.
     pub fn next_due(&self) -> Option<Duration> {
-        let arrival = self.flying.first_key_value().map(|((at, _), _)| *at);
+        let arrival = self.in_flight.first_key_value().map(|((at, _), _)| *at);
         let release = (!self.held.is_empty()).then_some(self.last_push + HOLD_IDLE);
         [arrival, release].into_iter().flatten().min()
     }
@@ -145,14 +145,14 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    fn stray(&mut self, number: u64, lag: Distance, (len, item): (usize, T)) {
+    fn send_late(&mut self, number: u64, lag: Delay, (len, item): (usize, T)) {
         match lag {
-            Distance::Places(0) => self.enqueue(self.last_push, None, len, item),
-            Distance::Places(places) => {
+            Delay::Places(0) => self.enqueue(self.last_push, None, len, item),
+            Delay::Places(places) => {
                 self.serial += 1;
                 self.held.insert((number + places, self.serial), (len, item));
             }
-            Distance::Time(time) => self.enqueue(self.last_push, Some(time), len, item),
+            Delay::Time(time) => self.enqueue(self.last_push, Some(time), len, item),
         }
     }
 
@@ -177,7 +177,7 @@ impl<T: Clone> Link<T> {
         let jitter = if self.path.jitter_reorders {
             Duration::from_nanos(random.between(0, most.as_nanos() as u64))
         } else {
-            self.wandering.at(departure, most, random)
+            self.smooth_jitter.at(departure, most, random)
         };
         let mut at = departure + self.path.delay + jitter;
         if let Some(longer) = longer {
@@ -188,7 +188,7 @@ impl<T: Clone> Link<T> {
         }
         self.serial += 1;
         let delivery = Delivery { item, at, address: self.address, marked };
-        self.flying.insert((at, self.serial), delivery);
+        self.in_flight.insert((at, self.serial), delivery);
     }
 
     /// The end of a packet's transmission by the bottleneck, and whether the packet is marked;

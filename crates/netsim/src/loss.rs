@@ -58,7 +58,7 @@ impl Loss {
     }
 
     /// Whether datagram `number` is lost.
-    pub(crate) fn takes(&self, number: u64, chain: &mut Chain, random: &mut Seeded) -> bool {
+    pub(crate) fn loses(&self, number: u64, chain: &mut Chain, random: &mut Seeded) -> bool {
         match self {
             Self::None => false,
             Self::Independent(probability) => random.chance(*probability),
@@ -93,7 +93,7 @@ mod tests {
     fn lengths(loss: &Loss, count: u64, seed: u64) -> Vec<u32> {
         let (mut chain, mut random, mut lengths) = (Chain::default(), Seeded(seed), vec![0]);
         for number in 0..count {
-            match (loss.takes(number, &mut chain, &mut random), lengths.last_mut()) {
+            match (loss.loses(number, &mut chain, &mut random), lengths.last_mut()) {
                 (true, Some(length)) => *length += 1,
                 (false, Some(1..)) => lengths.push(0),
                 _ => {}

@@ -75,17 +75,17 @@ impl Straying {
     }
 
     /// How late the next datagram is; `None` if it is not.
-    pub(crate) fn draw(&self, random: &mut Seeded) -> Option<Distance> {
+    pub(crate) fn draw(&self, random: &mut Seeded) -> Option<Delay> {
         if !random.chance(self.probability) {
             return None;
         }
         Some(match &self.lag {
             Lag::Places(places) => {
-                Distance::Places(random.between((*places.start()).into(), (*places.end()).into()))
+                Delay::Places(random.between((*places.start()).into(), (*places.end()).into()))
             }
             Lag::Time(time) => {
                 let [first, last] = [time.start(), time.end()].map(|time| time.as_nanos() as u64);
-                Distance::Time(Duration::from_nanos(random.between(first, last)))
+                Delay::Time(Duration::from_nanos(random.between(first, last)))
             }
         })
     }
@@ -109,7 +109,7 @@ impl Default for Lag {
 
 /// How late one datagram is.
 #[derive(Clone, Copy)]
-pub(crate) enum Distance {
+pub(crate) enum Delay {
     Places(u64),
     Time(Duration),
 }

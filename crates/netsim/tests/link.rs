@@ -165,7 +165,7 @@ fn a_queue_drops_exactly_what_does_not_fit() {
     let came: Vec<i32> = std::iter::from_fn(|| link.poll(9 * MS)).map(|one| one.item).collect();
     assert_eq!(came, [0, 1, 2, 3, 6]);
     link.push(9 * MS, 5000, 8);
-    assert_eq!(link.statistics().overflowed, 3, "an idle line takes anything");
+    assert_eq!(link.statistics().overflowed, 3, "an idle line takes any packet");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_path_changes_when_it_should() {
         assert_eq!(one.at, MS * (one.item as u32 + delay));
         assert_eq!(one.address, u32::from(one.item >= 80));
     }
-    assert_eq!(came[0].item, 50, "a shorter path overtakes");
+    assert_eq!(came[0].item, 50, "datagrams on the shorter path overtake");
 }
 
 #[test]

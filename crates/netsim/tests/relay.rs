@@ -10,11 +10,11 @@ use std::time::Duration;
 use rushes_netsim::{Conditions, Loss, Path, Relay, Straying, Way};
 
 /// A time-out that is reached only if a test hangs.
-const HANGS: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(HANGS)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     socket
 }
 
@@ -26,7 +26,7 @@ fn pair() -> [UdpSocket; 2] {
         if let Some(next) = port.checked_add(1)
             && let Ok(second) = UdpSocket::bind(("127.0.0.1", next))
         {
-            second.set_read_timeout(Some(HANGS)).unwrap();
+            second.set_read_timeout(Some(TIMEOUT)).unwrap();
             return [first, second];
         }
     }

@@ -23,7 +23,7 @@ pub struct Batch {
     /// The slab in use; empty while it is lent.
     slab: Box<[u8]>,
     /// All slabs; the place of one that is in use or lent is empty.
-    shelf: Box<[Box<[u8]>]>,
+    slabs: Box<[Box<[u8]>]>,
     /// The index of the slab in use.
     number: usize,
     /// Octets in each slab.
@@ -75,7 +75,7 @@ impl Batch {
         let others = (1..slabs).map(|_| memory());
         Self {
             slab: memory(),
-            shelf: std::iter::once(Box::default()).chain(others).collect(),
+            slabs: std::iter::once(Box::default()).chain(others).collect(),
             number: 0,
             slab_len,
             start: 0,
@@ -110,13 +110,13 @@ impl Batch {
         self.lengths.clear();
         // Do not advance if both slabs are lent.
         if !self.has_room() && (!self.slab.is_empty() || self.is_ready()) {
-            let lap_is_over = self.number + 1 == self.shelf.len();
-            self.shelf[self.number] = std::mem::take(&mut self.slab);
-            if lap_is_over {
-                self.origin += self.lap();
+            let is_last = self.number + 1 == self.slabs.len();
+            self.slabs[self.number] = std::mem::take(&mut self.slab);
+            if is_last {
+                self.origin += self.total_len();
             }
-            self.number = if lap_is_over { 0 } else { self.number + 1 };
-            self.slab = std::mem::take(&mut self.shelf[self.number]);
+            self.number = if is_last { 0 } else { self.number + 1 };
+            self.slab = std::mem::take(&mut self.slabs[self.number]);
             self.used = 0;
         }
         self.start = self.used;
@@ -125,7 +125,7 @@ impl Batch {
     /// Whether there is a slab to write to after [`clear`](Self::clear). While the next one is lent
     /// there is none, and nothing can be placed.
     pub fn is_ready(&self) -> bool {
-        let next = if self.number + 1 < self.shelf.len() { self.number + 1 } else { 0 };
+        let next = if self.number + 1 < self.slabs.len() { self.number + 1 } else { 0 };
         self.has_room() || !self.memory(next).is_empty()
     }
 
@@ -149,7 +149,7 @@ impl Batch {
             return;
         }
         let place =
-            if number == self.number { Some(&mut self.slab) } else { self.shelf.get_mut(number) };
+            if number == self.number { Some(&mut self.slab) } else { self.slabs.get_mut(number) };
         if let Some(place) = place.filter(|place| place.is_empty()) {
             *place = memory;
         }
@@ -157,12 +157,12 @@ impl Batch {
 
     /// The slab with index `number`; empty if it is lent.
     fn memory(&self, number: usize) -> &[u8] {
-        if number == self.number { &self.slab } else { &self.shelf[number] }
+        if number == self.number { &self.slab } else { &self.slabs[number] }
     }
 
     /// Octets in all slabs.
-    fn lap(&self) -> u64 {
-        (self.shelf.len() * self.slab_len) as u64
+    fn total_len(&self) -> u64 {
+        (self.slabs.len() * self.slab_len) as u64
     }
 
     /// The position of the next datagram: octets since the batch was created, including those
@@ -175,11 +175,11 @@ impl Batch {
     /// The `len` octets that were placed at `position`; `None` if they were never placed, have been
     /// overwritten, or are lent.
     pub fn recall(&self, position: u64, len: usize) -> Option<&[u8]> {
-        let lap = self.lap();
+        let total_len = self.total_len();
         let written = self.position() - self.origin;
         let (offset, kept) = match position.checked_sub(self.origin) {
             Some(offset) => (offset, 0..written),
-            None => ((position + lap).checked_sub(self.origin)?, written..lap),
+            None => ((position + total_len).checked_sub(self.origin)?, written..total_len),
         };
         let end = offset.checked_add(len as u64)?;
         if offset < kept.start || kept.end < end {

@@ -3,7 +3,7 @@
 //! They were collected in a study of the best-known C++ library of the field. Here each is counted
 //! or handled like an honest packet, and a good frame sent afterwards arrives.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod world;
 
@@ -238,29 +238,29 @@ fn a_thousand_sources_are_bounded_and_give_way() {
 /// Sends short runs of packets, with losses of fewer than `burst_max` between them; returns how
 /// many were sent and how many arrived.
 fn run_with_bursts(victim: &mut Victim, burst_max: u64) -> (u64, u64) {
-    let (mut sequence, mut sent, mut came) = (0_u16, 0, 0);
+    let (mut sequence, mut sent, mut arrived) = (0_u16, 0, 0);
     let mut random = Seeded(7);
     for n in 0..200 {
         for _ in 0..1 + random.below(5) + 2 {
             victim.take(&packet(sequence, n, true, &[1 << 1, 1, 5]));
             sequence = sequence.wrapping_add(1);
-            came += 1;
+            arrived += 1;
         }
         let burst = if n < 199 { random.below(burst_max) } else { 0 };
         sequence = sequence.wrapping_add(burst as u16);
         sent += burst;
     }
     victim.listener.finish();
-    (sent + came, came)
+    (sent + arrived, arrived)
 }
 
 /// Overload with honest traffic: most packets are lost, in bursts just short of a dropout.
 #[test]
 fn bursts_of_loss_are_counted_and_survived() {
     let mut victim = Victim::new(Kind::H265);
-    let (sent, came) = run_with_bursts(&mut victim, 2990);
+    let (sent, arrived) = run_with_bursts(&mut victim, 2990);
     let statistics = victim.listener.receiver.statistics();
-    assert_eq!(statistics.packets, came);
+    assert_eq!(statistics.packets, arrived);
     assert_eq!(statistics.packets + statistics.packets_lost, sent);
 }
 
@@ -269,10 +269,10 @@ fn bursts_of_loss_are_counted_and_survived() {
 #[test]
 fn bursts_longer_than_a_dropout_are_survived() {
     let mut victim = Victim::new(Kind::H265);
-    let (sent, came) = run_with_bursts(&mut victim, 20_000);
+    let (sent, arrived) = run_with_bursts(&mut victim, 20_000);
     let statistics = victim.listener.receiver.statistics();
-    assert_eq!(statistics.packets, came);
-    assert!(statistics.packets_lost < sent - came);
+    assert_eq!(statistics.packets, arrived);
+    assert!(statistics.packets_lost < sent - arrived);
 }
 
 /// On the sender's side: more than 20 000 packets for one NAL unit, with the caller's octets

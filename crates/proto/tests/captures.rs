@@ -1,6 +1,6 @@
 //! Captures of independent senders are received as the files that they sent.
 
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -113,10 +113,13 @@ fn check(format: &dyn PayloadFormat, capture: &str, source: &str, access_units: 
     let units = receive(format, Delivery::Unit, &packets);
     assert_eq!(units.len(), expected.len());
     // FFmpeg appends a zero of the next start code to the last NAL unit of an access unit.
-    assert!(nal_units(&units.concat()) == expected, "{capture}: other NAL units than {source}");
+    assert!(nal_units(&units.concat()) == expected, "{capture}: NAL units differ from {source}");
     let frames = receive(format, Delivery::AccessUnit, &packets);
     assert_eq!(frames.len(), access_units);
-    assert!(nal_units(&frames.concat()) == expected, "{capture}: other access units than {source}");
+    assert!(
+        nal_units(&frames.concat()) == expected,
+        "{capture}: access units differ from {source}"
+    );
 }
 
 #[test]
@@ -204,7 +207,7 @@ fn check_opus(capture: &str, source: &str, ticks: u32) {
     };
     let packets = rtp_packets(&pcap);
     let frames = receive(&Opus::default(), Delivery::AccessUnit, &packets);
-    assert!(frames == ogg_packets(&ogg), "{capture}: other packets than {source}");
+    assert!(frames == ogg_packets(&ogg), "{capture}: packets differ from {source}");
     let lasted = frames.iter().map(|packet| packet_duration(packet).unwrap()).sum::<u32>();
     assert_eq!(lasted, ticks);
 }

@@ -1,5 +1,5 @@
 //! Proof that another participant has our SSRC (RFC 3550 section 8.2), and packets without proof.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 

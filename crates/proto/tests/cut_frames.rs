@@ -1,6 +1,6 @@
 //! Every receiver detects a frame that was begun and not finished.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ends;
 mod world;

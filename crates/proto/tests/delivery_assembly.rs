@@ -1,5 +1,5 @@
 //! Frames assembled from packets that are late, duplicated, reordered or lost.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "any instant will do")]
 
 use std::time::Duration;
@@ -271,7 +271,7 @@ fn one_packet_from_the_future_does_not_end_the_present() {
         for index in 0..40 {
             take(&mut assembly, now, frame, index);
             if index % 8 == 0 {
-                doubt(&mut assembly, now, frame.wrapping_add(1 << bit));
+                claim_ahead(&mut assembly, now, frame.wrapping_add(1 << bit));
             }
         }
         let ending = assembly.poll_ending().unwrap();
@@ -285,7 +285,7 @@ fn a_large_frame_after_a_lost_one_is_believed_with_its_third_packet() {
     let plan = Plan::new(&[(400, 400)], 10).unwrap();
     let (mut assembly, now) = (Assembly::new(plan, AssemblyOptions::default()), Instant::now());
     for frame in [2, 3] {
-        doubt(&mut assembly, now, frame);
+        claim_ahead(&mut assembly, now, frame);
     }
     assert_eq!(claim(&mut assembly, now, 3, 2), Claim::Blocked);
     let deadline = assembly.poll_timeout().unwrap();
@@ -293,7 +293,7 @@ fn a_large_frame_after_a_lost_one_is_believed_with_its_third_packet() {
 }
 
 /// Claims a packet ahead, which is discarded at once or after 2 ms.
-fn doubt(assembly: &mut Assembly, now: Instant, frame: u8) {
+fn claim_ahead(assembly: &mut Assembly, now: Instant, frame: u8) {
     let claimed = claim(assembly, now, frame, 0);
     if claimed == Claim::Blocked {
         assert_eq!(claim(assembly, now + MS, frame, 0), Claim::Blocked);
@@ -347,10 +347,10 @@ fn small_frames_far_ahead_are_believed_together() {
 fn frames_that_the_sender_told_of_are_known_after_any_outage() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take_all(&mut assembly, now, 0);
-    assembly.hear_of(now + 99 * MS, 500);
+    assembly.note_announced(now + 99 * MS, 500);
     assert_eq!(take_all(&mut assembly, now + 99 * MS, 1).frame, 1);
     let now = now + 199 * MS;
-    assembly.hear_of(now, 1_000);
+    assembly.note_announced(now, 1_000);
     assert_eq!(claim(&mut assembly, now, (1_001 % 256) as u8, 0), Claim::Blocked);
     let deadline = assembly.poll_timeout().unwrap();
     take(&mut assembly, deadline, (1_001 % 256) as u8, 0);
@@ -381,7 +381,7 @@ fn packets_that_wait_for_memory_keep_their_frames_numbers() {
     let now = start + 100 * MS;
     for at in [start + 50 * MS, now] {
         assert_eq!(claim(&mut assembly, at, 2, 0), Claim::Blocked);
-        assembly.hear_of(at, 1_000);
+        assembly.note_announced(at, 1_000);
     }
     assembly.handle_timeout(now);
     while let Some(ending) = assembly.poll_ending() {

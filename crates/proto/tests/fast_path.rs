@@ -1,6 +1,6 @@
 //! The fast path has the effects of the ordinary path: datagrams taken in runs, which use it, and
 //! datagrams taken one by one, which do not, leave two receivers equal after every run.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 

@@ -1,7 +1,7 @@
 //! The fast path of protected packets has the effects of the ordinary path: a receiver of clear
 //! packets, taken one by one, and one of the same packets protected are equal after every packet.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ends;
 mod world;

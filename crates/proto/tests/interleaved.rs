@@ -1,7 +1,7 @@
 //! Senders that interleave NAL units, over a network that loses, duplicates and reorders packets:
 //! access units are delivered in decoding order, whole or not at all.
 
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 

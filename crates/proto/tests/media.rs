@@ -2,7 +2,7 @@
 //!
 //! The project's own few files are always read; the larger set only where it lies beside the
 //! project.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

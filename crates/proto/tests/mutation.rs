@@ -97,10 +97,10 @@ fn a_million_broken_packets(kind: Kind, delivery: Delivery) {
         }
     }
     let statistics = listener.receiver.statistics();
-    assert!(statistics.discards.total() > PACKETS as u64 / 100, "the mutations did not bite");
+    assert!(statistics.discards.total() > PACKETS as u64 / 100, "the mutations had no effect");
     // Few interleaved access units are whole when half of the packets are repeated or missing.
     let least = if kind.is_interleaved() && delivery == Delivery::AccessUnit { 1 } else { 1000 };
-    assert!(statistics.frames >= least, "the packets never came through: {}", statistics.frames);
+    assert!(statistics.frames >= least, "too few frames: {}", statistics.frames);
 }
 
 macro_rules! formats {

@@ -4,7 +4,7 @@
 //! Every unit is delivered at most once, in order and as it was sent; packets received and lost add
 //! up to those sent.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod session;
 mod world;
@@ -50,7 +50,7 @@ fn round_trip(setting: &Setting) -> Duration {
 #[derive(Clone, Copy, Debug, Default)]
 struct Ratio {
     sent: usize,
-    came: usize,
+    arrived: usize,
 }
 
 /// Runs a session, checks all that must hold, and returns how many units (or frames) arrived.
@@ -88,7 +88,7 @@ fn check(setting: &Setting, frames: u32) -> (Ratio, Outcome) {
         last = place;
     }
     check_counts(setting, &outcome);
-    (Ratio { sent: expected.len(), came: outcome.frames.len() }, outcome)
+    (Ratio { sent: expected.len(), arrived: outcome.frames.len() }, outcome)
 }
 
 fn check_counts(setting: &Setting, outcome: &Outcome) {
@@ -140,7 +140,7 @@ fn a_thousand_networks_deliver_every_unit_at_most_once_in_order_and_as_it_was_se
 #[derive(Clone, Copy, Debug)]
 struct Recovered {
     /// The share of units delivered.
-    came: f64,
+    arrived: f64,
     /// Requests per lost packet.
     requests: f64,
 }
@@ -182,12 +182,12 @@ fn recovered(
         };
         let (ratio, outcome) = check(&setting, 200);
         all.sent += ratio.sent;
-        all.came += ratio.came;
+        all.arrived += ratio.arrived;
         requests += outcome.received.requested;
         losses += outcome.received.recovered + outcome.received.packets_lost;
     }
     let recovered = Recovered {
-        came: all.came as f64 / all.sent as f64,
+        arrived: all.arrived as f64 / all.sent as f64,
         requests: requests as f64 / losses as f64,
     };
     println!("loss {loss}: {recovered:?}");
@@ -202,14 +202,14 @@ fn any_delay(random: &mut Seeded) -> Duration {
 #[test]
 fn with_three_round_trips_of_latency_nearly_everything_is_delivered_at_five_per_cent_loss() {
     let recovered = recovered(0.05, any_delay, three_round_trips);
-    assert!(recovered.came >= 0.999, "{recovered:?}");
+    assert!(recovered.arrived >= 0.999, "{recovered:?}");
     assert!(recovered.requests <= 1.5, "{recovered:?}");
 }
 
 #[test]
 fn with_three_round_trips_of_latency_nearly_everything_is_delivered_at_twenty_per_cent_loss() {
     let recovered = recovered(0.2, any_delay, three_round_trips);
-    assert!(recovered.came >= 0.995, "{recovered:?}");
+    assert!(recovered.arrived >= 0.995, "{recovered:?}");
 }
 
 /// The default is half a second: enough for at least two requests at round trips up to 200 ms.
@@ -227,6 +227,6 @@ fn at_the_default_latency_nearly_everything_is_delivered_where_the_round_trip_is
     ] {
         println!("round trip {round_trip} ms:");
         let recovered = recovered(loss, |_| MS * (round_trip / 2), default_latency);
-        assert!(recovered.came >= least, "{round_trip} ms: {recovered:?}");
+        assert!(recovered.arrived >= least, "{round_trip} ms: {recovered:?}");
     }
 }

@@ -1,5 +1,5 @@
 //! The access unit reader on any octets in any pieces.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
 use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, ReadError, find_units};

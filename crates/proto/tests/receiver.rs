@@ -1,5 +1,5 @@
 //! The receiver's rules one by one: probation, the window's bounds, restarts, frames behind gaps.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 
@@ -48,7 +48,7 @@ impl Case {
     }
 
     /// Removes the units delivered so far, and returns their numbers.
-    fn came(&mut self) -> Vec<u16> {
+    fn arrived(&mut self) -> Vec<u16> {
         let frames = self.listener.frames.drain(..);
         frames.map(|frame| u16::from_be_bytes([frame[7], frame[8]])).collect()
     }
@@ -82,11 +82,11 @@ fn a_source_on_probation_loses_none_of_its_packets() {
     let mut case = Case::new(Delivery::Unit, |config| config.probation = 3);
     case.take(10, 20);
     case.take(12, 20);
-    assert_eq!(case.came(), []);
+    assert_eq!(case.arrived(), []);
     case.take(11, 20);
-    assert_eq!(case.came(), [10, 11, 12]);
+    assert_eq!(case.arrived(), [10, 11, 12]);
     case.take(13, 20);
-    assert_eq!(case.came(), [13]);
+    assert_eq!(case.arrived(), [13]);
 }
 
 #[test]
@@ -94,20 +94,20 @@ fn packets_far_apart_do_not_make_a_source() {
     let mut case = Case::new(Delivery::Unit, |_| {});
     case.take(10, 20);
     case.take(10_000, 20);
-    assert_eq!(case.came(), []);
+    assert_eq!(case.arrived(), []);
     assert_eq!(case.discards(Discard::Probation), 1);
     case.take(10_001, 20);
-    assert_eq!(case.came(), [10_000, 10_001]);
+    assert_eq!(case.arrived(), [10_000, 10_001]);
 }
 
 #[test]
 fn a_named_source_is_believed_at_once_and_others_never() {
     let mut case = Case::new(Delivery::Unit, |config| config.remote_ssrc = Some(SSRC));
     case.take(10, 20);
-    assert_eq!(case.came(), [10]);
+    assert_eq!(case.arrived(), [10]);
     case.take_from(Ssrc(1), 10, 0, true, &unit(10, 20));
     case.take_from(Ssrc(1), 11, 0, true, &unit(11, 20));
-    assert_eq!(case.came(), []);
+    assert_eq!(case.arrived(), []);
     assert_eq!(case.discards(Discard::OtherSource), 2);
 }
 
@@ -117,9 +117,9 @@ fn a_missing_packet_is_waited_for_just_as_long_as_told() {
     case.take(1, 20);
     case.take(3, 20);
     case.wait(Duration::from_nanos(19_999_999));
-    assert_eq!(case.came(), [1]);
+    assert_eq!(case.arrived(), [1]);
     case.wait(Duration::from_nanos(1));
-    assert_eq!(case.came(), [3]);
+    assert_eq!(case.arrived(), [3]);
     assert_eq!(case.lost(), 1);
     case.take(2, 20);
     assert_eq!(case.discards(Discard::Late), 1);
@@ -135,9 +135,9 @@ fn a_second_gap_has_a_time_of_its_own() {
     case.wait(10 * MS);
     case.take(5, 20);
     case.wait(10 * MS);
-    assert_eq!(case.came(), [1, 3]);
+    assert_eq!(case.arrived(), [1, 3]);
     case.wait(10 * MS);
-    assert_eq!(case.came(), [5]);
+    assert_eq!(case.arrived(), [5]);
     assert_eq!(case.lost(), 2);
 }
 
@@ -149,9 +149,9 @@ fn the_window_holds_as_many_packets_as_told_and_not_one_more() {
     for sequence in 2..=8 {
         case.take(sequence, 20);
     }
-    assert_eq!(case.came(), [0]);
+    assert_eq!(case.arrived(), [0]);
     case.take(9, 20);
-    assert_eq!(case.came(), [2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(case.arrived(), [2, 3, 4, 5, 6, 7, 8, 9]);
     assert_eq!(case.lost(), 1);
 }
 
@@ -162,9 +162,9 @@ fn the_window_holds_as_many_octets_as_told_and_not_one_more() {
     for sequence in 2..=4 {
         case.take(sequence, 1000);
     }
-    assert_eq!(case.came(), [0]);
+    assert_eq!(case.arrived(), [0]);
     case.take(5, 20);
-    assert_eq!(case.came(), [2, 3, 4, 5]);
+    assert_eq!(case.arrived(), [2, 3, 4, 5]);
     assert_eq!(case.lost(), 1);
 }
 
@@ -177,11 +177,11 @@ fn a_packet_that_fills_a_gap_of_a_full_window_comes_before_what_is_held() {
     }
     // The window is full, and 1 and 2 are missing before it.
     case.take(3, 1000);
-    assert_eq!(case.came(), [0, 3, 4, 5, 6]);
+    assert_eq!(case.arrived(), [0, 3, 4, 5, 6]);
     case.wait(1000 * MS);
     (4..=6).for_each(|sequence| case.take(sequence, 1000));
     case.take(7, 20);
-    assert_eq!(case.came(), [7]);
+    assert_eq!(case.arrived(), [7]);
     assert_eq!(case.lost(), 2);
 }
 
@@ -190,7 +190,7 @@ fn a_packet_larger_than_the_window_is_not_lost() {
     let mut case = Case::believing(|config| config.reorder_len_max = 100);
     case.take(0, 20);
     case.take(2, 1000);
-    assert_eq!(case.came(), [0, 2]);
+    assert_eq!(case.arrived(), [0, 2]);
     assert_eq!(case.lost(), 1);
 }
 
@@ -203,9 +203,9 @@ fn a_window_without_end_never_gives_up_by_time() {
     case.take(1, 20);
     case.take(3, 20);
     case.wait(Duration::from_secs(1_000_000));
-    assert_eq!(case.came(), [1]);
+    assert_eq!(case.arrived(), [1]);
     case.take(2, 20);
-    assert_eq!(case.came(), [2, 3]);
+    assert_eq!(case.arrived(), [2, 3]);
 }
 
 #[test]
@@ -214,9 +214,9 @@ fn a_restart_far_away_is_followed_with_its_first_packet() {
     case.take(10, 20);
     case.take(11, 20);
     case.take(30_000, 20);
-    assert_eq!(case.came(), [10, 11]);
+    assert_eq!(case.arrived(), [10, 11]);
     case.take(30_001, 20);
-    assert_eq!(case.came(), [30_000, 30_001]);
+    assert_eq!(case.arrived(), [30_000, 30_001]);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_stray_packet_is_forgotten_when_the_stream_goes_on() {
     case.take(10, 20);
     case.take(30_000, 20);
     case.take(11, 20);
-    assert_eq!(case.came(), [10, 11]);
+    assert_eq!(case.arrived(), [10, 11]);
     assert_eq!(case.discards(Discard::Stray), 1);
     assert_eq!(case.lost(), 0);
 }
@@ -275,9 +275,9 @@ impl Frames {
         self.0.take_from(SSRC, 2 * frame + 1, frame.into(), true, &payload);
     }
 
-    fn came(mut self) -> Vec<u16> {
+    fn arrived(mut self) -> Vec<u16> {
         self.0.wait(Duration::from_secs(1));
-        self.0.came()
+        self.0.arrived()
     }
 }
 
@@ -289,7 +289,7 @@ fn a_frame_without_its_last_packet_goes_and_the_next_stays() {
     frames.first(1);
     frames.first(2);
     frames.second(2);
-    assert_eq!(frames.came(), [0, 2]);
+    assert_eq!(frames.arrived(), [0, 2]);
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_frame_without_its_first_packet_goes() {
     frames.second(1);
     frames.first(2);
     frames.second(2);
-    assert_eq!(frames.came(), [0, 2]);
+    assert_eq!(frames.arrived(), [0, 2]);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn a_frame_behind_a_gap_of_unknown_frames_goes() {
     frames.second(5);
     frames.first(6);
     frames.second(6);
-    assert_eq!(frames.came(), [0, 6]);
+    assert_eq!(frames.arrived(), [0, 6]);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_source_joined_in_the_middle_of_a_frame_starts_with_the_next() {
     frames.second(0);
     frames.first(1);
     frames.second(1);
-    assert_eq!(frames.came(), [1]);
+    assert_eq!(frames.arrived(), [1]);
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn a_keep_alive_ends_a_frame_that_lost_its_tail() {
     assert_eq!((statistics.frames_dropped, statistics.packets_lost), (1, 1));
     frames.first(1);
     frames.0.take_from(SSRC, 3, 1, true, &unit(1, 20));
-    assert!(frames.came().len() <= 1);
+    assert!(frames.arrived().len() <= 1);
 }
 
 #[test]
@@ -343,5 +343,5 @@ fn a_frame_without_marker_ends_with_the_next_timestamp() {
     for (sequence, time) in [(0, 0), (1, 1), (2, 2)] {
         case.take_from(SSRC, sequence, time, false, &unit(sequence, 20));
     }
-    assert_eq!(case.came(), [0, 1]);
+    assert_eq!(case.arrived(), [0, 1]);
 }

@@ -1,6 +1,6 @@
 //! The beginning and end of streams: the first and the last packets are requested too, and the last
 //! frame is delivered if it is whole.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 
@@ -81,7 +81,7 @@ impl Case {
     }
 
     /// The slices of each frame delivered, by their last octets.
-    fn came(&mut self) -> Vec<Vec<u8>> {
+    fn arrived(&mut self) -> Vec<Vec<u8>> {
         let frames = std::iter::from_fn(|| self.listener.receiver.poll_frame());
         frames
             .map(|frame| {
@@ -97,10 +97,10 @@ fn a_first_packet_that_is_lost_is_asked_for() {
     let mut case = Case::asking();
     case.take(101, 0, true, &FIRST_SLICE);
     case.take(102, 1, true, &FIRST_SLICE);
-    assert_eq!(case.came(), Vec::<Vec<u8>>::new(), "whether it is whole is not known");
+    assert_eq!(case.arrived(), Vec::<Vec<u8>>::new(), "it is unknown whether the frame is whole");
     assert!(case.pass(10 * MS).contains(&100));
     case.take(100, 0, false, &VPS);
-    assert_eq!(case.came(), [vec![1, 7], vec![7]], "nothing more is waited for");
+    assert_eq!(case.arrived(), [vec![1, 7], vec![7]], "nothing more is pending");
     assert_eq!(case.listener.receiver.statistics().packets_lost, 0);
 }
 
@@ -113,9 +113,9 @@ fn a_first_report_that_counts_no_packet_more_ends_the_wait_for_the_first() {
         case.take(101, 0, false, &FIRST_SLICE);
         case.take(102, 0, true, &NEXT_SLICE);
         case.take(103, 1, true, &FIRST_SLICE);
-        assert_eq!(case.came(), Vec::<Vec<u8>>::new());
+        assert_eq!(case.arrived(), Vec::<Vec<u8>>::new());
         case.report(2, 0);
-        assert_eq!(case.came(), [vec![7, 8], vec![7]]);
+        assert_eq!(case.arrived(), [vec![7, 8], vec![7]]);
     }
 }
 
@@ -124,9 +124,9 @@ fn a_first_report_that_was_read_before_the_media_ends_the_wait_for_the_first() {
     let mut case = Case::asking();
     case.report(2, 0);
     case.take(101, 0, false, &FIRST_SLICE);
-    assert_eq!(case.came(), Vec::<Vec<u8>>::new());
+    assert_eq!(case.arrived(), Vec::<Vec<u8>>::new());
     case.take(102, 0, true, &NEXT_SLICE);
-    assert_eq!(case.came(), [[7, 8]]);
+    assert_eq!(case.arrived(), [[7, 8]]);
 }
 
 /// In a format whose payloads do not show where a stream begins.
@@ -140,7 +140,7 @@ fn a_first_report_shows_that_the_first_packet_is_lost_whatever_the_format() {
         });
         Case { listener, clock: Duration::ZERO }
     };
-    let came = |case: &mut Case| {
+    let arrived = |case: &mut Case| {
         let frames = std::iter::from_fn(|| case.listener.receiver.poll_frame());
         frames.map(|frame| frame.data().to_vec()).collect::<Vec<_>>()
     };
@@ -148,20 +148,20 @@ fn a_first_report_shows_that_the_first_packet_is_lost_whatever_the_format() {
     let mut case = asking();
     case.report(1, 0);
     case.take(102, 1, true, &payload(2));
-    assert!(came(&mut case).is_empty(), "one before it was sent");
+    assert!(arrived(&mut case).is_empty(), "an earlier packet was sent");
     assert_eq!(case.pass(10 * MS), [101]);
     case.take(101, 0, true, &payload(1));
-    assert_eq!(came(&mut case).len(), 2);
+    assert_eq!(arrived(&mut case).len(), 2);
     // The report has only overtaken the packet that it counts.
     let mut case = asking();
     case.report(1, 0);
     case.take(101, 0, true, &payload(1));
-    assert_eq!(came(&mut case).len(), 1);
+    assert_eq!(arrived(&mut case).len(), 1);
     // The stream was joined late.
     let mut case = asking();
     case.report(1000, 0);
     case.take(1101, 1, true, &payload(1));
-    assert_eq!(came(&mut case).len(), 1);
+    assert_eq!(arrived(&mut case).len(), 1);
     assert!(case.pass(100 * MS).is_empty());
 }
 
@@ -173,9 +173,9 @@ fn a_first_report_that_counts_a_packet_more_does_not_end_the_wait_for_the_first(
     case.report(3, 0);
     // Later packets are no proof: the report does not count them.
     case.take(103, 1, true, &FIRST_SLICE);
-    assert_eq!(case.came(), Vec::<Vec<u8>>::new());
+    assert_eq!(case.arrived(), Vec::<Vec<u8>>::new());
     case.take(100, 0, false, &VPS);
-    assert_eq!(case.came(), [vec![1, 7, 8], vec![7]]);
+    assert_eq!(case.arrived(), [vec![1, 7, 8], vec![7]]);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn packets_before_the_first_that_were_never_sent_are_not_lost() {
     case.take(101, 0, true, &FIRST_SLICE);
     case.take(102, 1, true, &FIRST_SLICE);
     case.pass(600 * MS);
-    assert_eq!(case.came(), [vec![7], vec![7]]);
+    assert_eq!(case.arrived(), [vec![7], vec![7]]);
     assert_eq!(case.listener.receiver.statistics().packets_lost, 0);
 }
 
@@ -193,7 +193,7 @@ fn a_stream_that_shows_its_beginning_does_not_wait() {
     let mut case = Case::asking();
     case.take(101, 0, false, &VPS);
     case.take(102, 0, true, &FIRST_SLICE);
-    assert_eq!(case.came(), [[1, 7]]);
+    assert_eq!(case.arrived(), [[1, 7]]);
     assert!(case.pass(100 * MS).is_empty());
 }
 
@@ -203,7 +203,7 @@ fn a_first_frame_that_cannot_be_whole_is_counted_as_unsure() {
         case.take(101, 0, true, &NEXT_SLICE);
         case.take(102, 1, true, &FIRST_SLICE);
         case.pass(600 * MS);
-        assert_eq!(case.came(), [[7]]);
+        assert_eq!(case.arrived(), [[7]]);
         let statistics = case.listener.receiver.statistics();
         assert_eq!((statistics.frames_dropped, statistics.frames_unsure), (1, 1));
     }
@@ -221,7 +221,7 @@ fn a_last_packet_that_is_lost_is_asked_for() {
     case.leave(host().ip());
     assert_eq!(case.pass(100 * MS), [104]);
     case.take(104, 1, true, &NEXT_SLICE);
-    assert_eq!(case.came(), [[1, 7], [7, 8]]);
+    assert_eq!(case.arrived(), [[1, 7], [7, 8]]);
     case.pass(1000 * MS);
     let statistics = case.listener.receiver.statistics();
     assert_eq!((statistics.packets_lost, statistics.ended[0].expected), (0, 4));
@@ -246,12 +246,12 @@ fn the_last_frame_without_a_marker_is_delivered_after_silence_or_a_goodbye() {
         for n in 0..3_u16 {
             case.take(100 + n, n.into(), false, &FIRST_SLICE);
         }
-        assert_eq!(case.came(), [[7], [7]]);
+        assert_eq!(case.arrived(), [[7], [7]]);
         if leaves {
             case.leave(host().ip());
         }
         case.pass(1100 * MS);
-        assert_eq!(case.came(), [[7]], "leaves: {leaves}");
+        assert_eq!(case.arrived(), [[7]], "leaves: {leaves}");
         if leaves {
             continue;
         }
@@ -259,7 +259,7 @@ fn the_last_frame_without_a_marker_is_delivered_after_silence_or_a_goodbye() {
         case.take(103, 2, true, &FIRST_SLICE);
         case.take(104, 3, true, &FIRST_SLICE);
         case.pass(100 * MS);
-        assert_eq!(case.came(), [[7]]);
+        assert_eq!(case.arrived(), [[7]]);
     }
 }
 
@@ -305,9 +305,9 @@ fn as_many_packets_as_were_sent_show_that_none_came_before_them() {
             case.report(2, 0);
         }
         case.pass(20 * MS);
-        assert_eq!(case.came(), Vec::<Vec<u8>>::new());
+        assert_eq!(case.arrived(), Vec::<Vec<u8>>::new());
         case.take(102, 0, true, &NEXT_SLICE);
         case.pass(MS);
-        assert_eq!(case.came(), [[7, 8]], "early: {is_early}");
+        assert_eq!(case.arrived(), [[7, 8]], "early: {is_early}");
     }
 }

@@ -1,5 +1,5 @@
 //! Late packets, duplicates and restarts: each packet has one verdict, however late it is.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 
@@ -45,7 +45,7 @@ impl Case {
     }
 
     /// Removes the units delivered so far, and returns their numbers.
-    fn came(&mut self) -> Vec<u32> {
+    fn arrived(&mut self) -> Vec<u32> {
         let frames = self.listener.frames.drain(..);
         frames.map(|frame| u32::from_be_bytes(*frame[7..].first_chunk().unwrap())).collect()
     }
@@ -63,12 +63,12 @@ impl Case {
 fn two_neighbouring_packets_far_behind_are_late_and_no_jump() {
     let mut case = Case::new(|_| {});
     (1000..1400).filter(|n| !(1100..1104).contains(n)).for_each(|n| case.take(n));
-    case.came();
+    case.arrived();
     for late in 1100..1104 {
         case.take(late);
     }
     case.take(1400);
-    assert_eq!(case.came(), [1400]);
+    assert_eq!(case.arrived(), [1400]);
     assert_eq!((case.lost(), case.discards(Discard::Late)), (4, 4));
 }
 
@@ -76,10 +76,10 @@ fn two_neighbouring_packets_far_behind_are_late_and_no_jump() {
 fn three_packets_that_come_again_150_places_later_are_duplicates() {
     let mut case = Case::new(|_| {});
     (1000..1400).for_each(|n| case.take(n));
-    case.came();
+    case.arrived();
     (1250..1253).for_each(|n| case.take(n));
     (1400..1500).for_each(|n| case.take(n));
-    assert_eq!(case.came(), (1400..1500).collect::<Vec<_>>());
+    assert_eq!(case.arrived(), (1400..1500).collect::<Vec<_>>());
     assert_eq!((case.lost(), case.discards(Discard::Duplicate)), (0, 3));
 }
 
@@ -87,12 +87,12 @@ fn three_packets_that_come_again_150_places_later_are_duplicates() {
 fn packets_seconds_late_are_late_however_many_come() {
     let mut case = Case::new(|_| {});
     (0..9000).filter(|n| !(1000..3000).contains(n)).for_each(|n| case.take(n));
-    case.came();
+    case.arrived();
     for n in 9000..11_000 {
         case.take(n);
         case.take(n - 8000);
     }
-    assert_eq!(case.came(), (9000..11_000).collect::<Vec<_>>());
+    assert_eq!(case.arrived(), (9000..11_000).collect::<Vec<_>>());
     assert_eq!((case.lost(), case.discards(Discard::Late)), (2000, 2000));
 }
 
@@ -103,7 +103,7 @@ fn a_restart_loses_nothing_wherever_it_lands() {
         (1000..1400).for_each(|n| case.take(n));
         (0..50).for_each(|n| case.take_at(place + n, 0x9000_0000 + 270 * n));
         let expected: Vec<u32> = (1000..1400).chain(place..place + 50).collect();
-        assert_eq!(case.came(), expected, "{place}");
+        assert_eq!(case.arrived(), expected, "{place}");
         assert_eq!(case.lost(), 0, "{place}");
         let source = case.listener.receiver.statistics().sources[0];
         assert_eq!((source.expected, source.received, source.cumulative_lost), (50, 50, 0));
@@ -121,10 +121,10 @@ fn packets_from_before_a_restart_do_not_bring_the_old_run_back() {
     let mut case = Case::new(|_| {});
     (1000..1400).filter(|n| !(1390..1395).contains(n)).for_each(|n| case.take(n));
     (0..10).for_each(|n| case.take_at(40_000 + n, 0x9000_0000 + 270 * n));
-    case.came();
+    case.arrived();
     (1380..1395).for_each(|n| case.take(n));
     (10..20).for_each(|n| case.take_at(40_000 + n, 0x9000_0000 + 270 * n));
-    assert_eq!(case.came(), (40_010..40_020).collect::<Vec<_>>());
+    assert_eq!(case.arrived(), (40_010..40_020).collect::<Vec<_>>());
 }
 
 #[test]
@@ -134,18 +134,18 @@ fn a_forged_restart_costs_the_stream_no_more_than_a_moment() {
     (0..2).for_each(|n| case.take_at(40_000 + n, 0x9000_0000));
     (1400..1500).for_each(|n| case.take(n));
     let expected: Vec<u32> = (1000..1400).chain(40_000..40_002).chain(1400..1500).collect();
-    assert_eq!(case.came(), expected);
+    assert_eq!(case.arrived(), expected);
 }
 
 #[test]
 fn a_stream_that_begins_anew_with_the_same_packets_is_followed_after_a_silence() {
     let mut case = Case::new(|_| {});
     (1000..1400).for_each(|n| case.take(n));
-    case.came();
+    case.arrived();
     case.clock += Duration::from_secs(3);
     (1000..1400).for_each(|n| case.take(n));
-    let came = case.came();
-    assert!(came.len() >= 300 && came.last() == Some(&1399), "{} came", came.len());
+    let arrived = case.arrived();
+    assert!(arrived.len() >= 300 && arrived.last() == Some(&1399), "{} arrived", arrived.len());
     assert_eq!(case.lost(), 0);
 }
 

@@ -1,5 +1,5 @@
 //! Which sources are followed: strangers neither lock one out nor hold memory, and sources end.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 
@@ -71,7 +71,7 @@ impl Case {
         }
     }
 
-    fn came(&mut self) -> Vec<(u32, Vec<u8>)> {
+    fn arrived(&mut self) -> Vec<(u32, Vec<u8>)> {
         std::iter::from_fn(|| self.receiver.poll_frame())
             .map(|frame| (frame.ssrc().0, frame.to_vec()))
             .collect()
@@ -105,9 +105,9 @@ fn sixteen_sources_heard_once_do_not_lock_the_camera_out() {
         case.greet(host(66), ssrc, 0);
     }
     case.pass(3000 * MS);
-    case.came();
+    case.arrived();
     case.greet(host(1), 1000, 7);
-    assert_eq!(case.came().len(), 2);
+    assert_eq!(case.arrived().len(), 2);
     assert_eq!(case.receiver.statistics().discards.get(Discard::TooManySources), 0);
 }
 
@@ -126,7 +126,7 @@ fn a_source_whose_media_or_reports_are_live_keeps_its_place() {
         }
         case.greet(host(66), 100 + u32::from(n), 0);
     }
-    case.came();
+    case.arrived();
     let sources: Vec<u32> =
         case.receiver.statistics().sources.iter().map(|source| source.ssrc.0).collect();
     assert_eq!(sources, [1, 2]);
@@ -137,7 +137,7 @@ fn a_source_whose_media_or_reports_are_live_keeps_its_place() {
     case.receiver.handle_report(case.now, Ssrc(2), host(66).ip(), None);
     case.pass(15_000 * MS);
     case.greet(host(3), 3, 0);
-    assert_eq!(case.came().len(), 2);
+    assert_eq!(case.arrived().len(), 2);
 }
 
 #[test]
@@ -169,14 +169,14 @@ fn a_source_ends_after_its_goodbye_and_late_packets_do_not_bring_it_back() {
         payload: b"last",
     };
     case.take(next);
-    assert_eq!(case.came().len(), 3);
+    assert_eq!(case.arrived().len(), 3);
     case.pass(1000 * MS);
     assert_eq!(case.ended(), [1]);
     case.greet(host(1), 1, 100);
-    assert_eq!(case.came(), []);
+    assert_eq!(case.arrived(), []);
     assert_eq!(case.receiver.statistics().discards.get(Discard::Late), 2);
     case.greet(host(1), 1, 103);
-    assert_eq!(case.came().len(), 2);
+    assert_eq!(case.arrived().len(), 2);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn unfinished_frames_of_strangers_are_bounded_together_and_in_time() {
         config.memory_max = 2 * FRAME;
     });
     case.greet(host(1), 1000, 0);
-    case.came();
+    case.arrived();
     let piece = vec![7; 1300];
     for step in 0..700_u16 {
         for ssrc in 0..15_u32 {
@@ -210,7 +210,7 @@ fn unfinished_frames_of_strangers_are_bounded_together_and_in_time() {
         let held = case.receiver.statistics().held_octets;
         assert!(held <= 2 * FRAME + (64 << 10), "{held} octets held");
     }
-    assert_eq!(case.came().iter().filter(|(ssrc, _)| *ssrc == 1000).count(), 7);
+    assert_eq!(case.arrived().iter().filter(|(ssrc, _)| *ssrc == 1000).count(), 7);
     case.pass(5000 * MS);
     let held = case.receiver.statistics().held_octets;
     assert!(held <= 64 << 10, "{held} octets held");
@@ -226,14 +226,14 @@ fn retransmissions_are_taken_from_the_address_of_the_media_only() {
     let sent =
         Sent { from: host(1), ssrc: 1, sequence: 3, time: 9000, marker: true, payload: b"third" };
     case.take(sent);
-    case.came();
+    case.arrived();
     let again =
         |from, payload| Sent { from, ssrc: 77, sequence: 0, time: 6000, marker: true, payload };
     case.take_type(RTX, again(host(66), b"\0\x02forged"));
-    assert_eq!(case.came(), []);
+    assert_eq!(case.arrived(), []);
     case.take_type(RTX, again(host(1), b"\0\x02second"));
-    let came: Vec<_> = case.came().into_iter().map(|(_, frame)| frame).collect();
-    assert_eq!(came, [&b"second"[..], b"third"]);
+    let arrived: Vec<_> = case.arrived().into_iter().map(|(_, frame)| frame).collect();
+    assert_eq!(arrived, [&b"second"[..], b"third"]);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn a_source_that_sends_its_stream_once_more_after_its_goodbye_is_followed() {
                 payload: b"x",
             });
         }
-        case.came().len()
+        case.arrived().len()
     };
     assert_eq!(play(&mut case), 100);
     case.receiver.handle_bye(case.now, Ssrc(1), host(1).ip());

@@ -1,5 +1,5 @@
 //! Floods of RTCP from strangers: nothing grows without bound, and no peer is pushed out.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 

@@ -1,5 +1,5 @@
 //! Participants in virtual time: reports, round trips, requests, goodbyes, collisions.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 

@@ -1,6 +1,6 @@
 //! Requests between participants: requests of many datagrams, limits and their end, and the round
 //! trips of participants that send no media.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 

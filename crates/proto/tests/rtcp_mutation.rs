@@ -1,5 +1,5 @@
 //! Broken and arbitrary RTCP: a million packets without panic, and in bounded time and memory.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 

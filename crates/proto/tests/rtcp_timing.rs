@@ -4,7 +4,11 @@
 //! Every member is a real [`Timer`] with separate tables; nothing is shared. The network is
 //! multicast with a constant delay and no loss. In the sessions of thousands each table holds only
 //! 64 members, and all others are counted by SSRC sampling: the bounds hold for estimates as well.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic and read the clock"
+)]
 
 use std::time::Duration;
 use std::time::Instant;

@@ -1,5 +1,5 @@
 //! Any octets as RTP packets, and any headers written and read again.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
 use rushes_proto::rtp::{

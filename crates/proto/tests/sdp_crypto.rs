@@ -1,5 +1,5 @@
 //! Keys in descriptions (RFC 4568): the examples of the RFC, and lines that it forbids.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
 use rushes_proto::sdp::{

@@ -1,5 +1,5 @@
 //! Errors in descriptions, and the lines that they name.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use rushes_proto::PayloadType;
 use rushes_proto::sdp::{

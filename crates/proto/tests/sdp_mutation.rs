@@ -1,5 +1,5 @@
 //! Broken and arbitrary descriptions: no panic, no growth, and what is parsed can be written.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
 use rushes_netsim::Seeded;

@@ -1,5 +1,5 @@
 //! Format parameters out of the parameter sets of real streams.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
 //! Descriptions as FFmpeg, GStreamer and browsers write them.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::time::Duration;
 

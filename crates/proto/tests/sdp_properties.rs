@@ -1,5 +1,5 @@
 //! Any description, written and read again.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! The examples of the RFCs, each named.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! Sources that a description announces (RFC 5576), and their senders' addresses (RFC 4570).
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::IpAddr;
 

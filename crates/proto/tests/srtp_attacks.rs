@@ -1,7 +1,7 @@
 //! Attacks on protected packets by someone on the path: changed, cut, lengthened, repeated and
 //! forged packets. None is accepted or remembered, and genuine packets still arrive.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ends;
 
@@ -110,7 +110,7 @@ fn a_changed_packet_is_no_source_s_first() {
         for changed in flips(&packet) {
             assert!(opened(&mut receiver, &changed).is_err(), "{policy:?}");
         }
-        assert_eq!(opened(&mut receiver, &packet), Ok(full(1)), "the only place was taken");
+        assert_eq!(opened(&mut receiver, &packet), Ok(full(1)), "the only slot was taken");
     }
 }
 
@@ -281,10 +281,10 @@ fn a_million_forgeries(suite: Suite, group: usize) {
     attack.forger.seen.reserve(200);
     attack.run(2000, group, &mut packets);
     let counted = allocation_counter::measure(|| attack.run(FORGED - 2000, group, &mut packets));
-    assert_eq!((counted.count_total, counted.bytes_current), (0, 0), "forgeries take memory");
+    assert_eq!((counted.count_total, counted.bytes_current), (0, 0), "forgeries use memory");
     assert!(attack.forged >= FORGED && attack.genuine > FORGED / 200);
     let rounds = attack.sender.roll_over_counter(rushes_proto::Ssrc(SSRC));
-    assert!(rounds.is_some_and(|rounds| rounds > 0), "the roll-over was not among it");
+    assert!(rounds.is_some_and(|rounds| rounds > 0), "there was no roll-over");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! SRTP and SRTCP against libsrtp2 (interop/srtp/peer.c): both protect every packet in the same
 //! way, and each accepts the other's genuine packets, over a bad network, once.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -313,7 +313,11 @@ fn unprotect_together(receiver: &mut Unprotector, waiting: &mut Vec<Arrival>) {
 
 fn check(packet: &[u8], outcome: Result<usize, UnprotectError>, expected: Option<&[u8]>) {
     let received = outcome.map(|len| &packet[..len]);
-    assert!(received.ok() == expected, "{outcome:?}, expected to come: {}", expected.is_some());
+    assert!(
+        received.ok() == expected,
+        "{outcome:?}, expected to be accepted: {}",
+        expected.is_some()
+    );
 }
 
 /// libsrtp in another process.

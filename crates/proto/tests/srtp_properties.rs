@@ -1,7 +1,7 @@
 //! For any suite, options and packets: protected packets are restored and nothing else is accepted,
 //! with the same outcomes for packets in batches and one by one.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ends;
 

@@ -1,6 +1,10 @@
 //! Attacks on the path without a key: reflections, copies, and packets that arrive first.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic and read the clock"
+)]
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -96,7 +100,7 @@ fn what_was_sent_before_a_collision_does_not_come_back_as_a_peers() {
         receiver.handle_datagram_from(now, from, datagram);
     }
     assert!(receiver.poll_frame().is_none());
-    assert!(receiver.poll_conflict().is_none(), "an SSRC of the past makes no collision");
+    assert!(receiver.poll_conflict().is_none(), "an earlier SSRC causes no collision");
 }
 
 #[test]
@@ -236,7 +240,7 @@ fn a_receiver_full_of_sources_forgets_the_one_that_is_long_silent() {
         receiver.unprotect(&mut send(1, sequence)).unwrap();
     }
     assert!(receiver.unprotect(&mut send(9, 6)).is_ok());
-    assert!(receiver.unprotect(&mut send(1, 200)).is_ok(), "the one that is heard stays");
+    assert!(receiver.unprotect(&mut send(1, 200)).is_ok(), "the active source stays");
 }
 
 #[test]
@@ -276,13 +280,13 @@ fn a_source_that_gave_way_is_not_replayed_and_may_come_again() {
         reports.unprotect(&mut report(1)).unwrap();
     }
     for packet in &recorded {
-        assert!(receiver.unprotect(&mut packet.clone()).is_err(), "a replay is taken");
+        assert!(receiver.unprotect(&mut packet.clone()).is_err(), "a replay is accepted");
     }
     assert_eq!(reports.unprotect(&mut told.clone()), Err(UnprotectError::Replayed));
     receiver.unprotect(&mut send(3, 22)).unwrap();
     reports.unprotect(&mut report(3)).unwrap();
     for packet in &recorded {
-        assert!(receiver.unprotect(&mut packet.clone()).is_err(), "a replay is taken");
+        assert!(receiver.unprotect(&mut packet.clone()).is_err(), "a replay is accepted");
     }
     assert_eq!(reports.unprotect(&mut told.clone()), Err(UnprotectError::Replayed));
 }
@@ -302,8 +306,9 @@ fn a_receiver_that_remembers_as_many_sources_as_it_may_lets_no_others_in() {
                 packet
             })
             .collect();
-        let came = all.iter().filter(|it| receiver.unprotect(&mut (*it).clone()).is_ok()).count();
-        taken += usize::from(came > 0);
+        let arrived =
+            all.iter().filter(|it| receiver.unprotect(&mut (*it).clone()).is_ok()).count();
+        taken += usize::from(arrived > 0);
     }
     assert!((4000..=4098).contains(&taken), "{taken}");
 }

@@ -1,7 +1,7 @@
 //! Packet indices in difficult cases: around roll-overs, after long losses, and after a sender has
 //! begun again (RFC 3711 section 3.3.1).
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ends;
 

@@ -1,6 +1,6 @@
 //! Secured streams and participants: nothing is sent in the clear, and nothing clear is accepted.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ends;
 mod world;

@@ -1,7 +1,7 @@
 //! Packets made by libsrtp and an independent reference (vectors/README.md), for every suite, and
 //! the key streams of RFC 3711 appendix B.2 and RFC 6188 sections 7.1 and 7.3.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use rushes_proto::Ssrc;
 use rushes_proto::crypto::CounterMode;

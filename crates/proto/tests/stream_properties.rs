@@ -4,7 +4,7 @@
 //! Octets are not corrupted here, because RTP cannot detect that: UDP's checksum does, or SRTP.
 //! Corrupted packets are tested in `mutation.rs`.
 
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
 
@@ -150,10 +150,10 @@ fn check_frames(case: &Case) {
             assert!(whole, "frame {number} is not whole");
             delivered.next();
         } else {
-            assert!(!(whole && sure), "frame {number} arrived whole and is missing");
+            assert!(!(whole && sure), "frame {number} arrived whole but is missing");
         }
     }
-    assert_eq!(delivered.next(), None, "something that was never sent");
+    assert_eq!(delivered.next(), None, "a frame that was never sent");
 }
 
 /// Units with decoding order numbers follow other rules: see `interleaved.rs`.

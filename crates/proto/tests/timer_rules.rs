@@ -1,5 +1,9 @@
 //! The RTCP timing rules of one participant, one by one (RFC 3550 section 6.3, RFC 4585).
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic and read the clock"
+)]
 
 use std::time::Duration;
 use std::time::Instant;

@@ -1,5 +1,5 @@
 //! A format whose payloads are delivered as they arrive: none waits, none is delivered twice.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "any instant will do")]
 
 use std::sync::Arc;
@@ -40,10 +40,10 @@ impl Case {
         header.write(&mut datagram).unwrap();
         datagram.extend_from_slice(&[0, 0, 0, sequence as u8, 0x55]);
         self.receiver.handle_datagram(self.now, &datagram);
-        self.came()
+        self.arrived()
     }
 
-    fn came(&mut self) -> Vec<u8> {
+    fn arrived(&mut self) -> Vec<u8> {
         std::iter::from_fn(|| self.receiver.poll_frame()).map(|frame| frame.data()[3]).collect()
     }
 
@@ -81,7 +81,7 @@ fn what_never_comes_is_counted_once() {
     case.take(13);
     case.now += Duration::from_secs(1);
     case.receiver.handle_timeout(case.now);
-    assert_eq!(case.came(), []);
+    assert_eq!(case.arrived(), []);
     assert_eq!(case.receiver.statistics().packets_lost, 2);
     assert_eq!(case.take(14), [14]);
     assert_eq!(case.receiver.statistics().packets, 3);
@@ -90,9 +90,9 @@ fn what_never_comes_is_counted_once() {
 #[test]
 fn more_gaps_than_the_window_holds_deliver_everything_once() {
     let mut case = Case::new();
-    let mut came = case.take(0);
+    let mut arrived = case.take(0);
     for sequence in (2..4_000).step_by(2) {
-        came.extend(case.take(sequence));
+        arrived.extend(case.take(sequence));
     }
-    assert_eq!(came.len(), 2_000);
+    assert_eq!(arrived.len(), 2_000);
 }

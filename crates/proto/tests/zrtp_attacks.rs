@@ -3,7 +3,7 @@
 //! In every run, two ends are secure together only with the same keys and the same string, or with
 //! different strings.
 #![cfg(feature = "zrtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod zrtp_world;
 

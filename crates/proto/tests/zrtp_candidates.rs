@@ -1,7 +1,7 @@
 //! Strangers beside an endpoint that waits for its peer: their packets cost the peer nothing, and
 //! they receive at most three times as much as they sent.
 #![cfg(feature = "zrtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod zrtp_world;
 
@@ -147,12 +147,12 @@ fn an_address_gets_at_most_three_times_what_it_sent() {
             }
         }
         let quiet = (0..2_000).find(|_| !world.step(&mut middle));
-        assert!(quiet.is_some(), "it ends");
+        assert!(quiet.is_some(), "the exchange ends");
         for (to, datagram) in world.astray.drain(..) {
             *got.entry(to).or_default() += datagram.len();
             assert!(got[&to] <= 3 * sent[&to], "{} of {}", got[&to], sent[&to]);
         }
-        assert!(got.len() >= 8, "they are answered");
+        assert!(got.len() >= 8, "the Pings are answered");
     }
 }
 
@@ -280,7 +280,7 @@ fn who_is_refused_does_not_end_the_waiting() {
     world.ends[CALLER].add_stream(101, Some(address(WAITING, 0)), now);
     world.settle(&mut pass);
     assert!(world.are_secure());
-    assert!(!failures(&world.ends[WAITING]).is_empty(), "the first one's end is told");
+    assert!(!failures(&world.ends[WAITING]).is_empty(), "the end of the first is reported");
 }
 
 /// A stranger's unfinished exchange does not keep the caller from agreeing meanwhile.

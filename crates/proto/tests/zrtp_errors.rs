@@ -5,7 +5,7 @@
 //! 0x100 is tested beside its code (`zrtp/session.rs`), because Rushes does not send a GoClear that
 //! is not allowed.
 #![cfg(feature = "zrtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod zrtp_world;
 

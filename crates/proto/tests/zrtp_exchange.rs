@@ -1,6 +1,6 @@
 //! ZRTP between two endpoints in virtual time.
 #![cfg(feature = "zrtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod zrtp_world;
 

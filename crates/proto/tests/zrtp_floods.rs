@@ -1,6 +1,6 @@
 //! Floods from strangers, and a million changed messages in every state.
 #![cfg(feature = "zrtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod zrtp_world;
 

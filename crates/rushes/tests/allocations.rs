@@ -1,5 +1,5 @@
 //! In steady state, sending and receiving packets allocates nothing.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::time::Duration;
 

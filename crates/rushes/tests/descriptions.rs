@@ -1,5 +1,5 @@
 //! Streams set up from session descriptions, and descriptions of streams.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
 use std::time::Duration;

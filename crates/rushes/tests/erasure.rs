@@ -2,7 +2,7 @@
 //!
 //! It is the only test of its program, so that no other test's memory is searched.
 #![cfg(all(target_os = "linux", feature = "srtp"))]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs::File;
 use std::io::Read;
@@ -70,7 +70,7 @@ impl Masked {
 fn no_copy_of_a_master_key_outlives_its_drop() {
     for suite in [Suite::AesCm128HmacSha1_80, Suite::AesCm256HmacSha1_80, Suite::AeadAes256Gcm] {
         let [key, next] = [0; 2].map(|_| Masked::random(suite.key_and_salt_len()));
-        assert_eq!(key.copies(), [""; 0], "the test itself leaves none");
+        assert_eq!(key.copies(), [""; 0], "the test itself leaves no copy");
         let security = || key.show(|key| Security::shared(suite, key).unwrap());
         let session = Context::new().session("127.0.0.1").unwrap();
         let mut receiver =
@@ -134,7 +134,7 @@ fn no_copy_of_a_secret_of_zrtp_outlives_its_session() {
         kept.push((Masked::of_hex(rs1), Masked(rs1.iter().map(|digit| digit ^ MASK).collect())));
         zeroize::Zeroize::zeroize(&mut file);
     }
-    assert_eq!(aux.copies(), [""; 0], "the secret that both have");
+    assert_eq!(aux.copies(), [""; 0], "the shared secret");
     for (n, (secret, digits)) in kept.iter().enumerate() {
         assert_eq!(secret.copies(), [""; 0], "the secret kept by session {n}");
         assert_eq!(digits.copies(), [""; 0], "its digits");

@@ -1,5 +1,5 @@
 //! Rules for the whole repository that the compiler does not check.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::{Path, PathBuf};
 

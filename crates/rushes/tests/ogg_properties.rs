@@ -1,5 +1,5 @@
 //! Arbitrary octets read as an Ogg Opus file.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
 //! Loss over a path that drops 5 % of all packets, with and without recovery.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::thread;
 use std::time::Duration;

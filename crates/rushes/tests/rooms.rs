@@ -1,5 +1,5 @@
 //! The rooms of the two large crates: which room may name which, and what a protocol may not name.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
 use std::fs;

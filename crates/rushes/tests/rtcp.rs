@@ -1,5 +1,5 @@
 //! RTCP between two streams of this process, over loopback.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::SocketAddr;
 use std::net::UdpSocket;
@@ -47,7 +47,7 @@ fn exchange<T>(
                 return found;
             }
         }
-        assert!(Instant::now() < deadline, "the event did not come");
+        assert!(Instant::now() < deadline, "the event did not arrive");
     }
 }
 
@@ -217,7 +217,7 @@ fn events_reach_a_hook_on_the_thread_that_reads() {
                 if data == &[1, 2, 3, 0]);
         }
     }
-    assert!(sender.rtcp().poll_event().is_none(), "the hook had them all");
+    assert!(sender.rtcp().poll_event().is_none(), "the hook received all events");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn a_port_for_rtcp_in_use_is_an_error_that_says_what_to_do() {
     let taken = session().stream(Codec::Generic).rtcp(false).open().unwrap();
     let port = taken.local_address().port() - 1;
     let Err(error) = session().stream(Codec::Generic).local_port(port).open() else {
-        panic!("both ports could be had")
+        panic!("both ports were available")
     };
     if let rushes::Error::RtcpPort { port: told, .. } = &error {
         assert_eq!(*told, port + 1);
@@ -341,7 +341,7 @@ fn a_stranger_draws_no_reports_away_and_says_goodbye_for_nobody() {
     for _ in 0..2 {
         exchange(&mut sender, &mut receiver, true, |event| reported(event).then_some(()));
     }
-    assert!(stranger.recv(&mut [0; 100]).is_err(), "the stranger was reported to");
+    assert!(stranger.recv(&mut [0; 100]).is_err(), "a report was sent to the stranger");
     let discards = receiver.statistics().receive.discards;
     assert_eq!(discards.get(rushes::Discard::Conflict), 20);
 }

@@ -1,6 +1,6 @@
 //! Secured streams over loopback, through the public interface only.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ fn frames_come_back_as_they_were_under_every_suite() {
                 let frame = octets(len, len as u8);
                 sender.push_frame(&frame, None).unwrap();
                 let received = receiver.pull_frame(SECOND).unwrap();
-                let received = received.unwrap_or_else(|| panic!("{suite} {len}: nothing came"));
+                let received = received.unwrap_or_else(|| panic!("{suite} {len}: nothing arrived"));
                 assert!(received[..] == frame[..], "{suite}: {len} octets differ");
             }
         }

@@ -1,5 +1,5 @@
 //! Datagrams of strangers to a stream's ports, and what they must not cause.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn exchange(
 ) {
     let until = Instant::now() + PATIENCE;
     while !done(sender, receiver) {
-        assert!(Instant::now() < until, "it did not come to that");
+        assert!(Instant::now() < until, "the condition was not reached");
         sender.push_frame(b"frame", None).unwrap();
         receiver.pull_frame(Duration::from_millis(10)).unwrap();
     }
@@ -130,7 +130,7 @@ fn a_flood_of_reports_does_not_hold_media_up() {
     let frame = receiver.pull_frame(PATIENCE).unwrap().unwrap();
     assert_eq!(frame[..], *b"frame");
     let taken = receiver.rtcp().statistics().received;
-    assert!(taken < FLOOD, "the frame waited for {taken} reports");
+    assert!(taken < FLOOD, "the frame was delayed by {taken} reports");
     exchange((&mut sender, &mut receiver), |_, receiver| {
         receiver.rtcp().statistics().received >= FLOOD
     });

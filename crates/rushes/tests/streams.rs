@@ -1,5 +1,5 @@
 //! Streams over loopback, through the public interface only.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A stream whose format, rate and viewers change while it runs.
 #![cfg(feature = "texture")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -241,7 +241,7 @@ fn clients_come_one_after_the_other_and_too_many_are_told() {
         let refused =
             TextureClient::connect(server.local_address(), sink, ClientOptions::default());
         let error = refused.unwrap_err().to_string();
-        assert!(error.contains("2 clients already"), "{error}");
+        assert!(error.contains("already has 2 clients"), "{error}");
         drop(viewers);
         while server.counts().clients > 0 {
             std::thread::sleep(Duration::from_millis(1));

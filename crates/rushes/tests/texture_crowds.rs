@@ -1,6 +1,6 @@
 //! Hosts that take every place of a texture server, and the client that still gets in.
 #![cfg(all(feature = "texture", target_os = "linux"))]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod texture_world;
 
@@ -39,11 +39,11 @@ fn from_host(host: u8, server: SocketAddr) -> Stranger {
 }
 
 /// Asks for a session and binds no unit; returns the reason if it is refused.
-fn knock(host: u8, server: SocketAddr, units: u8) -> Result<Stranger, (Reason, String)> {
+fn connect_from(host: u8, server: SocketAddr, units: u8) -> Result<Stranger, (Reason, String)> {
     let mut stranger = from_host(host, server);
     let wishes = Wishes { units, ..wishes(Transport::Udp) };
-    stranger.say(&opening(Opening::Control(wishes)));
-    match stranger.hear() {
+    stranger.send_octets(&opening(Opening::Control(wishes)));
+    match stranger.receive() {
         Some(Message::Offer(_)) => Ok(stranger),
         Some(Message::Refuse { reason, text }) => Err((reason, text)),
         other => panic!("{other:?}"),
@@ -84,8 +84,9 @@ fn hosts_that_ask_for_everything_and_take_nothing_lock_nobody_out() {
     let viewer = Viewer::connect(address).unwrap();
     viewer.see(5);
     // Two hosts could take all other places and all units.
-    let crowd: Vec<_> =
-        (0..40).map(|n| knock(2 + n % 2, address, 64).expect("the oldest gives way")).collect();
+    let crowd: Vec<_> = (0..40)
+        .map(|n| connect_from(2 + n % 2, address, 64).expect("the oldest is evicted"))
+        .collect();
     assert!(server.counts().clients <= 8);
     // A viewer has a few threads and files, an open connection two, and each of 128 units at most
     // a thread, a socket and a waker.
@@ -96,7 +97,7 @@ fn hosts_that_ask_for_everything_and_take_nothing_lock_nobody_out() {
     // A new viewer gets in, though the others never left.
     let another = Viewer::connect(address).unwrap();
     another.see(5);
-    assert!((0..4).all(|_| knock(2, address, 0).is_ok()));
+    assert!((0..4).all(|_| connect_from(2, address, 0).is_ok()));
     viewer.see(5);
     another.see(5);
     drop(crowd);
@@ -111,9 +112,9 @@ fn one_host_has_its_share_of_sessions_and_no_more() {
         viewer.see(3);
     }
     let error = Viewer::connect(address).err().unwrap().to_string();
-    assert!(error.contains("this host has 2 clients here already"), "{error}");
+    assert!(error.contains("this host already has 2 clients"), "{error}");
     // Another host may still connect.
-    knock(2, address, 1).unwrap();
+    connect_from(2, address, 1).unwrap();
     for viewer in &viewers {
         viewer.see(3);
     }
@@ -128,8 +129,8 @@ fn a_client_that_wishes_all_units_leaves_the_others_theirs() {
     for host in 2..10 {
         let mut stranger = from_host(host, address);
         let wishes = Wishes { units: 64, ..wishes(Transport::Udp) };
-        stranger.say(&opening(Opening::Control(wishes)));
-        let Some(Message::Offer(offer)) = stranger.hear() else { panic!("no offer") };
+        stranger.send_octets(&opening(Opening::Control(wishes)));
+        let Some(Message::Offer(offer)) = stranger.receive() else { panic!("no offer") };
         offered.push(offer.unit_count());
         crowd.push(stranger);
     }
@@ -144,12 +145,12 @@ fn a_connection_binds_no_unit_that_goes_by_datagrams() {
     for transport in [Transport::Udp, Transport::Rtp] {
         let mut stranger = from_host(2, address);
         let wishes = Wishes { units: 1, ..wishes(transport) };
-        stranger.say(&opening(Opening::Control(wishes)));
-        let Some(Message::Offer(offer)) = stranger.hear() else { panic!("no offer") };
+        stranger.send_octets(&opening(Opening::Control(wishes)));
+        let Some(Message::Offer(offer)) = stranger.receive() else { panic!("no offer") };
         // An attacker that has read the token on the path.
         let mut other = from_host(3, address);
-        other.say(&binding(offer.token, 0));
-        let end = other.hear();
+        other.send_octets(&binding(offer.token, 0));
+        let end = other.receive();
         assert!(matches!(end, Some(Message::Refuse { reason: Reason::Token, .. })), "{end:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Slow and failing sinks, units that come and go, and the state at the end of a stream.
 #![cfg(feature = "texture")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod noise;
 

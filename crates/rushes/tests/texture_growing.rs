@@ -1,6 +1,6 @@
 //! Frames that are sent while they are still being made.
 #![cfg(feature = "texture")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod noise;
 
@@ -38,7 +38,7 @@ enum Until {
     /// The client has the first tile.
     Tile(mpsc::Receiver<usize>),
     /// A message from the test; fails if the sender is dropped.
-    Told(mpsc::Receiver<()>),
+    Signal(mpsc::Receiver<()>),
     /// This long before each part.
     Passed(Duration),
 }
@@ -72,11 +72,11 @@ impl Slow {
                 let tile = tiles.recv_timeout(10 * SECOND).map_err(|error| failed(&error))?;
                 assert_eq!(tile, 0);
             }
-            Until::Told(told) if part == PARTS - 1 => {
-                told.recv_timeout(10 * SECOND).map_err(|error| failed(&error))?;
+            Until::Signal(signal) if part == PARTS - 1 => {
+                signal.recv_timeout(10 * SECOND).map_err(|error| failed(&error))?;
             }
             Until::Passed(time) => std::thread::sleep(*time),
-            Until::Tile(_) | Until::Told(_) => {}
+            Until::Tile(_) | Until::Signal(_) => {}
         }
         Ok(())
     }
@@ -191,10 +191,10 @@ fn view_with(
 
 #[test]
 fn the_beginning_of_a_frame_arrives_before_its_end_is_made() {
-    let (told, tiles) = mpsc::channel();
+    let (ready, tiles) = mpsc::channel();
     let options = by(Transport::Tcp, Timing::FlatOut);
     let server = serve(Until::Tile(tiles), Then::Completes, options);
-    let (client, frames) = view(&server, told);
+    let (client, frames) = view(&server, ready);
     for (number, expected) in noise().frames.iter().enumerate() {
         let (is_whole, octets) = frames.recv_timeout(20 * SECOND).unwrap();
         assert!(is_whole && octets == **expected, "frame {number}");
@@ -227,10 +227,10 @@ fn a_frame_that_is_made_slowly_is_given_up_by_nobody() {
 
 #[test]
 fn clients_come_and_go_and_formats_change_within_a_frame() {
-    let (go, told) = mpsc::channel();
+    let (go, signal) = mpsc::channel();
     let mut options = by(Transport::Tcp, Timing::FlatOut);
     options.loops = true;
-    let server = serve(Until::Told(told), Then::Completes, options);
+    let server = serve(Until::Signal(signal), Then::Completes, options);
     let (tiles, first_tiles) = mpsc::channel();
     let (first, first_frames) = view(&server, tiles);
     assert_eq!(first_tiles.recv_timeout(20 * SECOND), Ok(0));
@@ -290,9 +290,9 @@ fn a_source_that_fails_within_a_frame_ends_the_stream() {
         (Then::Fails, "no more of it"),
         (Then::Forgets, "the source gave a frame of 18000 octets instead of 27000"),
     ] {
-        let (told, tiles) = mpsc::channel();
+        let (ready, tiles) = mpsc::channel();
         let server = serve(Until::Tile(tiles), then, by(Transport::Tcp, Timing::FlatOut));
-        let (client, frames) = view(&server, told);
+        let (client, frames) = view(&server, ready);
         let end = client.wait(20 * SECOND).unwrap();
         assert!(end.text.contains(words), "{end}");
         // The beginning of the frame may be shown, with the rest concealed.
@@ -350,5 +350,5 @@ fn a_source_that_gives_nothing_is_found_out() {
     let server = TextureServer::serve(local, source, ServerOptions::default()).unwrap();
     let (client, _frames) = view(&server, mpsc::channel().0);
     let end = client.wait(20 * SECOND).unwrap();
-    assert!(end.text.contains("gave no frame"), "{end}");
+    assert!(end.text.contains("gave none"), "{end}");
 }

@@ -1,7 +1,7 @@
 //! A texture client with a dishonest server: it ends with a clear reason, and allocates no frame
 //! memory before the offer has been checked.
 #![cfg(feature = "texture")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod texture_world;
 
@@ -71,7 +71,7 @@ fn with_server<T: Send>(
     thread::scope(|scope| {
         let server = scope.spawn(move || {
             let mut control = Stranger::new(listener.accept().unwrap().0);
-            assert!(matches!(control.hear_opening(), Some(Opening::Control(_))));
+            assert!(matches!(control.receive_opening(), Some(Opening::Control(_))));
             serve(control, &listener);
         });
         let witness = Arc::new(Witness::new(Pictures::Numbered(10)));
@@ -88,8 +88,8 @@ fn refuses(change: impl Fn(&mut Offer) + Sync, reason: Reason, text: &str) {
     let serve = |mut control: Stranger, _: &TcpListener| {
         let mut offer = offer();
         change(&mut offer);
-        control.tell(&Message::Offer(Box::new(offer)));
-        let (said, _) = control.hear_end().unwrap();
+        control.send(&Message::Offer(Box::new(offer)));
+        let (said, _) = control.receive_end().unwrap();
         assert_eq!(said, reason);
     };
     with_server(serve, |client, witness| {
@@ -132,15 +132,15 @@ fn absurd_offers_are_refused_before_there_is_memory() {
 fn what_a_server_says_for_a_refusal_is_told() {
     let serve = |mut control: Stranger, _: &TcpListener| {
         let text = "version 1 is too old".into();
-        control.tell(&Message::Refuse { reason: Reason::Version, text });
+        control.send(&Message::Refuse { reason: Reason::Version, text });
     };
     with_server(serve, |client, _| {
         let error = client.unwrap_err().to_string();
         assert!(error.contains("version 1 is too old"), "{error}");
     });
     let serve = |mut control: Stranger, _: &TcpListener| {
-        control.say(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        control.hear_end();
+        control.send_octets(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        control.receive_end();
     };
     with_server(serve, |client, _| {
         let error = client.unwrap_err().to_string();
@@ -164,22 +164,22 @@ struct Units {
 impl Units {
     fn begin(mut control: Stranger, listener: &TcpListener, offer: Offer) -> Self {
         let count = offer.unit_count();
-        control.tell(&Message::Offer(Box::new(offer)));
-        assert!(matches!(control.hear(), Some(Message::Accept(_))));
+        control.send(&Message::Offer(Box::new(offer)));
+        assert!(matches!(control.receive(), Some(Message::Accept(_))));
         let mut units: Vec<Option<Stranger>> = (0..count).map(|_| None).collect();
         for _ in 0..count {
             let mut unit = Stranger::new(listener.accept().unwrap().0);
-            let Some(Opening::Unit(opening)) = unit.hear_opening() else { panic!() };
+            let Some(Opening::Unit(opening)) = unit.receive_opening() else { panic!() };
             assert_eq!(opening.token, Token([7; 16]));
             units[usize::from(opening.unit)] = Some(unit);
         }
-        control.tell(&Message::Start { epoch: 0 });
+        control.send(&Message::Start { epoch: 0 });
         Self { control, units: units.into_iter().map(Option::unwrap).collect() }
     }
 
     fn chunk(&mut self, unit: usize, frame: u8, index: u32, octets: &[u8]) -> bool {
         let header = UnitHeader { frame, index }.write();
-        self.units[unit].say(&header) && self.units[unit].say(octets)
+        self.units[unit].send_octets(&header) && self.units[unit].send_octets(octets)
     }
 
     /// Sends a whole frame, as one packet on each of two units.
@@ -193,10 +193,10 @@ impl Units {
     /// Answers pings until the client ends, and returns the text of its `Stop`.
     fn until_the_end(mut self) -> String {
         loop {
-            match self.control.hear() {
+            match self.control.receive() {
                 Some(Message::Ping(ping)) => {
                     let pong = Pong { id: ping.id, t1: ping.t1, t2: u64::MAX, t3: u64::MAX };
-                    self.control.tell(&Message::Pong(pong));
+                    self.control.send(&Message::Pong(pong));
                 }
                 Some(Message::Stop { text, .. }) => return text,
                 Some(_) => {}
@@ -215,7 +215,7 @@ fn streams(send: impl Fn(&mut Units) + Sync) -> (Stopped, Seen) {
     };
     with_server(serve, |client, witness| {
         let client = client.unwrap();
-        let end = client.wait(HANGS).unwrap_or_else(|| panic!("it hangs"));
+        let end = client.wait(HANGS).unwrap_or_else(|| panic!("the client hangs"));
         client.stop();
         let seen = witness.seen();
         assert_eq!(seen.faults, [""; 0]);
@@ -236,7 +236,7 @@ fn a_server_that_sends_nonsense_on_a_unit_is_left_with_a_reason() {
     let within = "closed a connection within a frame";
     let garbage = |units: &mut Units| {
         units.frame(0);
-        units.units[0].say(&[0xff; 10_000]);
+        units.units[0].send_octets(&[0xff; 10_000]);
     };
     let too_large = |units: &mut Units| {
         units.frame(0);
@@ -258,7 +258,7 @@ fn a_server_that_sends_nonsense_on_a_unit_is_left_with_a_reason() {
     };
     let within_header = |units: &mut Units| {
         units.frame(0);
-        units.units[1].say(&[1, 0]);
+        units.units[1].send_octets(&[1, 0]);
         units.units[1].socket.shutdown(Shutdown::Both).unwrap();
     };
     ends(too_large, 2, unknown);
@@ -294,10 +294,10 @@ fn a_server_that_goes_silent_in_any_way_is_left_with_a_reason() {
                 let mut units = Units::begin(control, listener, offer());
                 units.frame(0);
                 units.chunk(0, 1, 0, &[0; 100]);
-                while units.control.hear().is_some() {}
+                while units.control.receive().is_some() {}
             };
             with_server(serve, |client, witness| {
-                let end = client.unwrap().wait(HANGS).unwrap_or_else(|| panic!("it hangs"));
+                let end = client.unwrap().wait(HANGS).unwrap_or_else(|| panic!("the client hangs"));
                 assert!(end.to_string().contains("silent for 5 s"), "{end}");
                 assert_eq!(witness.seen().frames, 1);
             });
@@ -312,11 +312,11 @@ fn the_highest_numbers_that_a_server_can_say_break_nothing() {
         let high = u64::MAX;
         let notice =
             FrameNotice { number: high, captured: high, sent: high, octets: high, dropped: high };
-        units.control.tell(&Message::Frame(notice));
+        units.control.send(&Message::Frame(notice));
         let counts = ServerStatistics { frames: high, send_p99: u32::MAX, ..Default::default() };
-        units.control.tell(&Message::Statistics(counts));
+        units.control.send(&Message::Statistics(counts));
         units.frame(1);
-        units.control.tell(&Message::Stop { reason: Reason::Other(255), text: "enough".into() });
+        units.control.send(&Message::Stop { reason: Reason::Other(255), text: "enough".into() });
     };
     let (end, _) = streams(high);
     assert!(end.to_string().contains("enough"), "{end}");
@@ -325,11 +325,11 @@ fn the_highest_numbers_that_a_server_can_say_break_nothing() {
         let last = Offer { first_frame: u64::MAX, ..offer() };
         let mut units = Units::begin(control, listener, last);
         units.frame(255);
-        units.control.tell(&Message::Stop { reason: Reason::Other(255), text: "enough".into() });
+        units.control.send(&Message::Stop { reason: Reason::Other(255), text: "enough".into() });
         units.until_the_end();
     };
     with_server(serve, |client, _| {
-        let end = client.unwrap().wait(HANGS).unwrap_or_else(|| panic!("it hangs"));
+        let end = client.unwrap().wait(HANGS).unwrap_or_else(|| panic!("the client hangs"));
         assert!(end.to_string().contains("enough"), "{end}");
     });
 }

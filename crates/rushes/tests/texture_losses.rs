@@ -1,7 +1,7 @@
 //! Frames over a network that loses, delays, duplicates and forges datagrams: received octets are
 //! right, missing ones are reported, and every stream ends.
 #![cfg(feature = "texture")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod texture_world;
 

@@ -2,7 +2,7 @@
 //! and duplicates packets (`tc netem`). Needs root, `ip`, `tc` and their kernel modules; skipped
 //! with a message otherwise.
 #![cfg(all(feature = "texture", target_os = "linux"))]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::BufRead;
 use std::io::BufReader;

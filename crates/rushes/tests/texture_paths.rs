@@ -2,7 +2,7 @@
 //! hundreds of places late and duplicates: every frame is delivered, concealed or lost exactly
 //! once, and has no octet of another frame.
 #![cfg(feature = "texture")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "texture_world/route.rs"]
 mod route;

@@ -1,7 +1,7 @@
 //! A texture server among clients that are wrong, slow, silent or hostile: each is told why it is
 //! refused, and honest clients are served meanwhile and afterwards.
 #![cfg(feature = "texture")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod texture_world;
 
@@ -97,35 +97,35 @@ impl Good {
 }
 
 fn refused(stranger: &mut Stranger, reason: Reason, text: &str) {
-    let end = stranger.hear_end();
+    let end = stranger.receive_end();
     let fits = end.as_ref().is_some_and(|(why, said)| *why == reason && said.contains(text));
     assert!(fits, "{end:?}, not {reason:?} and {text}");
-    assert!(stranger.hear().is_none());
+    assert!(stranger.receive().is_none());
 }
 
 /// Openings that are malformed, or ask for something that the server does not have.
 fn wrong_openings(server: SocketAddr) {
-    let say = |octets: &[u8], reason, text: &str| {
+    let check = |octets: &[u8], reason, text: &str| {
         let mut stranger = Stranger::connect(server);
-        stranger.say(octets);
+        stranger.send_octets(octets);
         refused(&mut stranger, reason, text);
     };
-    say(b"GET / HTTP/1.1\r\n\r\n", Reason::Malformed, "RSHT");
-    say(b"X", Reason::Malformed, "RSHT");
-    say(b"RSHT\x00\x02\x01", Reason::Version, "version 2");
-    say(b"RSHT\x00\x01\x09\x00", Reason::Malformed, "kind 9");
-    say(b"RSHT\x00\x01\x02\x40", Reason::Units, "64");
+    check(b"GET / HTTP/1.1\r\n\r\n", Reason::Malformed, "RSHT");
+    check(b"X", Reason::Malformed, "RSHT");
+    check(b"RSHT\x00\x02\x01", Reason::Version, "version 2");
+    check(b"RSHT\x00\x01\x09\x00", Reason::Malformed, "kind 9");
+    check(b"RSHT\x00\x01\x02\x40", Reason::Units, "64");
     let wish = |change: &dyn Fn(&mut Wishes), reason, text: &str| {
         let mut wishes = wishes(Transport::Udp);
         change(&mut wishes);
-        say(&opening(Opening::Control(wishes)), reason, text);
+        check(&opening(Opening::Control(wishes)), reason, text);
     };
     let unknown = |wishes: &mut Wishes| wishes.format = 60;
     wish(&unknown, Reason::Format, "60");
     let not_own = |wishes: &mut Wishes| (wishes.format, wishes.formats) = (7, FormatSet(1 << 9));
     wish(&not_own, Reason::Format, "7");
     let none = |wishes: &mut Wishes| wishes.formats = FormatSet(0);
-    wish(&none, Reason::Format, "does not take");
+    wish(&none, Reason::Format, "does not accept");
     let no_transport = |wishes: &mut Wishes| wishes.transports = TransportSet(0);
     wish(&no_transport, Reason::Transport, "transport");
     let none = |wishes: &mut Wishes| {
@@ -150,17 +150,17 @@ fn slow_openings(server: SocketAddr) {
         scope.spawn(|| {
             let mut stranger = Stranger::connect(server);
             for octet in opening(Opening::Control(wishes(Transport::Udp))) {
-                if !stranger.say(&[octet]) {
+                if !stranger.send_octets(&[octet]) {
                     break;
                 }
                 thread::sleep(SECOND / 4);
             }
             // Octets sent after the deadline may reset the connection before its answer is read.
-            assert!(!matches!(stranger.hear(), Some(Message::Offer(_))));
+            assert!(!matches!(stranger.receive(), Some(Message::Offer(_))));
         });
         scope.spawn(|| {
             let mut stranger = Stranger::connect(server);
-            stranger.ask(wishes(Transport::Tcp));
+            stranger.request(wishes(Transport::Tcp));
             refused(&mut stranger, Reason::TimedOut, "5 s");
         });
     });
@@ -168,34 +168,34 @@ fn slow_openings(server: SocketAddr) {
 
 /// Messages that are out of turn or malformed.
 fn wrong_messages(server: SocketAddr) {
-    let say = |octets: &[u8], reason, text: &str| {
+    let check = |octets: &[u8], reason, text: &str| {
         let mut stranger = Stranger::connect(server);
-        stranger.ask(wishes(Transport::Udp));
-        stranger.say(octets);
+        stranger.request(wishes(Transport::Udp));
+        stranger.send_octets(octets);
         refused(&mut stranger, reason, text);
     };
-    say(&[200, 0, 0, 0], Reason::Malformed, "type 200");
-    say(&[16, 0xff, 0xff, 0xff], Reason::Malformed, "4096");
-    say(&[16, 0, 0, 1, 0], Reason::Malformed, "ends inside");
-    let tell = |message: &Message, reason, text: &str| {
+    check(&[200, 0, 0, 0], Reason::Malformed, "type 200");
+    check(&[16, 0xff, 0xff, 0xff], Reason::Malformed, "4096");
+    check(&[16, 0, 0, 1, 0], Reason::Malformed, "ends inside");
+    let check_message = |message: &Message, reason, text: &str| {
         let mut octets = Vec::new();
         message.write(&mut octets);
-        say(&octets, reason, text);
+        check(&octets, reason, text);
     };
-    tell(&Message::Start { epoch: 0 }, Reason::OutOfTurn, "Start");
-    tell(&Message::Report(Report::default()), Reason::OutOfTurn, "Report");
+    check_message(&Message::Start { epoch: 0 }, Reason::OutOfTurn, "Start");
+    check_message(&Message::Report(Report::default()), Reason::OutOfTurn, "Report");
     let accept = Accept { epoch: 7, ports: Vec::new(), ssrcs: Vec::new() };
-    tell(&Message::Accept(accept), Reason::Malformed, "epoch 7");
+    check_message(&Message::Accept(accept), Reason::Malformed, "epoch 7");
 }
 
 /// Units bound with wrong tokens, twice, and under numbers that do not exist (TCP).
 fn wrong_units(server: SocketAddr) {
     let mut control = Stranger::connect(server);
-    let token = control.ask(wishes(Transport::Tcp)).token;
+    let token = control.request(wishes(Transport::Tcp)).token;
     control.accept();
     let bind = |token: Token, unit: u8| {
         let mut stranger = Stranger::connect(server);
-        stranger.say(&binding(token, unit));
+        stranger.send_octets(&binding(token, unit));
         stranger
     };
     let mut nearly = token;
@@ -203,11 +203,11 @@ fn wrong_units(server: SocketAddr) {
     for wrong in [Token([0; 16]), Token([0xff; 16]), nearly] {
         refused(&mut bind(wrong, 0), Reason::Token, "no session");
     }
-    refused(&mut bind(token, 2), Reason::Token, "none such");
-    refused(&mut bind(token, 63), Reason::Token, "none such");
+    refused(&mut bind(token, 2), Reason::Token, "does not exist");
+    refused(&mut bind(token, 63), Reason::Token, "does not exist");
     let mut units = [bind(token, 0), bind(token, 1)];
-    while control.hear() != Some(Message::Start { epoch: 0 }) {}
-    refused(&mut bind(token, 0), Reason::Token, "is bound");
+    while control.receive() != Some(Message::Start { epoch: 0 }) {}
+    refused(&mut bind(token, 0), Reason::Token, "already bound");
     // Both units get data before either is dropped: dropping one ends the session.
     for unit in &mut units {
         unit.socket.read_exact(&mut [0; 10_000]).unwrap();
@@ -217,7 +217,7 @@ fn wrong_units(server: SocketAddr) {
 /// Datagrams with wrong tokens, from wrong addresses or of wrong lengths, which get no answer.
 fn wrong_datagrams(server: SocketAddr) {
     let mut control = Stranger::connect(server);
-    let offer = control.ask(wishes(Transport::Udp));
+    let offer = control.request(wishes(Transport::Udp));
     control.accept();
     let strangers: Vec<_> = ["127.0.0.1:0", "127.0.0.2:0"].map(UdpSocket::bind).into();
     let strangers: Vec<_> = strangers.into_iter().map(Result::unwrap).collect();
@@ -239,7 +239,7 @@ fn wrong_datagrams(server: SocketAddr) {
         strangers[1].send_to(&right, to).unwrap();
         own.send_to(&right, to).unwrap();
     }
-    while control.hear() != Some(Message::Start { epoch: 0 }) {}
+    while control.receive() != Some(Message::Start { epoch: 0 }) {}
     own.set_read_timeout(Some(HANGS)).unwrap();
     let mut buffer = [0; 9_000];
     for _ in 0..100 {
@@ -250,21 +250,21 @@ fn wrong_datagrams(server: SocketAddr) {
         stranger.set_nonblocking(true).unwrap();
         assert!(stranger.recv_from(&mut buffer).is_err());
     }
-    control.tell(&Message::Stop { reason: Reason::Ended, text: String::new() });
+    control.send(&Message::Stop { reason: Reason::Ended, text: String::new() });
 }
 
 /// Starts a stream over TCP and returns its control connection and its units.
 fn stream(server: SocketAddr) -> (Stranger, Vec<Stranger>) {
     let mut control = Stranger::connect(server);
-    let token = control.ask(wishes(Transport::Tcp)).token;
+    let token = control.request(wishes(Transport::Tcp)).token;
     control.accept();
     let bind = |unit| {
         let mut stranger = Stranger::connect(server);
-        stranger.say(&binding(token, unit));
+        stranger.send_octets(&binding(token, unit));
         stranger
     };
     let units = (0..2).map(bind).collect();
-    while control.hear() != Some(Message::Start { epoch: 0 }) {}
+    while control.receive() != Some(Message::Start { epoch: 0 }) {}
     (control, units)
 }
 
@@ -277,8 +277,8 @@ fn wrong_streams(server: SocketAddr) {
         });
         scope.spawn(|| {
             let (mut control, _units) = stream(server);
-            control.say(&[0xff; 1_000]);
-            let end = control.hear_end();
+            control.send_octets(&[0xff; 1_000]);
+            let end = control.receive_end();
             assert!(end.is_none_or(|(reason, _)| reason == Reason::Malformed));
         });
         scope.spawn(|| {
@@ -286,9 +286,9 @@ fn wrong_streams(server: SocketAddr) {
             // Frames go on during a thousand requests.
             for id in 0..1_000 {
                 let rate = FrameRate { numerator: 1 + id, denominator: u32::MAX };
-                control.tell(&Message::Change(Change { format: id as u8, rate: Some(rate) }));
-                control.tell(&Message::Ping(Ping { id, t1: u64::MAX }));
-                control.tell(&Message::Report(Report { frames: u64::MAX, ..Report::default() }));
+                control.send(&Message::Change(Change { format: id as u8, rate: Some(rate) }));
+                control.send(&Message::Ping(Ping { id, t1: u64::MAX }));
+                control.send(&Message::Report(Report { frames: u64::MAX, ..Report::default() }));
             }
             drop(units);
         });
@@ -302,7 +302,7 @@ fn wrong_streams(server: SocketAddr) {
             // One unit vanishes; the session ends with a reason.
             let (mut control, mut units) = stream(server);
             drop(units.pop());
-            let end = control.hear_end();
+            let end = control.receive_end();
             assert!(end.is_some_and(|(reason, _)| reason == Reason::Unsupported));
         });
     });
@@ -324,7 +324,7 @@ fn strangers_are_told_why_and_hurt_nobody() {
     // Neither reads or binds its units until all others are done.
     let (idle_control, idle_units) = stream(address);
     let mut unbound = Stranger::connect(address);
-    unbound.ask(wishes(Transport::Udp));
+    unbound.request(wishes(Transport::Udp));
     unbound.accept();
 
     let strangers: [fn(SocketAddr); 6] = [
@@ -414,7 +414,7 @@ fn clients_beyond_the_limit_are_told_to_come_again() {
     let server = TextureServer::serve(local, Noise::new(layout, 50, PICTURES), options).unwrap();
     let good = Good::connect(server.local_address(), Transport::Udp).unwrap();
     let error = Good::connect(server.local_address(), Transport::Udp).err().unwrap();
-    assert!(error.to_string().contains("1 clients already"), "{error}");
+    assert!(error.to_string().contains("already has 1 clients"), "{error}");
     good.see(3);
     good.end();
     nobody_is_left(&server);

@@ -1,6 +1,6 @@
 //! Frames arrive octet for octet as sent, in every format, size, number of units and transport.
 #![cfg(feature = "texture")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod noise;
 

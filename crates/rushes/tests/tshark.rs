@@ -2,7 +2,7 @@
 //!
 //! Skipped where tshark is not installed. Version 4.0 has no dissector for H.266, whose packets are
 //! read as RTP only.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -341,7 +341,7 @@ fn an_agreement_and_what_follows_it_are_zrtp_and_unreadable_payloads() {
     let name = "hevc_192x128_90f_tiny_nals.265";
     let (datagrams, frames) = agreed(name);
     let original = std::fs::read(media(name)).unwrap();
-    assert!(frames.len() * 100 > original.len() * 99, "{} octets came", frames.len());
+    assert!(frames.len() * 100 > original.len() * 99, "{} octets arrived", frames.len());
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("capture.pcap");

@@ -1,7 +1,7 @@
 //! Streams that lend their slabs to the kernel, over loopback. There the kernel copies, but
 //! returns each slab with a completion as on any other path.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn goes_round(name: &str, (mut sender, mut receiver): (MediaStream, MediaStream)
             let frame = frame(len, round);
             sender.push_frame(&frame, None).unwrap();
             let received = receiver.pull_frame(SECOND).unwrap();
-            let received = received.unwrap_or_else(|| panic!("{name} {len}: nothing came"));
+            let received = received.unwrap_or_else(|| panic!("{name} {len}: nothing arrived"));
             assert!(received[..] == frame[..], "{name}: {len} octets differ");
         }
     }

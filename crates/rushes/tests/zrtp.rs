@@ -1,6 +1,6 @@
 //! Streams whose ends agree on keys by ZRTP, over loopback.
 #![cfg(feature = "zrtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
 use std::thread;
@@ -208,7 +208,7 @@ fn a_peer_without_zrtp_gets_nothing() {
     let mut datagram = [0; 2000];
     let mut hellos = 0;
     while let Ok(len) = silent.recv(&mut datagram) {
-        assert!(rushes::zrtp::is_zrtp(&datagram[..len]), "only Hellos came");
+        assert!(rushes::zrtp::is_zrtp(&datagram[..len]), "only Hellos were received");
         hellos += 1;
     }
     assert!(hellos > 10);

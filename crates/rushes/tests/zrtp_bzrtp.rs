@@ -2,10 +2,10 @@
 //! at both ends.
 //!
 //! Skipped where libbzrtp is not installed, unless `RUSHES_INTEROP=require`.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 #[path = "../examples/zrtp_peer/mod.rs"]
-#[allow(dead_code, reason = "the example takes the rest")]
+#[allow(dead_code, reason = "the example uses the rest")]
 mod peer;
 
 use std::io::{BufRead, BufReader};

@@ -10,7 +10,7 @@ const VIEW_LEN: usize = BLOCK_LEN + 2;
 /// the octet before its block, and at the latest at the block's last octet but one. The first block
 /// begins at the second octet of `octets`.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
+#[allow(clippy::inline_always, reason = "it must be compiled for its caller's instruction set")]
 pub(crate) fn blocks_without(octets: &[u8]) -> usize {
     let mut passed = 0;
     while let Some(view) = octets.get(passed * BLOCK_LEN..).and_then(|rest| rest.first_chunk()) {
@@ -26,7 +26,7 @@ pub(crate) fn blocks_without(octets: &[u8]) -> usize {
 /// contains one whole pair: its beginning, `00 00`, or, where it begins in the middle of a pair,
 /// its end, `00 01`.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
+#[allow(clippy::inline_always, reason = "it must be compiled for its caller's instruction set")]
 fn may_have(view: &[u8; VIEW_LEN]) -> bool {
     let (pairs, _) = view[1..=BLOCK_LEN].as_chunks::<2>();
     // No early exit, so that the compiler vectorises the loop.
@@ -36,7 +36,7 @@ fn may_have(view: &[u8; VIEW_LEN]) -> bool {
 
 /// Whether a block contains a start code.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
+#[allow(clippy::inline_always, reason = "it must be compiled for its caller's instruction set")]
 fn has(view: &[u8; VIEW_LEN]) -> bool {
     let begins = |n: usize| u8::from(view[n] | view[n + 1] | (view[n + 2] ^ 1) == 0);
     (0..BLOCK_LEN).fold(0, |any, n| any | begins(n)) != 0

@@ -28,7 +28,7 @@ use memchr::memmem::Finder;
 
 mod blocks;
 #[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code, reason = "calls what detection found")]
+#[allow(unsafe_code, reason = "calls code for detected processor features")]
 mod dispatch;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "elsewhere.rs"]

@@ -23,7 +23,7 @@ use crate::shani;
 ///
 /// A turn of all lanes costs the same for one message as for all; measured with messages of 1400
 /// octets.
-const STRAGGLERS: usize = 4;
+const REMAINDER_MAX: usize = 4;
 
 /// The instruction sets that are used: at least one.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ impl Processor {
         };
         let left = count % wide.lanes();
         let (first, last) = match self.narrow {
-            Some(narrow) if left <= STRAGGLERS => (count - left, Some(narrow)),
+            Some(narrow) if left <= REMAINDER_MAX => (count - left, Some(narrow)),
             _ => (count, None),
         };
         let (wide_tags, narrow_tags) = tags.split_at_mut(first);

@@ -42,7 +42,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code, reason = "calls what detection found, and loads vectors")]
+#[allow(unsafe_code, reason = "calls code for detected processor features, and loads vectors")]
 mod dispatch;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "elsewhere.rs"]

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p rushes-texture`. Every turn measures every case once, so that other load on the
 //! machine affects all of them alike; the median and the fastest of the turns are printed.
-#![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -73,7 +73,7 @@ fn encoders<'a>(rgba: &'a [u8], cases: &mut Vec<Case<'a>>) {
         // Half of the bytes that are read and written, so that a copy moves as many.
         let octets = WIDTH * HEIGHT * 2 + WIDTH * HEIGHT / 32 * size;
         let mut copy = vec![0; octets];
-        cases.push(case(format!("copy of as many octets as {format}"), move || {
+        cases.push(case(format!("copy of as many bytes as {format}"), move || {
             copy.copy_from_slice(black_box(&rgba[..octets]));
             black_box(&mut copy);
         }));

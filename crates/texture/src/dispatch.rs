@@ -26,7 +26,7 @@ pub(crate) struct Avx2(());
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(());
 
-#[allow(clippy::unused_self, reason = "it is the proof")]
+#[allow(clippy::unused_self, reason = "the value is the proof of the features")]
 impl Avx2 {
     pub(crate) fn detect() -> Option<Self> {
         is_x86_feature_detected!("avx2").then_some(Self(()))
@@ -52,13 +52,13 @@ impl Avx2 {
         unsafe { convert::avx2::expand(rgb, rgba) }
     }
 
-    fn run<L: Loop>(self, over: L::Over<'_>) {
+    fn run<L: Loop>(self, arguments: L::Arguments<'_>) {
         // SAFETY: an `Avx2` is made only where `detect` found the function's features.
-        unsafe { compiled_for_avx2::<L>(over) }
+        unsafe { compiled_for_avx2::<L>(arguments) }
     }
 }
 
-#[allow(clippy::unused_self, reason = "it is the proof")]
+#[allow(clippy::unused_self, reason = "the value is the proof of the features")]
 impl Avx512 {
     pub(crate) fn detect() -> Option<Self> {
         let found = is_x86_feature_detected!("avx512f")
@@ -140,16 +140,16 @@ pub(crate) fn expand_rgb24(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) -
 }
 
 /// Runs a loop that the compiler vectorises, for 256-bit vectors if available.
-pub(crate) fn vectorised<L: Loop>(set: InstructionSet, over: L::Over<'_>) {
+pub(crate) fn vectorised<L: Loop>(set: InstructionSet, arguments: L::Arguments<'_>) {
     match avx2(set) {
-        Some(kernel) => kernel.run::<L>(over),
-        None => L::run(over),
+        Some(kernel) => kernel.run::<L>(arguments),
+        None => L::run(arguments),
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn compiled_for_avx2<L: Loop>(over: L::Over<'_>) {
-    L::run(over);
+fn compiled_for_avx2<L: Loop>(arguments: L::Arguments<'_>) {
+    L::run(arguments);
 }
 
 fn avx512(set: InstructionSet) -> Option<Avx512> {

@@ -44,6 +44,6 @@ pub(crate) fn expand_rgb24(_: InstructionSet, _: &[u8], _: &mut [Rgba]) -> usize
 }
 
 /// Runs a loop as compiled for the baseline instruction set.
-pub(crate) fn vectorised<L: Loop>(_: InstructionSet, over: L::Over<'_>) {
-    L::run(over);
+pub(crate) fn vectorised<L: Loop>(_: InstructionSet, arguments: L::Arguments<'_>) {
+    L::run(arguments);
 }

@@ -57,23 +57,23 @@ impl fmt::Display for CodecError {
         match self {
             Self::Layout(error) => error.fmt(f),
             Self::Unsupported { input, output } => {
-                write!(f, "{input} cannot be turned into {output}")?;
+                write!(f, "{input} cannot be converted to {output}")?;
                 if is_pass_through_only(*output) {
                     write!(f, ": {output} is passed through, never encoded")?;
                 }
                 Ok(())
             }
             Self::Input { want, have } => {
-                write!(f, "a frame of {have} octets where its layout has {want}")
+                write!(f, "a frame of {have} bytes does not match its layout of {want} bytes")
             }
             Self::Output { want, have } => {
-                write!(f, "memory of {have} octets for rows of {want}")
+                write!(f, "an output buffer of {have} bytes does not match rows of {want} bytes")
             }
             Self::Plane { plane, planes } => {
-                write!(f, "plane {plane} of a format with {planes}")
+                write!(f, "there is no plane {plane}: the format has {planes}")
             }
             Self::Rows { rows, have } => {
-                write!(f, "rows {} to {} of a plane with {have}", rows.start, rows.end)
+                write!(f, "invalid rows {} to {}: the plane has {have}", rows.start, rows.end)
             }
         }
     }

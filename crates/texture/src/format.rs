@@ -77,7 +77,7 @@ pub struct UnknownFormat(pub String);
 
 impl fmt::Display for UnknownFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no texture format is called {:?}; there are ", self.0)?;
+        write!(f, "unknown texture format {:?}; supported: ", self.0)?;
         for (index, format) in Format::ALL.iter().enumerate() {
             let gap = if index == 0 { "" } else { ", " };
             write!(f, "{gap}{format}")?;
@@ -92,7 +92,7 @@ const fn plane(horizontal: u32, vertical: u32, width: u32, height: u32, bytes: u
     Plane { horizontal, vertical, block: Block { width, height, bytes } }
 }
 
-const OCTET: Plane = plane(1, 1, 1, 1, 1);
+const FULL: Plane = plane(1, 1, 1, 1, 1);
 const QUARTER: Plane = plane(2, 2, 1, 1, 1);
 const HALF: Plane = plane(2, 1, 1, 1, 1);
 
@@ -161,8 +161,8 @@ impl Format {
             Self::Rgb24 => const { &[plane(1, 1, 1, 1, 3)] },
             Self::Rgba8 => const { &[plane(1, 1, 1, 1, 4)] },
             Self::Rgb565 => const { &[plane(1, 1, 1, 1, 2)] },
-            Self::Yuv420 | Self::YCoCg420 => const { &[OCTET, QUARTER, QUARTER] },
-            Self::Yuv422 => const { &[OCTET, HALF, HALF] },
+            Self::Yuv420 | Self::YCoCg420 => const { &[FULL, QUARTER, QUARTER] },
+            Self::Yuv422 => const { &[FULL, HALF, HALF] },
             Self::Bc1 | Self::Etc1 | Self::Etc2Rgb => const { &[plane(1, 1, 4, 4, 8)] },
             Self::Bc3 | Self::YCoCgBc3 | Self::Astc4x4 => const { &[plane(1, 1, 4, 4, 16)] },
             Self::Astc5x4 => const { &[plane(1, 1, 5, 4, 16)] },

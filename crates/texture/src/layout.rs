@@ -59,9 +59,9 @@ pub enum LayoutError {
 impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("a frame needs at least one pixel across and down"),
+            Self::Empty => f.write_str("a frame must be at least one pixel wide and high"),
             Self::TooLarge { width, height } => {
-                write!(f, "a frame of {width}×{height} pixels has a side over {SIDE_MAX}")
+                write!(f, "a frame of {width}×{height} pixels is wider or higher than {SIDE_MAX}")
             }
         }
     }

@@ -40,7 +40,7 @@ mod convert;
 mod decode;
 mod decoder;
 #[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code, reason = "calls what detection found; loads and stores vectors")]
+#[allow(unsafe_code, reason = "calls code for detected processor features, and accesses vectors")]
 mod dispatch;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "elsewhere.rs"]

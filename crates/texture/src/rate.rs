@@ -19,7 +19,7 @@ pub struct Rate {
 #[non_exhaustive]
 pub enum RateError {
     /// The numerator or denominator is 0.
-    #[error("a rate of {numerator}/{denominator} frames per second has a zero")]
+    #[error("invalid rate {numerator}/{denominator}: neither number may be 0")]
     Zero {
         /// Frames.
         numerator: u32,
@@ -28,7 +28,7 @@ pub enum RateError {
     },
     /// More than [`RATE_MAX`] frames per second, or less than one in an hour.
     #[error(
-        "{numerator}/{denominator} frames per second is over {RATE_MAX}, or under one in an hour"
+        "{numerator}/{denominator} frames per second is over {RATE_MAX}, or under one per hour"
     )]
     Range {
         /// Frames.
@@ -37,7 +37,7 @@ pub enum RateError {
         denominator: u32,
     },
     /// Text that is not a rate such as `60`, `59.94` or `30000/1001`.
-    #[error("{0:?} is no rate; write 60, 59.94 or 30000/1001")]
+    #[error("{0:?} is not a rate; write 60, 59.94 or 30000/1001")]
     Text(String),
 }
 
@@ -102,7 +102,7 @@ impl fmt::Display for Rate {
 }
 
 /// The television rate, `n × 1000 / 1001`, that a decimal number stands for, if any.
-fn of_television(fps: f64) -> Option<Rate> {
+fn television_rate(fps: f64) -> Option<Rate> {
     let whole = [24_u32, 30, 48, 60, 120];
     let near = |frames: u32| (fps - f64::from(frames) * 1000.0 / 1001.0).abs() < 0.005;
     let frames = whole.into_iter().find(|&frames| near(frames))?;
@@ -133,7 +133,7 @@ impl FromStr for Rate {
         let (whole, decimals) = (number(whole)?, number(decimals)?);
         let numerator = whole.checked_mul(scale).ok_or_else(wrong)?;
         let rate = Self::new(numerator.checked_add(decimals).ok_or_else(wrong)?, scale)?;
-        Ok(of_television(rate.fps()).unwrap_or(rate))
+        Ok(television_rate(rate.fps()).unwrap_or(rate))
     }
 }
 

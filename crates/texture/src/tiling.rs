@@ -54,12 +54,14 @@ impl fmt::Display for TilingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Planes { want, have } => {
-                write!(f, "units for {have} planes, but the format has {want}")
+                write!(f, "units were given for {have} planes, but the format has {want}")
             }
             Self::Units { plane, units, rows } => {
                 write!(f, "plane {plane} of {rows} block rows cannot be cut into {units} units")
             }
-            Self::TooMany(units) => write!(f, "{units} units are over {UNITS_MAX}"),
+            Self::TooMany(units) => {
+                write!(f, "{units} units are too many: the maximum is {UNITS_MAX}")
+            }
         }
     }
 }

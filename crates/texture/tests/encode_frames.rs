@@ -146,7 +146,7 @@ fn wrong_sizes_planes_and_rows_are_refused() {
     assert_eq!(refused(&picture[1..], 0, 0..1, 16), input);
     assert_eq!(refused(&picture, 1, 0..1, 16), CodecError::Plane { plane: 1, planes: 1 });
     assert_eq!(refused(&picture, 0, 1..3, 16), CodecError::Rows { rows: 1..3, have: 2 });
-    #[allow(clippy::reversed_empty_ranges, reason = "that is what is refused")]
+    #[allow(clippy::reversed_empty_ranges, reason = "such a range must be refused")]
     let backwards = 2..1;
     let rows = CodecError::Rows { rows: backwards.clone(), have: 2 };
     assert_eq!(refused(&picture, 0, backwards, 16), rows);

@@ -103,7 +103,7 @@ fn what_cannot_be_opened_is_told_with_its_name() {
     assert!(matches!(error(Path::new("pattern:x"), &hint), SourceError::Pattern(_)));
     std::fs::write(path("a.rgb"), [0; 13]).unwrap();
     let error = error(&path("a.rgb"), &size).to_string();
-    assert!(error.ends_with("13 octets are 1 frames of 12 octets and a remainder of 1"), "{error}");
+    assert!(error.ends_with("13 bytes are 1 frames of 12 bytes and a remainder of 1"), "{error}");
 }
 
 #[test]
@@ -198,9 +198,9 @@ fn we_read_the_y4m_files_of_ffmpeg() {
                 let all: Vec<_> = read.iter().flat_map(|it| it.to_vec()).collect();
                 assert!(all == std::fs::read(&raw).unwrap(), "{format}");
             }
-            Err(said) => {
+            Err(text) => {
                 let error = error(&y4m, &RawHint::default()).to_string();
-                assert!(error.contains(said), "{error}");
+                assert!(error.contains(text), "{error}");
             }
         }
     }

@@ -14,16 +14,16 @@ use rushes_fuzz::targets::{TARGETS, Target};
 const USAGE: &str = "\
 replay [--seconds N] [TARGET...]  runs targets, all by default, N seconds each (default 1)
 replay --file FILE TARGET         runs one target with the octets of a file
-replay --unpack FOLDER            writes kept inputs and seeds into FOLDER/TARGET/, for cargo fuzz
-replay --pack FOLDER              keeps the inputs that are in FOLDER/TARGET/, and only these";
+replay --unpack FOLDER            writes stored inputs and seeds into FOLDER/TARGET/, for cargo fuzz
+replay --pack FOLDER              stores the inputs in FOLDER/TARGET/ in place of the stored ones";
 
 /// Maximum length of a changed input.
 const LEN_MAX: usize = 4096;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done = match &words[..] {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match &arguments[..] {
         ["--help" | "-h", ..] => {
             println!("{USAGE}");
             Ok(())
@@ -36,11 +36,11 @@ fn main() -> ExitCode {
         }),
         ["--seconds", seconds, names @ ..] => match seconds.parse() {
             Ok(seconds) => replay(seconds, names),
-            Err(_) => Err(io::Error::other(format!("{seconds} is no number of seconds"))),
+            Err(_) => Err(io::Error::other(format!("{seconds} is not a number of seconds"))),
         },
         names => replay(1.0, names),
     };
-    match done {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("replay: {error}\n{USAGE}");
@@ -60,14 +60,14 @@ fn chosen(names: &[&str]) -> io::Result<Vec<&'static Target>> {
 fn replay(seconds: f64, names: &[&str]) -> io::Result<()> {
     check_programs()?;
     let input = Arc::new(Mutex::new((TARGETS[0].name, Vec::new())));
-    keep_what_panics(input.clone());
-    println!("{:24} {:>6} {:>6} {:>9}", "target", "kept", "seeds", "runs");
+    save_input_on_panic(input.clone());
+    println!("{:24} {:>6} {:>6} {:>9}", "target", "stored", "seeds", "runs");
     for target in chosen(names)? {
-        let (kept, seeds) = (corpus::load(target.name)?, (target.seeds)());
-        let counts = (kept.len(), seeds.len());
-        let inputs: Vec<_> = kept.into_iter().chain(seeds).collect();
+        let (stored, seeds) = (corpus::load(target.name)?, (target.seeds)());
+        let counts = (stored.len(), seeds.len());
+        let inputs: Vec<_> = stored.into_iter().chain(seeds).collect();
         let run = |octets: Vec<u8>| {
-            let mut current = input.lock().expect("no thread else");
+            let mut current = input.lock().expect("no other thread uses it");
             *current = (target.name, octets);
             let octets = current.1.clone();
             drop(current);
@@ -79,9 +79,9 @@ fn replay(seconds: f64, names: &[&str]) -> io::Result<()> {
             run(octets.clone());
             runs += 1;
         }
-        let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
         while Instant::now() < until {
-            run(changed(&inputs, &mut dice));
+            run(changed(&inputs, &mut random));
             runs += 1;
         }
         println!("{:24} {:>6} {:>6} {runs:>9}", target.name, counts.0, counts.1);
@@ -102,48 +102,48 @@ fn check_programs() -> io::Result<()> {
 }
 
 /// Writes the current input to a file if a target panics.
-fn keep_what_panics(input: Arc<Mutex<(&'static str, Vec<u8>)>>) {
+fn save_input_on_panic(input: Arc<Mutex<(&'static str, Vec<u8>)>>) {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         print(info);
         let Ok(input) = input.lock() else { return };
         let file = env::temp_dir().join(format!("rushes-fuzz-{}", input.0));
         if fs::write(&file, &input.1).is_ok() {
-            eprintln!("again: replay --file {} {}", file.display(), input.0);
+            eprintln!("to repeat: replay --file {} {}", file.display(), input.0);
         }
     }));
 }
 
 /// Deterministic random numbers (xorshift).
-struct Dice(u64);
+struct Random(u64);
 
-impl Dice {
-    fn below(&mut self, sides: usize) -> usize {
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 >> 32) as usize % sides.max(1)
+        (self.0 >> 32) as usize % limit.max(1)
     }
 }
 
 /// One of the inputs, with a few small changes.
-fn changed(inputs: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
-    let any = |dice: &mut Dice| inputs.get(dice.below(inputs.len())).map_or(&[][..], |it| it);
-    let mut octets = any(dice).to_vec();
-    for _ in 0..=dice.below(4) {
-        let at = dice.below(octets.len() + 1);
-        match dice.below(6) {
-            0 | 1 if at < octets.len() => octets[at] ^= 1 << dice.below(8),
-            2 if at < octets.len() => octets[at] = [0, 1, 0x7f, 0x80, 0xff][dice.below(5)],
+fn changed(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let any = |random: &mut Random| inputs.get(random.below(inputs.len())).map_or(&[][..], |it| it);
+    let mut octets = any(random).to_vec();
+    for _ in 0..=random.below(4) {
+        let at = random.below(octets.len() + 1);
+        match random.below(6) {
+            0 | 1 if at < octets.len() => octets[at] ^= 1 << random.below(8),
+            2 if at < octets.len() => octets[at] = [0, 1, 0x7f, 0x80, 0xff][random.below(5)],
             3 => octets.truncate(at),
             4 => {
-                let end = (at + dice.below(16)).min(octets.len());
+                let end = (at + random.below(16)).min(octets.len());
                 octets.drain(at..end);
             }
             _ => {
-                let other = any(dice);
-                let from = dice.below(other.len() + 1);
-                let end = (from + dice.below(64)).min(other.len());
+                let other = any(random);
+                let from = random.below(other.len() + 1);
+                let end = (from + random.below(64)).min(other.len());
                 octets.splice(at..at, other[from..end].iter().copied());
             }
         }
@@ -158,7 +158,7 @@ fn unpack(folder: &Path) -> io::Result<()> {
         fs::create_dir_all(&folder)?;
         let inputs = corpus::load(target.name)?.into_iter().chain((target.seeds)());
         for (n, input) in inputs.enumerate() {
-            fs::write(folder.join(format!("kept-{n:05}")), input)?;
+            fs::write(folder.join(format!("stored-{n:05}")), input)?;
         }
     }
     Ok(())

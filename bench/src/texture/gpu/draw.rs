@@ -24,7 +24,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
         let octets = pictures.of(format)?;
         let layout = rushes::texture::Layout::new(format, UHD.width, UHD.height)?;
         for (path_name, path) in PATHS {
-            if !path.can_be(gpu, &layout) {
+            if !path.is_supported(gpu, &layout) {
                 continue;
             }
             let decoder = FrameDecoder::with_path(gpu, &layout, PICTURE_FORMAT, path)?;

@@ -22,7 +22,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     let mut rows = Vec::new();
     for format in FORMATS {
         bench.progress(&format!("gpu: encoding {format}"));
-        let beside = by_one_core(bench, format, &picture)?;
+        let by_core = by_one_core(bench, format, &picture)?;
         let mut encoder = GpuEncoder::new(gpu, format, UHD.width, UHD.height)?;
         for stripe in STRIPES {
             let (mut whole, mut first) = (Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
                 at(&whole, 50.0),
                 at(&whole, 0.0),
                 at(&first, 50.0),
-                Cell::measure(beside, 2),
+                Cell::measure(by_core, 2),
             ]);
         }
     }

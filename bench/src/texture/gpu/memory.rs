@@ -36,7 +36,7 @@ const WAYS: [(&str, Option<Upload>); 4] = [
     ("plain", None),
     ("ring", Some(Upload::Ring)),
     ("persistent", Some(Upload::Persistent)),
-    ("ring, with persistent beside it", Some(Upload::Ring)),
+    ("ring, with persistent in use too", Some(Upload::Ring)),
 ];
 
 /// The costs of memory: octets per nanosecond, and milliseconds.
@@ -103,9 +103,9 @@ impl TextureSink for Probe {
         let mut memory = self.inner.begin(shape, slots)?;
         let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
         // The first run touches all memory for the first time.
-        self.look(shape, &mut memory, &mut Costs::default());
+        self.probe(shape, &mut memory, &mut Costs::default());
         for _ in 0..self.runs {
-            self.look(shape, &mut memory, &mut costs);
+            self.probe(shape, &mut memory, &mut costs);
         }
         Ok(memory)
     }
@@ -128,7 +128,7 @@ impl TextureSink for Probe {
 }
 
 impl Probe {
-    fn look(&self, shape: &TextureShape, memory: &mut [FrameMemory], costs: &mut Costs) {
+    fn probe(&self, shape: &TextureShape, memory: &mut [FrameMemory], costs: &mut Costs) {
         let [before, now, ..] = memory else { return };
         let longest = shape.tiling().tiles().iter().map(|tile| tile.bytes.len()).max();
         let plain = vec![1; longest.unwrap_or(0)];

@@ -22,8 +22,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     figures.push(encode::measure(bench, &gpu)?);
     figures.push(send::measure(bench, &gpu)?);
     figures.push(memory::measure(bench, &gpu)?);
-    if let Some(complaint) = gpu.complaint() {
-        anyhow::bail!("{}: {complaint}", gpu.name());
+    if let Some(error) = gpu.first_error() {
+        anyhow::bail!("{}: {error}", gpu.name());
     }
     Ok(figures)
 }

@@ -122,14 +122,14 @@ fn trials(bench: &Bench<'_>, gpu: &Gpu, setup: &Setup) -> anyhow::Result<Vec<Tri
             break;
         }
         for trial in &mut trials {
-            let asked = Instant::now();
+            let requested_at = Instant::now();
             let arrival = trial.stream.turn();
             if turn < WARM_UP {
                 continue;
             }
             match arrival.filter(|arrival| arrival.is_whole) {
                 Some(arrival) => {
-                    let since = |at: Instant| at.saturating_duration_since(asked);
+                    let since = |at: Instant| at.saturating_duration_since(requested_at);
                     trial.times.push([since(arrival.first_at), since(arrival.done_at)]);
                 }
                 None => trial.missing += 1,

@@ -11,7 +11,7 @@ use rushes_gpu::{
 
 use super::super::pictures::{FULL, Pictures, Resolution, UHD};
 use super::super::point::percentile;
-use super::super::stream::{Arrival, Setup, Stream, Told};
+use super::super::stream::{Arrival, ArrivalSender, Setup, Stream};
 use super::super::{Bench, Kind, name, named};
 use super::figure;
 use crate::report::{Cell, Figure};
@@ -140,25 +140,27 @@ impl Trial {
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(frame);
         };
         let stream = match how {
-            Way::Sink { upload, is_stepped } => Stream::open_into(setup, |tell: Told| {
-                let sink = GpuSink::new(gpu, upload, move |frame: &ReceivedFrame| {
-                    keep(Arc::clone(&frame.frame));
-                    let _ = tell.send(Arrival {
-                        frame: frame.number,
-                        is_whole: frame.packets_missing == 0,
-                        first_at: frame.first_at,
-                        done_at: frame.received_at,
-                        ready_at: frame.copied_at,
-                    });
+            Way::Sink { upload, is_stepped } => {
+                Stream::open_into(setup, |arrival_sender: ArrivalSender| {
+                    let sink = GpuSink::new(gpu, upload, move |frame: &ReceivedFrame| {
+                        keep(Arc::clone(&frame.frame));
+                        let _ = arrival_sender.send(Arrival {
+                            frame: frame.number,
+                            is_whole: frame.packets_missing == 0,
+                            first_at: frame.first_at,
+                            done_at: frame.received_at,
+                            ready_at: frame.copied_at,
+                        });
+                    })
+                    .with_path(Path::Octets);
+                    Arc::new(if is_stepped { sink } else { sink.with_whole_frames() })
                 })
-                .with_path(Path::Octets);
-                Arc::new(if is_stepped { sink } else { sink.with_whole_frames() })
-            }),
+            }
             Way::Written => {
                 let memory = Mutex::new(vec![0; layout.bytes()]);
                 let device_frame = Arc::new(DeviceFrame::new(gpu, layout));
                 let gpu = gpu.clone();
-                Stream::open_into(setup, |tell: Told| {
+                Stream::open_into(setup, |arrival_sender: ArrivalSender| {
                     Arc::new(MemorySink::new(move |frame: &TextureFrame<'_>| {
                         let mut octets = memory.lock().unwrap_or_else(PoisonError::into_inner);
                         frame.copy_to(&mut octets);
@@ -166,7 +168,7 @@ impl Trial {
                         gpu.submit(gpu.recorder());
                         if gpu.wait().is_ok() {
                             keep(Arc::clone(&device_frame));
-                            let _ = tell.send(Arrival::of(frame, Instant::now()));
+                            let _ = arrival_sender.send(Arrival::of(frame, Instant::now()));
                         }
                     }))
                 })

@@ -23,7 +23,7 @@ use crate::error::Status;
 use crate::guard::guard;
 use crate::guard::guard_with;
 use crate::handle;
-use crate::handle::kept;
+use crate::handle::handle_type;
 use crate::hook::Callback;
 use crate::hook::Release;
 use crate::hook::TextureHook;
@@ -33,7 +33,7 @@ use crate::turn::Turn;
 use crate::turn::busy;
 
 /// How long a wait blocks before it checks whether the client was closed.
-const PATIENCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A client of texture video.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct TextureClient {
     client: Turn<Option<Arc<rushes::texture::TextureClient>>>,
     sink: Arc<Sink>,
 }
-kept!(TextureClient, 9, "texture client");
+handle_type!(TextureClient, 9, "texture client");
 
 /// A received frame of texture video, lent to a hook. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
@@ -170,7 +170,7 @@ pub extern "C" fn rushes_texture_connect(
 ) -> Status {
     let callback = Callback::new(hook, user, release);
     guard(|| {
-        pointer::give(client, std::ptr::null_mut())?;
+        pointer::write(client, std::ptr::null_mut())?;
         if hook.is_none() {
             return Err(Failure::new(Status::Null, "the hook is null"));
         }
@@ -179,7 +179,7 @@ pub extern "C" fn rushes_texture_connect(
         let options = settings(options)?.client;
         let new = rushes::texture::TextureClient::connect(server, sink.clone(), options)?;
         let new = TextureClient { client: Turn::new(Some(Arc::new(new))), sink };
-        pointer::give(client, handle::keep(new)?)
+        pointer::write(client, handle::insert(new)?)
     })
 }
 
@@ -196,7 +196,7 @@ pub extern "C" fn rushes_texture_client_wait(client: *const TextureClient, timeo
     guard_with(|| {
         let mut left = Duration::from_nanos(timeout);
         loop {
-            let slice = left.min(PATIENCE);
+            let slice = left.min(POLL_INTERVAL);
             if let Some(stopped) = get(client)?.wait(slice) {
                 return Err(Failure::new(Status::Ended, stopped.to_string()));
             }
@@ -228,7 +228,7 @@ pub extern "C" fn rushes_texture_client_statistics(
             latency_median: seen.latency_p50.map_or(0, nanos),
             latency_p99: seen.latency_p99.map_or(0, nanos),
         };
-        pointer::give_part(statistics, size, of)
+        pointer::write_prefix(statistics, size, of)
     })
 }
 
@@ -243,7 +243,7 @@ pub extern "C" fn rushes_texture_client_sas(
     guard_with(|| {
         pointer::check(sas)?;
         let Some(status) = get(client)?.sas() else { return Ok(Status::Timeout) };
-        pointer::give_part(sas, size, Sas::from(&status))?;
+        pointer::write_prefix(sas, size, Sas::from(&status))?;
         Ok(Status::Ok)
     })
 }
@@ -254,13 +254,13 @@ pub extern "C" fn rushes_texture_client_sas(
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_client_close(client: *mut TextureClient) -> Status {
     guard(|| {
-        let kept = handle::get(client)?;
-        if kept.sink.callback.is_running_here() {
+        let owner = handle::get(client)?;
+        if owner.sink.callback.is_running_here() {
             return Err(busy("a texture client cannot be closed from its own hook"));
         }
         // The turn first: if it is refused, the handle stays valid.
-        let mut turn = kept.client.wait()?;
-        handle::take(client)?;
+        let mut turn = owner.client.wait()?;
+        handle::remove(client)?;
         let mut inner = turn.take();
         drop(turn);
         // A waiting thread releases its reference within one slice.

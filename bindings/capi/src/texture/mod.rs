@@ -20,12 +20,12 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
     let (host, port) = text
         .rsplit_once(':')
         .and_then(|(host, port)| Some((host, port.parse().ok()?)))
-        .ok_or_else(|| argument(format!("{text:?} is no address and port")))?;
+        .ok_or_else(|| argument(format!("{text:?} is not an address with a port")))?;
     Ok(rushes::net::resolve(host.trim_start_matches('[').trim_end_matches(']'), port)?)
 }
 
 fn format(name: &str) -> Result<Format, Failure> {
-    name.parse().map_err(|_| argument(format!("{name:?} is no texture format")))
+    name.parse().map_err(|_| argument(format!("{name:?} is not a texture format")))
 }
 
 fn transport(name: &str) -> Result<Transport, Failure> {
@@ -33,7 +33,7 @@ fn transport(name: &str) -> Result<Transport, Failure> {
         "udp" => Transport::Udp,
         "tcp" => Transport::Tcp,
         "rtp" => Transport::Rtp,
-        _ => return Err(argument(format!("{name:?} is none of udp, tcp and rtp"))),
+        _ => return Err(argument(format!("{name:?} is not a transport: udp, tcp or rtp"))),
     })
 }
 

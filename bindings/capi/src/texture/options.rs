@@ -14,7 +14,7 @@ use crate::error::Failure;
 use crate::error::Status;
 use crate::guard::guard;
 use crate::handle;
-use crate::handle::kept;
+use crate::handle::handle_type;
 use crate::options::argument;
 use crate::options_security::Secrets;
 use crate::pointer;
@@ -22,7 +22,7 @@ use crate::pointer;
 /// Settings of texture servers and clients. Each has a working default.
 #[derive(Debug, Default)]
 pub struct TextureOptions(Mutex<TextureSettings>);
-kept!(TextureOptions, 7, "texture's options");
+handle_type!(TextureOptions, 7, "texture's options");
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct TextureSettings {
@@ -71,15 +71,15 @@ pub enum TextureTiming {
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_new(options: *mut *mut TextureOptions) -> Status {
     guard(|| {
-        pointer::give(options, std::ptr::null_mut())?;
-        pointer::give(options, handle::keep(TextureOptions::default())?)
+        pointer::write(options, std::ptr::null_mut())?;
+        pointer::write(options, handle::insert(TextureOptions::default())?)
     })
 }
 
 /// Closes settings. Servers and clients made with them stay open.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_close(options: *mut TextureOptions) -> Status {
-    guard(|| handle::take(options).map(drop))
+    guard(|| handle::remove(options).map(drop))
 }
 
 /// The format that a server encodes to for clients that request none, or that a client requests:
@@ -122,7 +122,7 @@ pub extern "C" fn rushes_texture_options_units(
 ) -> Status {
     change(options, |settings| {
         if !(1..=64).contains(&units) {
-            return Err(argument(format!("{units} tiles are outside 1 to 64")));
+            return Err(argument(format!("a tile count of {units} is outside 1 to 64")));
         }
         settings.server.units = units.into();
         settings.client.units = units;
@@ -141,7 +141,7 @@ pub extern "C" fn rushes_texture_options_timing(
             0 => Timing::Live,
             1 => Timing::EveryFrame,
             2 => Timing::FlatOut,
-            _ => return Err(argument(format!("{timing} is no timing"))),
+            _ => return Err(argument(format!("{timing} is not a texture timing"))),
         };
         Ok(())
     })
@@ -202,7 +202,7 @@ pub extern "C" fn rushes_texture_options_slots(
 ) -> Status {
     change(options, |settings| {
         if !(2..=8).contains(&slots) {
-            return Err(argument(format!("memory for {slots} frames is outside 2 to 8")));
+            return Err(argument(format!("a slot count of {slots} is outside 2 to 8")));
         }
         settings.client.slots = slots;
         Ok(())

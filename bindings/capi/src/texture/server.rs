@@ -15,13 +15,13 @@ use super::address;
 use super::format;
 use super::options::TextureOptions;
 use super::options::settings;
-use super::source::Asking;
+use super::source::CallbackSource;
 use crate::error::Failure;
 use crate::error::Status;
 use crate::guard::guard;
 use crate::guard::guard_with;
 use crate::handle;
-use crate::handle::kept;
+use crate::handle::handle_type;
 use crate::hook::Callback;
 use crate::hook::Release;
 use crate::hook::TextureSourceHook;
@@ -38,7 +38,7 @@ pub struct TextureServer {
     /// The application's source of pictures, if it has one.
     callback: Option<Arc<Callback<TextureSourceHook>>>,
 }
-kept!(TextureServer, 8, "texture server");
+handle_type!(TextureServer, 8, "texture server");
 
 /// A texture server's counters for all clients together. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ fn serve(
 ) -> Result<*mut TextureServer, Failure> {
     let local = address(pointer::text(local)?)?;
     let new = rushes::texture::TextureServer::serve(local, source, options)?;
-    handle::keep(TextureServer { server: Turn::new(Some(new)), callback })
+    handle::insert(TextureServer { server: Turn::new(Some(new)), callback })
 }
 
 /// Listens on `local` ("127.0.0.1:7000"; port 0 takes a free one) and serves clients until it is
@@ -76,11 +76,11 @@ pub extern "C" fn rushes_texture_serve(
     server: *mut *mut TextureServer,
 ) -> Status {
     guard(|| {
-        pointer::give(server, std::ptr::null_mut())?;
+        pointer::write(server, std::ptr::null_mut())?;
         let source = open(pointer::text(source)?.as_ref(), &RawHint::default())
             .map_err(|error| Failure::new(Status::Texture, error.to_string()))?;
         let new = serve(local, source, settings(options)?.server, None)?;
-        pointer::give(server, new)
+        pointer::write(server, new)
     })
 }
 
@@ -103,16 +103,16 @@ pub extern "C" fn rushes_texture_serve_from(
 ) -> Status {
     let callback = Arc::new(Callback::new(hook, user, release));
     guard(|| {
-        pointer::give(server, std::ptr::null_mut())?;
+        pointer::write(server, std::ptr::null_mut())?;
         if hook.is_none() {
             return Err(Failure::new(Status::Null, "the hook is null"));
         }
         let layout = Layout::new(self::format(pointer::text(format)?)?, width, height)
             .map_err(|error| argument(error.to_string()))?;
         let rate = Rate::new(frames, seconds).map_err(|error| argument(error.to_string()))?;
-        let source = Asking::new(layout, rate, callback.clone());
+        let source = CallbackSource::new(layout, rate, callback.clone());
         let new = serve(local, source, settings(options)?.server, Some(callback))?;
-        pointer::give(server, new)
+        pointer::write(server, new)
     })
 }
 
@@ -131,7 +131,7 @@ pub extern "C" fn rushes_texture_server_port(
     server: *const TextureServer,
     port: *mut u16,
 ) -> Status {
-    guard(|| with(server, |server| pointer::give(port, server.local_address().port())))
+    guard(|| with(server, |server| pointer::write(port, server.local_address().port())))
 }
 
 /// A server's counters so far; `size` is sizeof(rushes_texture_server_counts).
@@ -149,7 +149,7 @@ pub extern "C" fn rushes_texture_server_statistics(
             octets: counts.octets,
             dropped: counts.dropped,
         };
-        pointer::give_part(statistics, size, of)
+        pointer::write_prefix(statistics, size, of)
     })
 }
 
@@ -178,7 +178,7 @@ pub extern "C" fn rushes_texture_server_sas(
         pointer::check(sas)?;
         let all = with(server, |server| Ok(server.sas()))?;
         let Some(status) = all.get(index) else { return Ok(Status::Timeout) };
-        pointer::give_part(sas, size, Sas::from(status))?;
+        pointer::write_prefix(sas, size, Sas::from(status))?;
         Ok(Status::Ok)
     })
 }
@@ -188,13 +188,13 @@ pub extern "C" fn rushes_texture_server_sas(
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_close(server: *mut TextureServer) -> Status {
     guard(|| {
-        let kept = handle::get(server)?;
-        if kept.callback.as_ref().is_some_and(|callback| callback.is_running_here()) {
+        let owner = handle::get(server)?;
+        if owner.callback.as_ref().is_some_and(|callback| callback.is_running_here()) {
             return Err(busy("a texture server cannot be closed from its source's hook"));
         }
         // The turn first: if it is refused, the handle stays valid.
-        let mut turn = kept.server.wait()?;
-        handle::take(server)?;
+        let mut turn = owner.server.wait()?;
+        handle::remove(server)?;
         let ending = turn.take();
         drop(turn);
         drop(ending);
@@ -214,13 +214,13 @@ mod tests {
         let (local, pattern) = (c"127.0.0.1:0".as_ptr(), c"pattern:64x32".as_ptr());
         let status = rushes_texture_serve(local, pattern, ptr::null(), &raw mut server);
         assert_eq!(status, Status::Ok);
-        let kept = handle::get(server).unwrap();
+        let owner = handle::get(server).unwrap();
         let call = Turn::new(());
         std::thread::scope(|scope| {
             let (started, has_started) = mpsc::channel();
             let (done, is_done) = mpsc::channel::<()>();
             scope.spawn(move || {
-                let _turn = kept.server.wait().unwrap();
+                let _turn = owner.server.wait().unwrap();
                 started.send(()).unwrap();
                 is_done.recv().unwrap();
             });

@@ -17,38 +17,38 @@ use crate::hook::TextureSourceHook;
 const KEPT_MAX: usize = 8;
 
 /// A source that obtains pictures from a C function.
-pub(super) struct Asking {
+pub(super) struct CallbackSource {
     layout: Layout,
     rate: Rate,
     callback: Arc<Callback<TextureSourceHook>>,
     /// Whether the next picture is to be the first.
     rewinds: bool,
-    given: VecDeque<Frame>,
+    frames: VecDeque<Frame>,
 }
 
-impl Asking {
+impl CallbackSource {
     pub(super) fn new(
         layout: Layout,
         rate: Rate,
         callback: Arc<Callback<TextureSourceHook>>,
     ) -> Self {
-        Self { layout, rate, callback, rewinds: true, given: VecDeque::new() }
+        Self { layout, rate, callback, rewinds: true, frames: VecDeque::new() }
     }
 
     /// Memory for a picture, reused from one that is no longer referenced, if there is one.
     fn memory(&mut self) -> Vec<u8> {
-        for _ in 0..self.given.len() {
-            let Some(oldest) = self.given.pop_front() else { break };
+        for _ in 0..self.frames.len() {
+            let Some(oldest) = self.frames.pop_front() else { break };
             match oldest.try_into_vec() {
                 Ok(octets) => return octets,
-                Err(held) => self.given.push_back(held),
+                Err(held) => self.frames.push_back(held),
             }
         }
         vec![0; self.layout.bytes()]
     }
 }
 
-impl Source for Asking {
+impl Source for CallbackSource {
     fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -70,16 +70,16 @@ impl Source for Asking {
         match answer {
             Some(1..) => {
                 let frame = Frame::new(octets);
-                if self.given.len() == KEPT_MAX {
-                    self.given.pop_front();
+                if self.frames.len() == KEPT_MAX {
+                    self.frames.pop_front();
                 }
-                self.given.push_back(frame.clone());
+                self.frames.push_back(frame.clone());
                 Ok(Some(frame))
             }
             Some(0) => Ok(None),
             _ => Err(SourceError::File {
                 path: "the application's source".into(),
-                error: io::Error::other("it said that it failed").into(),
+                error: io::Error::other("the callback reported a failure").into(),
             }),
         }
     }

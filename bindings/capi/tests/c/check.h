@@ -1,4 +1,4 @@
-/* A test that fails says where, and ends the program. */
+/* Checks that report the line on failure and end the program. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -15,7 +15,7 @@
         }                                                                                          \
     } while (0)
 
-/* An outcome, and what it should be. */
+/* Checks the status of a call. */
 #define EXPECT(call, wanted)                                                                       \
     do {                                                                                           \
         rushes_status outcome_ = (call);                                                           \
@@ -28,7 +28,7 @@
 
 #define OK(call) EXPECT(call, RUSHES_OK)
 
-/* Two ends on this machine. */
+/* A receiver and a sender on this machine. */
 struct pair {
     rushes_context *context;
     rushes_session *session;

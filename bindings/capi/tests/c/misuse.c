@@ -1,4 +1,4 @@
-/* What must not be done is an error code, and nothing else happens. */
+/* Misuse returns an error code and has no other effect. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -44,7 +44,7 @@ static void handles_of_another_kind_are_recognised(void) {
     EXPECT(rushes_stream_push_frame(wrong, (const uint8_t *)"x", 1, NULL), RUSHES_ERROR_HANDLE);
     EXPECT(rushes_stream_close((rushes_stream *)(void *)&number), RUSHES_ERROR_HANDLE);
     EXPECT(rushes_stream_close((rushes_stream *)UINTPTR_MAX), RUSHES_ERROR_HANDLE);
-    CHECK(strcmp(rushes_last_error_message(), "this is no handle of a stream") == 0);
+    CHECK(strcmp(rushes_last_error_message(), "invalid handle of a stream") == 0);
     pair_close(&pair);
 }
 
@@ -60,7 +60,7 @@ static void what_is_closed_is_gone(void) {
     CHECK(frame == NULL);
     EXPECT(rushes_stream_request_key_frame(pair.receiver, 1), RUSHES_ERROR_CLOSED);
     pair.receiver = NULL;
-    /* The frame is the application's, whatever becomes of its stream. */
+    /* The frame belongs to the application, even after its stream is closed. */
     CHECK(view.len == 4 && memcmp(view.data, "kept", 4) == 0);
     pair_close(&pair);
     EXPECT(rushes_session_close(pair.session), RUSHES_ERROR_CLOSED);
@@ -148,7 +148,7 @@ static void one_thread_pulls_and_closing_wakes_it(void) {
     pthread_t thread;
     void *status;
     CHECK(pthread_create(&thread, NULL, pulls_for_ever, pair.receiver) == 0);
-    /* Until that thread has its turn. */
+    /* Until that thread pulls. */
     while (rushes_stream_pull_frame(pair.receiver, 0, &frame) == RUSHES_TIMEOUT) nap();
     EXPECT(rushes_stream_pull_frame(pair.receiver, 0, &frame), RUSHES_ERROR_BUSY);
     EXPECT(rushes_stream_on_frame(pair.receiver, (rushes_frame_hook)abort, NULL, NULL),
@@ -189,7 +189,7 @@ static void closing_an_opening_wakes_who_waits(void) {
     pair_close(&pair);
 }
 
-/* What a hook's hands are tried at. */
+/* The results of calls made within a hook. */
 struct tried {
     rushes_stream *stream;
     rushes_stream *sender;
@@ -207,7 +207,7 @@ static void closes_itself(void *user, rushes_frame *frame) {
     tried->pull = rushes_stream_pull_frame(tried->stream, 0, &none);
     tried->close = rushes_stream_close(tried->stream);
     CHECK(atomic_load(&tried->released) == 0);
-    /* It may release what it was lent, and the library sees that. */
+    /* A hook may release the frame that it was lent. */
     OK(rushes_frame_release(frame));
     atomic_fetch_add(&tried->calls, 1);
 }
@@ -293,7 +293,7 @@ static void an_event_hook_that_closes_is_the_last_to_be_called(void) {
     struct pair pair = pair_open();
     struct tried tried = {.stream = pair.receiver};
     OK(rushes_stream_on_event(pair.receiver, closes_the_stream, &tried, released));
-    /* Read at once: a frame is there with the event that its source has started. */
+    /* They are read together: the event that the source has started comes with a frame. */
     for (int n = 0; n < 5; n++) {
         OK(rushes_stream_push_frame(pair.sender, (const uint8_t *)"x", 1, NULL));
     }
@@ -304,7 +304,7 @@ static void an_event_hook_that_closes_is_the_last_to_be_called(void) {
     pair_close(&pair);
 }
 
-/* What a release may do: all that its caller may. */
+/* A release function may make every call that its caller may. */
 static void pulls_on_release(void *user) {
     struct tried *tried = user;
     rushes_frame *none;
@@ -338,7 +338,7 @@ static void a_release_is_called_without_locks(void) {
     pair_close(&pair);
 }
 
-static void *says_nothing(void *user) {
+static void *message_length(void *user) {
     (void)user;
     return (void *)(intptr_t)strlen(rushes_last_error_message());
 }
@@ -347,7 +347,7 @@ static void messages_are_each_threads_own(void) {
     pthread_t thread;
     void *len;
     EXPECT(rushes_context_close(NULL), RUSHES_ERROR_NULL);
-    CHECK(pthread_create(&thread, NULL, says_nothing, NULL) == 0);
+    CHECK(pthread_create(&thread, NULL, message_length, NULL) == 0);
     CHECK(pthread_join(thread, &len) == 0 && len == NULL);
     CHECK(strcmp(rushes_last_error_message(), "the handle of a context is null") == 0);
     CHECK(strcmp(rushes_status_name(RUSHES_ERROR_NULL), "null pointer") == 0);

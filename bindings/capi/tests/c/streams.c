@@ -48,7 +48,7 @@ static void frames_arrive_as_they_were_pushed(void) {
     CHECK(frame == NULL);
     EXPECT(rushes_stream_push_frame(pair.sender, NULL, 0, NULL), RUSHES_ERROR_FRAME);
 
-    /* A caller that knows less of the counters gets less of them. */
+    /* A caller with a shorter struct gets only its fields. */
     memset(&statistics, 0xee, sizeof statistics);
     OK(rushes_stream_statistics(pair.sender, &statistics, 8));
     CHECK(statistics.frames_sent == 3 && statistics.packets_sent == 0xeeeeeeeeeeeeeeee);
@@ -62,7 +62,7 @@ static void frames_arrive_as_they_were_pushed(void) {
     pair_close(&pair);
 }
 
-/* What hooks have seen. */
+/* What the hooks received. */
 struct seen {
     rushes_frame *kept;
     atomic_int frames, started, app, bye, released;
@@ -168,7 +168,7 @@ static void keys_are_given_and_changed(void) {
     view = pull(pair.receiver, &frame);
     CHECK(view.len == 5 && memcmp(view.data, "other", 5) == 0);
     OK(rushes_frame_release(frame));
-    /* Nobody else is heard. */
+    /* A sender with another key is refused. */
     OK(rushes_stream_options_srtp_separate(options, suite, next + 0, key, sizeof key));
     next[0] ^= 1;
     OK(rushes_stream_options_srtp(options, suite, next, sizeof next));
@@ -183,7 +183,7 @@ static void keys_are_given_and_changed(void) {
     pair_close(&pair);
 }
 
-/* One end that agrees on keys, on a thread of its own. */
+/* One end of a key agreement, on its own thread. */
 struct end {
     rushes_stream_options *options;
     rushes_stream *stream;
@@ -205,7 +205,7 @@ static void *open_end(void *user) {
     return NULL;
 }
 
-/* Both ends agree; the sender's answer is its person's. */
+/* Both ends agree on keys; `answer` is the result of the sender's SAS hook. */
 static void agree(int answer, rushes_status wanted) {
     struct pair here = pair_sessions(), there = pair_sessions();
     struct end sender = {.options = generic_options(&here), .answer = answer};
@@ -282,7 +282,7 @@ static void on_unreadable(void *user, const rushes_event *event) {
 
 static void ignore(void *user, rushes_frame *frame) { (void)user, (void)frame; }
 
-/* This process's socket at a port. */
+/* The descriptor of this process's socket at a port. */
 static int descriptor_of(uint16_t port) {
     for (int found = 3; found < 1024; found++) {
         struct sockaddr_in address = {0};
@@ -297,16 +297,16 @@ static int descriptor_of(uint16_t port) {
 
 static void a_socket_that_breaks_is_told_to_a_hook(void) {
     struct pair pair = pair_open();
-    atomic_int told = 0;
+    atomic_int reported = 0;
     uint16_t port;
     OK(rushes_stream_local_port(pair.receiver, &port));
-    OK(rushes_stream_on_event(pair.receiver, on_unreadable, &told, NULL));
+    OK(rushes_stream_on_event(pair.receiver, on_unreadable, &reported, NULL));
     OK(rushes_stream_on_frame(pair.receiver, ignore, NULL, NULL));
     int nothing = open("/dev/null", O_RDWR), broken = descriptor_of(port);
     CHECK(nothing >= 0 && broken >= 0 && dup2(nothing, broken) == broken);
     close(nothing);
-    for (int n = 0; n < 20000 && !atomic_load(&told); n++) nap();
-    CHECK(atomic_load(&told));
+    for (int n = 0; n < 20000 && !atomic_load(&reported); n++) nap();
+    CHECK(atomic_load(&reported));
     pair_close(&pair);
 }
 

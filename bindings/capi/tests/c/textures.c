@@ -6,7 +6,7 @@
 
 enum { WIDTH = 64, HEIGHT = 32, PICTURES = 10 };
 
-/* Pictures made, and what came of them. */
+/* Pictures made, and the frames received. */
 struct seen {
     int made;
     atomic_int frames, wrong, released;
@@ -20,7 +20,7 @@ static void nap(void) {
     nanosleep(&time, NULL);
 }
 
-/* Only the first answer counts: once somebody else closes, there is another. */
+/* Only the first status counts: after another thread closes, it differs. */
 static void answer(atomic_int *to, int32_t answer) {
     int none = 1;
     atomic_compare_exchange_strong(to, &none, answer);
@@ -40,7 +40,7 @@ static void take(void *user, const rushes_texture_frame *frame) {
     struct seen *seen = user;
     int wrong = frame->len != WIDTH * HEIGHT * 4 || frame->width != WIDTH ||
                 frame->height != HEIGHT || strcmp(frame->format, "rgba8") != 0;
-    /* What came too late is the picture before. */
+    /* Packets that did not arrive in time leave octets of the previous picture. */
     for (size_t n = 0; n < frame->len && frame->packets_missing == 0; n++)
         wrong |= frame->data[n] != frame->data[0];
     if (wrong) atomic_fetch_add(&seen->wrong, 1);
@@ -141,7 +141,7 @@ static void is_slow_once(void *user, const rushes_texture_frame *frame) {
     if (!is_new && atomic_load(&change->after) > 0) atomic_fetch_add(&change->wrong, 1);
     if (atomic_fetch_add(is_new ? &change->after : &change->before, 1) == 0 && !is_new) {
         OK(rushes_texture_server_set_format(change->server, "bc1"));
-        /* For longer than the library waits for it. */
+        /* For longer than the library waits for the hook. */
         for (int n = 0; n < 2000; n++) nap();
     }
     atomic_fetch_sub(&change->inside, 1);
@@ -182,7 +182,7 @@ static void hooks_cannot_close_what_calls_them(void) {
     OK(rushes_texture_client_close(seen.client));
     OK(rushes_texture_server_close(served.server));
     CHECK(atomic_load(&served.serving) == RUSHES_ERROR_BUSY);
-    /* The first frame may come before the client's handle is there. */
+    /* The first frame may arrive before the client's handle is written. */
     CHECK(atomic_load(&seen.closing) == RUSHES_ERROR_BUSY || atomic_load(&seen.closing) == 1);
 }
 

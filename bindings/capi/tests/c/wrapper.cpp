@@ -1,4 +1,4 @@
-// The C++ wrapper: what it owns, what it throws, what its hooks are.
+// The C++ wrapper: ownership, exceptions, hooks.
 #include <rushes.hpp>
 
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ static std::string text_of(const rushes::frame &frame) {
     return {reinterpret_cast<const char *>(frame.data().data()), frame.size()};
 }
 
-// What a call throws.
+// The status that a call throws; RUSHES_OK if it throws none.
 template <class F> static rushes_status thrown(F &&call) {
     try {
         call();
@@ -195,7 +195,7 @@ static void textures_arrive() {
     CHECK(frames == 5);
 }
 
-// A hook that throws ends the process, and that is what is said of it.
+// A hook that throws ends the process, as documented.
 static void a_hook_that_throws_ends_the_process() {
     std::fflush(nullptr);
     const pid_t child = fork();
@@ -216,7 +216,7 @@ static void a_hook_that_throws_ends_the_process() {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-// So does a stream that goes while it cannot be closed: its hooks would stay without it.
+// So does destroying a stream where it cannot be closed: its hooks would outlive it.
 static void a_stream_that_goes_in_its_hook_ends_the_process() {
     std::fflush(nullptr);
     const pid_t child = fork();
@@ -238,7 +238,7 @@ static void a_stream_that_goes_in_its_hook_ends_the_process() {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-// The same for a hook of C's, which nothing stands before.
+// The same for a plain C hook, without the wrapper.
 static void a_bare_hook_that_throws_ends_the_process() {
     std::fflush(nullptr);
     const pid_t child = fork();
@@ -261,7 +261,7 @@ static void a_bare_hook_that_throws_ends_the_process() {
 }
 
 int main(int argc, char **) {
-    // First, while there are no threads that a child would miss.
+    // First, while there are no other threads, which a forked child would not have.
     if (argc == 1) {
         a_hook_that_throws_ends_the_process();
         a_stream_that_goes_in_its_hook_ends_the_process();

@@ -66,7 +66,7 @@ fn ports() -> u16 {
             return port;
         }
     }
-    panic!("no two ports in a row are free");
+    panic!("no two consecutive ports are free");
 }
 
 /// The implementation at one end of a pair.
@@ -78,7 +78,7 @@ enum End {
 }
 
 fn receiver(end: End, zrtp: bool, port: u16, copy: &Path) -> Option<Command> {
-    let more = if zrtp { Some(if end == End::Rust { "--zrtp" } else { "zrtp" }) } else { None };
+    let options = if zrtp { Some(if end == End::Rust { "--zrtp" } else { "zrtp" }) } else { None };
     let port = port.to_string();
     let mut command = match end {
         End::C => Command::new(configured().join("receive")),
@@ -86,27 +86,27 @@ fn receiver(end: End, zrtp: bool, port: u16, copy: &Path) -> Option<Command> {
         End::Rust => {
             let mut command = Command::new(rushes()?);
             command.args(["recv", "--codec", "h265", "--idle-timeout", "3s"]);
-            command.args(["--from", &format!("127.0.0.1:{port}"), "-o"]).arg(copy).args(more);
+            command.args(["--from", &format!("127.0.0.1:{port}"), "-o"]).arg(copy).args(options);
             return Some(command);
         }
     };
-    command.arg(port).arg(copy).args(more);
+    command.arg(port).arg(copy).args(options);
     Some(command)
 }
 
 fn sender(end: End, zrtp: bool, port: u16, clip: &Path) -> Option<Command> {
-    let more = if zrtp { Some(if end == End::Rust { "--zrtp" } else { "zrtp" }) } else { None };
+    let options = if zrtp { Some(if end == End::Rust { "--zrtp" } else { "zrtp" }) } else { None };
     let mut command = match end {
         End::C => Command::new(made().join("send")),
         End::Cpp => Command::new(configured().join("send_cpp")),
         End::Rust => {
             let mut command = Command::new(rushes()?);
             command.arg("send").arg(clip).args(["--to", &format!("127.0.0.1:{port}")]);
-            command.args(["--fps", "300"]).args(more);
+            command.args(["--fps", "300"]).args(options);
             return Some(command);
         }
     };
-    command.arg("127.0.0.1").arg(port.to_string()).arg(clip).arg("300").args(more);
+    command.arg("127.0.0.1").arg(port.to_string()).arg(clip).arg("300").args(options);
     Some(command)
 }
 
@@ -136,8 +136,8 @@ fn pairs(zrtp: bool) {
             scope.spawn(move || {
                 for to in ends {
                     let copy = place.join(format!("{from:?}-{to:?}.265"));
-                    meet((from, to), zrtp, (clip, &copy));
-                    assert!(units(&copy) == *wanted, "other NAL units, {from:?} to {to:?}");
+                    transfer((from, to), zrtp, (clip, &copy));
+                    assert!(units(&copy) == *wanted, "the NAL units differ, {from:?} to {to:?}");
                 }
             });
         }
@@ -145,7 +145,7 @@ fn pairs(zrtp: bool) {
 }
 
 /// Sends a clip from one end to another, into a copy.
-fn meet((from, to): (End, End), zrtp: bool, (clip, copy): (&Path, &Path)) {
+fn transfer((from, to): (End, End), zrtp: bool, (clip, copy): (&Path, &Path)) {
     let port = ports();
     let commands = (receiver(to, zrtp, port, copy), sender(from, zrtp, port, clip));
     let (Some(mut receiver), Some(mut sender)) = commands else {
@@ -156,18 +156,21 @@ fn meet((from, to): (End, End), zrtp: bool, (clip, copy): (&Path, &Path)) {
     };
     let receiving = Process::start(&mut receiver);
     wait_for(port);
-    let (sent, sender_said) = Process::start(&mut sender).end();
-    let (received, receiver_said) = receiving.end();
-    let said = format!("{from:?} to {to:?}: {sender_said}\n{receiver_said}");
-    assert!(sent && received, "{said}");
+    let (sent, sender_output) = Process::start(&mut sender).end();
+    let (received, receiver_output) = receiving.end();
+    let output = format!("{from:?} to {to:?}: {sender_output}\n{receiver_output}");
+    assert!(sent && received, "{output}");
     if zrtp && from != End::Rust && to != End::Rust {
-        assert_eq!(words(&sender_said), words(&receiver_said), "{said}");
+        assert_eq!(agreed_string(&sender_output), agreed_string(&receiver_output), "{output}");
     }
 }
 
 /// The short authentication string that an example printed.
-fn words(output: &str) -> &str {
-    output.lines().find_map(|line| line.strip_prefix("agreed: ")).expect("they have agreed")
+fn agreed_string(output: &str) -> &str {
+    output
+        .lines()
+        .find_map(|line| line.strip_prefix("agreed: "))
+        .expect("the example prints the string")
 }
 
 #[test]
@@ -205,8 +208,8 @@ fn the_examples_run_by_themselves() {
     }
     for place in [made(), configured()] {
         for name in ["srtp", "zrtp", "texture"] {
-            let said = run(&mut Command::new(place.join(name)));
-            assert!(!said.is_empty(), "{name}");
+            let output = run(&mut Command::new(place.join(name)));
+            assert!(!output.is_empty(), "{name}");
         }
     }
     // This program must not need the shared library.

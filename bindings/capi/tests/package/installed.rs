@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::rig::{folder, have, home, install, prefix, run};
 
 /// The major and minor version, which together determine compatibility.
-fn promised() -> String {
+fn api_version() -> String {
     let version = env!("CARGO_PKG_VERSION");
     version.rsplit_once('.').unwrap().0.to_owned()
 }
@@ -16,19 +16,19 @@ fn promised() -> String {
 fn every_text_names_this_version() {
     let version = env!("CARGO_PKG_VERSION");
     let read = |name: &str| fs::read_to_string(home().join(name)).unwrap();
-    assert!(read("rushes.map").contains(&format!("\nRUSHES_{} {{\n", promised())));
+    assert!(read("rushes.map").contains(&format!("\nRUSHES_{} {{\n", api_version())));
     assert!(read("install").contains(&format!("lib/librushes.so.{version} ")));
     let page = read("../../docs/from-c++.md");
     assert!(page.contains(&format!("`lib/librushes.so.{version}`")));
-    assert!(page.contains(&format!("`RUSHES_{}`", promised())));
-    assert!(page.contains(&format!("find_package(rushes {})", promised())));
+    assert!(page.contains(&format!("`RUSHES_{}`", api_version())));
+    assert!(page.contains(&format!("find_package(rushes {})", api_version())));
 }
 
 /// The functions that the header declares.
 fn declared() -> BTreeSet<String> {
     let header = fs::read_to_string(home().join("include/rushes.h")).unwrap();
-    let words = header.lines().filter(|line| !line.starts_with("//") && !line.starts_with(' '));
-    let names = words.filter_map(|line| line.split_once('(')?.0.rsplit(['*', ' ']).next());
+    let lines = header.lines().filter(|line| !line.starts_with("//") && !line.starts_with(' '));
+    let names = lines.filter_map(|line| line.split_once('(')?.0.rsplit(['*', ' ']).next());
     names.filter(|name| name.starts_with("rushes_")).map(ToOwned::to_owned).collect()
 }
 
@@ -40,14 +40,14 @@ fn the_shared_library_shows_what_the_header_declares_and_nothing_else() {
     let library = prefix().join("lib/librushes.so");
     let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(&library));
     let symbols = symbols.lines().filter_map(|line| line.rsplit(' ').next());
-    let since = format!("RUSHES_{}", promised());
+    let since = format!("RUSHES_{}", api_version());
     let shown: BTreeSet<_> = symbols.filter(|symbol| *symbol != since).collect();
     let wanted: BTreeSet<_> =
         declared().into_iter().map(|name| format!("{name}@@{since}")).collect();
     assert!(wanted.len() > 100);
     assert_eq!(shown, wanted.iter().map(String::as_str).collect());
     let dynamic = run(Command::new("readelf").arg("-d").arg(&library));
-    let soname = format!("Library soname: [librushes.so.{}]", promised());
+    let soname = format!("Library soname: [librushes.so.{}]", api_version());
     assert!(dynamic.contains(&soname), "{dynamic}");
 }
 
@@ -86,17 +86,17 @@ fn an_installed_tree_can_be_moved_and_lie_anywhere() {
     fs::rename(place.join("root/opt/media tools"), &new).unwrap();
     let left: Vec<_> =
         fs::read_dir(&new).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 2, "nothing but include and lib: {left:?}");
-    let ask = |question: &str| {
+    assert_eq!(left.len(), 2, "more than include and lib: {left:?}");
+    let query = |question: &str| {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", new.join("lib/any/pkgconfig")).args([question, "rushes"]);
         run(&mut command).trim().to_owned()
     };
-    assert_eq!(ask("--modversion"), env!("CARGO_PKG_VERSION"));
-    let headers = ask("--variable=includedir");
+    assert_eq!(query("--modversion"), env!("CARGO_PKG_VERSION"));
+    let headers = query("--variable=includedir");
     assert!(fs::metadata(format!("{headers}/rushes.hpp")).is_ok(), "{headers}");
-    let libraries = ask("--variable=libdir");
-    let library = format!("{libraries}/librushes.so.{}", promised());
+    let libraries = query("--variable=libdir");
+    let library = format!("{libraries}/librushes.so.{}", api_version());
     assert!(fs::metadata(&library).is_ok(), "{library}");
 }
 
@@ -105,11 +105,11 @@ fn cmake_takes_the_versions_that_this_one_is() {
     if !have(&["cc", "cmake"]) {
         return;
     }
-    let script = folder("versions").join("ask.cmake");
+    let script = folder("versions").join("query.cmake");
     let file = prefix().join("lib/cmake/rushes/rushes-config-version.cmake");
-    let words =
+    let content =
         format!("include(\"{}\")\nmessage(\"${{PACKAGE_VERSION_COMPATIBLE}}\")\n", file.display());
-    fs::write(&script, words).unwrap();
+    fs::write(&script, content).unwrap();
     let answer = |wanted: &str| {
         let mut command = Command::new("cmake");
         command.arg(format!("-DPACKAGE_FIND_VERSION={wanted}"));
@@ -119,8 +119,9 @@ fn cmake_takes_the_versions_that_this_one_is() {
     };
     let numbers: Vec<u32> =
         env!("CARGO_PKG_VERSION").split('.').map(|number| number.parse().unwrap()).collect();
-    let [major, minor, patch] = numbers[..] else { panic!("three numbers") };
-    let same = [String::new(), major.to_string(), promised(), env!("CARGO_PKG_VERSION").to_owned()];
+    let [major, minor, patch] = numbers[..] else { panic!("a version has three numbers") };
+    let same =
+        [String::new(), major.to_string(), api_version(), env!("CARGO_PKG_VERSION").to_owned()];
     for wanted in same {
         assert_eq!(answer(&wanted), "TRUE", "{wanted:?}");
     }
@@ -152,11 +153,11 @@ fn cmake_finds_the_prefix_through_a_link() {
     let mut cmake = Command::new("cmake");
     cmake.arg("-S").arg(&place).arg("-B").arg(place.join("build"));
     cmake.arg(format!("-Drushes_DIR={}", place.join("lib/cmake/rushes").display()));
-    let said = run(&mut cmake);
+    let output = run(&mut cmake);
     let real = fs::canonicalize(prefix()).unwrap();
     // The archive is given, so the libraries are those of the installer's own list.
     let wanted = format!("include={};count=7", real.join("include").display());
-    assert!(said.contains(&wanted), "{said}");
+    assert!(output.contains(&wanted), "{output}");
 }
 
 #[test]
@@ -171,14 +172,14 @@ fn the_installer_says_what_is_wrong_and_leaves_nothing() {
     };
     assert!(refused(&["--colour"], None).contains("no such option: --colour"));
     assert!(refused(&["--prefix"], None).contains("--prefix needs a value"));
-    assert!(refused(&["--libdir", "../lib"], None).contains("--libdir is a folder"));
-    let words = refused(&["--prefix", "here"], Some(("CC", "no-such-compiler")));
-    assert!(words.contains("no C compiler: no-such-compiler"), "{words}");
+    assert!(refused(&["--libdir", "../lib"], None).contains("--libdir must be a folder"));
+    let stderr = refused(&["--prefix", "here"], Some(("CC", "no-such-compiler")));
+    assert!(stderr.contains("no C compiler: no-such-compiler"), "{stderr}");
     if have(&["cc"]) {
-        let words = refused(&["--prefix", "here", "--archive", "nothing.a"], None);
-        assert!(words.contains("no such archive"), "{words}");
+        let stderr = refused(&["--prefix", "here", "--archive", "nothing.a"], None);
+        assert!(stderr.contains("no such archive"), "{stderr}");
         let here = fs::read_dir(place.join("here")).unwrap().count();
-        assert_eq!(here, 0, "half of it was left behind");
+        assert_eq!(here, 0, "a partial installation was left behind");
     }
     let help = run(Command::new(home().join("install")).arg("--help"));
     assert!(help.contains("--destdir"));

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a process may run before it is killed and the test fails.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Whether all of `programs` can be run; a test without them returns early.
 pub(crate) fn have(programs: &[&str]) -> bool {
@@ -67,7 +67,7 @@ fn archive() -> PathBuf {
         fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
     };
     let entries = fs::read_dir(built()).unwrap().map(|entry| entry.unwrap().path());
-    entries.filter(is_ours).max_by_key(when).expect("cargo builds it with the library")
+    entries.filter(is_ours).max_by_key(when).expect("cargo builds the archive with the library")
 }
 
 /// The prefix that the package is installed below; installed once.
@@ -111,7 +111,7 @@ impl Process {
 
     /// Waits for the process to end; returns whether it succeeded, and its output.
     pub(crate) fn end(mut self) -> (bool, String) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIME_LIMIT;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break Some(status);

@@ -11,18 +11,18 @@ use pyo3::types::{PyDict, PyTuple};
 use rushes::texture::{ClientStatistics, TextureClient as Client};
 
 use super::frame::{Received, TextureFrame};
-use super::options::{format, name_of, of_client, rate, resolve, wished};
+use super::options::{format, name_of, of_client, rate, requested_rate, resolve};
 use super::queue::{Next, Queue};
 use super::stats::TextureClientStatistics;
 use crate::error::{Failure, NetError, StateError};
-use crate::open::{Close, OPEN, close_unwatched};
+use crate::open::{Close, OPEN, close_dropped};
 use crate::options::Setting;
 use crate::stream::{call, callable};
 use crate::wait::{Call, duration, in_slices, lock};
 use crate::zrtp::Sas;
 
 /// How long a hook's thread sleeps when no frame arrives.
-const PATIENCE: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Receives a server's frames into memory, on its own threads.
 ///
@@ -141,11 +141,11 @@ impl TextureClient {
         let queue = self.inner.queue.clone();
         let mut place = lock(&self.inner.hook);
         if place.is_some() {
-            return Err(StateError::new_err("the frames go to a hook already"));
+            return Err(StateError::new_err("the client has a hook already"));
         }
         let thread = thread::Builder::new().name("rushes-frames".into()).spawn(move || {
             loop {
-                match queue.next(PATIENCE) {
+                match queue.next(POLL_INTERVAL) {
                     Next::Frame(frame) => call(&hook, |py| TextureFrame::wrap(py, *frame)),
                     Next::Nothing => {}
                     Next::End => return,
@@ -220,7 +220,7 @@ impl TextureClient {
     ) -> PyResult<()> {
         let format = format.map(self::format).transpose()?;
         let rate = rate.map(|value| self::rate(&Setting { name: "rate", value })).transpose()?;
-        self.ask(py, |client| client.change(format, rate.map(wished)))
+        self.ask(py, |client| client.change(format, rate.map(requested_rate)))
     }
 
     /// Ends the stream and informs the server.
@@ -241,6 +241,6 @@ impl TextureClient {
 impl Drop for TextureClient {
     fn drop(&mut self) {
         // Its threads may need the interpreter lock before they end.
-        Python::try_attach(|py| py.detach(|| close_unwatched(&self.inner)));
+        Python::try_attach(|py| py.detach(|| close_dropped(&self.inner)));
     }
 }

@@ -58,5 +58,5 @@ pub(super) fn decode(frame: &Bound<'_, TextureFrame>, pixels: &str) -> PyResult<
         decoder.decode(octets.get().octets(), memory.octets_mut()).map(|()| memory)
     });
     let memory = decoded.map_err(|error| ConfigError::new_err(error.to_string()))?;
-    TextureFrame::wrap(py, this.like(memory, layout))
+    TextureFrame::wrap(py, this.with_octets(memory, layout))
 }

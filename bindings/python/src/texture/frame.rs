@@ -49,7 +49,7 @@ impl TextureFrame {
     }
 
     /// Other octets of the same frame.
-    pub(super) fn like(&self, memory: Pooled, layout: Layout) -> Received {
+    pub(super) fn with_octets(&self, memory: Pooled, layout: Layout) -> Received {
         let Self { number, missing, first_at, done_at, .. } = *self;
         Received { memory, layout, number, missing, first_at, done_at }
     }

@@ -43,7 +43,7 @@ pub(super) fn rate(setting: &Setting<'_, '_>) -> PyResult<Rate> {
 }
 
 /// A rate as a client requests it.
-pub(super) fn wished(rate: Rate) -> FrameRate {
+pub(super) fn requested_rate(rate: Rate) -> FrameRate {
     FrameRate { numerator: rate.numerator(), denominator: rate.denominator() }
 }
 
@@ -53,66 +53,68 @@ fn security(setting: &Setting<'_, '_>) -> PyResult<Option<Security>> {
 
 /// Calls `set` for each keyword that is not `None`.
 fn each(
-    options: Option<&Bound<'_, PyDict>>,
+    keywords: Option<&Bound<'_, PyDict>>,
     mut set: impl FnMut(&Setting<'_, '_>) -> PyResult<bool>,
 ) -> PyResult<()> {
-    for (name, value) in options.into_iter().flatten() {
+    for (name, value) in keywords.into_iter().flatten() {
         let name = name.extract::<String>()?;
         let setting = Setting { name: &name, value };
         if !setting.value.is_none() && !set(&setting)? {
-            return Err(PyTypeError::new_err(format!("{name:?} is no setting here")));
+            return Err(PyTypeError::new_err(format!(
+                "{name:?} is not a setting of texture video"
+            )));
         }
     }
     Ok(())
 }
 
 /// The options of a server.
-pub(super) fn of_server(options: Option<&Bound<'_, PyDict>>) -> PyResult<ServerOptions> {
-    let mut told = ServerOptions::default();
-    each(options, |setting| {
+pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<ServerOptions> {
+    let mut options = ServerOptions::default();
+    each(keywords, |setting| {
         match setting.name {
-            "format" => told.format = Some(setting.parse()?),
-            "transport" => told.transport = setting.word(&TRANSPORTS)?,
-            "units" => told.units = setting.get()?,
-            "payload" => told.payload = setting.get()?,
-            "in_flight" => told.in_flight = setting.get()?,
-            "bit_rate" => told.bit_rate = setting.get()?,
-            "clients_max" => told.clients_max = setting.get()?,
-            "clients_per_host_max" => told.clients_per_host_max = setting.get()?,
-            "timing" => told.timing = setting.word(&TIMINGS)?,
-            "loop" => told.loops = setting.get()?,
-            "security" => told.security = security(setting)?,
+            "format" => options.format = Some(setting.parse()?),
+            "transport" => options.transport = setting.word(&TRANSPORTS)?,
+            "units" => options.units = setting.get()?,
+            "payload" => options.payload = setting.get()?,
+            "in_flight" => options.in_flight = setting.get()?,
+            "bit_rate" => options.bit_rate = setting.get()?,
+            "clients_max" => options.clients_max = setting.get()?,
+            "clients_per_host_max" => options.clients_per_host_max = setting.get()?,
+            "timing" => options.timing = setting.word(&TIMINGS)?,
+            "loop" => options.loops = setting.get()?,
+            "security" => options.security = security(setting)?,
             _ => return Ok(false),
         }
         Ok(true)
     })?;
-    Ok(told)
+    Ok(options)
 }
 
 /// The options of a client.
-pub(super) fn of_client(options: Option<&Bound<'_, PyDict>>) -> PyResult<ClientOptions> {
-    let mut told = ClientOptions::default();
-    each(options, |setting| {
+pub(super) fn of_client(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<ClientOptions> {
+    let mut options = ClientOptions::default();
+    each(keywords, |setting| {
         match setting.name {
             "formats" => {
                 let names = setting.get::<Vec<String>>()?;
                 let formats: PyResult<_> = names.iter().map(|name| format(name)).collect();
-                told.formats = formats?;
+                options.formats = formats?;
             }
-            "format" => told.format = Some(setting.parse()?),
-            "transport" => told.transport = Some(setting.word(&TRANSPORTS)?),
-            "units" => told.units = setting.get()?,
-            "payload" => told.payload = setting.get()?,
-            "rate" => told.rate = Some(wished(rate(setting)?)),
-            "frame_bytes_max" => told.frame_bytes_max = setting.get()?,
-            "slots" => told.slots = setting.get()?,
-            "deadline_min" => told.deadline_min = setting.seconds()?,
-            "deadline_max" => told.deadline_max = setting.seconds()?,
-            "connect_timeout" => told.connect_timeout = setting.seconds()?,
-            "security" => told.security = security(setting)?,
+            "format" => options.format = Some(setting.parse()?),
+            "transport" => options.transport = Some(setting.word(&TRANSPORTS)?),
+            "units" => options.units = setting.get()?,
+            "payload" => options.payload = setting.get()?,
+            "rate" => options.rate = Some(requested_rate(rate(setting)?)),
+            "frame_bytes_max" => options.frame_bytes_max = setting.get()?,
+            "slots" => options.slots = setting.get()?,
+            "deadline_min" => options.deadline_min = setting.seconds()?,
+            "deadline_max" => options.deadline_max = setting.seconds()?,
+            "connect_timeout" => options.connect_timeout = setting.seconds()?,
+            "security" => options.security = security(setting)?,
             _ => return Ok(false),
         }
         Ok(true)
     })?;
-    Ok(told)
+    Ok(options)
 }

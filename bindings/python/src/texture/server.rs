@@ -12,7 +12,7 @@ use super::options::{format, of_server, resolve};
 use super::source;
 use super::stats::{SentTextureFrame, TextureServerCounts};
 use crate::error::Failure;
-use crate::open::{Close, OPEN, close_unwatched};
+use crate::open::{Close, OPEN, close_dropped};
 use crate::wait::{Call, lock};
 use crate::zrtp::Sas;
 
@@ -103,10 +103,10 @@ impl TextureServer {
     /// Ended sessions: the client's host and port, and the reason. Each is returned once.
     fn take_ends(&self, py: Python<'_>) -> PyResult<Vec<((String, u16), String)>> {
         let ends = self.ask(py, |server| Ok(server.take_ends()))?;
-        let told = |(peer, end): (SocketAddr, rushes::texture::Stopped)| {
+        let to_python = |(peer, end): (SocketAddr, rushes::texture::Stopped)| {
             ((peer.ip().to_string(), peer.port()), end.to_string())
         };
-        Ok(ends.into_iter().map(told).collect())
+        Ok(ends.into_iter().map(to_python).collect())
     }
 
     /// The short authentication strings of sessions whose keys were agreed on by ZRTP.
@@ -137,6 +137,6 @@ impl TextureServer {
 impl Drop for TextureServer {
     fn drop(&mut self) {
         // Its threads may need the interpreter lock before they end.
-        Python::try_attach(|py| py.detach(|| close_unwatched(&self.inner)));
+        Python::try_attach(|py| py.detach(|| close_dropped(&self.inner)));
     }
 }

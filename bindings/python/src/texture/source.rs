@@ -8,7 +8,7 @@ use rushes::texture::source::{Frame, RawHint, Source, SourceError, open};
 use rushes::texture::{Layout, Rate};
 
 use super::options::{format, rate};
-use crate::error::{ConfigError, tell_of};
+use crate::error::{ConfigError, report_unraisable};
 use crate::input::Input;
 use crate::options::Setting;
 
@@ -51,7 +51,7 @@ impl Pictures {
 pub(super) fn of(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
     if let Ok(pictures) = source.cast::<Pictures>() {
         let pictures = pictures.get();
-        return Ok(Box::new(Played {
+        return Ok(Box::new(PictureSource {
             pictures: pictures.from.clone_ref(py),
             iterator: None,
             layout: pictures.layout,
@@ -63,14 +63,14 @@ pub(super) fn of(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Box<dyn 
     opened.map_err(|error| ConfigError::new_err(error.to_string()))
 }
 
-struct Played {
+struct PictureSource {
     pictures: Py<PyAny>,
     iterator: Option<Py<PyIterator>>,
     layout: Layout,
     rate: Rate,
 }
 
-impl Played {
+impl PictureSource {
     fn next(&mut self, py: Python<'_>) -> PyResult<Option<Vec<u8>>> {
         let iterator = if let Some(iterator) = &self.iterator {
             iterator.bind(py).clone()
@@ -90,7 +90,7 @@ impl Played {
     }
 }
 
-impl Source for Played {
+impl Source for PictureSource {
     fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -107,7 +107,7 @@ impl Source for Played {
         let next = Python::try_attach(|py| {
             self.next(py).map_err(|error| {
                 let text = error.to_string();
-                tell_of(py, error, self.pictures.bind(py));
+                report_unraisable(py, error, self.pictures.bind(py));
                 text
             })
         });

@@ -9,7 +9,7 @@ use rushes::texture::ClientStatistics as LibraryClient;
 use rushes::texture::SentFrame as LibrarySentFrame;
 use rushes::texture::ServerCounts as LibraryServer;
 
-use crate::stats::{mirror, plain};
+use crate::stats::{mirror, to_plain};
 
 mirror! {
     /// A texture client's counters since it was created.

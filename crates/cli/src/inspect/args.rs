@@ -12,17 +12,17 @@ use crate::values::{parse_duration, parse_payload_type};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Every RTP stream of the capture goes through the receiver of the library, at the times of the
-capture: what is told is what a program would have received. pcap and pcapng are read, over
+capture: the report shows what a program would have received. pcap and pcapng are read, over
 Ethernet, raw IP, BSD loopback and Linux cooked captures; IP fragments are put together.
 
 The codec of a stream is taken from --codec SSRC=CODEC, --payload-type, --sdp or --codec. Otherwise
 it is guessed if its packets show enough signs of one: headers of NAL units that continue each
-other, durations of Opus that agree with the timestamps, telephone events that grow. Else it is
-unknown, and the report says how its packets look; those of 99, which `rushes send` uses by default
-for raw frames, are taken for such.
+other, durations of Opus that agree with the timestamps, telephone events that grow. Otherwise it is
+unknown, and the report describes its packets; type 99, which `rushes send` uses by default for raw
+frames, is taken as raw frames.
 
-An extracted file appears when it is finished. Of a lossy or damaged capture it holds what came
-whole. The exit code is 0 if there was a stream, 1 if not, or if the capture is damaged or cut.
+An extracted file appears when it is finished. Of a lossy or damaged capture it has the complete
+units. The exit code is 0 if there was a stream, 1 if not, or if the capture is damaged or cut.
 
 Examples:
   rushes inspect call.pcapng

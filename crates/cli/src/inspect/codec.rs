@@ -9,7 +9,7 @@ use rushes::proto::payload::nal::NalCodec;
 use rushes::sdp::{self, Description, SdpError, Warning};
 use rushes::{ClockRate, Codec, Ssrc};
 
-use super::unknown::Look;
+use super::unknown::Appearance;
 
 /// Octets before each NAL unit that a receiver delivers.
 pub(crate) const PREFIX_LEN: usize = 4;
@@ -18,7 +18,7 @@ pub(crate) const PREFIX_LEN: usize = 4;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Known {
     /// The command line gives it.
-    Told,
+    CommandLine,
     /// A session description gives it.
     Described,
     /// The payload type has a fixed meaning (RFC 3551).
@@ -34,7 +34,7 @@ pub(crate) enum Known {
 impl Known {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Told => "as told",
+            Self::CommandLine => "from the command line",
             Self::Described => "from the SDP",
             Self::Static => "by RFC 3551",
             Self::Default => "by default",
@@ -55,26 +55,26 @@ pub(crate) struct Encoding {
     options: FormatOptions,
     pub(crate) known: Known,
     /// Visible properties of its packets, if the codec is unknown.
-    pub(crate) look: Option<Look>,
+    pub(crate) appearance: Option<Appearance>,
 }
 
 impl Encoding {
     pub(crate) fn of(codec: Codec, known: Known) -> Self {
         let options = FormatOptions::default();
         let (name, clock_rate) = (codec.title.to_owned(), codec.clock_rate);
-        Self { name, codec: Some(codec), clock_rate, options, known, look: None }
+        Self { name, codec: Some(codec), clock_rate, options, known, appearance: None }
     }
 
     /// An encoding that the library does not support, by its name.
     pub(super) fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
         let options = FormatOptions::default();
-        Self { name: name.to_owned(), codec: None, clock_rate, options, known, look: None }
+        Self { name: name.to_owned(), codec: None, clock_rate, options, known, appearance: None }
     }
 
     /// No encoding: only the visible properties of its packets.
-    pub(super) fn unknown(look: Look) -> Self {
+    pub(super) fn unknown(appearance: Appearance) -> Self {
         let other = Self::other("unknown", ClockRate::VIDEO, Known::Unknown);
-        Self { look: Some(look), ..other }
+        Self { appearance: Some(appearance), ..other }
     }
 
     pub(crate) fn nal_codec(&self) -> Option<NalCodec> {
@@ -101,10 +101,10 @@ pub(crate) struct Encodings {
 impl Encodings {
     /// The encoding of `payload_type` from `ssrc`, if known before any payload is examined.
     pub(crate) fn given(&self, ssrc: Ssrc, payload_type: u8) -> Option<Encoding> {
-        let told = |codec: &Codec| Encoding::of(*codec, Known::Told);
-        let source = self.by_source.get(&ssrc).map(told);
+        let chosen = |codec: &Codec| Encoding::of(*codec, Known::CommandLine);
+        let source = self.by_source.get(&ssrc).map(chosen);
         let listed = || self.by_type.get(&payload_type).cloned();
-        let other = || self.others.as_ref().map(told);
+        let other = || self.others.as_ref().map(chosen);
         source.or_else(listed).or_else(other).or_else(|| {
             let (name, hertz, _) = sdp::static_format(payload_type)?;
             Some(Encoding::other(name, ClockRate::new(hertz)?, Known::Static))
@@ -130,7 +130,7 @@ pub(crate) fn codecs_from_sdp(
             let _ = (codec.accept)(format, &mut options);
         }
         let (clock_rate, known) = (format.clock_rate, Known::Described);
-        let encoding = Encoding { name, codec, clock_rate, options, known, look: None };
+        let encoding = Encoding { name, codec, clock_rate, options, known, appearance: None };
         (format.payload_type.value(), encoding)
     });
     Ok((encodings.collect(), warnings))

@@ -31,7 +31,7 @@ struct Partial {
 pub(crate) struct Fragments {
     partial: VecDeque<Partial>,
     /// Fragments received.
-    pub(crate) came: u64,
+    pub(crate) received: u64,
     /// Packets reassembled from them.
     pub(crate) reassembled: u64,
     /// Packets that were given up.
@@ -52,7 +52,7 @@ impl Fragments {
         packet: &IpPacket<'_>,
         fragment: FragmentHeader,
     ) -> Option<Reassembled> {
-        self.came += 1;
+        self.received += 1;
         let identity =
             (packet.source, packet.destination, packet.protocol, fragment.identification);
         let found = self.partial.iter().position(|partial| partial.identity == identity);

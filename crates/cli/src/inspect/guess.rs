@@ -8,7 +8,7 @@ use rushes::{ClockRate, Codec, format};
 
 use super::codec::{Encoding, Known};
 use super::telephone::is_telephone_event;
-use super::unknown::Look;
+use super::unknown::Appearance;
 
 /// The usual clock of telephone events (RFC 4733 section 2.1); they share the clock of the audio
 /// beside them if that has another.
@@ -27,7 +27,7 @@ pub(crate) fn guess(payload_type: u8, datagrams: &[&[u8]]) -> Encoding {
         Some(codec) if is_default(&codec) => Encoding::of(codec, Known::Default),
         Some(codec) => Encoding::of(codec, Known::Guessed),
         None if is_default(&Codec::Generic) => Encoding::of(Codec::Generic, Known::Default),
-        None => Encoding::unknown(Look::new(&packets)),
+        None => Encoding::unknown(Appearance::new(&packets)),
     }
 }
 

@@ -51,13 +51,13 @@ use crate::args::OutputArgs;
 use crate::describe;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::report::say;
+use crate::report::print_line;
 
 /// Packets between two checks of the clock and of Ctrl-C.
-const LOOK_EVERY: u64 = 1024;
+const CHECK_EVERY: u64 = 1024;
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<Outcome> {
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::install()?;
     let settings = Settings { encodings: encodings(args)?, reorder_time: args.reorder_time };
     let extraction = extraction(args)?;
     let name = args.file.display().to_string();
@@ -80,22 +80,22 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<Outcome> {
     report.error = failure;
     let extracted = finish_extraction(args, &mut intake, &mut report, &interrupt);
     if args.json {
-        say(serde_json::to_string(&report)?)?;
+        print_line(serde_json::to_string(&report)?)?;
     } else if !args.quiet {
-        say(report.to_string().trim_end())?;
+        print_line(report.to_string().trim_end())?;
     }
     let mut outcome = extracted?;
     for text in unused(args, &intake) {
         eprintln!("rushes: {name}: no stream has the SSRC {text} of --codec");
-        outcome = Outcome::Fell;
+        outcome = Outcome::Failed;
     }
     if let Some(failure) = &report.error {
         eprintln!("rushes: {name}: {}", failure.reason);
-        outcome = Outcome::Fell;
+        outcome = Outcome::Failed;
     }
     if report.streams.is_empty() {
         eprintln!("rushes: {name}: no RTP stream found");
-        outcome = Outcome::Fell;
+        outcome = Outcome::Failed;
     }
     Ok(outcome)
 }
@@ -113,10 +113,10 @@ fn read(
             Ok(None) => return Ok(cut(intake)),
             Err(error) => return Ok(Some(failure(error))),
         }
-        if reader.packets().is_multiple_of(LOOK_EVERY) {
+        if reader.packets().is_multiple_of(CHECK_EVERY) {
             let (packets, streams) = (reader.packets(), intake.streams.all.len());
             progress.place(reader.position(), || format!("{packets} packets  {streams} streams"));
-            if interrupt.came() {
+            if interrupt.is_requested() {
                 let reason = format!("interrupted after packet {packets}");
                 return Ok(Some(Failure { packet: Some(packets), reason }));
             }
@@ -170,7 +170,7 @@ fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
         }
     }
     for (payload_type, codec) in &args.payload_type {
-        let encoding = Encoding::of(*codec, Known::Told);
+        let encoding = Encoding::of(*codec, Known::CommandLine);
         encodings.by_type.insert(payload_type.value(), encoding);
     }
     Ok(encodings)
@@ -212,14 +212,14 @@ fn finish_extraction(
         if !ssrcs.is_empty() {
             eprintln!("rushes: no stream has the SSRC {text}; there are {}", ssrcs.join(", "));
         }
-        return Ok(Outcome::Fell);
+        return Ok(Outcome::Failed);
     };
-    if interrupt.came() {
-        return Ok(Outcome::Fell);
+    if interrupt.is_requested() {
+        return Ok(Outcome::Failed);
     }
     if extraction.units == 0 {
-        eprintln!("rushes: nothing of {} came whole; no file was written", key.ssrc);
-        return Ok(Outcome::Fell);
+        eprintln!("rushes: no complete unit of {} was received; no file was written", key.ssrc);
+        return Ok(Outcome::Failed);
     }
     extraction.finish()?;
     if extraction.namesakes > 0 {

@@ -154,7 +154,7 @@ impl Skipped {
             not_udp: skipped.not_udp,
             unknown_link_type: skipped.unknown_link,
             malformed: skipped.malformed,
-            fragments: intake.fragments.came,
+            fragments: intake.fragments.received,
             reassembled: intake.fragments.reassembled,
             not_reassembled: intake.fragments.incomplete(),
             rtp_without_stream: streams.unclaimed,

@@ -12,7 +12,7 @@ use super::live::Live;
 use super::names::nal_unit_type;
 use super::report::SourceReport;
 use super::streams::{Stream, Tally};
-use super::unknown::Look;
+use super::unknown::Appearance;
 
 /// One stream.
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ pub(crate) struct StreamReport {
     pub(crate) codec: String,
     pub(crate) codec_known: &'static str,
     /// Visible properties of the packets, if the codec is unknown.
-    pub(crate) look: Option<Look>,
+    pub(crate) look: Option<Appearance>,
     pub(crate) clock_rate: u32,
     pub(crate) payload_type: u8,
     /// Packets of other payload types of the same source.
@@ -130,7 +130,7 @@ impl StreamReport {
             destination: stream.key.destination.to_string(),
             codec: live.encoding.name.clone(),
             codec_known: live.encoding.known.name(),
-            look: live.encoding.look.clone(),
+            look: live.encoding.appearance.clone(),
             clock_rate: live.encoding.clock_rate.hertz(),
             payload_type,
             other_payload_types,

@@ -1,4 +1,4 @@
-//! One stream's findings in words.
+//! One stream's findings in text.
 
 use std::fmt::{self, Write as _};
 
@@ -8,9 +8,9 @@ use super::text::{count, listed, row, rows};
 impl StreamReport {
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n{}  {} -> {}", self.ssrc, self.source, self.destination)?;
-        row(f, "codec", &self.codec_words())?;
-        row(f, "packets", &self.packet_words())?;
-        row(f, "lost", &self.reception.loss_words())?;
+        row(f, "codec", &self.codec_text())?;
+        row(f, "packets", &self.packet_text())?;
+        row(f, "lost", &self.reception.loss_text())?;
         let Reception { jitter_ticks, jitter_ms, .. } = self.reception;
         if let (Some(ticks), Some(millis)) = (jitter_ticks, jitter_ms) {
             row(f, "jitter", &format!("{millis:.3} ms, {ticks} ticks"))?;
@@ -20,10 +20,10 @@ impl StreamReport {
         {
             row(f, "time", &format!("{first:.3} to {last:.3} s, {:.3} s", self.seconds))?;
         }
-        if let Some(rates) = self.rates.words() {
+        if let Some(rates) = self.rates.text() {
             row(f, "rate", &rates)?;
         }
-        row(f, "frames", &self.content.frame_words())?;
+        row(f, "frames", &self.content.frame_text())?;
         if let Some(rtcp) = &self.rtcp {
             rows(f, "RTCP", &rtcp.lines())?;
         }
@@ -37,37 +37,37 @@ impl StreamReport {
         self.content.write_census(f)
     }
 
-    fn codec_words(&self) -> String {
+    fn codec_text(&self) -> String {
         let (payload_type, hertz) = (self.payload_type, self.clock_rate);
-        let mut words = if let Some(look) = &self.look {
-            let look = look.words();
-            format!("{look}; payload type {payload_type}, taken to run at {hertz} Hz")
+        let mut text = if let Some(look) = &self.look {
+            let look = look.text();
+            format!("{look}; payload type {payload_type}, assumed to run at {hertz} Hz")
         } else {
             let (codec, known) = (&self.codec, self.codec_known);
             format!("{codec}, {known}; payload type {payload_type}, {hertz} Hz")
         };
         for (payload_type, packets) in &self.other_payload_types {
-            let _ = write!(words, "; {} of type {payload_type}", count(*packets, "packet"));
+            let _ = write!(text, "; {} of type {payload_type}", count(*packets, "packet"));
         }
-        words
+        text
     }
 
-    fn packet_words(&self) -> String {
+    fn packet_text(&self) -> String {
         let Reception { packets, first_sequence, last_sequence, .. } = self.reception;
         let largest = self.rates.largest_packet;
-        let mut words = format!(
+        let mut text = format!(
             "{packets}, sequence {first_sequence} to {last_sequence}, up to {largest} octets"
         );
         let types = listed(self.content.packet_types.iter().map(|(name, count)| (*name, *count)));
         if !types.is_empty() {
-            let _ = write!(words, "; {types}");
+            let _ = write!(text, "; {types}");
         }
-        words
+        text
     }
 }
 
 impl Reception {
-    fn loss_words(&self) -> String {
+    fn loss_text(&self) -> String {
         let Self { lost, expected, lost_percent, reordered, late, .. } = self;
         let duplicates = count(self.duplicates, "duplicate");
         format!(
@@ -78,40 +78,40 @@ impl Reception {
 }
 
 impl Rates {
-    fn words(&self) -> Option<String> {
+    fn text(&self) -> Option<String> {
         let wire = bits(self.wire_bits_per_second?);
         let Some(payload) = self.payload_bits_per_second else {
             return Some(format!("{wire} with IP headers"));
         };
-        let mut words = format!("{} payload, {wire} with IP headers", bits(payload));
+        let mut text = format!("{} payload, {wire} with IP headers", bits(payload));
         if let Some(media) = self.media_bits_per_second
             && !(0.9..1.1).contains(&(media / payload))
         {
-            let _ = write!(words, "; {} payload by its timestamps", bits(media));
+            let _ = write!(text, "; {} payload by its timestamps", bits(media));
         }
-        Some(words)
+        Some(text)
     }
 }
 
 impl Content {
-    fn frame_words(&self) -> String {
-        let mut words = self.frames.to_string();
+    fn frame_text(&self) -> String {
+        let mut text = self.frames.to_string();
         if let Some(rate) = self.frames_per_second {
-            let _ = write!(words, ", {rate:.2} a second");
+            let _ = write!(text, ", {rate:.2} a second");
         }
         if self.frames > 0 {
-            let _ = write!(words, ", up to {} octets", self.largest_frame);
+            let _ = write!(text, ", up to {} octets", self.largest_frame);
         }
         if !self.nal_units.is_empty() {
-            let _ = write!(words, ", {} to start from", self.random_access);
+            let _ = write!(text, ", {} to start from", self.random_access);
         }
         if self.markers != self.frames {
-            let _ = write!(words, ", {}", count(self.markers, "marker"));
+            let _ = write!(text, ", {}", count(self.markers, "marker"));
         }
         if self.units_dropped > 0 {
-            let _ = write!(words, ", {} incomplete", count(self.units_dropped, "unit"));
+            let _ = write!(text, ", {} incomplete", count(self.units_dropped, "unit"));
         }
-        words
+        text
     }
 
     fn write_census(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! The report in words.
+//! The report in text.
 
 use std::fmt::{self, Display, Write as _};
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Display for Report {
         if self.offloaded.datagrams > 0 {
             let Offloaded { datagrams, packets } = self.offloaded;
             let datagrams = count(datagrams, "large datagram");
-            writeln!(f, "  offloaded: {datagrams} of {packets} RTP packets, told apart here")?;
+            writeln!(f, "  offloaded: {datagrams} of {packets} RTP packets, separated here")?;
         }
         for stream in &self.streams {
             stream.write(f)?;
@@ -66,7 +66,7 @@ impl Skipped {
         let rows = listed([
             ("not IP", self.not_ip),
             ("not UDP", self.not_udp),
-            ("of link types not understood", self.unknown_link_type),
+            ("of unknown link types", self.unknown_link_type),
             ("malformed", self.malformed),
             ("like RTP without a stream", self.rtp_without_stream),
             ("of further streams", self.rtp_of_further_streams),
@@ -84,7 +84,7 @@ impl Skipped {
                 count(self.reassembled, "packet")
             )?;
             if self.not_reassembled > 0 {
-                write!(f, ", {} never whole", self.not_reassembled)?;
+                write!(f, ", {} never complete", self.not_reassembled)?;
             }
             writeln!(f)?;
         }
@@ -94,7 +94,7 @@ impl Skipped {
 
 impl SourceReport {
     pub(super) fn lines(&self) -> Vec<String> {
-        let mut lines = vec![self.own_words()];
+        let mut lines = vec![self.own_text()];
         if let (Some(by), Some(fraction), Some(lost), Some(jitter)) =
             (&self.reported_by, self.fraction_lost, self.cumulative_lost, self.jitter_ticks)
         {
@@ -110,35 +110,35 @@ impl SourceReport {
                 "round trip between here and the receiver {trip:.2} ms, at least {least:.2} ms"
             ));
         }
-        let mut asked = listed(self.feedback.iter().map(|(name, count)| (*name, *count)));
+        let mut requests = listed(self.feedback.iter().map(|(name, count)| (*name, *count)));
         if self.packets_requested > 0 {
             let packets = count(self.packets_requested, "packet");
-            let _ = write!(asked, "; {packets} asked for again");
+            let _ = write!(requests, "; {packets} requested again");
         }
-        lines.push(asked);
+        lines.push(requests);
         lines.retain(|line| !line.is_empty());
         lines
     }
 
     /// The source's own description and reports.
-    fn own_words(&self) -> String {
-        let mut words = Vec::new();
+    fn own_text(&self) -> String {
+        let mut parts = Vec::new();
         if let Some(cname) = &self.cname {
-            words.push(format!("CNAME {cname}"));
+            parts.push(format!("CNAME {cname}"));
         }
         if let (Some(packets), Some(octets)) = (self.packets_sent, self.octets_sent) {
             let reports = count(self.sender_reports, "sender report");
-            words.push(format!("{reports}, the last of {packets} packets, {octets} octets"));
+            parts.push(format!("{reports}, the last of {packets} packets, {octets} octets"));
         }
         if self.receiver_reports > 0 {
-            words.push(count(self.receiver_reports, "receiver report"));
+            parts.push(count(self.receiver_reports, "receiver report"));
         }
         match self.goodbye.as_deref() {
-            Some("") => words.push("BYE".to_owned()),
-            Some(reason) => words.push(format!("BYE ({reason})")),
+            Some("") => parts.push("BYE".to_owned()),
+            Some(reason) => parts.push(format!("BYE ({reason})")),
             None => {}
         }
-        words.join("; ")
+        parts.join("; ")
     }
 }
 

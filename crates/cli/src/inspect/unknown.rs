@@ -14,11 +14,11 @@ const NOISE_PACKETS: usize = 32;
 const DEVIATIONS: f64 = 5.0;
 
 /// Minimum share of packets that must fit a pattern of markers.
-const MOST: f64 = 0.95;
+const AGREEING_MIN: f64 = 0.95;
 
 /// The properties of a stream's first packets that are visible without the codec.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub(crate) struct Look {
+pub(crate) struct Appearance {
     packets: usize,
     octets_least: usize,
     octets_median: usize,
@@ -39,7 +39,7 @@ enum Markers {
     Some(usize),
 }
 
-impl Look {
+impl Appearance {
     pub(super) fn new(packets: &[Packet<'_>]) -> Self {
         let mut octets: Vec<usize> = packets.iter().map(|packet| packet.payload().len()).collect();
         octets.sort_unstable();
@@ -54,7 +54,7 @@ impl Look {
         }
     }
 
-    pub(super) fn words(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let Self { octets_least, octets_median, octets_most, .. } = self;
         let encrypted = if self.random { ", perhaps encrypted" } else { "" };
         let octets = if octets_least == octets_most {
@@ -85,7 +85,9 @@ impl Markers {
         match marked {
             0 => Self::None,
             _ if marked == packets.len() => Self::All,
-            _ if pairs > 0 && agreeing as f64 >= MOST * f64::from(pairs) => Self::LastOfTimestamp,
+            _ if pairs > 0 && agreeing as f64 >= AGREEING_MIN * f64::from(pairs) => {
+                Self::LastOfTimestamp
+            }
             _ => Self::Some(marked),
         }
     }
@@ -102,7 +104,6 @@ fn is_random(packets: &[Packet<'_>]) -> bool {
         let set = heads.iter().filter(|head| word(**head) >> bit & 1 == 1).count();
         (set as f64 - expected).abs() < far
     };
-    let is_like_a_coin =
-        |bit| is_even(&|head| head, bit) && is_even(&|head| head ^ head << 16, bit);
-    heads.len() >= NOISE_PACKETS && (0..u32::BITS).all(is_like_a_coin)
+    let is_balanced = |bit| is_even(&|head| head, bit) && is_even(&|head| head ^ head << 16, bit);
+    heads.len() >= NOISE_PACKETS && (0..u32::BITS).all(is_balanced)
 }

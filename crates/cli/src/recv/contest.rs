@@ -21,13 +21,13 @@ const FRAME_COST: u64 = 64;
 const WRITTEN_MAX: usize = 64;
 
 /// How many times the octets written another source must have sent to replace the current one.
-const MORE: u64 = 2;
+const TAKEOVER_FACTOR: u64 = 2;
 
 /// The same for a successor on the same host, which normally continues the file.
-const NOTHING: u64 = 16;
+const SUCCESSOR_FACTOR: u64 = 16;
 
 /// How long a source must be silent before another of its host is taken for its successor.
-const GIVES_WAY: Duration = Duration::from_secs(1);
+const SUCCESSION_SILENCE: Duration = Duration::from_secs(1);
 
 /// A frame that may be written later.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl Contender {
         }
     }
 
-    fn look(&mut self, source: &SourceStatistics) {
+    fn update(&mut self, source: &SourceStatistics) {
         self.address = source.address.or(self.address);
         self.last = self.last.max(source.last_heard);
         let counts = Counts::of(source);
@@ -189,20 +189,20 @@ pub(super) struct Contest {
 impl Contest {
     /// Updates the counters from the receiver. Sources that it has forgotten are removed here too,
     /// which bounds their number.
-    pub(super) fn look(&mut self, statistics: &ReceiveStatistics) {
+    pub(super) fn update(&mut self, statistics: &ReceiveStatistics) {
         let ReceiveStatistics { sources, ended, .. } = statistics;
         self.has_ended = !sources.iter().any(|source| Some(source.ssrc) == self.current);
         for contender in &mut self.contenders {
             let is_its = |source: &&SourceStatistics| source.ssrc == contender.ssrc;
             if let (None, Some(source)) = (sources.iter().find(is_its), ended.iter().rfind(is_its))
             {
-                contender.look(source);
+                contender.update(source);
             }
         }
         for source in sources {
             let is_over = self.before.iter().any(|(ssrc, _)| *ssrc == source.ssrc);
             match self.find(source.ssrc) {
-                Some(n) => self.contenders[n].look(source),
+                Some(n) => self.contenders[n].update(source),
                 None if is_over => {}
                 None => self.contenders.push(Contender::new(source)),
             }
@@ -245,7 +245,7 @@ impl Contest {
                 self.current = Some(frame.ssrc);
                 Turn::Write
             }
-            Some(_) if fits => self.rival(n),
+            Some(_) if fits => self.try_takeover(n),
             Some(_) if self.is_successor(n, false) && self.contenders[n].is_kept => {
                 // It has sent so much that it must be the intended source.
                 let mut change = self.go_on(n);
@@ -265,11 +265,11 @@ impl Contest {
     }
 
     /// Decides whether another source takes over the file from its beginning.
-    fn rival(&mut self, n: usize) -> Turn {
+    fn try_takeover(&mut self, n: usize) -> Turn {
         let written = self.octets();
         let rival = &self.contenders[n];
-        let more = if self.is_successor(n, false) { NOTHING } else { MORE };
-        if written > SETTLED || rival.octets <= written.saturating_mul(more) {
+        let factor = if self.is_successor(n, false) { SUCCESSOR_FACTOR } else { TAKEOVER_FACTOR };
+        if written > SETTLED || rival.octets <= written.saturating_mul(factor) {
             return Turn::Wait;
         }
         self.before.clear();
@@ -297,7 +297,7 @@ impl Contest {
         is_given_up: bool,
     ) -> Option<Change> {
         let current = self.current()?;
-        let is_silent = now.saturating_duration_since(current.last) >= GIVES_WAY;
+        let is_silent = now.saturating_duration_since(current.last) >= SUCCESSION_SILENCE;
         if !(is_silent || has_left || is_given_up) {
             return None;
         }
@@ -412,7 +412,7 @@ mod tests {
             sources[n].packets += 1;
             sources[n].frames += 1;
             sources[n].last_heard = self.now;
-            self.contest.look(&self.statistics);
+            self.contest.update(&self.statistics);
             let octets = vec![7; len];
             let frame = Incoming {
                 ssrc: Ssrc(ssrc),
@@ -512,7 +512,7 @@ mod tests {
             world.frame(9, 1, 10);
         }
         assert!(!world.succession(false, false), "it may only be late");
-        world.now += GIVES_WAY;
+        world.now += SUCCESSION_SILENCE;
         assert!(world.succession(false, false));
         assert_eq!((world.octets(1), world.octets(2)), (11_000, 10_000));
         // Further frames of the first source are not part of the file.
@@ -532,7 +532,7 @@ mod tests {
         assert!(!world.succession(true, true), "another port");
         let address = world.statistics.sources[0].address;
         world.statistics.sources[1].address = address;
-        world.contest.look(&world.statistics);
+        world.contest.update(&world.statistics);
         assert!(world.succession(true, false));
     }
 

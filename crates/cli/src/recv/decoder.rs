@@ -19,7 +19,7 @@ use crate::Usage;
 
 const PROGRAM: &str = "ffmpeg";
 
-const MISSING: &str = "--window decodes with the program ffmpeg, which cannot be started";
+const NOT_STARTED: &str = "--window decodes with the program ffmpeg, which cannot be started";
 
 /// Maximum number of access units queued for the decoder.
 const QUEUE: usize = 64;
@@ -28,17 +28,17 @@ const QUEUE: usize = 64;
 const QUEUE_OCTETS: usize = 64 << 20;
 
 /// Maximum queue length at which a decoder that fell behind resumes, which bounds the delay.
-const QUEUE_AGAIN: usize = 4;
+const QUEUE_RESUME: usize = 4;
 
 /// Time after which a decoder that fell behind resumes without a random access point. Streams that
 /// refresh row by row have none.
-const STANDSTILL: Duration = Duration::from_secs(1);
+const RESUME_AFTER: Duration = Duration::from_secs(1);
 
 /// Maximum time for a decoder to exit after the end of its input.
-const PATIENCE: Duration = Duration::from_secs(3);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum number of octets kept of a decoder's error output.
-const WORDS: u64 = 64 << 10;
+const ERROR_OUTPUT_MAX: u64 = 64 << 10;
 
 /// A callback for decoded pictures: their layout and octets.
 pub(super) type Pictures = dyn FnMut(&Layout, &[u8]) -> anyhow::Result<()> + Send;
@@ -56,7 +56,7 @@ pub(super) struct Decoder {
     child: Child,
     writing: Option<JoinHandle<()>>,
     reading: Option<JoinHandle<anyhow::Result<()>>>,
-    words: Option<JoinHandle<String>>,
+    errors: Option<JoinHandle<String>>,
     pictures: Arc<AtomicU64>,
 }
 
@@ -90,14 +90,14 @@ impl Waiting {
 /// FFmpeg's name for the byte stream of a codec; an error if it is not a video codec.
 pub(super) fn check(codec: Codec) -> anyhow::Result<(NalCodec, &'static str)> {
     let name = codec.nal.zip(codec.ffmpeg);
-    name.ok_or_else(|| Usage(format!("--window shows video, and {} is none", codec.title)).into())
+    name.ok_or_else(|| Usage(format!("--window shows video, and {} is not a video codec", codec.title)).into())
 }
 
 /// Checks that the program exists, before anything is created that would have to be removed.
 pub(super) fn find() -> anyhow::Result<()> {
     let mut command = Command::new(PROGRAM);
     command.arg("-version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().context(MISSING)?;
+    command.status().context(NOT_STARTED)?;
     Ok(())
 }
 
@@ -126,7 +126,7 @@ impl Decoder {
     pub(super) fn start(codec: Codec, pictures: Box<Pictures>) -> anyhow::Result<Self> {
         let (nal, name) = check(codec)?;
         let spawned = command(name).spawn();
-        let mut child = spawned.context(MISSING)?;
+        let mut child = spawned.context(NOT_STARTED)?;
         let (queue, queued) = sync_channel(QUEUE);
         let (waiting, made) = (Arc::<Waiting>::default(), Arc::<AtomicU64>::default());
         let (taken, counted) = (Arc::clone(&waiting), Arc::clone(&made));
@@ -135,7 +135,7 @@ impl Decoder {
         let reading = child.stdout.take();
         let reading =
             reading.map(|from| std::thread::spawn(move || read(from, &counted, pictures)));
-        let words = child.stderr.take().map(|from| std::thread::spawn(move || listen(from)));
+        let errors = child.stderr.take().map(|from| std::thread::spawn(move || read_errors(from)));
         Ok(Self {
             delimit: Delimit::new(nal),
             queue: Some(queue),
@@ -146,7 +146,7 @@ impl Decoder {
             child,
             writing,
             reading,
-            words,
+            errors,
             pictures: made,
         })
     }
@@ -158,8 +158,8 @@ impl Decoder {
         let waiting = self.waiting.number();
         let goes_on = self.behind.is_none_or(|since| {
             !has_picture
-                || can_begin && waiting <= QUEUE_AGAIN
-                || waiting == 0 && since.elapsed() >= STANDSTILL
+                || can_begin && waiting <= QUEUE_RESUME
+                || waiting == 0 && since.elapsed() >= RESUME_AFTER
         });
         if !goes_on {
             self.left_out += 1;
@@ -179,7 +179,7 @@ impl Decoder {
                 self.left_out += 1;
             }
             Err(TrySendError::Disconnected(_)) => {
-                eprintln!("rushes: ffmpeg has ended; nothing more is shown");
+                eprintln!("rushes: ffmpeg has ended; no further picture is shown");
                 (self.queue, self.has_died) = (None, true);
             }
         }
@@ -197,8 +197,8 @@ impl Decoder {
         let read = self.reading.take().map_or(Ok(()), |reading| {
             reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
-        let words = self.words.take().and_then(|words| words.join().ok()).unwrap_or_default();
-        let last = words.lines().last().unwrap_or("it did not say why").to_owned();
+        let errors = self.errors.take().and_then(|errors| errors.join().ok()).unwrap_or_default();
+        let last = errors.lines().last().unwrap_or("no error message").to_owned();
         if self.has_died {
             // It also ends if its pictures cannot be used; that error is then the cause.
             let text = format!("ffmpeg ended before the stream did: {last}");
@@ -212,13 +212,13 @@ impl Decoder {
             read?;
         }
         let pictures = self.pictures.load(Relaxed);
-        anyhow::ensure!(pictures > 0, "ffmpeg made no picture of what came: {last}");
+        anyhow::ensure!(pictures > 0, "ffmpeg decoded no picture: {last}");
         Ok(())
     }
 
     /// Waits until the decoder has ended; returns whether it had to be killed.
     fn wait(&mut self) -> bool {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + EXIT_TIMEOUT;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -264,13 +264,13 @@ fn read(from: ChildStdout, count: &AtomicU64, mut pictures: Box<Pictures>) -> an
 }
 
 /// Reads a decoder's error output, and keeps the beginning.
-fn listen(from: ChildStderr) -> String {
-    let mut words = Vec::new();
-    let mut kept = from.take(WORDS);
-    let _ = kept.read_to_end(&mut words);
+fn read_errors(from: ChildStderr) -> String {
+    let mut errors = Vec::new();
+    let mut kept = from.take(ERROR_OUTPUT_MAX);
+    let _ = kept.read_to_end(&mut errors);
     // The rest is read as well: a full pipe would block the decoder.
     let _ = std::io::copy(&mut kept.into_inner(), &mut std::io::sink());
-    String::from_utf8_lossy(&words).into_owned()
+    String::from_utf8_lossy(&errors).into_owned()
 }
 
 #[cfg(test)]
@@ -318,12 +318,12 @@ mod tests {
         assert_eq!(decoder.left_out(), 0);
         decoder.push(&inter);
         decoder.push(&intra);
-        assert_eq!(decoder.left_out(), 2, "there is room for neither");
+        assert_eq!(decoder.left_out(), 2, "the queue is full");
         for octets in queued.try_iter() {
             decoder.waiting.remove(octets.len());
         }
         decoder.push(&inter);
-        assert_eq!(decoder.left_out(), 3, "it knows nothing that this builds on");
+        assert_eq!(decoder.left_out(), 3, "the picture that it refers to was left out");
         decoder.push(&intra);
         decoder.push(&inter);
         assert_eq!((decoder.left_out(), queued.try_iter().count()), (3, 2));

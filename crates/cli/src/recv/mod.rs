@@ -24,7 +24,7 @@ use rushes::{Codec, Session, StreamBuilder};
 
 use self::reception::{Received, Reception};
 use self::verdict::Verdict;
-use self::writer::{Audience, Nobody, Writer};
+use self::writer::{NoObserver, StreamObserver, Writer};
 use crate::Outcome;
 use crate::Usage;
 use crate::args::RecvArgs;
@@ -42,43 +42,43 @@ const REPLAY: &str = "rushes: packets recorded under this key in an earlier run 
 
 pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if args.output.json && args.output_file.as_deref() == Some(Path::new("-")) {
-        let reason = "--json and -o - both want the standard output; name a file";
+        let reason = "--json and -o - both write to the standard output; name a file";
         return Err(Usage(reason.to_owned()).into());
     }
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::install()?;
     if args.window.window {
         return window::run(args, &interrupt);
     }
-    stream_into(args, build(args)?, &interrupt, |_| Ok(Nobody))
+    stream_into(args, build(args)?, &interrupt, |_| Ok(NoObserver))
 }
 
-/// Receives a stream until it ends, into the file, if any, and for an audience. `gather` makes the
-/// audience once the codec is known.
-fn stream_into<A: Audience>(
+/// Receives a stream until it ends, into the file, if any, and for an observer. `observe` makes the
+/// observer once the codec is known.
+fn stream_into<A: StreamObserver>(
     args: &RecvArgs,
     Described { builder, codec, parameter_sets }: Described,
     interrupt: &Interrupt,
-    gather: impl FnOnce(Codec) -> anyhow::Result<A>,
+    observe: impl FnOnce(Codec) -> anyhow::Result<A>,
 ) -> anyhow::Result<Outcome> {
-    let audience = gather(codec)?;
-    let tells = !args.output.quiet && !args.output.json;
+    let observer = observe(codec)?;
+    let prints = !args.output.quiet && !args.output.json;
     let opened = zrtp::open(builder, interrupt, |address| {
-        let listening = if tells { format!("listening on {address}\n") } else { String::new() };
+        let listening = if prints { format!("listening on {address}\n") } else { String::new() };
         let warns = args.security.has_given_key() && !args.output.quiet;
         // In one write, for programs that read the address from a pipe.
-        let said = format!("{listening}{}", if warns { REPLAY } else { "" });
-        std::io::stderr().write_all(said.as_bytes())?;
+        let text = format!("{listening}{}", if warns { REPLAY } else { "" });
+        std::io::stderr().write_all(text.as_bytes())?;
         Ok(())
     })?;
     let Some((mut stream, agreed)) = opened else {
         anyhow::bail!("interrupted before keys were agreed on; nothing was received");
     };
-    zrtp::tell(agreed.as_ref(), args.output.quiet);
+    zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
     let file = args.output_file.as_deref();
     let media = file.map(|file| MediaWriter::create(file, codec)).transpose()?;
-    let mut writer = Writer::new(media, audience, codec, parameter_sets);
+    let mut writer = Writer::new(media, observer, codec, parameter_sets);
     if !args.output.quiet {
-        stream.on_event(|event| security::tell(&event))?;
+        stream.on_event(|event| security::report_event(&event))?;
     }
     let mut received = Received::default();
     let ended = Reception::new(args, &mut stream, &mut writer, &mut received).run(interrupt);
@@ -87,7 +87,7 @@ fn stream_into<A: Audience>(
     let finished = media.map_or(Ok(()), MediaWriter::finish);
     ended?;
     finished?;
-    let shown = if received.frames > 0 { writer.audience.finish() } else { Ok(()) };
+    let shown = if received.frames > 0 { writer.observer.finish() } else { Ok(()) };
     let verdict = Verdict::of(&stream, &received);
     let outcome = verdict.print(args, &stream, agreed.as_ref(), &mut received)?;
     if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
@@ -106,7 +106,7 @@ fn build(args: &RecvArgs) -> anyhow::Result<Described> {
             let builder = stream::set_addresses(builder, &args.control);
             Described { builder, ..described }
         }
-        (None, Some(from)) => listened(args, from)?,
+        (None, Some(from)) => build_listening(args, from)?,
         (None, None) => return Err(Usage("recv needs --from or --sdp".to_owned()).into()),
     };
     let builder = finish(args, described.builder)?;
@@ -124,11 +124,11 @@ fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
 }
 
 /// A stream from an address that the command line names.
-fn listened(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
+fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
     let codec = named_codec(args)?;
     let payload_type = args.stream.payload_type.unwrap_or_else(|| codec.payload_type());
     stream::check_rtx(&args.control, payload_type, args.ssrc)?;
-    let session = listen(from.host.as_deref(), args)?;
+    let session = open_session(from.host.as_deref(), args)?;
     let builder = stream::set(session.stream(codec), &session, &args.stream);
     let builder = stream::set_control(builder.local_port(from.port), &args.control);
     Ok(Described { builder, codec, parameter_sets: Vec::new() })
@@ -168,7 +168,7 @@ fn peer_host(args: &RecvArgs) -> anyhow::Result<Option<IpAddr>> {
 }
 
 /// A session that listens on `host`: a group to join, or a local address to bind to.
-fn listen(host: Option<&str>, args: &RecvArgs) -> anyhow::Result<Session> {
+fn open_session(host: Option<&str>, args: &RecvArgs) -> anyhow::Result<Session> {
     let context = stream::context(&args.control)?;
     let Some(host) = host else {
         let session = context.session_any();

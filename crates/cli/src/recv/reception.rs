@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use rushes::{Frame, MediaStream, RtpTimestamp, Ssrc};
 
 use super::contest::{Change, Contest, Incoming, Turn};
-use super::writer::{Audience, Writer};
+use super::writer::{StreamObserver, Writer};
 use crate::args::RecvArgs;
-use crate::control::{Heard, Latency};
+use crate::control::{Latency, RtcpSummary};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 
 /// How often Ctrl-C and the counters are checked.
-const PATIENCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Maximum time after Ctrl-C, or at the end, for taking waiting frames: more may keep arriving.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
@@ -51,7 +51,7 @@ pub(super) struct Received {
     pub(super) time: Duration,
     first: Option<Instant>,
     pub(super) contest: Contest,
-    pub(super) heard: Heard,
+    pub(super) rtcp: RtcpSummary,
     pub(super) latency: Latency,
     pub(super) end: End,
 }
@@ -65,7 +65,7 @@ impl Received {
     }
 
     fn has_left(&self) -> bool {
-        self.contest.written().is_some_and(|source| self.heard.has_left(source))
+        self.contest.written().is_some_and(|source| self.rtcp.has_left(source))
     }
 }
 
@@ -75,43 +75,43 @@ pub(super) struct Reception<'a, A> {
     stream: &'a mut MediaStream,
     writer: &'a mut Writer<A>,
     received: &'a mut Received,
-    looked: Option<Instant>,
+    updated: Option<Instant>,
     /// Packets of all sources at the last check.
     packets: u64,
 }
 
-impl<'a, A: Audience> Reception<'a, A> {
+impl<'a, A: StreamObserver> Reception<'a, A> {
     pub(super) fn new(
         args: &'a RecvArgs,
         stream: &'a mut MediaStream,
         writer: &'a mut Writer<A>,
         received: &'a mut Received,
     ) -> Self {
-        Self { args, stream, writer, received, looked: None, packets: 0 }
+        Self { args, stream, writer, received, updated: None, packets: 0 }
     }
 
     /// Receives until the reception ends.
     pub(super) fn run(mut self, interrupt: &Interrupt) -> anyhow::Result<()> {
         let mut progress = Progress::new(self.args.output, None);
-        let mut asked: Option<Instant> = None;
+        let mut interrupted_at: Option<Instant> = None;
         self.received.end = loop {
-            if asked.is_none() && interrupt.came() {
-                asked = Some(Instant::now());
+            if interrupted_at.is_none() && interrupt.is_requested() {
+                interrupted_at = Some(Instant::now());
             }
             // After Ctrl-C, only frames that are already waiting are taken.
-            let patience = if asked.is_some() { Duration::ZERO } else { PATIENCE };
-            if asked.is_some_and(|at| at.elapsed() >= AFTER_INTERRUPT) {
+            let patience = if interrupted_at.is_some() { Duration::ZERO } else { POLL_INTERVAL };
+            if interrupted_at.is_some_and(|at| at.elapsed() >= AFTER_INTERRUPT) {
                 break End::Signal;
             }
             let frame = self.stream.pull_frame(patience)?;
             let packets = self.packets;
             let is_quiet = frame.is_none();
-            self.look(frame.as_ref());
+            self.update(frame.as_ref());
             if let Some(frame) = frame {
                 self.take(&frame)?;
             }
             // Packets count as activity even if they complete no frame.
-            if asked.is_some() && is_quiet && self.packets == packets {
+            if interrupted_at.is_some() && is_quiet && self.packets == packets {
                 break End::Signal;
             }
             if let Some(end) = self.next_source_or_end()? {
@@ -125,22 +125,23 @@ impl<'a, A: Audience> Reception<'a, A> {
     }
 
     /// Checks counters and reports, when that is due or the source of a frame is new.
-    fn look(&mut self, frame: Option<&Frame>) {
+    fn update(&mut self, frame: Option<&Frame>) {
         let now = Instant::now();
-        let is_due =
-            self.looked.is_none_or(|looked| now.saturating_duration_since(looked) >= PATIENCE);
+        let is_due = self
+            .updated
+            .is_none_or(|updated| now.saturating_duration_since(updated) >= POLL_INTERVAL);
         let is_known = frame.is_some_and(|frame| self.received.contest.knows(frame.ssrc()));
         if is_known && !is_due {
             return;
         }
-        self.looked = Some(now);
+        self.updated = Some(now);
         let receive = self.stream.statistics().receive;
         self.packets = receive.packets;
-        self.received.contest.look(&receive);
+        self.received.contest.update(&receive);
         let written = self.received.contest.written();
-        self.received.heard.listen(self.stream, written);
+        self.received.rtcp.poll(self.stream, written);
         let sources = self.received.contest.sources();
-        self.writer.audience.lost(sources.map(|(_, counts)| counts.packets_lost).sum());
+        self.writer.observer.lost(sources.map(|(_, counts)| counts.packets_lost).sum());
     }
 
     fn take(&mut self, frame: &Frame) -> anyhow::Result<()> {
@@ -172,7 +173,7 @@ impl<'a, A: Audience> Reception<'a, A> {
     fn change(&mut self, change: Change) -> anyhow::Result<()> {
         let Change { before, now, goes_on, frames } = change;
         if !self.args.output.quiet {
-            eprintln!("rushes: {}", words(before, now, goes_on));
+            eprintln!("rushes: {}", change_text(before, now, goes_on));
         }
         self.writer.change(goes_on)?;
         let received = &mut *self.received;
@@ -211,20 +212,20 @@ impl<'a, A: Audience> Reception<'a, A> {
         while start.elapsed() < AFTER_INTERRUPT
             && let Some(frame) = self.stream.pull_frame(Duration::ZERO)?
         {
-            self.look(Some(&frame));
+            self.update(Some(&frame));
             self.take(&frame)?;
         }
-        self.looked = None;
-        self.look(None);
+        self.updated = None;
+        self.update(None);
         Ok(())
     }
 }
 
 /// The message about a change.
-fn words(before: Ssrc, now: Ssrc, goes_on: bool) -> String {
+fn change_text(before: Ssrc, now: Ssrc, goes_on: bool) -> String {
     if goes_on {
-        format!("source {before} has ended; the file goes on with {now} of the same host")
+        format!("source {before} has ended; the file continues with {now} from the same host")
     } else {
-        format!("source {now} sends more than {before}: the file begins again with it")
+        format!("source {now} sends more than {before}: the file starts again with {now}")
     }
 }

@@ -44,9 +44,9 @@ impl Verdict {
         received: &mut Received,
     ) -> anyhow::Result<Outcome> {
         if args.output.json {
-            report::say(self.object(args, stream, agreed, received))?;
+            report::print_line(self.object(args, stream, agreed, received))?;
         } else if !args.output.quiet {
-            self.tell(received);
+            self.print_summary(received);
         }
         Ok(self.outcome(args, received))
     }
@@ -74,7 +74,7 @@ impl Verdict {
             "zrtp": agreed.map(zrtp::Agreed::object),
             "received": self.received(received),
             "other_sources": self.others(),
-            "rtcp": received.heard.report(stream),
+            "rtcp": received.rtcp.report(stream),
             "capture_to_delivery": received.latency.report(),
         })
     }
@@ -113,7 +113,7 @@ impl Verdict {
         })
     }
 
-    fn tell(&self, received: &Received) {
+    fn print_summary(&self, received: &Received) {
         let receive = &self.statistics.receive;
         let rate = report::megabits(received.octets, received.time);
         eprintln!(
@@ -145,19 +145,19 @@ impl Verdict {
     fn outcome(&self, args: &RecvArgs, received: &Received) -> Outcome {
         if received.frames == 0 {
             let file = if args.output_file.is_some() { "; no file was written" } else { "" };
-            eprintln!("rushes: nothing whole came{file}");
-            return Outcome::Fell;
+            eprintln!("rushes: no complete frame was received{file}");
+            return Outcome::Failed;
         }
         if !self.is_complete {
             eprintln!(
                 "rushes: incomplete: {} packets lost, {} frames dropped",
                 self.lost, self.counts.frames_dropped,
             );
-            return Outcome::Fell;
+            return Outcome::Failed;
         }
         if args.until_bye && received.end == End::Silence {
             eprintln!("rushes: incomplete: it ended by silence, without a goodbye");
-            return Outcome::Fell;
+            return Outcome::Failed;
         }
         Outcome::Done
     }

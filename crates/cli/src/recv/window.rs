@@ -11,7 +11,7 @@ use rushes::texture::Layout;
 use rushes_gpu::{Gpu, LastFrame, Shown, Viewer, WindowOptions, WindowWaker, WrittenFrames};
 
 use super::decoder::{self, Decoder};
-use super::writer::Audience;
+use super::writer::StreamObserver;
 use super::{Described, build, stream_into};
 use crate::Outcome;
 use crate::Usage;
@@ -35,14 +35,14 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
     // The window runs on the main thread, as operating systems require; frames are received on
     // another.
     std::thread::scope(|scope| {
-        let asking = Asking(interrupt);
+        let interrupt_on_drop = InterruptOnDrop(interrupt);
         let seen = Arc::default();
         let device = String::new();
         let described = Some(described);
         let mut watching =
             Watching { args, described, interrupt, scope, device, seen, thread: None };
         let shown = rushes_gpu::show(&options, &mut watching);
-        drop(asking);
+        drop(interrupt_on_drop);
         let outcome = watching.thread.map(ScopedJoinHandle::join);
         shown.context("cannot show video (--output-file FILE needs no window)")?;
         match outcome {
@@ -54,20 +54,20 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
 }
 
 /// Closes a window when its thread ends, also by a panic.
-pub(crate) struct Closing(pub(crate) WindowWaker);
+pub(crate) struct CloseOnDrop(pub(crate) WindowWaker);
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
 /// Ends the reception when the window ends, also by a panic.
-pub(crate) struct Asking<'a>(pub(crate) &'a Interrupt);
+pub(crate) struct InterruptOnDrop<'a>(pub(crate) &'a Interrupt);
 
-impl Drop for Asking<'_> {
+impl Drop for InterruptOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.ask();
+        self.0.request();
     }
 }
 
@@ -98,10 +98,10 @@ impl Viewer for Watching<'_, '_> {
         self.device = gpu.name();
         let frames = Arc::new(WrittenFrames::new(gpu));
         let (args, interrupt) = (self.args, self.interrupt);
-        let described = self.described.take().ok_or("a window that opens twice")?;
+        let described = self.described.take().ok_or("the window was opened twice")?;
         let (seen, shown) = (Arc::clone(&self.seen), Arc::clone(&frames));
         self.thread = Some(self.scope.spawn(move || {
-            let _closing = Closing(waker.clone());
+            let _close_on_drop = CloseOnDrop(waker.clone());
             receive(args, described, interrupt, &seen, (shown, waker))
         }));
         Ok(frames)
@@ -115,7 +115,7 @@ impl Viewer for Watching<'_, '_> {
             format!("{} shown in a second", shown.per_second),
             format!("{:.2} ms from decoder to screen", shown.delay.as_secs_f64() * 1e3),
             format!("{} access units", seen.access_units.load(Relaxed)),
-            format!("{} not decoded for want of time", seen.left_out.load(Relaxed)),
+            format!("{} left out: decoding is slow", seen.left_out.load(Relaxed)),
             format!("{} packets lost", seen.packets_lost.load(Relaxed)),
             self.device.clone(),
         ]
@@ -144,8 +144,8 @@ fn receive(
             }),
         )
     };
-    let gather = |codec| Ok(Decoding { decoder: decode(codec)?, seen: Arc::clone(seen) });
-    stream_into(args, described, interrupt, gather)
+    let observe = |codec| Ok(Decoding { decoder: decode(codec)?, seen: Arc::clone(seen) });
+    stream_into(args, described, interrupt, observe)
 }
 
 /// Passes a stream to the decoder, and counts it.
@@ -154,7 +154,7 @@ struct Decoding {
     seen: Arc<Seen>,
 }
 
-impl Audience for Decoding {
+impl StreamObserver for Decoding {
     fn octets(&mut self, octets: &[u8]) {
         self.decoder.push(octets);
         self.seen.access_units.fetch_add(1, Relaxed);

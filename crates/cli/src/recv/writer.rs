@@ -1,10 +1,10 @@
-//! Output of a stream: into a file, to an audience, or both.
+//! Output of a stream: into a file, to an observer, or both.
 
 use rushes::file::MediaWriter;
 use rushes::{Codec, RtpTimestamp, sdp};
 
 /// A consumer of the stream besides the file.
-pub(super) trait Audience {
+pub(super) trait StreamObserver {
     /// The next octets of the stream: a frame, or the parameter sets before the first.
     fn octets(&mut self, octets: &[u8]);
 
@@ -15,9 +15,9 @@ pub(super) trait Audience {
     fn finish(self) -> anyhow::Result<()>;
 }
 
-pub(super) struct Nobody;
+pub(super) struct NoObserver;
 
-impl Audience for Nobody {
+impl StreamObserver for NoObserver {
     fn octets(&mut self, _: &[u8]) {}
 
     fn lost(&mut self, _: u64) {}
@@ -30,20 +30,20 @@ impl Audience for Nobody {
 /// Destinations of frames, and parameter sets to write before the first if it has none.
 pub(super) struct Writer<A> {
     pub(super) media: Option<MediaWriter>,
-    pub(super) audience: A,
+    pub(super) observer: A,
     codec: Codec,
     parameter_sets: Vec<u8>,
     is_begun: bool,
 }
 
-impl<A: Audience> Writer<A> {
+impl<A: StreamObserver> Writer<A> {
     pub(super) fn new(
         media: Option<MediaWriter>,
-        audience: A,
+        observer: A,
         codec: Codec,
         parameter_sets: Vec<u8>,
     ) -> Self {
-        Self { media, audience, codec, parameter_sets, is_begun: false }
+        Self { media, observer, codec, parameter_sets, is_begun: false }
     }
 
     pub(super) fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
@@ -61,7 +61,7 @@ impl<A: Audience> Writer<A> {
     }
 
     fn put(&mut self, octets: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
-        self.audience.octets(octets);
+        self.observer.octets(octets);
         if let Some(media) = &mut self.media {
             media.write(octets, timestamp)?;
         }
@@ -69,7 +69,7 @@ impl<A: Audience> Writer<A> {
     }
 
     /// Switches to another source: the file continues with it, or starts again. Frames already
-    /// given to a pipe or an audience stay there.
+    /// given to a pipe or an observer stay there.
     pub(super) fn change(&mut self, goes_on: bool) -> anyhow::Result<()> {
         if !goes_on {
             self.is_begun = false;

@@ -58,8 +58,8 @@ pub(crate) struct FileArgs {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-OUT appears when it is whole: after an error nothing of it is left, after Ctrl-C the frames so far.
-The speed is that of encoding alone, on one core.
+OUT appears when it is complete: after an error there is no OUT, after Ctrl-C it has the frames so
+far. The speed is that of encoding alone, on one core.
 
 Examples:
   rushes texture encode film.y4m film.ktx2                     BC1, half an octet a pixel
@@ -80,7 +80,8 @@ pub(crate) struct EncodeArgs {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-OUT appears when it is whole: after an error nothing of it is left, after Ctrl-C the frames so far.
+OUT appears when it is complete: after an error there is no OUT, after Ctrl-C it has the frames so
+far.
 
 Examples:
   rushes texture decode film.ktx2 film.y4m
@@ -133,11 +134,11 @@ pub(crate) struct TimingArgs {
 #[derive(Args, Debug)]
 #[allow(clippy::doc_markdown, reason = "clap prints these lines as they are")]
 #[command(after_help = "\
-The source plays from its beginning whenever the first client has come; at its end, clients are told
-and the next may come. Ctrl-C tells clients that it is over, too.
+The source plays from its beginning whenever the first client connects; at its end, the clients are
+notified, and others may connect. Ctrl-C notifies the clients too.
 
 The exit code is 0 after Ctrl-C, --duration or --once, and 1 if the source cannot be read, or if
-with --once the client got no frame, vanished or broke the protocol.
+with --once the client received no frame, disappeared or broke the protocol.
 
 Examples:
   rushes texture serve pattern:3840x2160@60 --listen 7000 --format bc1
@@ -216,15 +217,15 @@ pub(crate) struct WindowArgs {
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("to").required(true).args(["output", "null", "window"]))]
 #[command(after_help = "\
-A file is whole or not there: after the server's end, --frames, --duration or Ctrl-C it has the
-frames so far. It is decoded and written by a thread of its own, behind a queue of 8 frames. What
-does not fit, because the disk is slow, is left out and told; with --every-frame, receiving waits
-instead, which makes the server wait over TCP, and loses packets over UDP.
+A file is complete or absent: after the server's end, --frames, --duration or Ctrl-C it has the
+frames so far. It is decoded and written by a thread of its own, behind a queue of 8 frames. Frames
+that do not fit, because the disk is slow, are left out and reported; with --every-frame, receiving
+waits instead, which makes the server wait over TCP, and loses packets over UDP.
 
-The exit code is 1 if no frame came, if the server vanished, or if a file is written and frames were
-lost, damaged or left out (--allow-loss: 0). Frames that the server has sent and of which nothing came
-are lost, the last ones, too. Damaged frames are written with what is missing as it was in the frame
-before. Pictures that a --live server drops are told, and are no loss.
+The exit code is 1 if no frame was received, if the server disappeared, or if a file is written and
+frames were lost, damaged or left out (--allow-loss: 0). A frame that the server sent and of which
+nothing was received is lost, also at the end of the stream. In a damaged frame, the missing parts
+are taken from the frame before. Pictures that a --live server drops are reported and are not lost.
 
 Examples:
   rushes texture view 127.0.0.1:7000 --window

@@ -46,7 +46,7 @@ struct Done {
     /// Time of the conversion alone.
     busy: Duration,
     time: Duration,
-    likeness: Option<Likeness>,
+    meter: Option<PsnrMeter>,
     /// The first file written and the last.
     files: (PathBuf, PathBuf),
 }
@@ -54,7 +54,7 @@ struct Done {
 /// Checks that the report and the file do not both use the standard output.
 fn check_pipe(args: &FileArgs) -> anyhow::Result<()> {
     if args.report.json && args.output == Path::new("-") {
-        let reason = "--json and - both want the standard output; name a file";
+        let reason = "--json and - both write to the standard output; name a file";
         return Err(Usage(reason.to_owned()).into());
     }
     Ok(())
@@ -66,27 +66,27 @@ fn convert(
     psnr: bool,
 ) -> anyhow::Result<Outcome> {
     check_pipe(args)?;
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::install()?;
     let mut source = source::open(&args.input, &args.source)?;
     let input = *source.layout();
     if source.length().is_none() && args.source.frames.is_none() && is_pattern(args) {
-        let reason = format!("{}: has no end; say --frames", args.input.display());
+        let reason = format!("{}: has no end; set --frames", args.input.display());
         return Err(Usage(reason).into());
     }
     let mut output = Output::create(&args.output, input, choose(input.format()), source.rate())?;
     let mut done = Done::default();
     if psnr {
-        done.likeness = Some(Likeness::new(&input, output.layout())?);
+        done.meter = Some(PsnrMeter::new(&input, output.layout())?);
     }
     let mut live = Live::new(args.report);
     let (length, start) = (source.length(), Instant::now());
-    while !interrupt.came() {
+    while !interrupt.is_requested() {
         let Some(frame) = source.next_frame()? else { break };
         let began = Instant::now();
-        let turned = output.convert(&frame)?;
+        let converted = output.convert(&frame)?;
         done.busy += began.elapsed();
-        if let Some(likeness) = &mut done.likeness {
-            likeness.count(&frame, turned)?;
+        if let Some(meter) = &mut done.meter {
+            meter.count(&frame, converted)?;
         }
         output.write()?;
         done.frames += 1;
@@ -99,13 +99,13 @@ fn convert(
     }
     live.finish();
     if done.frames == 0 {
-        anyhow::bail!("{}: no frame in it; nothing was written", args.input.display());
+        anyhow::bail!("{}: contains no frame; nothing was written", args.input.display());
     }
     let layout = *output.layout();
     done.files = output.files();
     output.finish()?;
     print(args, &done, (&input, &layout))?;
-    Ok(if interrupt.came() { Outcome::Fell } else { Outcome::Done })
+    Ok(if interrupt.is_requested() { Outcome::Failed } else { Outcome::Done })
 }
 
 fn is_pattern(args: &FileArgs) -> bool {
@@ -130,7 +130,7 @@ fn print(args: &FileArgs, done: &Done, layouts: (&Layout, &Layout)) -> anyhow::R
     let octets = done.frames * output.bytes() as u64;
     let (first, last) = (done.files.0.display().to_string(), done.files.1.display().to_string());
     if args.report.json {
-        report::say(json!({
+        report::print_line(json!({
             "input": args.input.display().to_string(),
             "output": args.output.display().to_string(),
             "first_file": first,
@@ -143,7 +143,7 @@ fn print(args: &FileArgs, done: &Done, layouts: (&Layout, &Layout)) -> anyhow::R
             "octets": octets,
             "seconds": done.time.as_secs_f64(),
             "megapixels_per_second": megapixels(done, input),
-            "psnr": done.likeness.as_ref().map(Likeness::object),
+            "psnr": done.meter.as_ref().map(PsnrMeter::object),
         }))?;
     } else if !args.report.quiet {
         let files = if first == last { first } else { format!("{first} to {last}") };
@@ -156,46 +156,46 @@ fn print(args: &FileArgs, done: &Done, layouts: (&Layout, &Layout)) -> anyhow::R
             output.format(),
             speed(done, input),
         );
-        if let Some(likeness) = &done.likeness {
-            eprintln!("{}", likeness.words());
+        if let Some(meter) = &done.meter {
+            eprintln!("{}", meter.text());
         }
     }
     Ok(())
 }
 
 /// Differences of frames from their originals.
-struct Likeness {
+struct PsnrMeter {
     original: (Converter, Vec<u8>),
-    turned: (Converter, Vec<u8>),
+    converted: (Converter, Vec<u8>),
     /// Sum of the mean squared differences.
     squares: f64,
     frames: u64,
     least: f64,
 }
 
-impl Likeness {
-    fn new(original: &Layout, turned: &Layout) -> anyhow::Result<Self> {
-        let looking = |layout: &Layout| -> anyhow::Result<_> {
+impl PsnrMeter {
+    fn new(original: &Layout, converted: &Layout) -> anyhow::Result<Self> {
+        let side = |layout: &Layout| -> anyhow::Result<_> {
             let converter = Converter::new(*layout, Format::Rgba8)?;
             let picture = vec![0; converter.output().bytes()];
             Ok((converter, picture))
         };
         Ok(Self {
-            original: looking(original)?,
-            turned: looking(turned)?,
+            original: side(original)?,
+            converted: side(converted)?,
             squares: 0.0,
             frames: 0,
             least: f64::INFINITY,
         })
     }
 
-    fn count(&mut self, original: &[u8], turned: &[u8]) -> anyhow::Result<()> {
+    fn count(&mut self, original: &[u8], converted: &[u8]) -> anyhow::Result<()> {
         for ((converter, picture), frame) in
-            [(&mut self.original, original), (&mut self.turned, turned)]
+            [(&mut self.original, original), (&mut self.converted, converted)]
         {
             converter.convert(frame, picture)?;
         }
-        let decibels = metric::psnr_rgb(&self.original.1, &self.turned.1);
+        let decibels = metric::psnr_rgb(&self.original.1, &self.converted.1);
         self.squares += 10_f64.powf(-decibels / 10.0);
         self.least = self.least.min(decibels);
         self.frames += 1;
@@ -207,9 +207,9 @@ impl Likeness {
         -10.0 * (self.squares / self.frames.max(1) as f64).log10()
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         if self.least.is_infinite() {
-            return "PSNR: every pixel is as it was".to_owned();
+            return "PSNR: every pixel is unchanged".to_owned();
         }
         format!("PSNR of RGB: {:.2} dB, worst frame {:.2} dB", self.all(), self.least)
     }

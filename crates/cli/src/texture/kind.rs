@@ -38,8 +38,8 @@ impl Kind {
             "raw" | "bin" => Self::Raw,
             _ => {
                 return Err(Usage(format!(
-                    "{}: no kind of file to write by its extension; there are .y4m, .png, .ktx2, \
-                     .rgb, .rgba, .yuv and .raw",
+                    "{}: unknown extension of an output file; use .y4m, .png, .ktx2, .rgb, .rgba, \
+                     .yuv or .raw",
                     path.display()
                 )));
             }

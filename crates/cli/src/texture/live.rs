@@ -65,14 +65,14 @@ impl Live {
             let mut object = object();
             object["time"] = time.into();
             // Printing the final object reports an output that cannot be written.
-            let _ = report::say(object);
+            let _ = report::print_line(object);
         } else {
-            self.tell(&format!("{time:8.1} s  {line}"));
+            self.print(&format!("{time:8.1} s  {line}"));
         }
     }
 
     /// Prints a line that stays visible.
-    pub(crate) fn tell(&self, line: &str) {
+    pub(crate) fn print(&self, line: &str) {
         if self.output.quiet {
             return;
         }

@@ -82,7 +82,7 @@ impl SecurityArgs {
     ) -> anyhow::Result<Option<Security>> {
         let option = if self.zrtp { "--zrtp" } else { "--srtp" };
         if self.is_secure() && transport.is_some_and(|transport| transport != Transport::Rtp) {
-            let reason = format!("{option} secures RTP only; say --transport rtp, or leave it out");
+            let reason = format!("{option} secures RTP only; use --transport rtp, or leave it out");
             return Err(Usage(reason).into());
         }
         let args = security::SecurityArgs {
@@ -112,8 +112,8 @@ impl SecurityArgs {
     }
 
     /// The requested transport; security implies RTP.
-    pub(crate) fn transport(&self, asked: Option<Transport>) -> Option<Transport> {
-        asked.or_else(|| self.is_secure().then_some(Transport::Rtp))
+    pub(crate) fn transport(&self, requested: Option<Transport>) -> Option<Transport> {
+        requested.or_else(|| self.is_secure().then_some(Transport::Rtp))
     }
 
     /// The suite, for reports.
@@ -122,17 +122,17 @@ impl SecurityArgs {
     }
 
     /// A possible cause if no frame was received.
-    pub(crate) fn suspicion(&self) -> &'static str {
+    pub(crate) fn hint(&self) -> &'static str {
         match (self.srtp, self.zrtp) {
             (Some(_), _) => ": do both sides have the same suite and key?",
-            (None, true) => ": was the server told --zrtp, too?",
+            (None, true) => ": is --zrtp set on the server?",
             (None, false) => "",
         }
     }
 }
 
 /// The message with the words to compare with the `other` side.
-pub(crate) fn words(other: &str, status: &SasStatus) -> String {
+pub(crate) fn sas_text(other: &str, status: &SasStatus) -> String {
     if status.shares_secret {
         return format!("secure by ZRTP: {other} has the secret");
     }

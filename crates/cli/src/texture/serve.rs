@@ -41,13 +41,13 @@ use crate::latency::Latencies;
 use crate::report;
 
 /// Interval at which the server is polled: it remembers 1 024 frames.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Maximum number of ended sessions in the final report.
 const ENDS_MAX: usize = 100;
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::install()?;
     let options = options(args)?;
     let mut played = source::open(&args.source, &args.input)?;
     if args.gpu {
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let server = TextureServer::serve(local, played, options)
         .with_context(|| format!("cannot serve {} at {local}", args.source.display()))?;
     let live = Live::new(args.report);
-    live.tell(&format!("serving {what}; listening on {}", server.local_address()));
+    live.print(&format!("serving {what}; listening on {}", server.local_address()));
     let mut watch = Watch { server, log, live, tally: Tally::new() };
     watch.run(args, &interrupt);
     let failure = watch.log.failure();
@@ -85,8 +85,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     if let Some(why) = failure {
         anyhow::bail!("{why}");
     }
-    if args.once && counts.frames == 0 && !interrupt.came() {
-        anyhow::bail!("no client got a frame");
+    if args.once && counts.frames == 0 && !interrupt.is_requested() {
+        anyhow::bail!("no client received a frame");
     }
     if let Some((client, end)) = tally.ends.front().filter(|(_, end)| args.once && !is_clean(end)) {
         anyhow::bail!("client {client} did not end the stream: {end}");
@@ -150,32 +150,32 @@ impl Watch {
     fn run(&mut self, args: &ServeArgs, interrupt: &Interrupt) {
         let start = Instant::now();
         let (mut clients, mut is_short) = (0, false);
-        while !interrupt.came() && self.log.failure().is_none() {
+        while !interrupt.is_requested() && self.log.failure().is_none() {
             if args.duration.is_some_and(|duration| start.elapsed() >= duration) {
                 return;
             }
-            interrupt.sleep_until(Instant::now() + LOOK);
+            interrupt.sleep_until(Instant::now() + POLL_INTERVAL);
             self.tally.take_up(&self.server);
             for status in self.tally.agreed.take_up(self.server.sas()) {
-                self.live.tell(&security::words("the client", &status));
+                self.live.print(&security::sas_text("the client", &status));
             }
             let counts = self.server.counts();
             if counts.clients > clients {
-                self.live.tell(&format!("{} now", counted(counts.clients as u64, "client")));
+                self.live.print(&format!("{} now", counted(counts.clients as u64, "client")));
             }
             clients = counts.clients;
             let shortage = self.server.shortage();
             if shortage.is_some() != is_short {
                 is_short = !is_short;
-                self.live.tell(&shortage.map_or_else(
+                self.live.print(&shortage.map_or_else(
                     || "new clients are accepted again".into(),
-                    |why| format!("new clients have to wait ({why}); those that are here go on"),
+                    |why| format!("new clients have to wait ({why}); connected clients continue"),
                 ));
             }
             let ends = self.server.take_ends();
             let is_over = args.once && !ends.is_empty();
             for (client, end) in ends {
-                self.live.tell(&format!("client {client} has left: {end}"));
+                self.live.print(&format!("client {client} disconnected: {end}"));
                 self.tally.note_end(client, end);
             }
             if is_over {
@@ -308,7 +308,7 @@ fn print(
         object["transport"] = transport.to_string().to_lowercase().into();
         object["security"] = args.delivery.security.name().into();
         object["ends"] = ends.collect();
-        report::say(object)?;
+        report::print_line(object)?;
     } else if !args.report.quiet {
         eprintln!(
             "sent {} to {}, {} octets, encode+send {} / {} ms (p50 / p99)",

@@ -28,7 +28,7 @@ use super::output::Output;
 const QUEUE: usize = 8;
 
 /// A queued frame, and its layout.
-type Taken = (Layout, Vec<u8>);
+type QueuedFrame = (Layout, Vec<u8>);
 
 /// Counts frames, and queues them if they are to be written.
 pub(crate) struct ViewSink {
@@ -62,7 +62,7 @@ pub(crate) struct Frames {
 }
 
 struct Queue {
-    full: Mutex<Option<Sender<Taken>>>,
+    full: Mutex<Option<Sender<QueuedFrame>>>,
     /// Reusable memory for frames, which bounds the queue.
     free: Mutex<Receiver<Vec<u8>>>,
     waits: bool,
@@ -70,7 +70,7 @@ struct Queue {
 
 /// The other end of a sink's queue.
 pub(crate) struct Waiting {
-    full: Receiver<Taken>,
+    full: Receiver<QueuedFrame>,
     free: Sender<Vec<u8>>,
 }
 

@@ -9,7 +9,7 @@ pub(crate) const HEADER: usize = 4;
 const PACKET_MAX: usize = (1 << 20) + HEADER;
 
 pub(crate) fn parse_pixels(text: &str) -> Result<(u32, u32), String> {
-    let wrong = || format!("{text:?} is no size; write 1920x1080");
+    let wrong = || format!("{text:?} is not a size; example: 1920x1080");
     let (width, height) = text.split_once('x').ok_or_else(wrong)?;
     let side = |text: &str| text.parse::<u32>().ok().filter(|&side| side > 0).ok_or_else(wrong);
     Ok((side(width)?, side(height)?))
@@ -32,7 +32,7 @@ pub(crate) fn parse_bit_rate(text: &str) -> Result<u64, String> {
     if text == "off" {
         return Ok(BIT_RATE_MAX);
     }
-    let wrong = || format!("{text:?} is no rate in bits per second; write 900M, 30G or off");
+    let wrong = || format!("{text:?} is not a rate in bits per second; examples: 900M, 30G, off");
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let factor = match unit {
@@ -47,7 +47,7 @@ pub(crate) fn parse_bit_rate(text: &str) -> Result<u64, String> {
     if (8000.0..=BIT_RATE_MAX as f64).contains(&rate) {
         Ok(rate as u64)
     } else {
-        Err("a rate is at least 8K bits per second; off is no bound".to_owned())
+        Err("a rate is at least 8K bits per second, or off for no limit".to_owned())
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn parse_transport(text: &str) -> Result<Transport, String> {
         "udp" => Ok(Transport::Udp),
         "tcp" => Ok(Transport::Tcp),
         "rtp" => Ok(Transport::Rtp),
-        _ => Err("there are udp, tcp and rtp".to_owned()),
+        _ => Err("a transport is udp, tcp or rtp".to_owned()),
     }
 }
 

@@ -33,7 +33,7 @@ use crate::Usage;
 use crate::interrupt::Interrupt;
 
 /// Interval at which the stream is polled.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Maximum wait for missing packets when writing a file, and number of frames in progress.
 const FILE_DEADLINE: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ const FILE_SLOTS: usize = 8;
 #[derive(Debug)]
 pub(crate) enum End {
     /// Ctrl-C, `--frames` or `--duration`.
-    Asked,
+    Requested,
     /// The server ended the stream, or is no longer there.
     Stopped(Stopped),
     /// No frame came during the idle timeout.
@@ -57,10 +57,10 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
         return Err(Usage("a server has a port from 1 to 65535".to_owned()).into());
     }
     if args.report.json && args.output.as_deref() == Some(Path::new("-")) {
-        let reason = "--json and --output - both want the standard output; name a file";
+        let reason = "--json and --output - both write to the standard output; name a file";
         return Err(Usage(reason.to_owned()).into());
     }
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::install()?;
     let options = options(args)?;
     if args.window.window {
         return window::run(args, &interrupt, options);
@@ -97,10 +97,10 @@ pub(super) fn receive<S: TextureSink + 'static>(
     };
     let beginning = Beginning::new(server, &client);
     let live = Live::new(args.report);
-    live.tell(&format!("receiving {beginning}"));
+    live.print(&format!("receiving {beginning}"));
     let mut watch = Watch { client, sink, file, live, agreed: None };
     let (end, time) = watch.run(args, interrupt);
-    watch.look_for_words(args);
+    watch.poll_sas(args);
     let Watch { client, sink, file, live, agreed } = watch;
     let (frames, statistics) = end_of(client, &sink, &end);
     live.finish();
@@ -110,7 +110,7 @@ pub(super) fn receive<S: TextureSink + 'static>(
 
 /// Stops the client, and accounts for every frame that the server has sent.
 fn end_of(client: TextureClient, sink: &ViewSink, end: &End) -> (Frames, ClientStatistics) {
-    if matches!(end, End::Asked | End::File) {
+    if matches!(end, End::Requested | End::File) {
         sink.close();
         let statistics = client.statistics();
         let all = client.stop();
@@ -166,13 +166,13 @@ struct Watch {
 
 impl Watch {
     /// Shows the words to compare as soon as they are known.
-    fn look_for_words(&mut self, args: &ViewArgs) {
+    fn poll_sas(&mut self, args: &ViewArgs) {
         if self.agreed.is_some() || !args.delivery.security.agrees_on_keys() {
             return;
         }
         self.agreed = self.client.sas();
         if let Some(status) = &self.agreed {
-            self.live.tell(&security::words("the server", status));
+            self.live.print(&security::sas_text("the server", status));
         }
     }
 
@@ -182,16 +182,16 @@ impl Watch {
         let mut tally = Tally::default();
         let (mut frames, mut last) = (0, start);
         let end = loop {
-            if let Some(stopped) = self.client.wait(LOOK) {
+            if let Some(stopped) = self.client.wait(POLL_INTERVAL) {
                 break End::Stopped(stopped);
             }
-            self.look_for_words(args);
+            self.poll_sas(args);
             if self.file.as_ref().is_some_and(FileThread::has_ended) {
                 break End::File;
             }
             let is_over = args.duration.is_some_and(|duration| start.elapsed() >= duration);
-            if interrupt.came() || is_over || self.sink.has_enough() {
-                break End::Asked;
+            if interrupt.is_requested() || is_over || self.sink.has_enough() {
+                break End::Requested;
             }
             let now = self.sink.frames();
             self.sink.note_latency(&self.client.statistics());

@@ -105,12 +105,12 @@ impl Tally {
         let rate = per_second(frames.all - self.frames, since);
         let flow = gigabits(statistics.octets - self.octets, since);
         (self.frames, self.octets) = (frames.all, statistics.octets);
-        format!("{rate:.1} fps  {flow:.2} Gbit/s  {}", fares(frames, statistics))
+        format!("{rate:.1} fps  {flow:.2} Gbit/s  {}", statistics_text(frames, statistics))
     }
 }
 
 /// Latency and loss.
-fn fares(frames: Frames, statistics: &ClientStatistics) -> String {
+fn statistics_text(frames: Frames, statistics: &ClientStatistics) -> String {
     let latency = match (statistics.latency_p50, statistics.latency_p99) {
         (Some(p50), Some(p99)) => {
             let error = statistics.latency_error.unwrap_or_default();
@@ -121,7 +121,7 @@ fn fares(frames: Frames, statistics: &ClientStatistics) -> String {
     };
     let late = match statistics.packets_late {
         0 => String::new(),
-        late => format!(" ({late} came late)"),
+        late => format!(" ({late} late)"),
     };
     let mut line = format!(
         "{latency}  lost {}{late}, {}  concealed {}",
@@ -201,7 +201,7 @@ impl Viewed {
                     "frames_per_second": rate,
                     "gigabits_per_second": flow,
                     "security": args.delivery.security.name(),
-                    "end": self.end_in_words(args),
+                    "end": self.end_text(args),
                 }),
             ];
             if let Value::Object(all) = &mut all {
@@ -209,7 +209,7 @@ impl Viewed {
                     all.extend(object.as_object().cloned().unwrap_or_default());
                 }
             }
-            report::say(all)?;
+            report::print_line(all)?;
         } else if !args.report.quiet {
             let written = self.written.map_or_else(String::new, |written| {
                 format!(", {} written", counted(written, "frame"))
@@ -218,24 +218,24 @@ impl Viewed {
                 "received {}{written} in {:.2} s, {rate:.1} fps, {flow:.2} Gbit/s, {}",
                 counted(self.frames.all, "frame"),
                 self.time.as_secs_f64(),
-                fares(self.frames, &self.statistics),
+                statistics_text(self.frames, &self.statistics),
             );
             let cut_off = match self.frames.cut_off {
                 0 => String::new(),
-                frames => format!(", while {} came", counted(frames, "frame")),
+                frames => format!(", {} incomplete at the end", counted(frames, "frame")),
             };
-            eprintln!("{}{cut_off}", self.end_in_words(args));
+            eprintln!("{}{cut_off}", self.end_text(args));
         }
         if let Some(why) = failure {
             eprintln!("rushes: {why}");
-            return Ok(Outcome::Fell);
+            return Ok(Outcome::Failed);
         }
         Ok(Outcome::Done)
     }
 
-    fn end_in_words(&self, args: &ViewArgs) -> String {
+    fn end_text(&self, args: &ViewArgs) -> String {
         match &self.end {
-            End::Asked => "ended as asked".to_owned(),
+            End::Requested => "ended as requested".to_owned(),
             End::Stopped(stopped) => stopped.to_string(),
             End::Idle => format!("no frame for {:.1} s", args.idle_timeout.as_secs_f64()),
             End::File => "the file could not be written".to_owned(),
@@ -255,11 +255,11 @@ impl Viewed {
             {
                 return Some(format!("the server did not end the stream: {stopped}"));
             }
-            End::Idle if self.frames.all > 0 => return Some(self.end_in_words(args)),
+            End::Idle if self.frames.all > 0 => return Some(self.end_text(args)),
             _ => {}
         }
         if self.frames.all == 0 {
-            return Some(format!("no frame came{}", args.delivery.security.suspicion()));
+            return Some(format!("no frame was received{}", args.delivery.security.hint()));
         }
         if args.null || args.window.window || args.allow_loss || self.is_complete() {
             return None;

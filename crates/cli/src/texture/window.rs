@@ -28,7 +28,7 @@ use super::sink::ViewSink;
 use super::view;
 use crate::Outcome;
 use crate::interrupt::Interrupt;
-use crate::recv::window::{Asking, Closing};
+use crate::recv::window::{CloseOnDrop, InterruptOnDrop};
 
 pub(super) fn run(
     args: &ViewArgs,
@@ -42,7 +42,7 @@ pub(super) fn run(
     // The window runs on the main thread, as operating systems require; frames are received on
     // another.
     std::thread::scope(|scope| {
-        let asking = Asking(interrupt);
+        let interrupt_on_drop = InterruptOnDrop(interrupt);
         let mut watching = Watching {
             args,
             interrupt,
@@ -53,7 +53,7 @@ pub(super) fn run(
             thread: None,
         };
         let shown = rushes_gpu::show(&options, &mut watching);
-        drop(asking);
+        drop(interrupt_on_drop);
         let outcome = watching.thread.map(ScopedJoinHandle::join);
         shown.context("cannot show frames (--output FILE or --null need no window)")?;
         match outcome {
@@ -101,7 +101,7 @@ impl Viewer for Watching<'_, '_> {
         let (shown, seen) = (Arc::clone(&sink), Arc::clone(&self.seen));
         self.thread = Some(self.scope.spawn(move || {
             let sink = |counting| Arc::new(WindowSink { counting, shown, seen });
-            let _closing = Closing(waker);
+            let _close_on_drop = CloseOnDrop(waker);
             view::receive(args, interrupt, options, sink)
         }));
         Ok(sink)

@@ -187,8 +187,8 @@ fn an_unknown_stream_is_described_by_its_looks() {
     let bench = Bench::new();
     let words = |packets: &Packets| {
         let path = bench.capture(&capture_of(&stream(98, packets)).octets);
-        let said = text(&run(&[path.to_str().unwrap()]).stdout);
-        said.lines().find(|line| line.contains("codec")).unwrap().trim().to_owned()
+        let output = text(&run(&[path.to_str().unwrap()]).stdout);
+        output.lines().find(|line| line.contains("codec")).unwrap().trim().to_owned()
     };
     // The first 192 packets are examined.
     let mut n = 0;
@@ -198,7 +198,7 @@ fn an_unknown_stream_is_described_by_its_looks() {
     });
     let found = words(&video);
     let expected = "unknown, 401 to 592 octets (median 497) a packet, a marker on the last of each \
-                    timestamp; payload type 98, taken to run at 90000 Hz";
+                    timestamp; payload type 98, assumed to run at 90000 Hz";
     assert!(found.ends_with(expected), "{found}");
     let mut audio = speech(960, || noise.after(&[], 90));
     let found = words(&audio);
@@ -235,14 +235,14 @@ fn the_codec_of_one_source_can_be_given() {
         streams.sort_by_key(|(ssrc, ..)| ssrc.to_string());
         (streams.map(|(_, codec, known)| [codec, known]), code)
     };
-    let (told, guessed) = (json!("as told"), json!("a guess from the payloads"));
-    let first = [[json!("generic"), told.clone()], [json!("H.265"), guessed]];
+    let (given, guessed) = (json!("from the command line"), json!("a guess from the payloads"));
+    let first = [[json!("generic"), given.clone()], [json!("H.265"), guessed]];
     assert_eq!(codecs(&["--codec", "00000007=raw"]), (first, 0));
     // It takes precedence over a payload type, and over the codec of all streams.
-    let both = [[json!("H.264"), told.clone()], [json!("H.265"), told.clone()]];
+    let both = [[json!("H.264"), given.clone()], [json!("H.265"), given.clone()]];
     let more = ["--codec", "0x7=h264", "--payload-type", "96=h265", "--codec", "opus"];
     assert_eq!(codecs(&more), (both, 0));
     assert_eq!(codecs(&["--codec", "99=h264"]).1, 1);
-    let said = run(&[path.to_str().unwrap(), "--codec", "99=h264"]);
-    assert!(text(&said.stderr).contains("no stream has the SSRC 99"));
+    let output = run(&[path.to_str().unwrap(), "--codec", "99=h264"]);
+    assert!(text(&output.stderr).contains("no stream has the SSRC 99"));
 }

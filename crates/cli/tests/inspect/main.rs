@@ -1,6 +1,6 @@
 //! `rushes inspect` on captures made here, whose contents are known exactly, and on captures of
 //! other senders.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod codecs;
 mod damage;
@@ -303,11 +303,17 @@ fn the_codec_is_told_described_or_guessed() {
         (HEVC, 96, &[], "H.265", "a guess from the payloads"),
         (VVC, 100, &[], "H.266", "a guess from the payloads"),
         (OPUS, 96, &[], "Opus", "a guess from the payloads"),
-        (HEVC, 100, &["--codec", "h265"], "H.265", "as told"),
-        (AVC, 100, &["--payload-type", "100=h264", "--codec", "opus"], "H.264", "as told"),
+        (HEVC, 100, &["--codec", "h265"], "H.265", "from the command line"),
+        (
+            AVC,
+            100,
+            &["--payload-type", "100=h264", "--codec", "opus"],
+            "H.264",
+            "from the command line",
+        ),
         (VVC, 103, &["--sdp", sdp], "H.266", "from the SDP"),
         (HEVC, 96, &["--sdp", sdp], "H.265", "from the SDP"),
-        (AVC, 96, &["--sdp", sdp, "--payload-type", "96=h264"], "H.264", "as told"),
+        (AVC, 96, &["--sdp", sdp, "--payload-type", "96=h264"], "H.264", "from the command line"),
     ];
     for (name, payload_type, more, codec, known) in cases {
         let sending = Sending { payload_type, ssrc: 9, packet_len: 300 };

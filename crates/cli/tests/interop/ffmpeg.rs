@@ -38,13 +38,13 @@ fn to_ffmpeg(kind: Kind, more: &[&str]) {
     for (n, file) in kind.files(folder.path()).iter().enumerate() {
         let port = ports();
         let sdp = describe(file, port, folder.path(), more);
-        let came = folder.path().join(format!("came{n}.{}", kind.extension));
-        let output = ["-c", "copy", "-f", format(kind), "-y", came.to_str().unwrap()];
+        let copy = folder.path().join(format!("copy{n}.{}", kind.extension));
+        let output = ["-c", "copy", "-f", format(kind), "-y", copy.to_str().unwrap()];
         let process = ffmpeg_receives(&sdp, port, &output);
         send(file, port, more);
         // The goodbye ends it, or Ctrl-C if the goodbye was lost.
         process.stop_after(Duration::from_secs(5));
-        assert_same(file, &came);
+        assert_same(file, &copy);
     }
 }
 
@@ -96,11 +96,11 @@ fn from_ffmpeg(kind: Kind, more: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     for (n, file) in kind.files(folder.path()).iter().enumerate() {
         let port = ports();
-        let came = folder.path().join(format!("came{n}.{}", kind.extension));
-        let process = receive(&came, port, &[]);
+        let copy = folder.path().join(format!("copy{n}.{}", kind.extension));
+        let process = receive(&copy, port, &[]);
         ffmpeg_sends(file, port, kind, more, "");
         let report = received(process);
-        assert_same(file, &came);
+        assert_same(file, &copy);
         // Its sender report counted the packets sent, and its goodbye ended the reception.
         let peer = &report["rtcp"]["peers"][0];
         assert_eq!(peer["packets_sent"], report["received"]["packets"], "{report}");
@@ -120,12 +120,12 @@ fn ffmpeg_sends_h264_in_single_nal_unit_mode() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = &H264.files(folder.path())[0];
-    let (port, came) = (ports(), folder.path().join("came.264"));
-    let process = receive(&came, port, &[]);
+    let (port, copy) = (ports(), folder.path().join("copy.264"));
+    let process = receive(&copy, port, &[]);
     let flags = ["-rtpflags", "h264_mode0+send_bye"];
     ffmpeg_sends(file, port, H264, &flags, "?pkt_size=60000");
     received(process);
-    assert_same(file, &came);
+    assert_same(file, &copy);
 }
 
 #[test]
@@ -145,11 +145,11 @@ fn ffmpeg_muxes_rtcp_on_the_port_of_its_media() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = &H265.files(folder.path())[0];
-    let (port, came) = (ports(), folder.path().join("came.265"));
-    let process = receive(&came, port, &["--rtcp-mux"]);
+    let (port, copy) = (ports(), folder.path().join("copy.265"));
+    let process = receive(&copy, port, &["--rtcp-mux"]);
     ffmpeg_sends(file, port, H265, &[], &format!("?rtcpport={port}"));
     let report = received(process);
-    assert_same(file, &came);
+    assert_same(file, &copy);
     let peer = &report["rtcp"]["peers"][0];
     assert_eq!(peer["packets_sent"], report["received"]["packets"], "{report}");
 }
@@ -164,15 +164,15 @@ fn rushes_receives_what_ffmpeg_describes() {
         let file = &kind.files(folder.path())[1];
         let port = ports();
         let sdp = folder.path().join(format!("{}.sdp", kind.name()));
-        let came = folder.path().join(format!("came.{}", kind.extension));
+        let copy = folder.path().join(format!("copy.{}", kind.extension));
         // FFmpeg writes the description before a receiver listens.
         let mut describing = vec!["-sdp_file", sdp.to_str().unwrap(), "-t", "0.02"];
         describing.extend(more);
         ffmpeg_sends(file, port, kind, &describing, "");
-        let process = crate::rig::receive_described(&came, &sdp, port, &[]);
+        let process = crate::rig::receive_described(&copy, &sdp, port, &[]);
         ffmpeg_sends(file, port, kind, more, "");
         received(process);
-        assert_same(file, &came);
+        assert_same(file, &copy);
     }
 }
 
@@ -198,12 +198,12 @@ fn what_ffmpeg_decodes_from_the_stream_is_what_it_decodes_from_the_file() {
         let expected = hashes(&String::from_utf8_lossy(&decoded.stdout));
         let port = ports();
         let sdp = describe(file, port, folder.path(), &[]);
-        let came = folder.path().join("came.md5");
-        let output = ["-fps_mode", "passthrough", "-f", "framemd5", "-y", came.to_str().unwrap()];
+        let copy = folder.path().join("copy.md5");
+        let output = ["-fps_mode", "passthrough", "-f", "framemd5", "-y", copy.to_str().unwrap()];
         let process = ffmpeg_receives(&sdp, port, &output);
         send(file, port, &[]);
         process.stop_after(Duration::from_secs(5));
-        let hashes = hashes(&fs::read_to_string(&came).unwrap());
+        let hashes = hashes(&fs::read_to_string(&copy).unwrap());
         assert_eq!(hashes.len(), 45, "{}", kind.name());
         assert!(hashes == expected, "{}: other pictures", kind.name());
     }

@@ -55,19 +55,19 @@ fn to_gstreamer(kind: Kind, more: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     for (n, file) in kind.files(folder.path()).iter().enumerate() {
         let port = ports();
-        let came = folder.path().join(format!("came{n}.{}", kind.extension));
+        let copy = folder.path().join(format!("copy{n}.{}", kind.extension));
         let process = launch(
             &format!(
                 "udpsrc address=127.0.0.1 port={port} buffer-size=8000000 caps={} ! {}",
                 caps(kind),
-                depayload(kind, &came)
+                depayload(kind, &copy)
             ),
             &[],
         );
         wait_for(port);
         send(file, port, more);
         process.stop_after(Duration::from_millis(500));
-        assert_same(file, &came);
+        assert_same(file, &copy);
     }
 }
 
@@ -99,15 +99,15 @@ fn gstreamer_sets_itself_up_from_our_description() {
         let file = &kind.files(folder.path())[1];
         let port = ports();
         let sdp = describe(file, port, folder.path(), more);
-        let came = folder.path().join(format!("came.{}", kind.extension));
+        let copy = folder.path().join(format!("copy.{}", kind.extension));
         let process = launch(
-            &format!("filesrc location={} ! sdpdemux ! {}", sdp.display(), depayload(kind, &came)),
+            &format!("filesrc location={} ! sdpdemux ! {}", sdp.display(), depayload(kind, &copy)),
             &[],
         );
         wait_for(port);
         send(file, port, more);
         process.stop_after(Duration::from_secs(1));
-        assert_same_behind_parameter_sets(file, &came);
+        assert_same_behind_parameter_sets(file, &copy);
     }
 }
 
@@ -118,16 +118,16 @@ fn from_gstreamer(kind: Kind, properties: &str) {
     let folder = tempfile::tempdir().unwrap();
     for (n, file) in kind.files(folder.path()).iter().enumerate() {
         let port = ports();
-        let came = folder.path().join(format!("came{n}.{}", kind.extension));
-        let process = receive(&came, port, &["--idle-timeout", "1s"]);
+        let copy = folder.path().join(format!("copy{n}.{}", kind.extension));
+        let process = receive(&copy, port, &["--idle-timeout", "1s"]);
         let elements = payload(kind, file, properties);
         let sink = format!("udpsink host=127.0.0.1 port={port} sync=false max-bitrate=20000000");
         launch(&format!("{elements} ! {sink}"), &[]).finish();
         let report = received(process);
         if kind == H264 {
-            assert_same_but_delimiters(file, &came);
+            assert_same_but_delimiters(file, &copy);
         } else {
-            assert_same(file, &came);
+            assert_same(file, &copy);
         }
         assert_eq!(report["complete"], true, "{report}");
     }

@@ -2,7 +2,7 @@
 //!
 //! With `RUSHES_INTEROP=require` (as `.ci/run` sets it) a missing program is a failure; otherwise
 //! its tests are skipped with a message. All traffic stays on 127.0.0.1.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ffmpeg;
 mod gstreamer;

@@ -98,35 +98,39 @@ fn nal_units(octets: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// Fails unless both files hold the same NAL units (or packets).
-pub(crate) fn assert_same(sent: &Path, came: &Path) {
-    compare(sent, came, |_| true);
+pub(crate) fn assert_same(sent: &Path, received: &Path) {
+    compare(sent, received, |_| true);
 }
 
 /// The same but for access unit delimiters: `h264parse` adds them.
-pub(crate) fn assert_same_but_delimiters(sent: &Path, came: &Path) {
-    compare(sent, came, |unit| unit[0] & 0x1f != 9);
+pub(crate) fn assert_same_but_delimiters(sent: &Path, received: &Path) {
+    compare(sent, received, |unit| unit[0] & 0x1f != 9);
 }
 
 /// The same but for parameter sets in front: GStreamer puts those of a description there.
-pub(crate) fn assert_same_behind_parameter_sets(sent: &Path, came: &Path) {
+pub(crate) fn assert_same_behind_parameter_sets(sent: &Path, received: &Path) {
     let codec = codec_of(sent).unwrap();
-    let (sent, came) = (units(sent, codec), units(came, codec));
-    let more = came.len().saturating_sub(sent.len());
-    assert!(more <= 3, "{} sent and {} came", sent.len(), came.len());
-    assert!(came[more..] == sent[..], "other units behind {more} parameter sets");
-    assert!(came[..more].iter().all(|set| sent.contains(set)), "other parameter sets");
+    let (sent, received) = (units(sent, codec), units(received, codec));
+    let more = received.len().saturating_sub(sent.len());
+    assert!(more <= 3, "{} sent and {} received", sent.len(), received.len());
+    assert!(received[more..] == sent[..], "other units behind {more} parameter sets");
+    assert!(received[..more].iter().all(|set| sent.contains(set)), "other parameter sets");
 }
 
-fn compare(sent: &Path, came: &Path, counts: fn(&Vec<u8>) -> bool) {
+fn compare(sent: &Path, received: &Path, counts: fn(&Vec<u8>) -> bool) {
     let codec = codec_of(sent).unwrap();
-    assert!(fs::metadata(came).is_ok_and(|file| file.len() > 0), "{}: nothing", came.display());
-    let units = |file| units(file, codec).into_iter().filter(counts).collect::<Vec<_>>();
-    let (sent, came) = (units(sent), units(came));
-    let same = sent.iter().zip(&came).take_while(|(a, b)| a == b).count();
     assert!(
-        sent == came,
-        "{same} units are the same, of {} sent and {} came",
+        fs::metadata(received).is_ok_and(|file| file.len() > 0),
+        "{}: empty",
+        received.display()
+    );
+    let units = |file| units(file, codec).into_iter().filter(counts).collect::<Vec<_>>();
+    let (sent, received) = (units(sent), units(received));
+    let same = sent.iter().zip(&received).take_while(|(a, b)| a == b).count();
+    assert!(
+        sent == received,
+        "{same} units are the same, of {} sent and {} received",
         sent.len(),
-        came.len()
+        received.len()
     );
 }

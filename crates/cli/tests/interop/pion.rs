@@ -47,15 +47,15 @@ fn pion_receives_h266() {
     let Some(pion) = pion() else { return };
     let folder = tempfile::tempdir().unwrap();
     for (n, file) in files().iter().enumerate() {
-        let (port, came) = (ports(), folder.path().join(format!("{n}.266")));
+        let (port, copy) = (ports(), folder.path().join(format!("{n}.266")));
         let from = format!("127.0.0.1:{port}");
-        let arguments = ["recv", &from, came.to_str().unwrap()];
+        let arguments = ["recv", &from, copy.to_str().unwrap()];
         let process = Process::start(pion.to_str().unwrap(), &arguments);
         wait_for(port);
         send(file, port, &[]);
         let (_, err) = process.finish();
         assert!(err.is_empty(), "{err}");
-        assert_same(file, &came);
+        assert_same(file, &copy);
     }
 }
 
@@ -64,16 +64,16 @@ fn pion_sends_h266() {
     let Some(pion) = pion() else { return };
     let folder = tempfile::tempdir().unwrap();
     for (n, file) in files().iter().enumerate() {
-        let (port, came) = (ports(), folder.path().join(format!("{n}.266")));
+        let (port, copy) = (ports(), folder.path().join(format!("{n}.266")));
         let units = folder.path().join("units");
         fs::write(&units, access_units(file)).unwrap();
-        let process = receive(&came, port, &["--idle-timeout", "1s"]);
+        let process = receive(&copy, port, &["--idle-timeout", "1s"]);
         let to = format!("127.0.0.1:{port}");
         let arguments = ["send", units.to_str().unwrap(), &to];
         let (_, err) = Process::start(pion.to_str().unwrap(), &arguments).finish();
         assert!(err.is_empty(), "{err}");
         let report = received(process);
-        assert_same(file, &came);
+        assert_same(file, &copy);
         assert_eq!(report["complete"], true, "{report}");
     }
 }

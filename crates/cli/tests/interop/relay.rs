@@ -22,14 +22,14 @@ pub(crate) struct Recorder {
     /// The first of its ports.
     pub(crate) port: u16,
     relay: Relay,
-    came: Arc<Mutex<[Vec<Vec<u8>>; 2]>>,
+    datagrams: Arc<Mutex<[Vec<Vec<u8>>; 2]>>,
 }
 
 impl Recorder {
     /// A relay to a receiver on `to` and the next port.
     pub(crate) fn to(to: u16) -> Self {
-        let came = Arc::new(Mutex::new([const { Vec::new() }; 2]));
-        let kept = came.clone();
+        let datagrams = Arc::new(Mutex::new([const { Vec::new() }; 2]));
+        let kept = datagrams.clone();
         let keep = move |passing: Passing<'_>| {
             if passing.way == Way::There {
                 kept.lock().unwrap()[passing.port].push(passing.datagram.clone());
@@ -38,13 +38,13 @@ impl Recorder {
         };
         let relay = Relay::to((Ipv4Addr::LOCALHOST, to).into()).with_control();
         let relay = relay.tap(keep).start().unwrap();
-        Self { port: relay.address().port(), relay, came }
+        Self { port: relay.address().port(), relay, datagrams }
     }
 
     /// The datagrams to the first port, and those to the second.
     pub(crate) fn end(self) -> [Vec<Vec<u8>>; 2] {
         self.relay.finish();
-        std::mem::take(&mut self.came.lock().unwrap())
+        std::mem::take(&mut self.datagrams.lock().unwrap())
     }
 }
 

@@ -11,12 +11,12 @@ use crate::media::{H264, H265, Kind, assert_same};
 use crate::rig::{have, ports, receive, received, send, wait_for};
 
 /// Has `rtpbin` log the RTCP that it reads.
-pub(crate) const TELLING: [(&str, &str); 2] =
+pub(crate) const RTCP_LOGGING: [(&str, &str); 2] =
     [("GST_DEBUG", "rtpsession:6,rtpsource:6"), ("GST_DEBUG_NO_COLOR", "1")];
 
 /// The lines of a log about RTCP only: each RTP packet makes one or more.
-pub(crate) fn of_reports(told: &str) -> String {
-    let lines = told.lines().filter(|line| !line.contains("update_receiver_stats"));
+pub(crate) fn rtcp_lines(log: &str) -> String {
+    let lines = log.lines().filter(|line| !line.contains("update_receiver_stats"));
     let lines = lines.filter(|line| !line.contains("calculate_jitter"));
     lines.filter(|line| !line.contains("push_packet")).collect::<Vec<_>>().join("\n")
 }
@@ -54,17 +54,17 @@ fn rtpbin_reads_our_sender_reports_and_answers_them() {
     let folder = tempfile::tempdir().unwrap();
     let file = &H265.files(folder.path())[0];
     let (port, local) = (ports(), ports());
-    let came = folder.path().join("came.265");
-    let then = format!("b.recv_rtp_sink_0 b. ! {}", depayload(H265, &came));
-    let process = launch(&receiving(H265, port, local + 1, "", "", &then), &TELLING);
+    let copy = folder.path().join("copy.265");
+    let then = format!("b.recv_rtp_sink_0 b. ! {}", depayload(H265, &copy));
+    let process = launch(&receiving(H265, port, local + 1, "", "", &then), &RTCP_LOGGING);
     wait_for(port);
     // Its first report takes 2.5 to 7.5 seconds.
     let report = send(file, port, &["--local-port", &local.to_string(), "--loop", "6"]);
-    let (_, told) = process.stop_after(Duration::from_millis(500));
+    let (_, log) = process.stop_after(Duration::from_millis(500));
     let ssrc = report["ssrc"].as_str().unwrap();
-    assert!(told.contains(&format!("got SR packet: SSRC {ssrc}")), "{}", of_reports(&told));
-    assert!(told.contains("got SDES packet with 1 items"), "{}", of_reports(&told));
-    assert!(told.contains("got BYE packet"), "{}", of_reports(&told));
+    assert!(log.contains(&format!("got SR packet: SSRC {ssrc}")), "{}", rtcp_lines(&log));
+    assert!(log.contains("got SDES packet with 1 items"), "{}", rtcp_lines(&log));
+    assert!(log.contains("got BYE packet"), "{}", rtcp_lines(&log));
     assert_plausible(&report);
 }
 
@@ -104,18 +104,18 @@ fn rtpbin_reads_our_receiver_reports_and_we_read_its_sender_reports() {
     let file = &H265.files(folder.path())[0];
     for mux in [false, true] {
         let (port, back) = (ports(), ports());
-        let came = folder.path().join("came.265");
+        let copy = folder.path().join("copy.265");
         let to = back.to_string();
         let mut more = vec!["--rtcp-port", &to, "--feedback"];
         more.extend(mux.then_some("--rtcp-mux"));
-        let process = receive(&came, port, &more);
+        let process = receive(&copy, port, &more);
         let control = if mux { port } else { port + 1 };
         let timed = timed(file, folder.path());
-        let (_, told) =
-            launch(&sending(&timed, [port, control, back], "", ""), &TELLING).stop_after(SENDING);
+        let (_, log) = launch(&sending(&timed, [port, control, back], "", ""), &RTCP_LOGGING)
+            .stop_after(SENDING);
         let report = received(process);
-        assert_same(file, &came);
-        assert!(told.contains("got RR packet"), "{}", of_reports(&told));
+        assert_same(file, &copy);
+        assert!(log.contains("got RR packet"), "{}", rtcp_lines(&log));
         let peer = &report["rtcp"]["peers"][0];
         assert_eq!(peer["packets_sent"], report["received"]["packets"], "{report}");
         assert!(peer["wall_clock"].as_f64().unwrap() > 1.7e9, "{report}");
@@ -131,10 +131,10 @@ fn rtpbin_sends_again_what_we_ask_for() {
     let folder = tempfile::tempdir().unwrap();
     let file = &H265.files(folder.path())[1];
     let (port, back) = (ports(), ports());
-    let came = folder.path().join("came.265");
+    let copy = folder.path().join("copy.265");
     let to = back.to_string();
     let more = ["--rtcp-port", &to, "--recovery", "verbatim", "--reorder-time", "1s"];
-    let process = receive(&came, port, &more);
+    let process = receive(&copy, port, &more);
     let queue = "! rtprtxqueue max-size-time=3000 max-size-packets=0";
     let losing = "! identity drop-probability=0.03";
     let ports = [port, port + 1, back];
@@ -155,11 +155,11 @@ fn we_send_again_what_rtpbin_asks_for() {
     let folder = tempfile::tempdir().unwrap();
     let file = &H265.files(folder.path())[1];
     let (port, local) = (ports(), ports());
-    let came = folder.path().join("came.265");
+    let copy = folder.path().join("copy.265");
     let bin = "latency=500 do-retransmission=true rtp-profile=avpf";
     let then = format!(
         "identity drop-probability=0.05 ! b.recv_rtp_sink_0 b. ! {}",
-        depayload(H265, &came)
+        depayload(H265, &copy)
     );
     let nack = ",rtcp-fb-nack=(boolean)true";
     let process = launch(&receiving(H265, port, local + 1, bin, nack, &then), &[]);

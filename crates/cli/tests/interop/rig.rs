@@ -18,10 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether all of `programs` can be run; a test without them returns early.
 pub(crate) fn have(programs: &[&str]) -> bool {
-    tell_missing(&programs.iter().filter(|program| !on_path(program)).collect::<Vec<_>>())
+    report_missing(&programs.iter().filter(|program| !on_path(program)).collect::<Vec<_>>())
 }
 
-fn tell_missing(missing: &[&&str]) -> bool {
+fn report_missing(missing: &[&&str]) -> bool {
     if missing.is_empty() {
         return true;
     }
@@ -33,11 +33,11 @@ fn tell_missing(missing: &[&&str]) -> bool {
 
 /// Whether GStreamer has all of `elements`; a test without them returns early, as with [`have`].
 pub(crate) fn have_elements(elements: &[&str]) -> bool {
-    let there = |element: &str| {
+    let is_installed = |element: &str| {
         let output = Command::new("gst-inspect-1.0").arg(element).output();
         output.is_ok_and(|output| output.status.success())
     };
-    tell_missing(&elements.iter().filter(|element| !there(element)).collect::<Vec<_>>())
+    report_missing(&elements.iter().filter(|element| !is_installed(element)).collect::<Vec<_>>())
 }
 
 fn on_path(program: &str) -> bool {
@@ -109,9 +109,9 @@ impl Process {
     pub(crate) fn ended_after(self, time: Duration) -> (Option<i32>, (String, String)) {
         let id = self.child.id().to_string();
         let (stop, stopped) = std::sync::mpsc::channel::<()>();
-        let asking = thread::spawn(move || {
-            let patience = Duration::from_secs(3);
-            for (time, signal) in [(time, "-INT"), (patience, "-INT"), (patience, "-KILL")] {
+        let stopping = thread::spawn(move || {
+            let grace = Duration::from_secs(3);
+            for (time, signal) in [(time, "-INT"), (grace, "-INT"), (grace, "-KILL")] {
                 if stopped.recv_timeout(time).is_ok() {
                     return;
                 }
@@ -120,7 +120,7 @@ impl Process {
         });
         let ended = self.end();
         let _ = stop.send(());
-        asking.join().unwrap();
+        stopping.join().unwrap();
         ended
     }
 

@@ -225,7 +225,7 @@ fn frames_of_texture_video_are_whole_whatever_ten_thousand_addresses_send() {
             let counts = [&report["frames_lost"], &report["frames_damaged"]];
             assert_eq!(counts, [0, 0], "{mode}: {report}");
         }
-        let (served, told) = server.interrupt();
-        assert!(served.status.success(), "{mode}: {told}");
+        let (served, log) = server.interrupt();
+        assert!(served.status.success(), "{mode}: {log}");
     }
 }

@@ -62,14 +62,14 @@ fn streams_packet_sizes_and_buffers_have_their_tables_and_plots() {
 fn places_and_links_are_measured_or_left_out_with_a_word() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
-    let (report, said) = measured("places", out);
+    let (report, log) = measured("places", out);
     let places = rows(&report, "places", &["places"], out);
-    let here = if said.contains("left out") { 2 } else { 4 };
-    assert_eq!(places.len(), 3 * here, "{said}");
+    let here = if log.contains("left out") { 2 } else { 4 };
+    assert_eq!(places.len(), 3 * here, "{log}");
     assert!(places.iter().all(|row| row["not whole"] == 0), "{report}");
-    let (report, said) = measured("bucket", out);
-    if said.contains("left out") {
-        assert!(said.contains("needs root") && said.lines().count() == 1, "{said}");
+    let (report, log) = measured("bucket", out);
+    if log.contains("left out") {
+        assert!(log.contains("needs root") && log.lines().count() == 1, "{log}");
         assert_eq!(report["figures"].as_array().unwrap().len(), 0, "{report}");
         return;
     }

@@ -52,8 +52,8 @@ fn odd_lines_of_a_description_are_named_and_the_rest_is_received() {
     let sent = run(&["send", &name, "--to", &format!("127.0.0.1:{port}"), "--fps", "1000"]);
     assert!(sent.status.success(), "{}", text(&sent.stderr));
     let received = receiver.wait_with_output().unwrap();
-    let told = text(&received.stderr);
-    assert!(received.status.success(), "{told}");
+    let log = text(&received.stderr);
+    assert!(received.status.success(), "{log}");
     assert!(units(&copy) == units(Path::new(&name)));
     let line = |part: &str| {
         let number = odd.lines().position(|line| line.contains(part)).unwrap() + 1;
@@ -66,8 +66,8 @@ fn odd_lines_of_a_description_are_named_and_the_rest_is_received() {
         ("sprop-sei=?", "the parameter sprop-sei is left out"),
     ] {
         let start = line(part);
-        let found = told.lines().any(|said| said.contains(&start) && said.contains(wanted));
-        assert!(found, "{start}{wanted} is not in\n{told}");
+        let found = log.lines().any(|line| line.contains(&start) && line.contains(wanted));
+        assert!(found, "{start}{wanted} is not in\n{log}");
     }
 }
 
@@ -79,18 +79,18 @@ fn a_description_of_which_nothing_can_be_used_is_an_error() {
         ("HTTP/1.1 404 Not Found\n", "line 1: a session description begins with v=0"),
         ("v=0\nm=video\n", "no media can be read: line 2: the port of m="),
         ("v=0\nm=video 5004 RTP/AVP 72\n", "the media has no format"),
-        ("v=0\n", "no media in it"),
+        ("v=0\n", "it describes no media"),
     ] {
         std::fs::write(&sdp, words).unwrap();
         let output = run(&["recv", "--sdp", sdp.to_str().unwrap(), "-o", "x.264"]);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(told.contains(wanted), "{wanted} is not in\n{told}");
+        let log = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{log}");
+        assert!(log.contains(wanted), "{wanted} is not in\n{log}");
     }
     std::fs::write(&sdp, "v=0\nm=video\nm=audio 9 RTP/AVP 0\n").unwrap();
     let output = run(&["recv", "--sdp", sdp.to_str().unwrap(), "-o", "x.264", "-q"]);
-    let told = text(&output.stderr);
-    assert!(told.contains("line 2: the port of m=") && told.contains("PCMU"), "{told}");
+    let log = text(&output.stderr);
+    assert!(log.contains("line 2: the port of m=") && log.contains("PCMU"), "{log}");
 }
 
 #[test]
@@ -134,9 +134,9 @@ fn options_of_retransmissions_that_do_not_fit_say_what_to_type() {
         let recv = ["recv", "--from", "5004", "-o", "x.265"];
         for command in [&send[..], &recv] {
             let output = run(&[command, arguments].concat());
-            let told = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-            assert!(told.contains(wanted), "{arguments:?}: {told}");
+            let log = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {log}");
+            assert!(log.contains(wanted), "{arguments:?}: {log}");
         }
     }
     let described = ["--sdp", "x", "--recovery", "rtx", "--rtx-ssrc", "8"];

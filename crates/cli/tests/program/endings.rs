@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::rig::{MEDIA, Speaker, free_port, json, listening, media, run, rushes, text, units};
+use crate::rig::{
+    MEDIA, RunningProgram, free_port, json, listening, media, run, rushes, text, units,
+};
 use crate::strangers::{Source, ended, port_of};
 
 /// The output of a receiver of three frames, after which `end` ends the stream.
@@ -38,13 +40,13 @@ fn the_summary_says_that_it_was_silence() {
     let copy = folder.path().join("copy.raw");
     let from = format!("127.0.0.1:{port}");
     let arguments = ["recv", "--from", &from, "--idle-timeout", "1s", "-o"];
-    let mut receiver = Speaker::of(rushes(&arguments).arg(&copy));
+    let mut receiver = RunningProgram::of(rushes(&arguments).arg(&copy));
     receiver.wait_for("listening on");
     let mut sender = Source::new(1, port);
     (0..3).for_each(|n| sender.frame(&[n; 10]));
-    let (status, said) = receiver.end();
-    assert_eq!(status.code(), Some(0), "{said}");
-    assert!(said.contains("ended by silence, without a goodbye"), "{said}");
+    let (status, log) = receiver.end();
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(log.contains("ended by silence, without a goodbye"), "{log}");
 }
 
 #[test]
@@ -75,9 +77,9 @@ fn the_last_frame_is_written_or_its_absence_told() {
             sender.goodbye();
         }
         let output = ended(receiver);
-        let (report, came) = (json(&output), std::fs::read(&copy).unwrap());
-        let is_whole = came == b"frame.frame.frame.the last";
-        assert_eq!(report["complete"], is_whole, "{report} {came:?}");
+        let (report, content) = (json(&output), std::fs::read(&copy).unwrap());
+        let is_whole = content == b"frame.frame.frame.the last";
+        assert_eq!(report["complete"], is_whole, "{report} {content:?}");
         assert_eq!(output.status.code(), Some(i32::from(!is_whole)), "{report}");
         assert!(is_whole || text(&output.stderr).contains("1 frames dropped"), "{report}");
     }
@@ -95,32 +97,32 @@ fn a_full_disk_keeps_what_came() {
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh"]).arg(assert_cmd::cargo::cargo_bin!("rushes"));
     command.args(["recv", "--from", &from, "-o", copy.to_str().unwrap()]);
-    let mut receiver = Speaker::of(&mut command);
+    let mut receiver = RunningProgram::of(&mut command);
     receiver.wait_for("listening on");
     let to = format!("127.0.0.1:{port}");
     run(&["send", &media(name), "--to", &to, "--fps", "1000", "-q", "--loop", "3"]);
-    let (status, said) = receiver.end();
-    assert_eq!(status.code(), Some(1), "{said}");
+    let (status, log) = receiver.end();
+    assert_eq!(status.code(), Some(1), "{log}");
     let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
-    assert_eq!(files.len(), 1, "{files:?} {said}");
+    assert_eq!(files.len(), 1, "{files:?} {log}");
     let kept = files[0].path();
-    assert!(said.contains(kept.to_str().unwrap()), "{said}");
+    assert!(log.contains(kept.to_str().unwrap()), "{log}");
     // The part reported as whole is the beginning of the film.
     let number = |before: &str| -> usize {
-        let words = said.split_once(before).unwrap().0;
+        let words = log.split_once(before).unwrap().0;
         words.rsplit(' ').next().unwrap().parse().unwrap()
     };
     let (octets, whole, frames) = (number(" octets, "), number(" of them"), number(" frames"));
-    let came = std::fs::read(&kept).unwrap();
-    assert_eq!(came.len(), octets, "{said}");
-    assert!(whole <= octets && frames > 0, "{said}");
+    let content = std::fs::read(&kept).unwrap();
+    assert_eq!(content.len(), octets, "{log}");
+    assert!(whole <= octets && frames > 0, "{log}");
     let film = std::fs::read(media(name)).unwrap().repeat(3);
     let whole_file = folder.path().join("whole.264");
-    std::fs::write(&whole_file, &came[..whole]).unwrap();
+    std::fs::write(&whole_file, &content[..whole]).unwrap();
     let film_file = folder.path().join("film.264");
     std::fs::write(&film_file, film).unwrap();
-    let (came, film) = (units(&whole_file), units(&film_file));
-    assert!(!came.is_empty() && came == film[..came.len()], "{said}");
+    let (copy, film) = (units(&whole_file), units(&film_file));
+    assert!(!copy.is_empty() && copy == film[..copy.len()], "{log}");
 }
 
 #[test]
@@ -133,13 +135,13 @@ fn a_full_disk_keeps_the_frames_of_a_film() {
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh"]).arg(assert_cmd::cargo::cargo_bin!("rushes"));
         command.args(["texture", "decode", "pattern:64x64@30", "--frames", "60"]).arg(&film);
-        let (status, said) = Speaker::of(&mut command).end();
-        assert_eq!(status.code(), Some(1), "{said}");
+        let (status, log) = RunningProgram::of(&mut command).end();
+        assert_eq!(status.code(), Some(1), "{log}");
         let entries = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
         let kept: Vec<_> = entries.filter(|path| path.to_str().unwrap().contains(name)).collect();
-        assert_eq!(kept.len(), 1, "{said}");
-        assert!(said.contains(kept[0].to_str().unwrap()), "{said}");
+        assert_eq!(kept.len(), 1, "{log}");
+        assert!(log.contains(kept[0].to_str().unwrap()), "{log}");
         let len = std::fs::metadata(&kept[0]).unwrap().len();
-        assert!(len > 0 && said.contains(&format!("keeps {len} octets")), "{said}");
+        assert!(len > 0 && log.contains(&format!("keeps {len} octets")), "{log}");
     }
 }

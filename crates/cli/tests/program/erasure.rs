@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::rig::{Speaker, free_port, interrupt, rushes};
+use crate::rig::{RunningProgram, free_port, interrupt, rushes};
 
 /// The occurrences of `needle` in the memory of a process, as lines of its map. `None` if the
 /// memory may not be read.
@@ -45,7 +45,7 @@ fn a_key_file_is_not_in_the_memory_of_a_program_that_has_read_it() {
     for arguments in arguments {
         let (copy, from) = (folder.path().join("a.265"), format!("127.0.0.1:{}", free_port()));
         let mut command = rushes(&["recv", "-o", copy.to_str().unwrap(), "--from", &from]);
-        let mut receiver = Speaker::of(command.args(arguments));
+        let mut receiver = RunningProgram::of(command.args(arguments));
         receiver.wait_for("listening on");
         let needles = [&octets[..16], &text.as_bytes()[..32]];
         let found = needles.map(|needle| copies(receiver.child.id(), needle));

@@ -1,5 +1,5 @@
 //! Tests of the program by its command line.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod agreed;
 #[cfg(target_os = "linux")]
@@ -112,8 +112,8 @@ fn what_is_lost_is_counted_to_the_packet() {
     let report = json(&received);
     let count = |value: &Value| value.as_u64().unwrap();
     let lost = count(&report["packets_lost"]);
-    let came = count(&report["received"]["packets"]);
-    assert_eq!(lost + came, count(&sent["sent"]["packets"]), "{report}");
+    let arrived = count(&report["received"]["packets"]);
+    assert_eq!(lost + arrived, count(&sent["sent"]["packets"]), "{report}");
     assert_eq!(received.status.code(), Some(i32::from(lost > 0)));
     let original = units(Path::new(&name));
     assert!(!copy.exists() || units(&copy).iter().all(|unit| original.contains(unit)));

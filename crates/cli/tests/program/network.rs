@@ -16,7 +16,7 @@ struct Outcome {
     received: Value,
     code: Option<i32>,
     original: Vec<Vec<u8>>,
-    came: Vec<Vec<u8>>,
+    copied: Vec<Vec<u8>>,
     /// Statistics of the network towards the receiver, RTCP included.
     there: Statistics,
 }
@@ -34,7 +34,7 @@ impl Outcome {
         let (sent, received) = (&self.sent, &self.received);
         assert_eq!(self.code, Some(0), "{name}: {sent} {received} {:?}", self.there);
         assert_eq!(received["complete"], true, "{name}: {received}");
-        assert!(self.came == self.original, "{name} differs");
+        assert!(self.copied == self.original, "{name} differs");
     }
 }
 
@@ -59,11 +59,11 @@ fn through(
     let received = receiver.wait_with_output().unwrap();
     let [there, _] = relay.finish();
     let original = units(FilePath::new(&file));
-    let came = if copy.exists() { units(&copy) } else { Vec::new() };
+    let copied = if copy.exists() { units(&copy) } else { Vec::new() };
     let mut rest = original.iter();
-    assert!(came.iter().all(|unit| rest.any(|other| other == unit)), "{name}: what was not sent");
+    assert!(copied.iter().all(|unit| rest.any(|other| other == unit)), "{name}: what was not sent");
     let code = received.status.code();
-    Outcome { sent: json(&sent), received: json(&received), code, original, came, there }
+    Outcome { sent: json(&sent), received: json(&received), code, original, copied, there }
 }
 
 /// Loses 15 packets of media in a row.
@@ -82,10 +82,10 @@ const PATIENT: [&str; 2] = ["--reorder-time", "2s"];
 #[test]
 fn what_a_network_loses_is_counted_to_the_packet() {
     let outcome = through(MEDIA[1], outage(40 * MS), &SMALL, &[]);
-    let [sent, came] = outcome.packets();
-    assert_eq!((outcome.count("packets_lost"), sent - came), (15, 15), "{}", outcome.received);
+    let [sent, arrived] = outcome.packets();
+    assert_eq!((outcome.count("packets_lost"), sent - arrived), (15, 15), "{}", outcome.received);
     assert_eq!((outcome.code, outcome.there.lost), (Some(1), 15));
-    assert!(!outcome.came.is_empty() && outcome.came.len() < outcome.original.len());
+    assert!(!outcome.copied.is_empty() && outcome.copied.len() < outcome.original.len());
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn delay_copies_and_another_order_change_no_file() {
     for name in MEDIA {
         let outcome = through(name, Conditions::both(path.clone()), &SMALL, &PATIENT);
         outcome.assert_whole(name);
-        let [sent, came] = outcome.packets();
-        assert_eq!((sent, outcome.count("packets_lost")), (came, 0), "{name}");
+        let [sent, arrived] = outcome.packets();
+        assert_eq!((sent, outcome.count("packets_lost")), (arrived, 0), "{name}");
     }
 }
 
@@ -130,12 +130,12 @@ fn random_networks_deliver_every_unit_at_most_once_in_order_and_as_it_was_sent()
         let secured = if seed.is_multiple_of(4) { &SECURED[..] } else { &[] };
         let options = [&SMALL[..], recovery, secured].concat();
         let outcome = through(name, conditions, &options, &["--latency", "2s"]);
-        let [sent, came] = outcome.packets();
+        let [sent, arrived] = outcome.packets();
         let lost = outcome.received["received"]["packets_lost"].as_u64().unwrap();
-        assert!(came + lost <= sent, "seed {seed}: {came} and {lost} of {sent}");
+        assert!(arrived + lost <= sent, "seed {seed}: {arrived} and {lost} of {sent}");
         let complete = outcome.received["complete"] == true;
         assert_eq!(outcome.code, Some(i32::from(!complete)), "seed {seed}");
-        if came == sent {
+        if arrived == sent {
             outcome.assert_whole(&format!("seed {seed}"));
         }
     };

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::rig::{MEDIA, Speaker, media};
+use crate::rig::{MEDIA, RunningProgram, media};
 
 /// Whether this machine allows network namespaces.
 fn has_networks() -> bool {
@@ -18,7 +18,7 @@ fn has_networks() -> bool {
 
 /// A sender in a network whose only interface is down. Each line written to it runs the next of
 /// `steps`; it is then waited for.
-fn sending(more: &[&str], steps: &[&str]) -> Speaker {
+fn sending(more: &[&str], steps: &[&str]) -> RunningProgram {
     let mut script = "\"$@\" & sender=$!".to_owned();
     for step in steps {
         script = [&script, "read line", step].join("; ");
@@ -28,10 +28,10 @@ fn sending(more: &[&str], steps: &[&str]) -> Speaker {
     command.args(["-rn", "sh", "-c", &script, "sh"]);
     command.arg(assert_cmd::cargo::cargo_bin!("rushes"));
     command.args(["send", &media(MEDIA[1]), "--to", "127.0.0.1:9"]).args(more);
-    Speaker::of(command.stdin(Stdio::piped()))
+    RunningProgram::of(command.stdin(Stdio::piped()))
 }
 
-fn next_step(sender: &mut Speaker) {
+fn next_step(sender: &mut RunningProgram) {
     sender.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
 }
 
@@ -50,14 +50,14 @@ fn a_network_that_comes_back_is_gone_on_with() {
         ];
         let mut sender = sending(&more, &steps);
         for _ in 0..2 {
-            sender.wait_for("going on");
+            sender.wait_for("trying again");
             next_step(&mut sender);
             sender.wait_for("sending works again");
             next_step(&mut sender);
         }
-        let (status, said) = sender.end();
-        assert_eq!(status.code(), Some(1), "{said}");
-        assert!(said.contains("frames could not be sent"), "{said}");
+        let (status, log) = sender.end();
+        assert_eq!(status.code(), Some(1), "{log}");
+        assert!(log.contains("frames could not be sent"), "{log}");
     }
 }
 
@@ -68,9 +68,9 @@ fn a_network_that_stays_away_is_given_up() {
     }
     for pace in [&["--fps", "50"][..], &["--flat-out"]] {
         let more = [pace, &["--loop", "1000000", "--give-up", "200ms"]].concat();
-        let (status, said) = sending(&more, &[]).end();
-        assert_eq!(status.code(), Some(1), "{said}");
-        assert!(said.contains("--give-up") && said.contains("unreachable"), "{said}");
-        assert_eq!(said.matches("going on").count(), 1, "{said}");
+        let (status, log) = sending(&more, &[]).end();
+        assert_eq!(status.code(), Some(1), "{log}");
+        assert!(log.contains("--give-up") && log.contains("unreachable"), "{log}");
+        assert_eq!(log.matches("trying again").count(), 1, "{log}");
     }
 }

@@ -68,13 +68,13 @@ pub(crate) fn receiving(port: u16, arguments: &[&str], file: &Path) -> Child {
 }
 
 /// A program whose error output is read line by line while it runs.
-pub(crate) struct Speaker {
+pub(crate) struct RunningProgram {
     pub(crate) child: Child,
     lines: Receiver<String>,
-    said: String,
+    error_output: String,
 }
 
-impl Speaker {
+impl RunningProgram {
     /// Maximum wait for its next line, or for its end.
     const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -83,21 +83,23 @@ impl Speaker {
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (line, lines) = channel();
         std::thread::spawn(move || errors.lines().try_for_each(|read| line.send(read.unwrap())));
-        Self { child, lines, said: String::new() }
+        Self { child, lines, error_output: String::new() }
     }
 
-    fn hear(&mut self, line: &str) {
-        self.said += line;
-        self.said.push('\n');
+    fn record_line(&mut self, line: &str) {
+        self.error_output += line;
+        self.error_output.push('\n');
     }
 
-    /// Waits for a line with `words` in it.
-    pub(crate) fn wait_for(&mut self, words: &str) {
+    /// Waits for a line with `expected` in it.
+    pub(crate) fn wait_for(&mut self, expected: &str) {
         loop {
             let line = self.lines.recv_timeout(Self::PATIENCE);
-            let line = line.unwrap_or_else(|_| panic!("it never says {words:?}: {}", self.said));
-            self.hear(&line);
-            if line.contains(words) {
+            let line = line.unwrap_or_else(|_| {
+                panic!("the text {expected:?} is missing: {}", self.error_output)
+            });
+            self.record_line(&line);
+            if line.contains(expected) {
                 return;
             }
         }
@@ -107,16 +109,18 @@ impl Speaker {
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         loop {
             match self.lines.recv_timeout(Self::PATIENCE) {
-                Ok(line) => self.hear(&line),
+                Ok(line) => self.record_line(&line),
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {}", self.said),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("the program does not end: {}", self.error_output)
+                }
             }
         }
-        (self.child.wait().unwrap(), std::mem::take(&mut self.said))
+        (self.child.wait().unwrap(), std::mem::take(&mut self.error_output))
     }
 }
 
-impl Drop for Speaker {
+impl Drop for RunningProgram {
     /// A failing test leaves no program behind: a script whose input ends runs to its end.
     fn drop(&mut self) {
         if self.child.stdin.take().is_some() {

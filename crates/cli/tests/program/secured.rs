@@ -40,10 +40,10 @@ fn a_file_with_a_secret_that_others_may_read_is_refused() {
                 continue;
             }
             let output = run(&[&send, secured].concat());
-            let said = text(&output.stderr);
+            let log = text(&output.stderr);
             let code = if refused { Some(2) } else { Some(0) };
-            assert_eq!(output.status.code(), code, "{mode:o}: {said}");
-            assert_eq!(said.contains(&format!("chmod 600 {name}")), refused, "{said}");
+            assert_eq!(output.status.code(), code, "{mode:o}: {log}");
+            assert_eq!(log.contains(&format!("chmod 600 {name}")), refused, "{log}");
         }
     }
 }
@@ -54,9 +54,9 @@ fn an_ssrc_is_not_set_under_a_key_that_may_have_been_used() {
     let keyed = ["--srtp", "AEAD_AES_128_GCM", "--key", KEY];
     for source in [&["--ssrc", "7"][..], &["--recovery", "rtx", "--rtx-ssrc", "8"]] {
         let output = run(&[&send[..], &keyed, source].concat());
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("--fresh-key") && said.contains("--secret-file"), "{said}");
+        let log = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{log}");
+        assert!(log.contains("--fresh-key") && log.contains("--secret-file"), "{log}");
         let output = run(&[&send[..], &keyed, source, &["--fresh-key"]].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
@@ -66,17 +66,17 @@ fn an_ssrc_is_not_set_under_a_key_that_may_have_been_used() {
 #[cfg(unix)]
 fn a_receiver_under_a_given_key_says_what_it_cannot_know() {
     let folder = tempfile::tempdir().unwrap();
-    let said = |more: &[&str]| {
+    let log_of = |more: &[&str]| {
         let (receiver, _) = listening(&folder.path().join("a.265"), more);
         interrupt(&receiver);
         text(&receiver.wait_with_output().unwrap().stderr)
     };
-    let keyed = said(&["--srtp", "AEAD_AES_128_GCM", "--key", KEY]);
+    let keyed = log_of(&["--srtp", "AEAD_AES_128_GCM", "--key", KEY]);
     assert!(
         keyed.contains("recorded under this key in an earlier run would be accepted"),
         "{keyed}"
     );
-    assert!(!said(&["--zrtp"]).contains("would be accepted"));
+    assert!(!log_of(&["--zrtp"]).contains("would be accepted"));
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn what_is_clear_is_refused_counted_and_told() {
     let refused = report["received"]["discards"]["authentication failed"].as_u64().unwrap();
     // The packets that end the stream are not media and are refused as well.
     assert!(refused >= packets, "{report}");
-    let told = text(&received.stderr);
-    assert!(told.contains("packets: authentication failed"), "{told}");
+    let log = text(&received.stderr);
+    assert!(log.contains("packets: authentication failed"), "{log}");
     assert!(!copy.exists());
 }
 
@@ -202,9 +202,9 @@ fn wrong_security_is_a_wrong_command_line_and_no_key_is_echoed() {
         (&[&gcm[..], &["--sdp", "x", "--dry-run"]].concat(), "--key"),
     ] {
         let output = run(&[&["send", &name, "--to", "127.0.0.1:9"], arguments].concat());
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-        assert!(told.contains(word), "{arguments:?}: {told}");
-        assert!(!told.contains(KEY) && !told.contains("c2Vj"), "{told}");
+        let log = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {log}");
+        assert!(log.contains(word), "{arguments:?}: {log}");
+        assert!(!log.contains(KEY) && !log.contains("c2Vj"), "{log}");
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn ended(mut child: Child) -> Output {
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > deadline {
             child.kill().unwrap();
-            panic!("it does not end: {}", text(&child.wait_with_output().unwrap().stderr));
+            panic!("the program does not end: {}", text(&child.wait_with_output().unwrap().stderr));
         }
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -204,10 +204,10 @@ fn a_peer_that_cannot_be_is_an_error_that_names_it() {
     for (peer, code) in [(&name[..], 1), ("::1", 1), ("239.1.2.3", 2), ("[::1]:5004", 1)] {
         let arguments = ["recv", "--from", "127.0.0.1:0", "--peer", peer, "-o", "never.265"];
         let output = run(&arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{peer}: {said}");
+        let log = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{peer}: {log}");
         let host = peer.trim_start_matches('[').split(']').next().unwrap();
-        assert!(said.contains(host), "{peer}: {said}");
+        assert!(log.contains(host), "{peer}: {log}");
     }
 }
 
@@ -251,6 +251,6 @@ fn a_sender_that_comes_again_goes_on_with_the_file() {
     assert!(std::fs::read(&copy).unwrap() == expected, "{report}");
     assert_eq!(report["sources"].as_array().unwrap().len(), 2, "{report}");
     assert_eq!(report["end"], "bye", "{report}");
-    let said = text(&output.stderr);
-    assert!(said.contains("000000a1") && said.contains("000000a2"), "{said}");
+    let log = text(&output.stderr);
+    assert!(log.contains("000000a1") && log.contains("000000a2"), "{log}");
 }

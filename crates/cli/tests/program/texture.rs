@@ -22,7 +22,7 @@ fn wait_for(mut found: impl FnMut() -> bool) {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("it did not come");
+    panic!("the condition was not met in time");
 }
 
 /// The size of the unfinished files in `folder`.
@@ -44,10 +44,10 @@ fn what_is_viewed_is_what_is_encoded_and_decoded_frame_by_frame() {
             let more = ["--format", format, "--frames", "40", "--every-frame", "--once", "--json"];
             let server = serving(PATTERN, &more);
             let (copy, name) = path(&folder, "copy.y4m");
-            let wishes = ["--transport", transport, "--every-frame", "--json"];
-            let viewed = must(&[&["view", &server.address, "-o", &name], &wishes[..]].concat());
-            let (served, told) = server.finish();
-            assert!(served.status.success(), "{told}");
+            let options = ["--transport", transport, "--every-frame", "--json"];
+            let viewed = must(&[&["view", &server.address, "-o", &name], &options[..]].concat());
+            let (served, log) = server.finish();
+            assert!(served.status.success(), "{log}");
             let (seen, sent) = (json(&viewed), json(&served));
             assert_eq!((&seen["frames_written"], &sent["frames"]), (&40.into(), &40.into()));
             assert_eq!((&seen["transport"], &seen["format"]), (&transport.into(), &format.into()));
@@ -94,16 +94,16 @@ fn what_a_slow_reader_has_no_time_for_is_left_out_and_told() {
         let mut viewer = rushes(&[&view, &more[..]].concat()).spawn().unwrap();
         let mut lines = BufReader::new(viewer.stderr.take().unwrap());
         // The film is not read until frames have been left out.
-        let mut told = String::new();
-        while !told.contains("LEFT OUT") {
-            assert_ne!(lines.read_line(&mut told).unwrap(), 0, "{told}");
+        let mut log = String::new();
+        while !log.contains("LEFT OUT") {
+            assert_ne!(lines.read_line(&mut log).unwrap(), 0, "{log}");
         }
         interrupt(&viewer);
         let output = viewer.wait_with_output().unwrap();
-        lines.read_to_string(&mut told).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{told}");
-        assert_eq!(told.contains("the file is incomplete"), code == 1, "{told}");
-        assert!(told.contains("ended as asked"), "{told}");
+        lines.read_to_string(&mut log).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{log}");
+        assert_eq!(log.contains("the file is incomplete"), code == 1, "{log}");
+        assert!(log.contains("ended as requested"), "{log}");
     }
     server.interrupt();
 }
@@ -111,14 +111,15 @@ fn what_a_slow_reader_has_no_time_for_is_left_out_and_told() {
 #[test]
 fn wishes_of_the_client_are_heeded_and_told() {
     let server = serving(PATTERN, &["--format", "bc1"]);
-    let wishes = ["--units", "3", "--packet-size", "700", "--format", "yuv420", "--fps", "30"];
-    let seen = must(&[&["view", &server.address, "--null", "--frames", "5"], &wishes[..]].concat());
-    let told = text(&seen.stderr);
+    let options = ["--units", "3", "--packet-size", "700", "--format", "yuv420", "--fps", "30"];
+    let seen =
+        must(&[&["view", &server.address, "--null", "--frames", "5"], &options[..]].concat());
+    let log = text(&seen.stderr);
     let expected = "320×180 yuv420 at 30 frames/s by UDP";
-    assert!(told.contains(expected) && told.contains("packets of 700 octets"), "{told}");
-    assert!(told.contains("5 frames") && told.contains("ended as asked"), "{told}");
-    let (output, told) = server.interrupt();
-    assert!(output.status.success() && told.contains("sent "), "{told}");
+    assert!(log.contains(expected) && log.contains("packets of 700 octets"), "{log}");
+    assert!(log.contains("5 frames") && log.contains("ended as requested"), "{log}");
+    let (output, log) = server.interrupt();
+    assert!(output.status.success() && log.contains("sent "), "{log}");
 }
 
 #[test]
@@ -133,8 +134,8 @@ fn a_client_that_vanishes_does_not_keep_the_next_one_from_being_served() {
             texture(&["view", &server.address, "--null", "--frames", "3"]).status.success()
         });
     }
-    let (output, told) = server.interrupt();
-    assert!(output.status.success() && told.matches("has left").count() >= 4, "{told}");
+    let (output, log) = server.interrupt();
+    assert!(output.status.success() && log.matches("disconnected").count() >= 4, "{log}");
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn one_client_too_many_is_told_so_and_the_others_are_served() {
     // One JSON object per line, the report last.
     let objects: Vec<serde_json::Value> =
         rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(objects.last().unwrap()["end"], "ended as asked");
+    assert_eq!(objects.last().unwrap()["end"], "ended as requested");
     assert!(server.interrupt().0.status.success());
 }
 
@@ -171,9 +172,9 @@ fn an_interrupt_leaves_a_whole_file_and_tells_the_server() {
     let counters = counters(&copy);
     assert_eq!(counters, (0..counters.len() as u32).collect::<Vec<_>>());
     assert_eq!(json(&viewed)["frames_written"], counters.len());
-    let (served, told) = server.finish();
-    assert!(served.status.success(), "{told}");
-    assert!(told.contains("has left: stopped by the peer: ended"), "{told}");
+    let (served, log) = server.finish();
+    assert!(served.status.success(), "{log}");
+    assert!(log.contains("disconnected: closed by the peer: ended"), "{log}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
@@ -207,8 +208,8 @@ fn a_server_that_vanishes_is_a_failure_and_the_file_is_whole() {
     server.wait().unwrap();
     let viewed = viewer.wait_with_output().unwrap();
     assert_eq!(viewed.status.code(), Some(1));
-    let told = text(&viewed.stderr);
-    assert!(told.contains("the server did not end the stream"), "{told}");
+    let log = text(&viewed.stderr);
+    assert!(log.contains("the server did not end the stream"), "{log}");
     assert!(!counters(&copy).is_empty());
 }
 
@@ -222,11 +223,11 @@ fn without_a_frame_there_is_no_file() {
     let server = serving(source.to_str().unwrap(), &more);
     let viewed = texture(&["view", &server.address, "-o", &name, "--json"]);
     assert_eq!(viewed.status.code(), Some(1));
-    assert!(text(&viewed.stderr).contains("no frame came"), "{}", text(&viewed.stderr));
+    assert!(text(&viewed.stderr).contains("no frame was received"), "{}", text(&viewed.stderr));
     assert_eq!(json(&viewed)["complete"], false);
-    let (served, told) = server.finish();
-    assert_eq!(served.status.code(), Some(1), "{told}");
-    assert!(told.contains("no client got a frame"), "{told}");
+    let (served, log) = server.finish();
+    assert_eq!(served.status.code(), Some(1), "{log}");
+    assert!(log.contains("no client received a frame"), "{log}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
@@ -237,8 +238,8 @@ fn a_file_that_cannot_hold_the_frames_is_named() {
     let server = serving(PATTERN, &["--format", "yuv420"]);
     let viewed = texture(&["view", &server.address, "-o", &name]);
     assert_eq!(viewed.status.code(), Some(1));
-    let told = text(&viewed.stderr);
-    assert!(told.contains("copy.ktx2: KTX 2.0 files hold no yuv420 frames"), "{told}");
+    let log = text(&viewed.stderr);
+    assert!(log.contains("copy.ktx2: KTX 2.0 files cannot contain yuv420 frames"), "{log}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     assert!(server.interrupt().0.status.success());
 }
@@ -247,16 +248,16 @@ fn a_file_that_cannot_hold_the_frames_is_named() {
 fn what_the_server_cannot_give_is_told() {
     let server = serving(PATTERN, &[]);
     let address = server.address.clone();
-    let nobody = format!("127.0.0.1:{}", free_port());
+    let closed = format!("127.0.0.1:{}", free_port());
     for (arguments, word) in [
-        (&[address.as_str(), "--format", "etc1"][..], "cannot make etc1"),
+        (&[address.as_str(), "--format", "etc1"][..], "to etc1"),
         (&[&address, "--packet-size", "600K"], "65503"),
-        (&[&nobody], &nobody),
+        (&[&closed], &closed),
     ] {
         let viewed = texture(&[&["view", "--null"], arguments].concat());
         assert_eq!(viewed.status.code(), Some(1), "{arguments:?}");
-        let told = text(&viewed.stderr);
-        assert!(told.contains(word) && told.contains("cannot view"), "{arguments:?}: {told}");
+        let log = text(&viewed.stderr);
+        assert!(log.contains(word) && log.contains("cannot view"), "{arguments:?}: {log}");
     }
     let other = texture(&["serve", PATTERN, "--listen", &address]);
     assert_eq!(other.status.code(), Some(1));

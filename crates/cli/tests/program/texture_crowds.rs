@@ -22,11 +22,11 @@ fn a_server_without_descriptors_says_so_and_goes_on() {
     let crowd: Vec<_> = (0..100).filter_map(|_| TcpStream::connect(&server.address).ok()).collect();
     assert!(crowd.len() > 48);
     let until = Instant::now() + Duration::from_secs(20);
-    while !server.said().contains("new clients have to wait") {
-        assert!(Instant::now() < until, "{}", server.said());
+    while !server.log().contains("new clients have to wait") {
+        assert!(Instant::now() < until, "{}", server.log());
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(server.said().contains("Too many open files"), "{}", server.said());
+    assert!(server.log().contains("Too many open files"), "{}", server.log());
     drop(crowd);
     // A client that connects then waits for its turn, and is served.
     let late = json(&must(&["view", &server.address, "--null", "--frames", "20", "--json"]));
@@ -35,7 +35,7 @@ fn a_server_without_descriptors_says_so_and_goes_on() {
     assert!(viewed.status.success(), "{}", text(&viewed.stderr));
     let viewed = json(&viewed);
     assert_eq!(viewed["frames_damaged"], 0, "{viewed}");
-    let (served, told) = server.interrupt();
-    assert!(served.status.success(), "{told}");
-    assert!(told.contains("new clients are accepted again"), "{told}");
+    let (served, log) = server.interrupt();
+    assert!(served.status.success(), "{log}");
+    assert!(log.contains("new clients are accepted again"), "{log}");
 }

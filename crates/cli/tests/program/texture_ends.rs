@@ -46,12 +46,12 @@ fn offer(port: u16) -> Offer {
 fn serve(listener: &TcpListener, says_stop: bool) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut client = Stranger::new(listener.accept().unwrap().0);
-    client.hear_opening().unwrap();
+    client.receive_opening().unwrap();
     let offer = offer(socket.local_addr().unwrap().port());
-    assert!(client.tell(&Message::Offer(Box::new(offer))));
-    assert!(matches!(client.hear(), Some(Message::Accept(_))));
+    assert!(client.send(&Message::Offer(Box::new(offer))));
+    assert!(matches!(client.receive(), Some(Message::Accept(_))));
     let (_, unit) = socket.recv_from(&mut [0; 100]).unwrap();
-    assert!(client.tell(&Message::Start { epoch: 0 }));
+    assert!(client.send(&Message::Start { epoch: 0 }));
     for frame in 0..6 {
         let packets = PACKETS.iter().take([2, 2, 2, 1, 0, 0][frame]);
         for (index, octets) in (0..).zip(packets) {
@@ -59,15 +59,15 @@ fn serve(listener: &TcpListener, says_stop: bool) {
             socket.send_to(&[&header, &vec![0; *octets][..]].concat(), unit).unwrap();
         }
         let notice = FrameNotice { number: frame as u64, ..FrameNotice::default() };
-        assert!(client.tell(&Message::Frame(notice)));
+        assert!(client.send(&Message::Frame(notice)));
     }
     if says_stop {
-        assert!(client.tell(&Message::Stop { reason: Reason::Ended, text: "over".into() }));
+        assert!(client.send(&Message::Stop { reason: Reason::Ended, text: "over".into() }));
     } else {
         client.socket.shutdown(Shutdown::Write).unwrap();
     }
     // Wait until the client has read it.
-    while client.hear().is_some() {}
+    while client.receive().is_some() {}
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn frames_that_were_sent_and_did_not_come_are_counted_whatever_ends_the_stream()
         let view = ["view", &address, "-o", &name, "--every-frame", "--json"];
         let viewed = texture(&[&view, more].concat());
         server.join().unwrap();
-        let told = text(&viewed.stderr);
-        assert_eq!(viewed.status.code(), Some(code), "{more:?}: {told}");
+        let log = text(&viewed.stderr);
+        assert_eq!(viewed.status.code(), Some(code), "{more:?}: {log}");
         let report = json(&viewed);
         let counts = ["frames", "frames_damaged", "frames_lost", "frames_cut_off"];
         assert_eq!(counts.map(|name| report[name].as_u64()), [4, 1, 2, 0].map(Some), "{report}");

@@ -56,8 +56,8 @@ fn one_frame_has_the_given_name_and_several_are_numbered() {
         let film = folder.path().join("a.ktx2").to_str().unwrap().to_owned();
         must(&["encode", PATTERN, &film, "--frames", &frames.to_string()]);
         let output = out.path().join("d.png").to_str().unwrap().to_owned();
-        let said = text(&must(&["decode", &film, &output]).stderr);
-        assert!(said.contains(words), "{said}");
+        let log = text(&must(&["decode", &film, &output]).stderr);
+        assert!(log.contains(words), "{log}");
         let entries = std::fs::read_dir(out.path()).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -65,7 +65,7 @@ fn one_frame_has_the_given_name_and_several_are_numbered() {
         assert_eq!(names, images);
         let report = json(&must(&["decode", &film, &output, "--json"]));
         let name = |image: &str| out.path().join(image).to_str().unwrap().to_owned();
-        assert!(said.starts_with(&name(images[0])), "{said}");
+        assert!(log.starts_with(&name(images[0])), "{log}");
         assert_eq!(report["first_file"], name(images[0]));
         assert_eq!(report["last_file"], name(images[images.len() - 1]));
     }
@@ -86,7 +86,7 @@ fn an_error_leaves_nothing_behind_and_names_the_file() {
         (["decode", &name("cut.y4m"), &name("no/a.rgb")], "a.rgb"),
         (["decode", &name("cut.rgb"), &name("a.y4m")], "--size"),
         (["encode", "pattern:9x", &name("a.y4m")], "pattern:9x"),
-        (["encode", "pattern:32x32,frames=0", &name("a.y4m")], "no frame in it"),
+        (["encode", "pattern:32x32,frames=0", &name("a.y4m")], "contains no frame"),
     ] {
         let output = texture(&arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
@@ -111,7 +111,7 @@ fn a_wrong_command_line_exits_with_2_and_says_what_is_right() {
         (&["view", "127.0.0.1:0", "--null"], "port"),
         (&["view", "127.0.0.1:1", "--output", "a.mp4"], ".y4m"),
         (&["view", "127.0.0.1:1", "--output", "-", "--json"], "standard output"),
-        (&["view", "127.0.0.1:1", "--null", "--transport", "quic"], "udp, tcp and rtp"),
+        (&["view", "127.0.0.1:1", "--null", "--transport", "quic"], "udp, tcp or rtp"),
         (
             &["view", "h:1", "--null", "--transport", "udp", "--srtp", "AEAD_AES_128_GCM"],
             "--transport rtp",
@@ -120,8 +120,8 @@ fn a_wrong_command_line_exits_with_2_and_says_what_is_right() {
         (&["serve", PATTERN, "--listen", "0", "--zrtp-cache", "x"], "--zrtp"),
     ] {
         let output = texture(arguments);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-        assert!(told.contains(word), "{arguments:?}: {told}");
+        let log = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {log}");
+        assert!(log.contains(word), "{arguments:?}: {log}");
     }
 }

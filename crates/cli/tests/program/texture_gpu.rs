@@ -8,10 +8,10 @@ fn has_device() -> bool {
     let probe = ["texture", "serve", "pattern:64x64", "--listen", "127.0.0.1:0", "--gpu"];
     let more = ["--format", "bc1", "--duration", "1ms"];
     let output = rushes(&[&probe[..], &more].concat()).output().unwrap();
-    let is_there = !text(&output.stderr).contains("no graphics driver");
+    let has_driver = !text(&output.stderr).contains("no graphics driver");
     let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-    assert!(is_there || !required, "{}", text(&output.stderr));
-    is_there
+    assert!(has_driver || !required, "{}", text(&output.stderr));
+    has_driver
 }
 
 fn viewed(format: &str, more: &[&str]) -> Vec<u8> {

@@ -16,7 +16,7 @@ use crate::rig::{interrupt, rushes, text};
 pub(crate) struct Server {
     child: Option<Child>,
     pub(crate) address: String,
-    said: Arc<Mutex<String>>,
+    log: Arc<Mutex<String>>,
     errors: Option<thread::JoinHandle<()>>,
 }
 
@@ -30,24 +30,24 @@ pub(crate) fn serving_by(mut command: Command, source: &str, more: &[&str]) -> S
     command.args(["texture", "serve", source, "--listen", "127.0.0.1:0"]).args(more);
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
-    let mut told = String::new();
+    let mut log = String::new();
     let address = loop {
-        assert_ne!(lines.read_line(&mut told).unwrap(), 0, "no server: {told}");
-        if let Some((_, address)) = told.split_once("listening on ") {
+        assert_ne!(lines.read_line(&mut log).unwrap(), 0, "no server: {log}");
+        if let Some((_, address)) = log.split_once("listening on ") {
             break address.trim().to_owned();
         }
     };
     // Otherwise its pipe would fill up.
-    let said = Arc::new(Mutex::new(told));
-    let says = said.clone();
+    let log = Arc::new(Mutex::new(log));
+    let appended = log.clone();
     let errors = thread::spawn(move || {
         let mut line = String::new();
         while lines.read_line(&mut line).is_ok_and(|octets| octets > 0) {
-            says.lock().unwrap().push_str(&line);
+            appended.lock().unwrap().push_str(&line);
             line.clear();
         }
     });
-    Server { child: Some(child), address, said, errors: Some(errors) }
+    Server { child: Some(child), address, log, errors: Some(errors) }
 }
 
 impl Server {
@@ -57,15 +57,15 @@ impl Server {
     }
 
     /// Its error output so far.
-    pub(crate) fn said(&self) -> String {
-        self.said.lock().unwrap().clone()
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
     }
 
     /// Waits for its end; returns its output.
     pub(crate) fn finish(mut self) -> (Output, String) {
         let output = self.child.take().unwrap().wait_with_output().unwrap();
         self.errors.take().unwrap().join().unwrap();
-        (output, self.said())
+        (output, self.log())
     }
 
     /// Interrupts it as Ctrl-C does, then waits for its end.

@@ -15,19 +15,19 @@ const OTHER_KEY: &str = "MTEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
 const GCM: [&str; 3] = ["--srtp", "AEAD_AES_128_GCM", "--key"];
 
 /// Sends 40 frames between a server and a client with the same options; returns their reports.
-fn copy(file: &Path, told: &[&str]) -> [serde_json::Value; 2] {
+fn copy(file: &Path, options: &[&str]) -> [serde_json::Value; 2] {
     let serve = ["--format", "ycocg-bc3", "--frames", "40", "--every-frame", "--once", "--json"];
-    let server = serving(PATTERN, &[&serve, told].concat());
+    let server = serving(PATTERN, &[&serve, options].concat());
     let view = ["view", &server.address, "-o", file.to_str().unwrap(), "--every-frame", "--json"];
-    let viewed = must(&[&view, told].concat());
-    let (served, said) = server.finish();
-    assert!(served.status.success(), "{told:?}: {said}");
+    let viewed = must(&[&view, options].concat());
+    let (served, log) = server.finish();
+    assert!(served.status.success(), "{options:?}: {log}");
     let reports = [json(&served), json(&viewed)];
-    assert_eq!(reports[1]["frames_written"], 40, "{told:?}: {}", reports[1]);
-    if told.contains(&"--zrtp") {
+    assert_eq!(reports[1]["frames_written"], 40, "{options:?}: {}", reports[1]);
+    if options.contains(&"--zrtp") {
         let words = reports[1]["zrtp"]["sas"].as_str().unwrap();
-        for said in [&said, &text(&viewed.stderr)] {
-            assert_eq!(said.matches(&format!("the same words: {words}\n")).count(), 1, "{said}");
+        for log in [&log, &text(&viewed.stderr)] {
+            assert_eq!(log.matches(&format!("the same words: {words}\n")).count(), 1, "{log}");
         }
     }
     reports
@@ -41,13 +41,13 @@ fn frames_by_rtp_are_those_by_tcp_whether_clear_or_secured() {
     let expected = frames(&path("tcp.y4m"));
     assert_eq!(expected.1.len(), 40);
     let secured = [&GCM[..], &[KEY]].concat();
-    for (told, name) in [
+    for (options, name) in [
         (&["--transport", "rtp"][..], None),
         (&secured, Some("AEAD_AES_128_GCM")),
         (&["--zrtp"], Some("ZRTP")),
     ] {
-        let [served, viewed] = copy(&path("rtp.y4m"), told);
-        assert!(frames(&path("rtp.y4m")) == expected, "{told:?}");
+        let [served, viewed] = copy(&path("rtp.y4m"), options);
+        assert!(frames(&path("rtp.y4m")) == expected, "{options:?}");
         assert_eq!((&served["transport"], &viewed["transport"]), (&"rtp".into(), &"rtp".into()));
         assert_eq!((&served["security"], &viewed["security"]), (&name.into(), &name.into()));
     }
@@ -62,8 +62,8 @@ fn a_server_shows_the_words_of_each_client_and_the_client_remembers_it() {
     let view = [&view, &["--zrtp-cache", cache.to_str().unwrap()][..]].concat();
     let viewed = [json(&must(&view)), json(&must(&view))];
     assert!(cache.exists());
-    let (served, told) = server.interrupt();
-    assert!(served.status.success(), "{told}");
+    let (served, log) = server.interrupt();
+    assert!(served.status.success(), "{log}");
     let served = json(&served);
     assert_eq!(served["clients_served"], 2);
     let words = served["zrtp"].as_array().unwrap();
@@ -76,20 +76,20 @@ fn sides_that_do_not_share_a_key_get_no_frame_and_are_told_why() {
     let (key, other) = ([&GCM[..], &[KEY]].concat(), [&GCM[..], &[OTHER_KEY]].concat());
     for (serve, view, word) in [
         (&key[..], &other[..], "the two sides have different keys"),
-        (&key, &["--transport", "rtp"], "takes only clients that have its key"),
-        (&key, &["--transport", "tcp"], "takes only clients that have its key"),
-        (&key, &["--zrtp"], "takes only clients that have its key"),
+        (&key, &["--transport", "rtp"], "accepts only clients that have its key"),
+        (&key, &["--transport", "tcp"], "accepts only clients that have its key"),
+        (&key, &["--zrtp"], "accepts only clients that have its key"),
         (&["--transport", "rtp"], &key, "this server has no key"),
-        (&["--transport", "rtp"], &["--zrtp"], "the other side has agreed on no key"),
+        (&["--transport", "rtp"], &["--zrtp"], "the peer has not agreed on a key"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("copy.y4m").to_str().unwrap().to_owned();
         let server = serving(PATTERN, serve);
         let arguments = ["view", &server.address, "-o", &name, "--idle-timeout", "1s"];
         let viewed = texture(&[&arguments, view].concat());
-        let told = text(&viewed.stderr);
-        assert_eq!(viewed.status.code(), Some(1), "{view:?}: {told}");
-        assert!(told.contains(word) && !told.contains(KEY), "{view:?}: {told}");
+        let log = text(&viewed.stderr);
+        assert_eq!(viewed.status.code(), Some(1), "{view:?}: {log}");
+        assert!(log.contains(word) && !log.contains(KEY), "{view:?}: {log}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         assert!(server.interrupt().0.status.success());
     }
@@ -142,9 +142,9 @@ fn once_fails_if_its_client_vanishes() {
     let (mut child, _) = viewing(&server.address, &[]);
     child.kill().unwrap();
     child.wait().unwrap();
-    let (served, told) = server.finish();
-    assert_eq!(served.status.code(), Some(1), "{told}");
-    assert!(told.contains("did not end the stream: connection closed by the peer"), "{told}");
+    let (served, log) = server.finish();
+    assert_eq!(served.status.code(), Some(1), "{log}");
+    assert!(log.contains("did not end the stream: connection closed by the peer"), "{log}");
 }
 
 /// A relay between a client and a server; it returns a connection for also writing to the server.
@@ -178,8 +178,8 @@ fn once_fails_if_its_client_breaks_the_protocol() {
     let (address, accepting) = between(&server.address);
     let (mut child, _) = viewing(&address, &["--transport", "udp"]);
     accepting.join().unwrap().write_all(&[0xff; 64]).unwrap();
-    let (served, told) = server.finish();
-    assert_eq!(served.status.code(), Some(1), "{told}");
-    assert!(told.contains("did not end the stream: peer broke the protocol"), "{told}");
+    let (served, log) = server.finish();
+    assert_eq!(served.status.code(), Some(1), "{log}");
+    assert!(log.contains("did not end the stream: peer violated the protocol"), "{log}");
     assert_eq!(child.wait().unwrap().code(), Some(1));
 }

@@ -119,13 +119,13 @@ impl Drop for Viewer {
     }
 }
 
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "{what} did not come");
+        assert!(start.elapsed() < PATIENCE, "{what} was not seen in time");
         sleep(PAUSE);
     }
 }
@@ -192,7 +192,7 @@ fn a_window_shows_every_pixel_takes_another_size_and_closes() {
     display.key(&window, "q");
     let output = viewer.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("ended as asked"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("ended as requested"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -203,9 +203,9 @@ fn without_a_screen_a_window_is_refused_in_words() {
     }
     let output = command.spawn().unwrap().wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let told = text(&output.stderr);
-    assert!(told.contains("no window can be opened here") && told.contains("--null"), "{told}");
-    assert!(!told.contains(".rs:"), "{told}");
+    let log = text(&output.stderr);
+    assert!(log.contains("no window can be opened") && log.contains("--null"), "{log}");
+    assert!(!log.contains(".rs:"), "{log}");
 }
 
 #[test]
@@ -221,6 +221,6 @@ fn without_a_driver_a_window_is_refused_in_words() {
     command.env("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent");
     let output = command.spawn().unwrap().wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let told = text(&output.stderr);
-    assert!(told.contains("no graphics driver was found"), "{told}");
+    let log = text(&output.stderr);
+    assert!(log.contains("no graphics driver was found"), "{log}");
 }

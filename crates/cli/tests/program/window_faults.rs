@@ -41,7 +41,7 @@ impl Faults {
                 "library_path": folder.path().join("libfaults.so"),
                 "api_version": "1.3.0",
                 "implementation_version": "1",
-                "description": "Calls that fail as they are told",
+                "description": "Makes calls fail on request",
                 "functions": {
                     "vkGetInstanceProcAddr": "faults_instance_function",
                     "vkGetDeviceProcAddr": "faults_device_function",
@@ -74,10 +74,10 @@ impl Faults {
 
     /// Whether the program draws through Vulkan; otherwise the test returns early.
     pub(crate) fn are_heard(&self) -> bool {
-        let is_heard = !self.calls().is_empty();
+        let has_driver = !self.calls().is_empty();
         let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-        assert!(is_heard || !required, "no Vulkan driver");
-        is_heard
+        assert!(has_driver || !required, "no Vulkan driver");
+        has_driver
     }
 
     /// Makes the next calls of this name fail.
@@ -183,11 +183,11 @@ fn what_is_lost_for_good_ends_the_window_in_words() {
         let Some((viewer, _)) = showing(&faults, &display, &server) else { return };
         faults.want(call, result, times);
         let output = viewer.finish();
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{call} {result}: {told}");
-        assert!(told.contains(words) && !told.contains("panicked"), "{call} {result}: {told}");
+        let log = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{call} {result}: {log}");
+        assert!(log.contains(words) && !log.contains("panicked"), "{call} {result}: {log}");
         // The frames received until then are reported.
-        assert!(told.contains("ended as asked"), "{call} {result}: {told}");
+        assert!(log.contains("ended as requested"), "{call} {result}: {log}");
     }
 }
 
@@ -203,8 +203,8 @@ fn a_screen_that_goes_away_ends_the_window() {
     wait_for("a picture", || exact(&display, &window, SOURCE));
     display.end();
     let output = viewer.finish();
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
+    let log = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{log}");
     // The message is that of the X library, which ends the program.
-    assert!(told.contains(&display.name), "{told}");
+    assert!(log.contains(&display.name), "{log}");
 }

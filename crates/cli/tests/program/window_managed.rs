@@ -29,8 +29,8 @@ fn managed(display: &Display) -> Viewer {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut told = BufReader::new(manager.stdout.take().unwrap()).lines();
-    assert!(told.any(|line| line.unwrap() == "ready"), "no window manager");
+    let mut lines = BufReader::new(manager.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "ready"), "no window manager");
     Viewer(Some(manager))
 }
 

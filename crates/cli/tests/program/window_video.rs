@@ -90,7 +90,7 @@ fn a_decoder_that_is_not_there_is_told_before_a_window_opens() {
     let mut command = rushes(&["recv", "--from", "5004", "--codec", "h264", "--window"]);
     command.env("PATH", empty.path());
     let output = command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().unwrap();
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("the program ffmpeg, which cannot be started"), "{told}");
+    let log = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{log}");
+    assert!(log.contains("the program ffmpeg, which cannot be started"), "{log}");
 }

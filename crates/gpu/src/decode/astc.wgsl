@@ -91,18 +91,18 @@ fn settings_of(block: vec4<u32>) -> Settings {
         settings.modes = bits_of(block.x, 13u, 4u);
     } else {
         taken = 29u;
-        let said = bits_of(block.x, 23u, 6u);
-        if (said & 3u) == 0u {
-            settings.modes = (said >> 2u) * 0x1111u;
+        let mode_field = bits_of(block.x, 23u, 6u);
+        if (mode_field & 3u) == 0u {
+            settings.modes = (mode_field >> 2u) * 0x1111u;
         } else {
             // Each mode has its own class, and bits that do not fit are below the weights.
             let more = 3u * partitions - 4u;
             below -= more;
             taken += more;
-            let all_said = said | take(block, below, more, 128u) << 6u;
+            let all_modes = mode_field | take(block, below, more, 128u) << 6u;
             for (var at = 0u; at < partitions; at++) {
-                let class_of = (said & 3u) - 1u + bits_of(said, 2u + at, 1u);
-                let mode = class_of << 2u | bits_of(all_said, 2u + partitions + 2u * at, 2u);
+                let class_of = (mode_field & 3u) - 1u + bits_of(mode_field, 2u + at, 1u);
+                let mode = class_of << 2u | bits_of(all_modes, 2u + partitions + 2u * at, 2u);
                 settings.modes |= mode << (4u * at);
             }
         }

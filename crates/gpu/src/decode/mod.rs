@@ -69,11 +69,13 @@ impl FrameDecoder {
                 }
                 shader::of_octets(layout.format())
             }
-            Path::Texture => path.can_be(gpu, layout).then(|| shader::of_texture(layout.format())),
+            Path::Texture => {
+                path.is_supported(gpu, layout).then(|| shader::of_texture(layout.format()))
+            }
         };
         let text = text.ok_or_else(|| GpuError::Unsupported {
             driver: gpu.driver(),
-            what: format!("{path:?} path for {}", layout.format()),
+            what: format!("a {path:?} path for {}", layout.format()),
         })?;
         let device = &gpu.device;
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
@@ -113,7 +115,7 @@ impl FrameDecoder {
     /// Draws a frame at a place of a target; the rest is cleared to black.
     ///
     /// The frame must have the decoder's layout and path: another path is an error of the device,
-    /// which [`Gpu::complaint`] returns. The work is recorded; the caller must submit it.
+    /// which [`Gpu::first_error`] returns. The work is recorded; the caller must submit it.
     pub fn draw(
         &self,
         gpu: &Gpu,

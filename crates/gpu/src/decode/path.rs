@@ -12,7 +12,7 @@ use crate::device::Gpu;
 ///
 /// | | [`Octets`](Self::Octets) | [`Texture`](Self::Texture) |
 /// |---|---|---|
-/// | formats | all | block formats that the device supports ([`Path::can_be`]) |
+/// | formats | all | block formats that the device supports ([`Path::is_supported`]) |
 /// | work | for each visible pixel, four times if scaled | none: done by the texture unit |
 /// | rounding | the main processor's | BC up to 8 of 255 apart, YCoCg 14 (NVIDIA); 2 and 4 (Mesa) |
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,12 +36,12 @@ impl Path {
     pub fn best(gpu: &Gpu, layout: &Layout) -> Self {
         let is_bc = matches!(layout.format(), Format::Bc1 | Format::Bc3 | Format::YCoCgBc3);
         let is_slower = gpu.is_software() && is_bc;
-        let is_texture = !is_slower && Self::Texture.can_be(gpu, layout);
+        let is_texture = !is_slower && Self::Texture.is_supported(gpu, layout);
         if is_texture { Self::Texture } else { Self::Octets }
     }
 
     /// Whether a device can show frames of a layout by this path.
-    pub fn can_be(self, gpu: &Gpu, layout: &Layout) -> bool {
+    pub fn is_supported(self, gpu: &Gpu, layout: &Layout) -> bool {
         match self {
             Self::Octets => {
                 layout.bytes() as u64 <= gpu.device.limits().max_storage_buffer_binding_size

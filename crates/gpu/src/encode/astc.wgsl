@@ -3,7 +3,7 @@
 // channel's covariance with the channel that changes most.
 
 // The covariance of two channels, each around the middle of its ends.
-fn together(first: Rows, first_ends: vec2<i32>, second: Rows, second_ends: vec2<i32>) -> i32 {
+fn covariance(first: Rows, first_ends: vec2<i32>, second: Rows, second_ends: vec2<i32>) -> i32 {
     let across = vec4<i32>(first_ends.x + first_ends.y);
     let along = vec4<i32>(second_ends.x + second_ends.y);
     let products = (2 * first.a - across) * (2 * second.a - along)
@@ -42,9 +42,9 @@ fn astc(block: Block) -> vec4<u32> {
     var red_line = reds;
     var green_line = greens;
     var blue_line = blues;
-    if together(lead, lead_ends, red, reds) < 0 { red_line = red_line.yx; }
-    if together(lead, lead_ends, green, greens) < 0 { green_line = green_line.yx; }
-    if together(lead, lead_ends, blue, blues) < 0 { blue_line = blue_line.yx; }
+    if covariance(lead, lead_ends, red, reds) < 0 { red_line = red_line.yx; }
+    if covariance(lead, lead_ends, green, greens) < 0 { green_line = green_line.yx; }
+    if covariance(lead, lead_ends, blue, blues) < 0 { blue_line = blue_line.yx; }
     var first = vec3<i32>(red_line.x, green_line.x, blue_line.x);
     var second = vec3<i32>(red_line.y, green_line.y, blue_line.y);
     // The darker colour is first; the other order selects blue contraction.

@@ -17,7 +17,7 @@ struct Cut {
 }
 
 // The best table for a half, and the upper and lower bits of its indices, by row.
-struct Found {
+struct HalfFit {
     table: u32,
     error: i32,
     dark: array<vec4<bool>, 2>,
@@ -55,7 +55,7 @@ fn row_error(half: Half, row: u32, colour: vec3<i32>, amounts: vec2<i32>) -> i32
     return dot(all, vec4<i32>(1));
 }
 
-fn found(half: Half, colour: vec3<i32>) -> Found {
+fn fit_half(half: Half, colour: vec3<i32>) -> HalfFit {
     var tables = array<vec2<i32>, 8>(
         vec2<i32>(2, 8), vec2<i32>(5, 17), vec2<i32>(9, 29), vec2<i32>(13, 42),
         vec2<i32>(18, 60), vec2<i32>(24, 80), vec2<i32>(33, 106), vec2<i32>(47, 183),
@@ -73,7 +73,7 @@ fn found(half: Half, colour: vec3<i32>) -> Found {
     let amounts = tables[best];
     let upper = lightness(half, 0u, colour);
     let lower = lightness(half, 1u, colour);
-    return Found(
+    return HalfFit(
         best,
         least,
         array<vec4<bool>, 2>(upper < vec4<i32>(0), lower < vec4<i32>(0)),
@@ -119,8 +119,8 @@ fn cut(first: Half, second: Half, across: bool) -> Cut {
         one = left * 17;
         two = right * 17;
     }
-    let before = found(first, one);
-    let after = found(second, two);
+    let before = fit_half(first, one);
+    let after = fit_half(second, two);
     colours |= before.table << 5u | after.table << 2u;
     // Pixels are numbered down the columns.
     let places = select(vec4<u32>(1u, 2u, 4u, 8u), vec4<u32>(1u, 16u, 256u, 4096u), across);
@@ -161,7 +161,7 @@ fn etc1(red: Rows, green: Rows, blue: Rows) -> Cut {
 }
 
 // Reverses the bytes of a word.
-fn turned(word: u32) -> u32 {
+fn bytes_reversed(word: u32) -> u32 {
     return word << 24u | (word & 0xff00u) << 8u | ((word >> 8u) & 0xff00u) | word >> 24u;
 }
 
@@ -172,5 +172,6 @@ fn encode(@builtin(global_invocation_id) at: vec3<u32>) {
     if at.x >= ACROSS { return; }
     let block = block_at(at.x, at.y);
     let best = nearest(channel(block, 0u), channel(block, 1u), channel(block, 2u));
-    frame[at.y * ACROSS + at.x] = vec2<u32>(turned(best.colours), turned(best.indices));
+    let words = vec2<u32>(bytes_reversed(best.colours), bytes_reversed(best.indices));
+    frame[at.y * ACROSS + at.x] = words;
 }

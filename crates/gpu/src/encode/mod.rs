@@ -20,7 +20,7 @@ use crate::error::GpuError;
 pub use source::EncodedSource;
 
 /// Stripes in progress at once: one copied in, one encoded, one read back, one to spare.
-const UNDER_WAY: u32 = 4;
+const STRIPES_IN_PROGRESS: u32 = 4;
 
 /// Encodes RGBA8 pictures to frames of 4×4 blocks on the graphics processor.
 ///
@@ -126,10 +126,10 @@ impl GpuEncoder {
         let picture = Pixels::new(&self.input, picture);
         // Dropped, with all work in progress, if this returns early.
         let mut stripes = self.stripes_of(stripe_rows, count)?;
-        let slot = |number: u32| (number % UNDER_WAY) as usize;
+        let slot = |number: u32| (number % STRIPES_IN_PROGRESS) as usize;
         let (mut begun, mut done) = (0, 0);
         while done < count {
-            let full = begun == count || begun - done == UNDER_WAY;
+            let full = begun == count || begun - done == STRIPES_IN_PROGRESS;
             if full || begun > done && stripes[slot(done)].is_done(&self.gpu)? {
                 stripes[slot(done)].finish(&self.gpu, &mut ready)?;
                 done += 1;
@@ -152,7 +152,7 @@ impl GpuEncoder {
         }
         drop(stripes);
         self.stripe_rows = rows;
-        (0..count.min(UNDER_WAY))
+        (0..count.min(STRIPES_IN_PROGRESS))
             .map(|_| Stripe::new(&self.gpu, &self.pipeline, &self.output, rows))
             .collect()
     }

@@ -30,12 +30,13 @@ pub(super) struct Pipeline {
 impl Pipeline {
     /// The shader that makes frames of this layout.
     pub(super) fn new(gpu: &Gpu, output: &Layout) -> Result<Self, GpuError> {
-        let lacking = |what: String| GpuError::Unsupported { driver: gpu.driver(), what };
+        let unsupported = |what: String| GpuError::Unsupported { driver: gpu.driver(), what };
         let format = output.format();
-        let text = of_format(format).ok_or_else(|| lacking(format!("encoder to {format}")))?;
-        let able = gpu.adapter.get_downlevel_capabilities().flags;
-        if !able.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS) {
-            return Err(lacking("compute shaders".to_owned()));
+        let text =
+            of_format(format).ok_or_else(|| unsupported(format!("an encoder to {format}")))?;
+        let flags = gpu.adapter.get_downlevel_capabilities().flags;
+        if !flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS) {
+            return Err(unsupported("compute shaders".to_owned()));
         }
         let device = &gpu.device;
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {

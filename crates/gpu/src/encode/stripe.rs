@@ -29,8 +29,8 @@ pub(super) struct Stripe {
     rows: Range<u32>,
     work: Option<wgpu::SubmissionIndex>,
     awaited: usize,
-    told: mpsc::SyncSender<Mapped>,
-    heard: mpsc::Receiver<Mapped>,
+    sender: mpsc::SyncSender<Mapped>,
+    receiver: mpsc::Receiver<Mapped>,
 }
 
 impl Stripe {
@@ -60,7 +60,7 @@ impl Stripe {
         let blocks = buffer("blocks", output, Usage::STORAGE | Usage::COPY_SRC, false);
         let back = buffer("read back", output, Usage::MAP_READ | Usage::COPY_DST, false);
         let bound = pipeline.bound(gpu, &pixels, &blocks);
-        let (told, heard) = mpsc::sync_channel(2);
+        let (sender, receiver) = mpsc::sync_channel(2);
         Ok(Self {
             upload,
             pixels,
@@ -71,8 +71,8 @@ impl Stripe {
             rows: 0..0,
             work: None,
             awaited: 0,
-            told,
-            heard,
+            sender,
+            receiver,
         })
     }
 
@@ -101,8 +101,8 @@ impl Stripe {
         pipeline.record(&mut recorder, &self.bound, count);
         recorder.copy_buffer_to_buffer(&self.blocks, 0, &self.back, 0, back);
         self.work = Some(gpu.queue.submit([recorder.finish()]));
-        let told = [self.told.clone(), self.told.clone()];
-        let [read, written] = told.map(|told| move |mapped| drop(told.try_send(mapped)));
+        let senders = [self.sender.clone(), self.sender.clone()];
+        let [read, written] = senders.map(|sender| move |mapped| drop(sender.try_send(mapped)));
         self.back.map_async(wgpu::MapMode::Read, ..back, read);
         self.upload.map_async(wgpu::MapMode::Write, .., written);
         self.rows = rows;
@@ -113,12 +113,12 @@ impl Stripe {
     /// Whether the device is done and all buffers are mapped again.
     pub(super) fn is_done(&mut self, gpu: &Gpu) -> Result<bool, GpuError> {
         gpu.device.poll(wgpu::PollType::Poll).map_err(lost)?;
-        self.hear()
+        self.poll_mapped()
     }
 
-    fn hear(&mut self) -> Result<bool, GpuError> {
+    fn poll_mapped(&mut self) -> Result<bool, GpuError> {
         while self.awaited > 0 {
-            match self.heard.try_recv() {
+            match self.receiver.try_recv() {
                 Ok(mapped) => mapped.map_err(lost)?,
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return Ok(false),
             }
@@ -135,8 +135,8 @@ impl Stripe {
     ) -> Result<(), GpuError> {
         let wait = wgpu::PollType::Wait { submission_index: self.work.take(), timeout: None };
         gpu.device.poll(wait).map_err(lost)?;
-        if !self.hear()? {
-            return Err(GpuError::Device("a stripe was not given back".to_owned()));
+        if !self.poll_mapped()? {
+            return Err(GpuError::Device("a stripe was not returned".to_owned()));
         }
         let octets = self.row_bytes[1] * self.rows.len() as u64;
         let view = self.back.get_mapped_range(..octets).map_err(lost)?;
@@ -147,7 +147,7 @@ impl Stripe {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "errors come so")]
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
 fn lost(error: impl ToString) -> GpuError {
     GpuError::Device(error.to_string())
 }
@@ -168,7 +168,7 @@ mod tests {
             let Err(GpuError::TooLarge { octets, most, .. }) = stripe else { panic!("{stripe:?}") };
             assert_eq!(octets, 256 * u64::from(u32::MAX));
             assert!(most < octets);
-            assert_eq!(gpu.complaint(), None);
+            assert_eq!(gpu.first_error(), None);
         }
     }
 }

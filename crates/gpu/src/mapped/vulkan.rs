@@ -23,7 +23,7 @@ pub(crate) struct Persistent {
     memory: Memory,
     octets: NonNull<u8>,
     length: usize,
-    parts_given: std::sync::atomic::AtomicBool,
+    is_split: std::sync::atomic::AtomicBool,
     gpu: Gpu,
 }
 
@@ -52,9 +52,9 @@ impl Persistent {
     pub(crate) fn new(gpu: &Gpu, octets: u64) -> Result<Arc<Self>, String> {
         // SAFETY: the device is asked for handles, none of which is destroyed here.
         let hal = unsafe { gpu.device.as_hal::<Vulkan>() };
-        let hal = hal.ok_or("the device is not spoken to by Vulkan")?;
+        let hal = hal.ok_or("the device is not used through Vulkan")?;
         let length = octets as usize;
-        let mut made = Err(format!("the device has no {octets} octets that the processor sees"));
+        let mut made = Err(format!("the device has no {octets} bytes that the processor can map"));
         for (wanted, least) in kinds() {
             made = Memory::new(&hal, octets, wanted);
             let Ok((memory, octets_at)) = made else { continue };
@@ -63,10 +63,10 @@ impl Persistent {
             if speed >= least {
                 break;
             }
-            tracing::debug!("{wanted:?} is written at {speed:.0} octets/us: left alone");
+            tracing::debug!("{wanted:?} memory is written at only {speed:.0} bytes/us: not used");
             // SAFETY: made from this device just now, and nothing uses it.
             unsafe { memory.free(hal.raw_device()) };
-            made = Err(format!("the processor writes {wanted:?} slowly"));
+            made = Err(format!("the processor writes {wanted:?} memory too slowly"));
         }
         let (memory, octets_at) = made?;
         // SAFETY: wgpu's buffer is dropped before Vulkan's is destroyed (`Drop`).
@@ -87,7 +87,7 @@ impl Persistent {
             memory,
             octets: octets_at,
             length,
-            parts_given: false.into(),
+            is_split: false.into(),
             gpu: gpu.clone(),
         }))
     }
@@ -105,7 +105,7 @@ impl Persistent {
     pub(crate) fn copy_from(&self, from: &Self, octets: &[Range<usize>]) -> Result<(), String> {
         let most = self.length.min(from.length);
         if octets.iter().any(|part| part.start > part.end || part.end > most) {
-            return Err("octets beyond the memory's end".to_owned());
+            return Err("bytes beyond the end of the memory".to_owned());
         }
         let parts = octets.iter().filter(|part| !part.is_empty()).map(|part| {
             let (at, length) = (part.start as u64, part.len() as u64);
@@ -118,7 +118,7 @@ impl Persistent {
         let mut recorder = self.gpu.recorder();
         // SAFETY: only commands are recorded, all of them here.
         let recorded = unsafe { self.record(&mut recorder, from, &parts) };
-        recorded.ok_or("the device is not spoken to by Vulkan")?;
+        recorded.ok_or("the device is not used through Vulkan")?;
         let work = self.gpu.queue.submit([recorder.finish()]);
         let wait = wgpu::PollType::Wait { submission_index: Some(work), timeout: None };
         self.gpu.device.poll(wait).map(drop).map_err(|error| error.to_string())
@@ -176,7 +176,7 @@ impl Persistent {
         if !in_order || !inside {
             return None;
         }
-        if self.parts_given.swap(true, std::sync::atomic::Ordering::Relaxed) {
+        if self.is_split.swap(true, std::sync::atomic::Ordering::Relaxed) {
             return None;
         }
         Some(parts.iter().map(|part| Slice { of: Arc::clone(self), range: part.clone() }).collect())
@@ -199,7 +199,7 @@ impl Drop for Persistent {
     fn drop(&mut self) {
         // Submitted copies may still read the memory.
         if self.gpu.wait().is_err() {
-            tracing::warn!("a lost device keeps its memory");
+            tracing::warn!("the memory of a lost device is not freed");
             return;
         }
         drop(self.buffer.take());
@@ -259,7 +259,7 @@ impl Memory {
         wanted: vk::MemoryPropertyFlags,
     ) -> Result<(Self, NonNull<u8>), String> {
         let device = hal.raw_device();
-        let failed = |error: vk::Result| format!("Vulkan gives no memory to map: {error}");
+        let failed = |error: vk::Result| format!("Vulkan provides no memory to map: {error}");
         let asked = vk::BufferCreateInfo::default()
             .size(octets)
             .usage(vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST)
@@ -322,7 +322,7 @@ fn allocate(
             return Ok(memory);
         }
     }
-    Err(format!("the device has no {} octets that the processor sees", needs.size))
+    Err(format!("the device has no {} bytes that the processor can map", needs.size))
 }
 
 fn map(

@@ -78,7 +78,7 @@ pub struct GpuSink {
     upload: Upload,
     path: Option<Path>,
     is_stepped: bool,
-    told: Box<dyn Fn(&ReceivedFrame) + Send + Sync>,
+    on_frame: Box<dyn Fn(&ReceivedFrame) + Send + Sync>,
     stream: Mutex<Option<Arc<Stream>>>,
     last: Mutex<Option<ReceivedFrame>>,
     submits: AtomicU64,
@@ -92,7 +92,7 @@ struct Stream {
     slots: Vec<Staging>,
     state: Mutex<State>,
     /// Complete tiles: slot and unit.
-    whole: Mutex<Vec<(usize, usize)>>,
+    complete_tiles: Mutex<Vec<(usize, usize)>>,
 }
 
 struct State {
@@ -104,18 +104,19 @@ struct State {
 impl GpuSink {
     /// Creates a sink into the memory of a device.
     ///
-    /// `told` is called for each frame, on a receiving thread, once all of it is in device memory.
+    /// `on_frame` is called for each frame, on a receiving thread, once all of it is in device
+    /// memory.
     pub fn new(
         gpu: &Gpu,
         upload: Upload,
-        told: impl Fn(&ReceivedFrame) + Send + Sync + 'static,
+        on_frame: impl Fn(&ReceivedFrame) + Send + Sync + 'static,
     ) -> Self {
         Self {
             gpu: gpu.clone(),
             upload,
             path: None,
             is_stepped: true,
-            told: Box::new(told),
+            on_frame: Box::new(on_frame),
             stream: Mutex::new(None),
             last: Mutex::new(None),
             submits: AtomicU64::new(0),
@@ -158,7 +159,7 @@ impl GpuSink {
     }
 
     /// Records and submits the copies of all complete tiles, unless another thread is doing so.
-    fn copy_whole(&self, stream: &Stream) {
+    fn copy_complete_tiles(&self, stream: &Stream) {
         loop {
             let state = match stream.state.try_lock() {
                 Ok(state) => state,
@@ -167,19 +168,19 @@ impl GpuSink {
                 Err(TryLockError::WouldBlock) => return,
             };
             self.copy_with(stream, state);
-            if lock(&stream.whole).is_empty() {
+            if lock(&stream.complete_tiles).is_empty() {
                 return;
             }
         }
     }
 
     fn copy_with(&self, stream: &Stream, mut state: MutexGuard<'_, State>) {
-        let whole = std::mem::take(&mut *lock(&stream.whole));
-        if whole.is_empty() {
+        let tiles = std::mem::take(&mut *lock(&stream.complete_tiles));
+        if tiles.is_empty() {
             return;
         }
         let mut recorder = self.gpu.recorder();
-        for &(slot, unit) in &whole {
+        for &(slot, unit) in &tiles {
             let Some(tile) = stream.shape.tiling().tiles().get(unit) else { continue };
             let State { pool, frames, .. } = &mut *state;
             let Some(frame) = frames.get_mut(slot) else { continue };
@@ -191,7 +192,7 @@ impl GpuSink {
         }
         self.gpu.queue.submit([recorder.finish()]);
         self.submits.fetch_add(1, Ordering::Relaxed);
-        self.tiles.fetch_add(whole.len() as u64, Ordering::Relaxed);
+        self.tiles.fetch_add(tiles.len() as u64, Ordering::Relaxed);
     }
 
     /// Waits until a slot's copies are done, and returns its frame.
@@ -207,7 +208,7 @@ impl GpuSink {
         drop(state);
         // Tiles of other frames that were completed meanwhile need not wait for this frame.
         if self.is_stepped {
-            self.copy_whole(stream);
+            self.copy_complete_tiles(stream);
         }
         let wait = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
         if let Err(error) = self.gpu.device.poll(wait) {
@@ -217,7 +218,7 @@ impl GpuSink {
         Some(frame)
     }
 
-    fn now(&self) -> Option<Arc<Stream>> {
+    fn current_stream(&self) -> Option<Arc<Stream>> {
         lock(&self.stream).clone()
     }
 }
@@ -225,10 +226,10 @@ impl GpuSink {
 impl TextureSink for GpuSink {
     fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
         let path = self.path.unwrap_or_else(|| Path::best(&self.gpu, shape.layout()));
-        if !path.can_be(&self.gpu, shape.layout()) {
+        if !path.is_supported(&self.gpu, shape.layout()) {
             let (format, octets) = (shape.layout().format(), shape.layout().bytes());
             return Err(format!(
-                "{} cannot read {octets} octets of {format} at once",
+                "{} cannot read {octets} bytes of {format} at once",
                 self.gpu.name()
             ));
         }
@@ -245,21 +246,21 @@ impl TextureSink for GpuSink {
             shape: Arc::new(shape.clone()),
             slots: stagings,
             state: Mutex::new(state),
-            whole: Mutex::new(Vec::new()),
+            complete_tiles: Mutex::new(Vec::new()),
         }));
         Ok(memory)
     }
 
     fn tile_ready(&self, slot: usize, unit: usize) {
-        let Some(stream) = self.now() else { return };
-        lock(&stream.whole).push((slot, unit));
+        let Some(stream) = self.current_stream() else { return };
+        lock(&stream.complete_tiles).push((slot, unit));
         if self.is_stepped {
-            self.copy_whole(&stream);
+            self.copy_complete_tiles(&stream);
         }
     }
 
     fn conceal(&self, slot: usize, previous: usize, gaps: &[Gap]) -> bool {
-        let Some(stream) = self.now() else { return false };
+        let Some(stream) = self.current_stream() else { return false };
         let (Some(to), Some(from)) = (stream.slots.get(slot), stream.slots.get(previous)) else {
             return false;
         };
@@ -278,7 +279,7 @@ impl TextureSink for GpuSink {
     }
 
     fn frame_done(&self, frame: &TextureFrame<'_>) {
-        let Some(stream) = self.now() else { return };
+        let Some(stream) = self.current_stream() else { return };
         // A late frame, of a previous shape.
         if *stream.shape != *frame.shape() {
             return;
@@ -294,7 +295,7 @@ impl TextureSink for GpuSink {
             copied_at: Instant::now(),
         };
         *lock(&self.last) = Some(received.clone());
-        (self.told)(&received);
+        (self.on_frame)(&received);
     }
 }
 

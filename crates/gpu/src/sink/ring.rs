@@ -47,7 +47,7 @@ struct RingRegion {
     tile: Arc<TileBuffer>,
     mapped: Option<Mapped>,
     /// Substitute memory while the device has the buffer.
-    meanwhile: Vec<u8>,
+    substitute: Vec<u8>,
 }
 
 impl TileBuffer {
@@ -85,7 +85,7 @@ impl Ring {
             regions.push(Box::new(RingRegion {
                 tile: Arc::clone(&tile),
                 mapped: None,
-                meanwhile: Vec::new(),
+                substitute: Vec::new(),
             }));
             buffers.push(tile);
         }
@@ -157,8 +157,8 @@ impl Region for RingRegion {
         if let Some(mapped) = &mut self.mapped {
             &mut mapped.octets()[self.tile.from % WORD..][..self.tile.length]
         } else {
-            self.meanwhile.resize(self.tile.length, 0);
-            &mut self.meanwhile
+            self.substitute.resize(self.tile.length, 0);
+            &mut self.substitute
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn new(
         Upload::Persistent => persistent(gpu, shape),
         Upload::Ring => ring(gpu, shape),
         Upload::Best => persistent(gpu, shape).or_else(|reason| {
-            tracing::debug!("no memory that stays mapped: {reason}");
+            tracing::debug!("persistently mapped memory is not available: {reason}");
             ring(gpu, shape)
         }),
     }
@@ -50,7 +50,7 @@ fn persistent(gpu: &Gpu, shape: &TextureShape) -> Result<(Staging, FrameMemory),
     let memory = Persistent::new(gpu, padded(shape.layout().bytes()))?;
     let tiles: Vec<Range<usize>> =
         shape.tiling().tiles().iter().map(|tile| tile.bytes.clone()).collect();
-    let slices = memory.slices(&tiles).ok_or("tiles that overlap")?;
+    let slices = memory.slices(&tiles).ok_or("the tiles overlap")?;
     let regions = slices.into_iter().map(|slice| Box::new(slice) as Box<dyn Region>).collect();
     Ok((Staging::Persistent(memory), regions))
 }
@@ -92,7 +92,9 @@ impl Staging {
         // wgpu cannot map a buffer that is the destination of copies.
         let (Self::Persistent(to), Self::Persistent(from)) = (self, other) else { return false };
         let copied = to.copy_from(from, octets);
-        copied.inspect_err(|reason| tracing::error!("what was lost: {reason}")).is_ok()
+        copied
+            .inspect_err(|reason| tracing::error!("lost bytes cannot be concealed: {reason}"))
+            .is_ok()
     }
 
     /// Writes what must follow the tiles of a complete frame.

@@ -42,7 +42,7 @@ impl WrittenFrames {
     ) -> Result<(), GpuError> {
         let received_at = Instant::now();
         let path = Path::Octets;
-        if !path.can_be(&self.gpu, layout) {
+        if !path.is_supported(&self.gpu, layout) {
             let most = self.gpu.device.limits().max_storage_buffer_binding_size;
             let octets = layout.bytes() as u64;
             return Err(GpuError::TooLarge { octets, most, driver: self.gpu.driver() });

@@ -56,16 +56,16 @@ impl Default for WindowOptions {
 #[non_exhaustive]
 pub enum WindowError {
     /// No screen was found.
-    #[error("no window can be opened here: {0}")]
+    #[error("no window can be opened: {0}")]
     NoScreen(String),
     /// No device can draw.
     #[error(transparent)]
     Gpu(#[from] GpuError),
     /// The window exists, but cannot be drawn on.
-    #[error("{0} cannot draw on the window: its surface is lost or refused, time and again")]
+    #[error("{0} cannot draw on the window: its surface is lost or refused repeatedly")]
     Surface(String),
     /// The window panicked, as it does if the screen goes away at the wrong moment.
-    #[error("the window broke down: {0}")]
+    #[error("the window failed: {0}")]
     BrokeDown(String),
     /// The viewer failed to begin.
     #[error("{0}")]
@@ -74,23 +74,23 @@ pub enum WindowError {
 
 /// Wakes a window from other threads.
 #[derive(Clone, Debug)]
-pub struct WindowWaker(EventLoopProxy<Word>);
+pub struct WindowWaker(EventLoopProxy<UserEvent>);
 
 impl WindowWaker {
     /// Reports that there is a new frame to draw.
     pub fn frame(&self) {
         // A closed window draws nothing.
-        let _ = self.0.send_event(Word::Frame);
+        let _ = self.0.send_event(UserEvent::Frame);
     }
 
     /// Closes the window, as no more frames will arrive.
     pub fn close(&self) {
-        let _ = self.0.send_event(Word::Close);
+        let _ = self.0.send_event(UserEvent::Close);
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Word {
+enum UserEvent {
     Frame,
     Close,
 }
@@ -125,7 +125,7 @@ pub trait Viewer {
 /// device is lost for good.
 pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), WindowError> {
     let no_screen = |error: winit::error::EventLoopError| WindowError::NoScreen(reason(&error));
-    let events = EventLoop::<Word>::with_user_event().build().map_err(no_screen)?;
+    let events = EventLoop::<UserEvent>::with_user_event().build().map_err(no_screen)?;
     events.set_control_flow(ControlFlow::Wait);
     let waker = WindowWaker(events.create_proxy());
     let statistics = options.statistics;
@@ -140,16 +140,16 @@ pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), Win
         Err(panic) => {
             // Dropping such a window would panic again, which aborts.
             std::mem::forget(app.open.take());
-            return Err(WindowError::BrokeDown(said(panic.as_ref())));
+            return Err(WindowError::BrokeDown(panic_message(panic.as_ref())));
         }
     }
     app.failed.map_or(Ok(()), Err)
 }
 
 /// The message of a panic.
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref().copied()).unwrap_or("for no reason given").to_owned()
+    text.or_else(|| panic.downcast_ref().copied()).unwrap_or("unknown reason").to_owned()
 }
 
 /// The text of an error, without its location in winit.
@@ -164,29 +164,29 @@ struct App<'a, V> {
     viewer: &'a mut V,
     waker: WindowWaker,
     instance: wgpu::Instance,
-    open: Option<Open>,
+    open: Option<OpenWindow>,
     failed: Option<WindowError>,
     statistics: bool,
     tally: Tally,
 }
 
-struct Open {
+struct OpenWindow {
     window: Arc<Window>,
     gpu: Gpu,
     screen: Screen,
     frames: Arc<dyn LastFrame>,
 }
 
-impl Drop for Open {
+impl Drop for OpenWindow {
     fn drop(&mut self) {
-        if self.gpu.works().is_err() {
+        if self.gpu.check_lost().is_err() {
             self.screen.leak();
         }
     }
 }
 
 impl<V: Viewer> App<'_, V> {
-    fn open(&mut self, events: &ActiveEventLoop) -> Result<Open, WindowError> {
+    fn open(&mut self, events: &ActiveEventLoop) -> Result<OpenWindow, WindowError> {
         let (width, height) = self.options.size;
         let full_screen = self.options.full_screen.then_some(Fullscreen::Borderless(None));
         let attributes = Window::default_attributes()
@@ -199,7 +199,7 @@ impl<V: Viewer> App<'_, V> {
         let gpu = Gpu::of_instance(&self.instance, Some(&surface))?;
         let screen = Screen::new(&gpu, surface, &window)?;
         let frames = self.viewer.begin(&gpu, self.waker.clone()).map_err(WindowError::Viewer)?;
-        Ok(Open { window, gpu, screen, frames })
+        Ok(OpenWindow { window, gpu, screen, frames })
     }
 
     fn draw(&mut self, events: &ActiveEventLoop) {
@@ -213,7 +213,7 @@ impl<V: Viewer> App<'_, V> {
         match open.screen.draw(&open.gpu, frame.as_ref(), &lines) {
             Ok(Drawn::Presented) => {
                 if let Some(frame) = &frame {
-                    self.tally.note(frame);
+                    self.tally.record(frame);
                 }
             }
             Ok(Drawn::Nothing) => {}
@@ -250,7 +250,7 @@ impl<V: Viewer> App<'_, V> {
     }
 }
 
-impl<V: Viewer> ApplicationHandler<Word> for App<'_, V> {
+impl<V: Viewer> ApplicationHandler<UserEvent> for App<'_, V> {
     fn new_events(&mut self, events: &ActiveEventLoop, cause: StartCause) {
         if let (StartCause::ResumeTimeReached { .. }, Some(open)) = (cause, &self.open) {
             events.set_control_flow(ControlFlow::Wait);
@@ -271,11 +271,11 @@ impl<V: Viewer> ApplicationHandler<Word> for App<'_, V> {
         }
     }
 
-    fn user_event(&mut self, events: &ActiveEventLoop, word: Word) {
-        match (word, &self.open) {
-            (Word::Frame, Some(open)) => open.window.request_redraw(),
-            (Word::Frame, None) => {}
-            (Word::Close, _) => events.exit(),
+    fn user_event(&mut self, events: &ActiveEventLoop, event: UserEvent) {
+        match (event, &self.open) {
+            (UserEvent::Frame, Some(open)) => open.window.request_redraw(),
+            (UserEvent::Frame, None) => {}
+            (UserEvent::Close, _) => events.exit(),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::window::WindowError;
 use crate::window::overlay::Overlay;
 
 /// How long a surface may be unusable before the window gives up.
-const PATIENCE: Duration = Duration::from_secs(3);
+const SURFACE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Consecutive attempts to acquire a surface texture, with recovery in between.
 const TRIES: usize = 3;
@@ -90,7 +90,7 @@ impl Screen {
         let size = window.inner_size();
         let unsupported = || GpuError::Unsupported {
             driver: gpu.driver(),
-            what: "pictures for this screen".to_owned(),
+            what: "a texture format for this screen".to_owned(),
         };
         let (width, height) = (size.width.max(1), size.height.max(1));
         let settings = surface.get_default_config(&gpu.adapter, width, height);
@@ -138,7 +138,7 @@ impl Screen {
         frame: Option<&ReceivedFrame>,
         lines: &[String],
     ) -> Result<Drawn, WindowError> {
-        gpu.works()?;
+        gpu.check_lost()?;
         if self.is_empty() {
             self.broken_since = None;
             return Ok(Drawn::Nothing);
@@ -166,7 +166,7 @@ impl Screen {
         self.overlay.draw(gpu, &mut recorder, &target, lines);
         gpu.queue.submit([recorder.finish()]);
         gpu.queue.present(texture);
-        gpu.works()?;
+        gpu.check_lost()?;
         self.is_configured &= !(is_suboptimal && self.was_optimal);
         self.was_optimal |= !is_suboptimal;
         Ok(Drawn::Presented)
@@ -197,7 +197,7 @@ impl Screen {
                 // Dropped before another one is created: some drivers allow one for each window.
                 Lost => self.surface = None,
                 Validation => {
-                    gpu.works()?;
+                    gpu.check_lost()?;
                     self.surface = None;
                 }
             }
@@ -217,14 +217,14 @@ impl Screen {
         let scope = gpu.device.push_error_scope(wgpu::ErrorFilter::Validation);
         surface.configure(&gpu.device, &self.settings);
         let refusal = pollster::block_on(scope.pop());
-        gpu.works()?;
+        gpu.check_lost()?;
         self.is_configured = refusal.is_none();
         self.was_optimal = false;
         let Some(error) = refusal else {
             self.surface = Some(surface);
             return Ok(Configured::Yes);
         };
-        tracing::debug!("the window's surface: {error}");
+        tracing::debug!("the window's surface cannot be configured: {error}");
         if error.to_string().contains(NOT_IDLE) {
             self.surface = Some(surface);
             return Ok(Configured::Busy);
@@ -243,7 +243,7 @@ impl Screen {
     /// Handles an unusable surface, which is an error only if it lasts.
     fn broken(&mut self, gpu: &Gpu) -> Result<Drawn, WindowError> {
         let since = *self.broken_since.get_or_insert_with(Instant::now);
-        if since.elapsed() < PATIENCE {
+        if since.elapsed() < SURFACE_TIMEOUT {
             return Ok(Drawn::Later);
         }
         Err(WindowError::Surface(gpu.driver()))

@@ -41,7 +41,7 @@ struct Presented {
 
 impl Tally {
     /// Records that a frame was just presented; a frame that is drawn again counts once.
-    pub(super) fn note(&mut self, frame: &ReceivedFrame) {
+    pub(super) fn record(&mut self, frame: &ReceivedFrame) {
         if self.number == Some(frame.number) {
             return;
         }

@@ -3,7 +3,7 @@
     dead_code,
     clippy::unwrap_used,
     clippy::print_stderr,
-    reason = "each test takes what it needs"
+    reason = "each test uses only some items"
 )]
 
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +19,7 @@ pub(crate) fn devices() -> Vec<Gpu> {
     log::set_max_level(log::LevelFilter::Warn);
     let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
     let open = |interface| {
-        let heard = complaints().len();
+        let before = driver_errors().len();
         let gpu = Gpu::open(GpuOptions { interface, validate: true });
         match gpu {
             Ok(gpu) => Some(gpu),
@@ -27,7 +27,7 @@ pub(crate) fn devices() -> Vec<Gpu> {
             Err(error) => {
                 eprintln!("skipped {interface:?}: {error}");
                 // Findings about a device that is not used do not count.
-                LISTENER.0.lock().unwrap_or_else(PoisonError::into_inner).truncate(heard);
+                LISTENER.0.lock().unwrap_or_else(PoisonError::into_inner).truncate(before);
                 None
             }
         }
@@ -143,11 +143,12 @@ impl log::Log for Listener {
     }
 
     fn log(&self, record: &log::Record<'_>) {
-        let is_said = record.level() <= log::Level::Error || record.target().contains("validation");
+        let is_relevant =
+            record.level() <= log::Level::Error || record.target().contains("validation");
         let text = format!("{}: {}", record.target(), record.args());
         // Machines without a graphics processor report this while a device is sought.
         let is_search = text.contains("eglInitialize");
-        if is_said && !is_search && record.target().starts_with("wgpu") {
+        if is_relevant && !is_search && record.target().starts_with("wgpu") {
             // Printed for tests that fail for another reason.
             eprintln!("{text}");
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text);
@@ -158,6 +159,6 @@ impl log::Log for Listener {
 }
 
 /// The errors that drivers and their validation layers have reported so far.
-pub(crate) fn complaints() -> Vec<String> {
+pub(crate) fn driver_errors() -> Vec<String> {
     LISTENER.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -17,7 +17,7 @@ const MESSAGES: usize = 1024;
 
 /// A loan and its way back to the lender; `None` if a copy was returned in its stead.
 #[derive(Debug)]
-struct Owed {
+struct PendingReturn {
     loan: ManuallyDrop<Loan>,
     returns: Option<Returns>,
 }
@@ -28,10 +28,10 @@ struct Entry {
     /// Messages that the kernel has not released.
     away: u32,
     /// Whether the slab is still being sent, or its memory may never come back.
-    taken: bool,
+    in_use: bool,
     /// Whether the kernel may have a message for which no notification will come.
     doubtful: bool,
-    owed: Option<Owed>,
+    pending_return: Option<PendingReturn>,
 }
 
 /// All slabs of one socket that the kernel may still read.
@@ -46,7 +46,7 @@ pub(super) struct Ledger {
     is_closed: bool,
     /// Whether the kernel's numbers turned out to differ from these: nothing that is away comes
     /// back.
-    is_lost: bool,
+    is_abandoned: bool,
 }
 
 impl Ledger {
@@ -56,23 +56,24 @@ impl Ledger {
             messages: VecDeque::with_capacity(MESSAGES),
             next: 0,
             is_closed: false,
-            is_lost: false,
+            is_abandoned: false,
         }
     }
 
     /// Opens an entry.
     pub(super) fn begin(&mut self) -> usize {
-        let free = |entry: &Entry| !entry.taken && entry.away == 0 && entry.owed.is_none();
+        let free =
+            |entry: &Entry| !entry.in_use && entry.away == 0 && entry.pending_return.is_none();
         let place = self.entries.iter().position(free).unwrap_or_else(|| {
             self.entries.push(Entry::default());
             self.entries.len() - 1
         });
-        self.entries[place] = Entry { taken: true, ..Entry::default() };
+        self.entries[place] = Entry { in_use: true, ..Entry::default() };
         place
     }
 
     /// Records a message that is about to be lent to the kernel; `false` if it must not be.
-    pub(super) fn note(&mut self, place: usize) -> bool {
+    pub(super) fn record(&mut self, place: usize) -> bool {
         if self.is_closed || self.messages.len() >= MESSAGES {
             return false;
         }
@@ -108,33 +109,34 @@ impl Ledger {
 
     /// Ends the sending of a slab: it goes back as soon as the kernel has released it.
     pub(super) fn seal(&mut self, place: usize, loan: Loan, returns: Returns) {
-        let is_lost = self.is_lost;
+        let is_abandoned = self.is_abandoned;
         let entry = &mut self.entries[place];
         let is_free = entry.away == 0;
         if is_free {
-            entry.taken = false;
+            entry.in_use = false;
             returns.put(loan);
             return;
         }
-        entry.owed = Some(Owed { loan: ManuallyDrop::new(loan), returns: Some(returns) });
-        if is_lost || entry.doubtful {
+        entry.pending_return =
+            Some(PendingReturn { loan: ManuallyDrop::new(loan), returns: Some(returns) });
+        if is_abandoned || entry.doubtful {
             entry.replace();
         } else {
-            entry.taken = false;
+            entry.in_use = false;
         }
     }
 
     /// Records that the kernel has released the messages `first..=last`; an error if it has not had
     /// them.
     pub(super) fn settle(&mut self, first: u32, last: u32) -> Result<usize, NumbersDiffer> {
-        if self.is_lost {
+        if self.is_abandoned {
             return Ok(0);
         }
         let base = self.next.wrapping_sub(self.messages.len() as u32);
         let begin = first.wrapping_sub(base) as usize;
         let end = begin.checked_add(last.wrapping_sub(first) as usize);
         let Some(end) = end.filter(|&end| end < self.messages.len()) else {
-            self.lose();
+            self.abandon();
             return Err(NumbersDiffer);
         };
         for message in self.messages.range_mut(begin..=end) {
@@ -149,11 +151,11 @@ impl Ledger {
 
     /// Number of messages from the oldest one that is away to the newest.
     pub(super) fn away(&self) -> usize {
-        if self.is_lost { 0 } else { self.messages.len() }
+        if self.is_abandoned { 0 } else { self.messages.len() }
     }
 
-    fn lose(&mut self) {
-        (self.is_closed, self.is_lost) = (true, true);
+    fn abandon(&mut self) {
+        (self.is_closed, self.is_abandoned) = (true, true);
         for entry in self.entries.iter_mut().filter(|entry| entry.away > 0) {
             entry.replace();
         }
@@ -167,8 +169,8 @@ impl Entry {
         if self.away > 0 {
             return;
         }
-        if let Some(Owed { loan, returns }) = self.owed.take() {
-            self.taken = false;
+        if let Some(PendingReturn { loan, returns }) = self.pending_return.take() {
+            self.in_use = false;
             // If the lender already has a copy, the memory is freed.
             let loan = ManuallyDrop::into_inner(loan);
             if let Some(returns) = returns {
@@ -179,8 +181,8 @@ impl Entry {
 
     /// Gives the lender a copy, once, as the memory may never come back.
     fn replace(&mut self) {
-        self.taken = true;
-        if let Some(Owed { loan, returns }) = &mut self.owed
+        self.in_use = true;
+        if let Some(PendingReturn { loan, returns }) = &mut self.pending_return
             && let Some(returns) = returns.take()
         {
             returns.put(Loan::clone(loan));
@@ -190,7 +192,7 @@ impl Entry {
 
 /// The kernel sent a notification for a message that it was not lent.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[error("the system spoke of a message that it was not lent")]
+#[error("the system sent a notification for a message that it was not lent")]
 pub(super) struct NumbersDiffer;
 
 #[cfg(test)]
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
 
     /// A ledger, and a lender.
-    fn begun() -> (Ledger, Returns) {
+    fn ledger_and_lender() -> (Ledger, Returns) {
         (Ledger::new(), Returns::new())
     }
 
@@ -209,7 +211,7 @@ mod tests {
     fn send(ledger: &mut Ledger, returns: &Returns, number: usize, messages: usize) -> *const u8 {
         let place = ledger.begin();
         for _ in 0..messages {
-            assert!(ledger.note(place));
+            assert!(ledger.record(place));
         }
         let slab: Box<[u8]> = vec![number as u8; 10].into();
         let address = slab.as_ptr();
@@ -226,14 +228,14 @@ mod tests {
 
     #[test]
     fn a_slab_comes_back_when_its_last_message_does() {
-        let (mut ledger, returns) = begun();
+        let (mut ledger, returns) = ledger_and_lender();
         send(&mut ledger, &returns, 0, 2);
         send(&mut ledger, &returns, 1, 1);
         send(&mut ledger, &returns, 2, 0);
         assert_eq!(returned(&returns), [2]);
         assert_eq!(ledger.settle(1, 2), Ok(2));
         assert_eq!(returned(&returns), [1]);
-        assert_eq!(ledger.away(), 3, "the oldest is away");
+        assert_eq!(ledger.away(), 3, "the oldest message is still away");
         assert_eq!(ledger.settle(0, 0), Ok(1));
         assert_eq!(returned(&returns), [0]);
         assert_eq!(ledger.away(), 0);
@@ -241,12 +243,12 @@ mod tests {
 
     #[test]
     fn a_slab_that_is_still_being_sent_does_not_come_back() {
-        let (mut ledger, returns) = begun();
+        let (mut ledger, returns) = ledger_and_lender();
         let place = ledger.begin();
-        assert!(ledger.note(place));
+        assert!(ledger.record(place));
         assert_eq!(ledger.settle(0, 0), Ok(1));
         assert_ne!(ledger.begin(), place);
-        assert!(ledger.note(place));
+        assert!(ledger.record(place));
         ledger.seal(place, Loan::default(), returns.clone());
         assert_eq!(returned(&returns), [0; 0]);
         assert_eq!(ledger.settle(1, 1), Ok(1));
@@ -256,7 +258,7 @@ mod tests {
 
     #[test]
     fn numbers_wrap_around() {
-        let (mut ledger, returns) = begun();
+        let (mut ledger, returns) = ledger_and_lender();
         ledger.next = u32::MAX;
         send(&mut ledger, &returns, 0, 3);
         assert_eq!(ledger.settle(u32::MAX, 1), Ok(3));
@@ -265,13 +267,13 @@ mod tests {
 
     #[test]
     fn a_refused_message_is_not_counted_and_one_of_which_the_kernel_spoke_is() {
-        let (mut ledger, returns) = begun();
+        let (mut ledger, returns) = ledger_and_lender();
         let place = ledger.begin();
-        assert!(ledger.note(place));
+        assert!(ledger.record(place));
         ledger.take_back();
         assert_eq!(ledger.away(), 0);
         // The same number again: refused, but with a notification.
-        assert!(ledger.note(place));
+        assert!(ledger.record(place));
         assert_eq!(ledger.settle(0, 0), Ok(1));
         ledger.take_back();
         ledger.seal(place, Loan::default(), returns.clone());
@@ -283,9 +285,9 @@ mod tests {
 
     #[test]
     fn of_a_slab_in_doubt_a_copy_comes_back_and_its_memory_is_kept() {
-        let (mut ledger, returns) = begun();
+        let (mut ledger, returns) = ledger_and_lender();
         let place = ledger.begin();
-        assert!(ledger.note(place));
+        assert!(ledger.record(place));
         ledger.doubt();
         let slab: Box<[u8]> = vec![9; 10].into();
         let address = slab.as_ptr();
@@ -294,8 +296,8 @@ mod tests {
         assert_ne!(copy.slab.as_ptr(), address);
         assert_eq!((&*copy.slab, copy.start, copy.number), (&[9; 10][..], 3, 5));
         let next = ledger.begin();
-        assert_ne!(next, place, "it is not used again");
-        assert!(!ledger.note(next), "its number would be in doubt");
+        assert_ne!(next, place, "the entry must not be reused");
+        assert!(!ledger.record(next), "the number of the next message is unknown");
         // If a notification comes after all, the memory is only freed.
         assert_eq!(ledger.settle(0, 0), Ok(1));
         assert_eq!(returned(&returns), [0; 0]);
@@ -304,16 +306,16 @@ mod tests {
     #[test]
     fn a_number_that_was_never_given_ends_the_trust_and_frees_nothing() {
         for (first, last) in [(1, 1), (0, 1), (u32::MAX, 0), (1, 0)] {
-            let (mut ledger, returns) = begun();
+            let (mut ledger, returns) = ledger_and_lender();
             let address = send(&mut ledger, &returns, 7, 1);
             let open = ledger.begin();
-            assert!(ledger.note(open));
+            assert!(ledger.record(open));
             ledger.take_back();
             assert_eq!(ledger.settle(first, last), Err(NumbersDiffer), "{first}..={last}");
             let copy = returns.take().unwrap();
             assert_ne!(copy.slab.as_ptr(), address);
             assert_eq!(ledger.settle(0, 0), Ok(0));
-            assert!(!ledger.note(open));
+            assert!(!ledger.record(open));
             assert_eq!(returned(&returns), [0; 0]);
             assert_eq!(ledger.away(), 0);
         }
@@ -321,20 +323,20 @@ mod tests {
 
     #[test]
     fn there_is_a_bound() {
-        let (mut ledger, returns) = begun();
+        let (mut ledger, returns) = ledger_and_lender();
         send(&mut ledger, &returns, 0, MESSAGES);
         let place = ledger.begin();
-        assert!(!ledger.note(place));
+        assert!(!ledger.record(place));
         assert_eq!(ledger.settle(0, 0), Ok(1));
-        assert!(ledger.note(place));
+        assert!(ledger.record(place));
     }
 
     #[test]
     fn what_is_away_outlives_its_lender() {
-        let (mut ledger, returns) = begun();
+        let (mut ledger, returns) = ledger_and_lender();
         send(&mut ledger, &returns, 0, 1);
         drop(returns);
         assert_eq!(ledger.settle(0, 0), Ok(1));
-        assert!(ledger.entries.iter().all(|entry| entry.owed.is_none()));
+        assert!(ledger.entries.iter().all(|entry| entry.pending_return.is_none()));
     }
 }

@@ -33,7 +33,7 @@ use crate::sys::address;
 use crate::sys::address::Finished;
 use crate::sys::ledger::Ledger;
 use crate::sys::linux;
-use crate::sys::messages::Words;
+use crate::sys::messages::Notifications;
 
 /// How long a dropped socket waits for the kernel. Slabs that are not back by then are never freed.
 const LAST_WAIT: Duration = Duration::from_millis(100);
@@ -42,8 +42,8 @@ const LAST_WAIT: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Lending {
     socket: UdpSocket,
-    book: Mutex<Book>,
-    works: AtomicBool,
+    state: Mutex<LendingState>,
+    is_enabled: AtomicBool,
     /// Messages away, as of the last update.
     away: AtomicU64,
     back: AtomicU64,
@@ -51,9 +51,9 @@ pub(crate) struct Lending {
 }
 
 #[derive(Debug)]
-struct Book {
+struct LendingState {
     ledger: Ledger,
-    words: Words,
+    notifications: Notifications,
 }
 
 /// A loan that is being sent. Once dropped, it is with the kernel, or goes back if the kernel has
@@ -67,13 +67,16 @@ pub(crate) struct Lent<'a> {
 
 impl Lending {
     /// Enables lending through `socket`, if the system supports it.
-    pub(crate) fn offer(socket: &UdpSocket) -> io::Result<Self> {
+    pub(crate) fn enable(socket: &UdpSocket) -> io::Result<Self> {
         let socket = socket.try_clone()?;
-        linux::offer_zero_copy(&socket)?;
+        linux::enable_zero_copy(&socket)?;
         Ok(Self {
             socket,
-            book: Mutex::new(Book { ledger: Ledger::new(), words: Words::new() }),
-            works: AtomicBool::new(true),
+            state: Mutex::new(LendingState {
+                ledger: Ledger::new(),
+                notifications: Notifications::new(),
+            }),
+            is_enabled: AtomicBool::new(true),
             away: AtomicU64::new(0),
             back: AtomicU64::new(0),
             copied: AtomicU64::new(0),
@@ -81,8 +84,8 @@ impl Lending {
     }
 
     /// Whether it still lends.
-    pub(crate) fn works(&self) -> bool {
-        self.works.load(Relaxed)
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.is_enabled.load(Relaxed)
     }
 
     /// Whether notifications are outstanding.
@@ -106,11 +109,11 @@ impl Lending {
         self.settle_in(&mut self.lock())
     }
 
-    fn settle_in(&self, book: &mut Book) -> usize {
-        let Book { ledger, words } = book;
+    fn settle_in(&self, state: &mut LendingState) -> usize {
+        let LendingState { ledger, notifications } = state;
         let mut settled = 0;
         loop {
-            let (read, is_all) = words.read(&self.socket);
+            let (read, is_all) = notifications.read(&self.socket);
             for control in read {
                 let Some(finished) = address::decode_finished(control) else { continue };
                 let Finished { first, last, copied } = finished;
@@ -120,7 +123,7 @@ impl Lending {
                         self.back.fetch_add(count as u64, Relaxed);
                         self.copied.fetch_add(if copied { count as u64 } else { 0 }, Relaxed);
                     }
-                    Err(differ) => self.give_up(&differ),
+                    Err(differ) => self.disable(&differ),
                 }
             }
             if is_all {
@@ -133,17 +136,17 @@ impl Lending {
 
     /// Waits until there is a notification, or until the deadline.
     pub(crate) fn wait(&self, deadline: Instant) -> io::Result<()> {
-        linux::wait_word(&self.socket, deadline)
+        linux::wait_notification(&self.socket, deadline)
     }
 
-    fn give_up(&self, reason: &impl fmt::Display) {
-        if self.works.swap(false, Relaxed) {
-            tracing::warn!(%reason, "slabs are not lent to the system any more, but copied");
+    fn disable(&self, reason: &impl fmt::Display) {
+        if self.is_enabled.swap(false, Relaxed) {
+            tracing::warn!(%reason, "zero-copy sending was stopped: slabs are copied");
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, LendingState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -177,10 +180,10 @@ impl Lent<'_> {
         if part.start < slab.start || slab.end < part.end {
             return Ok(None);
         }
-        let mut book = self.lending.lock();
-        if !book.ledger.note(self.place) {
-            self.lending.settle_in(&mut book);
-            if !book.ledger.note(self.place) {
+        let mut state = self.lending.lock();
+        if !state.ledger.record(self.place) {
+            self.lending.settle_in(&mut state);
+            if !state.ledger.record(self.place) {
                 return Ok(None);
             }
         }
@@ -190,24 +193,28 @@ impl Lent<'_> {
         // notification that it has released that number, or here below, if the kernel has not taken
         // the message.
         let outcome = unsafe { outbox.lend(&self.lending.socket, parcel, limits) };
-        self.lending.away.store(book.ledger.away() as u64, Relaxed);
+        self.lending.away.store(state.ledger.away() as u64, Relaxed);
         match outcome {
             Ok(taken) => Ok(Some(taken)),
-            Err(error) => self.cope(&mut book, error),
+            Err(error) => self.handle_error(&mut state, error),
         }
     }
 
     /// Determines whether the kernel has the message in spite of the error.
-    fn cope(&self, book: &mut Book, error: io::Error) -> io::Result<Option<Taken>> {
+    fn handle_error(
+        &self,
+        state: &mut LendingState,
+        error: io::Error,
+    ) -> io::Result<Option<Taken>> {
         let code = error.raw_os_error();
-        self.lending.settle_in(book);
-        if book.ledger.is_last_open() {
+        self.lending.settle_in(state);
+        if state.ledger.is_last_open() {
             if let Some(libc::ENOBUFS | libc::EAGAIN | libc::ECONNREFUSED) = code {
-                book.ledger.take_back();
-                self.lending.away.store(book.ledger.away() as u64, Relaxed);
+                state.ledger.take_back();
+                self.lending.away.store(state.ledger.away() as u64, Relaxed);
             } else {
-                book.ledger.doubt();
-                self.lending.give_up(&error);
+                state.ledger.doubt();
+                self.lending.disable(&error);
             }
         }
         // The kernel has no more memory for its notifications, or the process may pin no more

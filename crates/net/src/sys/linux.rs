@@ -20,7 +20,7 @@ use socket2::SockRef;
 use socket2::Socket;
 
 use crate::error::NetError;
-use crate::sys::Awake;
+use crate::sys::WaitOutcome;
 use crate::tcp::Interest;
 use crate::tcp::Ready;
 
@@ -41,17 +41,17 @@ fn option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &mut [u8]) ->
 }
 
 /// Whether the kernel supports `UDP_SEGMENT`; a device may still refuse it.
-pub(crate) fn offer_gso(socket: &UdpSocket) -> io::Result<()> {
+pub(crate) fn probe_gso(socket: &UdpSocket) -> io::Result<()> {
     option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, &mut [0; 4])
 }
 
 /// Turns `UDP_GRO` on.
-pub(crate) fn offer_gro(socket: &UdpSocket) -> io::Result<()> {
+pub(crate) fn enable_gro(socket: &UdpSocket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
 }
 
 /// Enables `MSG_ZEROCOPY`.
-pub(crate) fn offer_zero_copy(socket: &UdpSocket) -> io::Result<()> {
+pub(crate) fn enable_zero_copy(socket: &UdpSocket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, &1_i32.to_ne_bytes())
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn wait_readable(
     beside: Option<&UdpSocket>,
     waker: Option<&Waker>,
     deadline: Instant,
-) -> io::Result<Awake> {
+) -> io::Result<WaitOutcome> {
     let on = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // A negative descriptor is skipped by the kernel.
     let event = waker.map_or(-1, |waker| waker.event.as_raw_fd());
@@ -199,9 +199,9 @@ pub(crate) fn wait_readable(
     let mut events = [on(socket.as_raw_fd()), on(event), on(beside)];
     wait(&mut events, Some(deadline))?;
     if events[1].revents != 0 && waker.is_some_and(Waker::reset) {
-        return Ok(Awake::Woken);
+        return Ok(WaitOutcome::Woken);
     }
-    Ok(if events[2].revents != 0 { Awake::Beside } else { Awake::Here })
+    Ok(if events[2].revents != 0 { WaitOutcome::Beside } else { WaitOutcome::Ready })
 }
 
 /// Waits until there may be room to write.
@@ -211,7 +211,7 @@ pub(crate) fn wait_writable(socket: &UdpSocket, deadline: Instant) -> io::Result
 }
 
 /// Waits until there may be a notification about a lent message.
-pub(crate) fn wait_word(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
+pub(crate) fn wait_notification(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
     // `ppoll` reports the error queue without being asked to. It would also report an earlier
     // error, which would end every wait, so that one is taken first.
     socket.take_error()?;
@@ -235,11 +235,11 @@ pub(crate) fn wait_ready(
     ];
     wait(&mut events, deadline)?;
     // A broken connection is ready for every requested event: reading or writing then returns why.
-    let trouble = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
-    let shown = |wanted| wanted != 0 && events[0].revents & (wanted | trouble) != 0;
+    let error_events = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
+    let is_ready = |wanted| wanted != 0 && events[0].revents & (wanted | error_events) != 0;
     Ok(Ready {
-        readable: shown(input),
-        writable: shown(output),
+        readable: is_ready(input),
+        writable: is_ready(output),
         woken: events[1].revents != 0 && waker.is_some_and(Waker::reset),
     })
 }

@@ -99,11 +99,11 @@ impl Outbox {
         messages: usize,
         flags: libc::c_int,
     ) -> io::Result<Taken> {
-        let count = self.address(parcel, limits, messages) as libc::c_uint;
+        let count = self.fill_headers(parcel, limits, messages) as libc::c_uint;
         let headers = self.headers.messages.as_mut_ptr();
-        // SAFETY: `address` has just filled the first `count` headers with pointers into `parcel`
-        // and `self.headers`; both outlive the call, which writes to `msg_len` only. Octets that
-        // the kernel reads later are kept by the caller.
+        // SAFETY: `fill_headers` has just filled the first `count` headers with pointers into
+        // `parcel` and `self.headers`; both outlive the call, which writes to `msg_len` only.
+        // Octets that the kernel reads later are kept by the caller.
         let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, flags as _) };
         let Ok(sent) = usize::try_from(sent) else {
             return Err(io::Error::last_os_error());
@@ -117,7 +117,7 @@ impl Outbox {
 
     /// Fills at most `most` headers for the part of the parcel that one call takes; returns their
     /// number.
-    fn address(&mut self, mut parcel: Parcel<'_>, limits: Limits, most: usize) -> usize {
+    fn fill_headers(&mut self, mut parcel: Parcel<'_>, limits: Limits, most: usize) -> usize {
         let Headers { messages, slices, controls, names } = &mut self.headers;
         let (name, name_len) = if parcel.connected {
             (ptr::null_mut(), 0)
@@ -171,13 +171,13 @@ impl Inbox {
         stride: usize,
         heads: &mut Vec<Head>,
     ) -> io::Result<()> {
-        let count = self.address(buffer, stride);
+        let count = self.fill_headers(buffer, stride);
         let headers = self.headers.messages.as_mut_ptr();
         let fd = socket.as_raw_fd();
         let (count, forever) = (count as libc::c_uint, ptr::null_mut());
-        // SAFETY: `address` has just filled the first `count` headers with pointers into `buffer`
-        // and `self.headers`, with the lengths of those places; both outlive the call. The socket
-        // does not block, so the missing timeout is never used.
+        // SAFETY: `fill_headers` has just filled the first `count` headers with pointers into
+        // `buffer` and `self.headers`, with the lengths of those places; both outlive the call. The
+        // socket does not block, so the missing timeout is never used.
         let received = unsafe { libc::recvmmsg(fd, headers, count, 0, forever) };
         let Ok(received) = usize::try_from(received) else {
             return Err(io::Error::last_os_error());
@@ -197,7 +197,7 @@ impl Inbox {
         Ok(())
     }
 
-    fn address(&mut self, buffer: &mut [u8], stride: usize) -> usize {
+    fn fill_headers(&mut self, buffer: &mut [u8], stride: usize) -> usize {
         let Headers { messages, slices, controls, names } = &mut self.headers;
         let places = messages.iter_mut().zip(slices).zip(controls).zip(names);
         let mut count = 0;
@@ -221,22 +221,22 @@ impl Inbox {
 }
 
 /// Notifications read at once: usually there is one, for a range of messages.
-const WORDS: usize = 8;
+const NOTIFICATIONS: usize = 8;
 
 /// The memory for the kernel's notifications about lent messages.
-pub(super) struct Words {
+pub(super) struct Notifications {
     headers: Headers,
 }
 
-impl fmt::Debug for Words {
+impl fmt::Debug for Notifications {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Words").finish_non_exhaustive()
+        f.debug_struct("Notifications").finish_non_exhaustive()
     }
 }
 
-impl Words {
+impl Notifications {
     pub(super) fn new() -> Self {
-        Self { headers: Headers::new(WORDS, 0) }
+        Self { headers: Headers::new(NOTIFICATIONS, 0) }
     }
 
     /// Reads pending notifications; returns them, and whether these were all.
@@ -248,7 +248,8 @@ impl Words {
             header.msg_hdr.msg_controllen = CONTROL_LEN as _;
         }
         let headers = messages.as_mut_ptr();
-        let (count, flags) = (WORDS as libc::c_uint, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT);
+        let (count, flags) =
+            (NOTIFICATIONS as libc::c_uint, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT);
         // SAFETY: there are `count` headers, each with the place and length of its control messages
         // and with no other place; all outlive the call, which does not block, so the missing
         // timeout is never used.
@@ -256,6 +257,6 @@ impl Words {
             libc::recvmmsg(socket.as_raw_fd(), headers, count, flags as _, ptr::null_mut())
         };
         let read = usize::try_from(read).unwrap_or(0);
-        (controls.get(..read).unwrap_or_default(), read < WORDS)
+        (controls.get(..read).unwrap_or_default(), read < NOTIFICATIONS)
     }
 }

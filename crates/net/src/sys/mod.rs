@@ -11,7 +11,7 @@ mod address;
 #[cfg(target_os = "linux")]
 mod ledger;
 #[cfg(target_os = "linux")]
-#[allow(unsafe_code, reason = "MSG_ZEROCOPY and the queue of what has become of it")]
+#[allow(unsafe_code, reason = "MSG_ZEROCOPY and its notifications")]
 mod lending;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "system calls that the standard library lacks")]
@@ -32,8 +32,8 @@ pub(crate) use lending::{Lending, Lent};
 pub use linux::Waker;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    bind_device, congestion, forbid_fragments, force_receive_buffer, force_send_buffer,
-    interface_index, join_v4, kernel_drops, offer_gro, offer_gso, set_congestion, set_low_water,
+    bind_device, congestion, enable_gro, forbid_fragments, force_receive_buffer, force_send_buffer,
+    interface_index, join_v4, kernel_drops, probe_gso, set_congestion, set_low_water,
     set_traffic_class_v6, usable_buffer, wait_readable, wait_ready, wait_woken, wait_writable,
 };
 #[cfg(target_os = "linux")]
@@ -42,8 +42,8 @@ pub(crate) use messages::{Inbox, Outbox};
 pub use portable::Waker;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{
-    Inbox, Lending, Lent, Outbox, bind_device, congestion, forbid_fragments, force_receive_buffer,
-    force_send_buffer, interface_index, join_v4, kernel_drops, offer_gro, offer_gso,
+    Inbox, Lending, Lent, Outbox, bind_device, congestion, enable_gro, forbid_fragments,
+    force_receive_buffer, force_send_buffer, interface_index, join_v4, kernel_drops, probe_gso,
     set_congestion, set_low_water, set_traffic_class_v6, usable_buffer, wait_readable, wait_ready,
     wait_woken, wait_writable,
 };
@@ -64,9 +64,9 @@ pub(crate) struct Parcel<'a> {
 
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Awake {
+pub(crate) enum WaitOutcome {
     /// There may be something to read, or the deadline has passed.
-    Here,
+    Ready,
     /// There may be something to read on the other socket, `beside`.
     Beside,
     /// A waker was woken.

@@ -16,15 +16,15 @@ use crate::error::NetError;
 use crate::group::Limits;
 use crate::lend::Loan;
 use crate::lend::Returns;
-use crate::sys::Awake;
 use crate::sys::Head;
 use crate::sys::Parcel;
 use crate::sys::Taken;
+use crate::sys::WaitOutcome;
 use crate::tcp::Interest;
 use crate::tcp::Ready;
 
 /// The time to sleep between two checks of a socket.
-const NAP: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 fn unsupported() -> io::Error {
     io::Error::from(io::ErrorKind::Unsupported)
@@ -38,7 +38,7 @@ impl Outbox {
         Self
     }
 
-    #[allow(clippy::unused_self, reason = "as on Linux")]
+    #[allow(clippy::unused_self, reason = "the signature is that on Linux")]
     pub(crate) fn send(&mut self, _: &UdpSocket, _: Parcel<'_>, _: Limits) -> io::Result<Taken> {
         Err(unsupported())
     }
@@ -52,11 +52,11 @@ pub(crate) enum Lending {}
 pub(crate) struct Lent<'a>(&'a Lending);
 
 impl Lending {
-    pub(crate) fn offer(_: &UdpSocket) -> io::Result<Self> {
+    pub(crate) fn enable(_: &UdpSocket) -> io::Result<Self> {
         Err(unsupported())
     }
 
-    pub(crate) fn works(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         match *self {}
     }
 
@@ -104,7 +104,7 @@ impl Inbox {
         Self
     }
 
-    #[allow(clippy::unused_self, reason = "as on Linux")]
+    #[allow(clippy::unused_self, reason = "the signature is that on Linux")]
     pub(crate) fn receive(
         &mut self,
         _: &UdpSocket,
@@ -116,11 +116,11 @@ impl Inbox {
     }
 }
 
-pub(crate) fn offer_gso(_: &UdpSocket) -> io::Result<()> {
+pub(crate) fn probe_gso(_: &UdpSocket) -> io::Result<()> {
     Err(unsupported())
 }
 
-pub(crate) fn offer_gro(_: &UdpSocket) -> io::Result<()> {
+pub(crate) fn enable_gro(_: &UdpSocket) -> io::Result<()> {
     Err(unsupported())
 }
 
@@ -172,7 +172,7 @@ impl Waker {
     ///
     /// # Errors
     /// None here; on Linux [`NetError::Waker`] if the process has no file descriptor left.
-    #[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+    #[allow(clippy::unnecessary_wraps, reason = "the signature is that on Linux")]
     pub fn new() -> Result<Self, NetError> {
         Ok(Self::default())
     }
@@ -187,34 +187,34 @@ impl Waker {
     }
 }
 
-fn nap(deadline: Instant) {
-    thread::sleep(NAP.min(deadline.saturating_duration_since(Instant::now())));
+fn sleep_briefly(deadline: Instant) {
+    thread::sleep(POLL_INTERVAL.min(deadline.saturating_duration_since(Instant::now())));
 }
 
 /// Returns at once after a wake; otherwise sleeps for at most a millisecond.
-#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+#[allow(clippy::unnecessary_wraps, reason = "the signature is that on Linux")]
 pub(crate) fn wait_readable(
     _: &UdpSocket,
     beside: Option<&UdpSocket>,
     waker: Option<&Waker>,
     deadline: Instant,
-) -> io::Result<Awake> {
+) -> io::Result<WaitOutcome> {
     if waker.is_some_and(Waker::reset) {
-        return Ok(Awake::Woken);
+        return Ok(WaitOutcome::Woken);
     }
-    nap(deadline);
-    Ok(if beside.is_some() { Awake::Beside } else { Awake::Here })
+    sleep_briefly(deadline);
+    Ok(if beside.is_some() { WaitOutcome::Beside } else { WaitOutcome::Ready })
 }
 
 /// Sleeps for at most a millisecond.
-#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+#[allow(clippy::unnecessary_wraps, reason = "the signature is that on Linux")]
 pub(crate) fn wait_writable(_: &UdpSocket, deadline: Instant) -> io::Result<()> {
-    nap(deadline);
+    sleep_briefly(deadline);
     Ok(())
 }
 
 /// Returns at once after a wake; otherwise sleeps for at most a millisecond.
-#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+#[allow(clippy::unnecessary_wraps, reason = "the signature is that on Linux")]
 pub(crate) fn wait_ready<T>(
     _: &T,
     interest: Interest,
@@ -228,7 +228,7 @@ pub(crate) fn wait_ready<T>(
     if deadline.is_some_and(|deadline| deadline <= now) {
         return Ok(Ready::default());
     }
-    nap(deadline.unwrap_or(now + NAP));
+    sleep_briefly(deadline.unwrap_or(now + POLL_INTERVAL));
     Ok(Ready {
         readable: interest != Interest::Writable,
         writable: interest != Interest::Readable,
@@ -237,9 +237,9 @@ pub(crate) fn wait_ready<T>(
 }
 
 /// Sleeps for at most a millisecond; returns whether there was a wake.
-#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+#[allow(clippy::unnecessary_wraps, reason = "the signature is that on Linux")]
 pub(crate) fn wait_woken(waker: Option<&Waker>, deadline: Instant) -> io::Result<bool> {
-    nap(deadline);
+    sleep_briefly(deadline);
     Ok(waker.is_some_and(Waker::reset))
 }
 
@@ -264,11 +264,11 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let waker = Waker::new().unwrap();
         let now = Instant::now();
-        assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), Awake::Here);
+        assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), WaitOutcome::Ready);
         waker.wake();
         waker.wake();
-        assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), Awake::Woken);
-        assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), Awake::Here);
+        assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), WaitOutcome::Woken);
+        assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), WaitOutcome::Ready);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub struct TcpListener {
     local: SocketAddr,
     buffers: BufferSizes,
     /// Why connections cannot be accepted now.
-    shortage: Mutex<Option<String>>,
+    resource_error: Mutex<Option<String>>,
 }
 
 impl TcpListener {
@@ -69,7 +69,7 @@ impl TcpListener {
         })?;
         let listener = StdListener::from(socket);
         let local = listener.local_addr().map_err(NetError::Create)?;
-        Ok(Self { listener, local, buffers, shortage: Mutex::default() })
+        Ok(Self { listener, local, buffers, resource_error: Mutex::default() })
     }
 
     /// The listener's own address, with the port that the system chose.
@@ -79,24 +79,24 @@ impl TcpListener {
 
     /// Why waiting connections cannot be accepted now, as the system's error: no descriptors or no
     /// memory. `None` once a connection was accepted again.
-    pub fn shortage(&self) -> Option<String> {
-        self.shortage_now().clone()
+    pub fn resource_error(&self) -> Option<String> {
+        self.lock_resource_error().clone()
     }
 
-    fn shortage_now(&self) -> MutexGuard<'_, Option<String>> {
-        self.shortage.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_resource_error(&self) -> MutexGuard<'_, Option<String>> {
+        self.resource_error.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, attempt: &Attempt) {
+    fn record(&self, attempt: &Attempt) {
         match attempt {
             Attempt::Exhausted(source) => {
-                let mut shortage = self.shortage_now();
-                if shortage.is_none() {
-                    tracing::warn!(%source, "connections to {} have to wait", self.local);
-                    *shortage = Some(source.to_string());
+                let mut resource_error = self.lock_resource_error();
+                if resource_error.is_none() {
+                    tracing::warn!(%source, "connections to {} wait for resources", self.local);
+                    *resource_error = Some(source.to_string());
                 }
             }
-            Attempt::Taken(_) => *self.shortage_now() = None,
+            Attempt::Taken(_) => *self.lock_resource_error() = None,
             Attempt::Nothing => {}
         }
     }
@@ -110,8 +110,9 @@ impl TcpListener {
     /// - a connection that failed before it was accepted (`ECONNABORTED`, a network error) is
     ///   skipped;
     /// - without descriptors or memory (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`) accepting is
-    ///   retried every 10 ms until the deadline, with one warning; [`shortage`](Self::shortage)
-    ///   returns the reason, and the connection waits meanwhile.
+    ///   retried every 10 ms until the deadline, with one warning;
+    ///   [`resource_error`](Self::resource_error) returns the reason, and the connection waits
+    ///   meanwhile.
     ///
     /// # Errors
     /// [`NetError::Accept`] if the listener itself is broken, [`NetError::Wait`] if the system
@@ -123,7 +124,7 @@ impl TcpListener {
     ) -> Result<Option<TcpSocket>, NetError> {
         loop {
             let attempt = self.accept_now()?;
-            self.note(&attempt);
+            self.record(&attempt);
             if let Attempt::Taken(socket) = attempt {
                 return Ok(Some(socket));
             }
@@ -159,7 +160,7 @@ impl TcpListener {
                     Ok(socket) => return Ok(Attempt::Taken(socket)),
                     // Some systems refuse to set options on a connection that is already broken.
                     Err(source) => {
-                        tracing::debug!(%source, %peer, "a connection broke as it was accepted");
+                        tracing::debug!(%source, %peer, "a connection failed while being accepted");
                         continue;
                     }
                 },

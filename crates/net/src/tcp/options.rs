@@ -63,7 +63,10 @@ pub(super) fn configure(socket: &Socket, options: &TcpOptions) -> Result<BufferS
     socket.set_tcp_nodelay(true).map_err(named("no delay"))?;
     let mut names = options.congestion.names().iter();
     if !names.any(|name| sys::set_congestion(socket, name).is_ok()) {
-        tracing::debug!(wish = ?options.congestion, "congestion is answered as the system likes");
+        tracing::debug!(
+            requested = ?options.congestion,
+            "using the system's default congestion control"
+        );
     }
     Ok(BufferSizes {
         send: send_buffer(socket, options.send_buffer).map_err(named("send_buffer"))?,
@@ -96,11 +99,11 @@ mod tests {
             assert_eq!(sys::usable_buffer(system.send_buffer_size().unwrap()), 70_000);
             let receive = sys::usable_buffer(system.recv_buffer_size().unwrap());
             assert_eq!(receive, near.buffers().receive.actual);
-            assert!(blocks_not(stream));
+            assert!(is_nonblocking(stream));
         }
     }
 
-    fn blocks_not(mut stream: &TcpStream) -> bool {
+    fn is_nonblocking(mut stream: &TcpStream) -> bool {
         let nothing = std::io::Read::read(&mut stream, &mut [0]).unwrap_err();
         nothing.kind() == std::io::ErrorKind::WouldBlock
     }

@@ -183,7 +183,7 @@ impl TcpSocket {
     /// [`NetError::Broken`] if the connection failed; octets that had arrived may be lost with it.
     pub fn read(&self, into: &mut [u8]) -> Result<Read, NetError> {
         let empty = into.is_empty();
-        self.found(empty, |mut stream| stream.read(into))
+        self.read_with(empty, |mut stream| stream.read(into))
     }
 
     /// Reads the available octets into `places`, filling each one before the next.
@@ -198,10 +198,10 @@ impl TcpSocket {
         let begin = places.iter().position(|place| !place.is_empty()).unwrap_or(places.len());
         let places = &mut places[begin..];
         let empty = places.is_empty();
-        self.found(empty, |mut stream| stream.read_vectored(places))
+        self.read_with(empty, |mut stream| stream.read_vectored(places))
     }
 
-    fn found(
+    fn read_with(
         &self,
         empty: bool,
         mut read: impl FnMut(&TcpStream) -> io::Result<usize>,
@@ -245,9 +245,9 @@ impl TcpSocket {
     /// The value stays in force until it is set again, so set 1 before waiting for less. The system
     /// honours at most half of the receive buffer, and a system without the option wakes for any
     /// octet.
-    pub fn set_wanted(&self, octets: usize) {
+    pub fn set_low_water(&self, octets: usize) {
         if let Err(error) = sys::set_low_water(&self.stream, octets) {
-            tracing::trace!(%error, "every octet wakes");
+            tracing::trace!(%error, "no low-water mark: every octet wakes the reader");
         }
     }
 
@@ -256,7 +256,7 @@ impl TcpSocket {
     pub fn shut_down(&self) {
         // It fails only if the connection has ended already.
         if let Err(error) = self.stream.shutdown(Shutdown::Both) {
-            tracing::trace!(%error, peer = %self.peer, "the connection had ended");
+            tracing::trace!(%error, peer = %self.peer, "the connection had already ended");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Two sockets on one machine, and datagrams with distinct contents.
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(dead_code, reason = "each test program uses only some items")]
 
 use std::net::IpAddr;
 use std::net::Ipv4Addr;

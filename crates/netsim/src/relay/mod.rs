@@ -100,7 +100,7 @@ impl RelayOptions {
             is_aborted: AtomicBool::new(false),
         });
         let run = run::Run::new(shared.clone(), self.tap, [near, far], self.target.ip())?;
-        let thread = std::thread::Builder::new().spawn(move || run.pass_on())?;
+        let thread = std::thread::Builder::new().spawn(move || run.run())?;
         let relay = Relay { address, far_address, shared, thread: Some(thread) };
         relay.set_peer(Way::There, self.target);
         if let Some(client) = self.client {

@@ -8,7 +8,7 @@ use std::time::Duration;
 const BUFFER: usize = 8 << 20;
 
 /// The longest wait for a datagram before a thread checks whether the relay has stopped.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Attempts to find free consecutive ports.
 const TRIES: usize = 1000;
@@ -37,7 +37,7 @@ fn bind_once(ip: IpAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
     }
     for socket in &sockets {
         enlarge(socket);
-        socket.set_read_timeout(Some(LOOK))?;
+        socket.set_read_timeout(Some(POLL_INTERVAL))?;
     }
     Ok(sockets)
 }

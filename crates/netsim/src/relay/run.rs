@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::ports::{self, LOOK};
+use super::ports::{self, POLL_INTERVAL};
 use super::{Passing, Shared, Tap};
 use crate::{Delivery, Network, Way};
 
@@ -16,7 +16,7 @@ use crate::{Delivery, Network, Way};
 const DATAGRAM_MAX: usize = 65_536;
 
 /// A received datagram.
-struct Came {
+struct Received {
     way: Way,
     port: usize,
     from: SocketAddr,
@@ -29,8 +29,8 @@ pub(super) struct Run {
     sockets: [Vec<Vec<Arc<UdpSocket>>>; 2],
     tap: Tap,
     ip: IpAddr,
-    came: Sender<Came>,
-    coming: Receiver<Came>,
+    outgoing: Sender<Received>,
+    incoming: Receiver<Received>,
     readers: Vec<JoinHandle<()>>,
 }
 
@@ -41,9 +41,10 @@ impl Run {
         sockets: [Vec<UdpSocket>; 2],
         ip: IpAddr,
     ) -> io::Result<Self> {
-        let (came, coming) = mpsc::channel();
+        let (outgoing, incoming) = mpsc::channel();
         let none = [const { Vec::new() }; 2];
-        let mut run = Self { shared, sockets: none, tap, ip, came, coming, readers: Vec::new() };
+        let mut run =
+            Self { shared, sockets: none, tap, ip, outgoing, incoming, readers: Vec::new() };
         for (side, sockets) in sockets.into_iter().enumerate() {
             run.open(side, sockets)?;
         }
@@ -54,8 +55,9 @@ impl Run {
     fn open(&mut self, side: usize, sockets: Vec<UdpSocket>) -> io::Result<()> {
         let sockets: Vec<Arc<UdpSocket>> = sockets.into_iter().map(Arc::new).collect();
         for (port, socket) in sockets.iter().enumerate() {
-            let (socket, came, shared) = (socket.clone(), self.came.clone(), self.shared.clone());
-            let read = move || read(&socket, (Way::from(side), port), &came, &shared);
+            let (socket, outgoing, shared) =
+                (socket.clone(), self.outgoing.clone(), self.shared.clone());
+            let read = move || read(&socket, (Way::from(side), port), &outgoing, &shared);
             self.readers.push(std::thread::Builder::new().spawn(read)?);
         }
         self.sockets[side].push(sockets);
@@ -63,10 +65,10 @@ impl Run {
     }
 
     /// Runs the network until the relay is stopped, and then until nothing is in flight.
-    pub(super) fn pass_on(mut self) {
+    pub(super) fn run(mut self) {
         while !self.shared.is_stopped.load(Ordering::Acquire) {
-            match self.coming.recv_timeout(self.wait()) {
-                Ok(came) => self.take(came),
+            match self.incoming.recv_timeout(self.wait()) {
+                Ok(received) => self.take(received),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             self.take_all();
@@ -84,10 +86,12 @@ impl Run {
         }
     }
 
-    /// The time until a datagram is due, at most [`LOOK`].
+    /// The time until a datagram is due, at most [`POLL_INTERVAL`].
     fn wait(&self) -> Duration {
         let due = self.next_due();
-        due.map_or(LOOK, |due| due.saturating_sub(self.shared.start.elapsed()).min(LOOK))
+        due.map_or(POLL_INTERVAL, |due| {
+            due.saturating_sub(self.shared.start.elapsed()).min(POLL_INTERVAL)
+        })
     }
 
     fn next_due(&self) -> Option<Duration> {
@@ -96,15 +100,15 @@ impl Run {
 
     fn take_all(&mut self) {
         while !self.shared.is_aborted.load(Ordering::Acquire)
-            && let Ok(came) = self.coming.try_recv()
+            && let Ok(received) = self.incoming.try_recv()
         {
-            self.take(came);
+            self.take(received);
             self.deliver();
         }
     }
 
-    fn take(&mut self, came: Came) {
-        let Came { way, port, from, mut datagram } = came;
+    fn take(&mut self, received: Received) {
+        let Received { way, port, from, mut datagram } = received;
         if way == Way::There {
             self.shared.peers()[0][port] = Some(from);
         }
@@ -143,13 +147,18 @@ impl Run {
 }
 
 /// Reads a socket until the relay is stopped and the socket is empty.
-fn read(socket: &UdpSocket, (way, port): (Way, usize), came: &Sender<Came>, shared: &Shared) {
+fn read(
+    socket: &UdpSocket,
+    (way, port): (Way, usize),
+    outgoing: &Sender<Received>,
+    shared: &Shared,
+) {
     let mut buffer = vec![0; DATAGRAM_MAX];
     let mut is_last = false;
     while !shared.is_aborted.load(Ordering::Acquire) {
         if let Ok((len, from)) = socket.recv_from(&mut buffer) {
             let datagram = buffer[..len].to_vec();
-            if came.send(Came { way, port, from, datagram }).is_err() {
+            if outgoing.send(Received { way, port, from, datagram }).is_err() {
                 return;
             }
         } else if is_last {

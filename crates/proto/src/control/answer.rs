@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::event::{ControlEvent, KeyFrameRequest};
 use super::participant::Participant;
-use super::remote::Standing;
+use super::remote::Priority;
 use crate::rtcp::App;
 use crate::rtcp::BitRateLimit;
 use crate::rtcp::Bye;
@@ -57,25 +57,25 @@ impl Participant {
 
     fn take_sender_report(&mut self, now: Instant, report: SenderReport<'_>) {
         let (from, info) = (report.ssrc(), report.info());
-        if let Some(remote) = self.hear(now, from, Standing::Heard) {
+        if let Some(remote) = self.note_heard(now, from, Priority::Heard) {
             remote.sender = Some((info, now));
         }
-        self.tell(ControlEvent::SenderReport { from, info });
+        self.emit(ControlEvent::SenderReport { from, info });
         self.take_blocks(now, from, report.blocks());
     }
 
     fn take_blocks(&mut self, now: Instant, from: Ssrc, blocks: impl Iterator<Item = ReportBlock>) {
-        self.hear(now, from, Standing::Heard);
+        self.note_heard(now, from, Priority::Heard);
         for block in blocks {
             if block.ssrc != self.ssrc {
                 continue;
             }
             let round_trip = self.round_trip_of(now, block.last_sender_report, block.delay);
-            if let Some(remote) = self.hear(now, from, Standing::Reports) {
+            if let Some(remote) = self.note_heard(now, from, Priority::Reports) {
                 remote.reported = Some(block);
                 remote.note_round_trip(round_trip);
             }
-            self.tell(ControlEvent::ReceiverReport { from, block, round_trip });
+            self.emit(ControlEvent::ReceiverReport { from, block, round_trip });
         }
     }
 
@@ -98,26 +98,28 @@ impl Participant {
             if self.is_own(from) {
                 continue;
             }
-            let Some(remote) = self.remotes.hear(now, from, Standing::Heard) else { continue };
+            let Some(remote) = self.remotes.note_heard(now, from, Priority::Heard) else {
+                continue;
+            };
             let mut items = Vec::new();
-            let mut news = false;
+            let mut changed = false;
             for item in chunk.items().take(16) {
                 if item.kind == SdesKind::Cname {
                     // Names of unknown participants prove nothing: a flood of them must not slow us
                     // down.
-                    if remote.standing > Standing::Heard {
+                    if remote.priority > Priority::Heard {
                         self.timer.handle_cname(now, from);
                     }
-                    news |= remote.cname != item.text;
+                    changed |= remote.cname != item.text;
                     remote.cname.clear();
                     remote.cname.extend_from_slice(item.text);
                 } else {
-                    news = true;
+                    changed = true;
                 }
                 items.push((item.kind, text(item.text)));
             }
-            if news {
-                self.tell(ControlEvent::SourceDescription { from, items });
+            if changed {
+                self.emit(ControlEvent::SourceDescription { from, items });
             }
         }
     }
@@ -131,13 +133,13 @@ impl Participant {
             self.end_limit(now, from);
             if self.remotes.leave(now, from) {
                 let reason = bye.reason().map(text).unwrap_or_default();
-                self.tell(ControlEvent::Bye { from, reason });
+                self.emit(ControlEvent::Bye { from, reason });
             }
         }
     }
 
     fn take_app(&mut self, app: App<'_>) {
-        self.tell(ControlEvent::App {
+        self.emit(ControlEvent::App {
             from: app.ssrc(),
             subtype: app.subtype(),
             name: app.name(),
@@ -150,7 +152,7 @@ impl Participant {
         if let Some(nacks) = feedback.nacks().filter(|_| feedback.media() == own) {
             let sequences: Vec<_> = nacks.flat_map(Nack::sequences).take(SEQUENCES_MAX).collect();
             if !sequences.is_empty() {
-                self.tell(ControlEvent::PacketsLost { from, sequences });
+                self.emit(ControlEvent::PacketsLost { from, sequences });
             }
         } else if let Some(requests) = feedback.bit_rate_requests() {
             for limit in requests.filter(|limit| limit.ssrc == own) {
@@ -158,12 +160,12 @@ impl Participant {
             }
         } else if let Some(limits) = feedback.bit_rate_notification() {
             let limits = limits.take(LIMITS_MAX).collect();
-            self.tell(ControlEvent::BitRateNotified { from, limits });
+            self.emit(ControlEvent::BitRateNotified { from, limits });
         } else if let Some(congestion) = feedback.congestion() {
             let instant = congestion.instant();
             for block in congestion.blocks().filter(|block| block.ssrc == own) {
                 let packets = block.packets().take(SEQUENCES_MAX).collect();
-                self.tell(ControlEvent::Arrivals { from, instant, packets });
+                self.emit(ControlEvent::Arrivals { from, instant, packets });
             }
         }
     }
@@ -172,7 +174,7 @@ impl Participant {
     fn take_bit_rate(&mut self, now: Instant, from: Ssrc, limit: BitRateLimit) {
         self.limits.set(now, from, limit);
         self.notify_limits();
-        self.tell(ControlEvent::BitRateRequested { from, limit });
+        self.emit(ControlEvent::BitRateRequested { from, limit });
     }
 
     fn take_payload_feedback(&mut self, now: Instant, feedback: PayloadFeedback<'_>) {
@@ -180,16 +182,16 @@ impl Participant {
         if let Some(mut requests) = feedback.full_intra_requests() {
             let Some(fir) = requests.find(|fir| fir.ssrc == own) else { return };
             // Repetitions keep their number (RFC 5104 section 4.3.1.1).
-            let remote = self.hear(now, from, Standing::Heard);
+            let remote = self.note_heard(now, from, Priority::Heard);
             let repeated = remote
                 .is_some_and(|remote| remote.intra_seen.replace(fir.number) == Some(fir.number));
             if !repeated {
                 let request = KeyFrameRequest::FullIntra;
-                self.tell(ControlEvent::KeyFrameRequested { from, request });
+                self.emit(ControlEvent::KeyFrameRequested { from, request });
             }
         } else if let Some(estimate) = feedback.estimate() {
             if estimate.sources().any(|source| source == own) {
-                self.tell(ControlEvent::Estimate { from, bit_rate: estimate.bit_rate });
+                self.emit(ControlEvent::Estimate { from, bit_rate: estimate.bit_rate });
             }
         } else if feedback.media() == own {
             self.take_picture_feedback(from, feedback);
@@ -199,13 +201,13 @@ impl Participant {
     fn take_picture_feedback(&mut self, from: Ssrc, feedback: PayloadFeedback<'_>) {
         if feedback.is_picture_loss() {
             let request = KeyFrameRequest::PictureLoss;
-            self.tell(ControlEvent::KeyFrameRequested { from, request });
+            self.emit(ControlEvent::KeyFrameRequested { from, request });
         } else if let Some(losses) = feedback.slice_losses() {
             let losses = losses.take(SEQUENCES_MAX).collect();
-            self.tell(ControlEvent::SlicesLost { from, losses });
+            self.emit(ControlEvent::SlicesLost { from, losses });
         } else if let Some(picture) = feedback.reference_picture() {
             let picture = picture.bits.to_vec();
-            self.tell(ControlEvent::ReferencePicture { from, picture });
+            self.emit(ControlEvent::ReferencePicture { from, picture });
         }
     }
 
@@ -214,7 +216,7 @@ impl Participant {
         for block in report.blocks() {
             match block {
                 XrBlock::ReferenceTime(ntp) => {
-                    if let Some(remote) = self.hear(now, from, Standing::Heard) {
+                    if let Some(remote) = self.note_heard(now, from, Priority::Heard) {
                         let first = remote.reference.replace((ntp.middle(), now)).is_none();
                         // Until it is answered, the receiver requests losses without a round-trip
                         // time.
@@ -227,10 +229,10 @@ impl Participant {
                     let round_trip =
                         self.round_trip_of(now, delay.last_reference_time, delay.delay);
                     let Some(round_trip) = round_trip else { continue };
-                    if let Some(remote) = self.hear(now, from, Standing::Reports) {
+                    if let Some(remote) = self.note_heard(now, from, Priority::Reports) {
                         remote.note_round_trip(Some(round_trip));
                     }
-                    self.tell(ControlEvent::RoundTrip { from, round_trip });
+                    self.emit(ControlEvent::RoundTrip { from, round_trip });
                 }
                 XrBlock::Unknown { .. } => {}
             }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::config::{MediaSent, Reception};
 use super::participant::Participant;
 use super::pending::{attempt, write_delays, write_reference};
-use super::remote::{Standing, compact};
+use super::remote::{Priority, compact};
 use crate::rtcp::Dlrr;
 use crate::rtcp::ReportBlock;
 use crate::rtcp::SenderInfo;
@@ -117,12 +117,12 @@ impl Participant {
         for n in 0..count {
             let reception = &received[(self.next_block + n) % received.len()];
             // Only sources that sent something since the last report (RFC 3550 section 6.4).
-            if !self.remotes.has_news(reception) {
+            if !self.remotes.has_new_packets(reception) {
                 continue;
             }
-            let hear =
-                self.remotes.hear(reception.last_heard, reception.ssrc, Standing::SendsMedia);
-            let Some(remote) = hear else { continue };
+            let heard =
+                self.remotes.note_heard(reception.last_heard, reception.ssrc, Priority::SendsMedia);
+            let Some(remote) = heard else { continue };
             let block: ReportBlock = remote.report(now, reception);
             self.blocks.push(block);
         }

@@ -40,15 +40,15 @@ pub(super) struct Conflicts {
 impl Conflicts {
     /// Classifies a packet with our SSRC that arrived from `from` at `now`; `None` if there is
     /// nothing new to report.
-    pub(super) fn judge(&mut self, now: Instant, from: SocketAddr) -> Option<Conflict> {
+    pub(super) fn classify(&mut self, now: Instant, from: SocketAddr) -> Option<Conflict> {
         self.addresses.retain(|(_, last)| now.saturating_duration_since(*last) < MEMORY);
         if let Some((_, last)) = self.addresses.iter_mut().find(|(address, _)| *address == from) {
             // Reported once a second at most: a loop repeats every packet.
-            let told = now.saturating_duration_since(*last) < Duration::from_secs(1);
-            if !told {
+            let is_reported = now.saturating_duration_since(*last) < Duration::from_secs(1);
+            if !is_reported {
                 *last = now;
             }
-            return (!told).then_some(Conflict::Loop);
+            return (!is_reported).then_some(Conflict::Loop);
         }
         if self.addresses.len() < ADDRESSES_MAX && self.is_second(now, from) {
             self.addresses.push((from, now));
@@ -85,16 +85,16 @@ mod tests {
         let mut conflicts = Conflicts::default();
         let start = Instant::now();
         let address = |port| SocketAddr::from(([192, 0, 2, 1], port));
-        assert_eq!(conflicts.judge(start, address(1)), None);
-        assert_eq!(conflicts.judge(start, address(1)), Some(Conflict::Collision));
-        assert_eq!(conflicts.judge(start, address(1)), None);
+        assert_eq!(conflicts.classify(start, address(1)), None);
+        assert_eq!(conflicts.classify(start, address(1)), Some(Conflict::Collision));
+        assert_eq!(conflicts.classify(start, address(1)), None);
         let later = start + Duration::from_secs(2);
-        assert_eq!(conflicts.judge(later, address(1)), Some(Conflict::Loop));
-        assert_eq!(conflicts.judge(later, address(2)), None);
-        assert_eq!(conflicts.judge(later, address(2)), Some(Conflict::Collision));
+        assert_eq!(conflicts.classify(later, address(1)), Some(Conflict::Loop));
+        assert_eq!(conflicts.classify(later, address(2)), None);
+        assert_eq!(conflicts.classify(later, address(2)), Some(Conflict::Collision));
         let much_later = later + MEMORY;
-        assert_eq!(conflicts.judge(much_later, address(1)), None);
-        assert_eq!(conflicts.judge(much_later, address(1)), Some(Conflict::Collision));
+        assert_eq!(conflicts.classify(much_later, address(1)), None);
+        assert_eq!(conflicts.classify(much_later, address(1)), Some(Conflict::Collision));
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
             .filter(|n| {
                 let port = n / 2;
                 let from = SocketAddr::from(([192, 0, 2, 1], port));
-                conflicts.judge(now, from) == Some(Conflict::Collision)
+                conflicts.classify(now, from) == Some(Conflict::Collision)
             })
             .count();
         assert_eq!(collisions, ADDRESSES_MAX);

@@ -11,7 +11,7 @@ use super::conflict::{Conflict, Conflicts};
 use super::event::{ControlEvent, KeyFrameRequest};
 use super::limits::Limits;
 use super::pending::{AppData, Pending};
-use super::remote::{Remote, RemoteStatistics, Remotes, Standing};
+use super::remote::{Priority, Remote, RemoteStatistics, Remotes};
 use super::round_trip::RoundTripTime;
 use super::secure::{ControlError, Security};
 use crate::rtcp::BitRateLimit;
@@ -93,7 +93,7 @@ pub struct Participant {
     generator: u64,
     /// Media packets sent, at the last poll.
     sent: u64,
-    looked: Instant,
+    last_poll: Instant,
     /// The timestamps of our last reports, which others may answer.
     pub(super) stamps: VecDeque<u32>,
     pub(super) limits: Limits,
@@ -103,7 +103,7 @@ pub struct Participant {
     pub(super) next_block: usize,
     pub(super) reason: String,
     /// An abandoned SSRC for which a BYE is still to be sent.
-    farewell: Option<Ssrc>,
+    pending_bye: Option<Ssrc>,
     gone: bool,
     /// Whether we sent media when leaving: the timer forgets it, but the last report needs the
     /// counts.
@@ -129,14 +129,14 @@ impl Participant {
             conflicts: Conflicts::default(),
             generator: config.seed ^ 0x5353_5243,
             sent: 0,
-            looked: now,
+            last_poll: now,
             stamps: VecDeque::with_capacity(STAMPS_MAX),
             limits: Limits::default(),
             following: 0,
             described: 0,
             next_block: 0,
             reason: String::new(),
-            farewell: None,
+            pending_bye: None,
             gone: false,
             left_sending: false,
             writer: Writer::new(),
@@ -178,7 +178,7 @@ impl Participant {
             Err(error) if !matches!(error, ControlError::Rtcp(_)) => self.refuse(now, error),
             _ => {}
         }
-        self.tell_of_keys();
+        self.emit_key_events();
         outcome
     }
 
@@ -223,13 +223,13 @@ impl Participant {
     }
 
     /// The participant `ssrc`, heard at `now`; `None` if the table is full, or if it is this one.
-    pub(super) fn hear(
+    pub(super) fn note_heard(
         &mut self,
         now: Instant,
         ssrc: Ssrc,
-        standing: Standing,
+        priority: Priority,
     ) -> Option<&mut Remote> {
-        if self.is_own(ssrc) { None } else { self.remotes.hear(now, ssrc, standing) }
+        if self.is_own(ssrc) { None } else { self.remotes.note_heard(now, ssrc, priority) }
     }
 
     /// Notes that media, a sender report or a source description under our own SSRC arrived from
@@ -244,20 +244,20 @@ impl Participant {
         if self.security.as_ref().is_some_and(|security| security.shares_key()) {
             return;
         }
-        match self.conflicts.judge(now, from) {
+        match self.conflicts.classify(now, from) {
             None => {}
-            Some(Conflict::Loop) => self.tell(ControlEvent::Loop { ssrc: self.ssrc }),
+            Some(Conflict::Loop) => self.emit(ControlEvent::Loop { ssrc: self.ssrc }),
             Some(Conflict::Collision) => {
                 let (old, new) = (self.ssrc, Ssrc(self.random()));
                 // An SSRC that has never sent anything is unknown to others.
                 if self.statistics.reports_sent > 0 || self.sent > 0 {
-                    self.farewell = Some(old);
+                    self.pending_bye = Some(old);
                 }
                 self.ssrc = new;
                 self.config.ssrc = new;
                 self.timer.set_ssrc(new);
                 self.stamps.clear();
-                self.tell(ControlEvent::Collision { old, new });
+                self.emit(ControlEvent::Collision { old, new });
             }
         }
     }
@@ -279,7 +279,7 @@ impl Participant {
 
     /// Whether a datagram must be sent at once.
     pub fn is_urgent(&self) -> bool {
-        self.farewell.is_some()
+        self.pending_bye.is_some()
     }
 
     /// The next datagram to send at `now`; must be called until it returns `None`.
@@ -295,11 +295,11 @@ impl Participant {
             self.sent = sent.packets;
             self.timer.note_sent_rtp(now);
         }
-        for reception in received.iter().filter(|source| source.last_heard > self.looked) {
+        for reception in received.iter().filter(|source| source.last_heard > self.last_poll) {
             self.timer.handle_rtp(reception.last_heard, reception.ssrc);
         }
-        self.looked = self.looked.max(now);
-        if let Some(old) = self.farewell.take() {
+        self.last_poll = self.last_poll.max(now);
+        if let Some(old) = self.pending_bye.take() {
             self.writer.clear();
             self.writer.receiver_report(old, &[]);
             self.writer.bye(&[old], "SSRC collision");
@@ -359,24 +359,24 @@ impl Participant {
 
     /// Requests packets of `media`, given in order, as soon as the profile allows.
     pub fn request_packets(&mut self, now: Instant, media: Ssrc, sequences: &[SequenceNumber]) {
-        self.pending.ask_for(media, sequences);
+        self.pending.request_packets(media, sequences);
         self.timer.want_feedback(now);
     }
 
     /// Requests a key frame of `media`.
     pub fn request_key_frame(&mut self, now: Instant, media: Ssrc, request: KeyFrameRequest) {
         let mut number = 0;
-        if let Some(remote) = self.hear(now, media, Standing::Heard) {
+        if let Some(remote) = self.note_heard(now, media, Priority::Heard) {
             remote.intra_sent = remote.intra_sent.wrapping_add(1);
             number = remote.intra_sent;
         }
-        self.pending.ask_for_key_frame(media, request, number);
+        self.pending.request_key_frame(media, request, number);
         self.timer.want_feedback(now);
     }
 
     /// Requests a maximum bit rate of `limit.ssrc` (TMMBR).
     pub fn request_bit_rate(&mut self, now: Instant, limit: BitRateLimit) {
-        self.pending.ask_for_bit_rate(limit);
+        self.pending.request_bit_rate(limit);
         self.timer.want_feedback(now);
     }
 
@@ -435,7 +435,7 @@ impl Participant {
     pub fn round_trip_time(&self) -> Option<RoundTripTime> {
         let known = self.remotes.present().filter_map(|remote| {
             let time = remote.round_trip?;
-            Some((remote.standing == Standing::SendsMedia, time))
+            Some((remote.priority == Priority::SendsMedia, time))
         });
         known.max_by_key(|(sends, time)| (*sends, time.smoothed)).map(|(_, time)| time)
     }
@@ -474,7 +474,7 @@ impl Participant {
         self.stamps.push_back(ntp.middle());
     }
 
-    pub(super) fn tell(&mut self, event: ControlEvent) {
+    pub(super) fn emit(&mut self, event: ControlEvent) {
         if self.events.len() >= EVENTS_MAX {
             self.events.pop_front();
             self.statistics.events_forgotten += 1;
@@ -495,7 +495,7 @@ impl Participant {
         while let Some(from) = self.timer.poll_left() {
             self.end_limit(now, from);
             if self.remotes.remove(from) {
-                self.tell(ControlEvent::TimedOut { from });
+                self.emit(ControlEvent::TimedOut { from });
             }
         }
     }
@@ -514,7 +514,7 @@ impl Participant {
                 self.statistics.unprotected += 1;
                 return None;
             }
-            self.tell_of_keys();
+            self.emit_key_events();
         }
         self.statistics.octets_sent += len;
         Some(match &self.security {

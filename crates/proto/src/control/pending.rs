@@ -76,7 +76,7 @@ impl Pending {
     }
 
     /// Requests packets of `media`, given in order.
-    pub(super) fn ask_for(&mut self, media: Ssrc, sequences: &[SequenceNumber]) {
+    pub(super) fn request_packets(&mut self, media: Ssrc, sequences: &[SequenceNumber]) {
         let n = match self.missing.iter().position(|(ssrc, _)| *ssrc == media) {
             Some(n) => n,
             None if self.missing.len() >= WAITING_MAX => return,
@@ -98,14 +98,14 @@ impl Pending {
         }
     }
 
-    pub(super) fn ask_for_key_frame(&mut self, media: Ssrc, request: KeyFrameRequest, number: u8) {
+    pub(super) fn request_key_frame(&mut self, media: Ssrc, request: KeyFrameRequest, number: u8) {
         self.key_frames.retain(|(ssrc, _, _)| *ssrc != media);
         if self.key_frames.len() < WAITING_MAX {
             self.key_frames.push((media, request, number));
         }
     }
 
-    pub(super) fn ask_for_bit_rate(&mut self, limit: BitRateLimit) {
+    pub(super) fn request_bit_rate(&mut self, limit: BitRateLimit) {
         self.bit_rates.retain(|other| other.ssrc != limit.ssrc);
         if self.bit_rates.len() < WAITING_MAX {
             self.bit_rates.push(limit);

@@ -13,7 +13,7 @@ use crate::time::ClockRate;
 
 /// The priority of a participant in a full table.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Standing {
+pub(super) enum Priority {
     /// It was heard, nothing more.
     #[default]
     Heard,
@@ -27,7 +27,7 @@ pub(super) enum Standing {
 #[derive(Clone, Debug)]
 pub(super) struct Remote {
     pub(super) ssrc: Ssrc,
-    pub(super) standing: Standing,
+    pub(super) priority: Priority,
     /// When it sent BYE; its state remains readable.
     left: Option<Instant>,
     pub(super) heard: Instant,
@@ -50,7 +50,7 @@ impl Remote {
     fn new(ssrc: Ssrc, now: Instant) -> Self {
         Self {
             ssrc,
-            standing: Standing::Heard,
+            priority: Priority::Heard,
             left: None,
             heard: now,
             cname: Vec::new(),
@@ -143,31 +143,31 @@ impl Remotes {
 
     /// The participant `ssrc`, heard at `now`; `None` if the table is full.
     ///
-    /// In a full table, a new participant replaces the one with the lowest standing that was silent
-    /// longest, unless that standing is higher than `standing`.
-    pub(super) fn hear(
+    /// In a full table, a new participant replaces the one with the lowest priority that was silent
+    /// longest, unless that priority is higher than `priority`.
+    pub(super) fn note_heard(
         &mut self,
         now: Instant,
         ssrc: Ssrc,
-        standing: Standing,
+        priority: Priority,
     ) -> Option<&mut Remote> {
         let n = match self.list.iter().position(|remote| remote.ssrc == ssrc) {
             Some(n) => n,
-            None => self.add(now, ssrc, standing)?,
+            None => self.add(now, ssrc, priority)?,
         };
         let remote = &mut self.list[n];
         remote.heard = remote.heard.max(now);
         remote.left = remote.left.filter(|left| *left >= now);
-        remote.standing = remote.standing.max(standing);
+        remote.priority = remote.priority.max(priority);
         Some(remote)
     }
 
-    fn add(&mut self, now: Instant, ssrc: Ssrc, standing: Standing) -> Option<usize> {
+    fn add(&mut self, now: Instant, ssrc: Ssrc, priority: Priority) -> Option<usize> {
         if self.list.len() >= self.max {
-            let least = |n: &usize| (self.list[*n].standing, self.list[*n].heard);
+            let least = |n: &usize| (self.list[*n].priority, self.list[*n].heard);
             let n = (0..self.list.len()).min_by_key(least)?;
             // Participants that were only heard may replace each other, but no others.
-            if self.list[n].standing > standing {
+            if self.list[n].priority > priority {
                 return None;
             }
             self.list.swap_remove(n);
@@ -177,7 +177,7 @@ impl Remotes {
     }
 
     /// Whether packets of a source arrived since its last report block.
-    pub(super) fn has_news(&self, reception: &Reception) -> bool {
+    pub(super) fn has_new_packets(&self, reception: &Reception) -> bool {
         let known = self.list.iter().find(|remote| remote.ssrc == reception.ssrc);
         known.is_none_or(|remote| remote.prior.1 != reception.received)
     }
@@ -187,7 +187,7 @@ impl Remotes {
         let Some(remote) = self.list.iter_mut().find(|remote| remote.ssrc == ssrc) else {
             return false;
         };
-        remote.standing = Standing::Heard;
+        remote.priority = Priority::Heard;
         remote.left.replace(now).is_none()
     }
 
@@ -274,17 +274,17 @@ mod tests {
     fn a_flood_of_strangers_pushes_out_strangers_only() {
         let now = Instant::now();
         let mut remotes = Remotes::new(8);
-        remotes.hear(now, Ssrc(1), Standing::SendsMedia);
-        remotes.hear(now, Ssrc(2), Standing::Reports);
+        remotes.note_heard(now, Ssrc(1), Priority::SendsMedia);
+        remotes.note_heard(now, Ssrc(2), Priority::Reports);
         for stranger in 100..10_000 {
-            remotes.hear(now, Ssrc(stranger), Standing::Heard);
+            remotes.note_heard(now, Ssrc(stranger), Priority::Heard);
         }
         assert_eq!(remotes.iter().count(), 8);
         assert!(known(&remotes, 1) && known(&remotes, 2));
         for real in 3..20 {
-            remotes.hear(now, Ssrc(real), Standing::SendsMedia);
+            remotes.note_heard(now, Ssrc(real), Priority::SendsMedia);
         }
         assert!(!known(&remotes, 2));
-        assert!(remotes.hear(now, Ssrc(99), Standing::Heard).is_none());
+        assert!(remotes.note_heard(now, Ssrc(99), Priority::Heard).is_none());
     }
 }

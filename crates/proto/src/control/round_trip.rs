@@ -35,9 +35,9 @@ impl RoundTripTime {
     /// # use std::time::Duration;
     /// let ms = Duration::from_millis;
     /// let time = RoundTripTime { last: ms(90), smoothed: ms(100), deviation: ms(15) };
-    /// assert_eq!(time.patience(), ms(160));
+    /// assert_eq!(time.timeout(), ms(160));
     /// ```
-    pub fn patience(&self) -> Duration {
+    pub fn timeout(&self) -> Duration {
         self.smoothed + self.deviation * 4
     }
 }
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn the_estimate_follows_the_path_and_its_jitter() {
         let mut time = RoundTripTime::new(40 * MS);
-        assert_eq!(time.patience(), 40 * MS);
+        assert_eq!(time.timeout(), 40 * MS);
         for _ in 0..100 {
             time = time.with(220 * MS);
         }
@@ -59,6 +59,6 @@ mod tests {
         for n in 0..100 {
             time = time.with(if n % 2 == 0 { 200 * MS } else { 240 * MS });
         }
-        assert!(time.patience() > 240 * MS && time.patience() < 320 * MS, "{time:?}");
+        assert!(time.timeout() > 240 * MS && time.timeout() < 320 * MS, "{time:?}");
     }
 }

@@ -14,14 +14,14 @@ use crate::srtp::SrtcpUnprotector;
 use crate::srtp::UnprotectError;
 
 /// Minimum time between events about refused datagrams.
-const TELL_INTERVAL: Duration = Duration::from_secs(1);
+const EVENT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reason why an RTCP datagram was refused.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ControlError {
     /// It is protected with a key that is used up.
-    #[error("the report is under a master key that is used up")]
+    #[error("the report's master key is used up")]
     KeyExpired,
     /// It was received before, or is older than the replay window.
     #[error("the report is a replay")]
@@ -42,13 +42,13 @@ pub(super) struct Security {
     /// The datagram that is being protected or unprotected.
     pub(super) datagram: Vec<u8>,
     refused: u64,
-    told: Option<Instant>,
+    last_event: Option<Instant>,
 }
 
 impl Security {
     #[cfg(feature = "srtp")]
     pub(super) fn new(protector: SrtcpProtector, unprotector: SrtcpUnprotector) -> Self {
-        Self { protector, unprotector, datagram: Vec::new(), refused: 0, told: None }
+        Self { protector, unprotector, datagram: Vec::new(), refused: 0, last_event: None }
     }
 
     /// Whether a reflected packet of our own is authentic.
@@ -78,10 +78,13 @@ impl Security {
     /// Counts a refused datagram; returns an event if one is due.
     fn refuse(&mut self, now: Instant) -> Option<ControlEvent> {
         self.refused += 1;
-        if self.told.is_some_and(|told| now.saturating_duration_since(told) < TELL_INTERVAL) {
+        if self
+            .last_event
+            .is_some_and(|last_event| now.saturating_duration_since(last_event) < EVENT_INTERVAL)
+        {
             return None;
         }
-        self.told = Some(now);
+        self.last_event = Some(now);
         Some(ControlEvent::Refused { datagrams: std::mem::take(&mut self.refused) })
     }
 
@@ -124,14 +127,14 @@ impl Participant {
         self.statistics.count(error);
         let event = self.security.as_mut().and_then(|security| security.refuse(now));
         if let Some(event) = event {
-            self.tell(event);
+            self.emit(event);
         }
     }
 
     /// Emits the pending key events.
-    pub(super) fn tell_of_keys(&mut self) {
+    pub(super) fn emit_key_events(&mut self) {
         while let Some(event) = self.security.as_mut().and_then(|security| security.poll_event()) {
-            self.tell(match event {
+            self.emit(match event {
                 KeyEvent::Expiring { left } => ControlEvent::KeyExpiring { left },
                 KeyEvent::Expired => ControlEvent::KeyExpired,
             });

@@ -24,7 +24,7 @@ const UNCOMPRESSED: u8 = 4;
 const ATTEMPTS: usize = 128;
 
 /// A curve.
-#[cfg_attr(not(feature = "zrtp"), allow(dead_code, reason = "the others are ZRTP's"))]
+#[cfg_attr(not(feature = "zrtp"), allow(dead_code, reason = "only ZRTP uses the other curves"))]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Curve {
     P256,

@@ -24,7 +24,7 @@ pub fn on_erased_stack<T>(compute: impl FnOnce() -> T) -> T {
 
 /// Overwrites the stack below its caller.
 #[inline(never)]
-#[allow(clippy::large_stack_arrays, reason = "it is the stack that is meant")]
+#[allow(clippy::large_stack_arrays, reason = "the array must be on the stack")]
 fn erase_stack() {
     let mut stack = [0_u8; STACK_LEN];
     stack.zeroize();

@@ -30,7 +30,7 @@ mod secret;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may")]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod wycheproof;
 
 pub use aead::{Aead, BLOCK_LEN, NONCE_LEN, TAG_LEN};

@@ -14,7 +14,7 @@ pub type Entropy<'a> = dyn FnMut(&mut [u8]) + 'a;
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum AgreementError {
     /// It has the wrong length for the agreement.
-    #[error("a public value of {given} octets where {expected} belong")]
+    #[error("the public value has {given} octets instead of {expected}")]
     Length {
         /// Octets that it should have.
         expected: usize,
@@ -22,14 +22,14 @@ pub enum AgreementError {
         given: usize,
     },
     /// It is not an element of the field, or not an encoding of a key.
-    #[error("a public value out of range")]
+    #[error("the public value is out of range")]
     OutOfRange,
     /// It is 0, 1 or p - 1 (RFC 6189 section 4.4.1.2), or leads to a secret of zeros only (RFC 7748
     /// section 6): the secret would be publicly known.
-    #[error("a public value that gives the secret away")]
+    #[error("the public value would make the shared secret predictable")]
     Degenerate,
     /// It is not a point of the curve.
-    #[error("a public value off the curve")]
+    #[error("the public value is not a point of the curve")]
     OffCurve,
     /// The primitive, or the entropy, failed.
     #[error("the cryptographic primitive refused its input")]

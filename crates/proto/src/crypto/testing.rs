@@ -1,5 +1,5 @@
 //! Helpers for the tests of this module: octets from hexadecimal digits, deterministic entropy.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 /// The octets that `digits` stand for.
 pub(crate) fn octets(digits: &str) -> Vec<u8> {

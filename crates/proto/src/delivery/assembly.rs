@@ -170,11 +170,11 @@ pub struct Assembly {
     next: u64,
     previous: Option<usize>,
     /// The latest frame that is not accepted yet, and the number of packets that confirm it.
-    jump: (u64, u32),
+    candidate: (u64, u32),
     /// Arrival time of the latest packet of a frame that has not ended.
-    heard_at: Option<Instant>,
+    last_arrival: Option<Instant>,
     /// Start of a near frame's wait for acceptance.
-    doubted_since: Option<Instant>,
+    near_since: Option<Instant>,
     /// Start of a frame's wait for earlier frames of which nothing has arrived.
     ahead_since: Option<Instant>,
     pace: Pace,
@@ -190,9 +190,9 @@ impl Assembly {
             oldest: options.first_frame,
             next: options.first_frame,
             previous: None,
-            jump: (0, 0),
-            heard_at: None,
-            doubted_since: None,
+            candidate: (0, 0),
+            last_arrival: None,
+            near_since: None,
             ahead_since: None,
             pace: Pace::new(options.deadline_min, options.deadline_max),
             statistics: AssemblyStatistics::default(),
@@ -232,21 +232,21 @@ impl Assembly {
         let frame = extend(self.next, header.frame);
         if frame < self.oldest {
             if frame.saturating_add(NEAR_MAX) >= self.oldest {
-                self.jump = (0, 0);
+                self.candidate = (0, 0);
             }
             return self.discard(Discard::Late);
         }
         let filling = |slot: &Slot| slot.stage == Stage::Filling && slot.frame == frame;
         let slot = match self.slots.iter().position(filling) {
             Some(slot) => {
-                self.jump = (0, 0);
+                self.candidate = (0, 0);
                 slot
             }
             None => match self.open(now, frame) {
                 Ok(slot) => slot,
                 Err(claim) => {
                     if claim == Claim::Blocked {
-                        self.heard_at = Some(now);
+                        self.last_arrival = Some(now);
                     }
                     return claim;
                 }
@@ -256,7 +256,7 @@ impl Assembly {
             return self.discard(Discard::Duplicate);
         }
         self.statistics.packets += 1;
-        self.heard_at = Some(now);
+        self.last_arrival = Some(now);
         Claim::Place(Place { slot, unit: span.unit, bytes: span.bytes })
     }
 
@@ -272,7 +272,7 @@ impl Assembly {
 
     /// Finds a slot for a frame of which nothing has arrived yet.
     fn open(&mut self, now: Instant, frame: u64) -> Result<usize, Claim> {
-        if let Some(claim) = self.doubt(now, frame) {
+        if let Some(claim) = self.check_jump(now, frame) {
             return Err(claim);
         }
         if frame - self.oldest > self.options.slots as u64 - 2 && !self.is_skipped(now) {
@@ -288,7 +288,7 @@ impl Assembly {
         };
         self.slots[slot].begin(frame, now);
         self.next = self.next.max(frame.saturating_add(1));
-        self.jump = (0, 0);
+        self.candidate = (0, 0);
         Ok(slot)
     }
 
@@ -296,26 +296,26 @@ impl Assembly {
     ///
     /// Packets of the same frame or of later ones confirm it, because small frames have too few
     /// packets each.
-    fn doubt(&mut self, now: Instant, frame: u64) -> Option<Claim> {
+    fn check_jump(&mut self, now: Instant, frame: u64) -> Option<Claim> {
         let has_memory = frame - self.oldest <= self.options.slots as u64 - 2;
-        let (before, packets) = self.jump;
+        let (before, packets) = self.candidate;
         let follows = (before..=before.saturating_add(NEAR_MAX)).contains(&frame);
         let packets = if follows { packets.saturating_add(1) } else { 1 };
         let is_near = frame <= self.next.saturating_add(NEAR_MAX);
         let near_packets = (self.plan.packets() / 8).clamp(1, NEAR_PACKETS);
         let is_right = self.options.reliable || has_memory || frame <= self.next;
         if is_right || packets >= if is_near { near_packets } else { FAR_PACKETS } {
-            self.doubted_since = None;
+            self.near_since = None;
             return None;
         }
         if is_near {
-            let since = *self.doubted_since.get_or_insert(now);
+            let since = *self.near_since.get_or_insert(now);
             if now < since + self.options.deadline_min.min(self.options.deadline_max) {
                 return Some(Claim::Blocked);
             }
-            self.doubted_since = None;
+            self.near_since = None;
         }
-        self.jump = (frame, packets);
+        self.candidate = (frame, packets);
         Some(self.discard(Discard::Jump))
     }
 
@@ -324,8 +324,8 @@ impl Assembly {
     /// A header carries eight bits of a frame's number: without this, frame numbers would be wrong
     /// after an outage of 128 frames or more. It takes effect only if nothing has arrived for the
     /// longest deadline, because earlier frames may otherwise still be in flight.
-    pub fn hear_of(&mut self, now: Instant, frame: u64) {
-        let since = *self.heard_at.get_or_insert(now);
+    pub fn note_announced(&mut self, now: Instant, frame: u64) {
+        let since = *self.last_arrival.get_or_insert(now);
         if !self.options.reliable && since + self.options.deadline_max <= now {
             self.next = self.next.max(frame.saturating_add(1));
         }
@@ -404,7 +404,7 @@ impl Assembly {
 
     /// Whether a frame can be handed over ([`Assembly::poll_ending`]).
     pub fn is_ready(&self) -> bool {
-        self.ended.front().is_some_and(|&slot| self.slots[slot].settled())
+        self.ended.front().is_some_and(|&slot| self.slots[slot].is_settled())
     }
 
     /// The next frame to hand over: in the order of frames, one at a time.

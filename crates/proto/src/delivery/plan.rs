@@ -79,10 +79,10 @@ impl fmt::Display for PlanError {
             Self::Units(units) => write!(f, "{units} units are not between 1 and {UNITS_MAX}"),
             Self::Empty { unit } => write!(f, "unit {unit} or its stripes have no octets"),
             Self::Payload(payload) => {
-                write!(f, "{payload} octets a packet are not between 1 and {PAYLOAD_MAX}")
+                write!(f, "{payload} octets per packet are not between 1 and {PAYLOAD_MAX}")
             }
             Self::Packets(packets) => {
-                write!(f, "{packets} packets a frame are over {PACKETS_MAX}: make them larger")
+                write!(f, "{packets} packets per frame exceed {PACKETS_MAX}: make packets larger")
             }
         }
     }

@@ -86,7 +86,7 @@ impl Slot {
     }
 
     /// Whether every claimed packet is in place.
-    pub(super) fn settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         self.landed == self.claimed
     }
 

@@ -93,8 +93,8 @@ impl Creditor {
         self.octets = self.octets.saturating_add(u32::try_from(octets).unwrap_or(u32::MAX));
         let frames = latest.frame.wrapping_sub(self.frame);
         // A late packet is a few frames behind; any other large distance means new frames.
-        let is_time = (CREDIT_FRAMES..=u8::MAX - CREDIT_FRAMES).contains(&frames);
-        if !is_time && self.octets < (self.buffer / 8).min(CREDIT_OCTETS_MAX) {
+        let is_due = (CREDIT_FRAMES..=u8::MAX - CREDIT_FRAMES).contains(&frames);
+        if !is_due && self.octets < (self.buffer / 8).min(CREDIT_OCTETS_MAX) {
             return None;
         }
         (self.octets, self.frame) = (0, latest.frame);
@@ -108,7 +108,7 @@ pub struct Window {
     limit: u64,
     limit_max: u64,
     sent: u64,
-    came: u64,
+    acknowledged: u64,
     pieces: VecDeque<Piece>,
 }
 
@@ -125,20 +125,20 @@ impl Window {
     /// Creates a window with nothing in flight, which never grows beyond `limit` octets.
     pub fn new(limit: usize) -> Self {
         let limit = limit as u64;
-        Self { limit, limit_max: limit, sent: 0, came: 0, pieces: VecDeque::new() }
+        Self { limit, limit_max: limit, sent: 0, acknowledged: 0, pieces: VecDeque::new() }
     }
 
     /// Whether `octets` more may be sent.
     ///
     /// Always true if nothing is in flight.
     pub fn has_room(&self, octets: usize) -> bool {
-        let on_way = self.sent - self.came;
-        on_way == 0 || on_way + octets as u64 <= self.limit && self.frames() < FRAMES_MAX
+        let in_flight = self.sent - self.acknowledged;
+        in_flight == 0 || in_flight + octets as u64 <= self.limit && self.frames() < FRAMES_MAX
     }
 
     /// Whether to check for credits: half of the window is in flight.
     pub fn is_filling(&self) -> bool {
-        (self.sent - self.came) * 2 > self.limit || self.frames() >= FRAMES_MAX / 2
+        (self.sent - self.acknowledged) * 2 > self.limit || self.frames() >= FRAMES_MAX / 2
     }
 
     /// Frames between the oldest and the newest in flight.
@@ -153,7 +153,7 @@ impl Window {
         if self.pieces.len() == PIECES_MAX
             && let Some(piece) = self.pieces.pop_front()
         {
-            self.came = piece.sent;
+            self.acknowledged = piece.sent;
         }
         self.pieces.push_back(Piece { frame, packets, sent: self.sent });
     }
@@ -162,17 +162,17 @@ impl Window {
     pub fn handle_credit(&mut self, credit: Credit) {
         self.limit = u64::from(credit.buffer.max(BUFFER_MIN)).min(self.limit_max);
         let Some(latest) = credit.latest else { return };
-        let is_it =
+        let matches =
             |piece: &Piece| piece.frame == latest.frame && piece.packets.contains(&latest.index);
-        if let Some(at) = self.pieces.iter().position(is_it) {
-            self.came = self.pieces[at].sent;
+        if let Some(at) = self.pieces.iter().position(matches) {
+            self.acknowledged = self.pieces[at].sent;
             self.pieces.drain(..=at);
         }
     }
 
     /// Handles a timeout without credits: data in flight is taken to have arrived or to be lost.
     pub fn handle_silence(&mut self) {
-        self.came = self.sent;
+        self.acknowledged = self.sent;
         self.pieces.clear();
     }
 }
@@ -199,8 +199,8 @@ mod tests {
     #[test]
     fn a_client_speaks_eight_times_a_buffer() {
         let mut creditor = Creditor::new(80_000);
-        let said = (0..100).filter(|&at| creditor.note(header(0, at), 1_000).is_some());
-        assert_eq!(said.count(), 10);
+        let credits = (0..100).filter(|&at| creditor.note(header(0, at), 1_000).is_some());
+        assert_eq!(credits.count(), 10);
     }
 
     #[test]
@@ -284,7 +284,7 @@ mod tests {
                 } else {
                     window.note_sent(frame % 4, index..index + 46, octets);
                 }
-                prop_assert!(window.came <= window.sent);
+                prop_assert!(window.acknowledged <= window.sent);
                 prop_assert!(window.pieces.len() <= PIECES_MAX);
             }
         }

@@ -89,7 +89,7 @@ struct Entry {
     since: Instant,
     /// When to request it (again); `None` if it is no longer requested.
     due: Option<Instant>,
-    first_asked: Option<Instant>,
+    first_requested: Option<Instant>,
     attempts: u8,
     attempts_max: u8,
     last_repeats: u8,
@@ -175,7 +175,7 @@ impl Missing {
                 sequence: first.plus(step),
                 since: now,
                 due: Some(due),
-                first_asked: None,
+                first_requested: None,
                 attempts: 0,
                 attempts_max: self.timing.attempts_max,
                 last_repeats: 0,
@@ -194,7 +194,7 @@ impl Missing {
         let Ok(n) = found else {
             return self.note_late_answer(now, sequence);
         };
-        if let Some(Entry { attempts, first_asked: Some(asked), .. }) = self.entries.remove(n) {
+        if let Some(Entry { attempts, first_requested: Some(asked), .. }) = self.entries.remove(n) {
             self.counts.recovered += 1;
             if self.round_trip.time().is_some() {
                 let answered = if attempts == 1 { 1.0 } else { 0.0 };
@@ -237,7 +237,7 @@ impl Missing {
 
     fn forget_first(&mut self) {
         if let Some(entry) = self.entries.pop_front() {
-            if let Some(asked) = entry.first_asked {
+            if let Some(asked) = entry.first_requested {
                 self.counts.unanswered += 1;
                 if self.given_up.len() >= GIVEN_UP_MAX {
                     self.given_up.pop_front();
@@ -281,7 +281,7 @@ impl Missing {
                     continue;
                 }
                 entry.attempts += 1;
-                entry.first_asked.get_or_insert(now);
+                entry.first_requested.get_or_insert(now);
                 out.push(entry.sequence.sequence());
                 self.counts.requested += 1;
                 let doublings = u32::from(entry.attempts - 1).min(10);
@@ -412,7 +412,7 @@ mod tests {
             due(&mut missing, now + 5 * MS);
             let answered = now + 205 * MS;
             if missing.wait() < 205 * MS {
-                assert!(round < 2, "it never learns");
+                assert!(round < 2, "the wait is never adapted");
                 missing.forget_before(place.plus(1));
             }
             missing.note_arrival(answered, place);

@@ -97,7 +97,7 @@ impl<'p> Compound<'p> {
     }
 
     /// Octets in the datagram.
-    #[allow(clippy::len_without_is_empty, reason = "it is never empty")]
+    #[allow(clippy::len_without_is_empty, reason = "a datagram is never empty")]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }

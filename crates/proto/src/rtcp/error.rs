@@ -9,7 +9,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum RtcpError {
     /// The datagram is empty.
-    #[error("an RTCP datagram of no octets")]
+    #[error("the RTCP datagram is empty")]
     Empty,
     /// The packet type is not one of RTCP's, 192 to 223.
     #[error("packet type {0} is not RTCP")]
@@ -23,10 +23,10 @@ pub enum RtcpError {
         len: usize,
     },
     /// Padding in a packet that is not the last of its datagram (RFC 3550 section 6.4.1).
-    #[error("padding before the last packet of the datagram")]
+    #[error("a packet before the last of the datagram has padding")]
     PaddingInside,
     /// A field extends beyond its packet, or the packet beyond the datagram.
-    #[error("{field} needs {need} octets, there are {have}")]
+    #[error("{field} needs {need} octets, but only {have} are left")]
     Truncated {
         /// The field that did not fit, named as in the RFC.
         field: &'static str,

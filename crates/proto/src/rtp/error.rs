@@ -17,7 +17,7 @@ pub enum ParseError {
         payload: usize,
     },
     /// A field extends beyond the packet.
-    #[error("{field} needs {need} octets, the packet has {have}")]
+    #[error("{field} needs {need} octets, but the packet has {have}")]
     Truncated {
         /// The field that did not fit, named as in the RFC.
         field: &'static str,
@@ -36,7 +36,7 @@ pub enum ParseError {
 #[non_exhaustive]
 pub enum ExtensionError {
     /// An element's data extend beyond the extension.
-    #[error("element {id} at octet {offset} claims {claimed} octets, {remaining} are left")]
+    #[error("element {id} at octet {offset} claims {claimed} octets, but {remaining} are left")]
     Truncated {
         /// Where the element begins, in octets after the extension's header.
         offset: usize,
@@ -60,10 +60,10 @@ pub enum ExtensionError {
 #[non_exhaustive]
 pub enum WriteError {
     /// More than 15 contributing sources.
-    #[error("{0} contributing sources, 15 are possible")]
+    #[error("{0} contributing sources exceed the maximum of 15")]
     ContributingSources(usize),
-    /// An element's identifier or length does not fit the form (RFC 8285 section 4.2, 4.3).
-    #[error("element {id} of {len} octets does not fit the form")]
+    /// An element's identifier or length does not fit the form of the extension (RFC 8285 section 4.2, 4.3).
+    #[error("element {id} of {len} octets does not fit the form of the extension")]
     Element {
         /// The identifier.
         id: u8,
@@ -71,10 +71,10 @@ pub enum WriteError {
         len: usize,
     },
     /// The extension is not a multiple of 4 octets, or has more than 65 535 words.
-    #[error("an extension of {0} octets is not 0 to 65 535 words")]
+    #[error("an extension of {0} octets is not a whole number of words, at most 65 535")]
     ExtensionLength(usize),
     /// The buffer is too short.
-    #[error("the header needs {need} octets, the buffer has {have}")]
+    #[error("the header needs {need} octets, but the buffer has {have}")]
     Space {
         /// Octets needed.
         need: usize,

@@ -22,7 +22,7 @@ pub(crate) enum ProtectError {}
 
 /// Stand-in for the errors of a received packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[allow(dead_code, reason = "the names that the other rooms ask for")]
+#[allow(dead_code, reason = "names that other modules use")]
 pub(crate) enum UnprotectError {
     Authentication,
     Expired,
@@ -44,7 +44,7 @@ impl Expected {
 
 /// Stand-in for the events of a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[allow(dead_code, reason = "the names that the other rooms ask for")]
+#[allow(dead_code, reason = "names that other modules use")]
 pub(crate) enum KeyEvent {
     Expiring { left: u64 },
     Expired,

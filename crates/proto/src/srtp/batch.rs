@@ -54,17 +54,17 @@ impl Unprotector {
         packets: &mut [&mut [u8]],
         outcomes: &mut [Result<usize, UnprotectError>],
     ) {
-        let mut likely = [const { None }; BATCH_MAX];
-        for (packet, likely) in packets.iter().zip(&mut likely) {
-            *likely = self.likely(packet);
+        let mut likely_index = [const { None }; BATCH_MAX];
+        for (packet, likely_index) in packets.iter().zip(&mut likely_index) {
+            *likely_index = self.likely_index(packet);
         }
         let generation = self.keys.generation();
-        let is_right = self.verify(packets, &likely);
+        let is_valid = self.verify(packets, &likely_index);
         for (n, (packet, outcome)) in packets.iter_mut().zip(outcomes).enumerate() {
-            *outcome = match &likely[n] {
+            *outcome = match &likely_index[n] {
                 // Not after a duplicate or a change of the key in use in the same group.
                 Some((index, parts))
-                    if is_right[n]
+                    if is_valid[n]
                         && generation == self.keys.generation()
                         && self.is_next(*index, parts) =>
                 {
@@ -79,7 +79,7 @@ impl Unprotector {
 
     /// The most likely index of a packet that seems to be under the key in use; `None` if only
     /// [`unprotect`](Self::unprotect) can decide.
-    fn likely(&mut self, packet: &[u8]) -> Option<(u64, Parts)> {
+    fn likely_index(&mut self, packet: &[u8]) -> Option<(u64, Parts)> {
         let parts = self.parts(packet)?;
         if !parts.mki.is_empty() && self.keys.find(&packet[parts.mki.clone()]) != Some(0) {
             return None;
@@ -90,7 +90,7 @@ impl Unprotector {
         is_new.then_some((index, parts))
     }
 
-    /// Repeats the checks of [`likely`](Self::likely) that packets accepted since may have changed.
+    /// Repeats the checks of [`likely_index`](Self::likely_index) that packets accepted since may have changed.
     fn is_next(&mut self, index: u64, parts: &Parts) -> bool {
         let expired = self.keys.current().is_none_or(|key| key.is_expired());
         let source = self.sources.find(parts.layout.ssrc);
@@ -101,17 +101,17 @@ impl Unprotector {
     fn verify(
         &mut self,
         packets: &[&mut [u8]],
-        likely: &[Option<(u64, Parts)>; BATCH_MAX],
+        likely_index: &[Option<(u64, Parts)>; BATCH_MAX],
     ) -> [bool; BATCH_MAX] {
-        let mut is_right = [false; BATCH_MAX];
+        let mut is_valid = [false; BATCH_MAX];
         let mut messages = [Message { body: &[], suffix: [0; 4] }; BATCH_MAX];
-        let mut whose = [0; BATCH_MAX];
+        let mut positions = [0; BATCH_MAX];
         let mut count = 0;
-        for (n, (packet, likely)) in packets.iter().zip(likely).enumerate() {
-            if let Some((index, parts)) = likely {
+        for (n, (packet, likely_index)) in packets.iter().zip(likely_index).enumerate() {
+            if let Some((index, parts)) = likely_index {
                 let suffix = roll_over_counter(*index).to_be_bytes();
                 messages[count] = Message { body: &packet[..parts.end], suffix };
-                whose[count] = n;
+                positions[count] = n;
                 count += 1;
             }
         }
@@ -119,16 +119,16 @@ impl Unprotector {
         let transform =
             self.keys.current().and_then(|key| key.transform(&policy, Protocol::Rtp, 0));
         let Some(mac) = transform.and_then(|transform| transform.mac.as_ref()) else {
-            return is_right;
+            return is_valid;
         };
         let mut tags = [[0; MAC_LEN]; BATCH_MAX];
         mac.sign_many(&messages[..count], &mut tags);
-        for (&n, tag) in whose[..count].iter().zip(&tags) {
-            if let Some((_, parts)) = &likely[n] {
+        for (&n, tag) in positions[..count].iter().zip(&tags) {
+            if let Some((_, parts)) = &likely_index[n] {
                 let own = &packets[n][parts.tag.clone()];
-                is_right[n] = tags_are_equal(&tag[..own.len()], own);
+                is_valid[n] = tags_are_equal(&tag[..own.len()], own);
             }
         }
-        is_right
+        is_valid
     }
 }

@@ -21,7 +21,9 @@ pub enum KeyError {
         have: usize,
     },
     /// The lifetime is zero or exceeds the number of packet indices.
-    #[error("a master key lives for 1 to 2^48 packets of SRTP and 1 to 2^31 of SRTCP")]
+    #[error(
+        "the lifetime of a master key is outside 1 to 2^48 packets of SRTP or 1 to 2^31 of SRTCP"
+    )]
     Lifetime,
 }
 
@@ -33,13 +35,13 @@ pub enum PolicyError {
     #[error("media under an AEAD suite is always encrypted and authenticated")]
     AeadIsWhole,
     /// The key derivation rate is out of range.
-    #[error("a key derivation rate is 2^0 to 2^24")]
+    #[error("the key derivation rate is outside 2^0 to 2^24")]
     DerivationRate,
     /// The key was made for a suite with other lengths.
     #[error("the master key was made for another suite")]
     KeyOfAnotherSuite,
     /// The master key identifiers of a stream must be distinct and of equal length.
-    #[error("master key identifiers of one stream have one length and are all different")]
+    #[error("the master key identifiers of a stream must be distinct and have the same length")]
     Mki,
     /// The policy allows no source.
     #[error("at least one source must be allowed")]
@@ -48,7 +50,7 @@ pub enum PolicyError {
     #[error("the cryptographic library refused a session key")]
     Refused,
     /// The key was used before: its key stream would repeat, and its lifetime start over.
-    #[error("the master key was used before, and must not be again")]
+    #[error("the master key was used before and must not be used again")]
     SameKey,
     /// Header extensions would be encrypted by both RFC 6904 and RFC 9335.
     #[error("header extensions are encrypted by RFC 6904 or by RFC 9335 (cryptex), not by both")]
@@ -70,11 +72,11 @@ pub enum ProtectError {
     Expired,
     /// It is not an RTP or RTCP packet, or its header extension is malformed or has a profile of
     /// encrypted extensions (RFC 9335).
-    #[error("not a packet that can be protected")]
+    #[error("the packet is malformed and cannot be protected")]
     Malformed,
     /// Its sequence number was used before, or is older than the replay window: the same key stream
     /// must not be used twice.
-    #[error("a packet with this sequence number was protected before")]
+    #[error("a packet with this sequence number has already been protected")]
     Repeated,
     /// The cryptographic library refused the packet.
     #[error("the cryptographic library refused a packet")]
@@ -92,7 +94,7 @@ pub enum UnprotectError {
     #[error("authentication failed")]
     Authentication,
     /// Its master key is used up (RFC 3711 section 9.2).
-    #[error("the packet is under a master key that is used up")]
+    #[error("the packet's master key is used up")]
     Expired,
     /// It is too short, or its header reaches past its end.
     #[error("not a protected packet")]
@@ -104,6 +106,6 @@ pub enum UnprotectError {
     #[error("more sources than the policy allows under one master key")]
     TooManySources,
     /// Its master key identifier is unknown.
-    #[error("the packet names a master key that is not known")]
+    #[error("the packet's master key identifier is unknown")]
     UnknownKey,
 }

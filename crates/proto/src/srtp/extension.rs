@@ -53,13 +53,13 @@ pub(super) fn apply(
         _ => return Ok(()),
     };
     // Check the whole list first: a malformed one must not be changed in part.
-    visit(data, two_byte, |_, _| ())?;
+    for_each_element(data, two_byte, |_, _| ())?;
     let mut masked = [const { 0..0 }; 64];
     let mut begin = 0;
     loop {
         // In groups of elements, because the list is parsed from the data that is being changed.
         let mut count = 0;
-        let end = visit(data, two_byte, |id, range| {
+        let end = for_each_element(data, two_byte, |id, range| {
             if range.start >= begin && ids.contains(id) && count < masked.len() {
                 masked[count] = range;
                 count += 1;
@@ -78,11 +78,11 @@ pub(super) fn apply(
     }
 }
 
-/// Calls `tell` with each element's identifier and the range of its data.
-fn visit(
+/// Calls `on_element` with each element's identifier and the range of its data.
+fn for_each_element(
     data: &[u8],
     two_byte: bool,
-    mut tell: impl FnMut(u8, Range<usize>),
+    mut on_element: impl FnMut(u8, Range<usize>),
 ) -> Result<(), Truncated> {
     let mut at = 0;
     while let Some(&head) = data.get(at) {
@@ -102,7 +102,7 @@ fn visit(
         if start + len > data.len() {
             return Err(Truncated);
         }
-        tell(id, start..start + len);
+        on_element(id, start..start + len);
         at = start + len;
     }
     Ok(())

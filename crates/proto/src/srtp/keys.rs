@@ -46,7 +46,7 @@ pub(super) struct Key {
     candidate: Option<(u64, Transform)>,
     used: u64,
     lifetime: u64,
-    told: Option<KeyEvent>,
+    last_event: Option<KeyEvent>,
 }
 
 /// The master keys of one direction of SRTP or SRTCP.
@@ -86,7 +86,7 @@ impl Key {
             candidate: None,
             used: 0,
             lifetime,
-            told: None,
+            last_event: None,
         })
     }
 
@@ -278,13 +278,13 @@ impl Keys {
             return;
         }
         let event = if left == 0 { KeyEvent::Expired } else { KeyEvent::Expiring { left } };
-        let news = match key.told {
+        let is_new = match key.last_event {
             None => true,
             Some(KeyEvent::Expiring { .. }) => left == 0,
             Some(KeyEvent::Expired) => false,
         };
-        if news {
-            key.told = Some(event);
+        if is_new {
+            key.last_event = Some(event);
             // Two for each key; the application may not be polling.
             self.events.truncate(2 * KEYS_MAX);
             self.events.push_back(event);

@@ -6,7 +6,7 @@ use super::suite::Suite;
 
 /// The options of a secured stream, which must be the same at both ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub struct Policy {
     /// Cipher and tag.
     pub suite: Suite,

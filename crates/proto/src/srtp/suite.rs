@@ -123,7 +123,7 @@ impl fmt::Display for Suite {
 
 /// An unknown name of a crypto suite.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("not a crypto suite that is known here; one is AES_CM_128_HMAC_SHA1_80")]
+#[error("unknown crypto suite; an example of a known one is AES_CM_128_HMAC_SHA1_80")]
 pub struct UnknownSuite;
 
 impl FromStr for Suite {

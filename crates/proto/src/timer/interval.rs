@@ -86,7 +86,7 @@ mod tests {
     use crate::timer::FeedbackTiming;
 
     /// The result of appendix A.7, before and after randomisation; bandwidth in octets per second.
-    #[allow(clippy::approx_constant, reason = "as appendix A.7 has it")]
+    #[allow(clippy::approx_constant, reason = "the constant of appendix A.7")]
     fn appendix_a7(
         (members, senders): (u32, u32),
         rtcp_bw: f64,

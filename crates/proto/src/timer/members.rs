@@ -50,8 +50,8 @@ pub(super) struct Members {
     senders: usize,
     byes: usize,
     probation: Vec<Option<(Ssrc, Instant)>>,
-    crowd: Sample,
-    crowd_senders: Sample,
+    sampled: Sample,
+    sampled_senders: Sample,
     left: VecDeque<Ssrc>,
 }
 
@@ -63,16 +63,16 @@ impl Members {
             senders: 0,
             byes: 0,
             probation: Vec::new(),
-            crowd: Sample::new(Keyed(!key)),
-            crowd_senders: Sample::new(Keyed(!key)),
+            sampled: Sample::new(Keyed(!key)),
+            sampled_senders: Sample::new(Keyed(!key)),
             left: VecDeque::new(),
         }
     }
 
     /// The number of members, and how many of them are senders.
     pub(super) fn count(&self) -> (usize, usize) {
-        let members = self.table.len() - self.byes + self.crowd.estimate();
-        (members, self.senders + self.crowd_senders.estimate())
+        let members = self.table.len() - self.byes + self.sampled.estimate();
+        (members, self.senders + self.sampled_senders.estimate())
     }
 
     /// Whether `ssrc` is in the table and has not sent BYE.
@@ -81,7 +81,7 @@ impl Members {
     }
 
     /// Handles a packet of `ssrc`.
-    pub(super) fn heard(&mut self, now: Instant, ssrc: Ssrc, evidence: Evidence) {
+    pub(super) fn note_heard(&mut self, now: Instant, ssrc: Ssrc, evidence: Evidence) {
         let sent = (evidence == Evidence::Media).then_some(now);
         if let Some(member) = self.table.get_mut(&ssrc) {
             if let Some(bye) = member.bye {
@@ -96,30 +96,30 @@ impl Members {
             member.sent = sent.or(member.sent);
             return;
         }
-        if evidence == Evidence::Report && !self.heard_before(now, ssrc) {
+        if evidence == Evidence::Report && !self.is_in_probation(now, ssrc) {
             return;
         }
         if self.table.len() >= self.max && self.byes > 0 {
-            self.drop_a_leaver();
+            self.drop_leaver();
         }
         if self.table.len() < self.max {
             self.table.insert(ssrc, Member { heard: now, sent, bye: None });
             self.senders += usize::from(sent.is_some());
-            self.crowd.remove(ssrc);
-            self.crowd_senders.remove(ssrc);
+            self.sampled.remove(ssrc);
+            self.sampled_senders.remove(ssrc);
             return;
         }
-        self.crowd.heard(now, ssrc);
+        self.sampled.note_heard(now, ssrc);
         if sent.is_some() {
-            self.crowd_senders.heard(now, ssrc);
+            self.sampled_senders.note_heard(now, ssrc);
         }
     }
 
     /// Handles a BYE of `ssrc`: it is no longer counted, and removed a little later.
     pub(super) fn bye(&mut self, now: Instant, ssrc: Ssrc) {
         let Some(member) = self.table.get_mut(&ssrc) else {
-            self.crowd.remove(ssrc);
-            self.crowd_senders.remove(ssrc);
+            self.sampled.remove(ssrc);
+            self.sampled_senders.remove(ssrc);
             return;
         };
         if member.bye.is_none() {
@@ -135,8 +135,8 @@ impl Members {
             self.byes -= usize::from(member.bye.is_some());
             self.senders -= usize::from(member.sent.is_some());
         }
-        self.crowd.remove(ssrc);
-        self.crowd_senders.remove(ssrc);
+        self.sampled.remove(ssrc);
+        self.sampled_senders.remove(ssrc);
     }
 
     /// Removes members silent for `member_timeout`, and senders without RTP for `sender_timeout`
@@ -148,8 +148,8 @@ impl Members {
         sender_timeout: Duration,
     ) -> bool {
         let since = |then: Instant| now.saturating_duration_since(then);
-        let mut left = self.crowd.check(now, member_timeout);
-        self.crowd_senders.check(now, sender_timeout);
+        let mut left = self.sampled.check(now, member_timeout);
+        self.sampled_senders.check(now, sender_timeout);
         (self.senders, self.byes) = (0, 0);
         self.table.retain(|ssrc, member| {
             if let Some(bye) = member.bye {
@@ -177,7 +177,7 @@ impl Members {
     }
 
     /// Whether `ssrc` is in probation; if not, it is added.
-    fn heard_before(&mut self, now: Instant, ssrc: Ssrc) -> bool {
+    fn is_in_probation(&mut self, now: Instant, ssrc: Ssrc) -> bool {
         self.probation.resize(PROBATION, None);
         let place = self.table.hasher().hash(ssrc.0) as usize % PROBATION;
         let Some(place) = self.probation.get_mut(place) else { return false };
@@ -185,7 +185,7 @@ impl Members {
         before.is_some_and(|(other, _)| other == ssrc)
     }
 
-    fn drop_a_leaver(&mut self) {
+    fn drop_leaver(&mut self) {
         let mut leavers = self.table.iter().filter(|(_, member)| member.bye.is_some());
         if let Some(leaver) = leavers.next().map(|(ssrc, _)| *ssrc) {
             self.table.remove(&leaver);
@@ -209,12 +209,12 @@ mod tests {
     #[test]
     fn one_report_is_not_enough_but_two_a_cname_or_media_are() {
         let (now, mut members) = (start(), Members::new(8, 1));
-        members.heard(now, Ssrc(1), Evidence::Report);
+        members.note_heard(now, Ssrc(1), Evidence::Report);
         assert_eq!(members.count(), (0, 0));
-        members.heard(now, Ssrc(1), Evidence::Report);
+        members.note_heard(now, Ssrc(1), Evidence::Report);
         assert_eq!(members.count(), (1, 0));
-        members.heard(now, Ssrc(2), Evidence::Cname);
-        members.heard(now, Ssrc(3), Evidence::Media);
+        members.note_heard(now, Ssrc(2), Evidence::Cname);
+        members.note_heard(now, Ssrc(3), Evidence::Media);
         assert_eq!(members.count(), (3, 1));
         assert!(members.contains(Ssrc(1)) && !members.contains(Ssrc(4)));
     }
@@ -222,10 +222,10 @@ mod tests {
     #[test]
     fn a_flood_of_random_sources_moves_nobody_and_counts_for_little() {
         let (now, mut members) = (start(), Members::new(8, 1));
-        members.heard(now, Ssrc(1), Evidence::Cname);
-        (1000..500_000).for_each(|ssrc| members.heard(now, Ssrc(ssrc), Evidence::Report));
+        members.note_heard(now, Ssrc(1), Evidence::Cname);
+        (1000..500_000).for_each(|ssrc| members.note_heard(now, Ssrc(ssrc), Evidence::Report));
         assert_eq!(members.count(), (1, 0));
-        (1000..500_000).for_each(|ssrc| members.heard(now, Ssrc(ssrc), Evidence::Cname));
+        (1000..500_000).for_each(|ssrc| members.note_heard(now, Ssrc(ssrc), Evidence::Cname));
         assert!(members.contains(Ssrc(1)));
         assert_eq!(members.table.len(), 8);
         let (count, _) = members.count();
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn who_leaves_counts_no_longer_and_stragglers_do_not_bring_it_back() {
         let (now, mut members) = (start(), Members::new(8, 1));
-        members.heard(now, Ssrc(1), Evidence::Media);
+        members.note_heard(now, Ssrc(1), Evidence::Media);
         members.bye(now, Ssrc(1));
         members.bye(now, Ssrc(1));
-        members.heard(now + STRAGGLERS / 2, Ssrc(1), Evidence::Media);
+        members.note_heard(now + STRAGGLERS / 2, Ssrc(1), Evidence::Media);
         assert_eq!(members.count(), (0, 0));
         assert!(!members.check(now + STRAGGLERS, MEMBER, SENDER));
         assert!(members.table.is_empty());
@@ -248,16 +248,16 @@ mod tests {
     #[test]
     fn who_comes_back_after_its_bye_is_a_member_again() {
         let (now, mut members) = (start(), Members::new(8, 1));
-        members.heard(now, Ssrc(1), Evidence::Media);
+        members.note_heard(now, Ssrc(1), Evidence::Media);
         members.bye(now, Ssrc(1));
-        members.heard(now + STRAGGLERS, Ssrc(1), Evidence::Media);
+        members.note_heard(now + STRAGGLERS, Ssrc(1), Evidence::Media);
         assert_eq!(members.count(), (1, 1));
     }
 
     #[test]
     fn the_silent_stop_being_senders_and_then_members() {
         let (now, mut members) = (start(), Members::new(8, 1));
-        members.heard(now, Ssrc(1), Evidence::Media);
+        members.note_heard(now, Ssrc(1), Evidence::Media);
         assert!(!members.check(now + SENDER, MEMBER, SENDER));
         assert_eq!(members.count(), (1, 1));
         assert!(!members.check(now + SENDER * 2, MEMBER, SENDER));
@@ -271,13 +271,13 @@ mod tests {
     fn members_beyond_the_table_are_counted_and_move_in_when_there_is_room() {
         let (now, mut members) = (start(), Members::new(2, 1));
         for ssrc in 1..=10 {
-            members.heard(now, Ssrc(ssrc), Evidence::Media);
+            members.note_heard(now, Ssrc(ssrc), Evidence::Media);
         }
         assert_eq!(members.count(), (10, 10));
         members.bye(now, Ssrc(1));
         members.bye(now, Ssrc(10));
         assert_eq!(members.count(), (8, 8));
-        members.heard(now, Ssrc(9), Evidence::Cname);
+        members.note_heard(now, Ssrc(9), Evidence::Cname);
         assert!(members.contains(Ssrc(9)) && !members.contains(Ssrc(1)));
         assert_eq!(members.count().0, 8);
     }
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn an_ssrc_that_becomes_ours_is_forgotten() {
         let (now, mut members) = (start(), Members::new(2, 1));
-        (1..=3).for_each(|ssrc| members.heard(now, Ssrc(ssrc), Evidence::Media));
+        (1..=3).for_each(|ssrc| members.note_heard(now, Ssrc(ssrc), Evidence::Media));
         (1..=3).for_each(|ssrc| members.remove(Ssrc(ssrc)));
         assert_eq!(members.count(), (0, 0));
     }

@@ -31,7 +31,10 @@ mod interval;
 mod members;
 mod random;
 mod sampling;
-#[allow(clippy::module_inception, reason = "the room is named after its one public state machine")]
+#[allow(
+    clippy::module_inception,
+    reason = "the module is named after its only public state machine"
+)]
 mod timer;
 
 pub use config::FeedbackTiming;

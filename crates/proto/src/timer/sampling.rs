@@ -36,7 +36,7 @@ impl Sample {
     }
 
     /// Handles a packet of `ssrc`, which is not in the table.
-    pub(super) fn heard(&mut self, now: Instant, ssrc: Ssrc) {
+    pub(super) fn note_heard(&mut self, now: Instant, ssrc: Ssrc) {
         if !self.matches(ssrc, self.level) {
             return;
         }
@@ -116,7 +116,7 @@ mod tests {
 
     fn crowd(of: u32, start: Instant) -> Sample {
         let mut sample = Sample::new(Keyed(3));
-        (0..of).for_each(|ssrc| sample.heard(start, Ssrc(ssrc)));
+        (0..of).for_each(|ssrc| sample.note_heard(start, Ssrc(ssrc)));
         sample
     }
 
@@ -134,7 +134,7 @@ mod tests {
     fn a_small_group_is_counted_exactly() {
         let mut sample = crowd(224, start());
         assert_eq!(sample.estimate(), 224);
-        sample.heard(start(), Ssrc(7));
+        sample.note_heard(start(), Ssrc(7));
         sample.remove(Ssrc(9));
         sample.remove(Ssrc(9));
         assert_eq!(sample.estimate(), 223);
@@ -173,7 +173,7 @@ mod tests {
         let mut now = start;
         for round in 0..60u32 {
             now += TIMEOUT / 2;
-            (0..1_000).for_each(|ssrc| sample.heard(now, Ssrc(ssrc)));
+            (0..1_000).for_each(|ssrc| sample.note_heard(now, Ssrc(ssrc)));
             sample.check(now, TIMEOUT);
             if round >= 3 {
                 // The sample may shrink to 15 before it grows again: inaccurate, but never off by

@@ -65,7 +65,7 @@ pub struct Timer {
     avg_rtcp_size: f64,
     initial: bool,
     /// Whether RTP or RTCP was sent under the SSRC.
-    spoke: bool,
+    has_sent: bool,
     /// When RTP was last sent; `None` is `we_sent` = false.
     sent: Option<Instant>,
     tp: Instant,
@@ -95,7 +95,7 @@ impl Timer {
             feedback: config.feedback.map(Feedback::new),
             avg_rtcp_size: config.packet_len as f64,
             initial: true,
-            spoke: false,
+            has_sent: false,
             sent: None,
             tp: now,
             tn: now,
@@ -110,7 +110,7 @@ impl Timer {
     /// Notes media from `ssrc`, a source validated by its sequence numbers; once per interval is
     /// enough. The CSRCs of the packet are members: see [`handle_cname`](Self::handle_cname).
     pub fn handle_rtp(&mut self, now: Instant, ssrc: Ssrc) {
-        self.heard(now, ssrc, Evidence::Media);
+        self.note_heard(now, ssrc, Evidence::Media);
     }
 
     /// Notes a compound packet of `packet_len` octets, UDP and IP headers included; `bye` is
@@ -128,7 +128,7 @@ impl Timer {
 
     /// Notes that `ssrc` sent an RTCP packet; it is a member from the second packet on.
     pub fn handle_member(&mut self, now: Instant, ssrc: Ssrc) {
-        self.heard(now, ssrc, Evidence::Report);
+        self.note_heard(now, ssrc, Evidence::Report);
     }
 
     /// Notes that `ssrc` sent its CNAME, or contributes to validated media: it is a member (RFC
@@ -137,7 +137,7 @@ impl Timer {
     /// Each new SSRC lengthens the interval: if packets are authenticated, or come from one known
     /// address, call this for those packets only.
     pub fn handle_cname(&mut self, now: Instant, ssrc: Ssrc) {
-        self.heard(now, ssrc, Evidence::Cname);
+        self.note_heard(now, ssrc, Evidence::Cname);
     }
 
     /// Notes that `ssrc` left (RFC 3550 section 6.3.4); while this participant waits to leave,
@@ -158,7 +158,7 @@ impl Timer {
 
     /// Notes that this participant sent RTP (RFC 3550 section 6.3.8); once per interval is enough.
     pub fn note_sent_rtp(&mut self, now: Instant) {
-        self.spoke = true;
+        self.has_sent = true;
         if self.phase != Phase::Member {
             return;
         }
@@ -166,7 +166,7 @@ impl Timer {
         if self.sent.replace(now).is_none() && self.config.rules.reverse_reconsideration {
             // The first SR is due sooner than an RR would be.
             let ratio = self.interval().as_secs_f64() / as_receiver.as_secs_f64();
-            self.draw_nearer(now, ratio);
+            self.move_closer(now, ratio);
         }
     }
 
@@ -175,7 +175,7 @@ impl Timer {
     ///
     /// If it could not be sent, do not call this: it is due again an interval later.
     pub fn note_sent_rtcp(&mut self, now: Instant, packet_len: usize) {
-        self.spoke = true;
+        self.has_sent = true;
         self.average(packet_len);
         match std::mem::replace(&mut self.due, Due::Nothing) {
             Due::Report => {
@@ -231,7 +231,7 @@ impl Timer {
         if self.phase != Phase::Member {
             return;
         }
-        if !self.spoke {
+        if !self.has_sent {
             self.phase = Phase::Gone;
             return;
         }
@@ -280,7 +280,7 @@ impl Timer {
     /// before it can send BYE.
     pub fn set_ssrc(&mut self, ssrc: Ssrc) {
         self.ssrc = ssrc;
-        self.spoke = false;
+        self.has_sent = false;
         self.members.remove(ssrc);
     }
 
@@ -338,9 +338,9 @@ impl Timer {
         interval::deterministic(&self.config, group, self.avg_rtcp_size, minimum)
     }
 
-    fn heard(&mut self, now: Instant, ssrc: Ssrc, evidence: Evidence) {
+    fn note_heard(&mut self, now: Instant, ssrc: Ssrc, evidence: Evidence) {
         if self.phase == Phase::Member && ssrc != self.ssrc {
-            self.members.heard(now, ssrc, evidence);
+            self.members.note_heard(now, ssrc, evidence);
         }
     }
 
@@ -427,21 +427,21 @@ impl Timer {
     fn reverse_reconsider(&mut self, now: Instant) {
         let members = self.members();
         if members < self.pmembers && self.config.rules.reverse_reconsideration {
-            self.draw_nearer(now, members as f64 / self.pmembers as f64);
+            self.move_closer(now, members as f64 / self.pmembers as f64);
             self.pmembers = members;
         }
     }
 
-    fn draw_nearer(&mut self, now: Instant, ratio: f64) {
+    fn move_closer(&mut self, now: Instant, ratio: f64) {
         if ratio < 1.0 {
-            self.tn = nearer(now, self.tn, ratio);
-            self.tp = nearer(now, self.tp, ratio);
+            self.tn = closer(now, self.tn, ratio);
+            self.tp = closer(now, self.tp, ratio);
         }
     }
 }
 
 /// `time` at `ratio`, 0..1, of its distance from `now`, on the same side of it.
-fn nearer(now: Instant, time: Instant, ratio: f64) -> Instant {
+fn closer(now: Instant, time: Instant, ratio: f64) -> Instant {
     if time >= now {
         now + (time - now).mul_f64(ratio)
     } else {

@@ -53,7 +53,7 @@ impl OwnChain {
 
 /// Why an image of the peer's chain was refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Broken {
+pub(super) enum ChainError {
     /// It is not the preimage of an earlier message's image: the message has another sender.
     Preimage,
     /// The MAC of an earlier message does not match: the message was changed in transit.
@@ -76,15 +76,15 @@ impl PeerChain {
     /// Checks and stores image `n`, revealed by a message.
     ///
     /// # Errors
-    /// [`Broken`]; the chain is then unchanged.
-    pub(super) fn reveal(&mut self, n: usize, image: Image) -> Result<(), Broken> {
+    /// [`ChainError`]; the chain is then unchanged.
+    pub(super) fn reveal(&mut self, n: usize, image: Image) -> Result<(), ChainError> {
         let mut images = self.images;
         let mut current = image;
         for place in images.iter_mut().skip(n) {
             match place {
                 // Later images were checked when this one was received.
                 Some(known) if *known == current => break,
-                Some(_) => return Err(Broken::Preimage),
+                Some(_) => return Err(ChainError::Preimage),
                 None => *place = Some(current),
             }
             current = implicit_hash(&current);
@@ -97,7 +97,7 @@ impl PeerChain {
             None => true,
         };
         if !self.waiting.iter().all(is_right) {
-            return Err(Broken::Mac);
+            return Err(ChainError::Mac);
         }
         self.waiting.retain(|(level, _)| images[*level].is_none());
         self.images = images;
@@ -144,13 +144,13 @@ mod tests {
         let (own, mut peer) = chains();
         peer.reveal(0, own.image(0)).unwrap();
         peer.reveal(2, own.image(2)).unwrap();
-        assert_eq!(peer.reveal(1, [0; 32]), Err(Broken::Preimage));
+        assert_eq!(peer.reveal(1, [0; 32]), Err(ChainError::Preimage));
     }
 
     #[test]
     fn an_image_of_another_chain_is_refused_and_changes_nothing() {
         let (own, mut peer) = chains();
-        assert_eq!(peer.reveal(1, OwnChain::new([8; 32]).image(1)), Err(Broken::Preimage));
+        assert_eq!(peer.reveal(1, OwnChain::new([8; 32]).image(1)), Err(ChainError::Preimage));
         assert_eq!(peer.reveal(1, own.image(1)), Ok(()));
     }
 
@@ -160,13 +160,13 @@ mod tests {
         let mut hello = message(&own, 2);
         hello[0] ^= 1;
         let mut peer = PeerChain::new(own.image(3), &hello);
-        assert_eq!(peer.reveal(2, own.image(2)), Err(Broken::Mac));
+        assert_eq!(peer.reveal(2, own.image(2)), Err(ChainError::Mac));
 
         let (own, mut peer) = chains();
         peer.reveal(2, own.image(2)).unwrap();
         let mut commit = message(&own, 1);
         commit[9] ^= 0x80;
         peer.keep(1, &commit);
-        assert_eq!(peer.reveal(0, own.image(0)), Err(Broken::Mac));
+        assert_eq!(peer.reveal(0, own.image(0)), Err(ChainError::Mac));
     }
 }

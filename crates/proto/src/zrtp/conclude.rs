@@ -6,7 +6,7 @@ use super::exchange::{Agreed, Exchange, Fault};
 use super::kdf::{Derived, Role, agreed_s0, context};
 use super::key_agreement::KeyAgreement;
 use super::negotiate::Choice;
-use super::peer_policy::Shown;
+use super::peer_policy::PeerProof;
 use super::retained::Retained;
 use super::secrets::{Ids, matching};
 use super::session_state::Common;
@@ -40,8 +40,8 @@ impl Exchange {
         let shares_aux = shared.s2.is_some();
         let aux_differs = aux.is_some() && !shares_aux;
         let continues = shared.s1.is_some();
-        let shown = Shown { retained: &retained, continues, has_aux_secret: shares_aux };
-        Self::check_peer(&shown, common)?;
+        let proof = PeerProof { retained: &retained, continues, has_aux_secret: shares_aux };
+        Self::check_peer(&proof, common)?;
         let (initiator_hello, responder_hello) = match role {
             Role::Initiator => (&self.hello.message, &peer.octets),
             Role::Responder => (&peer.octets, &self.hello.message),
@@ -63,8 +63,8 @@ impl Exchange {
 
     /// Refuses the peer if the policy does. A peer that passes is authenticated later, by its
     /// Confirm.
-    pub(super) fn check_peer(shown: &Shown<'_>, common: &Common) -> Result<(), Fault> {
-        common.config.policy.check(shown).map_err(Fault::Refused)
+    pub(super) fn check_peer(proof: &PeerProof<'_>, common: &Common) -> Result<(), Fault> {
+        common.config.policy.check(proof).map_err(Fault::Refused)
     }
 }
 

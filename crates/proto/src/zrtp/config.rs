@@ -62,22 +62,22 @@ fn of<T: super::algorithm::Algorithm>(items: &[T]) -> AlgorithmList<T> {
 #[non_exhaustive]
 pub enum ConfigError {
     /// More than five key agreements: Hello has seven places, two for Preshared and Multistream.
-    #[error("{0} key agreements are more than the 5 that a Hello has room for")]
+    #[error("{0} key agreements exceed the maximum of 5 in a Hello")]
     KeyAgreements(usize),
     /// A listed algorithm is not supported.
-    #[error("{0} is known, but not supported")]
+    #[error("{0} is not supported")]
     Unsupported(&'static str),
     /// A secret is required but not configured.
-    #[error("peers must know a secret, and this end has none")]
+    #[error("the policy requires a shared secret, but none is configured")]
     NoSecret,
     /// The maximum packet length is out of range.
-    #[error("packets of at most {0} octets are outside 128 to 65507")]
+    #[error("the maximum packet length of {0} octets is outside 128 to 65507")]
     PacketLen(usize),
 }
 
 /// The configuration of an endpoint. `Debug` prints no secret.
 #[derive(Clone)]
-#[allow(clippy::struct_excessive_bools, reason = "each says whether something is allowed")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent permission")]
 pub struct Config {
     /// Its ID: random, generated once and kept with the retained secrets (RFC 6189 section 4.9).
     pub zid: Zid,
@@ -132,14 +132,14 @@ impl Config {
             return Err(ConfigError::Unsupported("Prsh or Mult in the list of key agreements"));
         }
         if !cfg!(feature = "x448") && agreements.iter().any(|one| one.has_x448()) {
-            return Err(ConfigError::Unsupported("X448, which this build has not (feature x448)"));
+            return Err(ConfigError::Unsupported("X448 without the build feature x448"));
         }
         if agreements.iter().any(|agreement| !super::agree::is_supported(*agreement)) {
-            return Err(ConfigError::Unsupported("a mechanism of key encapsulation"));
+            return Err(ConfigError::Unsupported("a key encapsulation mechanism"));
         }
         let skein = [AuthTag::Sk32, AuthTag::Sk64];
         if self.algorithms.auth_tags.as_slice().iter().any(|tag| skein.contains(tag)) {
-            return Err(ConfigError::Unsupported("an authentication tag of Skein"));
+            return Err(ConfigError::Unsupported("a Skein authentication tag"));
         }
         if self.policy == PeerPolicy::RequireSecret && self.aux_secret.is_none() {
             return Err(ConfigError::NoSecret);

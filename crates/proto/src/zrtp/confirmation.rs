@@ -8,12 +8,12 @@ use super::confirm::{Confirm, ConfirmPlain, Flags};
 use super::error_code::ErrorCode;
 use super::event::{Event, ExportedKey, SasStatus, StreamKeys, Warning};
 use super::exchange::Fault::{self, Fatal};
-use super::exchange::{Agreed, Committed, Exchange, RESPONDER_PATIENCE, Settled, State};
+use super::exchange::{Agreed, Committed, Complete, Exchange, RESPONDER_TIMEOUT, State};
 use super::kdf::{Derived, Role, context, kdf, suite};
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::Choice;
-use super::peer_policy::Shown;
+use super::peer_policy::PeerProof;
 use super::retained::Retained;
 use super::sas::Sas;
 use super::session_state::{Common, Secured};
@@ -94,7 +94,7 @@ impl Exchange {
         self.link.send(&confirm);
         agreed.confirm = Some(confirm);
         self.state = State::Confirm1Sent(Box::new(agreed));
-        self.deadline = Some(now + RESPONDER_PATIENCE);
+        self.deadline = Some(now + RESPONDER_TIMEOUT);
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl Exchange {
         self.note_confirmed(&mut agreed, &confirmed, common);
         self.note_begun(common);
         let message = self.write_confirm(Role::Initiator, &agreed, common)?;
-        common.tell(self.id, Event::Keys(Box::new(agreed.keys.clone())));
+        common.push_event(self.id, Event::Keys(Box::new(agreed.keys.clone())));
         self.send_until_answered(now, message);
         self.state = State::Confirm2Sent(agreed);
         Ok(())
@@ -140,8 +140,8 @@ impl Exchange {
         let derived = self.derive_without_agreement(role, *choice, commit, preshared, common)?;
         let mut agreed = Self::keyed(role, *choice, derived, commit.clone())?;
         if preshared.is_some() {
-            let shown = Shown { retained, continues: true, has_aux_secret: false };
-            Self::check_peer(&shown, common)?;
+            let proof = PeerProof { retained, continues: true, has_aux_secret: false };
+            Self::check_peer(&proof, common)?;
             agreed.retained = Some(retained.clone());
             agreed.continues = true;
         }
@@ -164,8 +164,8 @@ impl Exchange {
         common: &mut Common,
     ) -> Result<(), Fault> {
         match &self.state {
-            State::Secure(settled) | State::Clearing(settled)
-                if settled.role == Role::Responder =>
+            State::Secure(complete) | State::Clearing(complete)
+                if complete.role == Role::Responder =>
             {
                 self.link.send_once(&Message::Conf2Ack);
                 return Ok(());
@@ -178,7 +178,7 @@ impl Exchange {
         let confirmed = self.read_confirm(Role::Initiator, &agreed, confirm, common)?;
         self.claim(&agreed, common)?;
         self.note_confirmed(&mut agreed, &confirmed, common);
-        common.tell(self.id, Event::Keys(Box::new(agreed.keys.clone())));
+        common.push_event(self.id, Event::Keys(Box::new(agreed.keys.clone())));
         self.link.send_once(&Message::Conf2Ack);
         self.complete(&agreed, common);
         Ok(())
@@ -274,8 +274,8 @@ impl Exchange {
         self.link.forget_fragments();
         if let Some(retained) = &agreed.retained {
             let zid = self.peer.hello.zid;
-            let misses = retained.rs1.is_some() && !agreed.continues;
-            let pending = keep(agreed, retained, misses, &zid, common);
+            let is_mismatch = retained.rs1.is_some() && !agreed.continues;
+            let pending = update_retained(agreed, retained, is_mismatch, &zid, common);
             let sas_hash = agreed.derived.sas_hash();
             let value = u32::from_be_bytes([sas_hash[0], sas_hash[1], sas_hash[2], sas_hash[3]]);
             let sas = SasStatus {
@@ -291,8 +291,8 @@ impl Exchange {
             secured.pending = pending;
             common.secured = Some(secured);
             common.release(self.number);
-            common.tell(self.id, Event::Sas(sas));
-            if misses {
+            common.push_event(self.id, Event::Sas(sas));
+            if is_mismatch {
                 let verified = retained.is_verified;
                 let warning =
                     if verified { Warning::VerifiedBefore } else { Warning::CacheMismatch };
@@ -302,23 +302,23 @@ impl Exchange {
                 common.warn(self.id, Warning::AuxMismatch);
             }
         }
-        common.tell(self.id, Event::Secure);
-        self.state = State::Secure(Settled::new(agreed));
+        common.push_event(self.id, Event::Secure);
+        self.state = State::Secure(Complete::new(agreed));
     }
 }
 
 /// Updates the retained secrets of the peer (section 4.6.1); returns those that are saved only once
 /// the users have compared their strings.
-fn keep(
+fn update_retained(
     agreed: &Agreed,
     retained: &Retained,
-    misses: bool,
+    is_mismatch: bool,
     zid: &[u8; 12],
     common: &mut Common,
 ) -> Option<Retained> {
     let interval = common.expiration_interval().min(agreed.peer_expiration);
     if interval == 0 {
-        if misses {
+        if is_mismatch {
             // If the strings are equal, the old secrets are not those of this peer.
             return Some(Retained { pbx: retained.pbx.clone(), ..Retained::default() });
         }
@@ -338,7 +338,7 @@ fn keep(
         is_verified: retained.is_verified && agreed.continues,
         expiration_interval: interval,
     };
-    if misses {
+    if is_mismatch {
         return Some(new);
     }
     common.store.save(zid, &new);
@@ -354,7 +354,7 @@ fn cipher_of(role: Role, agreed: &Agreed, cipher: Cipher) -> Result<CipherFeedba
 /// not, the message may be forged.
 fn check_mac(role: Role, agreed: &Agreed, confirm: &Confirm<'_>) -> Result<(), Fault> {
     let is_right = tags_are_equal(&confirm_mac(role, agreed, confirm.encrypted), &confirm.mac);
-    if is_right { Ok(()) } else { Err(Fault::Doubtful(ErrorCode::BadConfirmMac)) }
+    if is_right { Ok(()) } else { Err(Fault::Unconfirmed(ErrorCode::BadConfirmMac)) }
 }
 
 /// The MAC of a Confirm of `role` (section 4.6).

@@ -20,7 +20,7 @@ use crate::ssrc::Ssrc;
 
 /// Time for a candidate to commit or to answer a Hello: longer than Hellos are repeated
 /// (section 6).
-const HELLO_PATIENCE: Duration = Duration::from_secs(13);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(13);
 
 /// Octets of a `HelloACK`.
 const HELLO_ACK_LEN: usize = 12;
@@ -39,7 +39,7 @@ pub(super) struct Candidate<'a> {
 }
 
 /// The Hellos sent to an address before the candidate's own.
-pub(super) struct Greeting {
+pub(super) struct PendingHello {
     pub(super) link: Link,
     pub(super) hello: Outgoing,
     pub(super) schedule: Option<Schedule>,
@@ -51,13 +51,13 @@ impl Exchange {
         (id, ssrc): (StreamId, Ssrc),
         chain: OwnChain,
         candidate: Candidate<'_>,
-        greeting: Greeting,
+        pending_hello: PendingHello,
         now: Instant,
         common: &mut Common,
     ) -> Self {
         let Candidate { address, len, hello, octets, cookie, .. } = candidate;
         let chain_of_peer = PeerChain::new(hello.h3, octets);
-        let Greeting { mut link, hello: own_hello, schedule } = greeting;
+        let PendingHello { mut link, hello: own_hello, schedule } = pending_hello;
         link.credit.receive(len);
         Self {
             id,
@@ -73,18 +73,18 @@ impl Exchange {
             owes_ack: true,
             link,
             retry: None,
-            deadline: Some(now + HELLO_PATIENCE),
-            doubt: None,
-            overtaken: 0,
+            deadline: Some(now + HELLO_TIMEOUT),
+            pending_error: None,
+            late_commits: 0,
             state: State::Discovering,
             ending: None,
         }
     }
 
     /// Answers the candidate's first Hello, received with `ssrc`.
-    pub(super) fn greet(&mut self, now: Instant, ssrc: Ssrc, common: &mut Common) {
+    pub(super) fn answer_hello(&mut self, now: Instant, ssrc: Ssrc, common: &mut Common) {
         if ssrc == self.ssrc {
-            return self.doubt(now, ErrorCode::SsrcCollision, false);
+            return self.defer_error(now, ErrorCode::SsrcCollision, false);
         }
         if self.peer.hello.version[..VERSION_LEN] < VERSION[..VERSION_LEN] {
             return self.fail(now, ErrorCode::UnsupportedVersion, common);
@@ -96,7 +96,7 @@ impl Exchange {
             schedule.extend();
         } else {
             self.hello_schedule = Some(Schedule::of_hello(now, true));
-            self.say_hello();
+            self.send_hello();
         }
         self.acknowledge();
     }
@@ -143,7 +143,7 @@ impl Exchange {
     }
 
     /// Sends the Hello, and a Ping if the address is not proved.
-    fn say_hello(&mut self) {
+    fn send_hello(&mut self) {
         self.link.send(&self.hello);
         if !self.link.credit.is_proved() {
             self.link.send_once(&ping(self.cookie));
@@ -156,7 +156,7 @@ impl Exchange {
             && schedule.due() <= now
         {
             if schedule.next().is_some() {
-                self.say_hello();
+                self.send_hello();
             } else {
                 self.hello_schedule = None;
             }

@@ -46,7 +46,7 @@ impl Exchange {
     /// peer does not continue the exchange.
     pub(super) fn on_error(&mut self, now: Instant, error: ErrorCode) {
         if self.is_open() {
-            self.doubt(now, error, true);
+            self.defer_error(now, error, true);
         }
         self.link.send_once(&Message::ErrorAck);
     }
@@ -54,24 +54,24 @@ impl Exchange {
     /// Asks the peer to return to clear media; `false` if it does not allow that, or the stream is
     /// not secure.
     pub(super) fn go_clear(&mut self, now: Instant) -> bool {
-        let State::Secure(settled) = &self.state else { return false };
-        if !settled.peer_allows_clear {
+        let State::Secure(complete) = &self.state else { return false };
+        if !complete.peer_allows_clear {
             return false;
         }
-        let clear_mac = mac(settled.hash, &settled.mac_keys[0], GO_CLEAR);
+        let clear_mac = mac(complete.hash, &complete.mac_keys[0], GO_CLEAR);
         let mut message = Vec::new();
         Message::GoClear { clear_mac }.write(&mut message);
         self.send_until_answered(now, message);
         let state = std::mem::replace(&mut self.state, State::Discovering);
-        if let State::Secure(settled) = state {
-            self.state = State::Clearing(settled);
+        if let State::Secure(complete) = state {
+            self.state = State::Clearing(complete);
         }
         true
     }
 
     pub(super) fn on_go_clear(&mut self, clear_mac: [u8; 8], common: &mut Common) {
-        let settled = match &self.state {
-            State::Secure(settled) | State::Clearing(settled) => settled,
+        let complete = match &self.state {
+            State::Secure(complete) | State::Clearing(complete) => complete,
             // Our ClearACK was lost.
             State::Clear => return self.link.send_once(&Message::ClearAck),
             // The same, and this end has committed again.
@@ -80,7 +80,7 @@ impl Exchange {
             }
             _ => return,
         };
-        let expected = mac(settled.hash, &settled.mac_keys[1], GO_CLEAR);
+        let expected = mac(complete.hash, &complete.mac_keys[1], GO_CLEAR);
         if !tags_are_equal(&expected, &clear_mac) {
             common.warn(self.id, Warning::ForgedGoClear);
         } else if common.config.allows_clear {
@@ -105,6 +105,6 @@ impl Exchange {
         if let Some(secured) = &mut common.secured {
             secured.renew(&zid);
         }
-        common.tell(self.id, Event::Clear);
+        common.push_event(self.id, Event::Clear);
     }
 }

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::agree::{InitiatorKey, ResponderKey};
 use super::algorithm::Hash;
-use super::chain::{Broken, Image, OwnChain, PeerChain};
+use super::chain::{ChainError, Image, OwnChain, PeerChain};
 use super::end::Ending;
 use super::error_code::ErrorCode;
 use super::event::{StreamKeys, Warning};
@@ -30,9 +30,9 @@ use crate::crypto::{Digest, on_erased_stack};
 use crate::ssrc::Ssrc;
 
 /// How long a responder waits for the initiator (RFC 6189 section 6).
-pub(super) const RESPONDER_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const RESPONDER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for an exchange to continue after a possibly forged Error: longer than an answer takes.
-const DOUBT: Duration = Duration::from_secs(1);
+const ERROR_GRACE: Duration = Duration::from_secs(1);
 
 /// The candidate's Hello and hash chain.
 pub(super) struct Peer {
@@ -65,7 +65,7 @@ pub(super) struct Answered {
 }
 
 /// The state of either end once it has s0.
-#[allow(clippy::struct_excessive_bools, reason = "four answers, each of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub(super) struct Agreed {
     pub(super) derived: Derived,
     pub(super) keys: StreamKeys,
@@ -87,7 +87,7 @@ pub(super) struct Agreed {
 
 /// The state kept after a complete agreement: s0 is erased (section 4.6.1), and the application has
 /// the stream's keys.
-pub(super) struct Settled {
+pub(super) struct Complete {
     pub(super) role: Role,
     pub(super) hash: Hash,
     /// This end's mackey and the peer's, for `GoClear`.
@@ -95,7 +95,7 @@ pub(super) struct Settled {
     pub(super) peer_allows_clear: bool,
 }
 
-impl Settled {
+impl Complete {
     pub(super) fn new(agreed: &Agreed) -> Self {
         let StreamKeys { role, choice, .. } = agreed.keys;
         let mac_keys = [role, role.other()].map(|role| agreed.derived.mac_key(role));
@@ -113,9 +113,9 @@ pub(super) enum State {
     Part2Sent(Box<Agreed>),
     Confirm1Sent(Box<Agreed>),
     Confirm2Sent(Box<Agreed>),
-    Secure(Settled),
+    Secure(Complete),
     /// This end sent `GoClear`.
-    Clearing(Settled),
+    Clearing(Complete),
     /// Both ends are clear again.
     Clear,
     Ended,
@@ -128,7 +128,7 @@ pub(super) struct Retry {
 }
 
 /// An error that ends the exchange unless it continues: the datagram may be forged.
-pub(super) struct Doubt {
+pub(super) struct PendingError {
     error: ErrorCode,
     by_peer: bool,
     due: Instant,
@@ -155,9 +155,9 @@ pub(super) struct Exchange {
     pub(super) retry: Option<Retry>,
     /// When waiting for the peer's next step ends.
     pub(super) deadline: Option<Instant>,
-    pub(super) doubt: Option<Doubt>,
+    pub(super) pending_error: Option<PendingError>,
     /// Commits to a key agreement received after another stream was secure.
-    pub(super) overtaken: u8,
+    pub(super) late_commits: u8,
     pub(super) state: State,
     /// Why the exchange has ended.
     pub(super) ending: Option<Ending>,
@@ -169,7 +169,7 @@ pub(super) enum Fault {
     /// From an authentic message or from this end: the exchange ends with this error.
     Fatal(ErrorCode),
     /// Possibly from another sender: the exchange ends with this error unless it continues.
-    Doubtful(ErrorCode),
+    Unconfirmed(ErrorCode),
     /// The policy does not allow the peer.
     Refused(PeerRefusal),
 }
@@ -184,24 +184,24 @@ impl Exchange {
         common: &mut Common,
     ) {
         if ssrc == self.ssrc && self.is_open() {
-            self.doubt(now, ErrorCode::SsrcCollision, false);
+            self.defer_error(now, ErrorCode::SsrcCollision, false);
             return;
         }
         let before = mem::discriminant(&self.state);
         // Key material is moved on the stack here.
         let result = on_erased_stack(|| self.dispatch(now, octets, common));
         if let Err(fault) = result {
-            self.take_fault(now, fault, common);
+            self.handle_fault(now, fault, common);
         }
         if mem::discriminant(&self.state) != before {
-            self.doubt = None;
+            self.pending_error = None;
         }
     }
 
-    pub(super) fn take_fault(&mut self, now: Instant, fault: Fault, common: &mut Common) {
+    pub(super) fn handle_fault(&mut self, now: Instant, fault: Fault, common: &mut Common) {
         match fault {
             Fault::Fatal(error) => self.fail(now, error, common),
-            Fault::Doubtful(error) => self.doubt(now, error, false),
+            Fault::Unconfirmed(error) => self.defer_error(now, error, false),
             Fault::Refused(refusal) => {
                 self.fail(now, ErrorCode::NoSharedSecret, common);
                 self.ending = self.ending.map(|end| Ending { refusal: Some(refusal), ..end });
@@ -210,9 +210,9 @@ impl Exchange {
     }
 
     /// Records an error that ends the exchange unless it continues within a second.
-    pub(super) fn doubt(&mut self, now: Instant, error: ErrorCode, by_peer: bool) {
-        if self.doubt.is_none() {
-            self.doubt = Some(Doubt { error, by_peer, due: now + DOUBT });
+    pub(super) fn defer_error(&mut self, now: Instant, error: ErrorCode, by_peer: bool) {
+        if self.pending_error.is_none() {
+            self.pending_error = Some(PendingError { error, by_peer, due: now + ERROR_GRACE });
         }
     }
 
@@ -221,7 +221,7 @@ impl Exchange {
             Ok(message) => message,
             Err(MessageError::UnknownType(_)) => return Ok(()),
             Err(error) if self.is_open() && self.awaits(octets) => {
-                return Err(Fault::Doubtful(error.code()));
+                return Err(Fault::Unconfirmed(error.code()));
             }
             Err(_) => return Ok(()),
         };
@@ -267,8 +267,9 @@ impl Exchange {
 
     /// Whether the candidate may still be the peer.
     pub(super) fn may_be_peer(&self) -> bool {
-        let collides = |doubt: &Doubt| doubt.error == ErrorCode::SsrcCollision;
-        !self.is_over() && !self.doubt.as_ref().is_some_and(collides)
+        let collides =
+            |pending_error: &PendingError| pending_error.error == ErrorCode::SsrcCollision;
+        !self.is_over() && !self.pending_error.as_ref().is_some_and(collides)
     }
 
     /// Whether keys are still being agreed on.
@@ -298,12 +299,12 @@ impl Exchange {
     ) -> Result<bool, Fault> {
         match self.peer.chain.reveal(n, image) {
             Ok(()) => Ok(true),
-            Err(Broken::Preimage) => {
+            Err(ChainError::Preimage) => {
                 common.warn(self.id, Warning::Forged);
                 Ok(false)
             }
             // Section 8.1.1: an attacker is in the middle.
-            Err(Broken::Mac) => {
+            Err(ChainError::Mac) => {
                 common.warn(self.id, Warning::Forged);
                 Err(Fault::Fatal(ErrorCode::CriticalSoftware))
             }
@@ -321,8 +322,8 @@ impl Exchange {
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let hello = self.hello_schedule.as_ref().map(Schedule::due);
         let retry = self.retry.as_ref().map(|retry| retry.schedule.due());
-        let doubt = self.doubt.as_ref().map(|doubt| doubt.due);
-        [hello, retry, self.deadline, doubt].into_iter().flatten().min()
+        let pending_error = self.pending_error.as_ref().map(|pending_error| pending_error.due);
+        [hello, retry, self.deadline, pending_error].into_iter().flatten().min()
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, common: &mut Common) {
@@ -334,7 +335,7 @@ impl Exchange {
                 self.link.send(&retry.outgoing);
             } else {
                 self.retry = None;
-                self.give_up(now, common);
+                self.on_retries_exhausted(now, common);
             }
         }
         if self.deadline.is_some_and(|deadline| deadline <= now) {
@@ -343,7 +344,8 @@ impl Exchange {
                 self.fail(now, ErrorCode::ProtocolTimeout, common);
             }
         }
-        if let Some(Doubt { error, by_peer, .. }) = self.doubt.take_if(|doubt| doubt.due <= now)
+        if let Some(PendingError { error, by_peer, .. }) =
+            self.pending_error.take_if(|pending_error| pending_error.due <= now)
             && self.is_open()
         {
             if by_peer {
@@ -355,7 +357,7 @@ impl Exchange {
     }
 
     /// The peer did not answer the last repetition of a message.
-    fn give_up(&mut self, now: Instant, common: &mut Common) {
+    fn on_retries_exhausted(&mut self, now: Instant, common: &mut Common) {
         match self.state {
             State::Ended => {}
             State::Clearing(_) => self.clear(common),

@@ -19,7 +19,7 @@ pub(super) const WORDS_MAX: usize = MESSAGE_LEN_MAX / 4;
 #[non_exhaustive]
 pub enum FragmentError {
     /// The packet does not have the number of octets that the fragment length claims.
-    #[error("a fragment claims {claimed} words, the packet has {actual} octets for them")]
+    #[error("a fragment claims {claimed} words, but the packet has {actual} octets for them")]
     Length {
         /// Words that the header claims.
         claimed: u16,
@@ -27,7 +27,7 @@ pub enum FragmentError {
         actual: usize,
     },
     /// The fragment is empty or exceeds the message, or the message is too long.
-    #[error("words {offset} to {offset} + {len} of a message of {total} words")]
+    #[error("invalid fragment: words {offset} to {offset} + {len} of a message of {total} words")]
     Bounds {
         /// Where the fragment starts, in words.
         offset: u16,
@@ -37,8 +37,8 @@ pub enum FragmentError {
         total: u16,
     },
     /// The message is empty, not whole words or too long, or the packets are too small.
-    #[error("a message of {len} octets does not go into packets of {packet_len_max}")]
-    Uncuttable {
+    #[error("a message of {len} octets cannot be fragmented into packets of {packet_len_max}")]
+    Unfragmentable {
         /// Octets of the message.
         len: usize,
         /// Octets allowed in a packet.
@@ -120,7 +120,7 @@ impl<'a> Fragments<'a> {
     /// message is sent again.
     ///
     /// # Errors
-    /// [`FragmentError::Uncuttable`] if the message is empty, not a sequence of whole words or
+    /// [`FragmentError::Unfragmentable`] if the message is empty, not a sequence of whole words or
     /// longer than [`MESSAGE_LEN_MAX`], or `packet_len_max` is below 28 octets.
     pub fn new(
         message: &'a [u8],
@@ -130,7 +130,7 @@ impl<'a> Fragments<'a> {
         let len = message.len();
         let part_len = packet_len_max.saturating_sub(OVERHEAD) / 4 * 4;
         if len == 0 || !len.is_multiple_of(4) || len > MESSAGE_LEN_MAX || part_len == 0 {
-            return Err(FragmentError::Uncuttable { len, packet_len_max });
+            return Err(FragmentError::Unfragmentable { len, packet_len_max });
         }
         let total = (len / 4) as u16;
         Ok(Self { id: message_id, total, offset: 0, part_len, rest: message })
@@ -225,7 +225,7 @@ mod tests {
     fn what_cannot_be_cut_is_refused() {
         for (len, packet_len_max) in [(0, 1400), (5, 1400), (MESSAGE_LEN_MAX + 4, 1400), (8, 27)] {
             let message = vec![0; len];
-            let error = FragmentError::Uncuttable { len, packet_len_max };
+            let error = FragmentError::Unfragmentable { len, packet_len_max };
             assert_eq!(Fragments::new(&message, 1, packet_len_max).err(), Some(error));
         }
         assert!(Fragments::unneeded(1384, 1400) && !Fragments::unneeded(1388, 1400));

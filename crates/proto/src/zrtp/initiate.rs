@@ -17,7 +17,7 @@ use super::message::Message;
 use super::negotiate::{Choice, select};
 use super::retained::Retained;
 use super::secrets::{Ids, key_id, own_preshared_key};
-use super::session_state::{Common, Place, Rank};
+use super::session_state::{Common, ExchangeId, Rank};
 use crate::crypto::{Digest, hash};
 
 impl Exchange {
@@ -38,7 +38,7 @@ impl Exchange {
             }
             return Ok(());
         }
-        if common.rival(&self.place()).is_some() {
+        if common.rival(&self.exchange_id()).is_some() {
             return Ok(());
         }
         let choice = select(&common.config, &peer.hello).map_err(Fatal)?;
@@ -89,7 +89,7 @@ impl Exchange {
         let rank = Rank::Agreement(hvi);
         let key = Some(key);
         let committed = Committed { choice, rank, commit, part2, key, preshared: None, retained };
-        common.occupy(self.place(), Some(rank));
+        common.note_agreeing(self.exchange_id(), Some(rank));
         self.send_commit(now, committed);
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Exchange {
         let (rank, preshared) = (Rank::Preshared(nonce), Some(key));
         let part2 = Vec::new();
         let committed = Committed { choice, rank, commit, part2, key: None, preshared, retained };
-        common.occupy(self.place(), Some(rank));
+        common.note_agreeing(self.exchange_id(), Some(rank));
         self.send_commit(now, committed);
     }
 
@@ -205,8 +205,8 @@ impl Exchange {
         common.note_begun(self.number);
     }
 
-    pub(super) fn place(&self) -> Place {
-        Place {
+    pub(super) fn exchange_id(&self) -> ExchangeId {
+        ExchangeId {
             exchange: self.number,
             stream: self.id,
             peer: (self.peer.hello.zid, self.address.ip()),

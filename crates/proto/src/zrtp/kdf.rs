@@ -168,7 +168,7 @@ impl Derived {
     }
 
     /// The new rs1 (section 4.6.1).
-    #[allow(clippy::unnecessary_box_returns, reason = "a pointer leaves no copy behind")]
+    #[allow(clippy::unnecessary_box_returns, reason = "moving a box leaves no copy of the secret")]
     pub(super) fn retained_secret(&self) -> RetainedSecret {
         let mut secret = Box::new(Zeroizing::new([0; 32]));
         secret.copy_from_slice(&self.kdf("retained secret", 32));

@@ -21,13 +21,13 @@ const MAC_LEN: usize = 8;
 #[non_exhaustive]
 pub enum MessageError {
     /// Fewer octets than preamble, length and type block.
-    #[error("a message of {0} octets has no room for its header")]
+    #[error("a message of {0} octets is too short for its header")]
     TooShort(usize),
     /// The message does not begin with 0x505a.
     #[error("a message begins with {0:02x?} instead of the preamble")]
     Preamble([u8; 2]),
     /// The length field and the octets disagree.
-    #[error("the length field says {claimed} octets, there are {actual}")]
+    #[error("the length field claims {claimed} octets, but there are {actual}")]
     Length {
         /// Octets that the length field claims.
         claimed: usize,
@@ -38,7 +38,7 @@ pub enum MessageError {
     #[error("unknown message type {0:?}")]
     UnknownType([u8; 8]),
     /// Too few or too many octets for the type of message and the algorithms in it.
-    #[error("{actual} octets do not fit the type of message, at octet {at}")]
+    #[error("a length of {actual} octets does not fit the type of message (at octet {at})")]
     Size {
         /// Octets of the message.
         actual: usize,
@@ -46,7 +46,7 @@ pub enum MessageError {
         at: usize,
     },
     /// A Hello announces more than seven algorithms of one kind.
-    #[error("a list of {0} algorithms, where seven are allowed")]
+    #[error("a list of {0} algorithms exceeds the maximum of 7")]
     AlgorithmCount(u8),
     /// A Commit selects an unknown algorithm.
     #[error("unknown algorithm {code:?}: {error}")]

@@ -30,7 +30,7 @@ fn common<T: Algorithm>(own: &AlgorithmList<T>, peer: &AlgorithmList<T>) -> Vec<
 }
 
 /// Position in the draft's ranking from fastest to slowest.
-fn slowness(agreement: KeyAgreement) -> u8 {
+fn cost_rank(agreement: KeyAgreement) -> u8 {
     match agreement {
         KeyAgreement::Dh2k => 0,
         KeyAgreement::X255 => 1,
@@ -62,7 +62,7 @@ fn key_agreement(
         (_, true) => mine,
         (true, false) => theirs,
         (false, false) => {
-            if slowness(theirs) < slowness(mine) {
+            if cost_rank(theirs) < cost_rank(mine) {
                 theirs
             } else {
                 mine

@@ -27,16 +27,16 @@ pub(super) const CRC_LEN: usize = 4;
 #[non_exhaustive]
 pub enum PacketError {
     /// No room for header and checksum.
-    #[error("a packet of {0} octets has no room for header and checksum")]
+    #[error("a packet of {0} octets is too short for header and checksum")]
     TooShort(usize),
     /// The first octet is neither 16 nor 17.
-    #[error("a packet begins with octet {0}")]
+    #[error("the packet begins with octet {0}, neither 16 nor 17")]
     Kind(u8),
     /// The magic cookie is not "ZRTP".
-    #[error("the cookie is {0:02x?}")]
+    #[error("the cookie is {0:02x?} instead of \"ZRTP\"")]
     Cookie([u8; 4]),
     /// The checksum does not match: the packet was changed in transit.
-    #[error("the checksum says {claimed:02x?}, the octets give {computed:02x?}")]
+    #[error("the packet has checksum {claimed:02x?}, but its octets give {computed:02x?}")]
     Crc {
         /// The checksum in the packet.
         claimed: [u8; 4],

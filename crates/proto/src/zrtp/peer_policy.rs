@@ -36,7 +36,7 @@ pub enum PeerRefusal {
     /// session.
     #[error(
         "the short authentication strings were compared in an earlier session, and the peer does \
-         not know its secret: it lost what it kept, or somebody is in the middle"
+         not know its secret: it lost its retained secrets, or an attacker is in the middle"
     )]
     Changed,
     /// Its strings were never compared.
@@ -45,7 +45,7 @@ pub enum PeerRefusal {
 }
 
 /// The peer's proofs in this exchange.
-pub(super) struct Shown<'a> {
+pub(super) struct PeerProof<'a> {
     pub(super) retained: &'a Retained,
     /// Whether it knows the secret of an earlier session.
     pub(super) continues: bool,
@@ -53,15 +53,15 @@ pub(super) struct Shown<'a> {
 }
 
 impl PeerPolicy {
-    pub(super) fn check(self, shown: &Shown<'_>) -> Result<(), PeerRefusal> {
-        let was_verified = shown.retained.is_verified;
-        let has_changed = was_verified && !shown.continues;
+    pub(super) fn check(self, proof: &PeerProof<'_>) -> Result<(), PeerRefusal> {
+        let was_verified = proof.retained.is_verified;
+        let has_changed = was_verified && !proof.continues;
         match self {
             Self::RefuseChanged | Self::RefuseUnverified if has_changed => {
                 Err(PeerRefusal::Changed)
             }
             Self::RefuseUnverified if !was_verified => Err(PeerRefusal::Unverified),
-            Self::RequireSecret if !shown.has_aux_secret => Err(PeerRefusal::NoSecret),
+            Self::RequireSecret if !proof.has_aux_secret => Err(PeerRefusal::NoSecret),
             _ => Ok(()),
         }
     }

@@ -11,19 +11,19 @@ use super::dh_part::{DhPart, SecretIds};
 use super::error_code::ErrorCode;
 use super::event::Warning;
 use super::exchange::Fault::{self, Fatal};
-use super::exchange::{Answered, Exchange, RESPONDER_PATIENCE, State};
+use super::exchange::{Answered, Exchange, RESPONDER_TIMEOUT, State};
 use super::kdf::Role;
 use super::key_agreement::KeyAgreement;
 use super::message::Message;
 use super::negotiate::{Choice, accept, select};
-use super::peer_policy::Shown;
+use super::peer_policy::PeerProof;
 use super::secrets::{Ids, named_preshared_key};
 use super::session_state::{Common, Contention, Rank};
 use crate::crypto::{AgreementError, hash, tags_are_equal};
 
 /// Maximum number of ignored Commits that another stream has overtaken: more than a sender repeats
 /// before the other stream is secure, and few enough that a persistent sender gets an Error.
-const OVERTAKEN_MAX: u8 = 4;
+const LATE_COMMITS_MAX: u8 = 4;
 
 impl Exchange {
     pub(super) fn on_commit(
@@ -48,7 +48,7 @@ impl Exchange {
         self.note_acked();
         self.deadline = None;
         let choice = accept(&common.config, commit).map_err(Fatal)?;
-        if !self.yields(commit, common)? {
+        if !self.peer_prevails(commit, common)? {
             return Ok(());
         }
         match &commit.key {
@@ -89,17 +89,17 @@ impl Exchange {
     }
 
     /// Whether the peer's Commit prevails over ours.
-    fn yields(&mut self, commit: &Commit<'_>, common: &mut Common) -> Result<bool, Fault> {
+    fn peer_prevails(&mut self, commit: &Commit<'_>, common: &mut Common) -> Result<bool, Fault> {
         let theirs = match &commit.key {
             CommitKey::Dh { hvi } | CommitKey::Kem { hvi, .. } => Rank::Agreement(*hvi),
             CommitKey::Preshared { nonce, .. } => Rank::Preshared(*nonce),
             CommitKey::Multistream { nonce } => Rank::Multistream(*nonce),
         };
         let agrees = !matches!(theirs, Rank::Multistream(_));
-        if agrees && common.secured.is_some() && self.overtaken < OVERTAKEN_MAX {
+        if agrees && common.secured.is_some() && self.late_commits < LATE_COMMITS_MAX {
             // Streams may have different paths: this Commit lost to ours on the stream that is now
             // secure, and arrived later than that. The peer continues in Multistream mode.
-            self.overtaken += 1;
+            self.late_commits += 1;
             return Ok(false);
         }
         let is_mitm = self.peer.hello.mitm;
@@ -114,9 +114,9 @@ impl Exchange {
                 {
                     return Ok(false);
                 }
-                Contention::Stands => return Ok(false),
-                Contention::Absurd => return Err(Fatal(ErrorCode::CriticalSoftware)),
-                Contention::Yields => {
+                Contention::Wins => return Ok(false),
+                Contention::Incompatible => return Err(Fatal(ErrorCode::CriticalSoftware)),
+                Contention::Loses => {
                     self.retry = None;
                     self.state = State::Discovering;
                     common.release(self.number);
@@ -130,15 +130,15 @@ impl Exchange {
         if common.secured.is_some() {
             return Err(Fatal(ErrorCode::KeyExchange));
         }
-        if let Some(other) = common.rival(&self.place()) {
+        if let Some(other) = common.rival(&self.exchange_id()) {
             // The same rules apply between streams (section 4.2).
-            let yields = other.rank.is_some_and(|own| own.against(theirs) == Contention::Yields);
-            if !yields {
+            let loses = other.rank.is_some_and(|own| own.against(theirs) == Contention::Loses);
+            if !loses {
                 return Ok(false);
             }
-            common.withdrawn = Some(other.place);
+            common.withdrawn = Some(other.exchange_id);
         }
-        common.occupy(self.place(), None);
+        common.note_agreeing(self.exchange_id(), None);
         Ok(true)
     }
 
@@ -146,7 +146,7 @@ impl Exchange {
     pub(super) fn withdraw(&mut self, now: Instant) {
         if let State::CommitSent(_) = self.state {
             self.retry = None;
-            self.deadline = Some(now + RESPONDER_PATIENCE);
+            self.deadline = Some(now + RESPONDER_TIMEOUT);
             self.state = State::Discovering;
         }
     }
@@ -188,7 +188,7 @@ impl Exchange {
         let commit = octets.to_vec();
         let answered = Answered { choice, hvi, commit, part1, key, retained };
         self.state = State::Part1Sent(Box::new(answered));
-        self.deadline = Some(now + RESPONDER_PATIENCE);
+        self.deadline = Some(now + RESPONDER_TIMEOUT);
         Ok(())
     }
 
@@ -250,7 +250,7 @@ impl Exchange {
     ) -> Result<(), Fault> {
         if common.secured.is_none() {
             // The peer may be a step ahead of us on the first stream; it will repeat the Commit.
-            let is_coming = common.rival(&self.place()).is_some();
+            let is_coming = common.rival(&self.exchange_id()).is_some();
             return if is_coming { Ok(()) } else { Err(Fatal(ErrorCode::NoSharedSecret)) };
         }
         if !common.use_nonce(nonce) {
@@ -285,8 +285,8 @@ impl Exchange {
         if !common.use_nonce(nonce) {
             return Err(Fatal(ErrorCode::NonceReuse));
         }
-        let shown = Shown { retained: &retained, continues: true, has_aux_secret: false };
-        Self::check_peer(&shown, common)?;
+        let proof = PeerProof { retained: &retained, continues: true, has_aux_secret: false };
+        Self::check_peer(&proof, common)?;
         let derived =
             self.derive_without_agreement(Role::Responder, choice, octets, Some(&key), common)?;
         self.keep_commit(octets);

@@ -9,7 +9,7 @@ use super::config::{Config, ConfigError};
 use super::event::{Event, ExportedKey, SasStatus};
 use super::exchange::State;
 use super::retained::{Retained, SecretStore};
-use super::session_state::{Common, Place};
+use super::session_state::{Common, ExchangeId};
 use super::stream::{Stream, write_hello};
 use crate::ssrc::Ssrc;
 
@@ -112,7 +112,7 @@ impl Session {
     ) {
         let Some(stream) = self.streams.get_mut(stream.0) else { return };
         stream.handle_datagram(now, from, datagram, &mut self.common);
-        self.go_on(now);
+        self.process_streams(now);
     }
 
     /// Reports media on `stream` that is authentic under the keys of [`Event::Keys`]: it counts as
@@ -122,7 +122,7 @@ impl Session {
         if let Some(peer) = stream.peer() {
             peer.on_conf2_ack(&mut self.common);
         }
-        self.go_on(now);
+        self.process_streams(now);
     }
 
     /// Handles the timeouts due by `now`.
@@ -130,7 +130,7 @@ impl Session {
         for stream in &mut self.streams {
             stream.handle_timeout(now, &mut self.common);
         }
-        self.go_on(now);
+        self.process_streams(now);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) should be called next.
@@ -204,8 +204,9 @@ impl Session {
     }
 
     /// Withdraws a Commit that lost to one on another stream, and lets ready streams commit.
-    fn go_on(&mut self, now: Instant) {
-        if let Some(Place { stream: StreamId(at), exchange, .. }) = self.common.withdrawn.take()
+    fn process_streams(&mut self, now: Instant) {
+        if let Some(ExchangeId { stream: StreamId(at), exchange, .. }) =
+            self.common.withdrawn.take()
             && let Some(stream) = self.streams.get_mut(at)
         {
             stream.withdraw(now, exchange);
@@ -301,8 +302,8 @@ mod tests {
         assert!(!sessions[0].go_clear(now, stream));
         // Simulates a peer that ignores the flag in the other end's Confirm.
         let peer = sessions[0].streams[0].peer().unwrap();
-        let State::Secure(settled) = &mut peer.state else { panic!() };
-        settled.peer_allows_clear = true;
+        let State::Secure(complete) = &mut peer.state else { panic!() };
+        complete.peer_allows_clear = true;
         assert!(sessions[0].go_clear(now, stream));
         let (_, _, go_clear) = sessions[0].poll_datagram().unwrap();
         sessions[1].handle_datagram(now, stream, address(0), &go_clear);

@@ -35,37 +35,37 @@ pub(super) enum Rank {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Contention {
     /// It continues: the peer discards its own.
-    Stands,
+    Wins,
     /// It is discarded: this end is the responder.
-    Yields,
+    Loses,
     /// The two are of incompatible kinds.
-    Absurd,
+    Incompatible,
 }
 
 impl Rank {
     pub(super) fn against(self, theirs: Self) -> Contention {
-        let stands = match (self, theirs) {
+        let wins = match (self, theirs) {
             (Self::Agreement(own), Self::Agreement(theirs)) => own > theirs,
             (Self::Agreement(_), Self::Preshared(_)) => true,
             (Self::Preshared(_), Self::Agreement(_)) => false,
             (Self::Preshared(own), Self::Preshared(theirs))
             | (Self::Multistream(own), Self::Multistream(theirs)) => own > theirs,
-            _ => return Contention::Absurd,
+            _ => return Contention::Incompatible,
         };
-        if stands { Contention::Stands } else { Contention::Yields }
+        if wins { Contention::Wins } else { Contention::Loses }
     }
 }
 
 /// Identifies an exchange and its peer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ExchangeId {
     pub(super) exchange: u64,
     pub(super) stream: StreamId,
     /// The candidate's ZID and IP address.
     pub(super) peer: (Zid, IpAddr),
 }
 
-impl Place {
+impl ExchangeId {
     /// Whether `other` is another stream's exchange with the same peer.
     pub(super) fn is_rival(&self, other: &Self) -> bool {
         self.stream != other.stream && self.peer == other.peer
@@ -75,8 +75,8 @@ impl Place {
 /// An exchange that agrees on the session's key. With each peer, one stream does so at a time
 /// (section 4.4.1).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Agreeing {
-    pub(super) place: Place,
+pub(super) struct PendingAgreement {
+    pub(super) exchange_id: ExchangeId,
     /// The rank of its Commit, until that is answered.
     pub(super) rank: Option<Rank>,
 }
@@ -125,11 +125,11 @@ pub(super) struct Common {
     pub(super) entropy: RandomSource,
     pub(super) store: Box<dyn SecretStore + Send>,
     pub(super) secured: Option<Secured>,
-    agreeing: Vec<Agreeing>,
+    pending_agreements: Vec<PendingAgreement>,
     /// The exchange whose agreement was confirmed first.
     claimed: Option<u64>,
     /// The exchange whose Commit was discarded in favour of another stream's.
-    pub(super) withdrawn: Option<Place>,
+    pub(super) withdrawn: Option<ExchangeId>,
     exchanges: u64,
     nonces: VecDeque<[u8; 16]>,
     events: VecDeque<(StreamId, Event)>,
@@ -146,7 +146,7 @@ impl Common {
             entropy,
             store,
             secured: None,
-            agreeing: Vec::new(),
+            pending_agreements: Vec::new(),
             claimed: None,
             withdrawn: None,
             exchanges: 0,
@@ -165,13 +165,13 @@ impl Common {
         self.config.aux_secret.as_ref().map(|aux| aux.as_slice())
     }
 
-    pub(super) fn tell(&mut self, stream: StreamId, event: Event) {
+    pub(super) fn push_event(&mut self, stream: StreamId, event: Event) {
         // Strangers can cause these.
-        let is_strangers = matches!(
+        let is_untrusted = matches!(
             event,
             Event::Warning(_) | Event::Discovered { .. } | Event::CandidateFailed { .. }
         );
-        let most = if is_strangers { EVENTS_MAX / 2 } else { EVENTS_MAX };
+        let most = if is_untrusted { EVENTS_MAX / 2 } else { EVENTS_MAX };
         if self.events.len() < most {
             self.events.push_back((stream, event));
         }
@@ -179,11 +179,11 @@ impl Common {
 
     /// Emits a warning, unless the last event is the same.
     pub(super) fn warn(&mut self, stream: StreamId, warning: Warning) {
-        let is_told = |(known, event): &(StreamId, Event)| {
+        let is_repeated = |(known, event): &(StreamId, Event)| {
             *known == stream && matches!(event, Event::Warning(known) if *known == warning)
         };
-        if !self.events.back().is_some_and(is_told) {
-            self.tell(stream, Event::Warning(warning));
+        if !self.events.back().is_some_and(is_repeated) {
+            self.push_event(stream, Event::Warning(warning));
         }
     }
 
@@ -208,29 +208,31 @@ impl Common {
         self.exchanges
     }
 
-    /// Records that the exchange at `place` agrees on the session's key; `rank` is that of its
+    /// Records that the exchange at `exchange_id` agrees on the session's key; `rank` is that of its
     /// Commit, if that is not answered yet.
-    pub(super) fn occupy(&mut self, place: Place, rank: Option<Rank>) {
-        self.agreeing.retain(|one| one.place.exchange != place.exchange);
-        self.agreeing.push(Agreeing { place, rank });
+    pub(super) fn note_agreeing(&mut self, exchange_id: ExchangeId, rank: Option<Rank>) {
+        self.pending_agreements.retain(|one| one.exchange_id.exchange != exchange_id.exchange);
+        self.pending_agreements.push(PendingAgreement { exchange_id, rank });
     }
 
     /// Records that the exchange's Commit was answered.
     pub(super) fn note_begun(&mut self, exchange: u64) {
-        for one in self.agreeing.iter_mut().filter(|one| one.place.exchange == exchange) {
+        for one in
+            self.pending_agreements.iter_mut().filter(|one| one.exchange_id.exchange == exchange)
+        {
             one.rank = None;
         }
     }
 
     /// Frees the session for the agreement of another stream or another peer.
     pub(super) fn release(&mut self, exchange: u64) {
-        self.agreeing.retain(|one| one.place.exchange != exchange);
+        self.pending_agreements.retain(|one| one.exchange_id.exchange != exchange);
         self.claimed.take_if(|claimed| *claimed == exchange);
     }
 
     /// Another stream's exchange with the same peer that agrees on the session's key.
-    pub(super) fn rival(&self, place: &Place) -> Option<Agreeing> {
-        self.agreeing.iter().find(|one| one.place.is_rival(place)).copied()
+    pub(super) fn rival(&self, exchange_id: &ExchangeId) -> Option<PendingAgreement> {
+        self.pending_agreements.iter().find(|one| one.exchange_id.is_rival(exchange_id)).copied()
     }
 
     /// Assigns the session to the peer of a confirmed exchange; `false` if another exchange was

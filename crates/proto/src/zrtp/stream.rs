@@ -8,7 +8,7 @@ use super::VERSION;
 use super::chain::{Image, OwnChain, implicit_hash};
 use super::config::Config;
 use super::credit::Credit;
-use super::discover::{Candidate, Greeting};
+use super::discover::{Candidate, PendingHello};
 use super::end::Ending;
 use super::event::{Event, Warning};
 use super::exchange::Exchange;
@@ -29,7 +29,7 @@ const CANDIDATES_MAX: usize = 8;
 /// Maximum number of queued answers; the application may not be polling.
 const REPLIES_MAX: usize = 64;
 /// Time to wait for another candidate at the given address after one has failed there.
-const LAST_CHANCE: Duration = Duration::from_secs(1);
+const FAILURE_GRACE: Duration = Duration::from_secs(1);
 /// Octets of the version that are compared (RFC 6189 section 4.1.1).
 pub(super) const VERSION_LEN: usize = 3;
 
@@ -49,7 +49,7 @@ pub(super) struct Stream {
     /// The peer's address given by the application.
     given: Option<SocketAddr>,
     /// Hellos to the given address, until a Hello arrives from it.
-    greeting: Option<Greeting>,
+    pending_hello: Option<PendingHello>,
     candidates: Vec<Exchange>,
     /// Whether the peer is found, which is then the only candidate.
     is_found: bool,
@@ -80,7 +80,7 @@ impl Stream {
             chain,
             expected_hello: None,
             given,
-            greeting: None,
+            pending_hello: None,
             candidates: Vec::new(),
             is_found: false,
             proofs: Proofs::new(common.random()),
@@ -91,20 +91,20 @@ impl Stream {
             is_over: false,
         };
         if given.is_some() {
-            let mut greeting = stream.greeting(Credit::unlimited(), common);
-            greeting.link.send(&greeting.hello);
-            greeting.schedule = Some(Schedule::of_hello(now, false));
-            stream.greeting = Some(greeting);
+            let mut pending_hello = stream.pending_hello(Credit::unlimited(), common);
+            pending_hello.link.send(&pending_hello.hello);
+            pending_hello.schedule = Some(Schedule::of_hello(now, false));
+            stream.pending_hello = Some(pending_hello);
         }
         stream
     }
 
     /// The link and the Hello for an address to which nothing was sent yet.
-    fn greeting(&self, credit: Credit, common: &mut Common) -> Greeting {
+    fn pending_hello(&self, credit: Credit, common: &mut Common) -> PendingHello {
         let packet_len_max = common.config.packet_len_max;
         let mut link = Link::new(self.ssrc, packet_len_max, common.random(), credit);
         let hello = link.prepare(self.hello.clone());
-        Greeting { link, hello, schedule: None }
+        PendingHello { link, hello, schedule: None }
     }
 
     /// The hash of this end's Hello.
@@ -140,7 +140,7 @@ impl Stream {
                 let candidate = Candidate { address: from, ssrc, len, hello, octets, cookie };
                 self.consider(now, candidate, common);
             }
-            Some((Message::Error(_), _)) if !self.knows(from) => {
+            Some((Message::Error(_), _)) if !self.has_candidate_at(from) => {
                 // Its sender repeats it until it is acknowledged.
                 self.reply(from, &Message::ErrorAck);
             }
@@ -152,10 +152,10 @@ impl Stream {
                 }
             }
         }
-        self.take_stock(now, common);
+        self.update(now, common);
     }
 
-    fn knows(&self, address: SocketAddr) -> bool {
+    fn has_candidate_at(&self, address: SocketAddr) -> bool {
         self.candidates.iter().any(|one| one.address == address)
     }
 
@@ -218,15 +218,15 @@ impl Stream {
     ) {
         let (address, ssrc) = (candidate.address, candidate.ssrc);
         let Hello { zid, client, .. } = candidate.hello;
-        common.tell(self.id, Event::Discovered { address, zid, client });
+        common.push_event(self.id, Event::Discovered { address, zid, client });
         let is_given = self.is_given(address);
-        let greeting = self.greeting.take_if(|_| is_given).unwrap_or_else(|| {
+        let pending_hello = self.pending_hello.take_if(|_| is_given).unwrap_or_else(|| {
             let credit = if is_proved { Credit::unlimited() } else { Credit::default() };
-            self.greeting(credit, common)
+            self.pending_hello(credit, common)
         });
-        let (whose, chain) = ((self.id, self.ssrc), self.chain.clone());
-        let mut exchange = Exchange::new(whose, chain, candidate, greeting, now, common);
-        exchange.greet(now, ssrc, common);
+        let (own, chain) = ((self.id, self.ssrc), self.chain.clone());
+        let mut exchange = Exchange::new(own, chain, candidate, pending_hello, now, common);
+        exchange.answer_hello(now, ssrc, common);
         self.candidates.push(exchange);
     }
 
@@ -236,9 +236,9 @@ impl Stream {
         if self.candidates.len() < CANDIDATES_MAX {
             return true;
         }
-        let gives_way = |one: &Exchange| is_proved && !one.link.credit.is_proved();
+        let is_replaceable = |one: &Exchange| is_proved && !one.link.credit.is_proved();
         let over = self.candidates.iter().position(Exchange::is_over);
-        let Some(at) = over.or_else(|| self.candidates.iter().position(gives_way)) else {
+        let Some(at) = over.or_else(|| self.candidates.iter().position(is_replaceable)) else {
             return false;
         };
         common.release(self.candidates.remove(at).number);
@@ -249,7 +249,7 @@ impl Stream {
         if self.is_found || !self.proofs.is_proof(from, answer) {
             return;
         }
-        if !self.knows(from) {
+        if !self.has_candidate_at(from) {
             self.proofs.keep(from);
         }
         for candidate in self.candidates.iter_mut().filter(|one| one.address == from) {
@@ -281,13 +281,13 @@ impl Stream {
     }
 
     /// Updates the stream from the state of its candidates.
-    fn take_stock(&mut self, now: Instant, common: &mut Common) {
+    fn update(&mut self, now: Instant, common: &mut Common) {
         if !self.is_found && self.candidates.iter().any(Exchange::has_keys) {
             self.is_found = true;
             for other in self.candidates.extract_if(.., |one| !one.has_keys()) {
                 common.release(other.number);
             }
-            (self.greeting, self.failure) = (None, None);
+            (self.pending_hello, self.failure) = (None, None);
         }
         for n in 0..self.candidates.len() {
             let candidate = &mut self.candidates[n];
@@ -298,9 +298,9 @@ impl Stream {
                 continue;
             }
             let Ending { error, by_peer, refusal } = ending;
-            common.tell(self.id, Event::CandidateFailed { address, error, by_peer, refusal });
+            common.push_event(self.id, Event::CandidateFailed { address, error, by_peer, refusal });
             if self.is_given(address) {
-                self.failure = Some((ending, now + LAST_CHANCE));
+                self.failure = Some((ending, now + FAILURE_GRACE));
             }
         }
     }
@@ -308,34 +308,34 @@ impl Stream {
     fn fail(&mut self, ending: Ending, common: &mut Common) {
         let Ending { error, by_peer, refusal } = ending;
         self.is_over = true;
-        (self.greeting, self.failure) = (None, None);
+        (self.pending_hello, self.failure) = (None, None);
         if let Some(refusal) = refusal {
-            common.tell(self.id, Event::Refused(refusal));
+            common.push_event(self.id, Event::Refused(refusal));
         }
-        common.tell(self.id, Event::Failed { error, by_peer });
+        common.push_event(self.id, Event::Failed { error, by_peer });
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, common: &mut Common) {
-        self.repeat_greeting(now, common);
+        self.repeat_hello(now, common);
         for candidate in &mut self.candidates {
             candidate.handle_timeout(now, common);
         }
-        self.take_stock(now, common);
+        self.update(now, common);
         if let Some((ending, due)) = self.failure
             && due <= now
         {
             if self.candidates.iter().all(Exchange::is_over) {
                 self.fail(ending, common);
             } else {
-                self.failure = Some((ending, now + LAST_CHANCE));
+                self.failure = Some((ending, now + FAILURE_GRACE));
             }
         }
         // An exchange that is over is kept until its Error is acknowledged.
         self.candidates.retain(|one| !one.is_over() || one.retry.is_some());
     }
 
-    fn repeat_greeting(&mut self, now: Instant, common: &mut Common) {
-        let Some(Greeting { link, hello, schedule }) = &mut self.greeting else { return };
+    fn repeat_hello(&mut self, now: Instant, common: &mut Common) {
+        let Some(PendingHello { link, hello, schedule }) = &mut self.pending_hello else { return };
         while let Some(running) = schedule
             && running.due() <= now
         {
@@ -345,17 +345,18 @@ impl Stream {
             }
             *schedule = None;
             if self.candidates.iter().all(Exchange::is_over) {
-                common.tell(self.id, Event::NoPeer);
+                common.push_event(self.id, Event::NoPeer);
             }
         }
     }
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        let greeting = self.greeting.as_ref().and_then(|greeting| greeting.schedule.as_ref());
-        let greeting = greeting.map(Schedule::due);
+        let pending_hello =
+            self.pending_hello.as_ref().and_then(|pending_hello| pending_hello.schedule.as_ref());
+        let pending_hello = pending_hello.map(Schedule::due);
         let failure = self.failure.map(|(_, due)| due);
         let candidates = self.candidates.iter().filter_map(Exchange::next_timeout);
-        candidates.chain(greeting).chain(failure).min()
+        candidates.chain(pending_hello).chain(failure).min()
     }
 
     /// The next datagram to send, and its destination.
@@ -363,9 +364,9 @@ impl Stream {
         let next = |one: &mut Exchange| Some((one.address, one.link.poll_datagram()?));
         let mut next = self.candidates.iter_mut().find_map(next);
         if next.is_none()
-            && let (Some(greeting), Some(given)) = (&mut self.greeting, self.given)
+            && let (Some(pending_hello), Some(given)) = (&mut self.pending_hello, self.given)
         {
-            next = greeting.link.poll_datagram().map(|datagram| (given, datagram));
+            next = pending_hello.link.poll_datagram().map(|datagram| (given, datagram));
         }
         let (to, mut datagram) = next.or_else(|| self.replies.pop_front())?;
         self.sequence = self.sequence.wrapping_add(1);
@@ -379,10 +380,10 @@ impl Stream {
             let is_alone = self.is_alone(n);
             let candidate = &mut self.candidates[n];
             if is_alone && let Err(fault) = on_erased_stack(|| candidate.begin(now, common)) {
-                candidate.take_fault(now, fault, common);
+                candidate.handle_fault(now, fault, common);
             }
         }
-        self.take_stock(now, common);
+        self.update(now, common);
     }
 
     /// Whether no other candidate has the same address. A Commit answers one Hello: if an address

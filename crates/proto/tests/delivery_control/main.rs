@@ -1,6 +1,6 @@
 //! The control connection of texture video, in virtual time: every message, both sides together,
 //! and hostile peers.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "any epoch will do")]
 
 #[path = "../world/mod.rs"]

@@ -51,7 +51,7 @@ fn the_last_frame_is_told_of_before_the_end_even_if_the_client_does_not_read() {
 fn frames_are_told_of_without_allocation() {
     let mut ends = Ends::streaming(offer());
     let Ends { now, server, client } = &mut ends;
-    let mut tell = |numbers: std::ops::Range<u64>| {
+    let mut announce = |numbers: std::ops::Range<u64>| {
         for number in numbers {
             *now += Duration::from_millis(16);
             server.frame(FrameNotice { number, ..FrameNotice::default() }).unwrap();
@@ -62,8 +62,8 @@ fn frames_are_told_of_without_allocation() {
             assert!(matches!(client.poll_event(), Some(ClientEvent::Frame(_))));
         }
     };
-    tell(0..1000);
-    let allocated = allocation_counter::measure(|| tell(1000..2000));
+    announce(0..1000);
+    let allocated = allocation_counter::measure(|| announce(1000..2000));
     assert_eq!(allocated.count_total, 0, "pings and pongs included");
 }
 

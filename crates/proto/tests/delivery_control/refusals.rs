@@ -69,9 +69,9 @@ fn a_stranger_is_refused_at_the_first_octet() {
 fn a_format_that_the_server_does_not_have_is_refused_by_the_application() {
     let mut ends = Ends::new();
     ends.carry();
-    ends.server.refuse(Reason::Format, "BC7 is not to be had").unwrap();
+    ends.server.refuse(Reason::Format, "BC7 is not available").unwrap();
     ends.carry();
-    let text = "BC7 is not to be had".to_owned();
+    let text = "BC7 is not available".to_owned();
     let told = Stopped { by: StoppedBy::Peer, reason: Reason::Format, text };
     assert_eq!(ends.client_events(), [ClientEvent::Stopped(told)]);
 }
@@ -207,7 +207,7 @@ fn absurd_offers_are_refused_by_the_client_with_the_field_that_is_wrong() {
     assert_eq!(refused(payload).0, Reason::PacketSize);
     let mut foreign = offer();
     foreign.mode.format = 8;
-    let text = "Offer: format 8 is not among those that the client can show";
+    let text = "Offer: the client cannot show format 8";
     assert_eq!(refused(foreign), (Reason::Format, text.to_owned()));
     assert_eq!(refused(Offer { epoch: 7, ..offer() }).0, Reason::Malformed);
 }
@@ -237,24 +237,24 @@ fn messages_out_of_turn_end_the_session_with_their_name() {
         let mut ends = Ends::new();
         ends.carry();
         ends.server.handle_data(ends.now, &written(message));
-        let text = format!("{} may not come while negotiating", message.name());
+        let text = format!("unexpected {} in state negotiating", message.name());
         assert_eq!(said(ends.server.poll_data()), refuse(Reason::OutOfTurn, &text));
     }
     for message in [&start, &accept] {
         let mut ends = Ends::streaming(offer());
         ends.server.handle_data(ends.now, &written(message));
-        let text = format!("{} may not come while streaming", message.name());
+        let text = format!("unexpected {} in state streaming", message.name());
         assert_eq!(said(ends.server.poll_data()), stop(Reason::OutOfTurn, &text));
     }
     for message in [&ping, &refuse(Reason::Busy, ""), &report] {
         let mut ends = Ends::streaming(offer());
         ends.client.handle_data(ends.now, &written(message));
-        let text = format!("{} may not come while streaming", message.name());
+        let text = format!("unexpected {} in state streaming", message.name());
         assert_eq!(said(ends.client.poll_data()), stop(Reason::OutOfTurn, &text));
     }
     let mut ends = Ends::streaming(offer());
     ends.client.handle_data(ends.now, &written(&start));
-    let text = "Start of epoch 0 may not come while streaming";
+    let text = "unexpected Start of epoch 0 in state streaming";
     assert_eq!(said(ends.client.poll_data()), stop(Reason::OutOfTurn, text));
 }
 
@@ -265,7 +265,7 @@ fn an_accept_of_another_epoch_is_refused() {
     ends.server.offer(ends.now, offer()).unwrap();
     let accept = Message::Accept(Accept { epoch: 1, ..Accept::default() });
     ends.server.handle_data(ends.now, &written(&accept));
-    let text = "Accept: epoch 1, where 0 is next";
+    let text = "Accept: epoch 1 instead of 0";
     assert_eq!(said(ends.server.poll_data()), stop(Reason::Malformed, text));
 }
 

@@ -181,6 +181,6 @@ fn what_is_said_in_the_clear_is_bounded() {
     let mut plain = Vec::new();
     channel.receive(&opening, &mut plain).unwrap();
     let ended = (0..100).find_map(|_| channel.receive(&stop, &mut plain).err());
-    assert_eq!(ended, Some(ChannelError::Clear("too much")));
+    assert_eq!(ended, Some(ChannelError::Clear("too many octets")));
     assert!(plain.len() < 10_000);
 }

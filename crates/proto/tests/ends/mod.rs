@@ -1,7 +1,7 @@
 //! Both ends of a secured stream, and the packets that go between them.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use rushes_proto::srtp::{MasterKey, Policy, Protector, SrtcpProtector};
 use rushes_proto::srtp::{SrtcpUnprotector, Suite, UnprotectError, Unprotector};

@@ -82,7 +82,7 @@ pub struct Session {
     ends: [Control; 2],
     pushed: u64,
     /// The lowest and the highest number of a received packet, without retransmissions.
-    came: Option<(u64, u64)>,
+    arrived: Option<(u64, u64)>,
     out: Outcome,
 }
 
@@ -173,7 +173,7 @@ impl Session {
             again: Batch::new(),
             ends,
             pushed: 0,
-            came: None,
+            arrived: None,
             out: Outcome {
                 frames: Vec::new(),
                 events: Vec::new(),
@@ -206,7 +206,7 @@ impl Session {
         self.pass(self.clock + Duration::from_secs(60));
         self.out.received = self.receiver.statistics();
         self.out.packets_sent = self.sender.statistics().packets;
-        let inside = self.came.map_or(0, |(first, last)| last - first + 1);
+        let inside = self.arrived.map_or(0, |(first, last)| last - first + 1);
         self.out.outside = self.pushed - inside;
         self.out.media = self.network.statistics(Way::There);
         self.out
@@ -264,8 +264,8 @@ impl Session {
             match delivery.item {
                 Item::Media(datagram, number) => {
                     if let Some(number) = number {
-                        let (first, last) = self.came.unwrap_or((number, number));
-                        self.came = Some((first.min(number), last.max(number)));
+                        let (first, last) = self.arrived.unwrap_or((number, number));
+                        self.arrived = Some((first.min(number), last.max(number)));
                     }
                     self.receiver.handle_datagram_from(now, Some(from), &datagram);
                 }
@@ -277,7 +277,7 @@ impl Session {
             }
             self.drain();
         }
-        self.look_at_receiver(now);
+        self.check_receiver(now);
         (0..2).for_each(|end| self.serve(end));
         self.drain();
     }
@@ -288,7 +288,7 @@ impl Session {
     }
 
     /// Exchanges state between receiver and participant, as the facade does before it reports.
-    fn look_at_receiver(&mut self, now: Instant) {
+    fn check_receiver(&mut self, now: Instant) {
         let Self { receiver, ends, .. } = self;
         let participant = &mut ends[1].participant;
         if let Some(time) = participant.round_trip_time_to(MEDIA) {

@@ -1,7 +1,7 @@
 //! Media of every format, a sender and a receiver of it, and its delivery by a network.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 pub mod reports;
 

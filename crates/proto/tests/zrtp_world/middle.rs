@@ -135,7 +135,7 @@ impl World {
         let mut steps = 0;
         while self.step(middle) {
             steps += 1;
-            assert!(self.elapsed() < LIMIT && steps < 100_000, "it does not end");
+            assert!(self.elapsed() < LIMIT && steps < 100_000, "the exchange does not end");
         }
     }
 

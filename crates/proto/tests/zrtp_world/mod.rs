@@ -1,5 +1,5 @@
 //! Two ZRTP endpoints, and a network between them.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, reason = "each test uses a part")]
 
 pub(crate) mod middle;
 

@@ -79,13 +79,13 @@ impl Agreement {
         } else {
             let mut zid = [0; 12];
             getrandom::fill(&mut zid).map_err(|error| Error::Random(error.to_string()))?;
-            (zid, Box::new(Forgetful(MemoryStore::new())))
+            (zid, Box::new(VolatileStore(MemoryStore::new())))
         };
         let is_predictable = Arc::new(AtomicBool::new(false));
         let failed = is_predictable.clone();
         let entropy = Box::new(move |octets: &mut [u8]| {
             if let Err(error) = getrandom::fill(octets) {
-                tracing::error!(%error, "no random numbers: the key agreement fails");
+                tracing::error!(%error, "no random numbers are available: the key agreement fails");
                 failed.store(true, Relaxed);
             }
         });
@@ -225,9 +225,9 @@ impl fmt::Debug for Agreement {
 }
 
 /// A store for one context only: the peer is asked to keep nothing.
-struct Forgetful(MemoryStore);
+struct VolatileStore(MemoryStore);
 
-impl SecretStore for Forgetful {
+impl SecretStore for VolatileStore {
     fn load(&mut self, peer: &[u8; 12]) -> rushes_proto::zrtp::Retained {
         self.0.load(peer)
     }

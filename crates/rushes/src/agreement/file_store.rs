@@ -32,7 +32,7 @@ const LEN_MAX: u64 = 16 << 20;
 /// Maximum peers. Beyond that the oldest unverified peer is removed.
 const PEERS_MAX: usize = 4096;
 /// Longest wait while another program saves.
-const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// The mark of an absent secret.
@@ -149,11 +149,11 @@ impl SecretStore for FileStore {
             }
             Ok(None) => true,
             Ok(Some(_)) => {
-                tracing::error!(path = %self.path.display(), "the file has another ZID now");
+                tracing::error!(path = %self.path.display(), "the ZID in the file has changed");
                 false
             }
             Err(error) => {
-                tracing::error!(%error, "retained secrets cannot be read again");
+                tracing::error!(%error, "the retained secrets cannot be reread");
                 false
             }
         };
@@ -168,7 +168,7 @@ impl SecretStore for FileStore {
         }
         // A file that cannot be read is not overwritten.
         if is_ours && let Err(error) = self.write() {
-            tracing::error!(%error, "retained secrets were not saved");
+            tracing::error!(%error, "the retained secrets were not saved");
         }
         drop(lock);
     }
@@ -186,7 +186,7 @@ impl std::fmt::Debug for FileStore {
 fn lock_folder(path: &Path) -> Option<File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = File::open(folder.unwrap_or_else(|| Path::new("."))).ok()?;
-    let deadline = Instant::now() + LOCK_PATIENCE;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match folder.try_lock() {
             Ok(()) => return Some(folder),
@@ -225,13 +225,13 @@ fn read(path: &Path) -> Result<Option<Contents>, FileStoreError> {
     File::open(path).and_then(|file| file.take(len).read_to_string(&mut text)).map_err(io)?;
     let mut lines = text.lines();
     if lines.next() != Some(HEAD) {
-        return Err(malformed(1, "not a file of retained secrets of this version"));
+        return Err(malformed(1, "not a file of retained secrets, or of another version"));
     }
     let zid = lines.next().and_then(|line| line.strip_prefix("zid ")).and_then(hex::read);
-    let zid = zid.ok_or_else(|| malformed(2, "no ZID of 24 hexadecimal digits"))?;
+    let zid = zid.ok_or_else(|| malformed(2, "the ZID is not 24 hexadecimal digits"))?;
     let mut peers = Vec::new();
     for (n, line) in lines.enumerate() {
-        let what = "not a peer with its secrets";
+        let what = "not a valid entry of a peer";
         let entry = on_erased_stack(|| entry(line));
         peers.push(entry.ok_or_else(|| malformed(n + 3, what))?);
     }

@@ -26,7 +26,7 @@ pub use self::zrtp::{FileStoreError, ZrtpError};
 #[non_exhaustive]
 pub enum Error {
     /// The local address and the peer's are of different families.
-    #[error("the local address {local} and the peer {peer} are not of one address family")]
+    #[error("the local address {local} and the peer {peer} are of different address families")]
     AddressFamily {
         /// The local address.
         local: IpAddr,
@@ -44,7 +44,7 @@ pub enum Error {
     Config(#[from] ConfigError),
     /// The media that a description names is encrypted, which needs the feature `srtp`.
     #[cfg(not(feature = "srtp"))]
-    #[error("the description asks for encrypted media (SRTP), which this build cannot do")]
+    #[error("the description requires encrypted media (SRTP), which this build does not support")]
     Encrypted,
     /// A format with this name, encoding name or file extension is registered already.
     #[error(
@@ -78,7 +78,7 @@ pub enum Error {
     /// [`remote_rtx_ssrc`](crate::StreamBuilder::remote_rtx_ssrc) is set for a stream that has no
     /// retransmissions in a stream of their own.
     #[error(
-        "an SSRC of retransmissions is set, and the stream has none: \
+        "an SSRC of retransmissions is set, but the stream has none: \
          set its recovery to Recovery::On or Recovery::Rtx"
     )]
     NoRtx,
@@ -109,10 +109,10 @@ pub enum Error {
     #[error(transparent)]
     Policy(#[from] rushes_proto::srtp::PolicyError),
     /// The operating system gave no random numbers.
-    #[error("no random numbers: {0}")]
+    #[error("no random numbers are available: {0}")]
     Random(String),
     /// Too many packets of the application wait for the next report.
-    #[error("64 packets of the application wait for the next report already")]
+    #[error("64 packets of the application are already waiting for the next report")]
     RtcpBusy,
     /// The stream has no keys by ZRTP.
     #[cfg(feature = "zrtp")]
@@ -120,15 +120,15 @@ pub enum Error {
     Zrtp(#[from] ZrtpError),
     /// [`begin`](crate::StreamBuilder::begin) is for streams that agree on keys.
     #[cfg(feature = "zrtp")]
-    #[error("this stream does not agree on keys: open it")]
+    #[error("this stream does not agree on keys: call open instead of begin")]
     NoZrtp,
     /// The stream's keys are not agreed on yet.
     #[error("the stream has no keys yet")]
     NoKeys,
     /// The port for RTCP, one above the stream's, could not be opened.
     #[error(
-        "port {port} for RTCP, next to the stream's own: {source}; \
-         or let RTCP share the stream's port (rtcp_mux), or do without it (rtcp)"
+        "port {port} for RTCP, next to the stream's port, cannot be opened: {source}; \
+         let RTCP share the stream's port (rtcp_mux) or turn it off (rtcp)"
     )]
     RtcpPort {
         /// The port.
@@ -141,7 +141,7 @@ pub enum Error {
     Send(#[from] SendError),
     /// Retransmissions would have the payload type of the media.
     #[error(
-        "payload type {} is that of the media: give retransmissions another (Recovery::Rtx)",
+        "payload type {} is that of the media: set another for retransmissions (Recovery::Rtx)",
         .payload_type.value()
     )]
     RtxPayloadType {
@@ -160,8 +160,8 @@ pub enum Error {
     },
     /// Another stream on the same port takes the same packets.
     #[error(
-        "another stream on port {port} takes the same packets: \
-         give each a remote_ssrc or a payload_type of its own"
+        "another stream on port {port} receives the same packets: \
+         set a different remote_ssrc or payload_type for each"
     )]
     SharedPort {
         /// The local port.

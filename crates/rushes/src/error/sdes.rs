@@ -9,7 +9,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum SdesError {
     /// The description asks for secured media and has no keys for it.
-    #[error("the description asks for encrypted media (SRTP), and has no a=crypto line with a key")]
+    #[error("the description requires encrypted media (SRTP), but has no a=crypto line with a key")]
     Missing,
     /// A line is not valid.
     #[error("a=crypto:{tag}: {reason}")]
@@ -20,7 +20,7 @@ pub enum SdesError {
         reason: CryptoError,
     },
     /// A line asks for a suite that Rushes does not have.
-    #[error("a=crypto:{tag}: the suite {suite} is not known here")]
+    #[error("a=crypto:{tag}: unknown suite {suite}")]
     Suite {
         /// Which line.
         tag: u32,
@@ -29,7 +29,7 @@ pub enum SdesError {
     },
     /// A line asks for what Rushes does not do: forward error correction with keys of its own, or
     /// more keys than a stream holds.
-    #[error("a=crypto:{tag}: {what} cannot be had here")]
+    #[error("a=crypto:{tag}: not supported: {what}")]
     Unsupported {
         /// Which line.
         tag: u32,
@@ -53,6 +53,6 @@ pub enum SdesError {
         reason: PolicyError,
     },
     /// The stream is secured in a way that RFC 4568 cannot express.
-    #[error("{0} cannot be said in a description")]
+    #[error("not expressible in a description: {0}")]
     Undescribable(&'static str),
 }

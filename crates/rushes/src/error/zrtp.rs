@@ -26,10 +26,10 @@ pub enum ZrtpError {
     #[error(transparent)]
     Peer(#[from] PeerRefusal),
     /// No peer answers by ZRTP.
-    #[error("nobody there speaks ZRTP, and nothing is sent in the clear")]
+    #[error("no ZRTP peer answered; nothing was sent unencrypted")]
     NoPeer,
     /// Another stream of the session on the same port agrees on keys already.
-    #[error("only one stream on a port can agree on keys by ZRTP")]
+    #[error("only one stream per port can agree on keys by ZRTP")]
     PortTaken,
     /// The retained secrets could not be read or written.
     #[error(transparent)]
@@ -38,7 +38,7 @@ pub enum ZrtpError {
     #[error("no agreement on keys within the time given")]
     Timeout,
     /// The session has 256 streams.
-    #[error("a session agrees on keys for at most 256 streams")]
+    #[error("a session can agree on keys for at most 256 streams")]
     TooManyStreams,
 }
 
@@ -65,6 +65,6 @@ pub enum FileStoreError {
         what: &'static str,
     },
     /// The operating system gave no random numbers for this end's ZID.
-    #[error("no random numbers: {0}")]
+    #[error("no random numbers are available: {0}")]
     Random(String),
 }

@@ -22,13 +22,13 @@ pub(crate) type FrameHook = Box<dyn FnMut(Frame) + Send>;
 pub(crate) type Within = Box<dyn FnOnce(&mut (dyn FnMut() + Send)) + Send>;
 
 /// How long the thread sleeps when nothing wakes it.
-const PATIENCE: Duration = Duration::from_secs(1);
+const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// How long it rests after an error of the socket, which may pass.
-const REST: Duration = Duration::from_millis(10);
+const ERROR_PAUSE: Duration = Duration::from_millis(10);
 
 /// How often an error that lasts is told.
-const REMINDER: Duration = Duration::from_secs(1);
+const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A running hook; dropping it stops the thread and waits until a call in progress has returned.
 #[derive(Debug)]
@@ -77,22 +77,22 @@ impl Drop for Hook {
 }
 
 fn run(receiver: &mut StreamReceiver, hook: &mut FrameHook, stop: &AtomicBool) {
-    let mut told_at: Option<Instant> = None;
+    let mut warned_at: Option<Instant> = None;
     while !stop.load(Relaxed) {
-        match receiver.pull_until(Instant::now() + PATIENCE) {
+        match receiver.pull_until(Instant::now() + WAIT_MAX) {
             // What was told of on the way may have ended it.
             Ok(Pulled::Frame(_)) if stop.load(Relaxed) => {}
             Ok(Pulled::Frame(frame)) => hook(frame),
             Ok(Pulled::Timeout | Pulled::Woken) => {}
             Err(error) => {
-                if told_at.is_none_or(|at| at.elapsed() >= REMINDER) {
-                    told_at = Some(Instant::now());
+                if warned_at.is_none_or(|at| at.elapsed() >= WARNING_INTERVAL) {
+                    warned_at = Some(Instant::now());
                     tracing::warn!(%error, "the stream cannot read its socket");
                     if let Some(on_error) = &mut receiver.on_error {
                         on_error(&error);
                     }
                 }
-                thread::sleep(REST);
+                thread::sleep(ERROR_PAUSE);
             }
         }
     }

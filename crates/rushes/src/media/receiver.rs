@@ -32,7 +32,7 @@ pub(crate) type ErrorHook = Box<dyn FnMut(&Error) + Send>;
 /// How often a reader checks for a frame after its deadline: waiting events may end one check
 /// before the socket is read, and new events the next. A sender that causes ever more events must
 /// not keep it for ever.
-const LATE_LOOKS: u32 = 2;
+const LATE_POLLS: u32 = 2;
 
 /// The outcome of waiting for a frame.
 #[derive(Debug)]
@@ -54,9 +54,9 @@ impl StreamReceiver {
     /// [`Error::Net`] if the socket fails; lost and refused packets are not errors.
     pub fn pull_frame(&mut self, timeout: Duration) -> Result<Option<Frame>, Error> {
         let deadline = deadline(timeout);
-        let mut looks_left = LATE_LOOKS;
-        while looks_left > 0 {
-            looks_left -= u32::from(Instant::now() >= deadline);
+        let mut polls_left = LATE_POLLS;
+        while polls_left > 0 {
+            polls_left -= u32::from(Instant::now() >= deadline);
             match self.pull_until(deadline)? {
                 Pulled::Frame(frame) => return Ok(Some(frame)),
                 Pulled::Timeout => break,

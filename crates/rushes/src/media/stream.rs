@@ -32,7 +32,7 @@ pub struct MediaStream {
 pub(crate) enum Receiving {
     Pulled(StreamReceiver),
     /// Kept alive, and stopped with the stream.
-    Hooked(#[allow(dead_code, reason = "it works by being dropped")] Hook),
+    Hooked(#[allow(dead_code, reason = "dropping it stops the thread")] Hook),
     /// Between the two, or after a hook could not be started.
     Nowhere,
 }

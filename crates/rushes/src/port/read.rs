@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::lock::lock;
 
 /// Maximum time for which media may keep a reader from checking the socket for RTCP.
-const CONTROL_PATIENCE: Duration = Duration::from_millis(2);
+const CONTROL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Bytes of finished frames that may wait for a stream's reader while another stream's reader
 /// drives the port.
@@ -123,7 +123,7 @@ impl Port {
         };
         let datagrams = self.socket.receive_beside(arena, until, Some(&self.waker), beside)?;
         let now = Instant::now();
-        let is_stale = now.saturating_duration_since(*polled) > CONTROL_PATIENCE;
+        let is_stale = now.saturating_duration_since(*polled) > CONTROL_INTERVAL;
         if datagrams.is_empty() || is_stale {
             // Before the media: a source that says goodbye may return at once.
             *polled = now;

@@ -113,7 +113,7 @@ impl Outbox {
             match outcome {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(error) => tracing::debug!(%error, "packets asked for were not sent again"),
+                Err(error) => tracing::debug!(%error, "requested packets were not retransmitted"),
             }
         }
     }
@@ -139,7 +139,7 @@ impl Outbox {
                     .unwrap_or(true)
             });
         if let Err(error) = outcome {
-            tracing::debug!(%error, "packets asked for were not sent again");
+            tracing::debug!(%error, "requested packets were not retransmitted");
         }
     }
 

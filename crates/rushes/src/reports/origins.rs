@@ -71,7 +71,7 @@ impl Origins {
 
 /// Calls `of` for every participant that an RTCP datagram reports for, until it returns `false`;
 /// returns whether it never did. Feedback is exempt: some peers write the SSRC of the media there.
-pub(crate) fn all_speakers(datagram: &[u8], mut of: impl FnMut(Ssrc) -> bool) -> bool {
+pub(crate) fn all_senders(datagram: &[u8], mut of: impl FnMut(Ssrc) -> bool) -> bool {
     let Ok(compound) = Compound::parse(datagram) else { return true };
     compound.packets().flatten().all(|packet| match packet {
         Packet::SenderReport(report) => of(report.ssrc()),

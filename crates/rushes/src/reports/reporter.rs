@@ -23,7 +23,7 @@ use rushes_proto::stream::SentSoFar;
 use rushes_proto::stream::SourceStatistics;
 
 use super::events::Events;
-use super::origins::{Origins, all_speakers};
+use super::origins::{Origins, all_senders};
 use crate::lock::lock;
 use crate::pace::sleep_until;
 use crate::port::{Inbox, Outbox, Port, Reports, earlier};
@@ -32,7 +32,7 @@ use crate::port::{Inbox, Outbox, Port, Reports, earlier};
 const FULL_PAUSE: Duration = Duration::from_millis(1);
 
 /// How long a goodbye waits for room in the send buffer.
-const LEAVE_PATIENCE: Duration = Duration::from_millis(20);
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Time after which a report is sent although there is no media yet.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
 const ARRIVALS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often to check whether a peer is known.
-const NOBODY_YET: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Own addresses remembered.
 const ECHOES_MAX: usize = 16;
@@ -69,7 +69,7 @@ struct State {
     /// `None` if the stream does without RTCP.
     participant: Option<Participant>,
     /// Where the last report came from.
-    learnt: Option<SocketAddr>,
+    learned: Option<SocketAddr>,
     /// Where the reports of media sources come from.
     origins: Origins,
     /// A report that the full send buffer had no room for; it goes before the next.
@@ -89,14 +89,14 @@ struct State {
 impl Reports for Reporter {
     fn handle_datagram(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]) {
         let mut state = self.state();
-        let State { participant, learnt, echoes, origins, .. } = &mut *state;
+        let State { participant, learned, echoes, origins, .. } = &mut *state;
         let Some(participant) = participant else { return };
         if sender(datagram) == Some(participant.ssrc()) && is_echo(echoes, port, from) {
             return;
         }
         // An authentic datagram is its sender's own, wherever it comes from.
         let is_own = |ssrc| self.is_of_source(origins, port, (now, from), ssrc);
-        if !participant.is_secured() && !all_speakers(datagram, is_own) {
+        if !participant.is_secured() && !all_senders(datagram, is_own) {
             port.note_foreign();
             return;
         }
@@ -108,8 +108,8 @@ impl Reports for Reporter {
             self.inbox.lock().handle_report(now, ssrc, from.ip(), None);
         }
         // A stranger must not draw our reports away from the peer whose media we receive.
-        if learnt.is_none() || self.sends_media(from, datagram) {
-            *learnt = Some(from);
+        if learned.is_none() || self.sends_media(from, datagram) {
+            *learned = Some(from);
         }
         while let Some(event) = participant.poll_event() {
             match &event {
@@ -132,7 +132,7 @@ impl Reports for Reporter {
         let requests = self.poll_receiver(&mut state, port, now);
         let State {
             participant,
-            learnt,
+            learned,
             receptions,
             next_keep_alive,
             opened,
@@ -151,9 +151,9 @@ impl Reports for Reporter {
                 if *announced {
                     participant.report_at_once(now);
                 }
-                due = earlier(due, Some(now + NOBODY_YET));
+                due = earlier(due, Some(now + RETRY_INTERVAL));
             }
-            if let Some(to) = self.destination(port, *learnt) {
+            if let Some(to) = self.destination(port, *learned) {
                 if send_reports(participant, port, to, unsent, (now, &sent, receptions)) {
                     due = earlier(due, participant.poll_timeout());
                 } else {
@@ -161,7 +161,7 @@ impl Reports for Reporter {
                 }
             } else {
                 // There is no destination until a peer is heard.
-                due = earlier(due, Some(now + NOBODY_YET));
+                due = earlier(due, Some(now + RETRY_INTERVAL));
             }
             while let Some(event) = participant.poll_event() {
                 self.note(port, event);
@@ -203,7 +203,7 @@ impl Reporter {
             config,
             state: Mutex::new(State {
                 participant,
-                learnt: None,
+                learned: None,
                 origins: Origins::default(),
                 unsent: Vec::new(),
                 echoes: Vec::new(),
@@ -254,7 +254,7 @@ impl Reporter {
         });
         self.serve(port, now);
         // Without the lock, so that the thread that reads the port is not held up.
-        while !self.state().unsent.is_empty() && now.elapsed() < LEAVE_PATIENCE {
+        while !self.state().unsent.is_empty() && now.elapsed() < LEAVE_TIMEOUT {
             sleep_until(Instant::now() + FULL_PAUSE);
             self.serve(port, Instant::now());
         }
@@ -328,15 +328,15 @@ impl Reporter {
     }
 
     /// The destination of reports: as configured, or where the peer's reports come from.
-    fn destination(&self, port: &Port, learnt: Option<SocketAddr>) -> Option<SocketAddr> {
+    fn destination(&self, port: &Port, learned: Option<SocketAddr>) -> Option<SocketAddr> {
         if self.config.to.is_some() {
             return self.config.to;
         }
         let media = self.media_source(port);
         // Reports of a host without media do not redirect ours from one that sends media.
         let is_a_source = |at: &SocketAddr| self.inbox.lock().has_source_at(at.ip());
-        let learnt = learnt.filter(|at| media.is_none() || is_a_source(at));
-        let mut address = learnt.or(media)?;
+        let learned = learned.filter(|at| media.is_none() || is_a_source(at));
+        let mut address = learned.or(media)?;
         if let Some(port) = self.config.port {
             address.set_port(port);
         }

@@ -47,7 +47,7 @@ impl Recovery {
 
 /// The RTCP settings of a stream.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub(crate) struct ControlSettings {
     pub(crate) rtcp: bool,
     pub(crate) mux: bool,

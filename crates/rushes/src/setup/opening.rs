@@ -19,7 +19,7 @@ use crate::port::{Port, SideProtocol};
 use crate::security::Security;
 
 /// Longest sleep of a wait: another stream of the session may have to proceed first.
-const NAP: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum failed addresses that wait to be polled.
 const FAILED_MAX: usize = 16;
 
@@ -118,7 +118,7 @@ impl Opening {
             if now >= deadline {
                 return Ok(None);
             }
-            let until = due.unwrap_or(deadline).min(now + NAP).min(deadline);
+            let until = due.unwrap_or(deadline).min(now + POLL_INTERVAL).min(deadline);
             // One batch at a time: the next one may be for the stream that this one completes.
             self.port.run_once(until)?;
         }
@@ -187,7 +187,7 @@ impl Opening {
                     if self.builder.without_zrtp() != WithoutZrtp::Clear {
                         return Err(ZrtpError::NoPeer.into());
                     }
-                    tracing::warn!("nobody there speaks ZRTP: the stream goes on in the clear");
+                    tracing::warn!("no ZRTP peer answered: the stream continues unencrypted");
                     let builder = self.builder.clone().unsecured();
                     self.stream = Some(builder.open_on(self.port.clone())?);
                     return Ok(true);

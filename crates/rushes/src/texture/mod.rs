@@ -36,13 +36,13 @@
 //! ```
 mod client;
 mod error;
-mod passing;
 mod rtp;
 #[cfg_attr(not(feature = "srtp"), path = "sealing_absent.rs")]
 mod sealing;
 mod server;
 mod shape;
 mod sink;
+mod transient;
 mod wire;
 
 use std::sync::Mutex;

@@ -28,7 +28,7 @@ pub(super) const PAYLOAD_MAX: usize = 65_535 - OVERHEAD;
 
 /// Interval at which a wait for keys checks whether to stop.
 #[cfg(feature = "zrtp")]
-const LOOK_OFTEN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The stream of one unit, between these two sources.
 pub(super) fn stream(
@@ -50,13 +50,13 @@ pub(super) fn stream(
 }
 
 /// A stream that is open, or whose keys are being agreed on.
-pub(super) enum Waiting {
+pub(super) enum PendingStream {
     Open(Box<MediaStream>),
     #[cfg(feature = "zrtp")]
     Agreeing(Box<crate::setup::Opening>),
 }
 
-impl Waiting {
+impl PendingStream {
     pub(super) fn begin(builder: StreamBuilder) -> Result<Self, Error> {
         #[cfg(feature = "zrtp")]
         if let Some(Security::Zrtp(_)) = &builder.security {
@@ -76,7 +76,7 @@ impl Waiting {
     /// Waits for the stream to be open; `None` if it is stopped before.
     #[cfg_attr(
         not(feature = "zrtp"),
-        allow(unused_variables, clippy::unnecessary_wraps, reason = "for ZRTP")
+        allow(unused_variables, clippy::unnecessary_wraps, reason = "used for ZRTP")
     )]
     pub(super) fn wait(
         self,
@@ -87,7 +87,7 @@ impl Waiting {
             #[cfg(feature = "zrtp")]
             Self::Agreeing(mut opening) => {
                 while !stopped() {
-                    if let Some(stream) = opening.wait(LOOK_OFTEN)? {
+                    if let Some(stream) = opening.wait(POLL_INTERVAL)? {
                         return Ok(Some(Box::new(stream)));
                     }
                 }

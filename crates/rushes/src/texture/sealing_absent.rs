@@ -17,7 +17,11 @@ pub(super) enum End {
 #[derive(Clone, Debug)]
 pub(super) struct Sealing;
 
-#[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in a build with SRTP")]
+#[allow(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    reason = "same signature as in a build with SRTP"
+)]
 impl Sealing {
     pub(super) fn new(_security: Option<&Security>, _end: End) -> Result<Self, TextureError> {
         Ok(Self)
@@ -32,7 +36,7 @@ impl Sealing {
     }
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "as in a build with SRTP")]
+#[allow(clippy::unnecessary_wraps, reason = "same signature as in a build with SRTP")]
 pub(super) fn seal(_channel: &mut Channel, _session: Option<&Session>) -> Result<(), TextureError> {
     Ok(())
 }

@@ -152,12 +152,12 @@ impl TextureFrame<'_> {
         self.done_at
     }
 
-    /// Calls `look` with one unit's octets; `None` if there is no such unit.
+    /// Calls `read` with one unit's octets; `None` if there is no such unit.
     ///
-    /// It must not be called again within `look` for the same unit.
-    pub fn with_unit<T>(&self, unit: usize, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+    /// It must not be called again within `read` for the same unit.
+    pub fn with_unit<T>(&self, unit: usize, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let mut region = lock(self.memory.get(unit)?);
-        Some(look(region.octets()))
+        Some(read(region.octets()))
     }
 
     /// Copies the frame's octets, unit after unit in the order of [`TextureShape::layout`].
@@ -187,9 +187,9 @@ impl TextureFrame<'_> {
 pub struct MemorySink<F>(F);
 
 impl<F: Fn(&TextureFrame<'_>) + Send + Sync> MemorySink<F> {
-    /// Calls `look` for every frame, on a receiving thread.
-    pub fn new(look: F) -> Self {
-        Self(look)
+    /// Calls `read` for every frame, on a receiving thread.
+    pub fn new(read: F) -> Self {
+        Self(read)
     }
 }
 

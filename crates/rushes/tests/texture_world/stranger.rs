@@ -60,14 +60,14 @@ impl Stranger {
     }
 
     /// Sends octets; `false` if the connection is closed.
-    pub(crate) fn say(&mut self, octets: &[u8]) -> bool {
+    pub(crate) fn send_octets(&mut self, octets: &[u8]) -> bool {
         self.socket.write_all(octets).is_ok()
     }
 
-    pub(crate) fn tell(&mut self, message: &Message) -> bool {
+    pub(crate) fn send(&mut self, message: &Message) -> bool {
         let mut octets = Vec::new();
         message.write(&mut octets);
-        self.say(&octets)
+        self.send_octets(&octets)
     }
 
     fn read(&mut self) -> bool {
@@ -82,7 +82,7 @@ impl Stranger {
     }
 
     /// The next message; `None` at the end.
-    pub(crate) fn hear(&mut self) -> Option<Message> {
+    pub(crate) fn receive(&mut self) -> Option<Message> {
         loop {
             if let Some((message, len)) = Message::parse(&self.unread).unwrap() {
                 self.unread.drain(..len);
@@ -95,7 +95,7 @@ impl Stranger {
     }
 
     /// The client's opening.
-    pub(crate) fn hear_opening(&mut self) -> Option<Opening> {
+    pub(crate) fn receive_opening(&mut self) -> Option<Opening> {
         loop {
             if let Some((opening, len)) = Opening::parse(&self.unread).unwrap() {
                 self.unread.drain(..len);
@@ -108,10 +108,10 @@ impl Stranger {
     }
 
     /// The reason and text of the end, after any other messages.
-    pub(crate) fn hear_end(&mut self) -> Option<(Reason, String)> {
+    pub(crate) fn receive_end(&mut self) -> Option<(Reason, String)> {
         loop {
             if let Message::Refuse { reason, text } | Message::Stop { reason, text } =
-                self.hear()?
+                self.receive()?
             {
                 return Some((reason, text));
             }
@@ -119,9 +119,9 @@ impl Stranger {
     }
 
     /// Asks for a session.
-    pub(crate) fn ask(&mut self, wishes: Wishes) -> Offer {
-        self.say(&opening(Opening::Control(wishes)));
-        match self.hear() {
+    pub(crate) fn request(&mut self, wishes: Wishes) -> Offer {
+        self.send_octets(&opening(Opening::Control(wishes)));
+        match self.receive() {
             Some(Message::Offer(offer)) => *offer,
             other => panic!("{other:?} for an offer"),
         }
@@ -129,6 +129,6 @@ impl Stranger {
 
     pub(crate) fn accept(&mut self) {
         let accept = Accept { epoch: 0, ports: Vec::new(), ssrcs: Vec::new() };
-        assert!(self.tell(&Message::Accept(accept)));
+        assert!(self.send(&Message::Accept(accept)));
     }
 }

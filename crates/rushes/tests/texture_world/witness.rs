@@ -60,7 +60,7 @@ pub(crate) struct Seen {
     pub(crate) begun: u32,
     before: Vec<u8>,
     /// Tiles reported since the memory's last frame.
-    told: Vec<Vec<bool>>,
+    reported: Vec<Vec<bool>>,
 }
 
 impl Seen {
@@ -103,7 +103,7 @@ impl Witness {
     pub(crate) fn seen(&self) -> Seen {
         let mut seen = self.lock().clone();
         if self.broken.load(Ordering::Acquire) {
-            seen.fault("octets were written beside a region".into());
+            seen.fault("octets were written outside a region".into());
         }
         seen
     }
@@ -173,8 +173,11 @@ impl Witness {
             }
         }
         if missing != frame.packets_missing() || frame.is_whole() != (missing == 0) {
-            let told = frame.packets_missing();
-            seen.fault(format!("frame {} lacks {missing}, not {told}", frame.number()));
+            let reported = frame.packets_missing();
+            seen.fault(format!(
+                "frame {} lacks {missing}, but {reported} were reported",
+                frame.number()
+            ));
         }
     }
 }
@@ -182,7 +185,7 @@ impl Witness {
 impl TextureSink for Witness {
     fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
         let mut seen = self.lock();
-        seen.told = vec![vec![false; shape.plan().units()]; slots];
+        seen.reported = vec![vec![false; shape.plan().units()]; slots];
         seen.before.clear();
         seen.begun += 1;
         let region = |bytes: usize| {
@@ -198,8 +201,8 @@ impl TextureSink for Witness {
             std::thread::sleep(self.dawdle);
         }
         let mut seen = self.lock();
-        if std::mem::replace(&mut seen.told[slot][unit], true) {
-            seen.fault(format!("unit {unit} in memory {slot} was told twice"));
+        if std::mem::replace(&mut seen.reported[slot][unit], true) {
+            seen.fault(format!("unit {unit} in memory {slot} was reported twice"));
         }
     }
 
@@ -217,11 +220,11 @@ impl TextureSink for Witness {
             seen.fault(format!("octet {at} of frame {number} is not as sent: {frame:?}"));
         }
         Self::check_gaps(frame, &mut seen);
-        let told = &mut seen.told[frame.slot()];
-        let all_told = told.iter().all(|told| *told);
-        told.fill(false);
-        if !all_told {
-            seen.fault(format!("a tile of frame {number} was not told before the frame"));
+        let reported = &mut seen.reported[frame.slot()];
+        let all_reported = reported.iter().all(|reported| *reported);
+        reported.fill(false);
+        if !all_reported {
+            seen.fault(format!("a tile of frame {number} was not reported before the frame"));
         }
         seen.frames += 1;
         seen.damaged += u64::from(!frame.is_whole());

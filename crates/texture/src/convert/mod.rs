@@ -30,10 +30,10 @@ pub(crate) const SPAN: usize = 256;
 /// A loop over pixels that is compiled for several instruction sets.
 pub(crate) trait Loop {
     /// The input and output.
-    type Over<'a>;
+    type Arguments<'a>;
 
     /// Runs to the end of the shortest slice; must always be inlined to be compiled for each set.
-    fn run(over: Self::Over<'_>);
+    fn run(arguments: Self::Arguments<'_>);
 }
 
 /// Whether a format consists of individual, uncompressed pixels.

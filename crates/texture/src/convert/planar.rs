@@ -32,10 +32,10 @@ fn rgb(pixel: Rgba) -> [i32; 3] {
 pub(crate) struct Luma<C>(PhantomData<C>);
 
 impl<C: Colour> Loop for Luma<C> {
-    type Over<'a> = (&'a [Rgba], &'a mut [u8]);
+    type Arguments<'a> = (&'a [Rgba], &'a mut [u8]);
 
     #[inline(always)]
-    fn run((rgba, out): Self::Over<'_>) {
+    fn run((rgba, out): Self::Arguments<'_>) {
         for (to, &from) in out.iter_mut().zip(rgba) {
             *to = C::luma(rgb(from));
         }
@@ -48,10 +48,10 @@ impl<C: Colour> Loop for Luma<C> {
 pub(crate) struct Chroma<C, const WHICH: usize>(PhantomData<C>);
 
 impl<C: Colour, const WHICH: usize> Loop for Chroma<C, WHICH> {
-    type Over<'a> = ([&'a [Rgba]; 2], &'a mut [u8]);
+    type Arguments<'a> = ([&'a [Rgba]; 2], &'a mut [u8]);
 
     #[inline(always)]
-    fn run((rows, out): Self::Over<'_>) {
+    fn run((rows, out): Self::Arguments<'_>) {
         let [above, below] = rows.map(|row| row.as_chunks::<2>().0);
         for ((to, above), below) in out.iter_mut().zip(above).zip(below) {
             let four = [above[0], above[1], below[0], below[1]].map(rgb);
@@ -65,10 +65,10 @@ impl<C: Colour, const WHICH: usize> Loop for Chroma<C, WHICH> {
 pub(crate) struct ToRgba<C>(PhantomData<C>);
 
 impl<C: Colour> Loop for ToRgba<C> {
-    type Over<'a> = (&'a [u8], [&'a [u8]; 2], &'a mut [Rgba]);
+    type Arguments<'a> = (&'a [u8], [&'a [u8]; 2], &'a mut [Rgba]);
 
     #[inline(always)]
-    fn run((luma, chroma, rgba): Self::Over<'_>) {
+    fn run((luma, chroma, rgba): Self::Arguments<'_>) {
         let (pairs, odd) = luma.as_chunks::<2>();
         let (pair_pixels, odd_pixels) = rgba.as_chunks_mut::<2>();
         let both = chroma[0].iter().zip(chroma[1]);

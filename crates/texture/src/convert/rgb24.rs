@@ -18,10 +18,10 @@ pub(crate) fn expand(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) {
 pub(crate) enum Pack {}
 
 impl Loop for Pack {
-    type Over<'a> = (&'a [Rgba], &'a mut [u8]);
+    type Arguments<'a> = (&'a [Rgba], &'a mut [u8]);
 
     #[inline(always)]
-    fn run((rgba, rgb): Self::Over<'_>) {
+    fn run((rgba, rgb): Self::Arguments<'_>) {
         for (to, from) in rgb.as_chunks_mut::<3>().0.iter_mut().zip(rgba) {
             *to = [from[0], from[1], from[2]];
         }

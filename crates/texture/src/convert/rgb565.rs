@@ -25,10 +25,10 @@ fn pixel(word: u16) -> Rgba {
 pub(crate) enum Expand {}
 
 impl Loop for Expand {
-    type Over<'a> = (&'a [u8], &'a mut [Rgba]);
+    type Arguments<'a> = (&'a [u8], &'a mut [Rgba]);
 
     #[inline(always)]
-    fn run((words, rgba): Self::Over<'_>) {
+    fn run((words, rgba): Self::Arguments<'_>) {
         for (to, from) in rgba.iter_mut().zip(words.as_chunks::<2>().0) {
             *to = pixel(u16::from_le_bytes(*from));
         }
@@ -39,10 +39,10 @@ impl Loop for Expand {
 pub(crate) enum Pack {}
 
 impl Loop for Pack {
-    type Over<'a> = (&'a [Rgba], &'a mut [u8]);
+    type Arguments<'a> = (&'a [Rgba], &'a mut [u8]);
 
     #[inline(always)]
-    fn run((rgba, words): Self::Over<'_>) {
+    fn run((rgba, words): Self::Arguments<'_>) {
         for (to, from) in words.as_chunks_mut::<2>().0.iter_mut().zip(rgba) {
             *to = word(*from).to_le_bytes();
         }

@@ -135,16 +135,16 @@ fn endpoint_modes(block: u128, partitions: u32, weight_bits: u32) -> ([u32; 4], 
     if partitions == 1 {
         return ([(block >> 13 & 15) as u32; 4], 17);
     }
-    let said = (block >> 23 & 63) as u32;
-    if said.is_multiple_of(4) {
-        return ([said >> 2; 4], 29);
+    let mode_field = (block >> 23 & 63) as u32;
+    if mode_field.is_multiple_of(4) {
+        return ([mode_field >> 2; 4], 29);
     }
     let extra = 3 * partitions - 4;
     let below_weights = (block >> (128 - weight_bits - extra)) as u32 & ((1 << extra) - 1);
-    let said = said | below_weights << 6;
+    let mode_field = mode_field | below_weights << 6;
     let modes = [0, 1, 2, 3].map(|partition| {
-        let class = (said & 3) - 1 + (said >> (2 + partition) & 1);
-        class << 2 | said >> (2 + partitions + 2 * partition) & 3
+        let class = (mode_field & 3) - 1 + (mode_field >> (2 + partition) & 1);
+        class << 2 | mode_field >> (2 + partitions + 2 * partition) & 3
     });
     (modes, 29 + extra)
 }
@@ -248,7 +248,7 @@ mod tests {
                 assert_eq!(pixels(format, block).len() as u32, shape.width * shape.height);
             }
         }
-        assert!(legal > 100_000, "only {legal} blocks came to the decoder");
+        assert!(legal > 100_000, "only {legal} blocks reached the decoder");
     }
 
     #[test]

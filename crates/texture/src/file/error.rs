@@ -32,7 +32,7 @@ pub enum FileError {
     #[error(transparent)]
     Png(#[from] PngError),
     /// The file ends within a frame.
-    #[error("the file ends within frame {frame}: {have} of its {want} octets are there")]
+    #[error("the file ends within frame {frame}, after {have} of {want} bytes")]
     Truncated {
         /// The frame, counted from 0.
         frame: u64,
@@ -42,7 +42,7 @@ pub enum FileError {
         want: usize,
     },
     /// A file without a header whose length is not a multiple of the frame size.
-    #[error("{bytes} octets are {whole} frames of {want} octets and a remainder of {remainder}")]
+    #[error("{bytes} bytes are {whole} frames of {want} bytes and a remainder of {remainder}")]
     Remainder {
         /// Bytes of the file.
         bytes: u64,
@@ -54,7 +54,7 @@ pub enum FileError {
         remainder: u64,
     },
     /// A frame to be written does not have the size of the layout.
-    #[error("a frame of {have} octets cannot be written where each has {want}")]
+    #[error("a frame of {have} bytes cannot be written: each frame has {want}")]
     FrameSize {
         /// Bytes given.
         have: usize,
@@ -62,7 +62,7 @@ pub enum FileError {
         want: usize,
     },
     /// The kind of file cannot hold the format.
-    #[error("{kind} files hold no {format} frames")]
+    #[error("{kind} files cannot contain {format} frames")]
     Format {
         /// The kind of file.
         kind: &'static str,
@@ -70,6 +70,6 @@ pub enum FileError {
         format: Format,
     },
     /// No frame was written, and the kind of file needs at least one.
-    #[error("no frame was written, and a {0} file needs one")]
+    #[error("no frame was written, but a {0} file needs at least one")]
     NoFrames(&'static str),
 }

@@ -4,7 +4,7 @@
 //! file has bytes (for a PNG, than it can decompress to). A writer of [`create`] produces a
 //! complete file or none under its name: it writes to a temporary file in the same folder, and
 //! renames it when finished.
-#![allow(clippy::disallowed_types, reason = "files are what this room is for")]
+#![allow(clippy::disallowed_types, reason = "this module reads and writes files")]
 
 mod error;
 mod ktx2;

@@ -16,13 +16,13 @@ pub struct PartFile {
     part: PathBuf,
     path: PathBuf,
     /// Whether the file is kept after a write error.
-    is_worth_keeping: bool,
+    keep_on_error: bool,
     /// Whether the file was renamed, or is kept under its temporary name.
     committed: bool,
 }
 
 fn part_name(path: &Path, number: u32) -> io::Result<PathBuf> {
-    let no_name = || io::Error::new(ErrorKind::InvalidInput, "the path names no file");
+    let no_name = || io::Error::new(ErrorKind::InvalidInput, "the path has no file name");
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or_else(no_name)?);
     name.push(format!(".{}-{number}.part", std::process::id()));
@@ -42,8 +42,8 @@ impl PartFile {
             match OpenOptions::new().write(true).create_new(true).open(&part) {
                 Ok(file) => {
                     let (file, path) = (BufWriter::new(file), path.to_owned());
-                    let (is_worth_keeping, committed) = (false, false);
-                    return Ok(Self { file, part, path, is_worth_keeping, committed });
+                    let (keep_on_error, committed) = (false, false);
+                    return Ok(Self { file, part, path, keep_on_error, committed });
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && number < NAMES_MAX => {
                     number += 1;
@@ -58,19 +58,20 @@ impl PartFile {
     /// For kinds of files whose beginning can be read without the rest.
     #[must_use]
     pub fn kept_on_error(mut self) -> Self {
-        self.is_worth_keeping = true;
+        self.keep_on_error = true;
         self
     }
 
-    fn note<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
+    fn handle_error<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
         outcome.map_err(|error| {
-            if !self.is_worth_keeping || error.kind() == ErrorKind::Interrupted {
+            if !self.keep_on_error || error.kind() == ErrorKind::Interrupted {
                 return error;
             }
             self.committed = true;
             let octets = self.file.get_ref().metadata().map_or(0, |metadata| metadata.len());
             let part = self.part.display();
-            let text = format!("{error}; {part} keeps {octets} octets, the last frame in part");
+            let text =
+                format!("{error}; {part} keeps {octets} bytes, the last frame perhaps incomplete");
             io::Error::new(error.kind(), text)
         })
     }
@@ -90,7 +91,7 @@ impl PartFile {
     pub(super) fn commit_as(mut self, path: &Path) -> io::Result<()> {
         self.flush()?;
         let renamed = fs::rename(&self.part, path);
-        self.note(renamed)?;
+        self.handle_error(renamed)?;
         self.committed = true;
         Ok(())
     }
@@ -99,12 +100,12 @@ impl PartFile {
 impl Write for PartFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes);
-        self.note(written)
+        self.handle_error(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.file.flush();
-        self.note(flushed)
+        self.handle_error(flushed)
     }
 }
 

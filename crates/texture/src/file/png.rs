@@ -27,7 +27,7 @@ pub enum PngError {
     #[error(transparent)]
     Encoding(#[from] EncodingError),
     /// The header claims a size that the file is too short to hold.
-    #[error("{width}×{height} pixels cannot be in {bytes} octets")]
+    #[error("a file of {bytes} bytes cannot contain {width}×{height} pixels")]
     Claim {
         /// Width in pixels.
         width: u32,

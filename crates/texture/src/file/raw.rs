@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn a_remainder_is_named() {
         let error = RawReader::new(Cursor::new([0; 20]), layout(), Rate::DEFAULT).unwrap_err();
-        let said = "20 octets are 2 frames of 9 octets and a remainder of 2";
-        assert_eq!(error.to_string(), said);
+        let expected = "20 bytes are 2 frames of 9 bytes and a remainder of 2";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

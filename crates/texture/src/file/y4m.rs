@@ -27,22 +27,22 @@ const LINE_MAX: u64 = 1024;
 #[non_exhaustive]
 pub enum Y4mError {
     /// It does not begin with `YUV4MPEG2`.
-    #[error("this is no Y4M file: it does not begin with YUV4MPEG2")]
+    #[error("not a Y4M file: it does not begin with YUV4MPEG2")]
     Magic,
     /// A line of parameters has no end within 1 024 bytes.
-    #[error("a line of parameters has no end within {LINE_MAX} octets, before frame {0}")]
+    #[error("the parameters before frame {0} have no end of line within {LINE_MAX} bytes")]
     Line(u64),
     /// There is no width or no height.
     #[error("the header has no {0}")]
     Missing(&'static str),
     /// A parameter is not a number, or is repeated.
-    #[error("the parameter {0:?} cannot be read")]
+    #[error("the parameter {0:?} is invalid")]
     Parameter(String),
     /// Samples that no format has.
-    #[error("the samples are {0:?}; 8-bit 4:2:0 and 4:2:2 are read, so convert them first")]
+    #[error("samples {0:?} are not supported; convert them to 8-bit 4:2:0 or 4:2:2 first")]
     Samples(String),
     /// Full range: luma from 0 to 255.
-    #[error("the colours are of full range; limited range is read, so convert them first")]
+    #[error("full-range colours are not supported; convert them to limited range first")]
     FullRange,
     /// A frame does not begin with `FRAME`.
     #[error("frame {0} does not begin with FRAME")]

@@ -23,17 +23,17 @@ pub enum SourceError {
     #[error(transparent)]
     Pattern(#[from] PatternError),
     /// A file without a header, for which no format and size were given.
-    #[error("{}: octets without a header; say the format and the size", .0.display())]
+    #[error("{}: the file has no header; give the format and the size", .0.display())]
     Hint(PathBuf),
     /// An unknown file extension.
-    #[error("{}: no kind of file by its extension; there are .y4m, .ktx2, .png, .rgb, .rgba, .yuv \
-             and .raw", .0.display())]
+    #[error("{}: unknown file extension; supported: .y4m, .ktx2, .png, .rgb, .rgba, .yuv and \
+             .raw", .0.display())]
     Kind(PathBuf),
     /// There is no image or frame.
-    #[error("{}: there is no image", .0.display())]
+    #[error("{}: no image or frame found", .0.display())]
     Empty(PathBuf),
     /// An image missing among numbered ones.
-    #[error("{}: there are images before and after it, but not this", .0.display())]
+    #[error("{}: the image is missing between others", .0.display())]
     Gap(PathBuf),
     /// An image of another size or format than the first.
     #[error("{}: {} {}×{}, but the first image is {} {}×{}",
@@ -50,7 +50,7 @@ pub enum SourceError {
     #[error("a frame could not be encoded: {0}")]
     Encoder(String),
     /// Not even one frame fits into the memory limit.
-    #[error("a frame of {frame} octets does not fit into {bound}")]
+    #[error("a frame of {frame} bytes does not fit into {bound} bytes")]
     Bound {
         /// Bytes of a frame.
         frame: usize,

@@ -110,8 +110,8 @@ impl Source for Images {
         let frame = self.pool.fill(|frame| {
             let layout = read_png(path, frame).map_err(|error| SourceError::file(path, error))?;
             if layout != self.layout {
-                let said = |of: &Layout| (of.format(), of.width(), of.height());
-                let (have, want) = (said(&layout), said(&self.layout));
+                let summary = |of: &Layout| (of.format(), of.width(), of.height());
+                let (have, want) = (summary(&layout), summary(&self.layout));
                 return Err(SourceError::Mismatch { path: path.clone(), have, want });
             }
             Ok(true)

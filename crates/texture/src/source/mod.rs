@@ -4,7 +4,7 @@
 //! preloaded frame, of perhaps 99.5 MB, is sent to every unit of every client from the same memory.
 //! A source that produces frames keeps a few and refills those that are no longer held, so that one
 //! can be produced while another is sent, and nothing is allocated in steady state.
-#![allow(clippy::disallowed_types, reason = "files are where frames come from")]
+#![allow(clippy::disallowed_types, reason = "sources read files")]
 
 mod error;
 mod frame;

@@ -41,11 +41,11 @@ pub struct RawHint {
 /// [`SourceError`] if there is no such source, or it cannot be opened.
 pub fn open(path: &Path, hint: &RawHint) -> Result<Box<dyn Source>, SourceError> {
     if let Some(spec) = path.to_str().filter(|name| PatternSpec::is_one(name)) {
-        let mut unsaid = PatternSpec::default();
-        unsaid.format = hint.format.unwrap_or(unsaid.format);
-        unsaid.size = hint.size.unwrap_or(unsaid.size);
-        unsaid.rate = hint.rate.unwrap_or(unsaid.rate);
-        return Ok(Box::new(Pattern::new(&PatternSpec::parse(spec, unsaid)?)?));
+        let mut defaults = PatternSpec::default();
+        defaults.format = hint.format.unwrap_or(defaults.format);
+        defaults.size = hint.size.unwrap_or(defaults.size);
+        defaults.rate = hint.rate.unwrap_or(defaults.rate);
+        return Ok(Box::new(Pattern::new(&PatternSpec::parse(spec, defaults)?)?));
     }
     let rate = hint.rate.unwrap_or(Rate::DEFAULT);
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();

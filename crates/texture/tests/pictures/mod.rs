@@ -1,5 +1,5 @@
 //! Pictures for the tests of this folder.
-#![allow(dead_code, reason = "each test file uses some")]
+#![allow(dead_code, reason = "each test file uses only some items")]
 
 use rushes_texture::{Format, Layout};
 

@@ -5,7 +5,7 @@
 //! of natural spectra. As in photographs, detail is in luma: chroma differs from leaf to leaf, but
 //! varies slowly within a leaf. A lens blur of about a pixel is applied to the whole. One corner
 //! has strokes like handwriting.
-#![allow(clippy::cast_sign_loss, reason = "places and colours are clamped to what there is")]
+#![allow(clippy::cast_sign_loss, reason = "positions and colours are clamped to their ranges")]
 
 pub(crate) const WIDTH: usize = 1920;
 pub(crate) const HEIGHT: usize = 1080;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    AES_128_32, AES_128_80, NAME, Suite, assert_encrypted, came, receive_secured, send_secured,
+    AES_128_32, AES_128_80, NAME, Suite, assert_encrypted, copy_path, receive_secured, send_secured,
 };
 use crate::ffmpeg::{ffmpeg_receives, ffmpeg_sends_to, format};
 use crate::media::{H264, H265, Kind, assert_same};
@@ -29,13 +29,13 @@ fn from_ffmpeg(suite: Suite, kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     for (n, file) in kind.files(folder.path()).iter().enumerate() {
         let port = ports();
-        let came = came(folder.path(), n, kind);
-        let process = receive_secured(&came, port, suite, "2s");
+        let copy = copy_path(folder.path(), n, kind);
+        let process = receive_secured(&copy, port, suite, "2s");
         let relay = Recorder::to(port);
         ffmpeg_sends(file, relay.port, kind, suite.ffmpeg, suite);
         let report = received(process);
         assert_encrypted(relay, file, true);
-        assert_same(file, &came);
+        assert_same(file, &copy);
         assert_eq!(report["received"]["discards"], json!({}), "{report}");
         // Its sender report, its name and its goodbye were read.
         let control = &report["rtcp"];
@@ -85,15 +85,15 @@ fn to_ffmpeg(suite: Suite, kind: Kind) {
     for (n, file) in kind.files(folder.path()).iter().enumerate() {
         let port = ports();
         let sdp = describe_secured(file, port, folder.path(), suite);
-        let came = came(folder.path(), n, kind);
-        let output = ["-c", "copy", "-f", format(kind), "-y", came.to_str().unwrap()];
+        let copy = copy_path(folder.path(), n, kind);
+        let output = ["-c", "copy", "-f", format(kind), "-y", copy.to_str().unwrap()];
         let process = ffmpeg_receives(&sdp, port, &output);
         let relay = Recorder::to(port);
         send_secured(file, relay.port, suite);
         // The goodbye ends it, or Ctrl-C if the goodbye was lost.
         process.stop_after(Duration::from_secs(5));
         assert_encrypted(relay, file, true);
-        assert_same(file, &came);
+        assert_same(file, &copy);
     }
 }
 
@@ -124,12 +124,12 @@ fn media_come_also_where_ffmpeg_shortens_the_tags_of_reports() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (port, file) = (ports(), H264.own());
-    let came = came(folder.path(), 0, H264);
-    let process = receive_secured(&came, port, AES_128_32, "1s");
+    let copy = copy_path(folder.path(), 0, H264);
+    let process = receive_secured(&copy, port, AES_128_32, "1s");
     // RFC 4568 section 6.2 gives reports 80 bits under this name, FFmpeg 32.
     ffmpeg_sends(&file, port, H264, "AES_CM_128_HMAC_SHA1_32", AES_128_32);
     let report = received(process);
-    assert_same(&file, &came);
+    assert_same(&file, &copy);
     assert_eq!(report["rtcp"]["unauthentic"], report["rtcp"]["datagrams_received"], "{report}");
 }
 
@@ -144,11 +144,11 @@ fn ffmpeg_decrypts_by_the_description_that_rushes_writes() {
         let secured = ["--srtp", AES_128_80.name, "--key", &AES_128_80.base64()];
         let sdp = describe(&file, port, folder.path(), &secured);
         assert!(fs::read_to_string(&sdp).unwrap().contains("RTP/SAVP "));
-        let came = came(folder.path(), 0, kind);
-        let output = ["-c", "copy", "-f", format(kind), "-y", came.to_str().unwrap()];
+        let copy = copy_path(folder.path(), 0, kind);
+        let output = ["-c", "copy", "-f", format(kind), "-y", copy.to_str().unwrap()];
         let process = ffmpeg_receives(&sdp, port, &output);
         send_secured(&file, port, AES_128_80);
         process.stop_after(Duration::from_secs(5));
-        assert_same(&file, &came);
+        assert_same(&file, &copy);
     }
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    AES_128_32, AES_128_80, AES_256_80, GCM_128, GCM_256, SSRC, Suite, assert_encrypted, came,
+    AES_128_32, AES_128_80, AES_256_80, GCM_128, GCM_256, SSRC, Suite, assert_encrypted, copy_path,
     receive_secured, send_secured,
 };
 use crate::gstreamer::{caps, depayload, launch, payload};
 use crate::media::{H264, H265, assert_same, assert_same_but_delimiters};
 use crate::relay::Recorder;
-use crate::reports::{TELLING, of_reports};
+use crate::reports::{RTCP_LOGGING, rtcp_lines};
 use crate::rig::{have, have_elements, ports, received, send, wait_for};
 
 fn have_gstreamer() -> bool {
@@ -25,8 +25,8 @@ fn from_gstreamer(suite: Suite) {
     let folder = tempfile::tempdir().unwrap();
     for (n, kind) in [H264, H265].into_iter().enumerate() {
         let (port, file) = (ports(), kind.own());
-        let came = came(folder.path(), n, kind);
-        let process = receive_secured(&came, port, suite, "1s");
+        let copy = copy_path(folder.path(), n, kind);
+        let process = receive_secured(&copy, port, suite, "1s");
         let relay = Recorder::to(port);
         let pipeline = format!(
             "{} ! {} ! udpsink host=127.0.0.1 port={} sync=false max-bitrate=2000000",
@@ -38,9 +38,9 @@ fn from_gstreamer(suite: Suite) {
         let report = received(process);
         assert_encrypted(relay, &file, false);
         if kind == H264 {
-            assert_same_but_delimiters(&file, &came);
+            assert_same_but_delimiters(&file, &copy);
         } else {
-            assert_same(&file, &came);
+            assert_same(&file, &copy);
         }
         assert_eq!(report["complete"], true, "{report}");
         assert_eq!(report["received"]["discards"], json!({}), "{report}");
@@ -79,12 +79,12 @@ fn to_gstreamer(suite: Suite) {
     let folder = tempfile::tempdir().unwrap();
     for (n, kind) in [H264, H265].into_iter().enumerate() {
         let (port, file) = (ports(), kind.own());
-        let came = came(folder.path(), n, kind);
+        let copy = copy_path(folder.path(), n, kind);
         let caps = caps(kind).replacen("x-rtp", "x-srtp", 1);
         let pipeline = format!(
             "udpsrc address=127.0.0.1 port={port} buffer-size=8000000 caps={caps}{} ! srtpdec ! {}",
             suite.caps(),
-            depayload(kind, &came)
+            depayload(kind, &copy)
         );
         let process = launch(&pipeline, &[]);
         wait_for(port);
@@ -92,7 +92,7 @@ fn to_gstreamer(suite: Suite) {
         send_secured(&file, relay.port, suite);
         process.stop_after(Duration::from_millis(500));
         assert_encrypted(relay, &file, true);
-        assert_same(&file, &came);
+        assert_same(&file, &copy);
     }
 }
 
@@ -128,7 +128,7 @@ fn exchange_reports(suite: Suite) {
     }
     let folder = tempfile::tempdir().unwrap();
     let (port, local, file) = (ports(), ports(), H265.own());
-    let came = came(folder.path(), 0, H265);
+    let copy = copy_path(folder.path(), 0, H265);
     let caps = caps(H265).replacen("x-rtp", "x-srtp", 1);
     let key = suite.caps();
     let pipeline = format!(
@@ -140,11 +140,11 @@ fn exchange_reports(suite: Suite) {
          b.send_rtcp_src_0 ! e.rtcp_sink_0 \
          e.rtcp_src_0 ! udpsink host=127.0.0.1 port={} sync=false async=false",
         suite.encrypting(),
-        depayload(H265, &came),
+        depayload(H265, &copy),
         port + 1,
         local + 1
     );
-    let process = launch(&pipeline, &TELLING);
+    let process = launch(&pipeline, &RTCP_LOGGING);
     wait_for(port);
     wait_for(port + 1);
     // Its first report takes 2.5 to 7.5 seconds.
@@ -152,11 +152,11 @@ fn exchange_reports(suite: Suite) {
     let mut more = vec!["--local-port", &local, "--loop", "6", "--fresh-key", "--ssrc", SSRC];
     more.extend(["--srtp", suite.name, "--key", &key]);
     let report = send(&file, port, &more);
-    let (_, told) = process.stop_after(Duration::from_millis(500));
+    let (_, log) = process.stop_after(Duration::from_millis(500));
     let control = &report["rtcp"];
-    let told = of_reports(&told);
-    assert!(told.contains("got SR packet: SSRC 12345678"), "{report}\n{told}");
-    assert!(told.contains("got BYE packet"), "{report}\n{told}");
+    let log = rtcp_lines(&log);
+    assert!(log.contains("got SR packet: SSRC 12345678"), "{report}\n{log}");
+    assert!(log.contains("got BYE packet"), "{report}\n{log}");
     assert!(control["reports_received"].as_u64().unwrap() > 0, "{report}");
     assert!(control["peers"][0]["cname"].as_str().unwrap().starts_with("user"), "{report}");
     assert_eq!((&control["unauthentic"], &control["malformed"]), (&json!(0), &json!(0)));

@@ -18,7 +18,7 @@ use crate::relay::{Recorder, readable};
 use crate::rig::{Process, ports, receive, rushes, send, wait_for};
 
 /// The name in the sender's reports, which only its receiver may read.
-const NAME: &str = "nobody-else@rushes.example";
+const NAME: &str = "someone-else@rushes.example";
 
 /// The sender's SSRC, which GStreamer's decryption needs beforehand.
 const SSRC: &str = "305419896";
@@ -120,12 +120,12 @@ fn assert_encrypted(relay: Recorder, file: &Path, reports: bool) {
     let [media, control] = relay.end();
     assert!(media.len() > 20, "{} packets", media.len());
     assert_eq!(!control.is_empty(), reports, "{} reports", control.len());
-    let came = [&media, &control].map(|datagrams| readable(datagrams, file, NAME));
-    assert_eq!(came, [0, 0], "packets and reports can be read");
+    let readable = [&media, &control].map(|datagrams| readable(datagrams, file, NAME));
+    assert_eq!(readable, [0, 0], "packets and reports can be read");
 }
 
-fn came(folder: &Path, n: usize, kind: Kind) -> PathBuf {
-    folder.join(format!("came{n}.{}", kind.extension))
+fn copy_path(folder: &Path, n: usize, kind: Kind) -> PathBuf {
+    folder.join(format!("received{n}.{}", kind.extension))
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_wrong_key_lets_nothing_in_and_counts_what_it_refused() {
     let folder = tempfile::tempdir().unwrap();
     for suite in [AES_128_80, AES_128_32, AES_256_80, GCM_128, GCM_256] {
         let (port, file) = (ports(), H265.own());
-        let came = folder.path().join("came.265");
+        let copy = folder.path().join("copy.265");
         let from = format!("127.0.0.1:{port}");
         let wrong = STANDARD.encode(suite.key(2));
         let process = rushes(&[
@@ -153,7 +153,7 @@ fn a_wrong_key_lets_nothing_in_and_counts_what_it_refused() {
             "--from",
             &from,
             "-o",
-            came.to_str().unwrap(),
+            copy.to_str().unwrap(),
             "--srtp",
             suite.name,
             "--key",
@@ -167,7 +167,7 @@ fn a_wrong_key_lets_nothing_in_and_counts_what_it_refused() {
         assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
         assert!(err.contains(&format!("discarded: {packets} authentication failed\n")), "{err}");
         assert!(err.contains("reports that are not authentic"), "{err}");
-        assert!(err.contains("nothing whole came; no file was written"), "{err}");
+        assert!(err.contains("no complete frame was received; no file was written"), "{err}");
         assert!(!err.contains(&wrong), "{err}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{}", suite.name);
     }

@@ -51,7 +51,7 @@ struct Model {
     slabs: BTreeMap<usize, Slab>,
     next: u32,
     is_closed: bool,
-    is_lost: bool,
+    is_abandoned: bool,
 }
 
 impl Model {
@@ -64,7 +64,7 @@ impl Model {
     }
 
     fn settle(&mut self, first: u32, last: u32) {
-        for slab in self.slabs.values_mut().filter(|_| !self.is_lost) {
+        for slab in self.slabs.values_mut().filter(|_| !self.is_abandoned) {
             slab.away.retain(|number| !(first..=last).contains(number));
         }
     }
@@ -83,9 +83,9 @@ impl World {
         let number = self.model.slabs.len();
         let mut away = Vec::new();
         for _ in 0..messages {
-            let is_noted = self.ledger.note(place);
-            assert_eq!(is_noted, !self.model.is_closed);
-            if !is_noted {
+            let is_recorded = self.ledger.record(place);
+            assert_eq!(is_recorded, !self.model.is_closed);
+            if !is_recorded {
                 break;
             }
             away.push(self.model.next);
@@ -118,8 +118,8 @@ impl World {
             Step::All => self.model.oldest().zip(self.model.newest()),
             Step::Unknown => {
                 let outcome = self.ledger.settle(self.model.next, self.model.next);
-                assert_eq!(outcome.is_err(), !self.model.is_lost);
-                (self.model.is_closed, self.model.is_lost) = (true, true);
+                assert_eq!(outcome.is_err(), !self.model.is_abandoned);
+                (self.model.is_closed, self.model.is_abandoned) = (true, true);
                 return;
             }
         };
@@ -136,11 +136,17 @@ impl World {
             assert!(!slab.has_come_back, "{order:?}: slab {} comes back twice", loan.number);
             slab.has_come_back = true;
             let is_own = loan.slab.as_ptr() == slab.address;
-            assert!(!is_own || slab.away.is_empty(), "{order:?}: memory that the kernel reads");
+            assert!(
+                !is_own || slab.away.is_empty(),
+                "{order:?}: returned memory that the kernel may read"
+            );
             assert!(loan.slab.iter().all(|octet| usize::from(*octet) == loan.number));
         }
         for (number, slab) in &self.model.slabs {
-            assert!(slab.has_come_back || !slab.away.is_empty(), "{order:?}: {number} is kept");
+            assert!(
+                slab.has_come_back || !slab.away.is_empty(),
+                "{order:?}: slab {number} was not returned"
+            );
         }
     }
 }

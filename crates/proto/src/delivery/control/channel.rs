@@ -22,7 +22,7 @@ const WAITING_MAX: usize = 16 << 10;
 #[non_exhaustive]
 pub enum ChannelError {
     /// The client did not begin a sealed connection.
-    #[error("this server takes only clients that have its key")]
+    #[error("the server accepts only clients that have its key")]
     NoKey,
     /// The peer does not have the secret: its handshake message is not authentic.
     #[error("the two sides have different keys")]
@@ -40,7 +40,7 @@ pub enum ChannelError {
     #[error("the server did not answer the handshake")]
     NoAnswer,
     /// The peer sent a message in the clear that is allowed only under a key.
-    #[error("{0} came in the clear: the other side has agreed on no key")]
+    #[error("received {0} unencrypted: the peer has not agreed on a key")]
     Clear(&'static str),
     /// A record is not authentic.
     #[error("a record of the connection is not authentic")]

@@ -9,7 +9,7 @@ use super::opening::{self, Opening};
 use super::{BODY_LEN_MAX, HEADER_LEN};
 
 /// Maximum octets from the peer in the clear: twice those of the longest messages.
-const SAID_MAX: usize = 2 * (Opening::LEN_MAX + HEADER_LEN + BODY_LEN_MAX);
+const CLEAR_MAX: usize = 2 * (Opening::LEN_MAX + HEADER_LEN + BODY_LEN_MAX);
 
 /// The octets that one end has sent and received.
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Clear {
     }
 
     /// Classifies `unread`, the beginning of a message.
-    pub(super) fn judge(&self, unread: &[u8]) -> Result<Verdict, ChannelError> {
+    pub(super) fn classify(&self, unread: &[u8]) -> Result<Verdict, ChannelError> {
         if !self.is_client && self.received.is_empty() {
             return Ok(match Opening::parse(unread) {
                 Ok(None) => Verdict::Missing(1),
@@ -75,8 +75,8 @@ impl Clear {
     }
 
     pub(super) fn note_received(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
-        if self.received.len() + octets.len() > SAID_MAX {
-            return Err(ChannelError::Clear("too much"));
+        if self.received.len() + octets.len() > CLEAR_MAX {
+            return Err(ChannelError::Clear("too many octets"));
         }
         self.received.extend_from_slice(octets);
         Ok(())

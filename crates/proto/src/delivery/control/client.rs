@@ -24,7 +24,7 @@ use super::reason::StoppedBy;
 use super::reason::printable;
 use super::state::State;
 use super::{BINDING_TIMEOUT, CHANGE_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SILENCE_TIMEOUT};
-use super::{PATIENCE, PING_INTERVAL};
+use super::{CLIENT_MARGIN, PING_INTERVAL};
 use crate::ssrc::Ssrc;
 
 /// A client's connection to a server.
@@ -43,7 +43,7 @@ pub struct Client {
     /// Deadline of the current state.
     deadline: Option<Instant>,
     /// Arrival time of the last complete message.
-    heard: Instant,
+    last_message_at: Instant,
     next_ping: Instant,
     /// The offer in force.
     offer: Option<Offer>,
@@ -65,8 +65,8 @@ impl Client {
             inbox: Inbox::default(),
             outbox,
             events: Events::new(),
-            deadline: Some(now + OPENING_TIMEOUT + OFFER_TIMEOUT + PATIENCE),
-            heard: now,
+            deadline: Some(now + OPENING_TIMEOUT + OFFER_TIMEOUT + CLIENT_MARGIN),
+            last_message_at: now,
             next_ping: now,
             offer: None,
             pending: None,
@@ -84,7 +84,7 @@ impl Client {
 
     /// Handles the closing of the connection by the server.
     pub fn handle_close(&mut self) {
-        let text = format!("closed while {}", self.state);
+        let text = format!("closed in state {}", self.state);
         self.end(StoppedBy::Closed, Reason::Ended, &text);
     }
 
@@ -97,7 +97,7 @@ impl Client {
 
     /// Performs the actions due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let silence = self.heard + SILENCE_TIMEOUT;
+        let silence = self.last_message_at + SILENCE_TIMEOUT;
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.fail(
                 StoppedBy::Timeout,
@@ -120,7 +120,7 @@ impl Client {
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let live = self.next_ping.min(self.heard + SILENCE_TIMEOUT);
+        let live = self.next_ping.min(self.last_message_at + SILENCE_TIMEOUT);
         self.deadline.into_iter().chain(self.state.is_live().then_some(live)).min()
     }
 
@@ -163,7 +163,7 @@ impl Client {
         if state == State::Negotiating {
             self.state = State::Binding;
         }
-        self.deadline = Some(now + BINDING_TIMEOUT + PATIENCE);
+        self.deadline = Some(now + BINDING_TIMEOUT + CLIENT_MARGIN);
         self.outbox.write(&Message::Accept(accept));
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Client {
         if change.format != 0 && !self.wishes.formats.contains(change.format) {
             return Err(OfferError::Format(change.format).into());
         }
-        self.say(&Message::Change(change))
+        self.send_or_backlog(&Message::Change(change))
     }
 
     /// Sends the client's counters to the server.
@@ -188,7 +188,7 @@ impl Client {
     /// read.
     pub fn report(&mut self, report: Report) -> Result<(), CommandError> {
         self.expect_live()?;
-        self.say(&Message::Report(report))
+        self.send_or_backlog(&Message::Report(report))
     }
 
     /// Ends the session in any state; does nothing if it has ended. This also refuses an offer.
@@ -221,11 +221,11 @@ impl Client {
             match Message::parse(self.inbox.unread()) {
                 Ok(None) => return,
                 Ok(Some((message, len))) => {
-                    self.heard = now;
+                    self.last_message_at = now;
                     self.on_message(now, message);
                     self.inbox.read(len);
                 }
-                Err(error) => return self.accuse(Reason::Malformed, &error.to_string()),
+                Err(error) => return self.protocol_error(Reason::Malformed, &error.to_string()),
             }
         }
     }
@@ -242,31 +242,31 @@ impl Client {
             Message::Start { epoch } => self.on_start(now, epoch),
             Message::Frame(frame) if is_live => {
                 let event = ClientEvent::Frame(frame);
-                self.events.push_missable(event, ClientEvent::can_be_missed);
+                self.events.push_droppable(event, ClientEvent::is_droppable);
             }
             Message::Pong(pong) if is_live => {
                 self.clock.answer(pong, self.timeline.micros(now));
             }
             Message::Statistics(statistics) if is_live => {
                 let event = ClientEvent::Statistics(statistics);
-                self.events.push_missable(event, ClientEvent::can_be_missed);
+                self.events.push_droppable(event, ClientEvent::is_droppable);
             }
             Message::Stop { reason, text } => self.end(StoppedBy::Peer, reason, &text),
             other => {
-                let text = format!("{} may not come while {}", other.name(), self.state);
-                self.accuse(Reason::OutOfTurn, &text);
+                let text = format!("unexpected {} in state {}", other.name(), self.state);
+                self.protocol_error(Reason::OutOfTurn, &text);
             }
         }
     }
 
     fn on_offer(&mut self, now: Instant, offer: Box<Offer>) {
         if let Err(error) = self.check(&offer) {
-            return self.accuse(error.reason(), &format!("Offer: {error}"));
+            return self.protocol_error(error.reason(), &format!("Offer: {error}"));
         }
         let is_first = self.state == State::Opening;
         self.state = if is_first { State::Negotiating } else { State::Changing };
         let timeout = if is_first { OFFER_TIMEOUT } else { CHANGE_TIMEOUT };
-        self.deadline = Some(now + timeout + PATIENCE);
+        self.deadline = Some(now + timeout + CLIENT_MARGIN);
         self.pending = Some(Pending { offer: Offer::clone(&offer), is_accepted: false });
         self.events.push(ClientEvent::Offered(offer));
     }
@@ -291,8 +291,8 @@ impl Client {
     fn on_start(&mut self, now: Instant, epoch: u16) {
         let is_due = |pending: &mut Pending| pending.is_accepted && pending.offer.epoch == epoch;
         let Some(Pending { offer, .. }) = self.pending.take_if(is_due) else {
-            let text = format!("Start of epoch {epoch} may not come while {}", self.state);
-            return self.accuse(Reason::OutOfTurn, &text);
+            let text = format!("unexpected Start of epoch {epoch} in state {}", self.state);
+            return self.protocol_error(Reason::OutOfTurn, &text);
         };
         if self.state == State::Binding {
             self.next_ping = now;
@@ -303,7 +303,7 @@ impl Client {
         self.events.push(ClientEvent::Streaming { epoch });
     }
 
-    fn say(&mut self, message: &Message) -> Result<(), CommandError> {
+    fn send_or_backlog(&mut self, message: &Message) -> Result<(), CommandError> {
         if self.outbox.write_if_room(message) { Ok(()) } else { Err(CommandError::Backlog) }
     }
 
@@ -311,7 +311,7 @@ impl Client {
         if self.state.is_live() { Ok(()) } else { Err(CommandError::State(self.state)) }
     }
 
-    fn accuse(&mut self, reason: Reason, text: &str) {
+    fn protocol_error(&mut self, reason: Reason, text: &str) {
         self.fail(StoppedBy::Protocol, reason, text);
     }
 

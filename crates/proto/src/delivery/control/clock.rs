@@ -66,7 +66,7 @@ struct Exchange {
 #[derive(Debug, Default)]
 pub struct ClockFilter {
     next_id: u32,
-    asked: VecDeque<Ping>,
+    unanswered: VecDeque<Ping>,
     exchanges: VecDeque<Exchange>,
 }
 
@@ -80,10 +80,10 @@ impl ClockFilter {
     pub fn ask(&mut self, now: u64) -> Ping {
         let ping = Ping { id: self.next_id, t1: now };
         self.next_id = self.next_id.wrapping_add(1);
-        if self.asked.len() >= EXCHANGES {
-            self.asked.pop_front();
+        if self.unanswered.len() >= EXCHANGES {
+            self.unanswered.pop_front();
         }
-        self.asked.push_back(ping);
+        self.unanswered.push_back(ping);
         ping
     }
 
@@ -91,9 +91,10 @@ impl ClockFilter {
     ///
     /// Returns whether it answers one of the last eight pings and is plausible.
     pub fn answer(&mut self, pong: Pong, t4: u64) -> bool {
-        let asked = self.asked.iter().position(|ping| ping.id == pong.id && ping.t1 == pong.t1);
-        let Some(asked) = asked else { return false };
-        self.asked.remove(asked);
+        let index =
+            self.unanswered.iter().position(|ping| ping.id == pong.id && ping.t1 == pong.t1);
+        let Some(index) = index else { return false };
+        self.unanswered.remove(index);
         let ended = t4;
         let [t1, t2, t3, t4] = [pong.t1, pong.t2, pong.t3, t4].map(i128::from);
         let (Ok(offset), Ok(round_trip)) = (
@@ -240,7 +241,7 @@ mod tests {
         assert!(!filter.answer(pong, 200), "twice");
         let ping = filter.ask(300);
         let pong = Pong { id: ping.id, t1: ping.t1, t2: 9, t3: 8 };
-        assert!(!filter.answer(pong, 400), "sent before the ping came");
+        assert!(!filter.answer(pong, 400), "sent before the ping arrived");
         assert_eq!(filter.estimate(400).unwrap().round_trip, Duration::from_micros(99));
     }
 }

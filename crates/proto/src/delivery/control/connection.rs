@@ -111,10 +111,10 @@ impl<E> Events<E> {
         self.waiting.push_back(event);
     }
 
-    /// Adds an event that may be missed; if full, it replaces the oldest that `can_be_missed`.
-    pub(super) fn push_missable(&mut self, event: E, can_be_missed: impl Fn(&E) -> bool) {
+    /// Adds an event that may be missed; if full, it replaces the oldest that `is_droppable`.
+    pub(super) fn push_droppable(&mut self, event: E, is_droppable: impl Fn(&E) -> bool) {
         if self.waiting.len() >= EVENTS_MAX {
-            let oldest = self.waiting.iter().position(can_be_missed);
+            let oldest = self.waiting.iter().position(is_droppable);
             self.forgotten += 1;
             let Some(oldest) = oldest else { return };
             self.waiting.remove(oldest);
@@ -166,7 +166,7 @@ mod tests {
         let mut events = Events::new();
         events.push(0);
         for n in 1..=100 {
-            events.push_missable(n, |n| *n != 0);
+            events.push_droppable(n, |n| *n != 0);
         }
         assert_eq!(events.forgotten(), 37);
         assert_eq!((events.pop(), events.pop()), (Some(0), Some(38)));

@@ -25,19 +25,19 @@ pub enum OpeningError {
     #[error("the reserved octet is {0}, not 0")]
     Reserved(u8),
     /// The wished format is not among the client's own.
-    #[error("the wished format {0} is not among the client's own")]
+    #[error("the requested format {0} is not in the client's list")]
     Format(u8),
     /// The wished transport is unknown, or not among the client's own.
-    #[error("the wished transport {0} is unknown or not among the client's own")]
+    #[error("the requested transport {0} is unknown or not in the client's list")]
     Transport(u8),
     /// More units, or a higher unit number, than the protocol allows.
-    #[error("{0} is over the 64 units that there can be")]
+    #[error("{0} exceeds the maximum of 64 units")]
     Units(u8),
     /// A wished packet size over 1 MiB.
-    #[error("packets of {0} octets are over 1048576")]
+    #[error("a packet size of {0} octets exceeds 1048576")]
     PacketSize(u32),
     /// A frame rate with exactly one part zero.
-    #[error("a frame rate of {0}/{1}")]
+    #[error("invalid frame rate {0}/{1}")]
     Rate(u32, u32),
 }
 
@@ -64,7 +64,7 @@ pub enum MessageError {
     #[error("message type {0} is unknown")]
     Type(u8),
     /// A length over 4096.
-    #[error("a body of {len} octets in message type {kind} is over 4096")]
+    #[error("the body of message type {kind} has {len} octets, more than 4096")]
     TooLong {
         /// The message's type.
         kind: u8,
@@ -78,10 +78,10 @@ pub enum MessageError {
         field: &'static str,
     },
     /// The body continues after its last field.
-    #[error("{0} octets after the last field")]
+    #[error("{0} extra octets after the last field")]
     Trailing(usize),
     /// More entries in a list than the maximum of units.
-    #[error("{count} {field} are over 64")]
+    #[error("{count} {field} exceed the maximum of 64")]
     Count {
         /// The list.
         field: &'static str,
@@ -92,10 +92,10 @@ pub enum MessageError {
     #[error("transport {0} is unknown")]
     Transport(u8),
     /// A frame rate with exactly one part zero, in a `Change`.
-    #[error("a frame rate of {0}/{1}")]
+    #[error("invalid frame rate {0}/{1}")]
     Rate(u32, u32),
     /// A text that is over 200 octets or not UTF-8.
-    #[error("a text that is over 200 octets or not UTF-8")]
+    #[error("the text is longer than 200 octets or not UTF-8")]
     Text,
 }
 
@@ -104,10 +104,10 @@ pub enum MessageError {
 #[non_exhaustive]
 pub enum OfferError {
     /// A format number outside 1 to 63, or one that the client did not list.
-    #[error("format {0} is not among those that the client can show")]
+    #[error("the client cannot show format {0}")]
     Format(u8),
     /// A transport that the client did not list.
-    #[error("transport {0} is not among those that the client has")]
+    #[error("the client does not support transport {0}")]
     Transport(u8),
     /// A side outside 1 to 32768 pixels.
     #[error("{width}x{height} pixels are outside 1x1 to 32768x32768")]
@@ -118,13 +118,13 @@ pub enum OfferError {
         height: u32,
     },
     /// A frame rate with a zero part.
-    #[error("a frame rate of {0}/{1}")]
+    #[error("invalid frame rate {0}/{1}")]
     Rate(u32, u32),
     /// No units, over 64, or a plane without units before one with units.
-    #[error("units per plane of {0:?}: 1 to 64 in all, and no empty plane before another")]
+    #[error("invalid units per plane {0:?}: 1 to 64 in all, with no empty plane before another")]
     Units([u8; 3]),
     /// Stripes of no rows.
-    #[error("stripes of no block rows")]
+    #[error("the stripes have no block rows")]
     StripeRows,
     /// A payload outside the limits of its transport.
     #[error("payloads of {octets} octets are outside 1 to {max}")]
@@ -135,7 +135,7 @@ pub enum OfferError {
         max: u32,
     },
     /// Too few or too many ports or sources for the transport and the units.
-    #[error("{have} {what}, where {need} are needed")]
+    #[error("{have} {what} instead of {need}")]
     Count {
         /// The items counted.
         what: &'static str,
@@ -145,16 +145,16 @@ pub enum OfferError {
         need: usize,
     },
     /// A port of 0.
-    #[error("a port of 0")]
+    #[error("a unit has a port of 0")]
     Port,
     /// Two units with one synchronisation source.
-    #[error("two units with one synchronisation source")]
+    #[error("two units have the same synchronisation source")]
     SharedSource,
     /// A clock rate without RTP, or none with RTP.
     #[error("a clock rate of {0} Hz does not fit the transport")]
     ClockRate(u32),
     /// An epoch that is not the next.
-    #[error("epoch {epoch}, where {expected} is next")]
+    #[error("epoch {epoch} instead of {expected}")]
     Epoch {
         /// The epoch of the offer.
         epoch: u16,
@@ -184,7 +184,7 @@ impl OfferError {
 #[non_exhaustive]
 pub enum CommandError {
     /// Not allowed in this state.
-    #[error("not to be done while {0}")]
+    #[error("not allowed in state {0}")]
     State(State),
     /// The offer, or the answer to one, is invalid.
     #[error("{0}")]
@@ -193,9 +193,9 @@ pub enum CommandError {
     #[error("there is no unit {0}")]
     Unit(u8),
     /// The frame belongs to an offer that the client has not accepted, or not bound, yet.
-    #[error("frame {0} belongs to an offer that does not hold yet")]
+    #[error("frame {0} belongs to an offer that is not in force yet")]
     Frame(u64),
     /// The peer does not read, and its backlog is full.
-    #[error("the peer does not read: too much waits for it")]
+    #[error("the peer does not read, and its backlog is full")]
     Backlog,
 }

@@ -37,7 +37,7 @@ pub enum ServerEvent {
 
 impl ServerEvent {
     /// Whether it may be discarded in favour of a later event.
-    pub(super) fn can_be_missed(&self) -> bool {
+    pub(super) fn is_droppable(&self) -> bool {
         matches!(self, Self::ChangeWanted(_) | Self::Report(_))
     }
 }
@@ -64,7 +64,7 @@ pub enum ClientEvent {
 
 impl ClientEvent {
     /// Whether it may be discarded in favour of a later event.
-    pub(super) fn can_be_missed(&self) -> bool {
+    pub(super) fn is_droppable(&self) -> bool {
         matches!(self, Self::Frame(_) | Self::Statistics(_))
     }
 }

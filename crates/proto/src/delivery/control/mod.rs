@@ -222,4 +222,4 @@ pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 pub const PING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Extra time of a client's deadlines: the server's reason should arrive first.
-const PATIENCE: Duration = Duration::from_secs(1);
+const CLIENT_MARGIN: Duration = Duration::from_secs(1);

@@ -284,7 +284,10 @@ mod tests {
             let mut opened = Vec::new();
             server.of_client.decrypt(&sealed, &mut opened).unwrap();
             assert_eq!(opened, [n; 5]);
-            assert!(server.of_client.decrypt(&sealed, &mut opened).is_err(), "it came before");
+            assert!(
+                server.of_client.decrypt(&sealed, &mut opened).is_err(),
+                "it was received before"
+            );
             server.of_client.n -= 1;
         }
         let mut exported = [[0; 28]; 2];

@@ -126,7 +126,7 @@ impl Offer {
         } else if self.clock_rate != before.clock_rate {
             Err(OfferError::Fixed("clock rate"))
         } else if self.first_frame < before.first_frame {
-            Err(OfferError::Fixed("past: a frame before those of the last offer"))
+            Err(OfferError::Fixed("frames before those of the last offer"))
         } else {
             Ok(())
         }

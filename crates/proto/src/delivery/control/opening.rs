@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(change(7, 1), Err(OpeningError::Reserved(1)));
         assert_eq!(change(17, 8), Err(OpeningError::Format(8)));
         assert_eq!(change(18, 4), Err(OpeningError::Transport(4)));
-        assert_eq!(change(16, 2), Err(OpeningError::Transport(3)), "wished and not there");
+        assert_eq!(change(16, 2), Err(OpeningError::Transport(3)), "requested but not listed");
         assert_eq!(change(19, 65), Err(OpeningError::Units(65)));
         assert_eq!(change(20, 1), Err(OpeningError::PacketSize(0x0100_0580)));
         let mut octets = written();

@@ -87,16 +87,16 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Self::Ended => "ended",
             Self::Version => "wrong version",
-            Self::Format => "format not to be had",
-            Self::Transport => "transport not to be had",
-            Self::Units => "number of units not to be had",
-            Self::PacketSize => "packet size not to be had",
+            Self::Format => "format not available",
+            Self::Transport => "transport not available",
+            Self::Units => "number of units not available",
+            Self::PacketSize => "packet size not available",
             Self::Busy => "too many clients",
             Self::Token => "wrong token",
             Self::TimedOut => "timed out",
             Self::Malformed => "malformed",
             Self::Unsupported => "unsupported",
-            Self::OutOfTurn => "message out of turn",
+            Self::OutOfTurn => "unexpected message",
             Self::Key => "wrong key",
             Self::Other(number) => return write!(f, "reason {number}"),
         })
@@ -133,11 +133,11 @@ pub struct Stopped {
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.by {
-            StoppedBy::Own => "stopped here",
-            StoppedBy::Peer => "stopped by the peer",
+            StoppedBy::Own => "closed by this side",
+            StoppedBy::Peer => "closed by the peer",
             StoppedBy::Closed => "connection closed by the peer",
-            StoppedBy::Timeout => "given up",
-            StoppedBy::Protocol => "peer broke the protocol",
+            StoppedBy::Timeout => "aborted",
+            StoppedBy::Protocol => "peer violated the protocol",
         })?;
         write!(f, ": {}", self.reason)?;
         if self.text.is_empty() { Ok(()) } else { write!(f, " ({})", self.text) }

@@ -187,7 +187,7 @@ impl Sealed {
     /// Octets still missing from the message or record being received.
     fn missing(&self) -> Result<usize, ChannelError> {
         let whole = match &self.step {
-            Step::Clear(clear) => match clear.judge(&self.unread)? {
+            Step::Clear(clear) => match clear.classify(&self.unread)? {
                 Verdict::Missing(missing) => return Ok(missing),
                 // The client sends nothing more before the answer.
                 Verdict::Handshake if self.unread.len() < HELLO_LEN => HELLO_LEN,
@@ -216,7 +216,7 @@ impl Sealed {
     fn read(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), ChannelError> {
         match &mut self.step {
             Step::Clear(clear) => {
-                if clear.judge(&self.unread)? == Verdict::Pass {
+                if clear.classify(&self.unread)? == Verdict::Pass {
                     clear.note_received(&self.unread)?;
                     plain.append(&mut self.unread);
                 }

@@ -40,7 +40,7 @@ pub struct Server {
     /// Deadline of the current state.
     deadline: Option<Instant>,
     /// Arrival time of the last complete message: octets of an incomplete one do not count.
-    heard: Instant,
+    last_message_at: Instant,
     /// The offer in force.
     offer: Option<Offer>,
     pending: Option<Pending>,
@@ -60,7 +60,7 @@ impl Server {
             outbox: Outbox::default(),
             events: Events::new(),
             deadline: Some(now + OPENING_TIMEOUT),
-            heard: now,
+            last_message_at: now,
             offer: None,
             pending: None,
             bound: 0,
@@ -80,7 +80,7 @@ impl Server {
 
     /// Handles the closing of the connection by the client.
     pub fn handle_close(&mut self) {
-        let text = format!("closed while {}", self.state);
+        let text = format!("closed in state {}", self.state);
         self.end(StoppedBy::Closed, Reason::Ended, &text);
     }
 
@@ -98,10 +98,10 @@ impl Server {
         }
         let text = match self.state {
             State::Opening => "no opening within 5 s",
-            State::Negotiating if self.pending.is_none() => "the server found no offer within 5 s",
+            State::Negotiating if self.pending.is_none() => "the server made no offer within 5 s",
             State::Negotiating => "the offer was not answered within 5 s",
             State::Binding => "the units were not bound within 10 s",
-            _ if self.heard + SILENCE_TIMEOUT <= now => "the client was silent for 5 s",
+            _ if self.last_message_at + SILENCE_TIMEOUT <= now => "the client was silent for 5 s",
             _ => "the change was not completed in time",
         };
         self.fail(StoppedBy::Timeout, Reason::TimedOut, text);
@@ -109,7 +109,7 @@ impl Server {
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let silence = self.state.is_live().then(|| self.heard + SILENCE_TIMEOUT);
+        let silence = self.state.is_live().then(|| self.last_message_at + SILENCE_TIMEOUT);
         self.deadline.into_iter().chain(silence).min()
     }
 
@@ -209,9 +209,9 @@ impl Server {
         if next.is_some_and(|next| frame.number >= next) {
             return Err(CommandError::Frame(frame.number));
         }
-        let said = self.say(&Message::Frame(frame));
-        self.unannounced = said.is_err().then_some(frame);
-        said
+        let outcome = self.send_or_backlog(&Message::Frame(frame));
+        self.unannounced = outcome.is_err().then_some(frame);
+        outcome
     }
 
     /// Sends the server's counters to the client.
@@ -221,7 +221,7 @@ impl Server {
     /// read.
     pub fn statistics(&mut self, statistics: ServerStatistics) -> Result<(), CommandError> {
         self.expect(self.state.is_live())?;
-        self.say(&Message::Statistics(statistics))
+        self.send_or_backlog(&Message::Statistics(statistics))
     }
 
     /// Ends the session in any state; does nothing if it has ended.
@@ -260,17 +260,19 @@ impl Server {
                         self.on_opening(now, opening);
                         len
                     }
-                    Err(error) => return self.accuse(error.reason(), &error.to_string()),
+                    Err(error) => return self.protocol_error(error.reason(), &error.to_string()),
                 }
             } else {
                 match Message::parse(self.inbox.unread()) {
                     Ok(None) => return,
                     Ok(Some((message, len))) => {
-                        self.heard = now;
+                        self.last_message_at = now;
                         self.on_message(now, message);
                         len
                     }
-                    Err(error) => return self.accuse(Reason::Malformed, &error.to_string()),
+                    Err(error) => {
+                        return self.protocol_error(Reason::Malformed, &error.to_string());
+                    }
                 }
             };
             self.inbox.read(len);
@@ -303,16 +305,16 @@ impl Server {
             }
             Message::Change(change) if is_live => {
                 let event = ServerEvent::ChangeWanted(change);
-                self.events.push_missable(event, ServerEvent::can_be_missed);
+                self.events.push_droppable(event, ServerEvent::is_droppable);
             }
             Message::Report(report) if is_live => {
                 let event = ServerEvent::Report(report);
-                self.events.push_missable(event, ServerEvent::can_be_missed);
+                self.events.push_droppable(event, ServerEvent::is_droppable);
             }
             Message::Stop { reason, text } => self.end(StoppedBy::Peer, reason, &text),
             other => {
-                let text = format!("{} may not come while {}", other.name(), self.state);
-                self.accuse(Reason::OutOfTurn, &text);
+                let text = format!("unexpected {} in state {}", other.name(), self.state);
+                self.protocol_error(Reason::OutOfTurn, &text);
             }
         }
     }
@@ -320,7 +322,7 @@ impl Server {
     fn on_accept(&mut self, now: Instant, accept: Accept) {
         let Some(pending) = &mut self.pending else { return };
         if let Err(error) = accept.check(&pending.offer) {
-            return self.accuse(Reason::Malformed, &format!("Accept: {error}"));
+            return self.protocol_error(Reason::Malformed, &format!("Accept: {error}"));
         }
         pending.is_accepted = true;
         if self.state == State::Negotiating {
@@ -337,7 +339,7 @@ impl Server {
         let is_ready = |pending: &mut Pending| pending.is_accepted && is_bound(pending);
         let Some(Pending { offer, .. }) = self.pending.take_if(is_ready) else { return };
         if self.state == State::Binding {
-            self.heard = now;
+            self.last_message_at = now;
         }
         self.state = State::Streaming;
         self.deadline = None;
@@ -351,7 +353,7 @@ impl Server {
         self.pending = Some(Pending { offer, is_accepted: false });
     }
 
-    fn say(&mut self, message: &Message) -> Result<(), CommandError> {
+    fn send_or_backlog(&mut self, message: &Message) -> Result<(), CommandError> {
         if self.outbox.write_if_room(message) { Ok(()) } else { Err(CommandError::Backlog) }
     }
 
@@ -363,7 +365,7 @@ impl Server {
         if self.outbox.has_room() { Ok(()) } else { Err(CommandError::Backlog) }
     }
 
-    fn accuse(&mut self, reason: Reason, text: &str) {
+    fn protocol_error(&mut self, reason: Reason, text: &str) {
         self.fail(StoppedBy::Protocol, reason, text);
     }
 

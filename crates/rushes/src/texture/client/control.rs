@@ -26,22 +26,22 @@ use super::drain::Drain;
 use super::links::Links;
 
 /// Longest wait of the thread before it checks for requests.
-const LOOK: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Interval of reports to the server.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Interval at which openings are sent to the server's units until it starts.
-const KNOCK_INTERVAL: Duration = Duration::from_millis(50);
+const OPENING_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Interval of checks while waiting for frames.
-const DRAIN_LOOK: Duration = Duration::from_millis(2);
+const DRAIN_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Time limit for sending the last message to the server.
-const FAREWELL_MAX: Duration = Duration::from_millis(500);
+const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Time that the server has to explain why it closed a unit's connection.
-const UNEXPLAINED_MAX: Duration = Duration::from_secs(1);
+const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum announced frames that are not yet complete.
 const NOTICES_MAX: usize = 256;
@@ -69,7 +69,7 @@ pub(super) struct Control {
     /// The number after the last frame announced; all frames before it are accounted for.
     announced: u64,
     report_due: Instant,
-    knock_due: Instant,
+    opening_due: Instant,
     /// An offer that waits for the frames before it.
     offered: Option<(Box<Offer>, Drain)>,
 }
@@ -91,7 +91,7 @@ impl Control {
             has_begun: false,
             announced: 0,
             report_due: now + REPORT_INTERVAL,
-            knock_due: now,
+            opening_due: now,
             offered: None,
         })
     }
@@ -121,14 +121,15 @@ impl Control {
         while let Some(event) = self.machine.poll_event() {
             self.handle(event);
         }
-        self.look_around();
+        self.poll_requests();
         if !self.wire.flush(&mut self.machine) || self.machine.state() == State::Stopped {
             return false;
         }
-        let look = Instant::now() + LOOK;
-        let draining = self.offered.as_ref().map(|_| Instant::now() + DRAIN_LOOK);
-        let due = [self.machine.poll_timeout(), self.next_knock(), Some(self.report_due), draining];
-        let due = due.into_iter().flatten().min().map_or(look, |due| due.min(look));
+        let check = Instant::now() + CHECK_INTERVAL;
+        let draining = self.offered.as_ref().map(|_| Instant::now() + DRAIN_INTERVAL);
+        let due =
+            [self.machine.poll_timeout(), self.next_opening(), Some(self.report_due), draining];
+        let due = due.into_iter().flatten().min().map_or(check, |due| due.min(check));
         let waker = Some(&self.inner.shared.control);
         if self.wire.socket.wait(self.wire.interest(), Some(due), waker).is_err() {
             self.machine.handle_close();
@@ -144,7 +145,7 @@ impl Control {
             ClientEvent::Offered(offer) => {
                 let drain = Drain::new(&self.inner, Some(offer.first_frame));
                 self.offered = Some((offer, drain));
-                self.look_at_offer();
+                self.poll_offer();
             }
             ClientEvent::Streaming { .. } => self.has_begun = true,
             ClientEvent::Frame(notice) => {
@@ -154,7 +155,7 @@ impl Control {
                 self.inner.note_dropped(notice.dropped);
                 self.announced = self.announced.max(notice.number.saturating_add(1));
                 if let Some(frames) = self.inner.shared.frames() {
-                    frames.hear_of(notice.number);
+                    frames.note_announced(notice.number);
                 }
                 self.notices.push_back(notice);
             }
@@ -172,7 +173,7 @@ impl Control {
     fn take_offer(&mut self, offer: &Offer) -> Result<(), (Reason, String)> {
         let shape = self.inner.shape_of(offer)?;
         if let Some(frames) = self.inner.shared.frames() {
-            frames.leave();
+            frames.detach_sink();
         }
         let threads = self.links.as_ref().map_or_else(|| offer.unit_count(), Links::len);
         self.inner.begin(shape, offer, threads)?;
@@ -191,7 +192,7 @@ impl Control {
     }
 
     /// Accepts an offer once the frames before it have arrived or been given up.
-    fn look_at_offer(&mut self) {
+    fn poll_offer(&mut self) {
         let Some((offer, drain)) = &mut self.offered else { return };
         if !drain.poll(&self.inner, self.announced) {
             return;
@@ -201,7 +202,7 @@ impl Control {
         let taken = if !is_short || !self.inner.is_reliable() {
             self.take_offer(&offer)
         } else {
-            Err((Reason::TimedOut, "frames of before a change did not come".into()))
+            Err((Reason::TimedOut, "frames from before the change did not arrive".into()))
         };
         if let Err((reason, text)) = taken {
             self.machine.stop(reason, &text);
@@ -217,7 +218,7 @@ impl Control {
             if self.links.as_ref().is_none_or(Links::are_done) {
                 return;
             }
-            thread::sleep(DRAIN_LOOK);
+            thread::sleep(DRAIN_INTERVAL);
         }
     }
 
@@ -233,19 +234,19 @@ impl Control {
         }
     }
 
-    fn next_knock(&self) -> Option<Instant> {
-        (self.machine.state() == State::Binding).then_some(self.knock_due)
+    fn next_opening(&self) -> Option<Instant> {
+        (self.machine.state() == State::Binding).then_some(self.opening_due)
     }
 
     /// Performs due actions, and handles requests of other threads.
-    fn look_around(&mut self) {
-        self.look_at_offer();
+    fn poll_requests(&mut self) {
+        self.poll_offer();
         self.seal();
         let now = Instant::now();
-        if self.next_knock().is_some_and(|due| due <= now) {
-            self.knock_due = now + KNOCK_INTERVAL;
+        if self.next_opening().is_some_and(|due| due <= now) {
+            self.opening_due = now + OPENING_INTERVAL;
             if let Some(links) = &mut self.links {
-                links.knock();
+                links.send_openings();
             }
         }
         if self.inner.shared.is_stopped() {
@@ -255,7 +256,7 @@ impl Control {
             self.machine.stop(Reason::Unsupported, &why);
         }
         let closed_at = self.inner.shared.closed_at();
-        if closed_at.is_some_and(|at| at + UNEXPLAINED_MAX <= now) {
+        if closed_at.is_some_and(|at| at + REASON_TIMEOUT <= now) {
             let text = "the server closed a unit's connection";
             self.machine.stop(Reason::Unsupported, text);
         }
@@ -309,7 +310,7 @@ impl Control {
         while let Some(event) = self.machine.poll_event() {
             self.handle(event);
         }
-        self.wire.finish(&mut self.machine, Instant::now() + FAREWELL_MAX);
+        self.wire.finish(&mut self.machine, Instant::now() + FINISH_TIMEOUT);
         self.inner.shared.stop();
         if let Some(links) = self.links.take() {
             links.close();

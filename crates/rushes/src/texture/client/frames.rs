@@ -36,7 +36,7 @@ const BATCH: usize = 64;
 const ROOM_PAUSE: Duration = Duration::from_millis(2);
 
 /// The same while a frame is being handed over.
-const HANDING_PAUSE: Duration = Duration::from_micros(200);
+const HANDOVER_PAUSE: Duration = Duration::from_micros(200);
 
 /// Time limit for all units waiting for memory that only their own packets can free.
 const STUCK_MAX: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ pub(super) struct Frames {
     room: Condvar,
     memory: Vec<Slot>,
     /// Running reports of tiles of each slot to the sink; changed under the assembly's lock.
-    telling: Vec<AtomicU32>,
+    tile_reports: Vec<AtomicU32>,
     /// Whether there are no deadlines, so that only packets free memory.
     is_reliable: bool,
     /// Units that wait for memory before they continue to read.
@@ -60,9 +60,9 @@ pub(super) struct Frames {
     /// The sink has memory of another shape by now: late tiles and frames are not reported.
     is_over: AtomicBool,
     /// Whether the sink is handling a frame; changed under the assembly's lock.
-    is_in_hand: AtomicBool,
+    is_delivering: AtomicBool,
     /// Held by the thread that is handing frames over.
-    handing: Mutex<Vec<Gap>>,
+    handover: Mutex<Vec<Gap>>,
     finished: Arc<Finished>,
 }
 
@@ -79,7 +79,7 @@ impl Frames {
         let right = memory.len() >= assembly.slots()
             && memory.iter().all(|frame| frame.len() == shape.tiling().tiles().len());
         if !right {
-            return Err("the sink gave no region for some unit of a frame".into());
+            return Err("the sink returned no region for a unit of a frame".into());
         }
         let mut slots: Vec<Slot> = Vec::new();
         for frame in memory {
@@ -88,13 +88,13 @@ impl Frames {
         for slot in &slots {
             for (tile, region) in shape.tiling().tiles().iter().zip(slot) {
                 if lock(region).octets().len() != tile.bytes.len() {
-                    return Err("the sink gave a region of the wrong size".into());
+                    return Err("the sink returned a region of the wrong size".into());
                 }
             }
         }
         Ok(Self {
             shape,
-            telling: slots.iter().map(|_| AtomicU32::new(0)).collect(),
+            tile_reports: slots.iter().map(|_| AtomicU32::new(0)).collect(),
             assembly: Mutex::new(assembly),
             room: Condvar::new(),
             blocked: AtomicUsize::new(0),
@@ -103,8 +103,8 @@ impl Frames {
             memory: slots,
             sink,
             is_over: AtomicBool::new(false),
-            is_in_hand: AtomicBool::new(false),
-            handing: Mutex::new(Vec::new()),
+            is_delivering: AtomicBool::new(false),
+            handover: Mutex::new(Vec::new()),
             finished,
         })
     }
@@ -136,8 +136,8 @@ impl Frames {
     }
 
     /// Records that the server has sent this frame.
-    pub(super) fn hear_of(&self, frame: u64) {
-        lock(&self.assembly).hear_of(Instant::now(), frame);
+    pub(super) fn note_announced(&self, frame: u64) {
+        lock(&self.assembly).note_announced(Instant::now(), frame);
     }
 
     /// When to call [`Frames::handle_timeout`].
@@ -155,11 +155,11 @@ impl Frames {
 
     /// Whether the sink is being called, or packets wait for memory that deadlines free.
     pub(super) fn is_busy(&self) -> bool {
-        let is_told = |slot: &AtomicU32| slot.load(Ordering::Relaxed) > 0;
+        let is_reporting = |slot: &AtomicU32| slot.load(Ordering::Relaxed) > 0;
         let waits = !self.is_reliable && self.blocked.load(Ordering::Relaxed) > 0;
         let assembly = lock(&self.assembly);
-        let is_in_hand = self.is_in_hand.load(Ordering::Relaxed) || assembly.is_ready();
-        waits || is_in_hand || self.telling.iter().any(is_told)
+        let is_delivering = self.is_delivering.load(Ordering::Relaxed) || assembly.is_ready();
+        waits || is_delivering || self.tile_reports.iter().any(is_reporting)
     }
 
     /// Hands over every frame being received; the other frames before `sent` are lost.
@@ -171,7 +171,7 @@ impl Frames {
     }
 
     /// Ends the calls to the sink; running ones are completed.
-    pub(super) fn leave(&self) {
+    pub(super) fn detach_sink(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 
@@ -210,9 +210,9 @@ impl Frames {
             self.place(&mut batch[..claimed]);
             if blocked {
                 self.blocked.fetch_add(1, Ordering::Relaxed);
-                let goes_on = self.wait_for_room(stopped);
+                let continues = self.wait_for_room(stopped);
                 self.blocked.fetch_sub(1, Ordering::Relaxed);
-                if !goes_on {
+                if !continues {
                     return;
                 }
             }
@@ -275,8 +275,8 @@ impl Frames {
                 Claim::Discard(_) => return None,
                 Claim::Blocked => {}
             }
-            let all_wait = self.blocked.load(Ordering::Relaxed) == self.threads;
-            if !all_wait || !assembly.is_waiting() {
+            let all_waiting = self.blocked.load(Ordering::Relaxed) == self.threads;
+            if !all_waiting || !assembly.is_waiting() {
                 stuck_since = None;
             } else if *stuck_since.get_or_insert(now) + STUCK_MAX <= now {
                 return None;
@@ -295,10 +295,10 @@ impl Frames {
     pub(super) fn land(&self, slot: usize, unit: usize, packets: u32) {
         let mut assembly = lock(&self.assembly);
         let landed = assembly.land(slot, unit, packets);
-        self.telling[slot].fetch_add(u32::from(landed.tile), Ordering::Relaxed);
+        self.tile_reports[slot].fetch_add(u32::from(landed.tile), Ordering::Relaxed);
         drop(assembly);
         if landed.tile {
-            let _told = Told { frames: self, slot };
+            let _report = TileReport { frames: self, slot };
             lock(&self.memory[slot][unit]).filled();
             if !self.is_over() {
                 self.sink.tile_ready(slot, unit);
@@ -318,7 +318,7 @@ impl Frames {
         let assembly = lock(&self.assembly);
         let pause = if assembly.is_ready() {
             // Another thread is handing a frame over, to a sink that may be slow.
-            HANDING_PAUSE
+            HANDOVER_PAUSE
         } else {
             assembly.poll_timeout().map_or(ROOM_PAUSE, |due| {
                 due.saturating_duration_since(Instant::now()).min(ROOM_PAUSE)
@@ -332,7 +332,7 @@ impl Frames {
     /// Hands over the frames that have ended, unless another thread does.
     fn hand_over(&self) {
         loop {
-            let Some(mut gaps) = try_lock(&self.handing) else { return };
+            let Some(mut gaps) = try_lock(&self.handover) else { return };
             while let Some(ending) = self.next_ending(&mut gaps) {
                 let slot = ending.slot;
                 if !self.is_over() {
@@ -340,7 +340,7 @@ impl Frames {
                 }
                 let mut assembly = lock(&self.assembly);
                 assembly.release(slot);
-                self.is_in_hand.store(false, Ordering::Relaxed);
+                self.is_delivering.store(false, Ordering::Relaxed);
                 drop(assembly);
                 self.room.notify_all();
             }
@@ -355,7 +355,7 @@ impl Frames {
     fn next_ending(&self, gaps: &mut Vec<Gap>) -> Option<Ending> {
         let mut assembly = lock(&self.assembly);
         let ending = assembly.poll_ending()?;
-        self.is_in_hand.store(true, Ordering::Relaxed);
+        self.is_delivering.store(true, Ordering::Relaxed);
         gaps.clear();
         if !ending.whole {
             assembly.gaps(ending.slot, gaps);
@@ -364,13 +364,13 @@ impl Frames {
     }
 
     /// Waits until other threads have reported their tiles of a slot to the sink.
-    fn wait_until_told(&self, slot: usize) {
-        let is_telling = |_: &mut Assembly| self.telling[slot].load(Ordering::Relaxed) > 0;
-        drop(self.room.wait_while(lock(&self.assembly), is_telling));
+    fn wait_for_tile_reports(&self, slot: usize) {
+        let is_reporting = |_: &mut Assembly| self.tile_reports[slot].load(Ordering::Relaxed) > 0;
+        drop(self.room.wait_while(lock(&self.assembly), is_reporting));
     }
 
     fn hand_over_one(&self, ending: Ending, gaps: &[Gap]) {
-        self.wait_until_told(ending.slot);
+        self.wait_for_tile_reports(ending.slot);
         let memory = &self.memory[ending.slot];
         let mut units_concealed = 0;
         let is_concealed = ending.previous.is_some_and(|previous| {
@@ -403,15 +403,15 @@ impl Frames {
 }
 
 /// Ends a tile's report to the sink when dropped, even by a panic.
-struct Told<'a> {
+struct TileReport<'a> {
     frames: &'a Frames,
     slot: usize,
 }
 
-impl Drop for Told<'_> {
+impl Drop for TileReport<'_> {
     fn drop(&mut self) {
         let assembly = lock(&self.frames.assembly);
-        self.frames.telling[self.slot].fetch_sub(1, Ordering::Relaxed);
+        self.frames.tile_reports[self.slot].fetch_sub(1, Ordering::Relaxed);
         drop(assembly);
         self.frames.room.notify_all();
     }

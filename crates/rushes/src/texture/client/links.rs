@@ -43,11 +43,11 @@ pub(super) struct Links {
 struct Unit {
     waker: Arc<Waker>,
     /// Sends the unit's opening to the server repeatedly, and with it the unit's address.
-    knocker: Option<Knocker>,
+    opening_sender: Option<OpeningSender>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Knocker {
+struct OpeningSender {
     socket: Arc<UdpSocket>,
     to: SocketAddr,
     queue: SendQueue,
@@ -119,8 +119,8 @@ impl Links {
         let mut octets = opening(offer, unit);
         let lengths = [octets.len() as u16, CREDIT_BYTES as u16];
         octets.extend_from_slice(&creditor.first().write());
-        let knocker = Knocker { socket, to, queue, octets, lengths };
-        Ok(Unit { waker, knocker: Some(knocker), thread: Some(thread) })
+        let opening_sender = OpeningSender { socket, to, queue, octets, lengths };
+        Ok(Unit { waker, opening_sender: Some(opening_sender), thread: Some(thread) })
     }
 
     fn open_tcp(
@@ -139,7 +139,7 @@ impl Links {
         let thread = spawn(&self.inner, unit, move || {
             units::receive_chunks(&inner.shared, &socket, &woken);
         })?;
-        Ok(Unit { waker, knocker: None, thread: Some(thread) })
+        Ok(Unit { waker, opening_sender: None, thread: Some(thread) })
     }
 
     fn open_rtp(
@@ -155,13 +155,13 @@ impl Links {
         let options = &self.inner.options;
         let with = (self.security.as_ref(), &options.udp);
         let builder = rtp::stream(session, payload, (own, peer), with);
-        let waiting = rtp::Waiting::begin(builder.remote_port(port))?;
-        self.addresses.0.push(waiting.local_port());
+        let pending = rtp::PendingStream::begin(builder.remote_port(port))?;
+        self.addresses.0.push(pending.local_port());
         self.addresses.1.push(own);
         let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());
         let thread =
-            spawn(&self.inner, unit, move || units::receive_stream(&inner.shared, waiting))?;
-        Ok(Unit { waker, knocker: None, thread: Some(thread) })
+            spawn(&self.inner, unit, move || units::receive_stream(&inner.shared, pending))?;
+        Ok(Unit { waker, opening_sender: None, thread: Some(thread) })
     }
 
     /// The client's ports and sources to be sent to the server (RTP).
@@ -185,9 +185,10 @@ impl Links {
     }
 
     /// Sends the units' openings to the server.
-    pub(super) fn knock(&mut self) {
-        for knocker in self.units.iter_mut().filter_map(|unit| unit.knocker.as_mut()) {
-            let Knocker { socket, to, queue, octets, lengths } = knocker;
+    pub(super) fn send_openings(&mut self) {
+        for opening_sender in self.units.iter_mut().filter_map(|unit| unit.opening_sender.as_mut())
+        {
+            let OpeningSender { socket, to, queue, octets, lengths } = opening_sender;
             let sent = socket.send(queue, octets, lengths, *to, Instant::now());
             if let Err(error) = sent {
                 tracing::debug!(%error, "a unit's opening was not sent");

@@ -155,7 +155,7 @@ impl TextureClient {
         let mut control = Control::new(inner.clone(), socket)?;
         if !control.run_until_streaming() {
             let end = lock(&inner.state).end.take();
-            let unknown = || TextureError::Failed("the stream did not begin".into());
+            let unknown = || TextureError::Failed("the stream did not start".into());
             return Err(end.map_or_else(unknown, TextureError::Ended));
         }
         let thread = thread::Builder::new().name("rushes-control".into());
@@ -241,7 +241,7 @@ impl Inner {
     fn shape_of(&self, offer: &Offer) -> Result<TextureShape, (Reason, String)> {
         let mode = offer.mode;
         let Some(format) = Format::from_number(mode.format) else {
-            return Err((Reason::Format, format!("no format has the number {}", mode.format)));
+            return Err((Reason::Format, format!("unknown format number {}", mode.format)));
         };
         let malformed = |error: &dyn fmt::Display| (Reason::Malformed, error.to_string());
         let layout =
@@ -254,7 +254,7 @@ impl Inner {
         let planes = format.planes().len();
         let (units, none) = offer.units.split_at(planes.min(3));
         if none.iter().any(|&units| units > 0) {
-            return Err(malformed(&format!("units for more planes than {format} has")));
+            return Err(malformed(&format!("there are units for more planes than {format} has")));
         }
         let payload = offer.payload as usize;
         let shape = TextureShape::given(layout, units, offer.stripe_rows, payload);
@@ -348,8 +348,9 @@ impl Inner {
     /// Marks the stream as over.
     fn note_over(&self) {
         let mut state = lock(&self.state);
-        let unsaid = || Stopped { by: StoppedBy::Own, reason: Reason::Ended, text: String::new() };
-        state.end.get_or_insert_with(unsaid);
+        let default_end =
+            || Stopped { by: StoppedBy::Own, reason: Reason::Ended, text: String::new() };
+        state.end.get_or_insert_with(default_end);
         state.is_over = true;
         self.ended.notify_all();
     }

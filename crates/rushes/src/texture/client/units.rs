@@ -22,15 +22,15 @@ use rushes_proto::delivery::UnitHeader;
 use rushes_proto::payload::Frame;
 
 use super::super::lock;
-use super::super::passing;
-use super::super::rtp::Waiting;
+use super::super::rtp::PendingStream;
+use super::super::transient;
 use super::frames::Frames;
 
 /// Longest wait of a thread before it checks whether to end.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The same for waits that cannot be woken.
-const LOOK_OFTEN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Maximum packets that are put in place together.
 const PACKETS_MAX: usize = 256;
@@ -116,10 +116,10 @@ pub(super) fn receive_datagrams(
     let stopped = || shared.is_stopped();
     while !stopped() {
         let due = shared.frames().and_then(|frames| frames.poll_timeout());
-        let deadline = due.unwrap_or_else(|| Instant::now() + LOOK);
+        let deadline = due.unwrap_or_else(|| Instant::now() + CHECK_INTERVAL);
         let datagrams = match socket.receive(&mut arena, deadline, Some(waker)) {
             Ok(datagrams) => datagrams,
-            Err(error) if passing::of_socket(&error) => continue,
+            Err(error) if transient::of_socket(&error) => continue,
             Err(error) => return shared.fail(error.to_string()),
         };
         // The frames may have changed meanwhile.
@@ -146,7 +146,7 @@ pub(super) fn receive_datagrams(
 /// Receives chunks until the client or the server stops.
 pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker) {
     let mut chunks = Chunks::default();
-    let mut told = 1;
+    let mut notified = 1;
     let stopped = || shared.is_stopped();
     while !stopped() {
         match chunks.receive(shared, socket, &stopped) {
@@ -154,11 +154,11 @@ pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker)
             Ok(Progress::None) => {
                 // Wake once for a chunk, not for each part of it.
                 let wanted = chunks.wanted();
-                if wanted != told {
-                    socket.set_wanted(wanted);
-                    told = wanted;
+                if wanted != notified {
+                    socket.set_low_water(wanted);
+                    notified = wanted;
                 }
-                let deadline = Instant::now() + LOOK;
+                let deadline = Instant::now() + CHECK_INTERVAL;
                 if let Err(error) = socket.wait(Interest::Readable, Some(deadline), Some(waker)) {
                     return shared.fail(error.to_string());
                 }
@@ -244,7 +244,7 @@ impl Chunks {
         }
         self.header_filled = 0;
         let header = UnitHeader::parse(self.header);
-        let frames = shared.frames().ok_or("the server sends before it has begun")?;
+        let frames = shared.frames().ok_or("the server sent data before the stream began")?;
         match frames.claim(header, stopped) {
             Some(place) => (self.open, self.index) = (Some((frames, place, 0)), header.index),
             // Its length is unknown, so nothing after it can be parsed.
@@ -256,9 +256,9 @@ impl Chunks {
 }
 
 /// Receives packets of a stream until the client stops.
-pub(super) fn receive_stream(shared: &Shared, waiting: Waiting) {
+pub(super) fn receive_stream(shared: &Shared, pending: PendingStream) {
     let stopped = || shared.is_stopped();
-    let mut stream = match waiting.wait(&stopped) {
+    let mut stream = match pending.wait(&stopped) {
         Ok(Some(stream)) => stream,
         Ok(None) => return,
         Err(error) => return shared.fail(error.to_string()),
@@ -268,14 +268,14 @@ pub(super) fn receive_stream(shared: &Shared, waiting: Waiting) {
     let mut packets = Vec::with_capacity(PACKETS_MAX);
     while !stopped() {
         let due = shared.frames().and_then(|frames| frames.poll_timeout());
-        let look = Instant::now() + LOOK_OFTEN;
-        let until = due.map_or(look, |due| due.min(look));
+        let check = Instant::now() + POLL_INTERVAL;
+        let until = due.map_or(check, |due| due.min(check));
         let mut timeout = until.saturating_duration_since(Instant::now());
         while packets.len() < PACKETS_MAX {
             match stream.pull_frame(timeout) {
                 Ok(Some(packet)) => packets.push(packet),
                 Ok(None) => break,
-                Err(error) if passing::of_stream(&error) => break,
+                Err(error) if transient::of_stream(&error) => break,
                 Err(error) => return shared.fail(error.to_string()),
             }
             // Further packets only if they have arrived already.

@@ -27,9 +27,9 @@ use rushes_proto::delivery::control::Transport;
 use rushes_proto::delivery::control::UnitOpening;
 
 use super::super::lock;
-use super::super::passing;
 use super::super::rtp;
-use super::super::rtp::Waiting;
+use super::super::rtp::PendingStream;
+use super::super::transient;
 use super::bucket::Bucket;
 use super::choose::Choice;
 use super::choose::Refusal;
@@ -51,7 +51,7 @@ use crate::setup::Session;
 const IN_FLIGHT_MIN: usize = 1 << 20;
 
 /// Longest wait of a unit for the client's first datagram before it checks for the end.
-const LOOK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// State shared by the threads of a session.
 pub(super) struct Binding {
@@ -70,19 +70,19 @@ pub(super) struct Binding {
 
 /// One unit of a session.
 struct Unit {
-    way: Way,
+    transport: UnitTransport,
     /// Wakes the unit's thread from waiting for its socket.
     waker: Arc<Waker>,
 }
 
 /// The transport of a unit.
-enum Way {
+enum UnitTransport {
     /// From this socket, to the address of the client's first datagram.
     Datagrams(Arc<UdpSocket>),
     /// On a connection that the client makes.
     Connection,
     /// By a stream of this source, from the port that the socket reserves until then.
-    Stream { ssrc: Ssrc, port: u16, holds: Mutex<Option<Arc<UdpSocket>>> },
+    Stream { ssrc: Ssrc, port: u16, reserved: Mutex<Option<Arc<UdpSocket>>> },
 }
 
 /// The common part of a session's streams.
@@ -101,7 +101,7 @@ struct State {
     accept: Option<Accept>,
     report: Report,
     is_closed: bool,
-    has_given_way: bool,
+    is_evicted: bool,
 }
 
 impl Binding {
@@ -134,7 +134,7 @@ impl Binding {
             accept: None,
             report: Report::default(),
             is_closed: false,
-            has_given_way: false,
+            is_evicted: false,
         };
         Ok(Arc::new(Self {
             token,
@@ -159,19 +159,19 @@ impl Binding {
 
     /// The local port of each unit; none over TCP.
     pub(super) fn ports(&self) -> Vec<u16> {
-        let port = |unit: &Unit| match &unit.way {
-            Way::Datagrams(socket) => Some(socket.local_address().port()),
-            Way::Stream { port, .. } => Some(*port),
-            Way::Connection => None,
+        let port = |unit: &Unit| match &unit.transport {
+            UnitTransport::Datagrams(socket) => Some(socket.local_address().port()),
+            UnitTransport::Stream { port, .. } => Some(*port),
+            UnitTransport::Connection => None,
         };
         self.units.iter().filter_map(port).collect()
     }
 
     /// The source of each unit's stream.
     pub(super) fn ssrcs(&self) -> Vec<Ssrc> {
-        let ssrc = |unit: &Unit| match &unit.way {
-            Way::Stream { ssrc, .. } => Some(*ssrc),
-            Way::Datagrams(_) | Way::Connection => None,
+        let ssrc = |unit: &Unit| match &unit.transport {
+            UnitTransport::Stream { ssrc, .. } => Some(*ssrc),
+            UnitTransport::Datagrams(_) | UnitTransport::Connection => None,
         };
         self.units.iter().filter_map(ssrc).collect()
     }
@@ -204,7 +204,7 @@ impl Binding {
     /// Binds a connection to a unit; false if there is no unbound unit for connections.
     pub(super) fn bind_chunks(&self, unit: u8, socket: Arc<TcpSocket>) -> bool {
         let own = self.units.get(usize::from(unit));
-        if !own.is_some_and(|unit| matches!(unit.way, Way::Connection)) {
+        if !own.is_some_and(|unit| matches!(unit.transport, UnitTransport::Connection)) {
             return false;
         }
         let mut state = lock(&self.state);
@@ -231,13 +231,13 @@ impl Binding {
     }
 
     /// Ends the session, because another takes its place.
-    pub(super) fn give_way(&self) {
-        lock(&self.state).has_given_way = true;
+    pub(super) fn evict(&self) {
+        lock(&self.state).is_evicted = true;
         self.waker.wake();
     }
 
-    pub(super) fn has_given_way(&self) -> bool {
-        lock(&self.state).has_given_way
+    pub(super) fn is_evicted(&self) -> bool {
+        lock(&self.state).is_evicted
     }
 
     fn is_closed(&self) -> bool {
@@ -271,20 +271,20 @@ impl Binding {
 
     fn bind(&self, unit: usize) -> Option<Box<dyn Link>> {
         let own = self.units.get(unit)?;
-        match &own.way {
-            Way::Connection => {
+        match &own.transport {
+            UnitTransport::Connection => {
                 let socket = self.wait_for_connection(unit)?;
                 Some(Box::new(TcpLink::new(socket, own.waker.clone())))
             }
-            Way::Datagrams(socket) => {
+            UnitTransport::Datagrams(socket) => {
                 let peer = self.wait_for_datagram(unit, socket, &own.waker)?;
                 let (bucket, waker) = (self.bucket, own.waker.clone());
                 let link = UdpLink::new(socket.clone(), peer, bucket, self.in_flight, waker);
                 Some(Box::new(link))
             }
-            Way::Stream { ssrc, port, holds } => {
+            UnitTransport::Stream { ssrc, port, reserved } => {
                 let (to, from) = self.wait_for_accept(unit)?;
-                drop(lock(holds).take());
+                drop(lock(reserved).take());
                 let streams = self.streams.as_ref()?;
                 let stopped = || self.is_closed();
                 match streams.open(*port, *ssrc, (to, from), &stopped) {
@@ -338,10 +338,10 @@ impl Binding {
     ) -> Option<SocketAddr> {
         let mut arena = socket.arena();
         while !self.is_closed() {
-            let deadline = Instant::now() + LOOK;
+            let deadline = Instant::now() + CHECK_INTERVAL;
             let datagrams = match socket.receive(&mut arena, deadline, Some(waker)) {
                 Ok(datagrams) => datagrams,
-                Err(error) if passing::of_socket(&error) => continue,
+                Err(error) if transient::of_socket(&error) => continue,
                 Err(error) => {
                     self.work.fail(format!("unit {unit}: {error}"));
                     return None;
@@ -388,9 +388,9 @@ impl Streams {
             (own, from),
             (self.security.as_ref(), &self.udp),
         );
-        let waiting = Waiting::begin(builder.local_port(port).remote_port(to))?;
+        let pending = PendingStream::begin(builder.local_port(port).remote_port(to))?;
         let first = RtpTimestamp(rtp::random()?);
-        Ok(waiting.wait(stopped)?.map(|stream| (stream, first)))
+        Ok(pending.wait(stopped)?.map(|stream| (stream, first)))
     }
 }
 
@@ -403,12 +403,12 @@ impl Unit {
         // The copy keeps the scope of a link-local address.
         let mut local = control.local_address();
         local.set_port(0);
-        let way = match transport {
+        let transport = match transport {
             Transport::Udp => {
                 let socket = UdpSocket::bind(local, &options.udp)?;
-                Way::Datagrams(Arc::new(socket))
+                UnitTransport::Datagrams(Arc::new(socket))
             }
-            Transport::Tcp => Way::Connection,
+            Transport::Tcp => UnitTransport::Connection,
             Transport::Rtp => {
                 // Streams listen on all addresses of the family.
                 let any: IpAddr = match local {
@@ -417,13 +417,13 @@ impl Unit {
                 };
                 let socket = UdpSocket::bind(SocketAddr::new(any, 0), &SocketOptions::default())?;
                 let port = socket.local_address().port();
-                Way::Stream {
+                UnitTransport::Stream {
                     ssrc: rtp::random_ssrc()?,
                     port,
-                    holds: Mutex::new(Some(Arc::new(socket))),
+                    reserved: Mutex::new(Some(Arc::new(socket))),
                 }
             }
         };
-        Ok(Self { way, waker: Arc::new(Waker::new()?) })
+        Ok(Self { transport, waker: Arc::new(Waker::new()?) })
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn choose(
     let preferred = if options.security.is_some() { Transport::Rtp } else { options.transport };
     let transport = wishes.transport.unwrap_or(preferred);
     if options.security.is_some() && transport != Transport::Rtp {
-        let text = "the server sends nothing in the clear: by RTP, secured, or not at all";
+        let text = "the server sends nothing unencrypted: use RTP with security";
         return Err((Reason::Transport, text.into()));
     }
     if !wishes.transports.contains(transport) {
@@ -60,7 +60,7 @@ pub(super) fn choose(
         Transport::Rtp => rtp::PAYLOAD_MAX,
     };
     if payload > payload_max {
-        let text = format!("{payload} octets a packet are over {payload_max} by {transport}");
+        let text = format!("{payload} octets per packet exceed {payload_max} for {transport}");
         return Err((Reason::PacketSize, text));
     }
     let encoding = encode(source, format, units, payload)?;
@@ -89,14 +89,14 @@ fn choose_format(
         0 => preferred.unwrap_or(source),
         number => match Format::from_number(number) {
             Some(format) => format,
-            None => return refuse(format!("the server knows no format of number {number}")),
+            None => return refuse(format!("the server does not know format number {number}")),
         },
     };
     if !wishes.formats.contains(wished.number()) {
-        return refuse(format!("the server sends {wished}, which the client does not take"));
+        return refuse(format!("the server sends {wished}, which the client does not accept"));
     }
     if !Encoder::supports(source, wished) {
-        return refuse(format!("the server has {source} and cannot make {wished} of it"));
+        return refuse(format!("the server cannot encode {source} to {wished}"));
     }
     Ok(wished)
 }

@@ -21,10 +21,10 @@ use super::Inner;
 use super::session::Session;
 
 /// Longest wait of the thread before it checks for requests.
-const LOOK: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Time limit for sending the last message to a client.
-const FAREWELL_MAX: Duration = Duration::from_millis(500);
+const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Serves a connection until its end.
 pub(super) fn serve(inner: &Arc<Inner>, socket: Arc<TcpSocket>) {
@@ -32,15 +32,15 @@ pub(super) fn serve(inner: &Arc<Inner>, socket: Arc<TcpSocket>) {
     let channel = match inner.sealing.channel() {
         Ok(channel) => channel,
         Err(error) => {
-            inner.entrance.leave(&socket);
+            inner.pending.remove(&socket);
             return tracing::warn!(%error, "a connection cannot be secured");
         }
     };
     let wire = Wire::new(socket, channel);
     let mut connection = Connection { inner, machine, wire, session: None, is_unit: false };
     connection.run();
-    inner.entrance.leave(&connection.wire.socket);
-    connection.say_farewell();
+    inner.pending.remove(&connection.wire.socket);
+    connection.finish();
     if let Some(session) = connection.session.take() {
         session.end(inner);
     }
@@ -61,7 +61,7 @@ impl Connection<'_> {
             while let Some(event) = self.machine.poll_event() {
                 self.handle(event);
             }
-            self.look_around();
+            self.poll_requests();
             if !self.wire.flush(&mut self.machine) || self.machine.state() == State::Stopped {
                 return;
             }
@@ -74,21 +74,21 @@ impl Connection<'_> {
     }
 
     fn wait(&self) -> bool {
-        let look = Instant::now() + LOOK;
-        let due = self.machine.poll_timeout().map_or(look, |due| due.min(look));
+        let check = Instant::now() + CHECK_INTERVAL;
+        let due = self.machine.poll_timeout().map_or(check, |due| due.min(check));
         let waker = self.session.as_ref().map(|session| &*session.binding.waker);
         self.wire.socket.wait(self.wire.interest(), Some(due), waker).is_ok()
     }
 
     /// Handles the last events, and sends the last message.
-    fn say_farewell(&mut self) {
+    fn finish(&mut self) {
         while let Some(event) = self.machine.poll_event() {
             self.handle(event);
         }
         if self.is_unit {
             return;
         }
-        self.wire.finish(&mut self.machine, Instant::now() + FAREWELL_MAX);
+        self.wire.finish(&mut self.machine, Instant::now() + FINISH_TIMEOUT);
     }
 
     fn handle(&mut self, event: ServerEvent) {
@@ -96,14 +96,14 @@ impl Connection<'_> {
         match (event, &mut self.session) {
             (ServerEvent::Unit(unit), _) => {
                 // First, so that it is not closed once it belongs to a session.
-                self.inner.entrance.leave(&self.wire.socket);
+                self.inner.pending.remove(&self.wire.socket);
                 self.bind(unit);
             }
             (ServerEvent::Wants(wishes), None) => {
                 match Session::begin(self.inner, machine, &wishes, &self.wire) {
                     Ok(session) => {
                         self.session = Some(session);
-                        self.inner.entrance.leave(&self.wire.socket);
+                        self.inner.pending.remove(&self.wire.socket);
                     }
                     Err((reason, text)) => {
                         tracing::info!(peer = %self.peer(), %reason, text, "a client was refused");
@@ -124,14 +124,14 @@ impl Connection<'_> {
     }
 
     /// Handles requests of other threads.
-    fn look_around(&mut self) {
+    fn poll_requests(&mut self) {
         match &mut self.session {
             Some(session) => {
                 let channel = &mut self.wire.channel;
                 if let Err(error) = sealing::seal(channel, session.binding.streams()) {
                     self.machine.stop(Reason::Unsupported, &error.to_string());
                 }
-                session.look_around(self.inner, &mut self.machine, channel.is_open());
+                session.poll_requests(self.inner, &mut self.machine, channel.is_open());
             }
             None if self.inner.is_stopped() => {
                 self.machine.stop(Reason::Ended, "the server is closing");
@@ -159,7 +159,7 @@ impl Connection<'_> {
                 self.is_unit = true;
                 return;
             }
-            Some(_) => "this unit of the session is bound, or there is none such",
+            Some(_) => "this unit of the session does not exist or is already bound",
         };
         tracing::warn!(peer = %self.peer(), unit = opening.unit, refusal, "a unit was refused");
         let mut octets = Vec::new();

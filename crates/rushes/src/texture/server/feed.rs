@@ -18,10 +18,10 @@ use super::work::Work;
 use crate::pace::sleep_until;
 
 /// Longest wait of the thread before it checks whether to end.
-const LOOK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Each faster frame reduces the remembered time of a slow one by 1 / `TAKES_FADES`.
-const TAKES_FADES: u32 = 16;
+/// Each faster frame reduces the remembered time of a slow one by 1 / `TAKES_DECAY`.
+const TAKES_DECAY: u32 = 16;
 
 /// When pictures are taken from the source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -117,7 +117,7 @@ impl Feed {
             let more = source.give_frame(&mut round).map_err(|error| error.to_string())?;
             round.end();
             if more && std::mem::take(&mut round.given) == 0 {
-                return Err("the source gave no frame, and said that it did".to_owned());
+                return Err("the source reported a frame but gave none".to_owned());
             }
             if let Some(have) = round.wrong {
                 return Err(format!("the source gave a frame of {have} octets instead of {bytes}"));
@@ -134,8 +134,9 @@ impl Feed {
     /// Waits until a picture is due, or the server stops.
     fn sleep_until(&self, due: Instant) {
         // The last part is left to the more exact timer.
-        while due.saturating_duration_since(Instant::now()) > LOOK && !self.is_stopped() {
-            let left = due.saturating_duration_since(Instant::now()).saturating_sub(LOOK / 2);
+        while due.saturating_duration_since(Instant::now()) > CHECK_INTERVAL && !self.is_stopped() {
+            let left =
+                due.saturating_duration_since(Instant::now()).saturating_sub(CHECK_INTERVAL / 2);
             let is_running = |state: &mut State| !state.stopped;
             drop(self.changed.wait_timeout_while(lock(&self.state), left, is_running));
         }
@@ -152,7 +153,7 @@ impl Feed {
 
     fn wait_for_room(&self, sessions: &[Arc<Work>]) {
         for work in sessions {
-            while !work.wait_for_room(LOOK) && !self.is_stopped() {}
+            while !work.wait_for_room(CHECK_INTERVAL) && !self.is_stopped() {}
         }
     }
 
@@ -204,7 +205,7 @@ impl Round<'_> {
         self.is_right(frame.so_far());
         // The slowest recent time: it decays while others are faster.
         let before = self.takes.unwrap_or_default();
-        let before = before * (TAKES_FADES - 1) / TAKES_FADES;
+        let before = before * (TAKES_DECAY - 1) / TAKES_DECAY;
         self.takes = Some(since.elapsed().max(before));
         // A source may have omitted the last notification.
         self.grown();

@@ -21,9 +21,9 @@ use rushes_proto::delivery::Stripe;
 use rushes_proto::delivery::UnitHeader;
 use rushes_proto::delivery::Window;
 
-use super::super::passing;
-use super::super::passing::Outage;
 use super::super::rtp;
+use super::super::transient;
+use super::super::transient::Outage;
 use super::bucket::Bucket;
 use super::job::Job;
 use crate::error::Error;
@@ -125,7 +125,7 @@ impl UdpLink {
             Ok(()) => self.outage.end(),
             // The packets count as lost by the network.
             Err(error) if matches!(error.kind, SendErrorKind::BufferFull) => {}
-            Err(error) if passing::of_sending(&error) => self.outage.note(&error),
+            Err(error) if transient::of_sending(&error) => self.outage.note(&error),
             Err(error) => return Err(error.to_string()),
         }
         Ok(())
@@ -152,7 +152,7 @@ impl UdpLink {
                         }
                     }
                 }
-                Err(error) if passing::of_socket(&error) => {}
+                Err(error) if transient::of_socket(&error) => {}
                 Err(error) => return Err(error.to_string()),
             }
             if self.window.has_room(octets) {
@@ -240,7 +240,7 @@ impl Link for RtpLink {
             Ok(()) => self.outage.end(),
             // Packets that do not fit count as lost by the network.
             Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => {}
-            Err(error) if passing::of_stream(&error) => self.outage.note(&error),
+            Err(error) if transient::of_stream(&error) => self.outage.note(&error),
             Err(error) => return Err(error.to_string()),
         }
         Ok(())

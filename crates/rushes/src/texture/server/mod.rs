@@ -5,12 +5,12 @@ mod bucket;
 mod choose;
 mod connection;
 mod encoding;
-mod entrance;
 mod feed;
 mod host;
 mod job;
 mod link;
 mod options;
+mod pending;
 mod places;
 mod session;
 mod statistics;
@@ -48,8 +48,8 @@ use rushes_texture::Source;
 
 use self::binding::Binding;
 use self::choose::Refusal;
-use self::entrance::Entrance;
 use self::feed::Feed;
+use self::pending::PendingConnections;
 use self::places::{Full, Places};
 use self::statistics::Tally;
 use self::work::Sent;
@@ -100,7 +100,7 @@ struct Inner {
     /// Held while a session begins, so that they begin one at a time.
     beginning: Mutex<()>,
     connections: AtomicUsize,
-    entrance: Entrance,
+    pending: PendingConnections,
     /// The number of changes of the application's format, and that format.
     wanted: Mutex<(u64, Option<Format>)>,
     stopped: AtomicBool,
@@ -145,7 +145,7 @@ impl TextureServer {
             sessions: Mutex::default(),
             beginning: Mutex::default(),
             connections: AtomicUsize::new(0),
-            entrance: Entrance::default(),
+            pending: PendingConnections::default(),
             wanted: Mutex::new((0, options.format)),
             stopped: AtomicBool::new(false),
             waker: Waker::new()?,
@@ -183,7 +183,7 @@ impl TextureServer {
     ///
     /// The process has no descriptors or memory left. Existing clients are served meanwhile.
     pub fn shortage(&self) -> Option<String> {
-        self.listener.shortage()
+        self.listener.resource_error()
     }
 
     /// The layout of frames before they are encoded.
@@ -271,15 +271,15 @@ impl Inner {
     /// Makes room for another session.
     fn make_room(&self, peer: IpAddr) -> Result<(), Refusal> {
         let limits = self.options.limits();
-        let gone = lock(&self.sessions).make_room(peer, &limits).map_err(|full| {
+        let evicted = lock(&self.sessions).make_room(peer, &limits).map_err(|full| {
             let text = match full {
-                Full::Host => format!("this host has {} clients here already", limits.per_host),
-                Full::All => format!("the server has {} clients already", limits.all),
+                Full::Host => format!("this host already has {} clients", limits.per_host),
+                Full::All => format!("the server already has {} clients", limits.all),
             };
             (Reason::Busy, text)
         })?;
-        if let Some(binding) = gone {
-            binding.give_way();
+        if let Some(binding) = evicted {
+            binding.evict();
         }
         Ok(())
     }
@@ -330,7 +330,7 @@ fn accept(inner: &Arc<Inner>, listener: &TcpListener) {
             Ok(Some(socket)) => socket,
             Ok(None) => continue,
             Err(error) => {
-                tracing::warn!(%error, "no connection was accepted");
+                tracing::warn!(%error, "a connection could not be accepted");
                 thread::sleep(ACCEPT_PAUSE);
                 continue;
             }
@@ -341,8 +341,8 @@ fn accept(inner: &Arc<Inner>, listener: &TcpListener) {
             continue;
         }
         let socket = Arc::new(socket);
-        if let Some(oldest) = inner.entrance.admit(socket.peer_address().ip(), &socket) {
-            tracing::info!(peer = %oldest.peer_address(), "a connection gives way to newer ones");
+        if let Some(oldest) = inner.pending.add(socket.peer_address().ip(), &socket) {
+            tracing::info!(peer = %oldest.peer_address(), "closed a pending connection to make room for a newer one");
             oldest.shut_down();
         }
         let (shared, waiting) = (inner.clone(), socket.clone());
@@ -351,8 +351,8 @@ fn accept(inner: &Arc<Inner>, listener: &TcpListener) {
             connection::serve(&shared, socket);
         });
         if let Err(error) = spawned {
-            tracing::warn!(%error, "no thread for a connection");
-            inner.entrance.leave(&waiting);
+            tracing::warn!(%error, "no thread could be started for a connection");
+            inner.pending.remove(&waiting);
             inner.connections.fetch_sub(1, Ordering::AcqRel);
         }
     }

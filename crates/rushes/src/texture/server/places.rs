@@ -62,7 +62,7 @@ impl<S> Places<S> {
         limits: &Limits,
     ) -> Result<Option<Arc<S>>, Full> {
         let host = host(peer);
-        let (full, crowd) = if self.count(host) >= limits.per_host {
+        let (full, busiest_host) = if self.count(host) >= limits.per_host {
             (Full::Host, Some(host))
         } else if self.taken.len() >= limits.all {
             let unbound = self.taken.iter().filter(|place| !place.is_bound);
@@ -70,8 +70,8 @@ impl<S> Places<S> {
         } else {
             return Ok(None);
         };
-        let gives_way = |place: &Place<S>| !place.is_bound && Some(place.host) == crowd;
-        let oldest = self.taken.iter().position(gives_way).ok_or(full)?;
+        let is_evictable = |place: &Place<S>| !place.is_bound && Some(place.host) == busiest_host;
+        let oldest = self.taken.iter().position(is_evictable).ok_or(full)?;
         Ok(Some(self.taken.remove(oldest).session))
     }
 
@@ -126,10 +126,10 @@ mod tests {
     }
 
     /// Returns the session that gave way to a new one of this number and peer.
-    fn come(places: &mut Places<u32>, n: u8, number: u32) -> Result<Option<u32>, Full> {
-        let gone = places.make_room(peer(n), &LIMITS)?;
+    fn join(places: &mut Places<u32>, n: u8, number: u32) -> Result<Option<u32>, Full> {
+        let evicted = places.make_room(peer(n), &LIMITS)?;
         places.take(peer(n), 8, Arc::new(number));
-        Ok(gone.map(|gone| *gone))
+        Ok(evicted.map(|evicted| *evicted))
     }
 
     fn bind_all(places: &mut Places<u32>) {
@@ -142,30 +142,30 @@ mod tests {
     #[test]
     fn a_host_that_has_its_share_takes_nobody_elses_place() {
         let mut places = Places::default();
-        assert_eq!(come(&mut places, 1, 0), Ok(None));
+        assert_eq!(join(&mut places, 1, 0), Ok(None));
         for number in 10..14 {
-            assert_eq!(come(&mut places, 2, number), Ok(None));
+            assert_eq!(join(&mut places, 2, number), Ok(None));
         }
         // The oldest of its own sessions without bound units gives way, but no bound one.
-        assert_eq!(come(&mut places, 2, 14), Ok(Some(10)));
+        assert_eq!(join(&mut places, 2, 14), Ok(Some(10)));
         bind_all(&mut places);
-        assert_eq!(come(&mut places, 2, 15), Err(Full::Host));
-        assert_eq!(come(&mut places, 3, 20), Ok(None));
+        assert_eq!(join(&mut places, 2, 15), Err(Full::Host));
+        assert_eq!(join(&mut places, 3, 20), Ok(None));
     }
 
     #[test]
     fn those_that_bind_nothing_give_way_when_all_places_are_taken() {
         let mut places = Places::default();
-        assert_eq!(come(&mut places, 1, 0), Ok(None));
+        assert_eq!(join(&mut places, 1, 0), Ok(None));
         bind_all(&mut places);
         for number in 0..7 {
-            assert_eq!(come(&mut places, 2 + number % 2, 10 + u32::from(number)), Ok(None));
+            assert_eq!(join(&mut places, 2 + number % 2, 10 + u32::from(number)), Ok(None));
         }
         // Host 2 has four of them, host 3 three.
-        assert_eq!(come(&mut places, 4, 20), Ok(Some(10)));
-        assert!(places.sessions().any(|session| **session == 0), "one that is bound stays");
+        assert_eq!(join(&mut places, 4, 20), Ok(Some(10)));
+        assert!(places.sessions().any(|session| **session == 0), "a bound session stays");
         bind_all(&mut places);
-        assert_eq!(come(&mut places, 5, 30), Err(Full::All));
+        assert_eq!(join(&mut places, 5, 30), Err(Full::All));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(super) struct Session {
     /// Whether it receives the source's frames.
     is_fed: bool,
     /// The number of the application's format changes that were handled.
-    heeded: u64,
+    handled_changes: u64,
     statistics: ServerStatistics,
     statistics_due: Instant,
     /// Microseconds that the frames since then took, from capture to the last octet sent.
@@ -60,7 +60,7 @@ impl Session {
         wire: &Wire,
     ) -> Result<Self, Refusal> {
         let options = &inner.options;
-        let (heeded, format) = inner.wanted();
+        let (handled_changes, format) = inner.wanted();
         // One at a time, so that each counts those before it.
         let _turn = lock(&inner.beginning);
         let peer = wire.socket.peer_address().ip();
@@ -80,7 +80,7 @@ impl Session {
             current: None,
             next: Some(Arc::new(choice.encoding)),
             is_fed: false,
-            heeded,
+            handled_changes,
             statistics: ServerStatistics::default(),
             statistics_due: Instant::now(),
             times: Vec::new(),
@@ -136,21 +136,21 @@ impl Session {
             return;
         }
         if !self.formats.contains(format.number()) {
-            return tracing::info!(%format, "a client keeps what it has: it cannot show another");
+            return tracing::info!(%format, "a client keeps its format: it cannot show the new one");
         }
         let units = self.binding.units();
         let encoding = choose::encode(&inner.layout, format, units, self.offer.payload as usize);
         let encoding = match encoding {
             Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
-            Ok(_) => return tracing::warn!(%format, units, "too few units for another format"),
-            Err((_, text)) => return tracing::warn!(%format, text, "no other format"),
+            Ok(_) => return tracing::warn!(%format, units, "too few units to change the format"),
+            Err((_, text)) => return tracing::warn!(%format, text, "the format cannot be changed"),
         };
         let Some(first_frame) = self.binding.work.pause(PAUSE_MAX) else {
             // The current frame takes too long to be sent.
             if let Some(current) = &self.current {
                 self.binding.work.resume(current.clone());
             }
-            return tracing::warn!(%format, "no other format: a frame takes too long to be sent");
+            return tracing::warn!(%format, "the format cannot be changed: a frame takes too long to be sent");
         };
         let offer =
             choose::next_offer(&self.offer, &self.binding, encoding.shape(), (rate, first_frame));
@@ -162,7 +162,7 @@ impl Session {
 
     /// Handles requests of other threads. The stream starts only once the control connection
     /// `is_sealed`.
-    pub(super) fn look_around(&mut self, inner: &Inner, machine: &mut Server, is_sealed: bool) {
+    pub(super) fn poll_requests(&mut self, inner: &Inner, machine: &mut Server, is_sealed: bool) {
         let bound = if is_sealed { self.binding.newly_bound() } else { Vec::new() };
         for unit in bound {
             if let Err(error) = machine.unit_bound(Instant::now(), unit) {
@@ -177,26 +177,29 @@ impl Session {
         // Checked before the frames, so that the last of them is announced before the end.
         let is_done = self.binding.work.is_done();
         while let Some(sent) = self.binding.work.poll_sent() {
-            self.tell(inner, machine, &sent);
+            self.announce(inner, machine, &sent);
         }
         if let Some(why) = self.binding.work.failure().or(failure) {
             machine.stop(Reason::Unsupported, &why);
         } else if inner.is_stopped() {
             machine.stop(Reason::Ended, "the server is closing");
-        } else if self.binding.has_given_way() {
-            machine.stop(Reason::Busy, "others came, and no unit of this session was bound");
+        } else if self.binding.is_evicted() {
+            machine.stop(
+                Reason::Busy,
+                "closed to make room for a newer client: not all units were bound",
+            );
         } else if is_done {
             machine.stop(Reason::Ended, "the source has ended");
         }
         let (wanted, format) = inner.wanted();
-        if wanted != self.heeded && machine.state() == State::Streaming {
-            self.heeded = wanted;
+        if wanted != self.handled_changes && machine.state() == State::Streaming {
+            self.handled_changes = wanted;
             let format = format.map_or(0, Format::number);
             self.change(inner, machine, Change { format, rate: None });
         }
     }
 
-    fn tell(&mut self, inner: &Inner, machine: &mut Server, sent: &Sent) {
+    fn announce(&mut self, inner: &Inner, machine: &mut Server, sent: &Sent) {
         let captured = inner.timeline.micros(sent.captured_at);
         let notice = FrameNotice {
             number: sent.frame,
@@ -242,5 +245,5 @@ impl Session {
 
 /// The refusal when no thread could be started.
 fn exhausted(error: &std::io::Error) -> Refusal {
-    (Reason::Busy, format!("the server has no threads left: {error}"))
+    (Reason::Busy, format!("the server could not start a thread: {error}"))
 }

@@ -1,7 +1,7 @@
 //! BC1 in vectors of 256 bits.
 
 use crate::encode::strip::Strip;
-#[allow(clippy::wildcard_imports, reason = "the operations that the macro names")]
+#[allow(clippy::wildcard_imports, reason = "the macro uses these operations")]
 use crate::encode::vectors::avx2::*;
 
 kernel!("avx2");

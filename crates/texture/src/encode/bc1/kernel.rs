@@ -26,7 +26,7 @@ macro_rules! kernel {
         #[inline]
         #[target_feature(enable = $features)]
         fn blocks([left, right]: [[Vector; 4]; 2]) -> Vector {
-            const N: u8 = NOTHING;
+            const N: u8 = ZERO_LANE;
             let ends = ends(&left, &right);
             let indices = packus_epi32(left_indices(&left, &ends), right_indices(&right, &ends));
             let order = lanes([N, N, N, N, 0, 2, 4, 6, N, N, N, N, 8, 10, 12, 14]);

@@ -4,7 +4,7 @@ use crate::encode::bc1::avx2::ends;
 use crate::encode::bc1::avx2::left_indices;
 use crate::encode::bc1::avx2::right_indices;
 use crate::encode::strip::Strip;
-#[allow(clippy::wildcard_imports, reason = "the operations that the macro names")]
+#[allow(clippy::wildcard_imports, reason = "the macro uses these operations")]
 use crate::encode::vectors::avx2::*;
 
 kernel!("avx2");

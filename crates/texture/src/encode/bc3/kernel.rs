@@ -18,7 +18,7 @@ macro_rules! kernel {
         #[inline]
         #[target_feature(enable = $features)]
         fn blocks([left, right]: [[Vector; 4]; 2]) -> [Vector; 2] {
-            const N: u8 = NOTHING;
+            const N: u8 = ZERO_LANE;
             let [left_alpha, right_alpha] = [alpha(&left), alpha(&right)];
             let folds = [folded(left_alpha, left_alpha), folded(right_alpha, right_alpha)];
             let [alphas, scale] = channel_ends::<0>(gathered(folds[0], folds[1]));
@@ -41,7 +41,7 @@ macro_rules! kernel {
         #[inline]
         #[target_feature(enable = $features)]
         fn alpha(&[a, b, c, d]: &[Vector; 4]) -> Vector {
-            const N: u8 = NOTHING;
+            const N: u8 = ZERO_LANE;
             let last = lanes([N, N, N, N, N, N, N, N, N, N, N, N, 3, 7, 11, 15]);
             let [a, b] = [shuffle_epi8(a, last), shuffle_epi8(b, last)];
             let [c, d] = [shuffle_epi8(c, last), shuffle_epi8(d, last)];

@@ -32,7 +32,7 @@ use crate::dispatch::load128;
 pub(in crate::encode) use crate::dispatch::load512 as load;
 use crate::dispatch::prefetch;
 pub(in crate::encode) use crate::dispatch::store512 as store;
-use crate::encode::vectors::AHEAD;
+use crate::encode::vectors::PREFETCH_DISTANCE;
 
 /// A vector: four lanes of 128 bits, each for one block.
 pub(in crate::encode) type Vector = __m512i;

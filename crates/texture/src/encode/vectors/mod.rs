@@ -13,7 +13,7 @@
 macro_rules! shared {
     ($features:literal) => {
         /// The shuffle index that yields zero.
-        pub(in crate::encode) const NOTHING: u8 = 0x80;
+        pub(in crate::encode) const ZERO_LANE: u8 = 0x80;
 
         /// The complement.
         #[inline]
@@ -50,7 +50,7 @@ macro_rules! shared {
             let mut sides = [[set1_epi8(0); 4]; 2];
             for (n, row) in strip.into_iter().enumerate() {
                 for (side, octets) in sides.iter_mut().zip(row.as_chunks().0) {
-                    prefetch(octets.as_ptr().wrapping_add(AHEAD));
+                    prefetch(octets.as_ptr().wrapping_add(PREFETCH_DISTANCE));
                     side[n] = load(octets);
                 }
             }
@@ -116,7 +116,7 @@ macro_rules! shared {
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn codes(values: Vector, least: Vector, scale: Vector) -> Vector {
-            const N: u8 = NOTHING;
+            const N: u8 = ZERO_LANE;
             let above = subs_epu8(values, least);
             let zero = set1_epi8(0);
             let levels = packus_epi16(
@@ -138,7 +138,7 @@ macro_rules! shared {
 ///
 /// The hardware prefetcher is too late for four rows at once: at 2160p, the encoders are a fifth to
 /// a third slower without this. Values from 512 to 4096 perform alike.
-const AHEAD: usize = 1024;
+const PREFETCH_DISTANCE: usize = 1024;
 
 pub(super) mod avx2;
 pub(super) mod avx512;

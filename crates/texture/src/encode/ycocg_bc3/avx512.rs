@@ -1,7 +1,7 @@
 //! Scaled YCoCg in BC3 in vectors of 512 bits.
 
 use crate::encode::strip::Strip;
-#[allow(clippy::wildcard_imports, reason = "the operations that the macro names")]
+#[allow(clippy::wildcard_imports, reason = "the macro uses these operations")]
 use crate::encode::vectors::avx512::*;
 
 kernel!("avx512f,avx512bw,avx512vl");

@@ -57,7 +57,7 @@ macro_rules! kernel {
         #[inline]
         #[target_feature(enable = $features)]
         fn blocks(left: &Channels, right: &Channels) -> [Vector; 2] {
-            const N: u8 = NOTHING;
+            const N: u8 = ZERO_LANE;
             let lumas = [folded(left.luma, left.luma), folded(right.luma, right.luma)];
             let [lumas, luma_scale] = channel_ends::<5>(gathered(lumas[0], lumas[1]));
             let ends = ends(left, right);

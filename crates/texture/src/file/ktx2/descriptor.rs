@@ -49,7 +49,7 @@ pub(super) fn of_vk_format(number: u32) -> Option<Format> {
 }
 
 /// Whether the key may name this format for a `vkFormat`.
-pub(super) fn may_be(number: u32, format: Format) -> bool {
+pub(super) fn is_compatible(number: u32, format: Format) -> bool {
     match format {
         Format::YCoCgBc3 => of_vk_format(number) == Some(Format::Bc3),
         Format::Etc1 => of_vk_format(number) == Some(Format::Etc2Rgb),
@@ -146,9 +146,9 @@ mod tests {
         for format in Format::ALL {
             let number = vk_format(format);
             assert_eq!(number.is_some(), format.planes().len() == 1, "{format}");
-            assert!(number.is_none_or(|number| may_be(number, format)), "{format}");
+            assert!(number.is_none_or(|number| is_compatible(number, format)), "{format}");
         }
-        assert!(!may_be(132, Format::YCoCgBc3) && !may_be(138, Format::Bc1));
+        assert!(!is_compatible(132, Format::YCoCgBc3) && !is_compatible(138, Format::Bc1));
     }
 
     #[test]

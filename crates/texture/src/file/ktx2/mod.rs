@@ -38,16 +38,16 @@ const KEYS_MAX: u32 = 65_536;
 #[non_exhaustive]
 pub enum Ktx2Error {
     /// The file does not begin with the magic of KTX 2.0.
-    #[error("this is no KTX 2.0 file")]
+    #[error("not a KTX 2.0 file")]
     Magic,
     /// The file ends within its header.
     #[error("the file ends within its header")]
     Header,
     /// An unsupported `vkFormat`; 0 stands for a supercompressed file.
-    #[error("the file is of Vulkan's format {0}, which is not one of ours")]
+    #[error("Vulkan format {0} is not supported")]
     VkFormat(u32),
     /// `RushesFormat` names no format, or one that does not match `vkFormat`.
-    #[error("the key RushesFormat says {name:?}, which Vulkan's format {vk_format} is not")]
+    #[error("the key RushesFormat is {name:?}, which does not match Vulkan format {vk_format}")]
     Format {
         /// The value of the key.
         name: String,
@@ -55,7 +55,7 @@ pub enum Ktx2Error {
         vk_format: u32,
     },
     /// A header field has a value that frames cannot have.
-    #[error("{field} is {value}; frames are plain two-dimensional layers")]
+    #[error("{field} is {value}, but frames are plain two-dimensional layers")]
     Field {
         /// The header's field.
         field: &'static str,
@@ -63,10 +63,10 @@ pub enum Ktx2Error {
         value: u32,
     },
     /// Keys and values that lie outside the file, or are damaged.
-    #[error("the keys and values are damaged at octet {0}")]
+    #[error("the keys and values are damaged at byte {0}")]
     Keys(u64),
     /// The layers lie outside the file, or have the wrong size.
-    #[error("level 0 has {bytes} octets at {offset}, which are not {layers} frames of {frame}")]
+    #[error("level 0 has {bytes} bytes at offset {offset}, not {layers} frames of {frame} bytes")]
     Level {
         /// Offset of the level according to the header, in bytes.
         offset: u64,

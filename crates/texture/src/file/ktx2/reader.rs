@@ -123,7 +123,7 @@ fn format(header: &Header, keys: &[u8]) -> Result<Format, Ktx2Error> {
     let name = name.strip_suffix(&[0]).unwrap_or(name);
     let name = String::from_utf8_lossy(name).into_owned();
     match name.parse() {
-        Ok(format) if descriptor::may_be(vk_format, format) => Ok(format),
+        Ok(format) if descriptor::is_compatible(vk_format, format) => Ok(format),
         _ => Err(Ktx2Error::Format { name, vk_format }),
     }
 }

@@ -39,7 +39,7 @@ impl Grid {
 }
 
 /// The number and its eight-bit checksum, which a picture without squares is unlikely to match.
-fn checked(number: u32) -> u64 {
+fn with_checksum(number: u32) -> u64 {
     let check = number.wrapping_mul(0x9E37_79B1) >> 24 ^ 0x5A;
     u64::from(number) << 8 | u64::from(check)
 }
@@ -47,7 +47,7 @@ fn checked(number: u32) -> u64 {
 /// Draws a number in black and white.
 pub(super) fn draw(layout: &Layout, frame: &mut [u8], number: u32, [black, white]: &[Ink; 2]) {
     let Some(grid) = Grid::new(layout) else { return };
-    let bits = checked(number);
+    let bits = with_checksum(number);
     for square in 0..SQUARES {
         let set = bits >> (SQUARES - 1 - square) & 1 == 1;
         fill(layout, frame, grid.square(square), if set { white } else { black });
@@ -93,5 +93,5 @@ pub fn read_counter(layout: &Layout, frame: &[u8]) -> Option<u32> {
         bits = bits << 1 | u64::from(sum > 127 * pixels);
     }
     let number = (bits >> 8) as u32;
-    (checked(number) == bits).then_some(number)
+    (with_checksum(number) == bits).then_some(number)
 }

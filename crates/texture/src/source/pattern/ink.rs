@@ -17,7 +17,7 @@ pub(super) struct Rect {
 }
 
 /// The nearest 8-bit value.
-#[allow(clippy::cast_sign_loss, reason = "the cast ends at 0 and 255")]
+#[allow(clippy::cast_sign_loss, reason = "the cast saturates at 0 and 255")]
 pub(super) fn octet(value: f32) -> u8 {
     value.round() as u8
 }

@@ -28,7 +28,7 @@ pub struct PatternSpec {
 #[non_exhaustive]
 pub enum PatternError {
     /// Text that is not a pattern specification.
-    #[error("{0:?} is no pattern; write pattern:3840x2160@60 and perhaps ,rgba8 or ,frames=300")]
+    #[error("{0:?} is not a pattern; write pattern:3840x2160@60, or add ,rgba8 or ,frames=300")]
     Text(String),
     /// An invalid rate.
     #[error(transparent)]
@@ -37,7 +37,7 @@ pub enum PatternError {
     #[error(transparent)]
     Unknown(#[from] UnknownFormat),
     /// A block format.
-    #[error("a pattern is drawn in pixels, and {0} is made of blocks")]
+    #[error("a pattern is drawn in pixels, but {0} is a block format")]
     Blocks(Format),
     /// An invalid frame size.
     #[error(transparent)]
@@ -59,17 +59,17 @@ impl PatternSpec {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '@', ',']))
     }
 
-    /// Parses a text; omitted parts are taken from `unsaid`.
+    /// Parses a text; omitted parts are taken from `defaults`.
     ///
     /// # Errors
     ///
     /// [`PatternError`] if the text cannot be parsed.
-    pub fn parse(text: &str, unsaid: Self) -> Result<Self, PatternError> {
+    pub fn parse(text: &str, defaults: Self) -> Result<Self, PatternError> {
         let wrong = || PatternError::Text(text.to_owned());
         if !Self::is_one(text) {
             return Err(wrong());
         }
-        let mut spec = unsaid;
+        let mut spec = defaults;
         let mut words = text["pattern".len()..].split(',');
         let first = words.next().unwrap_or_default();
         let (size, rate) = first.split_once('@').map_or((first, None), |(a, b)| (a, Some(b)));
@@ -112,8 +112,8 @@ mod tests {
         assert_eq!((whole.size, whole.frames), ((3840, 2160), Some(300)));
         assert_eq!(whole.rate, Rate::new(30_000, 1001).unwrap());
         assert_eq!(whole.format, Format::Yuv420);
-        let unsaid = PatternSpec { format: Format::Rgba8, ..spec };
-        assert_eq!(PatternSpec::parse("pattern:1x2", unsaid).unwrap().format, Format::Rgba8);
+        let defaults = PatternSpec { format: Format::Rgba8, ..spec };
+        assert_eq!(PatternSpec::parse("pattern:1x2", defaults).unwrap().format, Format::Rgba8);
     }
 
     #[test]

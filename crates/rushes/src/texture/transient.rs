@@ -13,7 +13,7 @@ use crate::error::Error;
 /// Whether a network, a host or an interface is unreachable for now.
 ///
 /// A client that has left for good is detected by its control connection.
-fn is_passing(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     use ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
     matches!(error.kind(), NetworkUnreachable | HostUnreachable | NetworkDown)
 }
@@ -21,27 +21,27 @@ fn is_passing(error: &io::Error) -> bool {
 /// Logs once in an outage that a client cannot be reached.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
-    is_told: bool,
+    is_logged: bool,
 }
 
 impl Outage {
     pub(super) fn note(&mut self, error: &dyn fmt::Display) {
-        if !std::mem::replace(&mut self.is_told, true) {
-            tracing::warn!(%error, "a client cannot be reached for now");
+        if !std::mem::replace(&mut self.is_logged, true) {
+            tracing::warn!(%error, "a client is temporarily unreachable");
         }
     }
 
     pub(super) fn end(&mut self) {
-        self.is_told = false;
+        self.is_logged = false;
     }
 }
 
 pub(super) fn of_sending(error: &SendError) -> bool {
-    matches!(&error.kind, SendErrorKind::Io { source, .. } if is_passing(source))
+    matches!(&error.kind, SendErrorKind::Io { source, .. } if is_transient(source))
 }
 
 pub(super) fn of_socket(error: &NetError) -> bool {
-    matches!(error, NetError::Receive(source) if is_passing(source))
+    matches!(error, NetError::Receive(source) if is_transient(source))
 }
 
 pub(super) fn of_stream(error: &Error) -> bool {
