@@ -1,8 +1,7 @@
 //! The stored inputs: all inputs of a target in one file, each preceded by its length in 32 bits.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The folder of the stored inputs.
 pub fn folder() -> PathBuf {

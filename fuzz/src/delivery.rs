@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use rushes_proto::Ssrc;
-use rushes_proto::delivery::control::{Change, FormatSet, FrameNotice, FrameRate, Message, Offer};
-use rushes_proto::delivery::control::{Channel, ControlSecret};
-use rushes_proto::delivery::control::{Client, ClientEvent, Server, ServerEvent, State, Timeline};
-use rushes_proto::delivery::control::{Opening, Reason, Report, Token, Transport, TransportSet};
-use rushes_proto::delivery::control::{ServerStatistics, VideoMode, Wishes};
+use rushes_proto::delivery::control::{
+    Change, Channel, Client, ClientEvent, ControlSecret, FormatSet, FrameNotice, FrameRate,
+    Message, Offer, Opening, Reason, Report, Server, ServerEvent, ServerStatistics, State,
+    Timeline, Token, Transport, TransportSet, VideoMode, Wishes,
+};
 
 use crate::packets;
 

@@ -19,8 +19,10 @@ use rushes_proto::payload::{
     Delivery, FrameBuilder, FramePool, FrameSettings, Framing, PacketInfo, PayloadFormat,
 };
 use rushes_proto::rtcp::{Compound, Packet, XrBlock};
-use rushes_proto::srtp::{BATCH_MAX, ExtensionIds, MasterKey, Policy, Protector, Suite};
-use rushes_proto::srtp::{SrtcpProtector, SrtcpUnprotector, UnprotectError, Unprotector};
+use rushes_proto::srtp::{
+    BATCH_MAX, ExtensionIds, MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite,
+    UnprotectError, Unprotector,
+};
 use rushes_proto::stream::{Receiver, ReceiverConfig};
 use rushes_proto::timer::TimerConfig;
 use rushes_proto::zrtp::{AlgorithmList, Config, KeyAgreement, MemoryStore, Session};

@@ -8,8 +8,9 @@ use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, find_units};
 use rushes_proto::rtp::{Header, Packet as RtpPacket};
 use rushes_proto::sdp::{Crypto, Description, LeftOut, SdpError, WARNINGS_MAX};
-use rushes_proto::zrtp::{ConfirmPlain, Content, MESSAGE_LEN_MAX, Message, Packet};
-use rushes_proto::zrtp::{Reassembler, SasRelayPlain};
+use rushes_proto::zrtp::{
+    ConfirmPlain, Content, MESSAGE_LEN_MAX, Message, Packet, Reassembler, SasRelayPlain,
+};
 
 use crate::{depacketise, packets, zrtp_packet};
 

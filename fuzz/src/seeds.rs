@@ -8,9 +8,8 @@ use rushes::sdp::encoding_of;
 use rushes::{Codec, Context};
 use rushes_proto::control::{MediaSent, Reception};
 use rushes_proto::delivery::control::{
-    Channel, ControlSecret, FrameNotice, Message, Offer, Opening,
+    Channel, ControlSecret, FrameNotice, Message, Offer, Opening, Ping, Reason, Token, UnitOpening,
 };
-use rushes_proto::delivery::control::{Ping, Reason, Token, UnitOpening};
 use rushes_proto::delivery::{Creditor, UnitHeader};
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::{Fragment, PayloadFormat};

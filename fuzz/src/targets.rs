@@ -11,8 +11,10 @@ use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::opus::Opus;
 use rushes_proto::payload::texture::Texture;
 
-use crate::{agree, delivery, frames, parsers, seeds, window};
-use crate::{depacketise, participate, read_report, receive, secure, secure_reports};
+use crate::{
+    agree, delivery, depacketise, frames, parsers, participate, read_report, receive, secure,
+    secure_reports, seeds, window,
+};
 
 /// A fuzz target. A program of `fuzz_targets` has the same name.
 pub struct Target {

@@ -6,8 +6,7 @@ mod trial;
 
 use clap::Args;
 
-pub(crate) use self::side::EchoArgs;
-pub(crate) use self::side::run as run_side;
+pub(crate) use self::side::{EchoArgs, run as run_side};
 
 use self::trial::{Trial, Way};
 use crate::Outcome;

@@ -5,8 +5,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use rushes::Codec;
 
-use super::running;
-use super::words;
+use super::{running, words};
 use crate::Usage;
 
 /// One program, Rushes or another.

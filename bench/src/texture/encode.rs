@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use rushes::texture::{Decoder, Encoder, Format, InstructionSet, metric};
 
-use super::Bench;
-use super::delivery;
 use super::pictures::{UHD, clouds};
 use super::point::percentile;
+use super::{Bench, delivery};
 use crate::report::{Across, Cell, Figure, Plot};
 
 const FORMATS: [Format; 8] = [

@@ -1,7 +1,6 @@
 //! A server and a client in this process, with one frame at a time between them.
 
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use rushes::texture::source::{Frame, Source, SourceError};

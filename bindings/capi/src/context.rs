@@ -4,9 +4,8 @@ use std::ffi::c_char;
 
 use crate::error::Status;
 use crate::guard::guard;
-use crate::handle;
 use crate::handle::handle_type;
-use crate::pointer;
+use crate::{handle, pointer};
 
 /// The streams' common identity: one canonical name, one wall clock.
 #[derive(Debug)]

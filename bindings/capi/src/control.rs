@@ -1,27 +1,18 @@
 //! RTCP: events from peers, and requests to them.
 
-use std::ffi::c_char;
-use std::ffi::c_void;
-use std::sync::Arc;
-use std::sync::Once;
+use std::ffi::{c_char, c_void};
+use std::sync::{Arc, Once};
 
-use rushes::AppData;
-use rushes::KeyFrameRequest;
-use rushes::Ssrc;
 use rushes::proto::rtcp::BitRateLimit;
+use rushes::{AppData, KeyFrameRequest, Ssrc};
 
-use crate::control_event;
-use crate::error::Failure;
-use crate::error::Status;
+use crate::error::{Failure, Status};
 use crate::guard::guard;
-use crate::handle;
-use crate::hook::Callback;
-use crate::hook::Release;
-use crate::hook::RtcpHook;
+use crate::hook::{Callback, Release, RtcpHook};
 use crate::options::argument;
-use crate::pointer;
 use crate::stream::Stream;
 use crate::turn::Turn;
+use crate::{control_event, handle, pointer};
 
 /// A stream's RTCP hook, which can be replaced and removed while reports arrive.
 #[derive(Debug)]

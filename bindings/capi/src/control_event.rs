@@ -1,14 +1,11 @@
 //! RTCP events: reports and requests of peers.
 
-use std::ffi::CString;
-use std::ffi::c_char;
+use std::ffi::{CString, c_char};
 use std::ptr;
 use std::time::Duration;
 
-use rushes::ControlEvent as LibraryEvent;
-use rushes::KeyFrameRequest;
-use rushes::proto::rtcp::Arrival;
-use rushes::proto::rtcp::PacketReport;
+use rushes::proto::rtcp::{Arrival, PacketReport};
+use rushes::{ControlEvent as LibraryEvent, KeyFrameRequest};
 
 use crate::control::KeyFrame;
 use crate::options_control;

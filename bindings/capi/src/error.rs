@@ -1,7 +1,6 @@
 //! Status codes and error messages.
 
-use std::ffi::CStr;
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 
 use rushes::net::NetError;
 use rushes::payload::FrameError;

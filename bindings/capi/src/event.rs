@@ -1,7 +1,6 @@
 //! Events of a receiver.
 
-use std::ffi::CString;
-use std::ffi::c_char;
+use std::ffi::{CString, c_char};
 use std::ptr;
 
 /// The kind of a receiver's event.

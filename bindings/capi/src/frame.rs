@@ -6,9 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::control_event::nanos;
 use crate::error::Status;
 use crate::guard::guard;
-use crate::handle;
 use crate::handle::handle_type;
-use crate::pointer;
+use crate::{handle, pointer};
 
 /// A received frame, lent by the stream: its octets stay in the stream's memory.
 #[derive(Debug)]

@@ -1,13 +1,10 @@
 //! The boundary to C: panics become a status, failures leave a message.
 
 use std::cell::RefCell;
-use std::ffi::CString;
-use std::ffi::c_char;
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::error::Failure;
-use crate::error::Status;
+use crate::error::{Failure, Status};
 
 thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();

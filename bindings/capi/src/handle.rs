@@ -4,12 +4,9 @@
 //! made-up handle is recognised. It is odd, so it is never the address of an aligned object.
 
 use std::ptr;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::RwLock;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::error::Failure;
-use crate::error::Status;
+use crate::error::{Failure, Status};
 
 /// Bits of a handle for the place in a table.
 const PLACE_BITS: u32 = if usize::BITS >= 64 { 24 } else { 12 };

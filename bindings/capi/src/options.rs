@@ -1,32 +1,21 @@
 //! Stream settings: media and timing.
 
 use std::ffi::c_char;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rushes::ClockRate;
-use rushes::Delivery;
-use rushes::FrameRate;
-use rushes::Framing;
-use rushes::Pacing;
-use rushes::PayloadType;
-use rushes::RtpTimestamp;
-use rushes::SequenceNumber;
-use rushes::Ssrc;
-use rushes::StreamBuilder;
+use rushes::{
+    ClockRate, Delivery, FrameRate, Framing, Pacing, PayloadType, RtpTimestamp, SequenceNumber,
+    Ssrc, StreamBuilder,
+};
 
-use crate::error::Failure;
-use crate::error::Status;
+use crate::error::{Failure, Status};
 use crate::guard::guard;
-use crate::handle;
 use crate::handle::handle_type;
 use crate::options_security::Secrets;
-use crate::pointer;
 use crate::session::Session;
 use crate::stream::Stream;
-use crate::zrtp;
+use crate::{handle, pointer, zrtp};
 
 /// Settings for opening streams. Each has a working default.
 #[derive(Debug)]

@@ -2,16 +2,11 @@
 
 use std::ffi::c_char;
 
-use rushes::Recovery;
-use rushes::Ssrc;
 use rushes::proto::rtcp::SdesKind;
+use rushes::{Recovery, Ssrc};
 
-use crate::error::Failure;
-use crate::error::Status;
-use crate::options::StreamOptions;
-use crate::options::argument;
-use crate::options::change;
-use crate::options::payload_type;
+use crate::error::{Failure, Status};
+use crate::options::{StreamOptions, argument, change, payload_type};
 use crate::pointer;
 
 /// How lost packets are retransmitted.

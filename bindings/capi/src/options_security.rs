@@ -1,29 +1,18 @@
 //! Keys: set by the application, or agreed on by ZRTP.
 
-use std::ffi::c_char;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rushes::MasterKey;
-use rushes::Security;
-use rushes::Ssrc;
-use rushes::Suite;
-use rushes::zrtp::PeerPolicy;
-use rushes::zrtp::ZrtpConfig;
+use rushes::zrtp::{PeerPolicy, ZrtpConfig};
+use rushes::{MasterKey, Security, Ssrc, Suite};
 
-use crate::error::Failure;
-use crate::error::Status;
+use crate::error::{Failure, Status};
 use crate::guard::guard;
-use crate::handle;
-use crate::hook::Callback;
-use crate::hook::Release;
-use crate::hook::SasHook;
-use crate::options::StreamOptions;
-use crate::options::argument;
-use crate::options::change_all;
-use crate::pointer;
+use crate::hook::{Callback, Release, SasHook};
+use crate::options::{StreamOptions, argument, change_all};
 use crate::stream::Stream;
+use crate::{handle, pointer};
 
 /// Cipher and tag of SRTP. Key and salt together have 30 octets for AES-128 in counter mode, 38 for
 /// AES-192, 46 for AES-256, 28 for AES-128-GCM, 44 for AES-256-GCM, and 30 without encryption.

@@ -3,15 +3,10 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use rushes::MulticastOptions;
-use rushes::ReceivePath;
-use rushes::SendPath;
+use rushes::{MulticastOptions, ReceivePath, SendPath};
 
 use crate::error::Status;
-use crate::options::StreamOptions;
-use crate::options::argument;
-use crate::options::change;
-use crate::options::change_all;
+use crate::options::{StreamOptions, argument, change, change_all};
 use crate::pointer;
 
 /// Octets in the largest IP packet to send, headers included: 100..=65535, by default 1500.

@@ -4,13 +4,10 @@
 //! much memory as its function specifies, and no other thread changes that memory during the call.
 //! Null is checked here.
 
-use std::ffi::CStr;
-use std::ffi::c_char;
-use std::ptr;
-use std::slice;
+use std::ffi::{CStr, c_char};
+use std::{ptr, slice};
 
-use crate::error::Failure;
-use crate::error::Status;
+use crate::error::{Failure, Status};
 
 fn null() -> Failure {
     Failure::new(Status::Null, "a required pointer is null")

@@ -5,13 +5,10 @@ use std::ffi::c_char;
 use rushes::zrtp::Warning;
 
 use crate::context::Context;
-use crate::error::Failure;
-use crate::error::Status;
-use crate::guard::guard;
-use crate::guard::guard_with;
-use crate::handle;
+use crate::error::{Failure, Status};
+use crate::guard::{guard, guard_with};
 use crate::handle::handle_type;
-use crate::pointer;
+use crate::{handle, pointer};
 
 /// One peer, and the streams exchanged with it.
 #[derive(Debug)]

@@ -2,15 +2,11 @@
 
 use std::ffi::c_char;
 
-use crate::control_event::ReportBlock;
-use crate::control_event::nanos;
-use crate::error::Failure;
-use crate::error::Status;
-use crate::guard::guard;
-use crate::guard::guard_with;
-use crate::handle;
-use crate::pointer;
+use crate::control_event::{ReportBlock, nanos};
+use crate::error::{Failure, Status};
+use crate::guard::{guard, guard_with};
 use crate::stream::Stream;
+use crate::{handle, pointer};
 
 /// A stream's counters at one moment. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]

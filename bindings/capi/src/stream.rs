@@ -1,40 +1,22 @@
 //! Streams: sending and receiving frames.
 
-use std::ffi::c_char;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Weak;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
-use rushes::Hook;
-use rushes::MediaStream;
-use rushes::Rtcp;
-use rushes::RtpTimestamp;
-use rushes::StreamHandle;
-use rushes::StreamReceiver;
-use rushes::StreamSender;
+use rushes::{Hook, MediaStream, Rtcp, RtpTimestamp, StreamHandle, StreamReceiver, StreamSender};
 
 use crate::control::RtcpHookSlot;
-use crate::error::Failure;
-use crate::error::Status;
-use crate::event;
+use crate::error::{Failure, Status};
 use crate::frame::Frame;
-use crate::guard::guard;
-use crate::guard::guard_with;
-use crate::handle;
+use crate::guard::{guard, guard_with};
 use crate::handle::handle_type;
-use crate::hook::Callback;
-use crate::hook::EventHook;
-use crate::hook::FrameHook;
-use crate::hook::Release;
-use crate::pointer;
-use crate::turn::Turn;
-use crate::turn::busy;
-use crate::turn::is_within_call;
+use crate::hook::{Callback, EventHook, FrameHook, Release};
+use crate::turn::{Turn, busy, is_within_call};
+use crate::{event, handle, pointer};
 
 /// How long a call waits before it checks whether the stream was closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -1,15 +1,10 @@
 //! Exclusive access: locks on which a hook cannot deadlock its own thread.
 
 use std::cell::Cell;
-use std::ops::Deref;
-use std::ops::DerefMut;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::TryLockError;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use crate::error::Failure;
-use crate::error::Status;
+use crate::error::{Failure, Status};
 
 thread_local! {
     /// The number of turns that this thread holds.

@@ -5,26 +5,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes::MediaStream;
 use rushes::zrtp::ZrtpError;
 
-use crate::error::Failure;
-use crate::error::Status;
-use crate::guard::guard;
-use crate::guard::guard_with;
-use crate::handle;
+use crate::error::{Failure, Status};
+use crate::guard::{guard, guard_with};
 use crate::handle::handle_type;
-use crate::hook::Callback;
-use crate::hook::SasHook;
-use crate::options::Settings;
-use crate::options::StreamOptions;
-use crate::options::settings;
-use crate::pointer;
+use crate::hook::{Callback, SasHook};
+use crate::options::{Settings, StreamOptions, settings};
 use crate::stream::Stream;
 use crate::turn::Turn;
+use crate::{handle, pointer};
 
 /// How long a wait blocks before it checks whether the opening was closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -5,8 +5,10 @@
 
 use std::path::Path;
 
-use cbindgen::{Builder, Config, DocumentationStyle, EnumConfig, ExportConfig, Language};
-use cbindgen::{FunctionConfig, Layout, RenameRule, Style};
+use cbindgen::{
+    Builder, Config, DocumentationStyle, EnumConfig, ExportConfig, FunctionConfig, Language,
+    Layout, RenameRule, Style,
+};
 
 /// In the order of the header.
 const SOURCES: [&str; 18] = [

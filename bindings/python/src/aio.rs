@@ -1,8 +1,7 @@
 //! Frames for an event loop, which should not block.
 
 use std::sync::Mutex;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 

@@ -1,7 +1,6 @@
 //! Memory that Python reads in place: the buffer protocol, and all of the package's `unsafe`.
 
-use std::ffi::c_int;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::fmt;
 
 use pyo3::exceptions::PyBufferError;

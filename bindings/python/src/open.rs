@@ -1,9 +1,7 @@
 //! Registry of open objects, so that they can be closed before the interpreter ends: threads of the
 //! library must not call it afterwards.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::Weak;
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 
 use pyo3::prelude::*;

@@ -1,7 +1,6 @@
 //! A session: one peer and the streams exchanged with it.
 
-use std::sync::Arc;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::thread::ThreadId;
 use std::time::Duration;

@@ -7,9 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use rushes::net::Counters;
 use rushes::proto::control::ControlStatistics;
-use rushes::proto::stream::ReceiveStatistics as LibraryReceived;
-use rushes::proto::stream::SendStatistics as LibrarySent;
-use rushes::proto::stream::SourceStatistics as LibrarySource;
+use rushes::proto::stream::{
+    ReceiveStatistics as LibraryReceived, SendStatistics as LibrarySent,
+    SourceStatistics as LibrarySource,
+};
 
 /// A class with the library's counters under the library's names.
 macro_rules! mirror {

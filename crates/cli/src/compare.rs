@@ -155,7 +155,8 @@ impl Comparer {
         if self.difference.is_some() {
             return;
         }
-        let (sent_octets, received_octets) = (sent.unwrap_or_default(), received.unwrap_or_default());
+        let (sent_octets, received_octets) =
+            (sent.unwrap_or_default(), received.unwrap_or_default());
         let header =
             self.codec.nal.and_then(|codec| codec.header(sent.or(received).unwrap_or_default()));
         self.difference = Some(Difference {

@@ -1,6 +1,7 @@
 //! `rushes loopback`: sends a file through two real sockets and compares every unit.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,16 +10,12 @@ use anyhow::Context as _;
 use rushes::{Context, Pacing, Session, Statistics, StreamReceiver, StreamSender};
 use serde_json::{Value, json};
 
-use crate::Outcome;
 use crate::args::LoopbackArgs;
 use crate::compare::Comparer;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::report;
-use crate::security;
 use crate::source::{Schedule, Source};
-use crate::stream;
-use crate::zrtp;
+use crate::{Outcome, report, security, stream, zrtp};
 
 /// Maximum number of frames in flight, and octets in them, without `--fps` and `--flat-out`.
 const FRAMES_IN_FLIGHT: usize = 8;

@@ -10,8 +10,7 @@ use rushes::zrtp::{PeerPolicy, ZrtpConfig};
 use rushes::{ControlEvent, Event, Security, StreamBuilder, Suite};
 use zeroize::Zeroizing;
 
-use crate::Usage;
-use crate::secret_file;
+use crate::{Usage, secret_file};
 
 /// Octets in the shortest secret.
 const SECRET_LEN_MIN: usize = 16;

@@ -5,19 +5,13 @@ use std::time::{Duration, Instant};
 use rushes::{Error, MediaStream, Pacing, StreamBuilder};
 use serde_json::json;
 
-use crate::Outcome;
-use crate::Usage;
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
-use crate::describe;
 use crate::interrupt::Interrupt;
 use crate::outage::Outage;
 use crate::progress::Progress;
-use crate::report;
-use crate::security;
 use crate::source::{Schedule, Source};
-use crate::stream;
-use crate::zrtp;
+use crate::{Outcome, Usage, describe, report, security, stream, zrtp};
 
 /// Number and spacing of the packets without payload that end a stream. They reveal a lost tail;
 /// several, because they can be lost too, and late enough for a full buffer to drain.

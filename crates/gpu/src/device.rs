@@ -1,10 +1,8 @@
 //! A graphics processor, and the thread-safe handles to it.
 
-use std::sync::Arc;
-use std::sync::Mutex;
 #[cfg(feature = "window")]
 use std::sync::OnceLock;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::draw;
 use crate::error::GpuError;

@@ -1,7 +1,6 @@
 //! A frame in the memory of the graphics processor.
 
-use rushes_texture::Layout;
-use rushes_texture::Tile;
+use rushes_texture::{Layout, Tile};
 
 use crate::decode::{BlockTexture, Path};
 use crate::device::Gpu;

@@ -5,8 +5,7 @@ mod common;
 #[path = "../../rushes/tests/texture_world/mod.rs"]
 mod texture_world;
 
-use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::time::Duration;
 
 use rushes::texture::source::{Frame, Source, SourceError};

@@ -7,23 +7,14 @@
 //! texture -- UDP 100 8294400`.
 #![allow(clippy::unwrap_used, reason = "a benchmark may")]
 
-use std::io::IoSlice;
-use std::io::IoSliceMut;
-use std::sync::Barrier;
-use std::sync::Mutex;
+use std::io::{IoSlice, IoSliceMut};
+use std::sync::{Barrier, Mutex};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes_net::Arena;
-use rushes_net::Interest;
-use rushes_net::Read;
-use rushes_net::SendQueue;
-use rushes_net::SocketOptions;
-use rushes_net::TcpListener;
-use rushes_net::TcpOptions;
-use rushes_net::TcpSocket;
-use rushes_net::UdpSocket;
+use rushes_net::{
+    Arena, Interest, Read, SendQueue, SocketOptions, TcpListener, TcpOptions, TcpSocket, UdpSocket,
+};
 
 const HEADER: usize = 4;
 const PAYLOAD: usize = 1_408;

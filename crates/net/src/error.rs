@@ -1,13 +1,11 @@
 //! The errors of sockets, and whether they are transient.
 
 use std::io;
-use std::net::IpAddr;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use thiserror::Error;
 
-use crate::options::ReceivePath;
-use crate::options::SendPath;
+use crate::options::{ReceivePath, SendPath};
 use crate::sys;
 
 /// Why a socket could not be created, configured or read.

@@ -2,24 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::counters::count;
-use crate::error::SendError;
-use crate::error::SendErrorKind;
-use crate::group::Limits;
-use crate::group::next_group;
+use crate::error::{SendError, SendErrorKind};
+use crate::group::{Limits, next_group};
 use crate::options::SendPath;
 use crate::send::SendQueue;
 use crate::socket::UdpSocket;
-use crate::sys::Lending;
-use crate::sys::Lent;
-use crate::sys::Parcel;
-use crate::sys::Taken;
+use crate::sys::{Lending, Lent, Parcel, Taken};
 
 /// Octets of a message from which on lending is cheaper than copying: the kernel has to look up,
 /// pin and release every page, and to notify the sender.
@@ -223,8 +215,7 @@ fn small_front(mut lengths: &[u16], limits: Limits) -> Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::group::MAX_MESSAGE;
-    use crate::group::MAX_SEGMENTS;
+    use crate::group::{MAX_MESSAGE, MAX_SEGMENTS};
 
     const GSO: Limits = Limits { segments: MAX_SEGMENTS, bytes: MAX_MESSAGE, segment: MAX_MESSAGE };
 

@@ -1,14 +1,12 @@
 //! Joining a multicast group.
 
 use std::io;
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use socket2::Socket;
 
 use crate::error::NetError;
-use crate::options::Interface;
-use crate::options::MulticastOptions;
+use crate::options::{Interface, MulticastOptions};
 use crate::sys;
 
 /// Joins the group and configures sending to groups.

@@ -1,8 +1,7 @@
 //! The settings of a socket.
 
 use std::fmt;
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use thiserror::Error;

@@ -1,22 +1,15 @@
 //! Receiving: takes messages from the kernel and splits them into datagrams.
 
-use std::fmt;
-use std::io;
-use std::mem;
 use std::net::SocketAddr;
-use std::slice;
 use std::time::Instant;
+use std::{fmt, io, mem, slice};
 
 use crate::counters::count;
 use crate::error::NetError;
 use crate::options::ReceivePath;
 use crate::socket::UdpSocket;
 use crate::sys;
-use crate::sys::Fault;
-use crate::sys::Head;
-use crate::sys::Inbox;
-use crate::sys::WaitOutcome;
-use crate::sys::Waker;
+use crate::sys::{Fault, Head, Inbox, WaitOutcome, Waker};
 
 /// Octets for a message: more than any UDP datagram has. The odd number of cache lines beyond
 /// 64 KiB keeps the starts of the buffers out of the same cache sets.

@@ -1,24 +1,17 @@
 //! Sending: hands batches to the kernel, waits for buffer space and falls back to other paths.
 
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
-use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use std::{fmt, io, thread};
 
 use crate::counters::count;
-use crate::error::SendError;
-use crate::error::SendErrorKind;
+use crate::error::{SendError, SendErrorKind};
 use crate::group::next_group;
 use crate::lend::Returns;
 use crate::options::SendPath;
 use crate::socket::UdpSocket;
 use crate::sys;
-use crate::sys::Fault;
-use crate::sys::Outbox;
-use crate::sys::Parcel;
-use crate::sys::Taken;
+use crate::sys::{Fault, Outbox, Parcel, Taken};
 
 /// Pause when a device's queue is full: some 20 datagrams of a gigabit link.
 const QUEUE_PAUSE: Duration = Duration::from_micros(200);

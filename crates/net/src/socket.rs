@@ -1,36 +1,22 @@
 //! The UDP socket: its construction, and its send and receive paths.
 
-use std::fmt;
-use std::io;
-use std::net::SocketAddr;
-use std::net::UdpSocket as StdSocket;
+use std::net::{SocketAddr, UdpSocket as StdSocket};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::{fmt, io};
 
-use socket2::Domain;
-use socket2::Protocol;
-use socket2::Socket;
-use socket2::Type;
+use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::buffer::BufferSizes;
-use crate::buffer::receive_buffer;
-use crate::buffer::send_buffer;
-use crate::counters::Counters;
-use crate::counters::Tally;
+use crate::buffer::{BufferSizes, receive_buffer, send_buffer};
+use crate::counters::{Counters, Tally};
 use crate::error::NetError;
-use crate::group::Limits;
-use crate::group::MAX_MESSAGE;
-use crate::group::MAX_SEGMENTS;
-use crate::multicast;
-use crate::options::ReceivePath;
-use crate::options::SendPath;
-use crate::options::SocketOptions;
+use crate::group::{Limits, MAX_MESSAGE, MAX_SEGMENTS};
+use crate::options::{ReceivePath, SendPath, SocketOptions};
 use crate::receive::Arena;
 use crate::send::SendQueue;
-use crate::sys;
 use crate::sys::Lending;
+use crate::{multicast, sys};
 
 /// The share of the send buffer that one message may take: the kernel charges up to twice a
 /// message's octets, and a second message should fit while the first one is being sent.

@@ -7,19 +7,11 @@ mod loopback;
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use loopback::LOCALS;
-use loopback::soon;
-use rushes_net::TcpListener;
-use rushes_net::TcpOptions;
-use rushes_net::TcpSocket;
-use rushes_net::Waker;
-use rustix::process::Resource;
-use rustix::process::Rlimit;
-use rustix::process::getrlimit;
-use rustix::process::setrlimit;
+use loopback::{LOCALS, soon};
+use rushes_net::{TcpListener, TcpOptions, TcpSocket, Waker};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 #[test]
 fn a_connection_waits_while_the_process_has_no_descriptor_for_it() {

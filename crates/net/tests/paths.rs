@@ -7,16 +7,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use loopback::LOCALS;
-use loopback::collect;
-use loopback::datagram;
-use loopback::pair;
-use loopback::soon;
-use rushes_net::ReceivePath;
-use rushes_net::SendPath;
-use rushes_net::SocketOptions;
-use rushes_net::UdpSocket;
-use rushes_net::Waker;
+use loopback::{LOCALS, collect, datagram, pair, soon};
+use rushes_net::{ReceivePath, SendPath, SocketOptions, UdpSocket, Waker};
 
 #[cfg(target_os = "linux")]
 const SEND: &[SendPath] = &[SendPath::Auto, SendPath::Gso, SendPath::Sendmmsg, SendPath::Single];

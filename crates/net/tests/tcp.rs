@@ -3,26 +3,16 @@
 
 mod loopback;
 
-use std::io;
-use std::io::IoSlice;
-use std::io::IoSliceMut;
-use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::io::{IoSlice, IoSliceMut};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
-use loopback::LOCALS;
-use loopback::datagram;
-use loopback::soon;
+use loopback::{LOCALS, datagram, soon};
 #[cfg(target_os = "linux")]
 use rushes_net::Congestion;
-use rushes_net::Interest;
-use rushes_net::NetError;
-use rushes_net::Read;
-use rushes_net::TcpListener;
-use rushes_net::TcpOptions;
-use rushes_net::TcpSocket;
-use rushes_net::Waker;
-use rushes_net::WriteErrorKind;
+use rushes_net::{
+    Interest, NetError, Read, TcpListener, TcpOptions, TcpSocket, Waker, WriteErrorKind,
+};
 
 /// The smallest buffers that the system gives.
 fn tight() -> TcpOptions {

@@ -6,24 +6,14 @@ mod loopback;
 #[cfg(target_os = "linux")]
 use std::net::IpAddr;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use loopback::LOCALS;
-use loopback::collect;
-use loopback::datagram;
-use loopback::pair;
-use loopback::soon;
-use rushes_net::MulticastOptions;
-use rushes_net::NetError;
-use rushes_net::SendErrorKind;
-use rushes_net::SendPath;
-use rushes_net::SocketOptions;
-use rushes_net::UdpSocket;
-use rushes_net::Waker;
+use loopback::{LOCALS, collect, datagram, pair, soon};
+use rushes_net::{
+    MulticastOptions, NetError, SendErrorKind, SendPath, SocketOptions, UdpSocket, Waker,
+};
 
 #[test]
 fn a_port_in_use_is_named() {

@@ -5,17 +5,8 @@ mod loopback;
 
 use std::time::Instant;
 
-use loopback::LOCALS;
-use loopback::collect;
-use loopback::datagram;
-use loopback::pair;
-use loopback::soon;
-use rushes_net::Loan;
-use rushes_net::SendErrorKind;
-use rushes_net::SendPath;
-use rushes_net::SendQueue;
-use rushes_net::SocketOptions;
-use rushes_net::UdpSocket;
+use loopback::{LOCALS, collect, datagram, pair, soon};
+use rushes_net::{Loan, SendErrorKind, SendPath, SendQueue, SocketOptions, UdpSocket};
 
 const SLAB: usize = 65_000;
 

@@ -12,14 +12,9 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-use loopback::collect;
-use loopback::datagram;
-use loopback::soon;
-use rushes_net::Loan;
-use rushes_net::SocketOptions;
-use rushes_net::UdpSocket;
-use rustix::thread::LinkNameSpaceType;
-use rustix::thread::move_into_link_name_space;
+use loopback::{collect, datagram, soon};
+use rushes_net::{Loan, SocketOptions, UdpSocket};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 const PACKETS: usize = 40;
 const PACKET: u16 = 1_000;

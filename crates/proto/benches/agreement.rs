@@ -5,12 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark may")]
 
 use divan::Bencher;
-use rushes_proto::crypto::Agreement;
-use rushes_proto::crypto::HashAlgorithm;
-use rushes_proto::crypto::Kem;
-use rushes_proto::crypto::KemKeyPair;
-use rushes_proto::crypto::KeyPair;
-use rushes_proto::crypto::Lattice;
+use rushes_proto::crypto::{Agreement, HashAlgorithm, Kem, KemKeyPair, KeyPair, Lattice};
 
 const KEMS: &[Kem] = &[
     Kem::Alone(Lattice::MlKem768),

@@ -9,12 +9,10 @@ mod world;
 
 use std::time::Duration;
 
-use rushes_proto::PayloadType;
-use rushes_proto::RtpTimestamp;
-use rushes_proto::SequenceNumber;
 use rushes_proto::payload::Delivery;
 use rushes_proto::rtp::Header;
 use rushes_proto::stream::Discard;
+use rushes_proto::{PayloadType, RtpTimestamp, SequenceNumber};
 use world::{Kind, Listener, PAYLOAD_TYPE, SSRC, Seeded, Source, send};
 
 /// A packet of the tests' source.

@@ -5,19 +5,13 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use rushes_proto::RtpTimestamp;
-use rushes_proto::Ssrc;
-use rushes_proto::payload::Delivery;
-use rushes_proto::payload::Fragment;
-use rushes_proto::payload::FrameBuilder;
-use rushes_proto::payload::FramePool;
-use rushes_proto::payload::FrameSettings;
-use rushes_proto::payload::PacketInfo;
-use rushes_proto::payload::PayloadFormat;
 use rushes_proto::payload::h264::H264;
 use rushes_proto::payload::h265::H265;
-use rushes_proto::payload::opus::Opus;
-use rushes_proto::payload::opus::packet_duration;
+use rushes_proto::payload::opus::{Opus, packet_duration};
+use rushes_proto::payload::{
+    Delivery, Fragment, FrameBuilder, FramePool, FrameSettings, PacketInfo, PayloadFormat,
+};
+use rushes_proto::{RtpTimestamp, Ssrc};
 
 /// A test medium; `None`, with a message printed, if it is absent.
 fn medium(name: &str) -> Option<Vec<u8>> {

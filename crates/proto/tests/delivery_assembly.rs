@@ -2,18 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "any instant will do")]
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use rushes_proto::delivery::Assembly;
-use rushes_proto::delivery::AssemblyOptions;
-use rushes_proto::delivery::Claim;
-use rushes_proto::delivery::Discard;
-use rushes_proto::delivery::Ending;
-use rushes_proto::delivery::Gap;
-use rushes_proto::delivery::Plan;
-use rushes_proto::delivery::UnitHeader;
+use rushes_proto::delivery::{
+    Assembly, AssemblyOptions, Claim, Discard, Ending, Gap, Plan, UnitHeader,
+};
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -6,9 +6,8 @@ mod world;
 
 use std::time::Duration;
 
-use rushes_proto::RtpTimestamp;
-use rushes_proto::SequenceNumber;
 use rushes_proto::payload::Delivery;
+use rushes_proto::{RtpTimestamp, SequenceNumber};
 use world::{Kind, Listener, Seeded, Source, interleave, send};
 
 const PACKETS: usize = 1_000_000;

@@ -6,8 +6,9 @@ mod world;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rushes_proto::rtcp::{Arrival, BitRateLimit, Dlrr, Ecn, Fir, Loss, ReportBlock, SdesKind};
-use rushes_proto::rtcp::{SenderInfo, Writer};
+use rushes_proto::rtcp::{
+    Arrival, BitRateLimit, Dlrr, Ecn, Fir, Loss, ReportBlock, SdesKind, SenderInfo, Writer,
+};
 use rushes_proto::{NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 use world::Seeded;
 use world::reports::read_all;

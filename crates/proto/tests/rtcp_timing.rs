@@ -10,15 +10,10 @@
     reason = "a test may panic and read the clock"
 )]
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_proto::Ssrc;
-use rushes_proto::timer::Due;
-use rushes_proto::timer::FeedbackTiming;
-use rushes_proto::timer::Rules;
-use rushes_proto::timer::Timer;
-use rushes_proto::timer::TimerConfig;
+use rushes_proto::timer::{Due, FeedbackTiming, Rules, Timer, TimerConfig};
 
 use rushes_netsim::{Link, Path, Seeded};
 

@@ -5,11 +5,14 @@
 
 mod ends;
 
-use ends::{SSRC, authenticating, full, master, opened, opened_report, pair, plain, protected};
-use ends::{protected_report, report, report_pair};
+use ends::{
+    SSRC, authenticating, full, master, opened, opened_report, pair, plain, protected,
+    protected_report, report, report_pair,
+};
 use rushes_netsim::Seeded;
-use rushes_proto::srtp::{BATCH_MAX, ExtensionIds, Policy, Protector, Suite};
-use rushes_proto::srtp::{UnprotectError, Unprotector};
+use rushes_proto::srtp::{
+    BATCH_MAX, ExtensionIds, Policy, Protector, Suite, UnprotectError, Unprotector,
+};
 
 /// Forged packets for each suite and group size.
 const FORGED: u64 = 1_000_000;

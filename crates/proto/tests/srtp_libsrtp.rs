@@ -11,8 +11,10 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 
 use rushes_proto::Ssrc;
-use rushes_proto::srtp::{MasterKey, Policy, Suite, UnprotectError};
-use rushes_proto::srtp::{Protector, SrtcpProtector, SrtcpUnprotector, Unprotector};
+use rushes_proto::srtp::{
+    MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite, UnprotectError,
+    Unprotector,
+};
 
 /// Sources and the sequence numbers that they begin with. The first sends nearly everything, and
 /// rolls over three times; no source begins so close to a roll-over that a loss could hide it.

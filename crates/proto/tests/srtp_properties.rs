@@ -9,9 +9,9 @@ use ends::{master, opened, opened_report, protected, protected_report};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rushes_netsim::Seeded;
-use rushes_proto::srtp::{BATCH_MAX, ExtensionIds, KeyEvent, Policy, ProtectError, Suite};
 use rushes_proto::srtp::{
-    Protector, SrtcpProtector, SrtcpUnprotector, UnprotectError, Unprotector,
+    BATCH_MAX, ExtensionIds, KeyEvent, Policy, ProtectError, Protector, SrtcpProtector,
+    SrtcpUnprotector, Suite, UnprotectError, Unprotector,
 };
 
 /// The policy of both ends, and the length of the master key identifiers.

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use ends::{authenticating, master, opened_report, report_pair};
 use rushes_proto::payload::{Delivery, FrameError};
-use rushes_proto::srtp::{MasterKey, Policy, Protector, Suite, Unprotector};
-use rushes_proto::srtp::{SrtcpProtector, SrtcpUnprotector};
+use rushes_proto::srtp::{
+    MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite, Unprotector,
+};
 use rushes_proto::stream::{Discard, FrameRate, Retransmission, Sender, SenderConfig};
 use rushes_proto::{Batch, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 use world::reports::{Party, Session};

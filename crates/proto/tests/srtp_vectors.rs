@@ -5,8 +5,10 @@
 
 use rushes_proto::Ssrc;
 use rushes_proto::crypto::CounterMode;
-use rushes_proto::srtp::{ExtensionIds, MasterKey, Policy, Suite};
-use rushes_proto::srtp::{Protector, SrtcpProtector, SrtcpUnprotector, Unprotector};
+use rushes_proto::srtp::{
+    ExtensionIds, MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite,
+    Unprotector,
+};
 use serde_json::Value;
 
 fn octets(hex: &str) -> Vec<u8> {

@@ -13,9 +13,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use rushes_netsim::Path;
-use rushes_proto::RtpTimestamp;
-use rushes_proto::SequenceNumber;
 use rushes_proto::payload::Delivery;
+use rushes_proto::{RtpTimestamp, SequenceNumber};
 use world::{Datagram, Kind, Listener, Seeded, Source, arrivals, path, send};
 
 /// `frames` frames, with sizes around packet sizes and all others.

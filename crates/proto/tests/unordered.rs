@@ -3,19 +3,12 @@
 #![allow(clippy::disallowed_methods, reason = "any instant will do")]
 
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes_proto::ClockRate;
-use rushes_proto::PayloadType;
-use rushes_proto::RtpTimestamp;
-use rushes_proto::SequenceNumber;
-use rushes_proto::Ssrc;
 use rushes_proto::payload::texture::Texture;
 use rushes_proto::rtp::Header;
-use rushes_proto::stream::Discard;
-use rushes_proto::stream::Receiver;
-use rushes_proto::stream::ReceiverConfig;
+use rushes_proto::stream::{Discard, Receiver, ReceiverConfig};
+use rushes_proto::{ClockRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 const SSRC: Ssrc = Ssrc(7);
 

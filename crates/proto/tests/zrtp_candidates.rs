@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use rushes_netsim::{Path, Seeded};
 use rushes_proto::zrtp::{
-    Config, ErrorCode, Event, Kem, KeyAgreement, Message, PeerPolicy, PeerRefusal, PingAck, Warning,
+    Config, Content, ErrorCode, Event, Kem, KeyAgreement, Message, Packet, PeerPolicy, PeerRefusal,
+    PingAck, Warning,
 };
-use rushes_proto::zrtp::{Content, Packet};
 use zeroize::Zeroizing;
 use zrtp_world::middle::{configs, fresh, kind, message, pack, pass, record, written};
 use zrtp_world::{End, Kept, World, address, zid};

@@ -20,16 +20,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noise::Noise;
-use rushes::texture::ClientOptions;
-use rushes::texture::Format;
-use rushes::texture::Layout;
-use rushes::texture::ServerOptions;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureServer;
-use rushes::texture::Timing;
-use rushes::texture::Transport;
-use witness::Pictures;
-use witness::Witness;
+use rushes::texture::{
+    ClientOptions, Format, Layout, ServerOptions, TextureClient, TextureServer, Timing, Transport,
+};
+use witness::{Pictures, Witness};
 
 /// The longest time that a stream may take.
 const LONGEST: Duration = Duration::from_secs(30);

@@ -86,23 +86,13 @@ pub use setup::{Context, Recovery, Session, StreamBuilder};
 pub use stats::Statistics;
 
 pub use rushes_net as net;
-pub use rushes_net::MulticastOptions;
-pub use rushes_net::ReceivePath;
-pub use rushes_net::SendPath;
+pub use rushes_net::{MulticastOptions, ReceivePath, SendPath};
 pub use rushes_proto as proto;
-pub use rushes_proto::ClockRate;
-pub use rushes_proto::NtpTime;
-pub use rushes_proto::PayloadType;
-pub use rushes_proto::RtpTimestamp;
-pub use rushes_proto::SequenceNumber;
-pub use rushes_proto::Ssrc;
 pub use rushes_proto::control::{AppData, ClockMapping, ControlEvent, KeyFrameRequest, LipSync};
-pub use rushes_proto::payload;
-pub use rushes_proto::payload::Delivery;
-pub use rushes_proto::payload::Frame;
-pub use rushes_proto::payload::Framing;
+pub use rushes_proto::payload::{Delivery, Frame, Framing};
 #[cfg(feature = "srtp")]
 pub use rushes_proto::srtp::{self, MasterKey, Policy, Suite};
-pub use rushes_proto::stream::Discard;
-pub use rushes_proto::stream::Event;
-pub use rushes_proto::stream::FrameRate;
+pub use rushes_proto::stream::{Discard, Event, FrameRate};
+pub use rushes_proto::{
+    ClockRate, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc, payload,
+};

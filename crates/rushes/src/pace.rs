@@ -1,7 +1,6 @@
 //! Spreading a frame's batches over time, so that batching is not bursting.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::error::Error;
 

@@ -1,8 +1,7 @@
 //! What a stream has done so far, in one snapshot.
 
 use rushes_net::Counters;
-use rushes_proto::stream::ReceiveStatistics;
-use rushes_proto::stream::SendStatistics;
+use rushes_proto::stream::{ReceiveStatistics, SendStatistics};
 
 /// A stream's counters at one moment.
 #[derive(Clone, Debug, Default)]

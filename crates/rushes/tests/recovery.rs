@@ -2,8 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes::proto::stream::{ReceiveStatistics, SendStatistics};
 use rushes::{Codec, Context, Recovery, Security, StreamBuilder, Suite};

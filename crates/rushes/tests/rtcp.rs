@@ -1,14 +1,11 @@
 //! RTCP between two streams of this process, over loopback.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::net::SocketAddr;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes::proto::rtcp::BitRateLimit;
-use rushes::proto::rtcp::SdesKind;
+use rushes::proto::rtcp::{BitRateLimit, SdesKind};
 use rushes::{
     AppData, Codec, Context, ControlEvent, KeyFrameRequest, MediaStream, Recovery, Session,
 };

@@ -2,8 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes::proto::rtcp::{SenderInfo, Writer};
 use rushes::proto::rtp::Header;

@@ -2,36 +2,18 @@
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::Receiver;
-use std::sync::mpsc::Sender;
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rushes::texture::ClientOptions;
-use rushes::texture::Decoder;
-use rushes::texture::Encoder;
-use rushes::texture::Format;
-use rushes::texture::FrameMemory;
-use rushes::texture::FrameRate;
-use rushes::texture::Layout;
-use rushes::texture::MemorySink;
-use rushes::texture::ServerOptions;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureFrame;
-use rushes::texture::TextureServer;
-use rushes::texture::TextureShape;
-use rushes::texture::TextureSink;
-use rushes::texture::Timing;
-use rushes::texture::Transport;
-use rushes::texture::plain_memory;
-use rushes::texture::source::RawHint;
-use rushes::texture::source::open;
-use rushes::texture::source::read_counter;
+use rushes::texture::source::{RawHint, open, read_counter};
+use rushes::texture::{
+    ClientOptions, Decoder, Encoder, Format, FrameMemory, FrameRate, Layout, MemorySink,
+    ServerOptions, TextureClient, TextureFrame, TextureServer, TextureShape, TextureSink, Timing,
+    Transport, plain_memory,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 

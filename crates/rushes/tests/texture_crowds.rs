@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rushes::proto::delivery::control::{Message, Opening, Reason, Wishes};
-use rushes::texture::{ClientOptions, Format, Layout, ServerOptions};
-use rushes::texture::{TextureClient, TextureError, TextureServer, Transport};
+use rushes::texture::{
+    ClientOptions, Format, Layout, ServerOptions, TextureClient, TextureError, TextureServer,
+    Transport,
+};
 use socket2::{Domain, Socket, Type};
 
 use texture_world::noise::Noise;

@@ -5,29 +5,15 @@
 mod noise;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes::texture::ClientOptions;
-use rushes::texture::Format;
-use rushes::texture::FrameRate;
-use rushes::texture::Layout;
-use rushes::texture::MemorySink;
-use rushes::texture::ServerOptions;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureFrame;
-use rushes::texture::TextureServer;
-use rushes::texture::TextureSink;
-use rushes::texture::Timing;
-use rushes::texture::Transport;
-use rushes::texture::source::Frame;
-use rushes::texture::source::RawHint;
-use rushes::texture::source::Source;
-use rushes::texture::source::SourceError;
-use rushes::texture::source::open;
+use rushes::texture::source::{Frame, RawHint, Source, SourceError, open};
+use rushes::texture::{
+    ClientOptions, Format, FrameRate, Layout, MemorySink, ServerOptions, TextureClient,
+    TextureFrame, TextureServer, TextureSink, Timing, Transport,
+};
 
 use noise::Noise;
 

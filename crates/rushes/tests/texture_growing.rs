@@ -4,27 +4,14 @@
 
 mod noise;
 
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use rushes::texture::ClientOptions;
-use rushes::texture::Encoder;
-use rushes::texture::Format;
-use rushes::texture::Layout;
-use rushes::texture::Rate;
-use rushes::texture::ServerOptions;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureFrame;
-use rushes::texture::TextureServer;
-use rushes::texture::TextureSink;
-use rushes::texture::Timing;
-use rushes::texture::Transport;
-use rushes::texture::source::Frame;
-use rushes::texture::source::GrowingFrame;
-use rushes::texture::source::Source;
-use rushes::texture::source::SourceError;
-use rushes::texture::source::Taker;
+use rushes::texture::source::{Frame, GrowingFrame, Source, SourceError, Taker};
+use rushes::texture::{
+    ClientOptions, Encoder, Format, Layout, Rate, ServerOptions, TextureClient, TextureFrame,
+    TextureServer, TextureSink, Timing, Transport,
+};
 
 use noise::Noise;
 

@@ -5,35 +5,21 @@
 
 mod texture_world;
 
-use std::net::Shutdown;
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use rushes::proto::delivery::UnitHeader;
-use rushes::proto::delivery::control::FrameNotice;
-use rushes::proto::delivery::control::FrameRate;
-use rushes::proto::delivery::control::Message;
-use rushes::proto::delivery::control::Offer;
-use rushes::proto::delivery::control::Opening;
-use rushes::proto::delivery::control::Pong;
-use rushes::proto::delivery::control::Reason;
-use rushes::proto::delivery::control::ServerStatistics;
-use rushes::proto::delivery::control::Token;
-use rushes::proto::delivery::control::VideoMode;
-use rushes::texture::ClientOptions;
-use rushes::texture::Format;
-use rushes::texture::Stopped;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureError;
-use rushes::texture::Transport;
+use rushes::proto::delivery::control::{
+    FrameNotice, FrameRate, Message, Offer, Opening, Pong, Reason, ServerStatistics, Token,
+    VideoMode,
+};
+use rushes::texture::{ClientOptions, Format, Stopped, TextureClient, TextureError, Transport};
 
 use texture_world::noise::picture;
 use texture_world::stranger::Stranger;
-use texture_world::witness::Pictures;
-use texture_world::witness::Seen;
-use texture_world::witness::Witness;
+use texture_world::witness::{Pictures, Seen, Witness};
 
 /// Anything that takes longer than this hangs.
 const HANGS: Duration = Duration::from_secs(30);

@@ -7,31 +7,18 @@ mod texture_world;
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes::texture::ClientOptions;
-use rushes::texture::ClientStatistics;
-use rushes::texture::Format;
-use rushes::texture::Layout;
-use rushes::texture::ServerOptions;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureServer;
-use rushes::texture::Timing;
-use rushes::texture::Transport;
+use rushes::texture::{
+    ClientOptions, ClientStatistics, Format, Layout, ServerOptions, TextureClient, TextureServer,
+    Timing, Transport,
+};
 
-use rushes_netsim::Conditions;
-use rushes_netsim::Loss;
-use rushes_netsim::Path;
-use rushes_netsim::Statistics;
-use rushes_netsim::Straying;
+use rushes_netsim::{Conditions, Loss, Path, Statistics, Straying};
 
 use texture_world::noise::Noise;
-use texture_world::relay::Between;
-use texture_world::relay::Weather;
-use texture_world::witness::Pictures;
-use texture_world::witness::Seen;
-use texture_world::witness::Witness;
+use texture_world::relay::{Between, Weather};
+use texture_world::witness::{Pictures, Seen, Witness};
 
 /// A stream that takes longer than this hangs.
 const HANGS: Duration = Duration::from_secs(30);

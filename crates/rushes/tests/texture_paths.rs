@@ -11,22 +11,14 @@ mod texture_world;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rushes::texture::ClientOptions;
-use rushes::texture::Format;
-use rushes::texture::Layout;
-use rushes::texture::ServerOptions;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureServer;
-use rushes::texture::Timing;
-use rushes::texture::Transport;
-use rushes_netsim::Loss;
-use rushes_netsim::Path;
-use rushes_netsim::Straying;
+use rushes::texture::{
+    ClientOptions, Format, Layout, ServerOptions, TextureClient, TextureServer, Timing, Transport,
+};
+use rushes_netsim::{Loss, Path, Straying};
 
 use route::Route;
 use texture_world::noise::Noise;
-use texture_world::witness::Pictures;
-use texture_world::witness::Witness;
+use texture_world::witness::{Pictures, Witness};
 
 /// A stream that takes longer than this hangs.
 const HANGS: Duration = Duration::from_secs(60);

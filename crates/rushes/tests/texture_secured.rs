@@ -7,29 +7,18 @@ mod noise;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::Child;
-use std::process::Command;
-use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes::Security;
-use rushes::Suite;
-use rushes::texture::ClientOptions;
-use rushes::texture::Format;
-use rushes::texture::Layout;
-use rushes::texture::MemorySink;
-use rushes::texture::ServerOptions;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureFrame;
-use rushes::texture::TextureServer;
-use rushes::texture::Timing;
-use rushes::texture::Transport;
 use rushes::texture::source::Source;
+use rushes::texture::{
+    ClientOptions, Format, Layout, MemorySink, ServerOptions, TextureClient, TextureFrame,
+    TextureServer, Timing, Transport,
+};
 use rushes::zrtp::ZrtpConfig;
+use rushes::{Security, Suite};
 
 use noise::Noise;
 
@@ -177,8 +166,9 @@ mod by_hand {
     use std::time::Instant;
 
     use rushes::proto::Ssrc;
-    use rushes::proto::delivery::control::{Channel, Client, ClientEvent, ControlSecret};
-    use rushes::proto::delivery::control::{FormatSet, Timeline, TransportSet, Wishes};
+    use rushes::proto::delivery::control::{
+        Channel, Client, ClientEvent, ControlSecret, FormatSet, Timeline, TransportSet, Wishes,
+    };
     use rushes::proto::srtp::{MasterKey, Policy, Unprotector};
     use rushes::texture::Transport;
 

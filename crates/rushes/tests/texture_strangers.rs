@@ -6,44 +6,24 @@
 mod texture_world;
 
 use std::io::Read;
-use std::net::SocketAddr;
-use std::net::TcpStream;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes::proto::delivery::control::Accept;
-use rushes::proto::delivery::control::Change;
-use rushes::proto::delivery::control::FormatSet;
-use rushes::proto::delivery::control::FrameRate;
-use rushes::proto::delivery::control::Message;
-use rushes::proto::delivery::control::Opening;
-use rushes::proto::delivery::control::Ping;
-use rushes::proto::delivery::control::Reason;
-use rushes::proto::delivery::control::Report;
-use rushes::proto::delivery::control::Token;
-use rushes::proto::delivery::control::TransportSet;
-use rushes::proto::delivery::control::Wishes;
-use rushes::texture::ClientOptions;
-use rushes::texture::Format;
-use rushes::texture::Layout;
-use rushes::texture::ServerOptions;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureError;
-use rushes::texture::TextureServer;
-use rushes::texture::Transport;
+use rushes::proto::delivery::control::{
+    Accept, Change, FormatSet, FrameRate, Message, Opening, Ping, Reason, Report, Token,
+    TransportSet, Wishes,
+};
+use rushes::texture::{
+    ClientOptions, Format, Layout, ServerOptions, TextureClient, TextureError, TextureServer,
+    Transport,
+};
 
 use texture_world::noise::Noise;
-use texture_world::stranger::Stranger;
-use texture_world::stranger::binding;
-use texture_world::stranger::opening;
-use texture_world::stranger::wishes;
-use texture_world::witness::Pictures;
-use texture_world::witness::Witness;
+use texture_world::stranger::{Stranger, binding, opening, wishes};
+use texture_world::witness::{Pictures, Witness};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -4,20 +4,13 @@
 
 mod noise;
 
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use rushes::texture::ClientOptions;
-use rushes::texture::Format;
-use rushes::texture::Layout;
-use rushes::texture::MemorySink;
-use rushes::texture::ServerOptions;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureFrame;
-use rushes::texture::TextureServer;
-use rushes::texture::Timing;
-use rushes::texture::Transport;
+use rushes::texture::{
+    ClientOptions, Format, Layout, MemorySink, ServerOptions, TextureClient, TextureFrame,
+    TextureServer, Timing, Transport,
+};
 
 use noise::Noise;
 

@@ -191,8 +191,9 @@ fn opus_is_read_as_opus() {
 
 /// One datagram of each kind of RTCP.
 fn reports() -> Vec<Vec<u8>> {
-    use rushes::proto::rtcp::{Arrival, Ecn, Writer};
-    use rushes::proto::rtcp::{BitRateLimit, Dlrr, Fir, Loss, ReportBlock, SdesKind, SenderInfo};
+    use rushes::proto::rtcp::{
+        Arrival, BitRateLimit, Dlrr, Ecn, Fir, Loss, ReportBlock, SdesKind, SenderInfo, Writer,
+    };
     use rushes::{NtpTime, RtpTimestamp, SequenceNumber, Ssrc};
 
     let (own, media) = (Ssrc(0x0102_0304), Ssrc(0x0506_0708));

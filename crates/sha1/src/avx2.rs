@@ -7,12 +7,9 @@ use std::arch::x86_64::{
     _mm256_unpacklo_epi64, _mm256_xor_si256,
 };
 
-use crate::dispatch::load128;
-use crate::dispatch::load256_words;
-use crate::dispatch::store256_words;
+use crate::dispatch::{load128, load256_words, store256_words};
 use crate::rounds::eighty_rounds;
-use crate::schedule::Block;
-use crate::schedule::States;
+use crate::schedule::{Block, States};
 
 /// Compresses the first `count` blocks of every lane.
 #[target_feature(enable = "avx2")]

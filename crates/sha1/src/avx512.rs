@@ -6,12 +6,9 @@ use std::arch::x86_64::{
     _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64, _mm512_xor_si512,
 };
 
-use crate::dispatch::load512;
-use crate::dispatch::load512_words;
-use crate::dispatch::store512_words;
+use crate::dispatch::{load512, load512_words, store512_words};
 use crate::rounds::eighty_rounds;
-use crate::schedule::Block;
-use crate::schedule::States;
+use crate::schedule::{Block, States};
 
 /// Compresses the first `count` blocks of every lane.
 #[target_feature(enable = "avx512f,avx512bw")]

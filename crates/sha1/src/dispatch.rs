@@ -8,16 +8,9 @@ use std::arch::x86_64::{
     _mm512_loadu_si512, _mm512_storeu_si512,
 };
 
-use crate::InstructionSet;
-use crate::Message;
-use crate::avx2;
-use crate::avx512;
 use crate::hmac::Prepared;
-use crate::schedule;
-use crate::schedule::Block;
-use crate::schedule::Kernel;
-use crate::schedule::States;
-use crate::shani;
+use crate::schedule::{Block, Kernel, States};
+use crate::{InstructionSet, Message, avx2, avx512, schedule, shani};
 
 /// The largest remainder of messages for which the SHA instructions are faster than all lanes.
 ///

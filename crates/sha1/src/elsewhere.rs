@@ -1,8 +1,7 @@
 //! Processors without lanes: [`Processor`] has no values.
 
-use crate::InstructionSet;
-use crate::Message;
 use crate::hmac::Prepared;
+use crate::{InstructionSet, Message};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Processor {}

@@ -4,9 +4,8 @@ use std::fmt;
 
 use zeroize::Zeroize;
 
-use crate::InstructionSet;
 use crate::dispatch::Processor;
-use crate::scalar;
+use crate::{InstructionSet, scalar};
 
 /// One message: `body`, then `suffix`.
 ///

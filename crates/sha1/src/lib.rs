@@ -56,8 +56,7 @@ mod schedule;
 #[cfg(target_arch = "x86_64")]
 mod shani;
 
-pub use hmac::HmacLanes;
-pub use hmac::Message;
+pub use hmac::{HmacLanes, Message};
 
 /// The instruction sets that compute tags side by side, the fastest first.
 #[doc(hidden)]

@@ -2,8 +2,7 @@
 
 use crate::Message;
 use crate::hmac::Prepared;
-use crate::scalar::finish;
-use crate::scalar::octets;
+use crate::scalar::{finish, octets};
 
 /// The input of one compression (FIPS 180-4 section 5.2.1).
 pub(crate) type Block = [u8; 64];

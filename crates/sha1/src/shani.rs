@@ -10,8 +10,7 @@ use std::arch::x86_64::{
 };
 
 use crate::dispatch::load128;
-use crate::schedule::Block;
-use crate::schedule::States;
+use crate::schedule::{Block, States};
 
 /// The registers of one stream.
 #[derive(Clone, Copy)]

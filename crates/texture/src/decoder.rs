@@ -2,16 +2,11 @@
 
 use std::ops::Range;
 
-use crate::InstructionSet;
-use crate::convert;
-use crate::convert::Picture;
-use crate::convert::Rgba;
-use crate::convert::SPAN;
-use crate::decode;
-use crate::error;
+use crate::convert::{Picture, Rgba, SPAN};
 use crate::error::CodecError;
 use crate::format::Format;
 use crate::layout::Layout;
+use crate::{InstructionSet, convert, decode, error};
 
 /// Pixel rows of the tallest block.
 const TALLEST: usize = 8;

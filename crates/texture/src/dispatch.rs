@@ -8,15 +8,10 @@ use std::arch::x86_64::{
     _mm256_storeu_si256, _mm512_loadu_si512, _mm512_storeu_si512,
 };
 
-use crate::InstructionSet;
-use crate::convert;
-use crate::convert::Loop;
-use crate::convert::Rgba;
-use crate::encode::bc1;
-use crate::encode::bc3;
-use crate::encode::strip;
+use crate::convert::{Loop, Rgba};
 use crate::encode::strip::Strip;
-use crate::encode::ycocg_bc3;
+use crate::encode::{bc1, bc3, strip, ycocg_bc3};
+use crate::{InstructionSet, convert};
 
 /// Proof that the processor has AVX2.
 #[derive(Clone, Copy, Debug)]

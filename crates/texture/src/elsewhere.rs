@@ -1,8 +1,7 @@
 //! Stubs for processors without vector code: the proof types have no values.
 
 use crate::InstructionSet;
-use crate::convert::Loop;
-use crate::convert::Rgba;
+use crate::convert::{Loop, Rgba};
 use crate::encode::strip::Strip;
 
 #[derive(Clone, Copy, Debug)]

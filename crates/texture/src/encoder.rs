@@ -2,21 +2,12 @@
 
 use std::ops::Range;
 
-use crate::InstructionSet;
-use crate::convert;
-use crate::convert::Bt709;
-use crate::convert::Picture;
-use crate::convert::Rgba;
-use crate::convert::SPAN;
-use crate::convert::YCoCg;
-use crate::encode::bc1;
-use crate::encode::bc3;
-use crate::encode::ycocg_bc3;
-use crate::error;
+use crate::convert::{Bt709, Picture, Rgba, SPAN, YCoCg};
+use crate::encode::{bc1, bc3, ycocg_bc3};
 use crate::error::CodecError;
 use crate::format::Format;
 use crate::layout::Layout;
-use crate::resample;
+use crate::{InstructionSet, convert, error, resample};
 
 /// Encodes pictures of one format and size to frames of another format.
 ///

@@ -1,8 +1,6 @@
 //! Coding of single block rows, for tests and benches of each instruction set.
 
-use crate::InstructionSet;
-use crate::decode;
-use crate::encode;
+use crate::{InstructionSet, decode, encode};
 
 /// Encodes four pixel rows: instruction set, RGBA, stride in bytes, number of blocks, output.
 pub type Encode = fn(InstructionSet, &[u8], usize, usize, &mut [u8]);

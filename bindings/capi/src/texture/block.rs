@@ -5,9 +5,7 @@ use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rushes::texture::FrameMemory;
-use rushes::texture::Region;
-use rushes::texture::TextureShape;
+use rushes::texture::{FrameMemory, Region, TextureShape};
 
 /// The octets of one frame, written in parts by the library's units.
 ///

@@ -1,36 +1,22 @@
 //! Clients of texture video, and the frames that they receive.
 
-use std::ffi::CString;
-use std::ffi::c_char;
-use std::ffi::c_void;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::ffi::{CString, c_char, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rushes::texture::FrameMemory;
-use rushes::texture::TextureShape;
-use rushes::texture::TextureSink;
+use rushes::texture::{FrameMemory, TextureShape, TextureSink};
 
 use super::address;
-use super::block::Block;
-use super::block::memory;
-use super::options::TextureOptions;
-use super::options::settings;
+use super::block::{Block, memory};
+use super::options::{TextureOptions, settings};
 use crate::control_event::nanos;
-use crate::error::Failure;
-use crate::error::Status;
-use crate::guard::guard;
-use crate::guard::guard_with;
-use crate::handle;
+use crate::error::{Failure, Status};
+use crate::guard::{guard, guard_with};
 use crate::handle::handle_type;
-use crate::hook::Callback;
-use crate::hook::Release;
-use crate::hook::TextureHook;
-use crate::pointer;
+use crate::hook::{Callback, Release, TextureHook};
 use crate::session::Sas;
-use crate::turn::Turn;
-use crate::turn::busy;
+use crate::turn::{Turn, busy};
+use crate::{handle, pointer};
 
 /// How long a wait blocks before it checks whether the client was closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -8,8 +8,7 @@ mod source;
 
 use std::net::SocketAddr;
 
-use rushes::texture::Format;
-use rushes::texture::Transport;
+use rushes::texture::{Format, Transport};
 
 use crate::error::Failure;
 use crate::options::argument;

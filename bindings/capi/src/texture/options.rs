@@ -1,23 +1,17 @@
 //! Settings of texture servers and clients.
 
 use std::ffi::c_char;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
-use rushes::texture::ClientOptions;
-use rushes::texture::ServerOptions;
-use rushes::texture::Timing;
+use rushes::texture::{ClientOptions, ServerOptions, Timing};
 
-use super::format;
-use super::transport;
-use crate::error::Failure;
-use crate::error::Status;
+use super::{format, transport};
+use crate::error::{Failure, Status};
 use crate::guard::guard;
-use crate::handle;
 use crate::handle::handle_type;
 use crate::options::argument;
 use crate::options_security::Secrets;
-use crate::pointer;
+use crate::{handle, pointer};
 
 /// Settings of texture servers and clients. Each has a working default.
 #[derive(Debug, Default)]

@@ -1,35 +1,22 @@
 //! Servers of texture video.
 
-use std::ffi::c_char;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use rushes::texture::Layout;
-use rushes::texture::Rate;
-use rushes::texture::ServerOptions;
-use rushes::texture::source::RawHint;
-use rushes::texture::source::Source;
-use rushes::texture::source::open;
+use rushes::texture::source::{RawHint, Source, open};
+use rushes::texture::{Layout, Rate, ServerOptions};
 
-use super::address;
-use super::format;
-use super::options::TextureOptions;
-use super::options::settings;
+use super::options::{TextureOptions, settings};
 use super::source::CallbackSource;
-use crate::error::Failure;
-use crate::error::Status;
-use crate::guard::guard;
-use crate::guard::guard_with;
-use crate::handle;
+use super::{address, format};
+use crate::error::{Failure, Status};
+use crate::guard::{guard, guard_with};
 use crate::handle::handle_type;
-use crate::hook::Callback;
-use crate::hook::Release;
-use crate::hook::TextureSourceHook;
+use crate::hook::{Callback, Release, TextureSourceHook};
 use crate::options::argument;
-use crate::pointer;
 use crate::session::Sas;
-use crate::turn::Turn;
-use crate::turn::busy;
+use crate::turn::{Turn, busy};
+use crate::{handle, pointer};
 
 /// A server of texture video.
 #[derive(Debug)]

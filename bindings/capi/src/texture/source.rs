@@ -4,14 +4,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use rushes::texture::Layout;
-use rushes::texture::Rate;
-use rushes::texture::source::Frame;
-use rushes::texture::source::Source;
-use rushes::texture::source::SourceError;
+use rushes::texture::source::{Frame, Source, SourceError};
+use rushes::texture::{Layout, Rate};
 
-use crate::hook::Callback;
-use crate::hook::TextureSourceHook;
+use crate::hook::{Callback, TextureSourceHook};
 
 /// Maximum number of pictures kept for reuse.
 const KEPT_MAX: usize = 8;

@@ -1,13 +1,12 @@
 //! The examples, built with `CMake` and with pkg-config, running against each other and `rushes`.
 
-use std::fs;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use rushes::Framing;
 use rushes::payload::nal::find_units;

@@ -1,13 +1,12 @@
 //! External tools, run with deadlines, and one installed package for all tests.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use std::{fs, thread};
 
 /// How long a process may run before it is killed and the test fails.
 const TIME_LIMIT: Duration = Duration::from_secs(120);

@@ -1,7 +1,6 @@
 //! Reuse of frame memory.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::wait::lock;
 

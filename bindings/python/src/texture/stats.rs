@@ -5,9 +5,9 @@ use std::time::Duration;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rushes::texture::ClientStatistics as LibraryClient;
-use rushes::texture::SentFrame as LibrarySentFrame;
-use rushes::texture::ServerCounts as LibraryServer;
+use rushes::texture::{
+    ClientStatistics as LibraryClient, SentFrame as LibrarySentFrame, ServerCounts as LibraryServer,
+};
 
 use crate::stats::{mirror, to_plain};
 

@@ -45,13 +45,11 @@ use self::extract::Extraction;
 use self::intake::Intake;
 use self::report::{Extracted, Failure, Report};
 use self::streams::{Settings, Streams};
-use crate::Outcome;
-use crate::Usage;
 use crate::args::OutputArgs;
-use crate::describe;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report::print_line;
+use crate::{Outcome, Usage, describe};
 
 /// Packets between two checks of the clock and of Ctrl-C.
 const CHECK_EVERY: u64 = 1024;

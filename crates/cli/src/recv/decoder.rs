@@ -3,7 +3,8 @@
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -90,7 +91,9 @@ impl Waiting {
 /// FFmpeg's name for the byte stream of a codec; an error if it is not a video codec.
 pub(super) fn check(codec: Codec) -> anyhow::Result<(NalCodec, &'static str)> {
     let name = codec.nal.zip(codec.ffmpeg);
-    name.ok_or_else(|| Usage(format!("--window shows video, and {} is not a video codec", codec.title)).into())
+    name.ok_or_else(|| {
+        Usage(format!("--window shows video, and {} is not a video codec", codec.title)).into()
+    })
 }
 
 /// Checks that the program exists, before anything is created that would have to be removed.

@@ -25,16 +25,12 @@ use rushes::{Codec, Session, StreamBuilder};
 use self::reception::{Received, Reception};
 use self::verdict::Verdict;
 use self::writer::{NoObserver, StreamObserver, Writer};
-use crate::Outcome;
-use crate::Usage;
 use crate::args::RecvArgs;
 use crate::describe::{self, Described, Wanted};
 use crate::interrupt::Interrupt;
-use crate::security;
 use crate::source::unknown_codec;
-use crate::stream;
 use crate::values::{Endpoint, Peer};
-use crate::zrtp;
+use crate::{Outcome, Usage, security, stream, zrtp};
 
 /// A restarted receiver has lost its replay list (RFC 3711 section 3.3.2).
 const REPLAY: &str = "rushes: packets recorded under this key in an earlier run would be accepted; \

@@ -5,11 +5,9 @@ use serde_json::{Value, json};
 
 use super::contest::Counts;
 use super::reception::{End, Received};
-use crate::Outcome;
 use crate::args::RecvArgs;
 use crate::control::sent_by;
-use crate::report;
-use crate::zrtp;
+use crate::{Outcome, report, zrtp};
 
 /// Results of the written sources only: other sources do not matter for the file.
 pub(super) struct Verdict {

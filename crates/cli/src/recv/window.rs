@@ -1,7 +1,8 @@
 //! `rushes recv --window`: a stream decoded by `ffmpeg` and shown in a window.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Instant;
 
@@ -13,10 +14,9 @@ use rushes_gpu::{Gpu, LastFrame, Shown, Viewer, WindowOptions, WindowWaker, Writ
 use super::decoder::{self, Decoder};
 use super::writer::StreamObserver;
 use super::{Described, build, stream_into};
-use crate::Outcome;
-use crate::Usage;
 use crate::args::{DeliveryName, RecvArgs};
 use crate::interrupt::Interrupt;
+use crate::{Outcome, Usage};
 
 pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
     if args.delivery == DeliveryName::NalUnit {

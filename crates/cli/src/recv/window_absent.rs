@@ -1,9 +1,8 @@
 //! `--window` in a program built without windows.
 
-use crate::Outcome;
-use crate::Usage;
 use crate::args::RecvArgs;
 use crate::interrupt::Interrupt;
+use crate::{Outcome, Usage};
 
 pub(super) fn run(_: &RecvArgs, _: &Interrupt) -> anyhow::Result<Outcome> {
     let reason = "this program was built without windows (cargo's feature `window`); \

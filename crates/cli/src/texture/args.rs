@@ -3,22 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::ArgGroup;
-use clap::Args;
-use clap::value_parser;
-use rushes::texture::Format;
-use rushes::texture::Rate;
-use rushes::texture::Transport;
+use clap::{ArgGroup, Args, value_parser};
+use rushes::texture::{Format, Rate, Transport};
 
 use super::security::SecurityArgs;
-use super::values::parse_bit_rate;
-use super::values::parse_packet;
-use super::values::parse_pixels;
-use super::values::parse_transport;
+use super::values::{parse_bit_rate, parse_packet, parse_pixels, parse_transport};
 use crate::args::OutputArgs;
-use crate::values::Endpoint;
-use crate::values::parse_duration;
-use crate::values::parse_size;
+use crate::values::{Endpoint, parse_duration, parse_size};
 
 /// Properties of a source that it lacks or that are overridden.
 #[derive(Args, Clone, Debug)]

@@ -1,9 +1,6 @@
 //! Conversion of frames from one format to another.
 
-use rushes::texture::Decoder;
-use rushes::texture::Encoder;
-use rushes::texture::Format;
-use rushes::texture::Layout;
+use rushes::texture::{Decoder, Encoder, Format, Layout};
 
 /// Converts frames of one layout to another format.
 pub(crate) struct Converter {

@@ -2,9 +2,7 @@
 
 use rushes::texture::Format;
 use rushes::texture::source::Source;
-use rushes_gpu::EncodedSource;
-use rushes_gpu::Gpu;
-use rushes_gpu::GpuOptions;
+use rushes_gpu::{EncodedSource, Gpu, GpuOptions};
 
 use crate::Usage;
 

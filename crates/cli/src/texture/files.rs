@@ -1,32 +1,20 @@
 //! `rushes texture encode` and `decode`: converts one file into another.
 
-use std::path::Path;
-use std::path::PathBuf;
-use std::time::Duration;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use rushes::texture::Format;
-use rushes::texture::Layout;
-use rushes::texture::metric;
-use rushes::texture::source::PatternSpec;
-use rushes::texture::source::Source;
-use serde_json::Value;
-use serde_json::json;
+use rushes::texture::source::{PatternSpec, Source};
+use rushes::texture::{Format, Layout, metric};
+use serde_json::{Value, json};
 
-use super::args::DecodeArgs;
-use super::args::EncodeArgs;
-use super::args::FileArgs;
+use super::args::{DecodeArgs, EncodeArgs, FileArgs};
 use super::convert::Converter;
 use super::kind::Kind;
-use super::live::Live;
-use super::live::counted;
-use super::live::per_second;
+use super::live::{Live, counted, per_second};
 use super::output::Output;
 use super::source;
-use crate::Outcome;
-use crate::Usage;
 use crate::interrupt::Interrupt;
-use crate::report;
+use crate::{Outcome, Usage, report};
 
 pub(crate) fn encode(args: &EncodeArgs) -> anyhow::Result<Outcome> {
     let kind = Kind::of(&args.files.output)?;

@@ -1,13 +1,9 @@
 //! A status line on a terminal, and lines or JSON objects at intervals elsewhere.
 
-use std::io::IsTerminal;
-use std::io::stderr;
-use std::time::Duration;
-use std::time::Instant;
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
 
-use indicatif::ProgressBar;
-use indicatif::ProgressDrawTarget;
-use indicatif::ProgressStyle;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
 use crate::args::OutputArgs;

@@ -24,8 +24,7 @@ mod window;
 #[path = "window_absent.rs"]
 mod window;
 
-use clap::Args;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use crate::Outcome;
 

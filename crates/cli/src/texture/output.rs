@@ -1,20 +1,11 @@
 //! An output file, whose frames are converted to its format.
 
-use std::io::BufWriter;
-use std::io::Stdout;
-use std::io::stdout;
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{BufWriter, Stdout, stdout};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rushes::texture::Format;
-use rushes::texture::Layout;
-use rushes::texture::Rate;
-use rushes::texture::file;
-use rushes::texture::file::FileError;
-use rushes::texture::file::FrameWriter;
-use rushes::texture::file::PngWriter;
-use rushes::texture::file::Y4mWriter;
+use rushes::texture::file::{FileError, FrameWriter, PngWriter, Y4mWriter};
+use rushes::texture::{Format, Layout, Rate, file};
 
 use super::convert::Converter;
 use super::kind::Kind;

@@ -4,17 +4,13 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use clap::Args;
-use rushes::Security;
-use rushes::Suite;
 use rushes::texture::Transport;
-use rushes::zrtp::PeerPolicy;
-use rushes::zrtp::SasStatus;
+use rushes::zrtp::{PeerPolicy, SasStatus};
+use rushes::{Security, Suite};
 use serde_json::Value;
 
-use crate::Usage;
-use crate::security;
-use crate::security::SecretText;
-use crate::security::parse_suite;
+use crate::security::{SecretText, parse_suite};
+use crate::{Usage, security};
 
 /// Maximum number of clients whose words are in the final report.
 const AGREED_MAX: usize = 100;

@@ -4,41 +4,26 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rushes::net::resolve;
-use rushes::texture::Format;
-use rushes::texture::Reason;
-use rushes::texture::SentFrame;
-use rushes::texture::ServerCounts;
-use rushes::texture::ServerOptions;
-use rushes::texture::Stopped;
-use rushes::texture::StoppedBy;
-use rushes::texture::TextureServer;
-use rushes::texture::Timing;
-use rushes::texture::Transport;
 use rushes::texture::source::Source;
-use serde_json::Value;
-use serde_json::json;
+use rushes::texture::{
+    Format, Reason, SentFrame, ServerCounts, ServerOptions, Stopped, StoppedBy, TextureServer,
+    Timing, Transport,
+};
+use serde_json::{Value, json};
 
 use super::args::ServeArgs;
-use super::live::Live;
-use super::live::counted;
-use super::live::gigabits;
-use super::live::milliseconds;
-use super::live::per_second;
-use super::security;
+use super::live::{Live, counted, gigabits, milliseconds, per_second};
 use super::security::Agreed;
-use super::source;
-use super::source::Log;
-use super::source::Played;
+use super::source::{Log, Played};
 use super::values::HEADER;
-use crate::Outcome;
+use super::{security, source};
 use crate::interrupt::Interrupt;
 use crate::latency::Latencies;
-use crate::report;
+use crate::{Outcome, report};
 
 /// Interval at which the server is polled: it remembers 1 024 frames.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

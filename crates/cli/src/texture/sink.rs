@@ -1,25 +1,14 @@
 //! Received frames on their way to a file: a bounded queue, and a thread that writes.
 
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
-use std::sync::mpsc::Receiver;
-use std::sync::mpsc::Sender;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rushes::texture::ClientStatistics;
-use rushes::texture::Layout;
-use rushes::texture::Rate;
-use rushes::texture::TextureFrame;
-use rushes::texture::TextureSink;
+use rushes::texture::{ClientStatistics, Layout, Rate, TextureFrame, TextureSink};
 
 use super::kind::Kind;
 use super::output::Output;

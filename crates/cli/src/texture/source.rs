@@ -1,20 +1,10 @@
 //! The source of frames: a file or a pattern, at another rate or cut short if requested.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rushes::texture::Format;
-use rushes::texture::Layout;
-use rushes::texture::Rate;
-use rushes::texture::source;
-use rushes::texture::source::Frame;
-use rushes::texture::source::Preloaded;
-use rushes::texture::source::RawHint;
-use rushes::texture::source::Source;
-use rushes::texture::source::SourceError;
-use rushes::texture::source::Taker;
+use rushes::texture::source::{Frame, Preloaded, RawHint, Source, SourceError, Taker};
+use rushes::texture::{Format, Layout, Rate, source};
 
 use super::args::SourceArgs;
 use super::encoded;

@@ -2,35 +2,24 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rushes::net::resolve;
-use rushes::texture::ClientOptions;
-use rushes::texture::ClientStatistics;
-use rushes::texture::FrameRate;
-use rushes::texture::Rate;
-use rushes::texture::Stopped;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureSink;
+use rushes::texture::{
+    ClientOptions, ClientStatistics, FrameRate, Rate, Stopped, TextureClient, TextureSink,
+};
 use rushes::zrtp::SasStatus;
 
 use super::args::ViewArgs;
 use super::kind::Kind;
 use super::live::Live;
-use super::security;
-use super::sink::FileThread;
-use super::sink::Frames;
-use super::sink::ViewSink;
+use super::sink::{FileThread, Frames, ViewSink};
 use super::values::HEADER;
-use super::viewed::Beginning;
-use super::viewed::Tally;
-use super::viewed::Viewed;
-use super::window;
-use crate::Outcome;
-use crate::Usage;
+use super::viewed::{Beginning, Tally, Viewed};
+use super::{security, window};
 use crate::interrupt::Interrupt;
+use crate::{Outcome, Usage};
 
 /// Interval at which the stream is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);

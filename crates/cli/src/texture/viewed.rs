@@ -5,27 +5,17 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rushes::texture::ClientStatistics;
-use rushes::texture::Rate;
-use rushes::texture::Reason;
-use rushes::texture::StoppedBy;
-use rushes::texture::TextureClient;
-use rushes::texture::TextureShape;
+use rushes::texture::{ClientStatistics, Rate, Reason, StoppedBy, TextureClient, TextureShape};
 use rushes::zrtp::SasStatus;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::ViewArgs;
-use super::live::counted;
-use super::live::gigabits;
-use super::live::milliseconds;
-use super::live::per_second;
+use super::live::{counted, gigabits, milliseconds, per_second};
 use super::security;
 use super::sink::Frames;
 use super::values::HEADER;
 use super::view::End;
-use crate::Outcome;
-use crate::report;
+use crate::{Outcome, report};
 
 /// The parameters agreed on with the server.
 pub(crate) struct Beginning {

@@ -1,27 +1,12 @@
 //! `rushes texture view --window`: receives frames into graphics memory and shows them.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::thread::Scope;
-use std::thread::ScopedJoinHandle;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rushes::texture::ClientOptions;
-use rushes::texture::FrameMemory;
-use rushes::texture::Gap;
-use rushes::texture::TextureFrame;
-use rushes::texture::TextureShape;
-use rushes::texture::TextureSink;
-use rushes_gpu::Gpu;
-use rushes_gpu::GpuSink;
-use rushes_gpu::LastFrame;
-use rushes_gpu::Shown;
-use rushes_gpu::Upload;
-use rushes_gpu::Viewer;
-use rushes_gpu::WindowOptions;
-use rushes_gpu::WindowWaker;
+use rushes::texture::{ClientOptions, FrameMemory, Gap, TextureFrame, TextureShape, TextureSink};
+use rushes_gpu::{Gpu, GpuSink, LastFrame, Shown, Upload, Viewer, WindowOptions, WindowWaker};
 
 use super::args::ViewArgs;
 use super::sink::ViewSink;

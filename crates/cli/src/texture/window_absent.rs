@@ -3,9 +3,8 @@
 use rushes::texture::ClientOptions;
 
 use super::args::ViewArgs;
-use crate::Outcome;
-use crate::Usage;
 use crate::interrupt::Interrupt;
+use crate::{Outcome, Usage};
 
 pub(super) fn run(_: &ViewArgs, _: &Interrupt, _: ClientOptions) -> anyhow::Result<Outcome> {
     let reason = "this program was built without windows (cargo's feature `window`); --output FILE \

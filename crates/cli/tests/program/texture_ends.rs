@@ -1,21 +1,14 @@
 //! `rushes texture view` of a server whose last frames do not arrive. They are counted however the
 //! stream ends.
 
-use std::net::Shutdown;
-use std::net::TcpListener;
-use std::net::UdpSocket;
+use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::thread;
 
 use rushes::proto::delivery::UnitHeader;
-use rushes::proto::delivery::control::FrameNotice;
-use rushes::proto::delivery::control::FrameRate;
-use rushes::proto::delivery::control::Message;
-use rushes::proto::delivery::control::Offer;
-use rushes::proto::delivery::control::Reason;
-use rushes::proto::delivery::control::Token;
-use rushes::proto::delivery::control::VideoMode;
-use rushes::texture::Format;
-use rushes::texture::Transport;
+use rushes::proto::delivery::control::{
+    FrameNotice, FrameRate, Message, Offer, Reason, Token, VideoMode,
+};
+use rushes::texture::{Format, Transport};
 
 use crate::rig::{json, text};
 use crate::stranger::Stranger;

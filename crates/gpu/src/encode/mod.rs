@@ -7,9 +7,7 @@ mod stripe;
 
 use std::ops::Range;
 
-use rushes_texture::CodecError;
-use rushes_texture::Format;
-use rushes_texture::Layout;
+use rushes_texture::{CodecError, Format, Layout};
 
 use crate::device::Gpu;
 use crate::encode::pipeline::Pipeline;
@@ -161,8 +159,7 @@ impl GpuEncoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::GpuOptions;
-    use crate::device::Interface;
+    use crate::device::{GpuOptions, Interface};
 
     /// The devices of this machine; `tests/encode.rs` checks whether some are required.
     pub(super) fn devices() -> Vec<Gpu> {

@@ -1,7 +1,6 @@
 //! The compute shader of a format, and its bindings.
 
-use rushes_texture::Format;
-use rushes_texture::Layout;
+use rushes_texture::{Format, Layout};
 
 use crate::device::Gpu;
 use crate::error::GpuError;

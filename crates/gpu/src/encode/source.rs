@@ -2,15 +2,8 @@
 
 use std::fmt;
 
-use rushes_texture::Decoder;
-use rushes_texture::Format;
-use rushes_texture::Frame;
-use rushes_texture::Layout;
-use rushes_texture::Rate;
-use rushes_texture::Source;
-use rushes_texture::source::GrowingFrame;
-use rushes_texture::source::SourceError;
-use rushes_texture::source::Taker;
+use rushes_texture::source::{GrowingFrame, SourceError, Taker};
+use rushes_texture::{Decoder, Format, Frame, Layout, Rate, Source};
 
 use crate::device::Gpu;
 use crate::encode::GpuEncoder;

@@ -138,8 +138,7 @@ impl Persistent {
         from: &Self,
         parts: &[vk::BufferCopy],
     ) -> Option<()> {
-        use vk::AccessFlags as Access;
-        use vk::PipelineStageFlags as Stage;
+        use vk::{AccessFlags as Access, PipelineStageFlags as Stage};
 
         // SAFETY: the device is asked for its functions, and not destroyed here.
         let hal = unsafe { self.gpu.device.as_hal::<Vulkan>() }?;

@@ -7,12 +7,8 @@ mod written;
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::TryLockError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use rushes::texture::{FrameMemory, Gap, TextureFrame, TextureShape, TextureSink};

@@ -1,9 +1,6 @@
 //! Buffers that wgpu maps, one per tile: the receiver's while mapped, otherwise the device's.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rushes::texture::{FrameMemory, Region};
 use rushes_texture::Tile;

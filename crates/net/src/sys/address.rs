@@ -2,11 +2,7 @@
 //!
 //! They are written byte by byte, so that no cast between C structures is needed.
 
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
-use std::net::SocketAddr;
-use std::net::SocketAddrV4;
-use std::net::SocketAddrV6;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// Bytes of `sockaddr_in6`, the longer of the two.
 pub(super) const NAME_LEN: usize = 28;

@@ -9,8 +9,7 @@ use std::mem::ManuallyDrop;
 
 use thiserror::Error;
 
-use crate::lend::Loan;
-use crate::lend::Returns;
+use crate::lend::{Loan, Returns};
 
 /// Maximum number of messages away at once. More are copied.
 const MESSAGES: usize = 1024;

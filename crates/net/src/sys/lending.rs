@@ -11,29 +11,19 @@
 //! there when the call returns. Without a notification, the number is used again if the error is
 //! one of the second kind; after any other error it is in doubt, and no further message is lent.
 
-use std::fmt;
-use std::io;
 use std::net::UdpSocket;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use crate::group::Limits;
-use crate::lend::Loan;
-use crate::lend::Returns;
-use crate::sys::Outbox;
-use crate::sys::Parcel;
-use crate::sys::Taken;
-use crate::sys::address;
+use crate::lend::{Loan, Returns};
 use crate::sys::address::Finished;
 use crate::sys::ledger::Ledger;
-use crate::sys::linux;
 use crate::sys::messages::Notifications;
+use crate::sys::{Outbox, Parcel, Taken, address, linux};
 
 /// How long a dropped socket waits for the kernel. Slabs that are not back by then are never freed.
 const LAST_WAIT: Duration = Duration::from_millis(100);

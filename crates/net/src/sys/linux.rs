@@ -2,27 +2,18 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::io;
-use std::io::Read;
-use std::io::Write;
-use std::net::Ipv4Addr;
-use std::net::TcpStream;
-use std::net::UdpSocket;
-use std::os::fd::AsRawFd;
-use std::os::fd::FromRawFd;
-use std::os::fd::OwnedFd;
-use std::ptr;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Instant;
+use std::{io, ptr};
 
 use libc::c_int;
-use socket2::InterfaceIndexOrAddress;
-use socket2::SockRef;
-use socket2::Socket;
+use socket2::{InterfaceIndexOrAddress, SockRef, Socket};
 
 use crate::error::NetError;
 use crate::sys::WaitOutcome;
-use crate::tcp::Interest;
-use crate::tcp::Ready;
+use crate::tcp::{Interest, Ready};
 
 fn set_option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
     let (fd, len) = (socket.as_raw_fd(), value.len() as libc::socklen_t);
@@ -277,8 +268,7 @@ mod tests {
 
     use super::*;
     use crate::error::SendErrorKind;
-    use crate::options::SendPath;
-    use crate::options::SocketOptions;
+    use crate::options::{SendPath, SocketOptions};
     use crate::socket::UdpSocket;
 
     /// A sender whose segmented messages the kernel refuses (`EINVAL`: it cannot segment without

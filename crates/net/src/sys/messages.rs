@@ -1,24 +1,12 @@
 //! `sendmmsg` and `recvmmsg`.
 
-use std::fmt;
-use std::io;
-use std::mem;
-use std::net::Ipv4Addr;
-use std::net::SocketAddr;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
-use std::ptr;
+use std::{fmt, io, mem, ptr};
 
-use crate::group::Limits;
-use crate::group::next_group;
-use crate::sys::Head;
-use crate::sys::Parcel;
-use crate::sys::Taken;
-use crate::sys::address;
-use crate::sys::address::CONTROL_LEN;
-use crate::sys::address::Control;
-use crate::sys::address::NAME_LEN;
-use crate::sys::address::Name;
+use crate::group::{Limits, next_group};
+use crate::sys::address::{CONTROL_LEN, Control, NAME_LEN, Name};
+use crate::sys::{Head, Parcel, Taken, address};
 
 /// Messages in one `sendmmsg` call.
 const MESSAGES: usize = 64;

@@ -1,27 +1,17 @@
 //! Systems other than Linux: no batches, and waiting by short sleeps.
 
-use std::io;
-use std::net::Ipv4Addr;
-use std::net::TcpStream;
-use std::net::UdpSocket;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use socket2::Socket;
 
 use crate::error::NetError;
 use crate::group::Limits;
-use crate::lend::Loan;
-use crate::lend::Returns;
-use crate::sys::Head;
-use crate::sys::Parcel;
-use crate::sys::Taken;
-use crate::sys::WaitOutcome;
-use crate::tcp::Interest;
-use crate::tcp::Ready;
+use crate::lend::{Loan, Returns};
+use crate::sys::{Head, Parcel, Taken, WaitOutcome};
+use crate::tcp::{Interest, Ready};
 
 /// The time to sleep between two checks of a socket.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);

@@ -1,26 +1,18 @@
 //! Accepting connections; failures of single connections do not stop the listener.
 
 use std::io;
-use std::net::SocketAddr;
-use std::net::TcpListener as StdListener;
+use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use socket2::Domain;
-use socket2::Protocol;
-use socket2::Socket;
-use socket2::Type;
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::buffer::BufferSizes;
 use crate::error::NetError;
 use crate::sys;
-use crate::sys::AcceptFault;
-use crate::sys::Waker;
-use crate::tcp::Interest;
-use crate::tcp::TcpOptions;
-use crate::tcp::TcpSocket;
+use crate::sys::{AcceptFault, Waker};
 use crate::tcp::options::configure;
+use crate::tcp::{Interest, TcpOptions, TcpSocket};
 
 /// Connections that may wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 128;

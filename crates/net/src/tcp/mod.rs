@@ -5,10 +5,8 @@ mod options;
 mod stream;
 
 pub use listener::TcpListener;
-pub use options::Congestion;
-pub use options::TcpOptions;
-pub use stream::Read;
-pub use stream::TcpSocket;
+pub use options::{Congestion, TcpOptions};
+pub use stream::{Read, TcpSocket};
 
 /// The events to wait for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

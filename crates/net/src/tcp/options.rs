@@ -2,9 +2,7 @@
 
 use socket2::Socket;
 
-use crate::buffer::BufferSizes;
-use crate::buffer::receive_buffer;
-use crate::buffer::send_buffer;
+use crate::buffer::{BufferSizes, receive_buffer, send_buffer};
 use crate::error::NetError;
 use crate::sys;
 
@@ -77,14 +75,12 @@ pub(super) fn configure(socket: &Socket, options: &TcpOptions) -> Result<BufferS
 #[cfg(test)]
 mod tests {
     use std::net::TcpStream;
-    use std::time::Duration;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use socket2::SockRef;
 
     use super::*;
-    use crate::tcp::TcpListener;
-    use crate::tcp::TcpSocket;
+    use crate::tcp::{TcpListener, TcpSocket};
 
     #[test]
     fn both_ends_send_without_delay_and_have_the_buffers_before_they_connect() {

@@ -1,32 +1,18 @@
 //! A TCP connection: vectored writes and reads, and waiting.
 
-use std::fmt;
-use std::io;
-use std::io::IoSlice;
-use std::io::IoSliceMut;
-use std::io::Read as _;
-use std::net::Shutdown;
-use std::net::SocketAddr;
-use std::net::TcpStream;
-use std::time::Duration;
-use std::time::Instant;
+use std::io::{IoSlice, IoSliceMut, Read as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 
-use socket2::Domain;
-use socket2::Protocol;
-use socket2::SockRef;
-use socket2::Socket;
-use socket2::Type;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::buffer::BufferSizes;
-use crate::error::NetError;
-use crate::error::WriteError;
-use crate::error::WriteErrorKind;
+use crate::error::{NetError, WriteError, WriteErrorKind};
 use crate::sys;
 use crate::sys::Waker;
-use crate::tcp::Interest;
-use crate::tcp::Ready;
-use crate::tcp::TcpOptions;
 use crate::tcp::options::configure;
+use crate::tcp::{Interest, Ready, TcpOptions};
 
 /// Maximum number of buffers in one system call (`IOV_MAX` of Linux and most others).
 const PARTS: usize = 1024;

@@ -1,16 +1,10 @@
 //! Two sockets on one machine, and datagrams with distinct contents.
 #![allow(dead_code, reason = "each test program uses only some items")]
 
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
-use std::net::SocketAddr;
-use std::time::Duration;
-use std::time::Instant;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
 
-use rushes_net::NetError;
-use rushes_net::SocketOptions;
-use rushes_net::UdpSocket;
+use rushes_net::{NetError, SocketOptions, UdpSocket};
 
 /// Any port of the loopback interface, in both IP versions.
 pub(crate) const LOCALS: [SocketAddr; 2] = [

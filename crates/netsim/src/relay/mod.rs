@@ -3,14 +3,13 @@
 mod ports;
 mod run;
 
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::ops::Add;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
+use std::{fmt, io};
 
 use crate::{Change, Conditions, Network, Path, Statistics, Way};
 

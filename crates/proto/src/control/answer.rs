@@ -1,24 +1,14 @@
 //! Handling of the packets of other participants.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::event::{ControlEvent, KeyFrameRequest};
 use super::participant::Participant;
 use super::remote::Priority;
-use crate::rtcp::App;
-use crate::rtcp::BitRateLimit;
-use crate::rtcp::Bye;
-use crate::rtcp::ExtendedReport;
-use crate::rtcp::Nack;
-use crate::rtcp::Packet;
-use crate::rtcp::PayloadFeedback;
-use crate::rtcp::ReportBlock;
-use crate::rtcp::SdesKind;
-use crate::rtcp::SenderReport;
-use crate::rtcp::SourceDescription;
-use crate::rtcp::TransportFeedback;
-use crate::rtcp::XrBlock;
+use crate::rtcp::{
+    App, BitRateLimit, Bye, ExtendedReport, Nack, Packet, PayloadFeedback, ReportBlock, SdesKind,
+    SenderReport, SourceDescription, TransportFeedback, XrBlock,
+};
 use crate::ssrc::Ssrc;
 
 /// Octets kept of a text whose length the sender determines.

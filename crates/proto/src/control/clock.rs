@@ -1,8 +1,6 @@
 //! The clocks of a source: mapping of timestamps to wall-clock time.
 
-use crate::time::ClockRate;
-use crate::time::NtpTime;
-use crate::time::RtpTimestamp;
+use crate::time::{ClockRate, NtpTime, RtpTimestamp};
 use std::time::Duration;
 
 /// One instant on both clocks of a source, from its last sender report (RFC 3550 section 6.4.1).

@@ -6,9 +6,7 @@ use super::config::{MediaSent, Reception};
 use super::participant::Participant;
 use super::pending::{attempt, write_delays, write_reference};
 use super::remote::{Priority, compact};
-use crate::rtcp::Dlrr;
-use crate::rtcp::ReportBlock;
-use crate::rtcp::SenderInfo;
+use crate::rtcp::{Dlrr, ReportBlock, SenderInfo};
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
 

@@ -5,9 +5,7 @@ use std::time::Instant;
 use crate::rtcp::SdesKind;
 use crate::seq::ExtendedSequence;
 use crate::ssrc::Ssrc;
-use crate::time::ClockRate;
-use crate::time::NtpTime;
-use crate::time::RtpTimestamp;
+use crate::time::{ClockRate, NtpTime, RtpTimestamp};
 use crate::timer::TimerConfig;
 
 /// Configuration of a [`Participant`](super::Participant).

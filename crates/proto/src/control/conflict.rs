@@ -2,8 +2,7 @@
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Maximum number of addresses remembered, and so of SSRC changes that an attacker can cause in
 /// that time: real collisions hardly ever happen twice.

@@ -1,11 +1,6 @@
 //! Events of a participant.
 
-use crate::rtcp::BitRateLimit;
-use crate::rtcp::Loss;
-use crate::rtcp::PacketReport;
-use crate::rtcp::ReportBlock;
-use crate::rtcp::SdesKind;
-use crate::rtcp::SenderInfo;
+use crate::rtcp::{BitRateLimit, Loss, PacketReport, ReportBlock, SdesKind, SenderInfo};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use std::time::Duration;

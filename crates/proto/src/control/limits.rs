@@ -1,7 +1,6 @@
 //! Limits of our bit rate that receivers requested (TMMBR, RFC 5104 section 4.2).
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::participant::Participant;
 use crate::rtcp::BitRateLimit;

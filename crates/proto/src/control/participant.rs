@@ -3,8 +3,7 @@
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::fmt;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::config::{MediaSent, ParticipantConfig, Reception};
 use super::conflict::{Conflict, Conflicts};
@@ -14,18 +13,11 @@ use super::pending::{AppData, Pending};
 use super::remote::{Priority, Remote, RemoteStatistics, Remotes};
 use super::round_trip::RoundTripTime;
 use super::secure::{ControlError, Security};
-use crate::rtcp::BitRateLimit;
-use crate::rtcp::Compound;
-use crate::rtcp::Dlrr;
-use crate::rtcp::Packet;
-use crate::rtcp::ReportBlock;
-use crate::rtcp::RtcpError;
-use crate::rtcp::Writer;
+use crate::rtcp::{BitRateLimit, Compound, Dlrr, Packet, ReportBlock, RtcpError, Writer};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
-use crate::timer::Due;
-use crate::timer::Timer;
+use crate::timer::{Due, Timer};
 
 /// Maximum number of queued events; older ones are dropped, and counted.
 const EVENTS_MAX: usize = 256;

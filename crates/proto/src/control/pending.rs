@@ -3,13 +3,7 @@
 use super::event::KeyFrameRequest;
 use std::time::Instant;
 
-use crate::rtcp::Arrival;
-use crate::rtcp::BitRateLimit;
-use crate::rtcp::Dlrr;
-use crate::rtcp::Ecn;
-use crate::rtcp::Fir;
-use crate::rtcp::Writer;
-use crate::rtcp::pack_nacks;
+use crate::rtcp::{Arrival, BitRateLimit, Dlrr, Ecn, Fir, Writer, pack_nacks};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;

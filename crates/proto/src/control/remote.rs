@@ -1,13 +1,11 @@
 //! The state of the other participants.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::clock::ClockMapping;
 use super::config::Reception;
 use super::round_trip::RoundTripTime;
-use crate::rtcp::ReportBlock;
-use crate::rtcp::SenderInfo;
+use crate::rtcp::{ReportBlock, SenderInfo};
 use crate::ssrc::Ssrc;
 use crate::time::ClockRate;
 

@@ -1,17 +1,13 @@
 //! Protected reports (SRTCP, RFC 3711 section 3.4).
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use super::event::ControlEvent;
 use super::participant::{ControlStatistics, Participant};
 use crate::rtcp::RtcpError;
-use crate::srtp::KeyEvent;
-use crate::srtp::SrtcpProtector;
-use crate::srtp::SrtcpUnprotector;
-use crate::srtp::UnprotectError;
+use crate::srtp::{KeyEvent, SrtcpProtector, SrtcpUnprotector, UnprotectError};
 
 /// Minimum time between events about refused datagrams.
 const EVENT_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,7 +1,6 @@
 //! Lip sync: streams of one participant, presented on one clock.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::time::NtpTime;
 

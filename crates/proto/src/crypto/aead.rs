@@ -2,12 +2,7 @@
 
 use core::fmt;
 
-use aws_lc_rs::aead::AES_128_GCM;
-use aws_lc_rs::aead::AES_256_GCM;
-use aws_lc_rs::aead::Aad;
-use aws_lc_rs::aead::LessSafeKey;
-use aws_lc_rs::aead::Nonce;
-use aws_lc_rs::aead::UnboundKey;
+use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use super::Refused;
 

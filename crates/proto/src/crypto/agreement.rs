@@ -4,15 +4,11 @@
 use core::fmt;
 
 use super::Refused;
-use super::curve::Curve;
-use super::curve::CurveKey;
+use super::curve::{Curve, CurveKey};
 #[cfg(feature = "x448")]
 use super::curve448::Curve448Key;
-use super::modp::Exponent;
-use super::modp::Group;
-use super::secret::AgreementError;
-use super::secret::Entropy;
-use super::secret::Secret;
+use super::modp::{Exponent, Group};
+use super::secret::{AgreementError, Entropy, Secret};
 
 /// A method of key agreement.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -174,8 +170,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::crypto::testing::counting;
-    use crate::crypto::testing::random;
+    use crate::crypto::testing::{counting, random};
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]

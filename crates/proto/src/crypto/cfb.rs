@@ -2,14 +2,10 @@
 
 use core::fmt;
 
-use aws_lc_rs::cipher::AES_128;
-use aws_lc_rs::cipher::AES_192;
-use aws_lc_rs::cipher::AES_256;
-use aws_lc_rs::cipher::DecryptingKey;
-use aws_lc_rs::cipher::DecryptionContext;
-use aws_lc_rs::cipher::EncryptingKey;
-use aws_lc_rs::cipher::EncryptionContext;
-use aws_lc_rs::cipher::UnboundCipherKey;
+use aws_lc_rs::cipher::{
+    AES_128, AES_192, AES_256, DecryptingKey, DecryptionContext, EncryptingKey, EncryptionContext,
+    UnboundCipherKey,
+};
 use aws_lc_rs::iv::FixedLength;
 
 use super::Refused;

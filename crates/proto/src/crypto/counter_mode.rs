@@ -2,12 +2,9 @@
 
 use core::fmt;
 
-use aws_lc_rs::cipher::AES_128;
-use aws_lc_rs::cipher::AES_192;
-use aws_lc_rs::cipher::AES_256;
-use aws_lc_rs::cipher::EncryptingKey;
-use aws_lc_rs::cipher::EncryptionContext;
-use aws_lc_rs::cipher::UnboundCipherKey;
+use aws_lc_rs::cipher::{
+    AES_128, AES_192, AES_256, EncryptingKey, EncryptionContext, UnboundCipherKey,
+};
 use aws_lc_rs::iv::FixedLength;
 
 use super::Refused;

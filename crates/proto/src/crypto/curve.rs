@@ -1,15 +1,11 @@
 //! Diffie-Hellman on the curves P-256, P-384 and P-521, and X25519.
 
 use aws_lc_rs::agreement as library;
-use aws_lc_rs::agreement::Algorithm;
-use aws_lc_rs::agreement::PrivateKey;
-use aws_lc_rs::agreement::UnparsedPublicKey;
+use aws_lc_rs::agreement::{Algorithm, PrivateKey, UnparsedPublicKey};
 use zeroize::Zeroizing;
 
 use super::Refused;
-use super::secret::AgreementError;
-use super::secret::Entropy;
-use super::secret::Secret;
+use super::secret::{AgreementError, Entropy, Secret};
 
 /// Octets in the longest private key.
 const PRIVATE_LEN_MAX: usize = 66;
@@ -107,9 +103,7 @@ impl CurveKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crypto::testing::counting;
-    use crate::crypto::testing::fixed;
-    use crate::crypto::testing::octets;
+    use crate::crypto::testing::{counting, fixed, octets};
 
     /// The public values of the private keys 01 02 03 … and 65 66 67 …, and their shared secret;
     /// computed by another library.

@@ -1,12 +1,9 @@
 //! X448 (RFC 7748 section 6.2).
 
-use x448::PublicKey;
-use x448::StaticSecret;
+use x448::{PublicKey, StaticSecret};
 use zeroize::Zeroizing;
 
-use super::secret::AgreementError;
-use super::secret::Entropy;
-use super::secret::Secret;
+use super::secret::{AgreementError, Entropy, Secret};
 use super::tags_are_equal;
 
 /// Octets in a private key, a public value and a secret.
@@ -42,9 +39,7 @@ impl Curve448Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crypto::testing::counting;
-    use crate::crypto::testing::fixed;
-    use crate::crypto::testing::octets;
+    use crate::crypto::testing::{counting, fixed, octets};
 
     const ALICE: &str = "9a8f4925d1519f5775cf46b04b5800d4ee9ee8bae8bc5565d498c28d\
                          d9c9baf574a9419744897391006382a6f127ab1d9ac2d8c0a598726b";

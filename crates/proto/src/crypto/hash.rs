@@ -2,9 +2,7 @@
 
 use core::fmt;
 
-use aws_lc_rs::digest;
-use aws_lc_rs::hkdf as expansion;
-use aws_lc_rs::hmac as code;
+use aws_lc_rs::{digest, hkdf as expansion, hmac as code};
 use zeroize::Zeroizing;
 
 use super::Refused;

@@ -4,18 +4,11 @@ use core::fmt;
 
 use zeroize::Zeroizing;
 
-use super::Refused;
-use super::agreement::Agreement;
-use super::agreement::KeyPair;
-use super::hash::HashAlgorithm;
-use super::hash::hkdf;
-use super::hash::hmac;
-use super::lattice;
-use super::lattice::Lattice;
-use super::lattice::LatticeKey;
-use super::secret::AgreementError;
-use super::secret::Entropy;
-use super::secret::Secret;
+use super::agreement::{Agreement, KeyPair};
+use super::hash::{HashAlgorithm, hkdf, hmac};
+use super::lattice::{Lattice, LatticeKey};
+use super::secret::{AgreementError, Entropy, Secret};
+use super::{Refused, lattice};
 
 /// A key encapsulation mechanism.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -223,9 +216,7 @@ mod tests {
 
     use super::*;
     use crate::crypto::hash;
-    use crate::crypto::testing::counting;
-    use crate::crypto::testing::octets;
-    use crate::crypto::testing::random;
+    use crate::crypto::testing::{counting, octets, random};
 
     const HASHES: [HashAlgorithm; 2] = [HashAlgorithm::Sha256, HashAlgorithm::Sha384];
 

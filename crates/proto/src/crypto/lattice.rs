@@ -7,18 +7,12 @@
 //! ciphertext: only this step is done here. An invalid ciphertext yields an unpredictable secret,
 //! as with Kyber, though a different one.
 
-use ml_kem::Decapsulate;
-use ml_kem::KeyExport;
-use shake::ExtendableOutput;
-use shake::Shake256;
-use shake::Update;
-use shake::XofReader;
+use ml_kem::{Decapsulate, KeyExport};
+use shake::{ExtendableOutput, Shake256, Update, XofReader};
 use zeroize::Zeroizing;
 
 use super::Refused;
-use super::secret::AgreementError;
-use super::secret::Entropy;
-use super::secret::Secret;
+use super::secret::{AgreementError, Entropy, Secret};
 
 /// Octets in a secret.
 pub(super) const SECRET_LEN: usize = 32;
@@ -166,11 +160,8 @@ impl LatticeKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crypto::HashAlgorithm;
-    use crate::crypto::hash;
-    use crate::crypto::testing::counting;
-    use crate::crypto::testing::fixed;
-    use crate::crypto::testing::octets;
+    use crate::crypto::testing::{counting, fixed, octets};
+    use crate::crypto::{HashAlgorithm, hash};
 
     /// The SHA-256 digests of the public key of the seed 01 02 03 … and of a ciphertext to it, and
     /// the secret; from the Python package `kyber-py`. The message is 65 66 67 …, as drawn, for

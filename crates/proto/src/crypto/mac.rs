@@ -3,8 +3,7 @@
 use core::fmt;
 
 use aws_lc_rs::hmac;
-use rushes_sha1::HmacLanes;
-use rushes_sha1::Message;
+use rushes_sha1::{HmacLanes, Message};
 
 /// Octets in a whole tag.
 pub const MAC_LEN: usize = 20;

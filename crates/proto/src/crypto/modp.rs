@@ -1,18 +1,11 @@
 //! Diffie-Hellman in the MODP groups 14 and 15 (RFC 3526), with 2 as the generator.
 
-use crypto_bigint::U512;
-use crypto_bigint::U2048;
-use crypto_bigint::U3072;
-use crypto_bigint::Uint;
-use crypto_bigint::const_monty_params;
-use crypto_bigint::modular::ConstMontyForm;
-use crypto_bigint::modular::ConstMontyParams;
+use crypto_bigint::modular::{ConstMontyForm, ConstMontyParams};
+use crypto_bigint::{U512, U2048, U3072, Uint, const_monty_params};
 use zeroize::Zeroizing;
 
 use super::Refused;
-use super::secret::AgreementError;
-use super::secret::Entropy;
-use super::secret::Secret;
+use super::secret::{AgreementError, Entropy, Secret};
 
 const_monty_params!(
     Prime2048,
@@ -123,10 +116,8 @@ fn checked<P: ConstMontyParams<LIMBS>, const LIMBS: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crypto::HashAlgorithm;
-    use crate::crypto::hash;
-    use crate::crypto::testing::counting;
-    use crate::crypto::testing::octets;
+    use crate::crypto::testing::{counting, octets};
+    use crate::crypto::{HashAlgorithm, hash};
 
     /// The SHA-256 digests of the public values of the exponents 01 02 03 … and 65 66 67 …, and of
     /// their shared secret; computed with Python's `pow`.

@@ -2,15 +2,11 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::delivery::Pace;
-use crate::delivery::Plan;
-use crate::delivery::UnitHeader;
-use crate::delivery::slot::Slot;
-use crate::delivery::slot::Stage;
+use crate::delivery::slot::{Slot, Stage};
 use crate::delivery::wire::extend;
+use crate::delivery::{Pace, Plan, UnitHeader};
 
 /// Options of an [`Assembly`].
 #[derive(Clone, Copy, Debug)]

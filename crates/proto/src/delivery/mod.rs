@@ -51,8 +51,9 @@ mod slot;
 mod window;
 mod wire;
 
-pub use assembly::{Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Landed, Place};
-pub use assembly::{Ending, Gap};
+pub use assembly::{
+    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Ending, Gap, Landed, Place,
+};
 pub use pace::Pace;
 pub use plan::{PAYLOAD_MAX, Plan, PlanError, Span, Stripe, UNITS_MAX};
 pub use window::{CREDIT_BYTES, Credit, Creditor, Window};

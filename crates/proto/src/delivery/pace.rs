@@ -1,7 +1,6 @@
 //! Adaptive deadlines from the time that frames take to arrive.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// An adaptive deadline: one and a half times as long as frames take on average.
 ///

@@ -8,8 +8,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::delivery::HEADER_BYTES;
-use crate::delivery::UnitHeader;
+use crate::delivery::{HEADER_BYTES, UnitHeader};
 
 /// Octets of a [`Credit`] as a datagram.
 pub const CREDIT_BYTES: usize = 8;

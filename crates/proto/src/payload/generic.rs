@@ -3,14 +3,10 @@
 //! All packets of a frame share its timestamp, and the last has the marker bit. A receiver also
 //! takes a new timestamp for a new frame, so that senders that set no marker are understood.
 
-use super::Depacketiser;
-use super::PacketInfo;
-use super::Packetiser;
-use super::PayloadFormat;
 use super::builder::FrameBuilder;
-use super::error::FrameError;
-use super::error::PayloadError;
+use super::error::{FrameError, PayloadError};
 use super::fragment::Fragment;
+use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
 /// Frames without a format of their own.

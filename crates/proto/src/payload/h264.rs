@@ -5,13 +5,11 @@
 
 use std::ops::RangeInclusive;
 
-use super::Depacketiser;
-use super::Packetiser;
-use super::PayloadFormat;
 use super::builder::Framing;
 use super::join::NalDepacketiser;
 use super::layout::{Layout, NalHeader, Numbering, PayloadKind, Position};
 use super::split::NalPacketiser;
+use super::{Depacketiser, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
 /// H.264 by RFC 6184 in packetization mode 1.
@@ -141,8 +139,7 @@ impl Layout for Avc {
 #[cfg(test)]
 mod tests {
     use super::super::builder::Delivery;
-    use super::super::error::FrameError;
-    use super::super::error::PayloadError;
+    use super::super::error::{FrameError, PayloadError};
     use super::super::rig::{Listener, receive_all, receive_one, send_units};
     use super::*;
 

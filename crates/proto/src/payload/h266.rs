@@ -11,14 +11,12 @@
 
 use std::ops::RangeInclusive;
 
-use super::Depacketiser;
-use super::Packetiser;
-use super::PayloadFormat;
 use super::builder::Framing;
 use super::decoding_order::Interleaving;
 use super::join::NalDepacketiser;
 use super::layout::{Layout, NalHeader, Numbering, PayloadKind, Position};
 use super::split::NalPacketiser;
+use super::{Depacketiser, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
 /// H.266 by RFC 9328.
@@ -187,8 +185,7 @@ impl Layout for Vvc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::error::FrameError;
-    use super::super::error::PayloadError;
+    use super::super::error::{FrameError, PayloadError};
     use super::super::rig::{annex_b, receive_all, receive_one, send, send_units};
     use super::*;
 

@@ -2,12 +2,11 @@
 
 use std::marker::PhantomData;
 
-use super::Depacketiser;
-use super::PacketInfo;
 use super::builder::FrameBuilder;
 use super::decoding_order::{DecodingOrder, Interleaving};
 use super::error::PayloadError;
 use super::layout::{Layout, NalHeader, PayloadKind};
+use super::{Depacketiser, PacketInfo};
 use crate::time::RtpTimestamp;
 
 /// Joins single NAL unit, aggregation and fragmentation packets into NAL units.

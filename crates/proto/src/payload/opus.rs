@@ -3,14 +3,10 @@
 //! An Opus packet cannot be split (RFC 7587 section 4.2). One that is larger than a packet may be
 //! leaves all the same, as one datagram that the network layer fragments.
 
-use super::Depacketiser;
-use super::PacketInfo;
-use super::Packetiser;
-use super::PayloadFormat;
 use super::builder::FrameBuilder;
-use super::error::FrameError;
-use super::error::PayloadError;
+use super::error::{FrameError, PayloadError};
 use super::fragment::Fragment;
+use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
 /// Opus by RFC 7587. A frame is one Opus packet.

@@ -3,19 +3,11 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use super::Depacketiser;
-use super::PacketInfo;
-use super::Packetiser;
-use super::PayloadFormat;
-use super::builder::Delivery;
-use super::builder::FrameBuilder;
-use super::builder::FrameSettings;
-use super::builder::Framing;
+use super::builder::{Delivery, FrameBuilder, FrameSettings, Framing};
 use super::error::PayloadError;
-use super::fragment::Fragment;
-use super::fragment::Piece;
-use super::fragment::Run;
+use super::fragment::{Fragment, Piece, Run};
 use super::pool::FramePool;
+use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 

@@ -8,14 +8,10 @@
 //! What is given to the packetiser is a stripe: the header of its first packet, then its octets.
 //! What comes out on the other side is one frame for each packet, header included.
 
-use super::Depacketiser;
-use super::PacketInfo;
-use super::Packetiser;
-use super::PayloadFormat;
 use super::builder::FrameBuilder;
-use super::error::FrameError;
-use super::error::PayloadError;
+use super::error::{FrameError, PayloadError};
 use super::fragment::Fragment;
+use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
 /// Octets of the header before each packet's octets.

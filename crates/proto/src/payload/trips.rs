@@ -4,8 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::PayloadFormat;
-use super::builder::Delivery;
-use super::builder::Framing;
+use super::builder::{Delivery, Framing};
 use super::generic::Generic;
 use super::h264::H264;
 use super::h265::H265;

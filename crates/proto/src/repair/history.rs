@@ -1,7 +1,6 @@
 //! A sender's record of its packets: where each lies in its batch, and how often it was sent again.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::batch::Batch;
 use crate::seq::SequenceNumber;

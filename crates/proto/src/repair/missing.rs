@@ -1,12 +1,10 @@
 //! The missing packets of one source, and the times to request them.
 
 use std::collections::VecDeque;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::round_trip::RoundTrip;
-use crate::seq::ExtendedSequence;
-use crate::seq::SequenceNumber;
+use crate::seq::{ExtendedSequence, SequenceNumber};
 
 /// Timing and limits of requests for missing packets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

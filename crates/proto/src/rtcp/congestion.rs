@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::error::{RtcpError, need};
-use super::half_word;
-use super::word;
+use super::{half_word, word};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 

@@ -6,8 +6,7 @@ use super::error::{RtcpError, need};
 use super::nack::Nack;
 use super::report::source;
 use super::word;
-use crate::ssrc::PayloadType;
-use crate::ssrc::Ssrc;
+use crate::ssrc::{PayloadType, Ssrc};
 
 /// Feedback on packets (RFC 4585 section 6.2).
 #[derive(Clone, Copy, Debug)]

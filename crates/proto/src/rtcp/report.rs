@@ -4,8 +4,7 @@ use super::compound::Part;
 use super::error::{RtcpError, need};
 use super::word;
 use crate::ssrc::Ssrc;
-use crate::time::NtpTime;
-use crate::time::RtpTimestamp;
+use crate::time::{NtpTime, RtpTimestamp};
 
 /// Octets in a report block.
 pub(super) const BLOCK_LEN: usize = 24;

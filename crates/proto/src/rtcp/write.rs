@@ -2,16 +2,14 @@
 
 use super::COUNT_MAX;
 use super::compound::HEADER_LEN;
-use super::congestion::Arrival;
-use super::congestion::{CongestionFeedback, Ecn, write_block};
+use super::congestion::{Arrival, CongestionFeedback, Ecn, write_block};
 use super::feedback::{BitRateLimit, Fir, Loss, Remb};
 use super::nack::pack_nacks;
 use super::report::{BLOCK_LEN, INFO_LEN, ReportBlock, SenderInfo};
 use super::sdes::SdesKind;
 use super::xr::Dlrr;
 use crate::seq::SequenceNumber;
-use crate::ssrc::PayloadType;
-use crate::ssrc::Ssrc;
+use crate::ssrc::{PayloadType, Ssrc};
 use crate::time::NtpTime;
 
 /// An RTCP datagram that is being written.

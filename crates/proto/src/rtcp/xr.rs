@@ -2,9 +2,8 @@
 
 use super::compound::Part;
 use super::error::RtcpError;
-use super::half_word;
 use super::report::source;
-use super::word;
+use super::{half_word, word};
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
 

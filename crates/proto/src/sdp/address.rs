@@ -3,13 +3,8 @@
 use core::net::IpAddr;
 
 use super::error::Unsupported;
-use super::line::Fields;
-use super::line::Line;
-use super::line::next;
-use super::line::number_of;
-use super::warning::LeftOut;
-use super::warning::Problem;
-use super::warning::Warnings;
+use super::line::{Fields, Line, next, number_of};
+use super::warning::{LeftOut, Problem, Warnings};
 
 /// An address, or a host name that the caller must resolve.
 #[derive(Clone, Debug, Eq, PartialEq)]

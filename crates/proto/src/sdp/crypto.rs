@@ -2,18 +2,12 @@
 
 use core::fmt;
 
-use zeroize::Zeroize;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
-use super::crypto_error::CryptoError;
-use super::crypto_error::KeyError;
-use super::crypto_key::InlineKey;
-use super::crypto_key::read_keys;
-use super::crypto_key::write_keys;
-use super::crypto_session::SessionParameters;
-use super::crypto_session::Shown;
-use super::line::next;
-use super::line::number_of;
+use super::crypto_error::{CryptoError, KeyError};
+use super::crypto_key::{InlineKey, read_keys, write_keys};
+use super::crypto_session::{SessionParameters, Shown};
+use super::line::{next, number_of};
 use super::warning::Problem;
 
 /// An `a=crypto` line: a cipher suite and a key for it.

@@ -5,17 +5,12 @@ use core::fmt::Write;
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
-use base64::engine::DecodePaddingMode;
-use base64::engine::GeneralPurpose;
-use base64::engine::GeneralPurposeConfig;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use zeroize::Zeroizing;
 
-use super::CRYPTO_KEYS_MAX;
-use super::KEY_AND_SALT_LEN_MAX;
-use super::LIFETIME_MAX;
-use super::MKI_LEN_MAX;
 use super::crypto_error::KeyError;
 use super::line::number;
+use super::{CRYPTO_KEYS_MAX, KEY_AND_SALT_LEN_MAX, LIFETIME_MAX, MKI_LEN_MAX};
 
 /// Padding is written, but optional when reading: some peers omit it. Unused bits in the last
 /// character must be zero: otherwise the key was truncated.

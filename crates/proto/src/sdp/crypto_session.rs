@@ -5,10 +5,7 @@ use core::fmt;
 use zeroize::Zeroizing;
 
 use super::crypto_error::CryptoError;
-use super::crypto_key::InlineKey;
-use super::crypto_key::decimal;
-use super::crypto_key::read_keys;
-use super::crypto_key::write_keys;
+use super::crypto_key::{InlineKey, decimal, read_keys, write_keys};
 
 const KDR: &str = "KDR";
 const UNENCRYPTED_SRTP: &str = "UNENCRYPTED_SRTP";

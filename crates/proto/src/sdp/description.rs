@@ -3,13 +3,11 @@
 use core::net::IpAddr;
 
 use super::address::Address;
-use super::attribute::Attribute;
-use super::attribute::Bandwidth;
+use super::attribute::{Attribute, Bandwidth};
 use super::error::SdpError;
 use super::media::Media;
-use super::parse;
 use super::warning::Warning;
-use super::write;
+use super::{parse, write};
 
 /// A parsed session description.
 ///

@@ -7,13 +7,10 @@ use super::feedback::Feedback;
 use super::h264::H264Parameters;
 use super::h265::H265Parameters;
 use super::h266::H266Parameters;
-use super::line::Line;
-use super::line::number;
+use super::line::{Line, number};
 use super::opus::OpusParameters;
 use super::parameters::parameters;
-use super::warning::LeftOut;
-use super::warning::Problem;
-use super::warning::Warnings;
+use super::warning::{LeftOut, Problem, Warnings};
 use crate::ssrc::PayloadType;
 use crate::time::ClockRate;
 

@@ -1,11 +1,7 @@
 //! Format parameters of H.264 (RFC 6184 section 8.1).
 
 use super::error::ParameterSetError;
-use super::parameters::OtherParameters;
-use super::parameters::Writer;
-use super::parameters::base16;
-use super::parameters::read_units;
-use super::parameters::up_to;
+use super::parameters::{OtherParameters, Writer, base16, read_units, up_to};
 use super::sequence_parameters::first_octets;
 use super::warning::Problem;
 

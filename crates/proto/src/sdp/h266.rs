@@ -1,12 +1,7 @@
 //! Format parameters of H.266 (RFC 9328 section 7.2).
 
 use super::error::ParameterSetError;
-use super::parameters::OtherParameters;
-use super::parameters::Writer;
-use super::parameters::base64;
-use super::parameters::flag;
-use super::parameters::read_units;
-use super::parameters::up_to;
+use super::parameters::{OtherParameters, Writer, base64, flag, read_units, up_to};
 use super::sequence_parameters::first_octets;
 use super::warning::Problem;
 

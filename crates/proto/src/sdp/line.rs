@@ -2,12 +2,9 @@
 
 use core::str::FromStr;
 
-use super::DESCRIPTION_LEN_MAX;
-use super::LINES_MAX;
 use super::error::SdpError;
-use super::warning::LeftOut;
-use super::warning::Problem;
-use super::warning::Warnings;
+use super::warning::{LeftOut, Problem, Warnings};
+use super::{DESCRIPTION_LEN_MAX, LINES_MAX};
 
 /// Words of a line, separated by one or more spaces.
 pub(super) type Fields<'a> = core::str::SplitAsciiWhitespace<'a>;

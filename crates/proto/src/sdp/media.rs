@@ -4,15 +4,11 @@ use core::net::IpAddr;
 use core::time::Duration;
 
 use super::address::Address;
-use super::attribute::Attribute;
-use super::attribute::Bandwidth;
-use super::crypto::Crypto;
-use super::crypto::ValidCrypto;
+use super::attribute::{Attribute, Bandwidth};
+use super::crypto::{Crypto, ValidCrypto};
 use super::error::Unsupported;
-use super::format::Encoding;
-use super::format::Format;
-use super::source::Source;
-use super::source::SourceGroup;
+use super::format::{Encoding, Format};
+use super::source::{Source, SourceGroup};
 use crate::ssrc::PayloadType;
 
 /// The description of one media: addresses and ports, formats, and keys.

@@ -1,9 +1,6 @@
 //! Format parameters of Opus (RFC 7587 section 6.1).
 
-use super::parameters::OtherParameters;
-use super::parameters::Writer;
-use super::parameters::flag;
-use super::parameters::up_to;
+use super::parameters::{OtherParameters, Writer, flag, up_to};
 use super::warning::Problem;
 
 /// The parameters of an Opus stream in `a=fmtp`. Flags are false if absent.

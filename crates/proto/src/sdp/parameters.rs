@@ -4,12 +4,9 @@ use core::fmt::Display;
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
-use base64::engine::DecodePaddingMode;
-use base64::engine::GeneralPurpose;
-use base64::engine::GeneralPurposeConfig;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::line::number_of;
-use super::line::trim;
+use super::line::{number_of, trim};
 use super::warning::Problem;
 
 /// Parameters without a dedicated field: name and value, in the order found. An absent value is

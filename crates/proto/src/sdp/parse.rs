@@ -1,30 +1,16 @@
 //! Reading: the lines of the session; those of each media are read in `parse_media`.
 
-use core::net::IpAddr;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
-use super::MEDIA_MAX;
-use super::address::Address;
-use super::address::Connection;
-use super::attribute::Attribute;
-use super::attribute::Bandwidth;
-use super::description::Description;
-use super::description::Origin;
+use super::address::{Address, Connection};
+use super::attribute::{Attribute, Bandwidth};
+use super::description::{Description, Origin};
 use super::error::SdpError;
-use super::line::Line;
-use super::line::lines;
-use super::line::next;
-use super::line::next_number;
-use super::line::number_of;
-use super::line::text;
-use super::line::trim;
+use super::line::{Line, lines, next, next_number, number_of, text, trim};
 use super::media::Direction;
-use super::parse_media;
 use super::source::is_source_filter;
-use super::warning::LeftOut;
-use super::warning::Problem;
-use super::warning::Warning;
-use super::warning::Warnings;
+use super::warning::{LeftOut, Problem, Warning, Warnings};
+use super::{MEDIA_MAX, parse_media};
 
 /// Session-level values that apply to all media.
 #[derive(Clone, Debug, Default)]

@@ -2,17 +2,10 @@
 
 use super::FEEDBACK_MAX;
 use super::feedback::Feedback;
-use super::format::Encoding;
-use super::format::Format;
-use super::format::static_format;
-use super::line::Line;
-use super::line::number;
-use super::line::number_of;
-use super::line::trim;
+use super::format::{Encoding, Format, static_format};
+use super::line::{Line, number, number_of, trim};
 use super::media::Media;
-use super::warning::LeftOut;
-use super::warning::Problem;
-use super::warning::Warnings;
+use super::warning::{LeftOut, Problem, Warnings};
 use crate::ssrc::PayloadType;
 use crate::time::ClockRate;
 

@@ -2,36 +2,18 @@
 
 use core::time::Duration;
 
-use super::FORMATS_MAX;
-use super::SOURCES_MAX;
-use super::address::Address;
-use super::address::Connection;
+use super::address::{Address, Connection};
 use super::attribute::Attribute;
 use super::crypto::Crypto;
 use super::error::Unsupported;
-use super::line::Fields;
-use super::line::Line;
-use super::line::next;
-use super::line::next_number;
-use super::line::number;
-use super::line::number_of;
-use super::line::trim;
-use super::media::Media;
-use super::media::MediaKind;
-use super::media::Profile;
-use super::media::RtcpPort;
-use super::parse::Defaults;
-use super::parse::bandwidth;
-use super::parse::direction;
+use super::line::{Fields, Line, next, next_number, number, number_of, trim};
+use super::media::{Media, MediaKind, Profile, RtcpPort};
+use super::parse::{Defaults, bandwidth, direction};
 use super::parse_formats::formats;
-use super::source::Source;
-use super::source::SourceGroup;
-use super::source::is_source_filter;
-use super::warning::LeftOut;
-use super::warning::Problem;
-use super::warning::Warnings;
-use crate::ssrc::PayloadType;
-use crate::ssrc::Ssrc;
+use super::source::{Source, SourceGroup, is_source_filter};
+use super::warning::{LeftOut, Problem, Warnings};
+use super::{FORMATS_MAX, SOURCES_MAX};
+use crate::ssrc::{PayloadType, Ssrc};
 
 /// Reads the media of the `m=` line `first` and the lines `below` it; the error is the problem with
 /// `first`.

@@ -4,17 +4,12 @@ use core::fmt::Display;
 use core::time::Duration;
 
 use super::address::Address;
-use super::attribute::Attribute;
-use super::attribute::Bandwidth;
+use super::attribute::{Attribute, Bandwidth};
 use super::crypto::Crypto;
 use super::description::Description;
 use super::format::Format;
 use super::line::trim;
-use super::media::Direction;
-use super::media::Media;
-use super::media::MediaKind;
-use super::media::Profile;
-use super::media::RtcpPort;
+use super::media::{Direction, Media, MediaKind, Profile, RtcpPort};
 use super::source::Source;
 
 /// Writes a whole description.

@@ -9,8 +9,7 @@ use super::master::MasterKey;
 use super::policy::Policy;
 use super::sources::Sources;
 use super::transform::{Body, Protocol};
-use crate::crypto::TAG_LEN;
-use crate::crypto::tags_are_equal;
+use crate::crypto::{TAG_LEN, tags_are_equal};
 use crate::ssrc::Ssrc;
 
 /// Octets in the E bit and the SRTCP index.

@@ -6,13 +6,7 @@ use super::index::roll_over_counter;
 use super::layout::{FIXED_LEN, Layout};
 use super::protect::Protector;
 use super::transform::{Body, Protocol};
-use crate::crypto::Aead;
-use crate::crypto::BLOCK_LEN;
-use crate::crypto::LANES_MAX;
-use crate::crypto::MAC_LEN;
-use crate::crypto::Message;
-use crate::crypto::NONCE_LEN;
-use crate::crypto::TAG_LEN;
+use crate::crypto::{Aead, BLOCK_LEN, LANES_MAX, MAC_LEN, Message, NONCE_LEN, TAG_LEN};
 use crate::ssrc::Ssrc;
 
 /// A packet in the slab that is encrypted and lacks its tag.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::index::estimate;
-use super::index::roll_over_counter;
+use super::index::{estimate, roll_over_counter};
 use super::replay::{Replayed, Window};
 use crate::ssrc::Ssrc;
 

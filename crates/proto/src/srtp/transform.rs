@@ -7,11 +7,7 @@ use super::error::PolicyError;
 use super::extension;
 use super::policy::Policy;
 use super::suite::Cipher;
-use crate::crypto::Aead;
-use crate::crypto::CounterMode;
-use crate::crypto::Mac;
-use crate::crypto::NONCE_LEN;
-use crate::crypto::Refused;
+use crate::crypto::{Aead, CounterMode, Mac, NONCE_LEN, Refused};
 use crate::ssrc::Ssrc;
 
 /// Octets in a session key for authentication (RFC 3711 section 5.2).

@@ -12,8 +12,7 @@ use super::master::MasterKey;
 use super::policy::Policy;
 use super::sources::Sources;
 use super::transform::{Body, Protocol};
-use crate::crypto::TAG_LEN;
-use crate::crypto::tags_are_equal;
+use crate::crypto::{TAG_LEN, tags_are_equal};
 use crate::ssrc::Ssrc;
 
 /// Consecutive refused packets after which later rounds are tried for a source: more than half a

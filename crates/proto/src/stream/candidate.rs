@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::event::Event;
-use super::stats::Discard;
-use super::stats::ReceiveStatistics;
+use super::stats::{Discard, ReceiveStatistics};
 use super::window::MAX_MISORDER;
 use crate::payload::PacketInfo;
 use crate::seq::SequenceNumber;

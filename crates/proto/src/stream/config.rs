@@ -8,10 +8,8 @@ use super::{PACKET_LEN_MAX, PACKET_LEN_MIN};
 use crate::payload::FrameSettings;
 use crate::repair::RequestTiming;
 use crate::seq::SequenceNumber;
-use crate::ssrc::PayloadType;
-use crate::ssrc::Ssrc;
-use crate::time::ClockRate;
-use crate::time::RtpTimestamp;
+use crate::ssrc::{PayloadType, Ssrc};
+use crate::time::{ClockRate, RtpTimestamp};
 
 /// Frames per second, as a fraction: 30 000 / 1 001 is exact.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -9,8 +9,7 @@ use super::secure::refusal_reason;
 use super::stats::Discard;
 use crate::payload::PacketInfo;
 use crate::rtp::Packet;
-use crate::srtp::BATCH_MAX;
-use crate::srtp::UnprotectError;
+use crate::srtp::{BATCH_MAX, UnprotectError};
 
 impl Receiver {
     /// Takes one datagram that came in at `now`.

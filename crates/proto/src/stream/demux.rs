@@ -1,7 +1,6 @@
 //! Which of several streams on one port a datagram is for.
 
-use crate::ssrc::PayloadType;
-use crate::ssrc::Ssrc;
+use crate::ssrc::{PayloadType, Ssrc};
 
 /// What a stream on a shared port takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,7 +1,6 @@
 //! What a source waits for, how long, and how it ends.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::candidate::Report;
 use super::event::Event;

@@ -1,8 +1,7 @@
 //! One source as a receiver sees it: a verdict on each packet, then order and frames.
 
 use core::net::SocketAddr;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::arrivals::Arrivals;
 use super::candidate::{Arrived, Candidate, Kept, Report};
@@ -11,19 +10,13 @@ use super::event::Event;
 use super::jitter::Jitter;
 use super::origin::{Origin, Presence};
 use super::sender_count::{SenderCount, SentSoFar};
-use super::stats::Discard;
-use super::stats::SourceStatistics;
+use super::stats::{Discard, SourceStatistics};
 use super::window::{Former, Placed, Verdict, Window, WindowLimits};
-use crate::payload::Depacketiser;
-use crate::payload::Frame;
-use crate::payload::FrameBuilder;
-use crate::payload::FramePool;
-use crate::payload::PacketInfo;
-use crate::payload::PayloadError;
-use crate::payload::PayloadFormat;
+use crate::payload::{
+    Depacketiser, Frame, FrameBuilder, FramePool, PacketInfo, PayloadError, PayloadFormat,
+};
 use crate::repair::Missing;
-use crate::seq::ExtendedSequence;
-use crate::seq::SequenceNumber;
+use crate::seq::{ExtendedSequence, SequenceNumber};
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 

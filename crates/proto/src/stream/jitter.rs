@@ -1,10 +1,8 @@
 //! Interarrival jitter (RFC 3550 section 6.4.1 and appendix A.8).
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::time::ClockRate;
-use crate::time::RtpTimestamp;
+use crate::time::{ClockRate, RtpTimestamp};
 
 /// The smoothed deviation of the spacing of packets on arrival from that in their timestamps.
 #[derive(Clone, Debug)]

@@ -1,8 +1,7 @@
 //! Where a source sends from, and whether a packet from elsewhere is its own (RFC 3550 section 8.2).
 
 use core::net::SocketAddr;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How long a source must be silent at its address before it may send from another.
 const MOVE_AFTER: Duration = Duration::from_secs(1);

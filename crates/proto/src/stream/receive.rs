@@ -14,28 +14,21 @@
 //!
 //! The mirror of this module is `send`; the wire layouts are in `rtp` and `payload`.
 
-use core::net::IpAddr;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::candidate::Candidate;
-use super::config::ConfigError;
-use super::config::ReceiverConfig;
+use super::config::{ConfigError, ReceiverConfig};
 use super::ended::Ended;
 use super::event::Event;
 use super::inbound::Inbound;
 use super::secure::Security;
 use super::sender_count::SentSoFar;
-use super::stats::Discard;
-use super::stats::ReceiveStatistics;
-use super::stats::SourceStatistics;
-use crate::payload::Frame;
-use crate::payload::FramePool;
-use crate::payload::PayloadFormat;
+use super::stats::{Discard, ReceiveStatistics, SourceStatistics};
+use crate::payload::{Frame, FramePool, PayloadFormat};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 

@@ -1,16 +1,13 @@
 //! Missing packets of a source: detected by its reports, requested, retransmitted.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::candidate::{Arrived, Report};
 use super::inbound::Inbound;
 use super::sender_count::SentSoFar;
 use super::stats::Discard;
-use crate::repair::Missing;
-use crate::repair::RepairCounts;
-use crate::seq::ExtendedSequence;
-use crate::seq::SequenceNumber;
+use crate::repair::{Missing, RepairCounts};
+use crate::seq::{ExtendedSequence, SequenceNumber};
 
 /// How long packets that a report counts may still be under way.
 const UNDER_WAY: Duration = Duration::from_millis(50);

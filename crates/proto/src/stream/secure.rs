@@ -1,14 +1,11 @@
 //! The security of a receiver: its keys, and reports of refused packets.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::event::Event;
 use super::receive::Receiver;
 use super::stats::Discard;
-use crate::srtp::KeyEvent;
-use crate::srtp::UnprotectError;
-use crate::srtp::Unprotector;
+use crate::srtp::{KeyEvent, UnprotectError, Unprotector};
 
 /// The interval of events about refused packets.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);

@@ -13,22 +13,16 @@ use std::time::Instant;
 
 #[cfg(feature = "srtp")]
 use super::PACKET_LEN_MIN;
-use super::config::ConfigError;
-use super::config::SenderConfig;
+use super::config::{ConfigError, SenderConfig};
 use super::event::Event;
 use super::stats::SendStatistics;
 use crate::batch::Batch;
-use crate::payload::Fragment;
-use crate::payload::FrameError;
-use crate::payload::Packetiser;
-use crate::repair::History;
-use crate::repair::Refusal;
-use crate::repair::rtx;
+use crate::payload::{Fragment, FrameError, Packetiser};
+use crate::repair::{History, Refusal, rtx};
 use crate::rtp::{HEADER_LEN, Header, Packet};
 use crate::seq::{ExtendedSequence, SequenceNumber};
 use crate::srtp::Protector;
-use crate::ssrc::PayloadType;
-use crate::ssrc::Ssrc;
+use crate::ssrc::{PayloadType, Ssrc};
 use crate::time::RtpTimestamp;
 
 /// How packets are retransmitted.

@@ -1,8 +1,7 @@
 //! The fast path of sent packets that differ only in their part of the frame, as most of a large
 //! frame do: all but the first and the last fragment of a unit.
 
-use super::send::Sender;
-use super::send::Written;
+use super::send::{Sender, Written};
 use crate::batch::Batch;
 use crate::payload::MAX_OWN_OCTETS;
 use crate::rtp::HEADER_LEN;

@@ -1,8 +1,7 @@
 //! Counters of streams.
 
 use core::net::SocketAddr;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::seq::ExtendedSequence;
 use crate::ssrc::Ssrc;

@@ -4,15 +4,12 @@
 //! packets far away are a jump: the source restarted. Timestamps distinguish a restart from packets
 //! that are merely late: a late packet was sampled shortly before the newest one.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::held::{Held, Ring};
 use crate::payload::PacketInfo;
-use crate::seq::ExtendedSequence;
-use crate::seq::SequenceNumber;
-use crate::time::ClockRate;
-use crate::time::RtpTimestamp;
+use crate::seq::{ExtendedSequence, SequenceNumber};
+use crate::time::{ClockRate, RtpTimestamp};
 
 /// Packets that may be missing in a row before a jump is suspected (RFC 3550 appendix A.1).
 pub(super) const MAX_DROPOUT: u64 = 3000;

@@ -1,7 +1,6 @@
 //! Feedback before the next regular report (RFC 4585 sections 3.5.2 and 3.5.3).
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::config::FeedbackTiming;
 use super::random::Random;

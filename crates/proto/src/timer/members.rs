@@ -6,10 +6,8 @@
 //! validated members are counted by *sampling*; no member is removed from the table before it times
 //! out or sends BYE.
 
-use std::collections::HashMap;
-use std::collections::VecDeque;
-use std::time::Duration;
-use std::time::Instant;
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
 
 use super::random::Keyed;
 use super::sampling::Sample;

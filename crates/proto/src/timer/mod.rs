@@ -37,10 +37,6 @@ mod sampling;
 )]
 mod timer;
 
-pub use config::FeedbackTiming;
-pub use config::Rules;
-pub use config::TimerConfig;
-pub use interval::INTERVAL_FLOOR;
-pub use interval::INTERVAL_MAX;
-pub use timer::Due;
-pub use timer::Timer;
+pub use config::{FeedbackTiming, Rules, TimerConfig};
+pub use interval::{INTERVAL_FLOOR, INTERVAL_MAX};
+pub use timer::{Due, Timer};

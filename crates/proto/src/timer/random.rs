@@ -1,7 +1,6 @@
 //! Reproducible random numbers from a seed (splitmix64), and a keyed hash.
 
-use std::hash::BuildHasher;
-use std::hash::Hasher;
+use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
 /// The increment of splitmix64: 2⁶⁴ divided by the golden ratio, made odd.

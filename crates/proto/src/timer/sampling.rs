@@ -6,8 +6,7 @@
 //! kept, the standard error is 7 to 9 %.
 
 use std::collections::HashMap;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::random::Keyed;
 use crate::ssrc::Ssrc;

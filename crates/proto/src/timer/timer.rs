@@ -1,15 +1,12 @@
 //! The transmission timer of one participant (RFC 3550 sections 6.3.2 to 6.3.8).
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::config::TimerConfig;
-use super::feedback::Feedback;
-use super::feedback::Slot;
+use super::feedback::{Feedback, Slot};
 use super::interval;
 use super::interval::Group;
-use super::members::Evidence;
-use super::members::Members;
+use super::members::{Evidence, Members};
 use super::random::Random;
 use crate::ssrc::Ssrc;
 

@@ -1,8 +1,7 @@
 //! The encrypted messages: `Confirm1`, `Confirm2` (RFC 6189 section 5.7) and `SASrelay` (section
 //! 5.13).
 
-use super::algorithm::Algorithm;
-use super::algorithm::SasType;
+use super::algorithm::{Algorithm, SasType};
 use super::layout::{Fields, MessageError, write_message, write_padded};
 
 /// Maximum number of words in a signature and its type block, announced in nine bits.

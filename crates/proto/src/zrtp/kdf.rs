@@ -5,8 +5,7 @@ use core::fmt;
 use zeroize::Zeroizing;
 
 use super::algorithm::{AuthTag, Cipher, Hash};
-use super::retained::RetainedSecret;
-use super::retained::Zid;
+use super::retained::{RetainedSecret, Zid};
 use crate::crypto::{Digest, HashAlgorithm, hash, hmac};
 use crate::srtp::{MasterKey, Suite};
 

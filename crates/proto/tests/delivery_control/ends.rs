@@ -1,12 +1,12 @@
 //! Two well-behaved ends, and what they agree on.
 #![allow(unreachable_pub, reason = "each file of this test uses its part")]
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes_proto::delivery::control::{Client, ClientEvent, Server, ServerEvent};
-use rushes_proto::delivery::control::{FormatSet, FrameRate, Timeline, Token, Transport};
-use rushes_proto::delivery::control::{Offer, TransportSet, VideoMode, Wishes};
+use rushes_proto::delivery::control::{
+    Client, ClientEvent, FormatSet, FrameRate, Offer, Server, ServerEvent, Timeline, Token,
+    Transport, TransportSet, VideoMode, Wishes,
+};
 
 pub fn wishes() -> Wishes {
     Wishes {

@@ -1,8 +1,7 @@
 //! Server and client together: undisturbed, and over a wire that splits, delays and breaks.
 
 use std::collections::VecDeque;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_proto::Ssrc;
 use rushes_proto::delivery::control::*;

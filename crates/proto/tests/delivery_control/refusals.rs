@@ -1,7 +1,6 @@
 //! Refusals, and how clear their reasons are.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_proto::delivery::control::*;
 

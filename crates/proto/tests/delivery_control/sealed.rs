@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use rushes_proto::delivery::control::{Channel, ChannelError, ControlSecret, Message, Opening};
-use rushes_proto::delivery::control::{Client, ClientEvent, Reason, Server, ServerEvent, State};
-use rushes_proto::delivery::control::{Timeline, Token};
+use rushes_proto::delivery::control::{
+    Channel, ChannelError, Client, ClientEvent, ControlSecret, Message, Opening, Reason, Server,
+    ServerEvent, State, Timeline, Token,
+};
 
 use crate::ends::{offer, wishes};
 

@@ -1,7 +1,8 @@
 //! Connections that are clear until both ends know a secret, which reveals any earlier change.
 
-use rushes_proto::delivery::control::{Channel, ChannelError, ClientEvent, FrameNotice, Message};
-use rushes_proto::delivery::control::{Opening, Ping, Reason, State};
+use rushes_proto::delivery::control::{
+    Channel, ChannelError, ClientEvent, FrameNotice, Message, Opening, Ping, Reason, State,
+};
 
 use crate::ends::{offer, wishes};
 use crate::sealed::{Ends, entropy, secret};

@@ -3,8 +3,10 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use rushes_proto::srtp::{MasterKey, Policy, Protector, SrtcpProtector};
-use rushes_proto::srtp::{SrtcpUnprotector, Suite, UnprotectError, Unprotector};
+use rushes_proto::srtp::{
+    MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite, UnprotectError,
+    Unprotector,
+};
 
 /// The SSRC of genuine packets.
 pub const SSRC: u32 = 0x1234_5678;

@@ -10,10 +10,13 @@ use rushes_netsim::{Conditions, Network, Statistics, Way};
 use rushes_proto::control::{ControlEvent, MediaSent, Participant, ParticipantConfig, Reception};
 use rushes_proto::payload::Frame;
 use rushes_proto::repair::RequestTiming;
-use rushes_proto::srtp::{MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector};
-use rushes_proto::srtp::{Suite, Unprotector};
-use rushes_proto::stream::{Event, FrameRate, ReceiveStatistics, Receiver, ReceiverConfig};
-use rushes_proto::stream::{Retransmission, Sender, SenderConfig, SentSoFar};
+use rushes_proto::srtp::{
+    MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite, Unprotector,
+};
+use rushes_proto::stream::{
+    Event, FrameRate, ReceiveStatistics, Receiver, ReceiverConfig, Retransmission, Sender,
+    SenderConfig, SentSoFar,
+};
 use rushes_proto::timer::{FeedbackTiming, TimerConfig};
 use rushes_proto::{Batch, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 

@@ -6,32 +6,18 @@
 pub mod reports;
 
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use rushes_netsim::Seeded;
 use rushes_netsim::{Course, Link, Loss, Path, Straying};
-use rushes_proto::Batch;
-use rushes_proto::PayloadType;
-use rushes_proto::RtpTimestamp;
-use rushes_proto::SequenceNumber;
-use rushes_proto::Ssrc;
-use rushes_proto::payload::Delivery;
-use rushes_proto::payload::Fragment;
-use rushes_proto::payload::Frame;
-use rushes_proto::payload::FrameSettings;
-use rushes_proto::payload::PayloadFormat;
-use rushes_proto::payload::Piece;
 use rushes_proto::payload::generic::Generic;
 use rushes_proto::payload::h264::H264;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::opus::Opus;
-use rushes_proto::stream::FrameRate;
-use rushes_proto::stream::Receiver;
-use rushes_proto::stream::ReceiverConfig;
-use rushes_proto::stream::Sender;
-use rushes_proto::stream::SenderConfig;
+use rushes_proto::payload::{Delivery, Fragment, Frame, FrameSettings, PayloadFormat, Piece};
+use rushes_proto::stream::{FrameRate, Receiver, ReceiverConfig, Sender, SenderConfig};
+use rushes_proto::{Batch, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 /// The formats that the tests use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -3,25 +3,16 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::Weak;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
 use rushes_proto::Ssrc;
-use rushes_proto::zrtp::Config;
-use rushes_proto::zrtp::ErrorCode;
-use rushes_proto::zrtp::Event;
-use rushes_proto::zrtp::MemoryStore;
-use rushes_proto::zrtp::SasStatus;
-use rushes_proto::zrtp::SecretStore;
-use rushes_proto::zrtp::Session;
-use rushes_proto::zrtp::StreamId;
-use rushes_proto::zrtp::Warning;
-use rushes_proto::zrtp::is_zrtp;
+use rushes_proto::zrtp::{
+    Config, ErrorCode, Event, MemoryStore, SasStatus, SecretStore, Session, StreamId, Warning,
+    is_zrtp,
+};
 #[cfg(feature = "texture")]
 use zeroize::Zeroizing;
 

@@ -1,21 +1,12 @@
 //! Retained secrets in a file: readable by its owner only, replaced as a whole.
 
-use std::fs::File;
-use std::fs::OpenOptions;
-use std::fs::TryLockError;
-use std::io::Read;
-use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
-use std::time::Duration;
-use std::time::Instant;
-use std::time::SystemTime;
-use std::time::UNIX_EPOCH;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rushes_proto::crypto::on_erased_stack;
-use rushes_proto::zrtp::Retained;
-use rushes_proto::zrtp::SecretStore;
-use rushes_proto::zrtp::Zid;
+use rushes_proto::zrtp::{Retained, SecretStore, Zid};
 use zeroize::Zeroizing;
 
 use crate::error::FileStoreError;

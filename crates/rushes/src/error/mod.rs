@@ -7,13 +7,11 @@ mod zrtp;
 
 use std::net::IpAddr;
 
-use rushes_net::NetError;
-use rushes_net::SendError;
-use rushes_proto::PayloadType;
-use rushes_proto::Ssrc;
+use rushes_net::{NetError, SendError};
 use rushes_proto::payload::FrameError;
 use rushes_proto::sdp::Unsupported;
 use rushes_proto::stream::ConfigError;
+use rushes_proto::{PayloadType, Ssrc};
 use thiserror::Error;
 
 #[cfg(feature = "srtp")]

@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use rushes_proto::zrtp::ConfigError;
-use rushes_proto::zrtp::ErrorCode;
-use rushes_proto::zrtp::PeerRefusal;
+use rushes_proto::zrtp::{ConfigError, ErrorCode, PeerRefusal};
 use thiserror::Error;
 
 /// Why a stream has no keys. Nothing was sent in the clear.

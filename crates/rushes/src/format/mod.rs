@@ -38,11 +38,10 @@ mod nal_evidence;
 mod opus;
 mod opus_evidence;
 
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
-use std::ptr;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::{fmt, ptr};
 
 use rushes_proto::payload::nal::NalCodec;
 use rushes_proto::payload::{Framing, PayloadFormat};

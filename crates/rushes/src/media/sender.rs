@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rushes_net::Counters;
-use rushes_proto::RtpTimestamp;
-use rushes_proto::Ssrc;
 use rushes_proto::stream::SendStatistics;
+use rushes_proto::{RtpTimestamp, Ssrc};
 
 use crate::error::Error;
 use crate::pace::Pacer;

@@ -2,13 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes_proto::RtpTimestamp;
-use rushes_proto::Ssrc;
 use rushes_proto::payload::Frame;
 use rushes_proto::stream::Event;
+use rushes_proto::{RtpTimestamp, Ssrc};
 
 use super::hook::Hook;
 use super::receiver::StreamReceiver;

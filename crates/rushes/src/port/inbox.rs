@@ -1,6 +1,7 @@
 //! The receiving half of a stream, shared by its own reader and the thread that reads the port.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard};
 
 use rushes_proto::stream::{Demux, Receiver, Route};

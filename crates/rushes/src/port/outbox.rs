@@ -2,28 +2,15 @@
 //! that reads the port.
 
 use std::net::SocketAddr;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
-use rushes_net::LEND_MIN;
-use rushes_net::Loan;
-use rushes_net::SendError;
-use rushes_net::SendErrorKind;
-use rushes_net::SendQueue;
-use rushes_net::UdpSocket;
-use rushes_proto::Batch;
-use rushes_proto::LentSlab;
-use rushes_proto::RtpTimestamp;
-use rushes_proto::SequenceNumber;
-use rushes_proto::Ssrc;
+use rushes_net::{LEND_MIN, Loan, SendError, SendErrorKind, SendQueue, UdpSocket};
 use rushes_proto::control::MediaSent;
-use rushes_proto::stream::SendStatistics;
-use rushes_proto::stream::Sender;
+use rushes_proto::stream::{SendStatistics, Sender};
+use rushes_proto::{Batch, LentSlab, RtpTimestamp, SequenceNumber, Ssrc};
 
 use super::Retransmissions;
 use crate::lock::lock;

@@ -1,12 +1,10 @@
 //! Where the reports of each media source come from.
 
 use std::net::SocketAddr;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_proto::Ssrc;
-use rushes_proto::rtcp::Compound;
-use rushes_proto::rtcp::Packet;
+use rushes_proto::rtcp::{Compound, Packet};
 
 /// How long a source must be silent at one address before its reports may come from another port:
 /// five of the shortest regular intervals (RFC 3550 section 6.3.5).

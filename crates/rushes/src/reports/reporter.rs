@@ -5,22 +5,12 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
-use rushes_proto::SequenceNumber;
-use rushes_proto::Ssrc;
-use rushes_proto::control::ControlEvent;
-use rushes_proto::control::MediaSent;
-use rushes_proto::control::Participant;
-use rushes_proto::control::Reception;
-use rushes_proto::stream::Event;
-use rushes_proto::stream::Receiver;
-use rushes_proto::stream::SentSoFar;
-use rushes_proto::stream::SourceStatistics;
+use rushes_proto::control::{ControlEvent, MediaSent, Participant, Reception};
+use rushes_proto::stream::{Event, Receiver, SentSoFar, SourceStatistics};
+use rushes_proto::{SequenceNumber, Ssrc};
 
 use super::events::Events;
 use super::origins::{Origins, all_senders};

@@ -3,16 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use rushes_proto::RtpTimestamp;
-use rushes_proto::Ssrc;
-use rushes_proto::control::AppData;
 #[cfg(doc)]
 use rushes_proto::control::ClockMapping;
-use rushes_proto::control::ControlEvent;
-use rushes_proto::control::ControlStatistics;
-use rushes_proto::control::KeyFrameRequest;
-use rushes_proto::control::RemoteStatistics;
+use rushes_proto::control::{
+    AppData, ControlEvent, ControlStatistics, KeyFrameRequest, RemoteStatistics,
+};
 use rushes_proto::rtcp::BitRateLimit;
+use rushes_proto::{RtpTimestamp, Ssrc};
 
 use super::Attached;
 use crate::error::Error;

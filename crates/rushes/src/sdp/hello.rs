@@ -1,8 +1,7 @@
 //! The hash of the Hello in descriptions (`a=zrtp-hash`, RFC 6189 section 8.1), which ties the
 //! stream to the author of the description.
 
-use rushes_proto::sdp::Attribute;
-use rushes_proto::sdp::Media;
+use rushes_proto::sdp::{Attribute, Media};
 use rushes_proto::zrtp::VERSION;
 
 use crate::agreement::ZrtpConfig;

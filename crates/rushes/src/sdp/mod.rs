@@ -26,10 +26,7 @@ mod hello;
 #[cfg(feature = "srtp")]
 mod keys;
 
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 pub use rushes_proto::sdp::*;
 use rushes_proto::stream::FrameRate;

@@ -2,10 +2,7 @@
 
 mod sdes;
 
-use rushes_proto::srtp::KeyError;
-use rushes_proto::srtp::MasterKey;
-use rushes_proto::srtp::Policy;
-use rushes_proto::srtp::Suite;
+use rushes_proto::srtp::{KeyError, MasterKey, Policy, Suite};
 use zeroize::Zeroizing;
 
 use crate::error::Error;

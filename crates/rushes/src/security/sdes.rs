@@ -1,19 +1,10 @@
 //! Keys as lines of a session description (RFC 4568), both ways.
 
-use rushes_proto::sdp::Crypto;
-use rushes_proto::sdp::CryptoError;
-use rushes_proto::sdp::InlineKey;
-use rushes_proto::sdp::Mki;
-use rushes_proto::sdp::SessionParameters;
-use rushes_proto::srtp::KEYS_MAX;
-use rushes_proto::srtp::KeyError;
-use rushes_proto::srtp::MasterKey;
-use rushes_proto::srtp::Policy;
-use rushes_proto::srtp::PolicyError;
-use rushes_proto::srtp::RTCP_LIFETIME_MAX;
-use rushes_proto::srtp::RTP_LIFETIME_MAX;
-use rushes_proto::srtp::Suite;
-use rushes_proto::srtp::Unprotector;
+use rushes_proto::sdp::{Crypto, CryptoError, InlineKey, Mki, SessionParameters};
+use rushes_proto::srtp::{
+    KEYS_MAX, KeyError, MasterKey, Policy, PolicyError, RTCP_LIFETIME_MAX, RTP_LIFETIME_MAX, Suite,
+    Unprotector,
+};
 
 use super::{Given, Security};
 use crate::error::SdesError;

@@ -3,20 +3,10 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use rushes_net::MulticastOptions;
-use rushes_net::ReceivePath;
-use rushes_net::SendPath;
-use rushes_net::SocketOptions;
-use rushes_proto::ClockRate;
-use rushes_proto::PayloadType;
-use rushes_proto::RtpTimestamp;
-use rushes_proto::SequenceNumber;
-use rushes_proto::Ssrc;
-use rushes_proto::payload::Delivery;
-use rushes_proto::payload::FrameSettings;
-use rushes_proto::payload::Framing;
-use rushes_proto::stream::FrameRate;
-use rushes_proto::stream::ReceiverConfig;
+use rushes_net::{MulticastOptions, ReceivePath, SendPath, SocketOptions};
+use rushes_proto::payload::{Delivery, FrameSettings, Framing};
+use rushes_proto::stream::{FrameRate, ReceiverConfig};
+use rushes_proto::{ClockRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 use super::control::ControlSettings;
 use super::session::Session;

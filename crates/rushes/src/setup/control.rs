@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use rushes_proto::PayloadType;
-use rushes_proto::Ssrc;
 use rushes_proto::rtcp::SdesKind;
-use rushes_proto::timer::FeedbackTiming;
-use rushes_proto::timer::TimerConfig;
+use rushes_proto::timer::{FeedbackTiming, TimerConfig};
+use rushes_proto::{PayloadType, Ssrc};
 
 use super::builder::StreamBuilder;
 

@@ -4,22 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rushes_proto::Batch;
-use rushes_proto::PayloadType;
-use rushes_proto::RtpTimestamp;
-use rushes_proto::Ssrc;
-use rushes_proto::control::Participant;
-use rushes_proto::control::ParticipantConfig;
+use rushes_proto::control::{Participant, ParticipantConfig};
 use rushes_proto::payload::PayloadFormat;
 use rushes_proto::repair::RequestTiming;
-use rushes_proto::stream::FrameRate;
-use rushes_proto::stream::MEMORY_BESIDE_A_FRAME;
-use rushes_proto::stream::Receiver;
-use rushes_proto::stream::ReceiverConfig;
-use rushes_proto::stream::Retransmission;
-use rushes_proto::stream::Route;
-use rushes_proto::stream::Sender;
-use rushes_proto::stream::SenderConfig;
+use rushes_proto::stream::{
+    FrameRate, MEMORY_BESIDE_A_FRAME, Receiver, ReceiverConfig, Retransmission, Route, Sender,
+    SenderConfig,
+};
+use rushes_proto::{Batch, PayloadType, RtpTimestamp, Ssrc};
 
 use super::builder::StreamBuilder;
 use super::control::Recovery;

@@ -3,13 +3,10 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_proto::srtp::Policy;
-use rushes_proto::zrtp::Event;
-use rushes_proto::zrtp::SasStatus;
-use rushes_proto::zrtp::Warning;
+use rushes_proto::zrtp::{Event, SasStatus, Warning};
 
 use super::builder::StreamBuilder;
 use crate::agreement::{Channel, WithoutZrtp, ZrtpConfig};

@@ -1,17 +1,9 @@
 //! A session: one peer and the streams with it.
 
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::Weak;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, Weak};
 
-use rushes_net::ReceivePath;
-use rushes_net::SendPath;
-use rushes_net::SocketOptions;
-use rushes_net::UdpSocket;
+use rushes_net::{ReceivePath, SendPath, SocketOptions, UdpSocket};
 use rushes_proto::PayloadType;
 use rushes_proto::payload::PayloadFormat;
 #[cfg(all(feature = "texture", feature = "srtp"))]

@@ -3,9 +3,7 @@
 use rushes_net::NetError;
 use rushes_proto::delivery::PlanError;
 use rushes_proto::delivery::control::Stopped;
-use rushes_texture::CodecError;
-use rushes_texture::LayoutError;
-use rushes_texture::TilingError;
+use rushes_texture::{CodecError, LayoutError, TilingError};
 
 /// Why a texture server or client failed.
 #[derive(Debug, thiserror::Error)]

@@ -45,17 +45,17 @@ mod sink;
 mod transient;
 mod wire;
 
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use client::{ClientOptions, ClientStatistics, TextureClient};
 pub use error::TextureError;
 pub use rushes_proto::delivery::Gap;
-pub use rushes_proto::delivery::control::{ClockEstimate, FrameRate, Report, Stopped, StoppedBy};
-pub use rushes_proto::delivery::control::{Reason, Transport};
-pub use rushes_texture::{Decoder, Encoder, Format, InstructionSet, Layout, Rate, Tiling};
-pub use rushes_texture::{file, metric, source};
+pub use rushes_proto::delivery::control::{
+    ClockEstimate, FrameRate, Reason, Report, Stopped, StoppedBy, Transport,
+};
+pub use rushes_texture::{
+    Decoder, Encoder, Format, InstructionSet, Layout, Rate, Tiling, file, metric, source,
+};
 pub use server::{SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
 pub use shape::TextureShape;
 pub use sink::{FrameMemory, MemorySink, Region, TextureFrame, TextureSink, plain_memory};

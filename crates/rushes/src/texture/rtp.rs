@@ -5,17 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rushes_net::SocketOptions;
-use rushes_proto::ClockRate;
-use rushes_proto::PayloadType;
-use rushes_proto::Ssrc;
 use rushes_proto::payload::texture::Texture;
+use rushes_proto::{ClockRate, PayloadType, Ssrc};
 
 use crate::error::Error;
 use crate::media::MediaStream;
 use crate::pace::Pacing;
 use crate::security::Security;
-use crate::setup::Session;
-use crate::setup::StreamBuilder;
+use crate::setup::{Session, StreamBuilder};
 
 /// The clock of the timestamps.
 pub(super) const CLOCK_RATE: ClockRate = ClockRate::VIDEO;

@@ -6,11 +6,8 @@
 //! With [`Security::Zrtp`] the order is reversed: the media's streams agree on keys, and then the
 //! control connection, until then clear, is sealed under a key exported from that agreement.
 
-use rushes_proto::delivery::control::Channel;
-use rushes_proto::delivery::control::ChannelError;
-use rushes_proto::delivery::control::ControlSecret;
-use rushes_proto::srtp::MasterKey;
-use rushes_proto::srtp::Policy;
+use rushes_proto::delivery::control::{Channel, ChannelError, ControlSecret};
+use rushes_proto::srtp::{MasterKey, Policy};
 use zeroize::Zeroizing;
 
 use super::error::TextureError;

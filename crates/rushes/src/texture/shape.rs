@@ -1,9 +1,7 @@
 //! The size, format, tiles and packets of frames, known to both ends.
 
 use rushes_proto::delivery::Plan;
-use rushes_texture::Format;
-use rushes_texture::Layout;
-use rushes_texture::Tiling;
+use rushes_texture::{Format, Layout, Tiling};
 
 use super::error::TextureError;
 

@@ -1,12 +1,9 @@
 //! Transient network errors: data sent meanwhile is lost, as if by the network.
 
-use std::fmt;
-use std::io;
 use std::io::ErrorKind;
+use std::{fmt, io};
 
-use rushes_net::NetError;
-use rushes_net::SendError;
-use rushes_net::SendErrorKind;
+use rushes_net::{NetError, SendError, SendErrorKind};
 
 use crate::error::Error;
 

@@ -4,13 +4,8 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rushes_net::Interest;
-use rushes_net::Read;
-use rushes_net::TcpSocket;
-use rushes_proto::delivery::control::Channel;
-use rushes_proto::delivery::control::ChannelError;
-use rushes_proto::delivery::control::Client;
-use rushes_proto::delivery::control::Server;
+use rushes_net::{Interest, Read, TcpSocket};
+use rushes_proto::delivery::control::{Channel, ChannelError, Client, Server};
 
 /// The state machine of one side of a control connection.
 pub(super) trait Machine {

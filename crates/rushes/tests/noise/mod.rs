@@ -1,10 +1,7 @@
 //! A source for tests: a few frames of octets that never repeat.
 
-use rushes::texture::Layout;
-use rushes::texture::Rate;
-use rushes::texture::source::Frame;
-use rushes::texture::source::Source;
-use rushes::texture::source::SourceError;
+use rushes::texture::source::{Frame, Source, SourceError};
+use rushes::texture::{Layout, Rate};
 
 /// A few frames of octets that never repeat.
 pub(crate) struct Noise {

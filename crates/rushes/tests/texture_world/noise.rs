@@ -1,10 +1,7 @@
 //! Pictures of octets that never repeat, and that both ends can compute.
 
-use rushes::texture::Layout;
-use rushes::texture::Rate;
-use rushes::texture::source::Frame;
-use rushes::texture::source::Source;
-use rushes::texture::source::SourceError;
+use rushes::texture::source::{Frame, Source, SourceError};
+use rushes::texture::{Layout, Rate};
 use rushes_netsim::Seeded;
 
 /// The octets of a picture.

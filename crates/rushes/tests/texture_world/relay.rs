@@ -1,27 +1,16 @@
 //! A network between a server and one client that can also forge datagrams.
 
-use std::io::ErrorKind;
-use std::io::Read;
-use std::io::Write;
-use std::net::Ipv4Addr;
-use std::net::Shutdown;
-use std::net::SocketAddr;
-use std::net::TcpListener;
-use std::net::TcpStream;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Add;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rushes::proto::delivery::UnitHeader;
-use rushes::proto::delivery::control::Message;
-use rushes::proto::delivery::control::Opening;
+use rushes::proto::delivery::control::{Message, Opening};
 use rushes_netsim::{Conditions, Path, Relay, Seeded, Statistics, Way};
 
 use super::witness::Forged;

@@ -2,32 +2,17 @@
 //! control connection with the same delay.
 
 use std::collections::VecDeque;
-use std::io::ErrorKind;
-use std::io::Read;
-use std::io::Write;
-use std::net::Ipv4Addr;
-use std::net::Shutdown;
-use std::net::SocketAddr;
-use std::net::TcpListener;
-use std::net::TcpStream;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::thread::JoinHandle;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes::proto::delivery::control::Message;
-use rushes::proto::delivery::control::Opening;
+use rushes::proto::delivery::control::{Message, Opening};
 use rushes::texture::Transport;
-use rushes_netsim::Conditions;
-use rushes_netsim::Path;
-use rushes_netsim::Relay;
-use rushes_netsim::Statistics;
-use rushes_netsim::Way;
+use rushes_netsim::{Conditions, Path, Relay, Statistics, Way};
 
 /// The longest wait of a thread between checks.
 const LOOK: Duration = Duration::from_millis(2);

@@ -1,21 +1,12 @@
 //! A control connection driven by hand, to a server or to a client.
 
-use std::io::Read;
-use std::io::Write;
-use std::net::SocketAddr;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use rushes::proto::delivery::control::Accept;
-use rushes::proto::delivery::control::FormatSet;
-use rushes::proto::delivery::control::Message;
-use rushes::proto::delivery::control::Offer;
-use rushes::proto::delivery::control::Opening;
-use rushes::proto::delivery::control::Reason;
-use rushes::proto::delivery::control::Token;
-use rushes::proto::delivery::control::TransportSet;
-use rushes::proto::delivery::control::UnitOpening;
-use rushes::proto::delivery::control::Wishes;
+use rushes::proto::delivery::control::{
+    Accept, FormatSet, Message, Offer, Opening, Reason, Token, TransportSet, UnitOpening, Wishes,
+};
 use rushes::texture::Transport;
 
 /// Wishes that any server can meet.

@@ -1,22 +1,13 @@
 //! A sink that checks every octet.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rushes::texture::FrameMemory;
-use rushes::texture::Region;
-use rushes::texture::TextureFrame;
-use rushes::texture::TextureShape;
-use rushes::texture::TextureSink;
+use rushes::texture::{FrameMemory, Region, TextureFrame, TextureShape, TextureSink};
 
-use super::noise::number_of;
-use super::noise::picture;
+use super::noise::{number_of, picture};
 
 /// Octets before and behind each region, where writing is forbidden.
 const GUARD: usize = 64;

@@ -6,8 +6,7 @@
 
 use std::marker::PhantomData;
 
-use crate::convert::Loop;
-use crate::convert::Rgba;
+use crate::convert::{Loop, Rgba};
 
 /// A colour space of luma and two chroma values.
 pub(crate) trait Colour {

@@ -1,9 +1,7 @@
 //! RGB24 to RGBA8 and back.
 
-use crate::InstructionSet;
-use crate::convert::Loop;
-use crate::convert::Rgba;
-use crate::dispatch;
+use crate::convert::{Loop, Rgba};
+use crate::{InstructionSet, dispatch};
 
 /// Gives every pixel an alpha of 255.
 pub(crate) fn expand(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) {

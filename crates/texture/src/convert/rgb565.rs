@@ -1,7 +1,6 @@
 //! RGBA8 to RGB565 and back: rounded to the nearest, and widened by repeating the upper bits.
 
-use crate::convert::Loop;
-use crate::convert::Rgba;
+use crate::convert::{Loop, Rgba};
 use crate::rgb565;
 
 #[inline(always)]

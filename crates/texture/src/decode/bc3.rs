@@ -1,8 +1,6 @@
 //! BC3: a block of alpha, and a block of colour that always has four colours.
 
-use crate::decode::bc1;
-use crate::decode::bc4;
-use crate::decode::texels;
+use crate::decode::{bc1, bc4, texels};
 
 /// Decodes blocks of 16 bytes to four rows of RGBA pixels, `stride` bytes apart.
 ///

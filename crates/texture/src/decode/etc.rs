@@ -1,7 +1,6 @@
 //! ETC1 and ETC2 without alpha, by `texture2ddecoder`: any 64 bits are a valid block.
 
-use texture2ddecoder::decode_etc1_block;
-use texture2ddecoder::decode_etc2_rgb_block;
+use texture2ddecoder::{decode_etc1_block, decode_etc2_rgb_block};
 
 use crate::decode::texels;
 

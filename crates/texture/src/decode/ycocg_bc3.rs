@@ -1,9 +1,6 @@
 //! Scaled YCoCg in BC3.
 
-use crate::decode::bc1;
-use crate::decode::bc3;
-use crate::decode::bc4;
-use crate::decode::texels;
+use crate::decode::{bc1, bc3, bc4, texels};
 
 /// Decodes blocks of 16 bytes to four rows of opaque RGBA pixels, `stride` bytes apart.
 ///

@@ -2,9 +2,7 @@
 
 use std::io;
 
-use crate::file::Ktx2Error;
-use crate::file::PngError;
-use crate::file::Y4mError;
+use crate::file::{Ktx2Error, PngError, Y4mError};
 use crate::format::Format;
 use crate::layout::LayoutError;
 use crate::rate::RateError;

@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 
 use png::{ColorType, Decoder, DecodingError, EncodingError, Transformations};
 
-use crate::file::FileError;
-use crate::file::FrameWriter;
-use crate::file::PartFile;
-use crate::file::check_size;
+use crate::file::{FileError, FrameWriter, PartFile, check_size};
 use crate::format::Format;
 use crate::layout::Layout;
 

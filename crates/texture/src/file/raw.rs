@@ -2,12 +2,7 @@
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
-use crate::file::FileError;
-use crate::file::FrameReader;
-use crate::file::FrameWriter;
-use crate::file::PartFile;
-use crate::file::check_size;
-use crate::file::read_exactly;
+use crate::file::{FileError, FrameReader, FrameWriter, PartFile, check_size, read_exactly};
 use crate::layout::Layout;
 use crate::rate::Rate;
 

@@ -4,14 +4,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::file::digits;
-use crate::file::read_png;
+use crate::file::{digits, read_png};
 use crate::layout::Layout;
 use crate::rate::Rate;
-use crate::source::Frame;
-use crate::source::Source;
-use crate::source::SourceError;
 use crate::source::frame::Pool;
+use crate::source::{Frame, Source, SourceError};
 
 /// A source of images. The first determines size and format; the others must match.
 #[derive(Debug)]

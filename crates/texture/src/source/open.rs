@@ -4,20 +4,11 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use crate::file::FileError;
-use crate::file::FrameReader;
-use crate::file::Ktx2Reader;
-use crate::file::RawReader;
-use crate::file::Y4mReader;
+use crate::file::{FileError, FrameReader, Ktx2Reader, RawReader, Y4mReader};
 use crate::format::Format;
 use crate::layout::Layout;
 use crate::rate::Rate;
-use crate::source::FileSource;
-use crate::source::Images;
-use crate::source::Pattern;
-use crate::source::PatternSpec;
-use crate::source::Source;
-use crate::source::SourceError;
+use crate::source::{FileSource, Images, Pattern, PatternSpec, Source, SourceError};
 
 /// Properties that a file does not specify itself.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -2,9 +2,7 @@
 
 use crate::layout::Layout;
 use crate::rate::Rate;
-use crate::source::Frame;
-use crate::source::Source;
-use crate::source::SourceError;
+use crate::source::{Frame, Source, SourceError};
 
 /// A source's frames, read once and returned any number of times without a copy.
 #[derive(Clone, Debug)]
@@ -88,8 +86,7 @@ impl Source for Preloaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Pattern;
-    use crate::source::PatternSpec;
+    use crate::source::{Pattern, PatternSpec};
 
     fn pattern(frames: u64) -> Pattern {
         let spec = format!("pattern:30x26,frames={frames}");

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::file::FrameReader;
 use crate::layout::Layout;
 use crate::rate::Rate;
-use crate::source::Frame;
-use crate::source::Source;
-use crate::source::SourceError;
 use crate::source::frame::Pool;
+use crate::source::{Frame, Source, SourceError};
 
 /// A file of frames as a source.
 #[derive(Debug)]

@@ -3,28 +3,19 @@
 use std::time::Instant;
 
 use super::channel::ChannelError;
-use super::clock::ClockEstimate;
-use super::clock::ClockFilter;
-use super::clock::Timeline;
+use super::clock::{ClockEstimate, ClockFilter, Timeline};
 use super::connection::{Events, Inbox, Outbox};
-use super::error::CommandError;
-use super::error::OfferError;
+use super::error::{CommandError, OfferError};
 use super::event::ClientEvent;
-use super::message::Change;
-use super::message::Message;
-use super::message::Report;
-use super::offer::Accept;
-use super::offer::Offer;
-use super::offer::Pending;
-use super::opening::Opening;
-use super::opening::Wishes;
-use super::reason::Reason;
-use super::reason::Stopped;
-use super::reason::StoppedBy;
-use super::reason::printable;
+use super::message::{Change, Message, Report};
+use super::offer::{Accept, Offer, Pending};
+use super::opening::{Opening, Wishes};
+use super::reason::{Reason, Stopped, StoppedBy, printable};
 use super::state::State;
-use super::{BINDING_TIMEOUT, CHANGE_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SILENCE_TIMEOUT};
-use super::{CLIENT_MARGIN, PING_INTERVAL};
+use super::{
+    BINDING_TIMEOUT, CHANGE_TIMEOUT, CLIENT_MARGIN, OFFER_TIMEOUT, OPENING_TIMEOUT, PING_INTERVAL,
+    SILENCE_TIMEOUT,
+};
 use crate::ssrc::Ssrc;
 
 /// A client's connection to a server.

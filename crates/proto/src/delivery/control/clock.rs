@@ -1,11 +1,9 @@
 //! Estimate of the server's clock by an exchange of four times, as in NTP (RFC 5905 section 8).
 
 use std::collections::VecDeque;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::message::Ping;
-use super::message::Pong;
+use super::message::{Ping, Pong};
 
 /// Exchanges of which the shortest round trip is used (as in RFC 5905 section 10).
 const EXCHANGES: usize = 8;

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::BODY_LEN_MAX;
-use super::HEADER_LEN;
 use super::message::Message;
+use super::{BODY_LEN_MAX, HEADER_LEN};
 
 /// Octets of the longest message, and so of the buffer for an incomplete one.
 const MESSAGE_LEN_MAX: usize = HEADER_LEN + BODY_LEN_MAX;

@@ -1,13 +1,8 @@
 //! Events of both sides.
 
-use super::message::Change;
-use super::message::FrameNotice;
-use super::message::Report;
-use super::message::ServerStatistics;
-use super::offer::Accept;
-use super::offer::Offer;
-use super::opening::UnitOpening;
-use super::opening::Wishes;
+use super::message::{Change, FrameNotice, Report, ServerStatistics};
+use super::offer::{Accept, Offer};
+use super::opening::{UnitOpening, Wishes};
 use super::reason::Stopped;
 
 /// An event of a server's connection.

@@ -1,7 +1,6 @@
 //! The messages of a control connection, after its opening.
 
-use super::offer::Accept;
-use super::offer::Offer;
+use super::offer::{Accept, Offer};
 use super::reason::Reason;
 use super::transport::FrameRate;
 

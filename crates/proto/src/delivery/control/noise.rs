@@ -10,8 +10,9 @@
 
 use zeroize::Zeroizing;
 
-use crate::crypto::{Aead, Curve, CurveKey, HashAlgorithm, NONCE_LEN, TAG_LEN};
-use crate::crypto::{Refused, hash, hkdf};
+use crate::crypto::{
+    Aead, Curve, CurveKey, HashAlgorithm, NONCE_LEN, Refused, TAG_LEN, hash, hkdf,
+};
 
 /// The protocol's name. It is as long as a SHA-256 digest, so it is used as the initial hash
 /// unchanged (section 5.2).

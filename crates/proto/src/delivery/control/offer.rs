@@ -1,12 +1,8 @@
 //! Offers of a server, and answers of a client.
 
-use super::PAYLOAD_MAX;
-use super::SIDE_MAX;
-use super::UNITS_MAX;
 use super::error::OfferError;
-use super::transport::FrameRate;
-use super::transport::Token;
-use super::transport::Transport;
+use super::transport::{FrameRate, Token, Transport};
+use super::{PAYLOAD_MAX, SIDE_MAX, UNITS_MAX};
 use crate::ssrc::Ssrc;
 
 /// Octets of payload that fit a datagram behind a unit header of four.

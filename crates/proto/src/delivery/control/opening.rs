@@ -1,14 +1,8 @@
 //! The first octets of every connection, and of every unit's datagrams.
 
-use super::PAYLOAD_MAX;
-use super::UNITS_MAX;
-use super::VERSION;
 use super::error::OpeningError;
-use super::transport::FormatSet;
-use super::transport::FrameRate;
-use super::transport::Token;
-use super::transport::Transport;
-use super::transport::TransportSet;
+use super::transport::{FormatSet, FrameRate, Token, Transport, TransportSet};
+use super::{PAYLOAD_MAX, UNITS_MAX, VERSION};
 
 /// The first octets of a connection to the server's port.
 pub(super) const MAGIC: [u8; 4] = *b"RSHT";

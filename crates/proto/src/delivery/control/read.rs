@@ -1,27 +1,14 @@
 //! Parsing of messages.
 
-use super::BODY_LEN_MAX;
-use super::HEADER_LEN;
-use super::UNITS_MAX;
 use super::error::MessageError;
-use super::message::Change;
-use super::message::FrameNotice;
-use super::message::Message;
-use super::message::Ping;
-use super::message::Pong;
-use super::message::Report;
-use super::message::ServerStatistics;
-use super::message::{ACCEPT, CHANGE, PING, REPORT};
-use super::message::{FRAME, OFFER, PONG, REFUSE, SEALED, START, STATISTICS, STOP};
-use super::offer::Accept;
-use super::offer::Offer;
-use super::offer::VideoMode;
-use super::reason::Reason;
-use super::reason::TEXT_LEN_MAX;
-use super::reason::printable;
-use super::transport::FrameRate;
-use super::transport::Token;
-use super::transport::Transport;
+use super::message::{
+    ACCEPT, CHANGE, Change, FRAME, FrameNotice, Message, OFFER, PING, PONG, Ping, Pong, REFUSE,
+    REPORT, Report, SEALED, START, STATISTICS, STOP, ServerStatistics,
+};
+use super::offer::{Accept, Offer, VideoMode};
+use super::reason::{Reason, TEXT_LEN_MAX, printable};
+use super::transport::{FrameRate, Token, Transport};
+use super::{BODY_LEN_MAX, HEADER_LEN, UNITS_MAX};
 use crate::ssrc::Ssrc;
 
 impl Message {

@@ -1,14 +1,12 @@
 //! Serialisation of messages.
 
-use super::HEADER_LEN;
-use super::UNITS_MAX;
-use super::message::Message;
-use super::message::{ACCEPT, CHANGE, PING, REPORT};
-use super::message::{FRAME, OFFER, PONG, REFUSE, SEALED, START, STATISTICS, STOP};
-use super::offer::Accept;
-use super::offer::Offer;
-use super::reason::Reason;
-use super::reason::printable;
+use super::message::{
+    ACCEPT, CHANGE, FRAME, Message, OFFER, PING, PONG, REFUSE, REPORT, SEALED, START, STATISTICS,
+    STOP,
+};
+use super::offer::{Accept, Offer};
+use super::reason::{Reason, printable};
+use super::{HEADER_LEN, UNITS_MAX};
 use crate::ssrc::Ssrc;
 
 impl Message {

@@ -1,15 +1,10 @@
 //! Opus in Ogg: RFC 7845.
 
 use std::io;
-use std::io::Read;
-use std::io::Seek;
-use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
 
-use ogg::PacketReader;
-use ogg::PacketWriteEndInfo;
-use ogg::PacketWriter;
+use ogg::{PacketReader, PacketWriteEndInfo, PacketWriter};
 use rushes_proto::RtpTimestamp;
 use rushes_proto::payload::opus::packet_duration;
 

@@ -2,10 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::io::ErrorKind;
-use std::io::Seek;
-use std::io::SeekFrom;
-use std::io::Write;
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 
 /// Octets passed to the operating system at once.
 const BUFFER_LEN: usize = 256 << 10;

@@ -3,10 +3,8 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::io::ErrorKind;
-use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use rushes_proto::RtpTimestamp;
 

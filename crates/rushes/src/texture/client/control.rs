@@ -3,20 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_net::TcpSocket;
-use rushes_proto::delivery::control::Client;
-use rushes_proto::delivery::control::ClientEvent;
-use rushes_proto::delivery::control::FrameNotice;
-use rushes_proto::delivery::control::Offer;
-use rushes_proto::delivery::control::Reason;
-use rushes_proto::delivery::control::Report;
-use rushes_proto::delivery::control::State;
-use rushes_proto::delivery::control::Stopped;
-use rushes_proto::delivery::control::StoppedBy;
-use rushes_proto::delivery::control::Timeline;
+use rushes_proto::delivery::control::{
+    Client, ClientEvent, FrameNotice, Offer, Reason, Report, State, Stopped, StoppedBy, Timeline,
+};
 
 use super::super::error::TextureError;
 use super::super::sealing::{self, End, Sealing};

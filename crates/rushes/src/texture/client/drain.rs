@@ -1,7 +1,6 @@
 //! Waiting for frames that the server has sent and that have not arrived yet.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Inner;
 

@@ -1,32 +1,17 @@
 //! Places packets from all threads in the sink's memory.
 
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::TryLockError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
 
-use rushes_proto::delivery::Assembly;
-use rushes_proto::delivery::AssemblyOptions;
-use rushes_proto::delivery::AssemblyStatistics;
-use rushes_proto::delivery::Claim;
-use rushes_proto::delivery::Ending;
-use rushes_proto::delivery::Gap;
-use rushes_proto::delivery::HEADER_BYTES;
-use rushes_proto::delivery::Place;
-use rushes_proto::delivery::UnitHeader;
+use rushes_proto::delivery::{
+    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Ending, Gap, HEADER_BYTES, Place,
+    UnitHeader,
+};
 
 use super::super::lock;
 use super::super::shape::TextureShape;
-use super::super::sink::Slot;
-use super::super::sink::TextureFrame;
-use super::super::sink::TextureSink;
+use super::super::sink::{Slot, TextureFrame, TextureSink};
 use super::finished::Finished;
 
 /// Datagrams claimed under one lock.

@@ -1,32 +1,20 @@
 //! The client's sockets, one for each unit, and their threads.
 
 use std::io::IoSlice;
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::thread;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use rushes_net::SendQueue;
-use rushes_net::TcpSocket;
-use rushes_net::UdpSocket;
-use rushes_net::Waker;
+use rushes_net::{SendQueue, TcpSocket, UdpSocket, Waker};
 use rushes_proto::Ssrc;
-use rushes_proto::delivery::CREDIT_BYTES;
-use rushes_proto::delivery::Creditor;
-use rushes_proto::delivery::control::Offer;
-use rushes_proto::delivery::control::Opening;
-use rushes_proto::delivery::control::Transport;
-use rushes_proto::delivery::control::UnitOpening;
+use rushes_proto::delivery::control::{Offer, Opening, Transport, UnitOpening};
+use rushes_proto::delivery::{CREDIT_BYTES, Creditor};
 
-use super::super::OnPanic;
 use super::super::error::TextureError;
-use super::super::rtp;
-use super::Inner;
-use super::units;
+use super::super::{OnPanic, rtp};
+use super::{Inner, units};
 use crate::security::Security;
 use crate::setup::Session;
 

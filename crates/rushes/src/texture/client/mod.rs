@@ -10,31 +10,18 @@ mod units;
 
 pub use options::ClientOptions;
 
-use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::thread;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
-use rushes_net::TcpSocket;
-use rushes_net::Waker;
-use rushes_proto::delivery::AssemblyOptions;
-use rushes_proto::delivery::AssemblyStatistics;
-use rushes_proto::delivery::control::Change;
-use rushes_proto::delivery::control::ClockEstimate;
-use rushes_proto::delivery::control::FrameRate;
-use rushes_proto::delivery::control::Offer;
-use rushes_proto::delivery::control::Reason;
-use rushes_proto::delivery::control::Stopped;
-use rushes_proto::delivery::control::StoppedBy;
-use rushes_proto::delivery::control::Transport;
-use rushes_texture::Format;
-use rushes_texture::Layout;
+use rushes_net::{TcpSocket, Waker};
+use rushes_proto::delivery::control::{
+    Change, ClockEstimate, FrameRate, Offer, Reason, Stopped, StoppedBy, Transport,
+};
+use rushes_proto::delivery::{AssemblyOptions, AssemblyStatistics};
+use rushes_texture::{Format, Layout};
 
 use self::control::Control;
 use self::finished::Finished;
@@ -44,8 +31,7 @@ use super::error::TextureError;
 use super::lock;
 use super::shape::TextureShape;
 use super::sink::TextureSink;
-use crate::setup::Context;
-use crate::setup::Session;
+use crate::setup::{Context, Session};
 
 /// Upper limit of all timeouts in the options.
 const TIMEOUT_MAX: Duration = Duration::from_secs(3_600);

@@ -2,13 +2,8 @@
 
 use std::time::Duration;
 
-use rushes_net::SocketOptions;
-use rushes_net::TcpOptions;
-use rushes_proto::delivery::control::FormatSet;
-use rushes_proto::delivery::control::FrameRate;
-use rushes_proto::delivery::control::Transport;
-use rushes_proto::delivery::control::TransportSet;
-use rushes_proto::delivery::control::Wishes;
+use rushes_net::{SocketOptions, TcpOptions};
+use rushes_proto::delivery::control::{FormatSet, FrameRate, Transport, TransportSet, Wishes};
 use rushes_texture::Format;
 
 /// Options of a [`TextureClient`](crate::texture::TextureClient), each with a working default.

@@ -1,29 +1,16 @@
 //! The threads that receive: one for each unit's socket.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use rushes_net::Interest;
-use rushes_net::Read;
-use rushes_net::TcpSocket;
-use rushes_net::UdpSocket;
-use rushes_net::Waker;
-use rushes_proto::delivery::CREDIT_BYTES;
-use rushes_proto::delivery::Creditor;
-use rushes_proto::delivery::HEADER_BYTES;
-use rushes_proto::delivery::Place;
-use rushes_proto::delivery::UnitHeader;
+use rushes_net::{Interest, Read, TcpSocket, UdpSocket, Waker};
+use rushes_proto::delivery::{CREDIT_BYTES, Creditor, HEADER_BYTES, Place, UnitHeader};
 use rushes_proto::payload::Frame;
 
-use super::super::lock;
 use super::super::rtp::PendingStream;
-use super::super::transient;
+use super::super::{lock, transient};
 use super::frames::Frames;
 
 /// Longest wait of a thread before it checks whether to end.

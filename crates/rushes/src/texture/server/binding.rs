@@ -1,42 +1,20 @@
 //! The units of a session, and their binding to the client.
 
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use rushes_net::NetError;
-use rushes_net::SocketOptions;
-use rushes_net::TcpSocket;
-use rushes_net::UdpSocket;
-use rushes_net::Waker;
-use rushes_proto::RtpTimestamp;
-use rushes_proto::Ssrc;
-use rushes_proto::delivery::control::Accept;
-use rushes_proto::delivery::control::Opening;
-use rushes_proto::delivery::control::Reason;
-use rushes_proto::delivery::control::Report;
-use rushes_proto::delivery::control::Token;
-use rushes_proto::delivery::control::Transport;
-use rushes_proto::delivery::control::UnitOpening;
+use rushes_net::{NetError, SocketOptions, TcpSocket, UdpSocket, Waker};
+use rushes_proto::delivery::control::{
+    Accept, Opening, Reason, Report, Token, Transport, UnitOpening,
+};
+use rushes_proto::{RtpTimestamp, Ssrc};
 
-use super::super::lock;
-use super::super::rtp;
 use super::super::rtp::PendingStream;
-use super::super::transient;
+use super::super::{lock, rtp, transient};
 use super::bucket::Bucket;
-use super::choose::Choice;
-use super::choose::Refusal;
-use super::link::Link;
-use super::link::RtpLink;
-use super::link::TcpLink;
-use super::link::UdpLink;
+use super::choose::{Choice, Refusal};
+use super::link::{Link, RtpLink, TcpLink, UdpLink};
 use super::options::ServerOptions;
 use super::work::Work;
 #[cfg(feature = "zrtp")]
@@ -44,8 +22,7 @@ use crate::agreement::SasStatus;
 use crate::error::Error;
 use crate::media::MediaStream;
 use crate::security::Security;
-use crate::setup::Context;
-use crate::setup::Session;
+use crate::setup::{Context, Session};
 
 /// Minimum octets in flight: clients send credits after a quarter of it at the latest.
 const IN_FLIGHT_MIN: usize = 1 << 20;

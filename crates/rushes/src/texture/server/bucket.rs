@@ -1,7 +1,6 @@
 //! The rate of a unit: a token bucket of octets.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Shorter waits cost more than they smooth.
 const WAIT_MIN: Duration = Duration::from_micros(50);

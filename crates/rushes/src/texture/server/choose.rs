@@ -1,23 +1,14 @@
 //! Chooses an offer from the client's wishes and the server's options.
 
-use rushes_proto::delivery::HEADER_BYTES;
-use rushes_proto::delivery::PAYLOAD_MAX;
-use rushes_proto::delivery::control::FrameRate;
-use rushes_proto::delivery::control::Offer;
-use rushes_proto::delivery::control::Reason;
-use rushes_proto::delivery::control::Transport;
-use rushes_proto::delivery::control::VideoMode;
-use rushes_proto::delivery::control::Wishes;
-use rushes_texture::Encoder;
-use rushes_texture::Format;
-use rushes_texture::Layout;
+use rushes_proto::delivery::control::{FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
+use rushes_proto::delivery::{HEADER_BYTES, PAYLOAD_MAX};
+use rushes_texture::{Encoder, Format, Layout};
 
 use super::super::rtp;
 use super::super::shape::TextureShape;
 use super::binding::Binding;
 use super::encoding::Encoding;
-use super::options::ServerOptions;
-use super::options::default_payload;
+use super::options::{ServerOptions, default_payload};
 
 /// Maximum octets of a packet after its header in a datagram.
 const UDP_PAYLOAD_MAX: usize = 65_507 - HEADER_BYTES;

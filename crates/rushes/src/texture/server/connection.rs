@@ -3,17 +3,12 @@
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_net::TcpSocket;
-use rushes_proto::delivery::control::Message;
-use rushes_proto::delivery::control::Reason;
-use rushes_proto::delivery::control::Server;
-use rushes_proto::delivery::control::ServerEvent;
-use rushes_proto::delivery::control::State;
-use rushes_proto::delivery::control::Stopped;
-use rushes_proto::delivery::control::UnitOpening;
+use rushes_proto::delivery::control::{
+    Message, Reason, Server, ServerEvent, State, Stopped, UnitOpening,
+};
 
 use super::super::sealing;
 use super::super::wire::Wire;

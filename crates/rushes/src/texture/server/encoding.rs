@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use rushes_proto::delivery::Stripe;
-use rushes_texture::CodecError;
-use rushes_texture::Encoder;
-use rushes_texture::Format;
-use rushes_texture::Frame;
 use rushes_texture::source::GrowingFrame;
+use rushes_texture::{CodecError, Encoder, Format, Frame};
 
 use super::super::error::TextureError;
 use super::super::shape::TextureShape;

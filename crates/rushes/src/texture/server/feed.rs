@@ -1,16 +1,10 @@
 //! Passes pictures from the source to every session.
 
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use rushes_texture::Frame;
-use rushes_texture::Source;
-use rushes_texture::source::GrowingFrame;
-use rushes_texture::source::Taker;
+use rushes_texture::source::{GrowingFrame, Taker};
+use rushes_texture::{Frame, Source};
 
 use super::super::lock;
 use super::encoding::Picture;

@@ -1,7 +1,6 @@
 //! Hosts, for limits that are counted for each.
 
-use std::net::IpAddr;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// The host of a peer: an IPv4 address, or the first 64 bits of an IPv6 address.
 ///

@@ -1,11 +1,9 @@
 //! A frame that is being encoded and sent.
 
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::encoding::Encoding;
-use super::encoding::Picture;
+use super::encoding::{Encoding, Picture};
 
 /// Longest time that a growing picture may take while it is sent over a lossy transport, if frames
 /// are infrequent.
@@ -48,9 +46,8 @@ pub(super) fn may_begin(picture: &Picture, is_reliable: bool, interval: Duration
 
 #[cfg(test)]
 mod tests {
-    use rushes_texture::Format;
-    use rushes_texture::Frame;
     use rushes_texture::source::GrowingFrame;
+    use rushes_texture::{Format, Frame};
 
     use super::super::super::shape::TextureShape;
     use super::*;

@@ -20,31 +20,16 @@ pub use feed::Timing;
 pub use options::ServerOptions;
 pub use statistics::{SentFrame, ServerCounts};
 
-use std::fmt;
-use std::net::IpAddr;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::thread;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
-use rushes_net::TcpListener;
-use rushes_net::Waker;
-use rushes_proto::delivery::control::FrameRate;
-use rushes_proto::delivery::control::Reason;
-use rushes_proto::delivery::control::Report;
-use rushes_proto::delivery::control::Stopped;
-use rushes_proto::delivery::control::Timeline;
-use rushes_proto::delivery::control::Token;
-use rushes_texture::Encoder;
-use rushes_texture::Format;
-use rushes_texture::Layout;
-use rushes_texture::Source;
+use rushes_net::{TcpListener, Waker};
+use rushes_proto::delivery::control::{FrameRate, Reason, Report, Stopped, Timeline, Token};
+use rushes_texture::{Encoder, Format, Layout, Source};
 
 use self::binding::Binding;
 use self::choose::Refusal;
@@ -53,10 +38,9 @@ use self::pending::PendingConnections;
 use self::places::{Full, Places};
 use self::statistics::Tally;
 use self::work::Sent;
-use super::OnPanic;
 use super::error::TextureError;
-use super::lock;
 use super::sealing::{End, Sealing};
+use super::{OnPanic, lock};
 
 /// Connections at once, including those of sessions and those being closed; further ones are refused.
 const CONNECTIONS_MAX: usize = 512;

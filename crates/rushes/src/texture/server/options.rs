@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use rushes_net::SocketOptions;
-use rushes_net::TcpOptions;
+use rushes_net::{SocketOptions, TcpOptions};
 use rushes_proto::delivery::control::Transport;
 use rushes_texture::Format;
 

@@ -2,31 +2,21 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes_proto::delivery::control::Change;
-use rushes_proto::delivery::control::FormatSet;
-use rushes_proto::delivery::control::FrameNotice;
-use rushes_proto::delivery::control::Offer;
-use rushes_proto::delivery::control::Reason;
-use rushes_proto::delivery::control::Report;
-use rushes_proto::delivery::control::Server;
-use rushes_proto::delivery::control::ServerStatistics;
-use rushes_proto::delivery::control::State;
-use rushes_proto::delivery::control::Wishes;
+use rushes_proto::delivery::control::{
+    Change, FormatSet, FrameNotice, Offer, Reason, Report, Server, ServerStatistics, State, Wishes,
+};
 use rushes_texture::Format;
 
-use super::super::OnPanic;
-use super::super::lock;
 use super::super::wire::Wire;
-use super::Inner;
+use super::super::{OnPanic, lock};
 use super::binding::Binding;
-use super::choose;
 use super::choose::Refusal;
 use super::encoding::Encoding;
 use super::options::PAUSE_MAX;
 use super::work::Sent;
+use super::{Inner, choose};
 
 /// Interval of the statistics sent to a client.
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(1);

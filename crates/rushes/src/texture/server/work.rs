@@ -1,22 +1,16 @@
 //! The stripes of a frame, and their distribution among the units.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use rushes_net::Waker;
 use rushes_proto::delivery::Stripe;
 use rushes_proto::delivery::control::FrameRate;
 
 use super::super::lock;
-use super::encoding::Encoding;
-use super::encoding::Picture;
-use super::job::Job;
-use super::job::may_begin;
+use super::encoding::{Encoding, Picture};
+use super::job::{Job, may_begin};
 
 /// Frames whose notices wait for the control connection; older ones are discarded.
 const NOTICES_MAX: usize = 64;
@@ -315,9 +309,8 @@ impl Work {
 
 #[cfg(test)]
 mod tests {
-    use rushes_texture::Format;
-    use rushes_texture::Frame;
     use rushes_texture::source::GrowingFrame;
+    use rushes_texture::{Format, Frame};
 
     use super::super::super::shape::TextureShape;
     use super::*;

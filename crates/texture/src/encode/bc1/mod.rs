@@ -15,9 +15,8 @@ mod portable;
 
 pub(super) use portable::block;
 
-use crate::InstructionSet;
-use crate::dispatch;
 use crate::encode::strip;
+use crate::{InstructionSet, dispatch};
 
 /// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` bytes apart, as `blocks` × 8 bytes.
 ///

@@ -1,10 +1,8 @@
 //! BC1 without vector instructions, one block at a time.
 
-use crate::encode::line;
 use crate::encode::line::Line;
-use crate::encode::strip;
-use crate::encode::strip::Pixels;
-use crate::encode::strip::Strip;
+use crate::encode::strip::{Pixels, Strip};
+use crate::encode::{line, strip};
 use crate::rgb565;
 
 /// Encodes a strip of whole blocks.

@@ -1,8 +1,6 @@
 //! BC3 in vectors of 512 bits.
 
-use crate::encode::bc1::avx512::ends;
-use crate::encode::bc1::avx512::left_indices;
-use crate::encode::bc1::avx512::right_indices;
+use crate::encode::bc1::avx512::{ends, left_indices, right_indices};
 use crate::encode::strip::Strip;
 #[allow(clippy::wildcard_imports, reason = "the macro uses these operations")]
 use crate::encode::vectors::avx512::*;

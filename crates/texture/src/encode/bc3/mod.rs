@@ -10,9 +10,8 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 mod portable;
 
-use crate::InstructionSet;
-use crate::dispatch;
 use crate::encode::strip;
+use crate::{InstructionSet, dispatch};
 
 /// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` bytes apart, as `blocks` × 16 bytes.
 ///

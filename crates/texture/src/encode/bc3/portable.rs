@@ -1,9 +1,7 @@
 //! BC3 without vector instructions, one block at a time.
 
-use crate::encode::bc1;
-use crate::encode::bc4;
-use crate::encode::strip;
 use crate::encode::strip::Strip;
+use crate::encode::{bc1, bc4, strip};
 
 /// Alpha keeps its ends: opaque pixels must stay opaque in a block with other alphas.
 const NO_INSET: u32 = 8;

@@ -8,6 +8,7 @@ pub(in crate::encode) use std::arch::x86_64::{
     _mm256_abs_epi16 as abs_epi16, _mm256_abs_epi32 as abs_epi32, _mm256_add_epi8 as add_epi8,
     _mm256_add_epi16 as add_epi16, _mm256_add_epi32 as add_epi32, _mm256_add_ps as add_ps,
     _mm256_and_si256 as and, _mm256_avg_epu8 as avg_epu8, _mm256_avg_epu16 as avg_epu16,
+    _mm256_cmpgt_epi16 as cmpgt_epi16, _mm256_cmpgt_epi32 as cmpgt_epi32,
     _mm256_cvtepi32_ps as cvtepi32_ps, _mm256_cvttps_epi32 as cvttps_epi32,
     _mm256_div_ps as div_ps, _mm256_madd_epi16 as madd_epi16,
     _mm256_maddubs_epi16 as maddubs_epi16, _mm256_max_epi16 as max_epi16,
@@ -26,14 +27,9 @@ pub(in crate::encode) use std::arch::x86_64::{
     _mm256_unpacklo_epi32 as unpacklo_epi32, _mm256_unpacklo_epi64 as unpacklo_epi64,
     _mm256_xor_si256 as xor,
 };
-pub(in crate::encode) use std::arch::x86_64::{
-    _mm256_cmpgt_epi16 as cmpgt_epi16, _mm256_cmpgt_epi32 as cmpgt_epi32,
-};
 
-use crate::dispatch::load128;
-pub(in crate::encode) use crate::dispatch::load256 as load;
-use crate::dispatch::prefetch;
-pub(in crate::encode) use crate::dispatch::store256 as store;
+use crate::dispatch::{load128, prefetch};
+pub(in crate::encode) use crate::dispatch::{load256 as load, store256 as store};
 use crate::encode::vectors::PREFETCH_DISTANCE;
 
 /// A vector: two lanes of 128 bits, each for one block.

@@ -28,10 +28,8 @@ pub(in crate::encode) use std::arch::x86_64::{
     _mm512_xor_si512 as xor,
 };
 
-use crate::dispatch::load128;
-pub(in crate::encode) use crate::dispatch::load512 as load;
-use crate::dispatch::prefetch;
-pub(in crate::encode) use crate::dispatch::store512 as store;
+use crate::dispatch::{load128, prefetch};
+pub(in crate::encode) use crate::dispatch::{load512 as load, store512 as store};
 use crate::encode::vectors::PREFETCH_DISTANCE;
 
 /// A vector: four lanes of 128 bits, each for one block.

@@ -1,11 +1,8 @@
 //! Scaled YCoCg in BC3 without vector instructions, one block at a time.
 
-use crate::encode::bc4;
-use crate::encode::line;
 use crate::encode::line::Line;
-use crate::encode::strip;
-use crate::encode::strip::Pixels;
-use crate::encode::strip::Strip;
+use crate::encode::strip::{Pixels, Strip};
+use crate::encode::{bc4, line, strip};
 use crate::rgb565;
 
 /// Luma's ends move inwards by a 32nd of their distance.

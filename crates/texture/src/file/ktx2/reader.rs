@@ -2,16 +2,8 @@
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-use crate::file::FileError;
-use crate::file::FrameReader;
-use crate::file::ktx2::HEADER;
-use crate::file::ktx2::KEY_FORMAT;
-use crate::file::ktx2::KEY_RATE;
-use crate::file::ktx2::KEYS_MAX;
-use crate::file::ktx2::Ktx2Error;
-use crate::file::ktx2::MAGIC;
-use crate::file::ktx2::descriptor;
-use crate::file::read_exactly;
+use crate::file::ktx2::{HEADER, KEY_FORMAT, KEY_RATE, KEYS_MAX, Ktx2Error, MAGIC, descriptor};
+use crate::file::{FileError, FrameReader, read_exactly};
 use crate::format::Format;
 use crate::layout::Layout;
 use crate::rate::Rate;

@@ -2,17 +2,10 @@
 
 use std::io::{Seek, SeekFrom, Write};
 
-use crate::file::FileError;
-use crate::file::FrameWriter;
-use crate::file::PartFile;
-use crate::file::check_size;
-use crate::file::ktx2::HEADER;
-use crate::file::ktx2::KEY_FORMAT;
-use crate::file::ktx2::KEY_RATE;
-use crate::file::ktx2::LAYERS_AT;
-use crate::file::ktx2::LEVEL_BYTES_AT;
-use crate::file::ktx2::MAGIC;
-use crate::file::ktx2::descriptor;
+use crate::file::ktx2::{
+    HEADER, KEY_FORMAT, KEY_RATE, LAYERS_AT, LEVEL_BYTES_AT, MAGIC, descriptor,
+};
+use crate::file::{FileError, FrameWriter, PartFile, check_size};
 use crate::layout::Layout;
 use crate::rate::Rate;
 

@@ -6,9 +6,7 @@
 
 use crate::format::Format;
 use crate::layout::Layout;
-use crate::source::pattern::ink::Ink;
-use crate::source::pattern::ink::Rect;
-use crate::source::pattern::ink::fill;
+use crate::source::pattern::ink::{Ink, Rect, fill};
 
 const SQUARES: u32 = 40;
 const SIDE_LEAST: u32 = 8;

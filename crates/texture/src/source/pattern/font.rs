@@ -1,9 +1,7 @@
 //! Ten digits of five by seven dots, for human readers.
 
 use crate::layout::Layout;
-use crate::source::pattern::ink::Ink;
-use crate::source::pattern::ink::Rect;
-use crate::source::pattern::ink::fill;
+use crate::source::pattern::ink::{Ink, Rect, fill};
 
 /// Dots of a digit across and down, with the gap to the next on the right and below.
 pub(super) const CELL: (u32, u32) = (6, 8);

@@ -10,11 +10,9 @@ use std::convert::Infallible;
 
 use crate::layout::Layout;
 use crate::rate::Rate;
-use crate::source::Frame;
-use crate::source::Source;
-use crate::source::SourceError;
 use crate::source::frame::Pool;
 use crate::source::pattern::scene::Scene;
+use crate::source::{Frame, Source, SourceError};
 
 pub use counter::read_counter;
 pub use spec::{PatternError, PatternSpec};

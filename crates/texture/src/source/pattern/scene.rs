@@ -1,12 +1,8 @@
 //! The static and the moving parts of the pattern.
 
 use crate::layout::Layout;
-use crate::source::pattern::counter;
-use crate::source::pattern::font;
-use crate::source::pattern::ink::Ink;
-use crate::source::pattern::ink::Rect;
-use crate::source::pattern::ink::fill;
-use crate::source::pattern::ink::octet;
+use crate::source::pattern::ink::{Ink, Rect, fill, octet};
+use crate::source::pattern::{counter, font};
 
 /// The bars from left to right, at three quarters of full brightness as in television.
 const BARS: [[u8; 3]; 8] = [

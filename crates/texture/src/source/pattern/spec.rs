@@ -2,11 +2,9 @@
 
 use std::str::FromStr;
 
-use crate::format::Format;
-use crate::format::UnknownFormat;
+use crate::format::{Format, UnknownFormat};
 use crate::layout::LayoutError;
-use crate::rate::Rate;
-use crate::rate::RateError;
+use crate::rate::{Rate, RateError};
 
 /// The specification of a [`crate::source::Pattern`].
 ///
