@@ -165,7 +165,7 @@ impl UdpSocket {
             }
             Fault::Device if segmented => self.disable_path(SendPath::Gso, &source),
             Fault::Invalid | Fault::TooLarge if segmented => {
-                self.lower_segment_limit(length, &source)
+                self.lower_segment_limit(length, &source);
             }
             Fault::TooLarge => return Err(SendErrorKind::TooLarge { length, to }),
             Fault::Missing if path != SendPath::Single => {

@@ -1,6 +1,10 @@
 //! Formats that set header extensions and write the extended sequence number into their payloads.
 #![cfg(feature = "srtp")]
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic and read the clock"
+)]
 
 mod ends;
 

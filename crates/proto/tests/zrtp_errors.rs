@@ -2,7 +2,7 @@
 //!
 //! Two codes are understood but never sent: 0x40, because a Hello that differs from an earlier one
 //! counts as another endpoint's, and 0xA0, because an endpoint has nothing that could run out.
-//! 0x100 is tested beside its code (`zrtp/session.rs`), because Rushes does not send a GoClear that
+//! 0x100 is tested beside its code (`zrtp/session.rs`), because Rushes does not send a `GoClear` that
 //! is not allowed.
 #![cfg(feature = "zrtp")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, find_start_codes};
 
-use super::file::{FileError, Input, MediaFrame, ReadOptions, read_piece};
+use super::file::{FileError, Input, MediaFrame, OpenReader, ReadOptions, read_piece};
 use super::{FileKind, FrameReader, blocks};
 
 /// Bytes read from a file at once.
@@ -47,10 +47,8 @@ pub(super) fn is_key_frame(codec: NalCodec, frame: &[u8]) -> bool {
     has_unit(codec, frame, NalCodec::is_random_access)
 }
 
-type Reader = fn(Box<dyn Input>, &Path, ReadOptions) -> Result<Box<dyn FrameReader>, FileError>;
-
 /// Files of NAL units, which are written one after the other.
-pub(super) const fn files(extensions: &'static [&'static str], reader: Reader) -> FileKind {
+pub(super) const fn files(extensions: &'static [&'static str], reader: OpenReader) -> FileKind {
     FileKind { extensions, reader, writer: blocks::writer }
 }
 

@@ -29,12 +29,16 @@ use rushes_proto::RtpTimestamp;
 
 use super::Codec;
 
+/// Begins to read a file; errors name the path.
+pub type OpenReader =
+    fn(Box<dyn Input>, &Path, ReadOptions) -> Result<Box<dyn FrameReader>, FileError>;
+
 /// The files of a format.
 pub struct FileKind {
     /// Extensions of their names, in lower case, without the dot.
     pub extensions: &'static [&'static str],
     /// Begins to read a file; errors name the path.
-    pub reader: fn(Box<dyn Input>, &Path, ReadOptions) -> Result<Box<dyn FrameReader>, FileError>,
+    pub reader: OpenReader,
     /// Begins to write a file.
     pub writer: fn() -> Box<dyn FrameWriter>,
 }
@@ -117,5 +121,5 @@ pub fn read_piece(
 pub fn codec_of(path: &Path) -> Option<Codec> {
     let extension = path.extension()?.to_str()?;
     let is_its = |own: &&str| own.eq_ignore_ascii_case(extension);
-    Codec::all().find(|codec| codec.files.extensions.iter().any(|own| is_its(&own)))
+    Codec::all().find(|codec| codec.files.extensions.iter().any(is_its))
 }
