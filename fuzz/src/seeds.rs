@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rushes::file::{MediaReader, ReadOptions};
 use rushes::sdp::encoding_of;
+use rushes::format::{FORMATS, FormatOptions, MediaFormat};
 use rushes::{Codec, Context};
 use rushes_proto::control::{MediaSent, Reception};
 use rushes_proto::delivery::control::{
@@ -80,6 +81,15 @@ pub fn payloads(format: &dyn PayloadFormat) -> Vec<Vec<u8>> {
         )
     };
     (0..4).flat_map(|head| [of(head, usize::MAX), of(head, 7)]).collect()
+}
+
+/// Payloads of every format of the table, behind its place in it.
+pub fn formats() -> Vec<Vec<u8>> {
+    let of = |(n, format): (usize, &&MediaFormat)| {
+        let payloads = payloads(&*(format.payload)(&FormatOptions::default()));
+        payloads.into_iter().map(move |input| [&[n as u8], &input[..]].concat())
+    };
+    FORMATS.iter().enumerate().flat_map(of).collect()
 }
 
 /// The same with decoding order numbers.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rushes::format::{FORMATS, FormatOptions};
 use rushes_proto::Ssrc;
 use rushes_proto::payload::PayloadFormat;
 use rushes_proto::payload::generic::Generic;
@@ -44,6 +45,7 @@ targets! {
     "delivery_window": window::send, seeds::credits;
     "nal_units": parsers::nal_units, seeds::nal_units;
     "ogg_opus": parsers::ogg_opus, seeds::ogg_opus;
+    "payload_formats": formats, seeds::formats;
     "payload_generic": |octets| depacketise(&Generic::default(), octets),
         || seeds::payloads(&Generic::default());
     "payload_h264": |octets| depacketise(&H264::default(), octets),
@@ -66,6 +68,13 @@ targets! {
     "stream": |octets| receive(Arc::new(H265::default()), octets), seeds::streams;
     "zrtp_message": parsers::zrtp_message, seeds::zrtp_messages;
     "zrtp_session": agree, seeds::agreements;
+}
+
+/// Gives payloads to the depacketiser of the format that the first octet selects from the table.
+fn formats(octets: &[u8]) {
+    let Some((first, octets)) = octets.split_first() else { return };
+    let format = FORMATS[usize::from(*first) % FORMATS.len()];
+    depacketise(&*(format.payload)(&FormatOptions::default()), octets);
 }
 
 const TEXTURE: Texture = Texture { payload: 64 };

@@ -1,0 +1,192 @@
+//! The program `rushes` with a format of your own: point clouds, in one value.
+//!
+//! `cargo run --example own_format -- send clouds.points --to 127.0.0.1:5004 --sdp clouds.sdp`
+//!
+//! A frame is a cloud: points of 6 octets, three coordinates of 16 bits each. A payload has a header
+//! of 2 octets, a mark and the number of the payload in its frame, and whole points behind it.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use rushes::file::{FileError, FileKind, FrameReader, FrameWriter, Input, MediaFrame, ReadOptions};
+use rushes::format::{Codec, Evidence, MediaFormat};
+use rushes::payload::{
+    Depacketiser, Fragment, FrameBuilder, FrameError, PacketInfo, Packetiser, PayloadError,
+    PayloadFormat,
+};
+use rushes::sdp::{Encoding, Unsupported};
+use rushes::{ClockRate, PayloadType, RtpTimestamp};
+
+/// All that the library and the program need to know.
+pub static POINTS: MediaFormat = MediaFormat {
+    name: "points",
+    title: "point clouds",
+    encoding: Some("X-POINTS"),
+    media: "application",
+    payload_type: PayloadType::GENERIC,
+    clock_rate: ClockRate::VIDEO,
+    payload: |_| Arc::new(Points),
+    describe: |format, _| Encoding::Other {
+        name: format.encoding.unwrap_or_default().to_owned(),
+        parameters: "unit=mm".to_owned(),
+    },
+    accept: |format, _| match &format.encoding {
+        Encoding::Other { parameters, .. } if parameters.contains("unit=mm") => Ok(()),
+        _ => Err(Unsupported::Encoding("X-POINTS in a unit other than mm".to_owned())),
+    },
+    files: FileKind { extensions: &["points"], reader, writer },
+    evidence: |packets| {
+        let mut evidence = Evidence::default();
+        for packet in packets {
+            let (first, len) = (packet.payload().first(), packet.payload().len());
+            evidence.count(first == Some(&MARK) && len % POINT_LEN == HEADER_LEN);
+        }
+        evidence
+    },
+    ..MediaFormat::UNKNOWN
+};
+
+const MARK: u8 = 0xc5;
+const HEADER_LEN: usize = 2;
+const POINT_LEN: usize = 6;
+
+#[derive(Debug)]
+struct Points;
+
+impl PayloadFormat for Points {
+    fn name(&self) -> &'static str {
+        "X-POINTS"
+    }
+
+    fn clock_rate(&self) -> ClockRate {
+        ClockRate::VIDEO
+    }
+
+    fn packetiser(&self) -> Box<dyn Packetiser> {
+        Box::new(Splitter { offset: 0, number: 0, room: 0 })
+    }
+
+    fn depacketiser(&self) -> Box<dyn Depacketiser> {
+        Box::new(Joiner)
+    }
+}
+
+struct Splitter {
+    offset: usize,
+    number: u8,
+    /// Octets of points in a payload.
+    room: usize,
+}
+
+impl Packetiser for Splitter {
+    fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError> {
+        if frame.is_empty() {
+            return Err(FrameError::Empty);
+        }
+        let room = limit.saturating_sub(HEADER_LEN) / POINT_LEN * POINT_LEN;
+        if room == 0 {
+            return Err(FrameError::PacketTooSmall { limit, need: HEADER_LEN + POINT_LEN });
+        }
+        *self = Self { offset: 0, number: 0, room };
+        Ok(())
+    }
+
+    fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool {
+        if self.offset == frame.len() {
+            return false;
+        }
+        let end = frame.len().min(self.offset + self.room);
+        fragment.push_own(&[MARK, self.number]);
+        fragment.push_frame(self.offset..end);
+        fragment.set_marker(end == frame.len());
+        (self.offset, self.number) = (end, self.number.wrapping_add(1));
+        true
+    }
+}
+
+struct Joiner;
+
+impl Depacketiser for Joiner {
+    fn push(
+        &mut self,
+        payload: &[u8],
+        _: PacketInfo,
+        frame: &mut FrameBuilder,
+    ) -> Result<(), PayloadError> {
+        match payload.split_at_checked(HEADER_LEN) {
+            Some(([MARK, _], points)) if points.len() % POINT_LEN == 0 => frame.push_unit(points),
+            _ => Err(PayloadError::Other("a payload without a header and whole points")),
+        }
+    }
+
+    fn begins(&self, payload: &[u8]) -> Option<bool> {
+        payload.get(1).map(|number| *number == 0)
+    }
+
+    fn lost(&mut self) {}
+}
+
+/// Clouds in a file: each after its length in 4 octets.
+fn reader(
+    input: Box<dyn Input>,
+    path: &Path,
+    _: ReadOptions,
+) -> Result<Box<dyn FrameReader>, FileError> {
+    Ok(Box::new(Clouds { input, path: path.to_owned(), cloud: Vec::new() }))
+}
+
+struct Clouds {
+    input: Box<dyn Input>,
+    path: std::path::PathBuf,
+    cloud: Vec<u8>,
+}
+
+impl FrameReader for Clouds {
+    fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
+        let failed = |source| FileError::Io { path: self.path.clone(), action: "read", source };
+        let mut len = Vec::new();
+        (&mut self.input).take(4).read_to_end(&mut len).map_err(failed)?;
+        if len.is_empty() {
+            return Ok(None);
+        }
+        let Ok(len) = <[u8; 4]>::try_from(len) else {
+            return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+        };
+        let len = u32::from_be_bytes(len).into();
+        self.cloud.clear();
+        (&mut self.input).take(len).read_to_end(&mut self.cloud).map_err(failed)?;
+        if self.cloud.len() as u64 != len {
+            return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+        }
+        Ok(Some(MediaFrame { data: &self.cloud, duration: None }))
+    }
+}
+
+fn writer() -> Box<dyn FrameWriter> {
+    Box::new(CloudWriter(0))
+}
+
+struct CloudWriter(u64);
+
+impl FrameWriter for CloudWriter {
+    fn write(&mut self, cloud: &[u8], _: RtpTimestamp, to: &mut dyn Write) -> io::Result<()> {
+        to.write_all(&(cloud.len() as u32).to_be_bytes())?;
+        to.write_all(cloud)?;
+        self.0 += 1;
+        Ok(())
+    }
+
+    fn frames_written(&self) -> u64 {
+        self.0
+    }
+}
+
+fn main() -> ExitCode {
+    if let Err(error) = Codec::register(&POINTS) {
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
+    }
+    rushes_cli::run(std::env::args_os())
+}

@@ -1,0 +1,173 @@
+//! Every format of the table is streamed, described, received by SDP, written to a file, read again
+//! and recognised by its packets.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use rushes::file::{MediaReader, MediaWriter, ReadOptions, codec_of};
+use rushes::format::{Codec, FORMATS, FormatOptions, MediaFormat, guess};
+use rushes::proto::rtp::Packet;
+use rushes::proto::stream::{FrameRate, Sender, SenderConfig};
+use rushes::proto::{Batch, SequenceNumber};
+use rushes::sdp::{Description, encoding_of};
+use rushes::{Context, Error, MediaStream, Pacing, RtpTimestamp, Ssrc};
+
+/// A format's name, frames of it, and whether its packets show what they are.
+type Row = (&'static str, fn() -> Vec<Vec<u8>>, bool);
+
+const ROWS: &[Row] = &[
+    ("generic", || (0..20).map(|n| vec![n; 100 + 400 * usize::from(n)]).collect(), false),
+    ("h264", || frames_of("avc_cif_60f_baseline.264"), true),
+    ("h265", || frames_of("hevc_192x128_90f_tiny_nals.265"), true),
+    ("h266", || frames_of("vvc_192x128_64f_vvenc_tiny_nals.266"), true),
+    ("opus", || frames_of("opus_speech_mono_mixed_durations.opus"), true),
+];
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn frames_of(name: &str) -> Vec<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(name);
+    read(&path, codec_of(&path).unwrap(), 0)
+}
+
+fn read(path: &Path, codec: Codec, frame_len: usize) -> Vec<Vec<u8>> {
+    let mut options = ReadOptions::default();
+    options.frame_len = frame_len;
+    let mut reader = MediaReader::open(path, codec, options).unwrap();
+    let mut frames = Vec::new();
+    while let Some(frame) = reader.next_frame().unwrap() {
+        frames.push(frame.data.to_vec());
+    }
+    frames
+}
+
+/// The codec of each row, its frames, and whether it is recognised.
+fn all() -> impl Iterator<Item = (Codec, Vec<Vec<u8>>, bool)> {
+    let row = |(name, frames, shows): &Row| (Codec::named(name).unwrap(), frames(), *shows);
+    ROWS.iter().map(row)
+}
+
+#[test]
+fn every_format_has_a_row() {
+    let rows: BTreeSet<&str> = ROWS.iter().map(|(name, ..)| *name).collect();
+    let formats: BTreeSet<&str> = FORMATS.iter().map(|format| format.name).collect();
+    assert_eq!(rows, formats);
+}
+
+/// Sends `frames`, and checks that they are received.
+fn check_frames(sender: &mut MediaStream, receiver: &mut MediaStream, frames: &[Vec<u8>]) {
+    for (n, frame) in frames.iter().enumerate() {
+        sender.push_frame(frame, RtpTimestamp(n as u32 * 3000)).unwrap();
+    }
+    sender.send_keep_alive().unwrap();
+    for (n, frame) in frames.iter().enumerate() {
+        let received = receiver.pull_frame(PATIENCE).unwrap();
+        let received = received.unwrap_or_else(|| panic!("frame {n} of {}", frames.len()));
+        assert_eq!(received[..], frame[..], "frame {n}");
+    }
+}
+
+#[test]
+fn every_format_is_described_and_received_by_sdp() {
+    for (codec, frames, _) in all() {
+        let frames = &frames[..frames.len().min(8)];
+        let session = Context::new().session("127.0.0.1").unwrap();
+        let Some(encoding) = encoding_of(codec, &frames[0]) else {
+            // No standard names it: both ends are set up by hand.
+            let mut receiver = session.stream(codec).rtcp(false).open().unwrap();
+            let port = receiver.local_address().port();
+            let sender = session.stream(codec).rtcp(false).pacing(Pacing::Off);
+            let mut sender = sender.remote_port(port).open().unwrap();
+            check_frames(&mut sender, &mut receiver, frames);
+            continue;
+        };
+        let mut sending = session.stream(codec).rtcp(false).pacing(Pacing::Off);
+        let text = {
+            let free = session.stream(codec).rtcp(false).open().unwrap();
+            sending = sending.remote_port(free.local_address().port());
+            sending.description(encoding).unwrap().write()
+        };
+        let description = Description::parse(text.as_bytes()).unwrap();
+        let media = &description.media[0];
+        assert_eq!(rushes::sdp::codec_of(&media.formats[0]), Some(codec), "{text}");
+        assert!(text.contains(&format!("m={} ", codec.media)), "{text}");
+        let mut receiver = Context::new().described(media).unwrap().rtcp(false).open().unwrap();
+        let mut sender = sending.open().unwrap();
+        check_frames(&mut sender, &mut receiver, frames);
+    }
+}
+
+#[test]
+fn every_format_is_written_to_a_file_and_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for (codec, frames, _) in all() {
+        for extension in codec.files.extensions {
+            let path = folder.path().join(format!("file.{extension}"));
+            assert_eq!(codec_of(&path), Some(codec));
+            let mut writer = MediaWriter::create(&path, codec).unwrap();
+            for (n, frame) in frames.iter().enumerate() {
+                writer.write(frame, RtpTimestamp(n as u32 * 960)).unwrap();
+            }
+            writer.finish().unwrap();
+            let again = read(&path, codec, 1 << 20);
+            assert_eq!(again.concat(), frames.concat(), "{}", path.display());
+            assert!(codec == Codec::Generic || again == frames, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn formats_are_recognised_by_their_packets_and_by_no_others() {
+    for (codec, frames, shows) in all() {
+        let config = SenderConfig {
+            ssrc: Ssrc(1),
+            payload_type: codec.payload_type,
+            first_sequence: SequenceNumber(1),
+            first_timestamp: RtpTimestamp(1),
+            clock_rate: codec.clock_rate,
+            frame_rate: FrameRate::DEFAULT,
+            packet_len_max: 1200,
+        };
+        let packetiser = (codec.payload)(&FormatOptions::default()).packetiser();
+        let mut sender = Sender::new(packetiser, config).unwrap();
+        let (mut batch, mut datagrams) = (Batch::new(), Vec::new());
+        for frame in &frames {
+            let mut outgoing = sender.push(frame, None).unwrap();
+            while outgoing.fill(&mut batch) {
+                let mut rest = batch.bytes();
+                for len in batch.lengths() {
+                    let (datagram, behind) = rest.split_at(usize::from(*len));
+                    datagrams.push(datagram.to_vec());
+                    rest = behind;
+                }
+            }
+        }
+        let packets: Vec<Packet<'_>> =
+            datagrams.iter().map(|datagram| Packet::parse(datagram).unwrap()).collect();
+        assert_eq!(guess(&packets), shows.then_some(codec), "{}", codec.name);
+        if let Some(nal) = codec.nal {
+            let is_key_frame = frames.iter().filter(|frame| (codec.is_key_frame)(frame)).count();
+            assert!((1..frames.len()).contains(&is_key_frame), "{nal:?}: {is_key_frame}");
+            assert!((codec.has_parameter_sets)(&frames[0]), "{nal:?}");
+        }
+    }
+}
+
+static TWIN: MediaFormat = MediaFormat { name: "H264", ..MediaFormat::UNKNOWN };
+static NAMESAKE: MediaFormat =
+    MediaFormat { name: "mine", encoding: Some("OPUS"), ..MediaFormat::UNKNOWN };
+static OWN: MediaFormat =
+    MediaFormat { name: "own", encoding: Some("X-OWN"), ..MediaFormat::UNKNOWN };
+
+#[test]
+fn a_format_that_clashes_with_another_is_not_registered() {
+    for (format, other) in [(&TWIN, "h264"), (&NAMESAKE, "opus")] {
+        let error = Codec::register(format).unwrap_err();
+        assert!(matches!(error, Error::FormatTaken { other: it, .. } if it == other), "{error}");
+    }
+    let own = Codec::register(&OWN).unwrap();
+    assert_eq!(Codec::register(&OWN).unwrap(), own);
+    assert_eq!((Codec::named("own"), Codec::of_encoding("x-own")), (Some(own), Some(own)));
+}
