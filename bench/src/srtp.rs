@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 use rushes::Suite;
-use rushes::proto::crypto::{Aead, CounterMode, Mac, TAG_LEN};
+use rushes_crypto::{Aead, CounterMode, Mac, TAG_LEN};
 
 use crate::Outcome;
 use crate::goodput::FRAME_SIZE;

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rushes_proto::Ssrc;
-use rushes_proto::delivery::control::{
+use rushes_delivery::control::{
     Change, Channel, Client, ClientEvent, ControlSecret, FormatSet, FrameNotice, FrameRate,
     Message, Offer, Opening, Reason, Report, Server, ServerEvent, ServerStatistics, State,
     Timeline, Token, Transport, TransportSet, VideoMode, Wishes,
@@ -44,7 +43,7 @@ pub(crate) fn offer(epoch: u16, body: &[u8]) -> Offer {
         payload: 1408,
         first_frame: u64::from(at(7)),
         ports: if transport == Transport::Tcp { Vec::new() } else { vec![9; count] },
-        ssrcs: (0..count as u32).filter(|_| is_rtp).map(Ssrc).collect(),
+        ssrcs: (0..count as u32).filter(|_| is_rtp).collect(),
         clock_rate: if is_rtp { 90_000 } else { 0 },
     }
 }
@@ -85,7 +84,7 @@ impl Ends {
     fn command_client(&mut self, kind: u8, body: &[u8]) {
         let first = body.first().copied().unwrap_or(0);
         let count = usize::from(first & 15);
-        let ssrcs: Vec<_> = (0..count as u32).map(Ssrc).collect();
+        let ssrcs: Vec<_> = (0..count as u32).collect();
         let _ = match kind {
             0 | 1 => self.client.accept(self.now, &[], &[]),
             2 => self.client.accept(self.now, &vec![9; count], &ssrcs),

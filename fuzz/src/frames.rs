@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use rushes_proto::delivery::{Assembly, AssemblyOptions, Claim, Ending, Place, Plan, UnitHeader};
+use rushes_delivery::{Assembly, AssemblyOptions, Claim, Ending, Place, Plan, UnitHeader};
 
 use crate::packets;
 
@@ -188,7 +188,7 @@ impl Model {
         let plan = self.assembly.plan();
         for (index, arrived) in (0..).zip(&arrived) {
             let span = plan.locate(index).unwrap();
-            let is_in = |gap: &&rushes_proto::delivery::Gap| {
+            let is_in = |gap: &&rushes_delivery::Gap| {
                 let covers = gap.bytes.start <= span.bytes.start && span.bytes.end <= gap.bytes.end;
                 let apart = gap.bytes.end <= span.bytes.start || span.bytes.end <= gap.bytes.start;
                 assert!(gap.unit != span.unit || covers || apart, "a gap within a packet");

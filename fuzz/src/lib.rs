@@ -25,7 +25,7 @@ use rushes_proto::srtp::{
 };
 use rushes_proto::stream::{Receiver, ReceiverConfig};
 use rushes_proto::timer::TimerConfig;
-use rushes_proto::zrtp::{AlgorithmList, Config, KeyAgreement, MemoryStore, Session};
+use rushes_zrtp::{AlgorithmList, Config, KeyAgreement, MemoryStore, Session};
 use rushes_proto::{ClockRate, ExtendedSequence, NtpTime, PayloadType, RtpTimestamp, Ssrc};
 
 /// Octets in the largest frame that the receivers accept.
@@ -403,7 +403,7 @@ fn zrtp_between(flags: u8) -> Vec<Vec<u8>> {
     let mut ends = [zrtp_end(1, flags), zrtp_end(2, flags)];
     for (end, session) in ends.iter_mut().enumerate() {
         session
-            .add_stream(Ssrc(end as u32), Some(address(1 - end as u8)), now)
+            .add_stream(end as u32, Some(address(1 - end as u8)), now)
             .expect("the stream is new");
     }
     let mut datagrams = Vec::new();
@@ -434,7 +434,7 @@ pub fn agree(octets: &[u8]) {
             // The second end may wait for any peer to contact it.
             let knows = end == 0 || flags & 8 == 0;
             let peer = knows.then(|| address(1 - end as u8));
-            ends[end].add_stream(Ssrc(4 * n + end as u32), peer, now).expect("the stream is new")
+            ends[end].add_stream(4 * n + end as u32, peer, now).expect("the stream is new")
         });
         streams.push(of_both);
     }

@@ -8,7 +8,7 @@ use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, find_units};
 use rushes_proto::rtp::{Header, Packet as RtpPacket};
 use rushes_proto::sdp::{Crypto, Description, LeftOut, SdpError, WARNINGS_MAX};
-use rushes_proto::zrtp::{
+use rushes_zrtp::{
     ConfirmPlain, Content, MESSAGE_LEN_MAX, Message, Packet, Reassembler, SasRelayPlain,
 };
 

@@ -8,10 +8,10 @@ use rushes::sdp::encoding_of;
 use rushes::format::{FORMATS, FormatOptions, MediaFormat};
 use rushes::{Codec, Context};
 use rushes_proto::control::{MediaSent, Reception};
-use rushes_proto::delivery::control::{
+use rushes_delivery::control::{
     Channel, ControlSecret, FrameNotice, Message, Offer, Opening, Ping, Reason, Token, UnitOpening,
 };
-use rushes_proto::delivery::{Creditor, UnitHeader};
+use rushes_delivery::{Creditor, UnitHeader};
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::{Fragment, PayloadFormat};
 use rushes_proto::rtp::{Element, ExtensionForm, Header, HeaderExtension};

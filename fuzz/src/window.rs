@@ -1,6 +1,6 @@
 //! Arbitrary credits for outgoing datagrams.
 
-use rushes_proto::delivery::{CREDIT_BYTES, Credit, Window};
+use rushes_delivery::{CREDIT_BYTES, Credit, Window};
 
 /// Sends while the window permits it, and reads credits from the rest of `octets`: after a silence,
 /// sending must always be possible.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../examples/own_format.rs"]
-#[allow(dead_code, reason = "its main function is not called here")]
+#[allow(dead_code, unreachable_pub, reason = "a program, of which the format is used here")]
 mod own_format;
 
 use std::path::Path;
@@ -151,8 +151,8 @@ fn pcap() -> Vec<u8> {
                 let [u1, u0] = udp.to_be_bytes();
                 let [t1, t0] = total.to_be_bytes();
                 let header = [
-                    0x45, 0, t1, t0, 0, 0, 0x40, 0, 64, 17, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1,
-                    0x13, 0x88, 0x13, 0x8c, u1, u0, 0, 0,
+                    0x45, 0, t1, t0, 0, 0, 0x40, 0, 64, 17, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1, 0x13,
+                    0x88, 0x13, 0x8c, u1, u0, 0, 0,
                 ];
                 for word in [time / 1_000_000, time % 1_000_000, total.into(), total.into()] {
                     out.extend_from_slice(&word.to_le_bytes());

@@ -17,20 +17,14 @@
 //! | [`payload`] | frames into payloads and back, codec by codec |
 //! | [`repair`] | missing packets: requests, history, retransmission (RFC 4588) |
 //! | [`control`] | one participant's reports, feedback and collisions (RFC 3550 sections 6 and 8) |
-//! | [`delivery`] | texture video: the agreement between server and client |
-//! | `crypto` | ciphers and tags (with the feature `srtp`), key agreement (with `zrtp`) |
 //! | [`sdp`] | session descriptions (RFC 8866) |
 //! | `srtp` | secured packets (RFC 3711), with the feature `srtp` |
 //! | [`stream`] | the send and receive paths of a packet, sources, reordering, statistics |
 //! | [`timer`] | when RTCP may be sent, and the members of the session (RFC 3550, RFC 4585) |
-//! | `zrtp` | keys agreed on the media path (RFC 6189), with the feature `zrtp` |
 #![forbid(unsafe_code)]
 
 mod batch;
 pub mod control;
-#[cfg(feature = "srtp")]
-pub mod crypto;
-pub mod delivery;
 pub mod payload;
 pub mod repair;
 pub mod rtcp;
@@ -46,8 +40,6 @@ mod ssrc;
 pub mod stream;
 mod time;
 pub mod timer;
-#[cfg(feature = "zrtp")]
-pub mod zrtp;
 
 pub use batch::{Batch, LentSlab, SLAB_LEN};
 pub use seq::{ExtendedSequence, SequenceNumber};

@@ -3,8 +3,8 @@
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use rushes_crypto::CounterMode;
 use rushes_proto::Ssrc;
-use rushes_proto::crypto::CounterMode;
 use rushes_proto::srtp::{
     ExtensionIds, MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite,
     Unprotector,

@@ -85,6 +85,8 @@ pub use security::Security;
 pub use setup::{Context, Recovery, Session, StreamBuilder};
 pub use stats::Statistics;
 
+#[cfg(feature = "texture")]
+pub use rushes_delivery as delivery;
 pub use rushes_net as net;
 pub use rushes_net::{MulticastOptions, ReceivePath, SendPath};
 pub use rushes_proto as proto;

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rushes::proto::delivery::control::{Message, Opening, Reason, Wishes};
+use rushes::delivery::control::{Message, Opening, Reason, Wishes};
 use rushes::texture::{
     ClientOptions, Format, Layout, ServerOptions, TextureClient, TextureError, TextureServer,
     Transport,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use rushes::proto::delivery::UnitHeader;
-use rushes::proto::delivery::control::{
+use rushes::delivery::UnitHeader;
+use rushes::delivery::control::{
     FrameNotice, FrameRate, Message, Offer, Opening, Pong, Reason, ServerStatistics, Token,
     VideoMode,
 };

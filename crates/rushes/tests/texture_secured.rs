@@ -165,10 +165,10 @@ mod by_hand {
     use std::net::{SocketAddr, TcpStream, UdpSocket};
     use std::time::Instant;
 
-    use rushes::proto::Ssrc;
-    use rushes::proto::delivery::control::{
+    use rushes::delivery::control::{
         Channel, Client, ClientEvent, ControlSecret, FormatSet, Timeline, TransportSet, Wishes,
     };
+    use rushes::proto::Ssrc;
     use rushes::proto::srtp::{MasterKey, Policy, Unprotector};
     use rushes::texture::Transport;
 

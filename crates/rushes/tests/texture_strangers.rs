@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rushes::proto::delivery::control::{
+use rushes::delivery::control::{
     Accept, Change, FormatSet, FrameRate, Message, Opening, Ping, Reason, Report, Token,
     TransportSet, Wishes,
 };

@@ -10,9 +10,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rushes::proto::Ssrc;
-use rushes::proto::delivery::control::{Opening, Token, UnitOpening};
-use rushes::proto::zrtp::{Config, MemoryStore, Session};
+use rushes::delivery::control::{Opening, Token, UnitOpening};
+use rushes::zrtp::{Config, MemoryStore, Session};
 
 use crate::rig::{MEDIA, free_port, json, media, receiving, rushes, text, units};
 use crate::stranger::{opening, wishes};
@@ -75,7 +74,7 @@ fn repertoire() -> Vec<Vec<u8>> {
     let mut session =
         Session::new(Config::new([9; 12]), Box::new(|out| out.fill(7)), store).unwrap();
     let to = SocketAddr::from(([127, 0, 0, 1], 9));
-    session.add_stream(Ssrc(9), Some(to), now).unwrap();
+    session.add_stream(9, Some(to), now).unwrap();
     let hello = session.poll_datagram().unwrap().2;
     let mut broken = hello.clone();
     broken[40] ^= 1;

@@ -4,10 +4,8 @@
 use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::thread;
 
-use rushes::proto::delivery::UnitHeader;
-use rushes::proto::delivery::control::{
-    FrameNotice, FrameRate, Message, Offer, Reason, Token, VideoMode,
-};
+use rushes::delivery::UnitHeader;
+use rushes::delivery::control::{FrameNotice, FrameRate, Message, Offer, Reason, Token, VideoMode};
 use rushes::texture::{Format, Transport};
 
 use crate::rig::{json, text};

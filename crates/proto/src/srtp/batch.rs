@@ -4,7 +4,7 @@ use super::error::UnprotectError;
 use super::index::{INDEX_END, roll_over_counter};
 use super::transform::Protocol;
 use super::unprotect::{Parts, Unprotector};
-use crate::crypto::{LANES_MAX, MAC_LEN, Mac, Message, tags_are_equal};
+use rushes_crypto::{LANES_MAX, MAC_LEN, Mac, Message, tags_are_equal};
 
 /// Packets that [`Unprotector::unprotect_batch`] processes together.
 pub const BATCH_MAX: usize = LANES_MAX;

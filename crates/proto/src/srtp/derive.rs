@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use super::error::PolicyError;
 use super::master::MasterKey;
-use crate::crypto::CounterMode;
+use rushes_crypto::CounterMode;
 
 /// The purpose of a derived key (RFC 3711 section 4.3.2, RFC 6904 section 2.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

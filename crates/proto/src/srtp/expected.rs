@@ -9,8 +9,8 @@ use super::layout::FIXED_LEN;
 use super::protect::Protector;
 use super::slab::seal;
 use super::unprotect::{SEARCH_AFTER, Unprotector};
-use crate::crypto::TAG_LEN;
 use crate::ssrc::Ssrc;
+use rushes_crypto::TAG_LEN;
 
 /// The index of an ordinary packet, not yet authenticated.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use super::error::PolicyError;
 use super::master::MasterKey;
 use super::policy::Policy;
 use super::transform::{Body, Protocol, Salt, SessionKeys, Transform};
-use crate::crypto::{Aead, HashAlgorithm, hash, on_erased_stack};
+use rushes_crypto::{Aead, HashAlgorithm, hash, on_erased_stack};
 
 /// Maximum number of SRTP packets under one master key (RFC 3711 section 9.2).
 pub const RTP_LIFETIME_MAX: u64 = 1 << 48;

@@ -12,8 +12,8 @@ use super::policy::Policy;
 use super::slab::Pending;
 use super::sources::Sources;
 use super::transform::{Body, Protocol};
-use crate::crypto::TAG_LEN;
 use crate::ssrc::Ssrc;
+use rushes_crypto::TAG_LEN;
 
 /// The sending half of SRTP under one master key at a time.
 ///

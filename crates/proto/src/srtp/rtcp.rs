@@ -9,8 +9,8 @@ use super::master::MasterKey;
 use super::policy::Policy;
 use super::sources::Sources;
 use super::transform::{Body, Protocol};
-use crate::crypto::{TAG_LEN, tags_are_equal};
 use crate::ssrc::Ssrc;
+use rushes_crypto::{TAG_LEN, tags_are_equal};
 
 /// Octets in the E bit and the SRTCP index.
 pub(super) const INDEX_LEN: usize = 4;

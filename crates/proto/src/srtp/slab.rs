@@ -6,8 +6,8 @@ use super::index::roll_over_counter;
 use super::layout::{FIXED_LEN, Layout};
 use super::protect::Protector;
 use super::transform::{Body, Protocol};
-use crate::crypto::{Aead, BLOCK_LEN, LANES_MAX, MAC_LEN, Message, NONCE_LEN, TAG_LEN};
 use crate::ssrc::Ssrc;
+use rushes_crypto::{Aead, BLOCK_LEN, LANES_MAX, MAC_LEN, Message, NONCE_LEN, TAG_LEN};
 
 /// A packet in the slab that is encrypted and lacks its tag.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use super::error::PolicyError;
 use super::extension;
 use super::policy::Policy;
 use super::suite::Cipher;
-use crate::crypto::{Aead, CounterMode, Mac, NONCE_LEN, Refused};
 use crate::ssrc::Ssrc;
+use rushes_crypto::{Aead, CounterMode, Mac, NONCE_LEN, Refused};
 
 /// Octets in a session key for authentication (RFC 3711 section 5.2).
 const MAC_KEY_LEN: usize = 20;

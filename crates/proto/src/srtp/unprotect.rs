@@ -12,8 +12,8 @@ use super::master::MasterKey;
 use super::policy::Policy;
 use super::sources::Sources;
 use super::transform::{Body, Protocol};
-use crate::crypto::{TAG_LEN, tags_are_equal};
 use crate::ssrc::Ssrc;
+use rushes_crypto::{TAG_LEN, tags_are_equal};
 
 /// Consecutive refused packets after which later rounds are tried for a source: more than half a
 /// round may have been lost.

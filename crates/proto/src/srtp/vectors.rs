@@ -11,8 +11,8 @@ use super::rtcp::{SrtcpProtector, SrtcpUnprotector};
 use super::suite::Suite;
 use super::transform::{Protocol, Transform};
 use super::{Protector, Unprotector};
-use crate::crypto::Aead;
 use crate::ssrc::Ssrc;
+use rushes_crypto::Aead;
 
 fn octets(hex: &str) -> Vec<u8> {
     let digit = |d: u8| char::from(d).to_digit(16).unwrap() as u8;

@@ -3,8 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use rushes_proto::Ssrc;
-use rushes_proto::zrtp::{
+use rushes::zrtp::{
     Config, Event, MemoryStore, SecretStore, Session, StreamId, StreamKeys, Warning, is_zrtp,
 };
 use serde_json::Value;
@@ -159,7 +158,7 @@ impl Endpoint {
             let now = Instant::now();
             stream.begun = Some(now);
             let peer = (!self.options.wait).then(|| stream.wire.remote());
-            let Some(id) = self.session.add_stream(Ssrc(stream.ssrc), peer, now) else {
+            let Some(id) = self.session.add_stream(stream.ssrc, peer, now) else {
                 stream.failure = Some("too many streams".to_owned());
                 continue;
             };

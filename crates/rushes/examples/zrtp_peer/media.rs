@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use rushes::zrtp::StreamKeys;
 use rushes_proto::srtp::{
     Policy, PolicyError, Protector, SrtcpProtector, SrtcpUnprotector, Unprotector,
 };
-use rushes_proto::zrtp::StreamKeys;
 
 use super::wire::Wire;
 

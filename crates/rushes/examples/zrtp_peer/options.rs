@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use rushes::zrtp::{Algorithm, AlgorithmList, Algorithms, Zid};
 use rushes_netsim::Loss;
-use rushes_proto::zrtp::{Algorithm, AlgorithmList, Algorithms, Zid};
 
 use super::faults::Faults;
 use super::hex;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rushes_proto::zrtp::{Algorithm, KeyAgreement, Role, Warning};
+use rushes::zrtp::{Algorithm, KeyAgreement, Role, Warning};
 use serde_json::{Value, json};
 
 use super::endpoint::{Endpoint, Stream};
@@ -61,8 +61,8 @@ fn agreed(endpoint: &Endpoint, stream: &Stream) -> Value {
     let status = endpoint.session.sas();
     // The other streams of a session have no string.
     let own_status = status.filter(|_| keys.choice.key_agreement != KeyAgreement::Mult);
-    let key_len = keys.suite.key_len();
-    let [own, peer] = [&keys.send, &keys.receive].map(|key| key.key_and_salt().split_at(key_len));
+    let key_len = keys.choice.cipher.key_len();
+    let [own, peer] = [&keys.send, &keys.receive].map(|key| key.split_at(key_len));
     let aux_mismatch = match endpoint.options.aux {
         None => AUX_UNSET,
         Some(_) if has(Warning::AuxMismatch) => AUX_DIFFERS,

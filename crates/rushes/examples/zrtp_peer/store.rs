@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use rushes_proto::zrtp::{Retained, RetainedSecret, SecretStore, Zid};
+use rushes::zrtp::{Retained, RetainedSecret, SecretStore, Zid};
 use zeroize::Zeroizing;
 
 use super::hex;

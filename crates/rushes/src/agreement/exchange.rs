@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
 use rushes_proto::Ssrc;
-use rushes_proto::zrtp::{
+use rushes_zrtp::{
     Config, ErrorCode, Event, MemoryStore, SasStatus, SecretStore, Session, StreamId, Warning,
     is_zrtp,
 };
@@ -103,7 +103,7 @@ impl Agreement {
         peer_hello_hash: Option<[u8; 32]>,
     ) -> Result<StreamId, Error> {
         let mut inner = self.lock();
-        let id = inner.session.add_stream_with(ssrc, h0, peer, Instant::now());
+        let id = inner.session.add_stream_with(ssrc.0, h0, peer, Instant::now());
         let id = id.ok_or(ZrtpError::TooManyStreams)?;
         if let Some(hash) = peer_hello_hash {
             inner.session.expect_hello(id, hash);
@@ -219,11 +219,11 @@ impl fmt::Debug for Agreement {
 struct VolatileStore(MemoryStore);
 
 impl SecretStore for VolatileStore {
-    fn load(&mut self, peer: &[u8; 12]) -> rushes_proto::zrtp::Retained {
+    fn load(&mut self, peer: &[u8; 12]) -> rushes_zrtp::Retained {
         self.0.load(peer)
     }
 
-    fn save(&mut self, peer: &[u8; 12], retained: &rushes_proto::zrtp::Retained) {
+    fn save(&mut self, peer: &[u8; 12], retained: &rushes_zrtp::Retained) {
         self.0.save(peer, retained);
     }
 

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rushes_proto::crypto::on_erased_stack;
-use rushes_proto::zrtp::{Retained, SecretStore, Zid};
+use rushes_crypto::on_erased_stack;
+use rushes_zrtp::{Retained, SecretStore, Zid};
 use zeroize::Zeroizing;
 
 use crate::error::FileStoreError;

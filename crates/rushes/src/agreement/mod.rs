@@ -7,7 +7,7 @@ mod file_store;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use rushes_proto::zrtp::*;
+pub use rushes_zrtp::*;
 use zeroize::Zeroizing;
 
 pub(crate) use chain::ChainStart;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rushes_proto::zrtp::{ConfigError, ErrorCode, PeerRefusal};
+use rushes_zrtp::{ConfigError, ErrorCode, PeerRefusal};
 use thiserror::Error;
 
 /// Why a stream has no keys. Nothing was sent in the clear.

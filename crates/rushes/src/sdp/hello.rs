@@ -2,7 +2,7 @@
 //! stream to the author of the description.
 
 use rushes_proto::sdp::{Attribute, Media};
-use rushes_proto::zrtp::VERSION;
+use rushes_zrtp::VERSION;
 
 use crate::agreement::ZrtpConfig;
 use crate::error::Error;

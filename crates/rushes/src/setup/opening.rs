@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rushes_proto::srtp::Policy;
-use rushes_proto::zrtp::{Event, SasStatus, Warning};
+use rushes_zrtp::{ErrorCode, Event, SasStatus, StreamKeys, Warning};
 
 use super::builder::StreamBuilder;
 use crate::agreement::{Channel, WithoutZrtp, ZrtpConfig};
@@ -165,10 +164,7 @@ impl Opening {
         while let Some(event) = agreement.poll_event(id) {
             match event {
                 Event::Keys(keys) => {
-                    let policy = Policy::new(keys.suite);
-                    let (send, receive) = (keys.send, keys.receive);
-                    let keys = Security::Keys { policy, send, receive, further: Vec::new() };
-                    let builder = self.builder.clone().security(keys);
+                    let builder = self.builder.clone().security(security(&keys)?);
                     self.stream = Some(builder.open_on(self.port.clone())?);
                 }
                 Event::Secure => return Ok(true),
@@ -210,4 +206,11 @@ impl Drop for Opening {
             self.port.clear_side_protocol(&channel);
         }
     }
+}
+
+/// The keys of a stream as its security.
+fn security(keys: &StreamKeys) -> Result<Security, Error> {
+    let failed = |_| ZrtpError::Failed { error: ErrorCode::CriticalSoftware, by_peer: false };
+    let suite = keys.suite.parse().map_err(|_| failed(()))?;
+    Ok(Security::separate(suite, &keys.send, &keys.receive).map_err(|_| failed(()))?)
 }

@@ -1,8 +1,8 @@
 //! Why texture video could not start, or ended.
 
+use rushes_delivery::PlanError;
+use rushes_delivery::control::Stopped;
 use rushes_net::NetError;
-use rushes_proto::delivery::PlanError;
-use rushes_proto::delivery::control::Stopped;
 use rushes_texture::{CodecError, LayoutError, TilingError};
 
 /// Why a texture server or client failed.

@@ -49,8 +49,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use client::{ClientOptions, ClientStatistics, TextureClient};
 pub use error::TextureError;
-pub use rushes_proto::delivery::Gap;
-pub use rushes_proto::delivery::control::{
+pub use rushes_delivery::Gap;
+pub use rushes_delivery::control::{
     ClockEstimate, FrameRate, Reason, Report, Stopped, StoppedBy, Transport,
 };
 pub use rushes_texture::{

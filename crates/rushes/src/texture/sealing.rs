@@ -6,7 +6,7 @@
 //! With [`Security::Zrtp`] the order is reversed: the media's streams agree on keys, and then the
 //! control connection, until then clear, is sealed under a key exported from that agreement.
 
-use rushes_proto::delivery::control::{Channel, ChannelError, ControlSecret};
+use rushes_delivery::control::{Channel, ChannelError, ControlSecret};
 use rushes_proto::srtp::{MasterKey, Policy};
 use zeroize::Zeroizing;
 

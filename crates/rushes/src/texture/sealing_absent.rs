@@ -1,6 +1,6 @@
 //! Control connections in a build without SRTP: always clear.
 
-use rushes_proto::delivery::control::Channel;
+use rushes_delivery::control::Channel;
 
 use super::error::TextureError;
 use crate::security::Security;

@@ -1,6 +1,6 @@
 //! The size, format, tiles and packets of frames, known to both ends.
 
-use rushes_proto::delivery::Plan;
+use rushes_delivery::Plan;
 use rushes_texture::{Format, Layout, Tiling};
 
 use super::error::TextureError;

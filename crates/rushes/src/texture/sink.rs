@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use rushes_proto::delivery::{Ending, Gap};
+use rushes_delivery::{Ending, Gap};
 
 use super::lock;
 use super::shape::TextureShape;

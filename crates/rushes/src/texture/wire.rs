@@ -4,8 +4,8 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rushes_delivery::control::{Channel, ChannelError, Client, Server};
 use rushes_net::{Interest, Read, TcpSocket};
-use rushes_proto::delivery::control::{Channel, ChannelError, Client, Server};
 
 /// The state machine of one side of a control connection.
 pub(super) trait Machine {

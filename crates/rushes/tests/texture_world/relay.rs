@@ -9,8 +9,8 @@ use std::thread;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rushes::proto::delivery::UnitHeader;
-use rushes::proto::delivery::control::{Message, Opening};
+use rushes::delivery::UnitHeader;
+use rushes::delivery::control::{Message, Opening};
 use rushes_netsim::{Conditions, Path, Relay, Seeded, Statistics, Way};
 
 use super::witness::Forged;

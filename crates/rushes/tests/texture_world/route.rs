@@ -10,7 +10,7 @@ use std::thread;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rushes::proto::delivery::control::{Message, Opening};
+use rushes::delivery::control::{Message, Opening};
 use rushes::texture::Transport;
 use rushes_netsim::{Conditions, Path, Relay, Statistics, Way};
 

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use rushes::proto::delivery::control::{
+use rushes::delivery::control::{
     Accept, FormatSet, Message, Offer, Opening, Reason, Token, TransportSet, UnitOpening, Wishes,
 };
 use rushes::texture::Transport;

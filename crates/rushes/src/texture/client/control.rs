@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rushes_net::TcpSocket;
-use rushes_proto::delivery::control::{
+use rushes_delivery::control::{
     Client, ClientEvent, FrameNotice, Offer, Reason, Report, State, Stopped, StoppedBy, Timeline,
 };
+use rushes_net::TcpSocket;
 
 use super::super::error::TextureError;
 use super::super::sealing::{self, End, Sealing};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use rushes_proto::delivery::Ending;
+use rushes_delivery::Ending;
 
 use super::super::lock;
 

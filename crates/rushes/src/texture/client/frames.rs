@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use rushes_proto::delivery::{
+use rushes_delivery::{
     Assembly, AssemblyOptions, AssemblyStatistics, Claim, Ending, Gap, HEADER_BYTES, Place,
     UnitHeader,
 };

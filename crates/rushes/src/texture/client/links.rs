@@ -7,10 +7,10 @@ use std::thread;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use rushes_delivery::control::{Offer, Opening, Transport, UnitOpening};
+use rushes_delivery::{CREDIT_BYTES, Creditor};
 use rushes_net::{SendQueue, TcpSocket, UdpSocket, Waker};
 use rushes_proto::Ssrc;
-use rushes_proto::delivery::control::{Offer, Opening, Transport, UnitOpening};
-use rushes_proto::delivery::{CREDIT_BYTES, Creditor};
 
 use super::super::error::TextureError;
 use super::super::{OnPanic, rtp};
@@ -25,7 +25,7 @@ pub(super) struct Links {
     /// The security of streams (RTP).
     security: Option<Security>,
     /// The ports and sources to be sent to the server (RTP).
-    addresses: (Vec<u16>, Vec<Ssrc>),
+    addresses: (Vec<u16>, Vec<u32>),
 }
 
 struct Unit {
@@ -137,7 +137,7 @@ impl Links {
         session: &Session,
     ) -> Result<Unit, TextureError> {
         let port = offer.ports.get(unit).copied().unwrap_or_default();
-        let peer = offer.ssrcs.get(unit).copied().unwrap_or(Ssrc(0));
+        let peer = Ssrc(offer.ssrcs.get(unit).copied().unwrap_or_default());
         let own = rtp::random_ssrc()?;
         let payload = offer.payload as usize;
         let options = &self.inner.options;
@@ -145,7 +145,7 @@ impl Links {
         let builder = rtp::stream(session, payload, (own, peer), with);
         let pending = rtp::PendingStream::begin(builder.remote_port(port))?;
         self.addresses.0.push(pending.local_port());
-        self.addresses.1.push(own);
+        self.addresses.1.push(own.0);
         let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());
         let thread =
             spawn(&self.inner, unit, move || units::receive_stream(&inner.shared, pending))?;
@@ -153,7 +153,7 @@ impl Links {
     }
 
     /// The client's ports and sources to be sent to the server (RTP).
-    pub(super) fn addresses(&self, count: usize) -> (Vec<u16>, Vec<Ssrc>) {
+    pub(super) fn addresses(&self, count: usize) -> (Vec<u16>, Vec<u32>) {
         let (mut ports, mut ssrcs) = self.addresses.clone();
         // There may be fewer units than were bound.
         ports.truncate(count);

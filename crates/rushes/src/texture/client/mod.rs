@@ -16,11 +16,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
-use rushes_net::{TcpSocket, Waker};
-use rushes_proto::delivery::control::{
+use rushes_delivery::control::{
     Change, ClockEstimate, FrameRate, Offer, Reason, Stopped, StoppedBy, Transport,
 };
-use rushes_proto::delivery::{AssemblyOptions, AssemblyStatistics};
+use rushes_delivery::{AssemblyOptions, AssemblyStatistics};
+use rushes_net::{TcpSocket, Waker};
 use rushes_texture::{Format, Layout};
 
 use self::control::Control;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use rushes_delivery::control::{FormatSet, FrameRate, Transport, TransportSet, Wishes};
 use rushes_net::{SocketOptions, TcpOptions};
-use rushes_proto::delivery::control::{FormatSet, FrameRate, Transport, TransportSet, Wishes};
 use rushes_texture::Format;
 
 /// Options of a [`TextureClient`](crate::texture::TextureClient), each with a working default.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rushes_delivery::{CREDIT_BYTES, Creditor, HEADER_BYTES, Place, UnitHeader};
 use rushes_net::{Interest, Read, TcpSocket, UdpSocket, Waker};
-use rushes_proto::delivery::{CREDIT_BYTES, Creditor, HEADER_BYTES, Place, UnitHeader};
 use rushes_proto::payload::Frame;
 
 use super::super::rtp::PendingStream;

@@ -4,10 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rushes_delivery::control::{Accept, Opening, Reason, Report, Token, Transport, UnitOpening};
 use rushes_net::{NetError, SocketOptions, TcpSocket, UdpSocket, Waker};
-use rushes_proto::delivery::control::{
-    Accept, Opening, Reason, Report, Token, Transport, UnitOpening,
-};
 use rushes_proto::{RtpTimestamp, Ssrc};
 
 use super::super::rtp::PendingStream;
@@ -145,9 +143,9 @@ impl Binding {
     }
 
     /// The source of each unit's stream.
-    pub(super) fn ssrcs(&self) -> Vec<Ssrc> {
+    pub(super) fn ssrcs(&self) -> Vec<u32> {
         let ssrc = |unit: &Unit| match &unit.transport {
-            UnitTransport::Stream { ssrc, .. } => Some(*ssrc),
+            UnitTransport::Stream { ssrc, .. } => Some(ssrc.0),
             UnitTransport::Datagrams(_) | UnitTransport::Connection => None,
         };
         self.units.iter().filter_map(ssrc).collect()
@@ -287,7 +285,7 @@ impl Binding {
                 return None;
             }
             if let Some(accept) = &state.accept {
-                return Some((*accept.ports.get(unit)?, *accept.ssrcs.get(unit)?));
+                return Some((*accept.ports.get(unit)?, Ssrc(*accept.ssrcs.get(unit)?)));
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

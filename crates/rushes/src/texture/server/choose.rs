@@ -1,7 +1,7 @@
 //! Chooses an offer from the client's wishes and the server's options.
 
-use rushes_proto::delivery::control::{FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
-use rushes_proto::delivery::{HEADER_BYTES, PAYLOAD_MAX};
+use rushes_delivery::control::{FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
+use rushes_delivery::{HEADER_BYTES, PAYLOAD_MAX};
 use rushes_texture::{Encoder, Format, Layout};
 
 use super::super::rtp;

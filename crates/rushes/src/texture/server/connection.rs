@@ -5,10 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rushes_delivery::control::{Message, Reason, Server, ServerEvent, State, Stopped, UnitOpening};
 use rushes_net::TcpSocket;
-use rushes_proto::delivery::control::{
-    Message, Reason, Server, ServerEvent, State, Stopped, UnitOpening,
-};
 
 use super::super::sealing;
 use super::super::wire::Wire;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rushes_proto::delivery::Stripe;
+use rushes_delivery::Stripe;
 use rushes_texture::source::GrowingFrame;
 use rushes_texture::{CodecError, Encoder, Format, Frame};
 

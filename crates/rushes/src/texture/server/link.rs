@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rushes_delivery::{Credit, HEADER_BYTES, Stripe, UnitHeader, Window};
 use rushes_net::{Arena, SendError, SendErrorKind, SendQueue, TcpSocket, UdpSocket, Waker};
 use rushes_proto::RtpTimestamp;
-use rushes_proto::delivery::{Credit, HEADER_BYTES, Stripe, UnitHeader, Window};
 
 use super::super::transient::Outage;
 use super::super::{rtp, transient};

@@ -27,8 +27,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
+use rushes_delivery::control::{FrameRate, Reason, Report, Stopped, Timeline, Token};
 use rushes_net::{TcpListener, Waker};
-use rushes_proto::delivery::control::{FrameRate, Reason, Report, Stopped, Timeline, Token};
 use rushes_texture::{Encoder, Format, Layout, Source};
 
 use self::binding::Binding;

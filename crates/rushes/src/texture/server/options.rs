@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use rushes_delivery::control::Transport;
 use rushes_net::{SocketOptions, TcpOptions};
-use rushes_proto::delivery::control::Transport;
 use rushes_texture::Format;
 
 use super::feed::Timing;

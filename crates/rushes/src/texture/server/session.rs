@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rushes_proto::delivery::control::{
+use rushes_delivery::control::{
     Change, FormatSet, FrameNotice, Offer, Reason, Report, Server, ServerStatistics, State, Wishes,
 };
 use rushes_texture::Format;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use rushes_proto::delivery::control::Stopped;
+use rushes_delivery::control::Stopped;
 
 use super::super::lock;
 use super::work::Sent;

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use rushes_delivery::Stripe;
+use rushes_delivery::control::FrameRate;
 use rushes_net::Waker;
-use rushes_proto::delivery::Stripe;
-use rushes_proto::delivery::control::FrameRate;
 
 use super::super::lock;
 use super::encoding::{Encoding, Picture};

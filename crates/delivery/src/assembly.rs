@@ -1,0 +1,519 @@
+//! Reassembly: where the octets of packets go, what is missing, and when a frame has ended.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use crate::slot::{Slot, Stage};
+use crate::wire::extend;
+use crate::{Pace, Plan, UnitHeader};
+
+/// Options of an [`Assembly`].
+#[derive(Clone, Copy, Debug)]
+pub struct AssemblyOptions {
+    /// Number of frames held in memory: 2 to 8. One is the frame handed over last, so with 2,
+    /// packets of a frame wait until the previous frame has ended; with 3 they do not.
+    pub slots: usize,
+    /// Whether the transport is lossless (TCP). There are then no deadlines, and a frame without a
+    /// free slot waits.
+    pub reliable: bool,
+    /// The number of the first frame.
+    pub first_frame: u64,
+    /// The shortest wait for missing packets.
+    pub deadline_min: Duration,
+    /// The longest wait for missing packets.
+    pub deadline_max: Duration,
+}
+
+impl Default for AssemblyOptions {
+    /// Three slots, an unreliable transport, frame 0, deadlines between 2 ms and 100 ms.
+    fn default() -> Self {
+        Self {
+            slots: 3,
+            reliable: false,
+            first_frame: 0,
+            deadline_min: Duration::from_millis(2),
+            deadline_max: Duration::from_millis(100),
+        }
+    }
+}
+
+/// Where a packet's octets belong.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Place {
+    /// The index of the frame's slot.
+    pub slot: usize,
+    /// The unit's place in the frame.
+    pub unit: usize,
+    /// The range of octets within the unit.
+    pub bytes: Range<usize>,
+}
+
+/// The outcome of [`Assembly::claim`].
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Claim {
+    /// Put its octets there, then call [`Assembly::land`].
+    Place(Place),
+    /// Discard it.
+    Discard(Discard),
+    /// There is no free slot for its frame yet. Hand over the frames that have ended
+    /// ([`Assembly::poll_ending`]), end overdue ones, and claim again.
+    Blocked,
+}
+
+/// The reason for discarding a packet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Discard {
+    /// It arrived before.
+    Duplicate,
+    /// The frame has no packet of this number.
+    Index,
+    /// Its frame is beyond the next one; accepted once more packets confirm it.
+    Jump,
+    /// Its frame has ended.
+    Late,
+    /// Its length differs from the plan's.
+    Length,
+}
+
+/// The outcome of [`Assembly::land`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Landed {
+    /// The unit is complete.
+    pub tile: bool,
+    /// A frame has ended: call [`Assembly::poll_ending`].
+    pub ended: bool,
+}
+
+/// A frame to be handed over.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ending {
+    /// The index of the frame's slot: untouched until [`Assembly::release`].
+    pub slot: usize,
+    /// The frame's number.
+    pub frame: u64,
+    /// Whether every packet arrived.
+    pub whole: bool,
+    /// Packets that did not arrive.
+    pub missing: u32,
+    /// The slot of the frame handed over before, whose octets can replace missing ones.
+    pub previous: Option<usize>,
+    /// Arrival time of the first packet.
+    pub first_at: Instant,
+    /// Arrival time of the latest packet.
+    pub latest_at: Instant,
+}
+
+/// Octets that did not arrive.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Gap {
+    /// The unit's place in the frame.
+    pub unit: usize,
+    /// The range of octets within the unit.
+    pub bytes: Range<usize>,
+}
+
+/// Counts since the beginning.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct AssemblyStatistics {
+    /// Frames handed over complete.
+    pub frames_whole: u64,
+    /// Frames handed over with packets missing.
+    pub frames_damaged: u64,
+    /// Frames of which nothing arrived in time.
+    pub frames_lost: u64,
+    /// Packets placed.
+    pub packets: u64,
+    /// Packets that were missing when their frame ended.
+    pub packets_lost: u64,
+    /// Duplicate packets.
+    pub packets_duplicate: u64,
+    /// Packets that arrived after their frame had ended.
+    pub packets_late: u64,
+    /// Packets outside the plan, or whose frame number is implausible.
+    pub packets_invalid: u64,
+}
+
+/// Frames beyond the next one that count as near.
+const NEAR_MAX: u64 = 16;
+
+/// Consecutive packets beyond the next frame after which whole frames are taken to be lost.
+///
+/// The first number is for near frames, and lower if a frame has less than eight times as many
+/// packets; the second is for far ones.
+///
+/// Accepting a frame ends those before it, so one wrong header would lose as many frames as it
+/// skips. A near frame may also be right, and early because other threads are late: its packets
+/// wait for the shortest deadline before they are discarded.
+const NEAR_PACKETS: u32 = 3;
+const FAR_PACKETS: u32 = 8;
+
+/// The frames being received.
+///
+/// It holds no octets. The caller writes a packet's octets to the place that [`Assembly::claim`]
+/// returns, then calls [`Assembly::land`]; other packets can be claimed in between.
+#[derive(Debug)]
+pub struct Assembly {
+    plan: Plan,
+    options: AssemblyOptions,
+    slots: Vec<Slot>,
+    /// Slots whose frames have ended, oldest first.
+    ended: VecDeque<usize>,
+    /// The first frame that has not ended.
+    oldest: u64,
+    /// The frame after the newest known one.
+    next: u64,
+    previous: Option<usize>,
+    /// The latest frame that is not accepted yet, and the number of packets that confirm it.
+    candidate: (u64, u32),
+    /// Arrival time of the latest packet of a frame that has not ended.
+    last_arrival: Option<Instant>,
+    /// Start of a near frame's wait for acceptance.
+    near_since: Option<Instant>,
+    /// Start of a frame's wait for earlier frames of which nothing has arrived.
+    ahead_since: Option<Instant>,
+    pace: Pace,
+    statistics: AssemblyStatistics,
+}
+
+impl Assembly {
+    /// Creates an assembly for frames of `plan`.
+    pub fn new(plan: Plan, options: AssemblyOptions) -> Self {
+        Self {
+            slots: Vec::new(),
+            ended: VecDeque::with_capacity(8),
+            oldest: options.first_frame,
+            next: options.first_frame,
+            previous: None,
+            candidate: (0, 0),
+            last_arrival: None,
+            near_since: None,
+            ahead_since: None,
+            pace: Pace::new(options.deadline_min, options.deadline_max),
+            statistics: AssemblyStatistics::default(),
+            options: AssemblyOptions { slots: options.slots.clamp(2, 8), ..options },
+            plan,
+        }
+    }
+
+    /// The plan of every frame.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Number of frames that the caller must have memory for.
+    pub fn slots(&self) -> usize {
+        self.options.slots
+    }
+
+    /// Counts since the beginning.
+    pub fn statistics(&self) -> AssemblyStatistics {
+        self.statistics
+    }
+
+    /// The average duration of frames, and their deadlines.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Claims the place of a packet with `octets` octets.
+    pub fn claim(&mut self, now: Instant, header: UnitHeader, octets: usize) -> Claim {
+        let Some(span) = self.plan.locate(header.index) else {
+            return self.discard(Discard::Index);
+        };
+        if span.bytes.len() != octets {
+            return self.discard(Discard::Length);
+        }
+        let frame = extend(self.next, header.frame);
+        if frame < self.oldest {
+            if frame.saturating_add(NEAR_MAX) >= self.oldest {
+                self.candidate = (0, 0);
+            }
+            return self.discard(Discard::Late);
+        }
+        let filling = |slot: &Slot| slot.stage == Stage::Filling && slot.frame == frame;
+        let slot = match self.slots.iter().position(filling) {
+            Some(slot) => {
+                self.candidate = (0, 0);
+                slot
+            }
+            None => match self.open(now, frame) {
+                Ok(slot) => slot,
+                Err(claim) => {
+                    if claim == Claim::Blocked {
+                        self.last_arrival = Some(now);
+                    }
+                    return claim;
+                }
+            },
+        };
+        if !self.slots[slot].claim(header.index, now) {
+            return self.discard(Discard::Duplicate);
+        }
+        self.statistics.packets += 1;
+        self.last_arrival = Some(now);
+        Claim::Place(Place { slot, unit: span.unit, bytes: span.bytes })
+    }
+
+    fn discard(&mut self, why: Discard) -> Claim {
+        let counts = &mut self.statistics;
+        match why {
+            Discard::Duplicate => counts.packets_duplicate += 1,
+            Discard::Late => counts.packets_late += 1,
+            Discard::Index | Discard::Jump | Discard::Length => counts.packets_invalid += 1,
+        }
+        Claim::Discard(why)
+    }
+
+    /// Finds a slot for a frame of which nothing has arrived yet.
+    fn open(&mut self, now: Instant, frame: u64) -> Result<usize, Claim> {
+        if let Some(claim) = self.check_jump(now, frame) {
+            return Err(claim);
+        }
+        if frame - self.oldest > self.options.slots as u64 - 2 && !self.is_skipped(now) {
+            return Err(Claim::Blocked);
+        }
+        self.ahead_since = None;
+        if self.slots.len() < self.options.slots {
+            self.slots.push(Slot::new(&self.plan, now));
+        }
+        let free = |at: usize| self.slots[at].stage == Stage::Free && Some(at) != self.previous;
+        let Some(slot) = (0..self.slots.len()).find(|&at| free(at)) else {
+            return Err(Claim::Blocked);
+        };
+        self.slots[slot].begin(frame, now);
+        self.next = self.next.max(frame.saturating_add(1));
+        self.candidate = (0, 0);
+        Ok(slot)
+    }
+
+    /// Rejects or defers a packet whose frame is too far ahead to be accepted.
+    ///
+    /// Packets of the same frame or of later ones confirm it, because small frames have too few
+    /// packets each.
+    fn check_jump(&mut self, now: Instant, frame: u64) -> Option<Claim> {
+        let has_memory = frame - self.oldest <= self.options.slots as u64 - 2;
+        let (before, packets) = self.candidate;
+        let follows = (before..=before.saturating_add(NEAR_MAX)).contains(&frame);
+        let packets = if follows { packets.saturating_add(1) } else { 1 };
+        let is_near = frame <= self.next.saturating_add(NEAR_MAX);
+        let near_packets = (self.plan.packets() / 8).clamp(1, NEAR_PACKETS);
+        let is_right = self.options.reliable || has_memory || frame <= self.next;
+        if is_right || packets >= if is_near { near_packets } else { FAR_PACKETS } {
+            self.near_since = None;
+            return None;
+        }
+        if is_near {
+            let since = *self.near_since.get_or_insert(now);
+            if now < since + self.options.deadline_min.min(self.options.deadline_max) {
+                return Some(Claim::Blocked);
+            }
+            self.near_since = None;
+        }
+        self.candidate = (frame, packets);
+        Some(self.discard(Discard::Jump))
+    }
+
+    /// Records that the sender has sent this frame and those before it.
+    ///
+    /// A header carries eight bits of a frame's number: without this, frame numbers would be wrong
+    /// after an outage of 128 frames or more. It takes effect only if nothing has arrived for the
+    /// longest deadline, because earlier frames may otherwise still be in flight.
+    pub fn note_announced(&mut self, now: Instant, frame: u64) {
+        let since = *self.last_arrival.get_or_insert(now);
+        if !self.options.reliable && since + self.options.deadline_max <= now {
+            self.next = self.next.max(frame.saturating_add(1));
+        }
+    }
+
+    /// Whether the deadline of earlier frames has passed.
+    ///
+    /// Nothing of these has arrived yet, and slots are kept free for them.
+    fn is_skipped(&mut self, now: Instant) -> bool {
+        if self.options.reliable || self.oldest_filling().is_some() {
+            return false;
+        }
+        let since = *self.ahead_since.get_or_insert(now);
+        self.pace.deadline(since, since) <= now
+    }
+
+    fn oldest_filling(&self) -> Option<usize> {
+        let filling = |&at: &usize| self.slots[at].stage == Stage::Filling;
+        (0..self.slots.len()).filter(filling).min_by_key(|&at| self.slots[at].frame)
+    }
+
+    /// Records that `packets` claimed packets of a unit are in place.
+    pub fn land(&mut self, slot: usize, unit: usize, packets: u32) -> Landed {
+        let whole = self.plan.unit_packets(unit).len() as u32;
+        let total = self.plan.packets();
+        let Some(it) = self.slots.get_mut(slot) else {
+            return Landed { tile: false, ended: false };
+        };
+        let tile = it.land(unit, packets) == whole && packets > 0;
+        if it.stage == Stage::Filling && it.landed() == total {
+            self.advance();
+        }
+        Landed { tile, ended: self.is_ready() }
+    }
+
+    /// Ends complete frames in order, up to the first incomplete one.
+    ///
+    /// A later frame can be complete first: its packets arrived on the sockets of other units.
+    fn advance(&mut self) {
+        let total = self.plan.packets();
+        let is_next = |slot: &Slot, oldest| {
+            slot.stage == Stage::Filling && slot.frame == oldest && slot.landed() == total
+        };
+        while let Some(slot) = self.slots.iter().position(|slot| is_next(slot, self.oldest)) {
+            self.end(slot);
+        }
+    }
+
+    /// Undoes a claim: the octets of this packet will not be put in place.
+    pub fn unclaim(&mut self, slot: usize, index: u32) {
+        if let Some(it) = self.slots.get_mut(slot) {
+            self.statistics.packets -= u64::from(it.unclaim(index));
+        }
+    }
+
+    /// Ends a frame and all before it: no more packets are placed in them.
+    fn end(&mut self, slot: usize) {
+        let it = &mut self.slots[slot];
+        if it.claimed() == 0 {
+            // All its claims were undone: there is nothing to hand over.
+            it.stage = Stage::Free;
+            let lost = it.frame.saturating_add(1).saturating_sub(self.oldest);
+            self.statistics.frames_lost = self.statistics.frames_lost.saturating_add(lost);
+            self.oldest = it.frame.saturating_add(1);
+            self.next = self.next.max(self.oldest);
+            return;
+        }
+        it.stage = Stage::Ended;
+        self.pace.handle_frame(it.latest_at.saturating_duration_since(it.first_at));
+        let skipped = it.frame.saturating_sub(self.oldest);
+        self.statistics.frames_lost = self.statistics.frames_lost.saturating_add(skipped);
+        self.oldest = it.frame.saturating_add(1);
+        self.next = self.next.max(self.oldest);
+        self.ended.push_back(slot);
+    }
+
+    /// Whether a frame can be handed over ([`Assembly::poll_ending`]).
+    pub fn is_ready(&self) -> bool {
+        self.ended.front().is_some_and(|&slot| self.slots[slot].is_settled())
+    }
+
+    /// The next frame to hand over: in the order of frames, one at a time.
+    ///
+    /// `None` while octets of it are still being put in place.
+    pub fn poll_ending(&mut self) -> Option<Ending> {
+        if !self.is_ready() {
+            return None;
+        }
+        let slot = self.ended.pop_front()?;
+        let it = &self.slots[slot];
+        let missing = self.plan.packets() - it.claimed();
+        self.statistics.packets_lost += u64::from(missing);
+        if missing == 0 {
+            self.statistics.frames_whole += 1;
+        } else {
+            self.statistics.frames_damaged += 1;
+        }
+        Some(Ending {
+            slot,
+            frame: it.frame,
+            whole: missing == 0,
+            missing,
+            previous: self.previous,
+            first_at: it.first_at,
+            latest_at: it.latest_at,
+        })
+    }
+
+    /// The octets that are missing from a frame that has ended, one gap for each run.
+    pub fn gaps(&self, slot: usize, gaps: &mut Vec<Gap>) {
+        gaps.clear();
+        let Some(it) = self.slots.get(slot) else { return };
+        for unit in 0..self.plan.units() {
+            let mut packets = self.plan.unit_packets(unit);
+            if it.landed_of(unit) == packets.len() as u32 {
+                continue;
+            }
+            while let Some(run) = it.missing(packets.clone()) {
+                let ends = (self.plan.locate(run.start), self.plan.locate(run.end - 1));
+                if let (Some(first), Some(last)) = ends {
+                    gaps.push(Gap { unit, bytes: first.bytes.start..last.bytes.end });
+                }
+                packets.start = run.end;
+            }
+        }
+    }
+
+    /// Marks a frame as handed over: its memory is kept as the previous frame's.
+    pub fn release(&mut self, slot: usize) {
+        let Some(it) = self.slots.get_mut(slot) else { return };
+        if it.stage == Stage::Ended && !self.ended.contains(&slot) {
+            it.stage = Stage::Free;
+            self.previous = Some(slot);
+        }
+    }
+
+    /// When to call [`Assembly::handle_timeout`] if no packet arrives before.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        if self.options.reliable {
+            return None;
+        }
+        let filling = self.slots.iter().filter(|slot| slot.stage == Stage::Filling);
+        let times = filling.map(|slot| (slot.first_at, slot.latest_at));
+        let ahead = self.ahead_since.map(|since| (since, since));
+        times.chain(ahead).map(|(first, latest)| self.pace.deadline(first, latest)).min()
+    }
+
+    /// Ends frames whose deadline has passed; returns whether one is ready to be handed over.
+    pub fn handle_timeout(&mut self, now: Instant) -> bool {
+        if !self.options.reliable {
+            let over = |slot: &Slot| {
+                slot.stage == Stage::Filling
+                    && self.pace.deadline(slot.first_at, slot.latest_at) <= now
+            };
+            let newest = self.slots.iter().filter(|slot| over(slot)).map(|slot| slot.frame).max();
+            while let Some(slot) = self
+                .oldest_filling()
+                .filter(|&at| newest.is_some_and(|newest| self.slots[at].frame <= newest))
+            {
+                self.end(slot);
+            }
+            self.advance();
+        }
+        self.is_ready()
+    }
+
+    /// Ends every frame being received and every one before `sent`: nothing more will arrive.
+    ///
+    /// Frames of which nothing arrived are lost. Returns whether one is ready to be handed over.
+    pub fn finish(&mut self, sent: u64) -> bool {
+        while let Some(slot) = self.oldest_filling() {
+            self.end(slot);
+        }
+        let lost = sent.saturating_sub(self.oldest);
+        self.statistics.frames_lost = self.statistics.frames_lost.saturating_add(lost);
+        self.oldest = self.oldest.max(sent);
+        self.next = self.next.max(sent);
+        self.is_ready()
+    }
+
+    /// The first frame that has not ended.
+    pub fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    /// Whether memory becomes free only if packets of the frames being received arrive.
+    pub fn is_waiting(&self) -> bool {
+        self.slots.iter().all(|slot| slot.stage != Stage::Ended)
+    }
+
+    /// Whether no frame is being received or ready to be handed over.
+    pub fn is_idle(&self) -> bool {
+        self.slots.iter().all(|slot| slot.stage == Stage::Free)
+    }
+}

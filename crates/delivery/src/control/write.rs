@@ -1,0 +1,117 @@
+//! Serialisation of messages.
+
+use super::message::{
+    ACCEPT, CHANGE, FRAME, Message, OFFER, PING, PONG, REFUSE, REPORT, SEALED, START, STATISTICS,
+    STOP,
+};
+use super::offer::{Accept, Offer};
+use super::reason::{Reason, printable};
+use super::{HEADER_LEN, UNITS_MAX};
+
+impl Message {
+    /// Appends the message to `octets`.
+    ///
+    /// A text is cut to 200 octets, and a list to 64 entries.
+    pub fn write(&self, octets: &mut Vec<u8>) {
+        let start = octets.len();
+        octets.extend([self.kind(), 0, 0, 0]);
+        self.write_body(octets);
+        let [_, len @ ..] = ((octets.len() - start - HEADER_LEN) as u32).to_be_bytes();
+        octets[start + 1..start + HEADER_LEN].copy_from_slice(&len);
+    }
+
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Offer(_) => OFFER,
+            Self::Refuse { .. } => REFUSE,
+            Self::Start { .. } => START,
+            Self::Frame(_) => FRAME,
+            Self::Pong(_) => PONG,
+            Self::Statistics(_) => STATISTICS,
+            Self::Stop { .. } => STOP,
+            Self::Sealed(_) => SEALED,
+            Self::Accept(_) => ACCEPT,
+            Self::Change(_) => CHANGE,
+            Self::Ping(_) => PING,
+            Self::Report(_) => REPORT,
+        }
+    }
+
+    fn write_body(&self, octets: &mut Vec<u8>) {
+        match self {
+            Self::Offer(offer) => write_offer(offer, octets),
+            Self::Refuse { reason, text } | Self::Stop { reason, text } => {
+                write_end(*reason, text, octets);
+            }
+            Self::Sealed(message) => octets.extend(message),
+            Self::Start { epoch } => octets.extend(epoch.to_be_bytes()),
+            Self::Frame(frame) => {
+                let fields =
+                    [frame.number, frame.captured, frame.sent, frame.octets, frame.dropped];
+                octets.extend(fields.iter().flat_map(|field| field.to_be_bytes()));
+            }
+            Self::Pong(pong) => {
+                octets.extend(pong.id.to_be_bytes());
+                let fields = [pong.t1, pong.t2, pong.t3];
+                octets.extend(fields.iter().flat_map(|field| field.to_be_bytes()));
+            }
+            Self::Statistics(s) => {
+                let counts = [s.frames, s.dropped, s.packets, s.octets];
+                octets.extend(counts.iter().flat_map(|count| count.to_be_bytes()));
+                let times = [s.send_p50, s.send_p99];
+                octets.extend(times.iter().flat_map(|time| time.to_be_bytes()));
+            }
+            Self::Accept(accept) => write_accept(accept, octets),
+            Self::Change(change) => {
+                octets.push(change.format);
+                let rate = change.rate.map_or([0, 0], |rate| [rate.numerator, rate.denominator]);
+                octets.extend(rate.iter().flat_map(|part| part.to_be_bytes()));
+            }
+            Self::Ping(ping) => {
+                octets.extend(ping.id.to_be_bytes());
+                octets.extend(ping.t1.to_be_bytes());
+            }
+            Self::Report(r) => {
+                let (lost, concealed) = (r.packets_lost, r.tiles_concealed);
+                let counts = [r.frames, r.frames_lost, lost, r.late, r.duplicate, concealed];
+                octets.extend(counts.iter().flat_map(|count| count.to_be_bytes()));
+                octets.extend(r.latency_p50.to_be_bytes());
+                octets.extend(r.latency_p99.to_be_bytes());
+            }
+        }
+    }
+}
+
+fn write_offer(offer: &Offer, octets: &mut Vec<u8>) {
+    octets.extend(offer.token.0);
+    octets.extend(offer.epoch.to_be_bytes());
+    octets.extend([offer.mode.format, offer.transport.number()]);
+    let mode = offer.mode;
+    let fields = [mode.width, mode.height, mode.rate.numerator, mode.rate.denominator];
+    octets.extend(fields.iter().flat_map(|field| field.to_be_bytes()));
+    let fields = [offer.stripe_rows, offer.payload, offer.clock_rate];
+    octets.extend(fields.iter().flat_map(|field| field.to_be_bytes()));
+    octets.extend(offer.first_frame.to_be_bytes());
+    octets.extend(offer.units);
+    write_addresses(&offer.ports, &offer.ssrcs, octets);
+}
+
+fn write_accept(accept: &Accept, octets: &mut Vec<u8>) {
+    octets.extend(accept.epoch.to_be_bytes());
+    write_addresses(&accept.ports, &accept.ssrcs, octets);
+}
+
+fn write_addresses(ports: &[u16], ssrcs: &[u32], octets: &mut Vec<u8>) {
+    let ports = &ports[..ports.len().min(UNITS_MAX)];
+    let ssrcs = &ssrcs[..ssrcs.len().min(UNITS_MAX)];
+    octets.push(ports.len() as u8);
+    octets.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    octets.push(ssrcs.len() as u8);
+    octets.extend(ssrcs.iter().flat_map(|ssrc| ssrc.to_be_bytes()));
+}
+
+fn write_end(reason: Reason, text: &str, octets: &mut Vec<u8>) {
+    let text = printable(text);
+    octets.extend([reason.number(), text.len() as u8]);
+    octets.extend(text.as_bytes());
+}

@@ -1,0 +1,61 @@
+//! Transport of texture video: cuts the octets of units into packets and reassembles them.
+//!
+//! **What it is.** The part of texture video that is independent of pixels and sockets. A frame
+//! consists of *units*, each a range of octets with its own connection. Both ends derive the same
+//! [`Plan`], which cuts every unit into *stripes* and these into packets, numbered through the
+//! whole frame. Every packet carries the numbers of its frame and of itself ([`UnitHeader`]), which
+//! determine its place on whichever socket it arrives: an idle unit can send a stripe of another.
+//!
+//! **What it is not.** It holds no frame data: [`Assembly`] only reports where octets go and which
+//! are missing.
+//!
+//! ```
+//! use std::time::Instant;
+//! use rushes_delivery::{Assembly, AssemblyOptions, Claim, Plan, UnitHeader};
+//!
+//! # fn main() -> Result<(), rushes_delivery::PlanError> {
+//! // Two units of 3 000 octets, in packets of 1 408.
+//! let plan = Plan::new(&[(3_000, 3_000), (3_000, 3_000)], 1_408)?;
+//! let mut assembly = Assembly::new(plan, AssemblyOptions::default());
+//! let header = UnitHeader { frame: 0, index: 5 };
+//! match assembly.claim(Instant::now(), header, 184) {
+//!     Claim::Place(place) => assert_eq!((place.unit, place.bytes), (1, 2_816..3_000)),
+//!     other => panic!("{other:?}"),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The header of a packet
+//!
+//! | octets | field |
+//! |---|---|
+//! | 1 | the frame's number, modulo 256 |
+//! | 3 | the packet's number in the frame, most significant octet first |
+//!
+//! It precedes the data of each UDP datagram and of each chunk on a TCP connection, and begins each
+//! RTP payload (`payload::texture` of `rushes-proto`). There is no length field: the length follows from the plan, so
+//! a sender cannot give a wrong one.
+//!
+//! Iho's thesis, on which this is based, carries the octet's offset in the 24 bits, which limits a
+//! unit to 16 MiB and makes every value plausible. A packet number allows 2^24 packets a frame
+//! (23 GB at 1 408 octets); numbers outside the plan are rejected; and one bit for each packet
+//! records whether it arrived, arrived twice or is missing, so a complete frame is detected by
+//! counting, without a timer.
+#![forbid(unsafe_code)]
+
+mod assembly;
+pub mod control;
+mod pace;
+mod plan;
+mod slot;
+mod window;
+mod wire;
+
+pub use assembly::{
+    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Ending, Gap, Landed, Place,
+};
+pub use pace::Pace;
+pub use plan::{PAYLOAD_MAX, Plan, PlanError, Span, Stripe, UNITS_MAX};
+pub use window::{CREDIT_BYTES, Credit, Creditor, Window};
+pub use wire::{HEADER_BYTES, UnitHeader, extend};

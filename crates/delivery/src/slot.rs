@@ -1,0 +1,156 @@
+//! Receive state of one frame: one bit for each packet.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use crate::Plan;
+
+/// The state of a slot's memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Stage {
+    /// Available for a new frame; holds an old one until then.
+    Free,
+    /// Packets of its frame are being placed in it.
+    Filling,
+    /// No more packets are claimed; those claimed before may still land.
+    Ended,
+}
+
+/// One frame's bookkeeping.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) stage: Stage,
+    pub(super) frame: u64,
+    pub(super) first_at: Instant,
+    pub(super) latest_at: Instant,
+    /// Packets whose octets are in place.
+    landed: u32,
+    /// Packets of each unit whose octets are in place.
+    landed_of: Vec<u32>,
+    claimed: u32,
+    bits: Vec<u64>,
+}
+
+impl Slot {
+    pub(super) fn new(plan: &Plan, now: Instant) -> Self {
+        Self {
+            stage: Stage::Free,
+            frame: 0,
+            first_at: now,
+            latest_at: now,
+            landed: 0,
+            landed_of: vec![0; plan.units()],
+            claimed: 0,
+            bits: vec![0; plan.packets().div_ceil(64) as usize],
+        }
+    }
+
+    pub(super) fn begin(&mut self, frame: u64, now: Instant) {
+        self.stage = Stage::Filling;
+        self.frame = frame;
+        (self.first_at, self.latest_at) = (now, now);
+        (self.landed, self.claimed) = (0, 0);
+        self.landed_of.fill(0);
+        self.bits.fill(0);
+    }
+
+    /// Records the arrival of a packet; returns false if it is a duplicate.
+    pub(super) fn claim(&mut self, index: u32, now: Instant) -> bool {
+        let Some(word) = self.bits.get_mut(index as usize / 64) else { return false };
+        let bit = 1_u64 << (index % 64);
+        if *word & bit != 0 {
+            return false;
+        }
+        *word |= bit;
+        self.claimed += 1;
+        self.latest_at = now;
+        true
+    }
+
+    /// Undoes a claim; returns whether the packet was claimed.
+    pub(super) fn unclaim(&mut self, index: u32) -> bool {
+        let Some(word) = self.bits.get_mut(index as usize / 64) else { return false };
+        let bit = 1_u64 << (index % 64);
+        let had = *word & bit != 0;
+        *word &= !bit;
+        self.claimed -= u32::from(had);
+        had
+    }
+
+    /// Records that packets are in place; returns how many of the unit are.
+    pub(super) fn land(&mut self, unit: usize, packets: u32) -> u32 {
+        self.landed += packets;
+        let Some(of) = self.landed_of.get_mut(unit) else { return 0 };
+        *of += packets;
+        *of
+    }
+
+    /// Whether every claimed packet is in place.
+    pub(super) fn is_settled(&self) -> bool {
+        self.landed == self.claimed
+    }
+
+    pub(super) fn claimed(&self) -> u32 {
+        self.claimed
+    }
+
+    pub(super) fn landed(&self) -> u32 {
+        self.landed
+    }
+
+    pub(super) fn landed_of(&self, unit: usize) -> u32 {
+        self.landed_of.get(unit).copied().unwrap_or_default()
+    }
+
+    /// The first run of packets in `within` that have not arrived.
+    pub(super) fn missing(&self, within: Range<u32>) -> Option<Range<u32>> {
+        let start = self.find(within.clone(), false)?;
+        let end = self.find(start..within.end, true).unwrap_or(within.end);
+        Some(start..end)
+    }
+
+    /// The first packet in `within` whose bit equals `set`.
+    fn find(&self, within: Range<u32>, set: bool) -> Option<u32> {
+        let mut at = within.start;
+        while at < within.end {
+            let word = self.bits.get(at as usize / 64).copied()?;
+            let word = if set { word } else { !word } >> (at % 64);
+            if word != 0 {
+                return Some(at + word.trailing_zeros()).filter(|&at| at < within.end);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "any instant will do")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn missing_runs_are_what_was_not_claimed(
+            packets in 1_u32..300,
+            claimed in prop::collection::vec(0_u32..300, 0..400),
+        ) {
+            let plan = Plan::new(&[(packets as usize, packets as usize)], 1).unwrap();
+            let mut slot = Slot::new(&plan, Instant::now());
+            let mut bits = vec![false; packets as usize];
+            for index in claimed.into_iter().filter(|&index| index < packets) {
+                prop_assert_eq!(slot.claim(index, Instant::now()), !bits[index as usize]);
+                bits[index as usize] = true;
+            }
+            let mut found = vec![true; packets as usize];
+            let mut at = 0;
+            while let Some(run) = slot.missing(at..packets) {
+                prop_assert!(!run.is_empty() && run.start >= at);
+                run.clone().for_each(|index| found[index as usize] = false);
+                at = run.end;
+            }
+            prop_assert_eq!(found, bits);
+        }
+    }
+}

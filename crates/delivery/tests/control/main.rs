@@ -1,0 +1,13 @@
+//! The control connection of texture video, in virtual time: every message, both sides together,
+//! and hostile peers.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::disallowed_methods, reason = "any epoch will do")]
+
+mod ends;
+mod messages;
+mod pair;
+mod refusals;
+#[cfg(feature = "sealed")]
+mod sealed;
+#[cfg(feature = "sealed")]
+mod sealed_later;

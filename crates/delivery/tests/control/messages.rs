@@ -1,0 +1,278 @@
+//! Messages and openings: written and parsed again, cut, and corrupted.
+
+use proptest::prelude::*;
+use rushes_delivery::control::*;
+
+use crate::ends::{changed, offer};
+
+fn rate() -> impl Strategy<Value = FrameRate> {
+    (1..u32::MAX, 1..u32::MAX)
+        .prop_map(|(numerator, denominator)| FrameRate { numerator, denominator })
+}
+
+fn transport() -> impl Strategy<Value = Transport> {
+    prop_oneof![Just(Transport::Udp), Just(Transport::Tcp), Just(Transport::Rtp)]
+}
+
+fn addresses() -> impl Strategy<Value = (Vec<u16>, Vec<u32>)> {
+    let ssrcs = prop::collection::vec(any::<u32>(), 0..=64);
+    (prop::collection::vec(any::<u16>(), 0..=64), ssrcs)
+}
+
+fn any_offer() -> impl Strategy<Value = Offer> {
+    let mode = (any::<[u32; 4]>(), any::<u8>());
+    let rest = (any::<u16>(), any::<[u8; 3]>(), any::<[u32; 3]>(), any::<u64>());
+    (any::<[u8; 16]>(), mode, transport(), rest, addresses()).prop_map(
+        |(token, ([width, height, numerator, denominator], format), transport, rest, addresses)| {
+            let (epoch, units, [stripe_rows, payload, clock_rate], first_frame) = rest;
+            let (ports, ssrcs) = addresses;
+            let rate = FrameRate { numerator, denominator };
+            let mode = VideoMode { width, height, rate, format };
+            let token = Token(token);
+            Offer {
+                token,
+                epoch,
+                mode,
+                transport,
+                units,
+                stripe_rows,
+                payload,
+                first_frame,
+                ports,
+                ssrcs,
+                clock_rate,
+            }
+        },
+    )
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let text = "[a-zé ]{0,100}";
+    let end = (any::<u8>(), text).prop_map(|(reason, text)| (Reason::from_number(reason), text));
+    let counters = (any::<[u64; 6]>(), any::<[u32; 4]>());
+    prop_oneof![
+        any_offer().prop_map(|offer| Message::Offer(Box::new(offer))),
+        end.clone().prop_map(|(reason, text)| Message::Refuse { reason, text }),
+        end.prop_map(|(reason, text)| Message::Stop { reason, text }),
+        any::<u16>().prop_map(|epoch| Message::Start { epoch }),
+        any::<[u64; 5]>().prop_map(|[number, captured, sent, octets, dropped]| {
+            Message::Frame(FrameNotice { number, captured, sent, octets, dropped })
+        }),
+        (any::<u32>(), any::<[u64; 3]>()).prop_map(|(id, [t1, t2, t3])| Message::Pong(Pong {
+            id,
+            t1,
+            t2,
+            t3
+        })),
+        (any::<u32>(), any::<u64>()).prop_map(|(id, t1)| Message::Ping(Ping { id, t1 })),
+        counters.prop_map(|(counts, times)| {
+            let [frames, dropped, packets, octets, ..] = counts;
+            let [send_p50, send_p99, ..] = times;
+            Message::Statistics(ServerStatistics {
+                frames,
+                dropped,
+                packets,
+                octets,
+                send_p50,
+                send_p99,
+            })
+        }),
+        counters.prop_map(|(counts, [latency_p50, latency_p99, ..])| {
+            let [frames, frames_lost, packets_lost, late, duplicate, tiles_concealed] = counts;
+            Message::Report(Report {
+                frames,
+                frames_lost,
+                packets_lost,
+                late,
+                duplicate,
+                tiles_concealed,
+                latency_p50,
+                latency_p99,
+            })
+        }),
+        (any::<u16>(), addresses()).prop_map(|(epoch, (ports, ssrcs))| Message::Accept(Accept {
+            epoch,
+            ports,
+            ssrcs
+        })),
+        (any::<u8>(), prop::option::of(rate()))
+            .prop_map(|(format, rate)| Message::Change(Change { format, rate })),
+    ]
+}
+
+fn opening() -> impl Strategy<Value = Opening> {
+    let sets = (any::<u64>(), any::<u8>(), prop::option::of(transport()), 0..64_u8);
+    let control = (sets, 0..=64_u8, 0..=PAYLOAD_MAX, prop::option::of(rate())).prop_map(
+        |((formats, transports, transport, format), units, payload, rate)| {
+            let formats = FormatSet(formats).with(format);
+            let transports = TransportSet(transports);
+            let transports = transport.map_or(transports, |wished| transports.with(wished));
+            let wishes = Wishes { formats, transports, format, transport, units, payload, rate };
+            Opening::Control(wishes)
+        },
+    );
+    let unit = (any::<[u8; 16]>(), 0..64_u8)
+        .prop_map(|(token, unit)| Opening::Unit(UnitOpening { token: Token(token), unit }));
+    prop_oneof![control, unit]
+}
+
+fn written(message: &Message) -> Vec<u8> {
+    let mut octets = Vec::new();
+    message.write(&mut octets);
+    octets
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_message_is_read_as_it_was_written_and_its_prefixes_want_more(
+        message in message(), behind: Vec<u8>,
+    ) {
+        let octets = written(&message);
+        for len in 0..octets.len() {
+            prop_assert_eq!(Message::parse(&octets[..len]), Ok(None));
+        }
+        let whole = [&octets[..], &behind].concat();
+        prop_assert_eq!(Message::parse(&whole), Ok(Some((message, octets.len()))));
+    }
+
+    #[test]
+    fn a_body_that_ends_inside_a_field_or_goes_on_is_refused(message in message(), extra in 1..9_u32) {
+        let octets = written(&message);
+        let len = octets.len() as u32 - 4;
+        let mut longer = octets.clone();
+        longer[1..4].copy_from_slice(&(len + extra).to_be_bytes()[1..]);
+        longer.resize(octets.len() + extra as usize, 0);
+        prop_assert_eq!(Message::parse(&longer), Err(MessageError::Trailing(extra as usize)));
+        for shorter in 0..len {
+            let mut cut = octets[..4 + shorter as usize].to_vec();
+            cut[1..4].copy_from_slice(&shorter.to_be_bytes()[1..]);
+            let error = Message::parse(&cut).unwrap_err();
+            prop_assert!(matches!(error, MessageError::Truncated { .. }), "{}", error);
+        }
+    }
+
+    #[test]
+    fn a_mutation_is_refused_or_read_as_what_it_says(
+        message in message(),
+        mutations in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
+    ) {
+        let mut octets = written(&message);
+        for (place, octet) in mutations {
+            let place = place.index(octets.len());
+            octets[place] = octet;
+        }
+        if let Ok(Some((read, len))) = Message::parse(&octets) {
+            let again = written(&read);
+            prop_assert_eq!(Message::parse(&again).unwrap(), Some((read, len)));
+        }
+    }
+
+    #[test]
+    fn arbitrary_octets_are_read_or_refused(octets: Vec<u8>) {
+        let _ = Message::parse(&octets);
+        let _ = Opening::parse(&octets);
+        let _ = Opening::parse(&[b"RSHT\0\x01", &octets[..]].concat());
+    }
+
+    #[test]
+    fn an_opening_is_read_as_it_was_written_and_its_prefixes_want_more(
+        opening in opening(), behind: Vec<u8>,
+    ) {
+        let mut octets = Vec::new();
+        opening.write(&mut octets);
+        prop_assert!(octets.len() <= Opening::LEN_MAX);
+        for len in 0..octets.len() {
+            prop_assert_eq!(Opening::parse(&octets[..len]), Ok(None));
+        }
+        let whole = [&octets[..], &behind].concat();
+        prop_assert_eq!(Opening::parse(&whole), Ok(Some((opening, octets.len()))));
+    }
+}
+
+#[test]
+fn a_length_is_refused_before_its_body_is_waited_for() {
+    let error = MessageError::TooLong { kind: 18, len: 4097 };
+    assert_eq!(Message::parse(&[18, 0, 16, 1]), Err(error));
+    assert_eq!(Message::parse(&[18, 0, 16, 0]), Ok(None));
+    assert_eq!(Message::parse(&[9, 0, 0, 0]), Err(MessageError::Type(9)));
+}
+
+#[test]
+fn an_offer_looks_as_the_table_says() {
+    let octets = written(&Message::Offer(Box::new(offer())));
+    assert_eq!(octets[..4], [1, 0, 0, 67]);
+    assert_eq!(octets[4..20], [5; 16]);
+    assert_eq!(octets[20..32], [0, 0, 7, 1, 0, 0, 15, 0, 0, 0, 8, 112]);
+    assert_eq!(octets[32..52], [0, 0, 0, 60, 0, 0, 0, 1, 0, 0, 0, 36, 0, 0, 5, 128, 0, 0, 0, 0]);
+    assert_eq!(octets[52..], [0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 3, 19, 137, 19, 138, 19, 139, 0]);
+}
+
+#[test]
+fn lists_longer_than_there_can_be_units_are_refused_before_they_are_sized() {
+    let mut octets = written(&Message::Offer(Box::new(offer())));
+    octets[4 + 59] = 65;
+    assert_eq!(Message::parse(&octets), Err(MessageError::Count { field: "ports", count: 65 }));
+}
+
+#[test]
+fn an_offer_that_makes_no_sense_is_told_by_its_first_wrong_field() {
+    let check = |change: &dyn Fn(&mut Offer)| {
+        let mut offer = offer();
+        change(&mut offer);
+        offer.check().unwrap_err()
+    };
+    assert_eq!(offer().check(), Ok(()));
+    let size = |width, height| OfferError::Size { width, height };
+    let payload = |octets, max| OfferError::Payload { octets, max };
+    assert_eq!(check(&|offer| offer.mode.format = 0), OfferError::Format(0));
+    assert_eq!(check(&|offer| offer.mode.format = 64), OfferError::Format(64));
+    assert_eq!(check(&|offer| offer.mode.width = 0), size(0, 2160));
+    assert_eq!(check(&|offer| offer.mode.height = 32_769), size(3840, 32_769));
+    assert_eq!(check(&|offer| offer.mode.rate.numerator = 0), OfferError::Rate(0, 1));
+    assert_eq!(check(&|offer| offer.mode.rate.denominator = 0), OfferError::Rate(60, 0));
+    assert_eq!(check(&|offer| offer.units = [0; 3]), OfferError::Units([0; 3]));
+    assert_eq!(check(&|offer| offer.units = [3, 0, 1]), OfferError::Units([3, 0, 1]));
+    assert_eq!(check(&|offer| offer.units = [63, 1, 1]), OfferError::Units([63, 1, 1]));
+    assert_eq!(check(&|offer| offer.stripe_rows = 0), OfferError::StripeRows);
+    assert_eq!(check(&|offer| offer.payload = 0), payload(0, 65_503));
+    assert_eq!(check(&|offer| offer.payload = 65_504), payload(65_504, 65_503));
+    assert_eq!(check(&|offer| offer.clock_rate = 90_000), OfferError::ClockRate(90_000));
+    assert_eq!(check(&|offer| offer.transport = Transport::Rtp), OfferError::ClockRate(0));
+    assert_eq!(check(&|offer| offer.ports[2] = 0), OfferError::Port);
+    let count = |what, have, need| OfferError::Count { what, have, need };
+    assert_eq!(check(&|offer| offer.ports.truncate(2)), count("ports", 2, 3));
+    assert_eq!(check(&|offer| offer.transport = Transport::Tcp), count("ports", 3, 0));
+    let sources = "synchronisation sources";
+    assert_eq!(check(&|offer| offer.ssrcs.push(1)), count(sources, 1, 0));
+    let rtp = |ssrcs: [u32; 3]| {
+        let mut offer = offer();
+        (offer.transport, offer.clock_rate) = (Transport::Rtp, 90_000);
+        offer.ssrcs = ssrcs.to_vec();
+        offer.check()
+    };
+    assert_eq!(rtp([1, 2, 3]), Ok(()));
+    assert_eq!(rtp([1, 2, 1]), Err(OfferError::SharedSource));
+}
+
+#[test]
+fn a_change_keeps_what_units_hang_on() {
+    let check = |change: &dyn Fn(&mut Offer)| {
+        let mut offer = changed();
+        change(&mut offer);
+        offer.check_change(&self::offer())
+    };
+    assert_eq!(check(&|_| ()), Ok(()));
+    let epoch = OfferError::Epoch { epoch: 2, expected: 1 };
+    assert_eq!(check(&|offer| offer.epoch = 2), Err(epoch));
+    assert_eq!(check(&|offer| offer.token.0[0] = 9), Err(OfferError::Fixed("token")));
+    let fixed = |what| Err(OfferError::Fixed(what));
+    assert_eq!(check(&|offer| offer.transport = Transport::Rtp), fixed("transport"));
+    assert_eq!(check(&|offer| offer.ports[1] = 9), fixed("port of a unit"));
+    assert_eq!(check(&|offer| offer.ports.truncate(2)), Ok(()));
+    let before = Offer { epoch: u16::MAX, ..offer() };
+    assert_eq!(Offer { epoch: 0, ..offer() }.check_change(&before), Ok(()), "it wraps");
+    let before = Offer { first_frame: 101, ..offer() };
+    assert!(changed().check_change(&before).is_err());
+}

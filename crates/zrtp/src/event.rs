@@ -1,0 +1,142 @@
+//! Events of an exchange.
+
+use core::fmt;
+use core::net::SocketAddr;
+
+use zeroize::Zeroizing;
+
+use super::error_code::ErrorCode;
+use super::kdf::Role;
+use super::negotiate::Choice;
+use super::peer_policy::PeerRefusal;
+use super::retained::Zid;
+use super::sas::Sas;
+
+/// The keys of one stream. `Debug` prints none.
+#[derive(Clone)]
+pub struct StreamKeys {
+    /// The role of this end.
+    pub role: Role,
+    /// The algorithms agreed on.
+    pub choice: Choice,
+    /// The name of the corresponding crypto suite of SRTP and SRTCP (RFC 4568, RFC 6188).
+    pub suite: &'static str,
+    /// The master key and salt for sending.
+    pub send: Zeroizing<Vec<u8>>,
+    /// The master key and salt for receiving.
+    pub receive: Zeroizing<Vec<u8>>,
+}
+
+impl fmt::Debug for StreamKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { role, choice, suite, .. } = self;
+        f.debug_struct("StreamKeys")
+            .field("role", role)
+            .field("choice", choice)
+            .field("suite", suite)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The short authentication string of a session, for two people to compare.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SasStatus {
+    /// The string that they compare.
+    pub sas: Sas,
+    /// The whole hash, whose beginning is the string, for signatures (section 7.2).
+    pub sas_hash: [u8; 32],
+    /// Whether both ends have compared it, in this session or in one that it continues.
+    pub is_verified: bool,
+    /// Whether both ends have the same [`Config::aux_secret`](super::Config::aux_secret), so that
+    /// the strings need not be compared. Unknown, and `false`, in Preshared mode.
+    pub shares_secret: bool,
+}
+
+/// A condition that should be reported but does not end the exchange.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A secret of an earlier session is known here and not to the peer (section 4.3.2): it lost
+    /// its secrets, or an attacker is in the middle. Compare the short authentication string; until
+    /// [`verify_sas`](super::Session::verify_sas) the retained secrets are unchanged.
+    CacheMismatch,
+    /// The same, although the strings were compared in an earlier session: an attacker in the
+    /// middle is more likely.
+    VerifiedBefore,
+    /// The auxiliary secret differs from the peer's (section 4.3.2).
+    AuxMismatch,
+    /// The peer discloses the call to third parties (section 11).
+    Disclosure,
+    /// The peer signed the short authentication string, which is not verified here.
+    Signature,
+    /// A message from another sender, or a changed message; it was not used.
+    Forged,
+    /// A Hello that differs from the one announced in the signalling (section 8.1).
+    HelloHash,
+    /// A `GoClear` that is not from the peer.
+    ForgedGoClear,
+}
+
+/// An event in the exchange of one stream.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A ZRTP endpoint was found that may be the peer.
+    Discovered {
+        /// Its address.
+        address: SocketAddr,
+        /// Its ZID.
+        zid: Zid,
+        /// Its software.
+        client: [u8; 16],
+    },
+    /// The given address has not answered. A peer may still appear later.
+    NoPeer,
+    /// The exchange with one address has ended without keys. The stream still waits for its peer.
+    CandidateFailed {
+        /// The address of the candidate.
+        address: SocketAddr,
+        /// The reason.
+        error: ErrorCode,
+        /// Whether the candidate ended it.
+        by_peer: bool,
+        /// Why the [policy](super::PeerPolicy) refused the candidate, if it did.
+        refusal: Option<PeerRefusal>,
+    },
+    /// The peer's media may arrive under these keys from now on; none may be sent yet.
+    Keys(Box<StreamKeys>),
+    /// The exchange is complete: media may be sent.
+    Secure,
+    /// The short authentication string of the session is available.
+    Sas(SasStatus),
+    /// A condition that does not end the exchange.
+    Warning(Warning),
+    /// The [policy](super::PeerPolicy) does not allow the peer; `Failed` follows.
+    Refused(PeerRefusal),
+    /// The stream has no keys and will get none, or its agreement is void.
+    Failed {
+        /// The reason.
+        error: ErrorCode,
+        /// Whether the peer ended it.
+        by_peer: bool,
+    },
+    /// Both ends have returned to clear media (section 4.7.2); the stream's keys are void.
+    Clear,
+}
+
+/// A key for other purposes of the two applications (section 4.5.2). `Debug` does not print it.
+#[derive(Clone)]
+pub struct ExportedKey(pub(super) Zeroizing<Vec<u8>>);
+
+impl ExportedKey {
+    /// Its octets, as many as the hash value has: 32 or 48.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ExportedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ExportedKey(secret)")
+    }
+}
