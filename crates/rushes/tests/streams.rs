@@ -298,7 +298,7 @@ fn units_that_cannot_travel_are_left_out_of_a_frame_and_counted() {
     assert!(receiver.pull_frame(SECOND).unwrap().unwrap()[..] == picture[..]);
     assert_eq!(sender.statistics().send.units_left_out, 1);
     let error = sender.push_frame(&metadata, None).unwrap_err().to_string();
-    assert!(error.contains("no NAL unit of the frame can travel in RTP"), "{error}");
+    assert!(error.contains("no NAL unit of the frame can be sent in RTP"), "{error}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Units into frames: what is delivered, what is dropped, and when.
+//! Assembles units into frames, and decides which are delivered and which are dropped.
 
 use std::collections::VecDeque;
 
@@ -8,18 +8,18 @@ use super::pool::FramePool;
 use super::{PacketInfo, PayloadFormat};
 use crate::time::RtpTimestamp;
 
-/// What a receiver is given as one frame.
+/// The data that is delivered as one frame.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Delivery {
-    /// Whole access units: one with a packet missing is dropped as a whole.
+    /// Whole access units: one with a missing packet is dropped as a whole.
     #[default]
     AccessUnit,
-    /// Each NAL unit as soon as it is whole: lowest latency, and a loss takes only the units
-    /// that it touches.
+    /// Each NAL unit as soon as it is complete: the lowest latency, and a lost packet affects only
+    /// the units in it.
     Unit,
 }
 
-/// How NAL units are set apart, in frames that are sent or received.
+/// The framing of NAL units in frames that are sent or received.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Framing {
     /// Start codes: `00 00 00 01` before each NAL unit (ITU-T H.264, H.265 and H.266 annex B).
@@ -29,12 +29,12 @@ pub enum Framing {
     LengthPrefixed,
 }
 
-/// How a [`FrameBuilder`] builds.
+/// Settings of a [`FrameBuilder`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FrameSettings {
-    /// What is delivered as one frame.
+    /// The data that is delivered as one frame.
     pub delivery: Delivery,
-    /// How NAL units are set apart.
+    /// The framing of NAL units.
     pub framing: Framing,
     /// Octets in the largest frame that is accepted.
     pub frame_len_max: usize,
@@ -47,26 +47,25 @@ impl Default for FrameSettings {
     }
 }
 
-/// Octets set before each NAL unit by either framing.
+/// Octets before each NAL unit in either framing.
 const PREFIX_LEN: usize = 4;
 
-/// The frame of one source that is being received.
+/// Assembles the frames of one source.
 ///
-/// For each packet in sequence: [`begin_packet`](Self::begin_packet), the depacketiser's `push`
-/// (which opens, fills and finishes units), [`end_packet`](Self::end_packet). A gap in the
-/// sequence is told by [`lost`](Self::lost). Finished frames wait in [`pop`](Self::pop).
+/// For each packet in sequence, call [`begin_packet`](Self::begin_packet), the depacketiser's
+/// `push` (which opens, fills and finishes units) and [`end_packet`](Self::end_packet); for a gap
+/// in the sequence, [`lost`](Self::lost). [`pop`](Self::pop) returns finished frames.
 ///
-/// A frame with a packet missing is never delivered. RTP does not say which frame a missing
-/// packet belonged to, so a whole-frame format cannot know whether the packets lost just before
-/// a frame were its own head. Such a frame is delivered only where that is impossible: its first
-/// unit starts an access unit by definition ([`starts_frame`](Self::starts_frame)), or just one
-/// packet is missing and the frame before still lacked its last one. The first frame of a source
-/// has no packet before it that could be missed, and is taken to be whole unless one of its units
-/// says otherwise ([`continues_frame`](Self::continues_frame)).
+/// A frame with a missing packet is never delivered. RTP does not show which frame a missing packet
+/// belonged to, so packets lost just before a frame may have been its beginning. Such a frame is
+/// delivered only if that is impossible: its first unit starts an access unit by definition
+/// ([`starts_frame`](Self::starts_frame)), or just one packet is missing and the frame before
+/// lacked its last one. Losses before the first frame of a source cannot be detected: it is taken
+/// to be whole unless its first unit shows otherwise ([`continues_frame`](Self::continues_frame)).
 ///
-/// In a format that [is interleaved](PayloadFormat::is_interleaved), frames are made of units in
-/// decoding order, whatever packets they came in: what is said of packets and of gaps between them
-/// changes nothing, and the format's depacketiser says the same of units.
+/// In a format that [is interleaved](PayloadFormat::is_interleaved), frames consist of units in
+/// decoding order, independent of packets: calls for packets and for gaps between them have no
+/// effect, and the format's depacketiser reports units and gaps between units instead.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub struct FrameBuilder {
@@ -75,25 +74,25 @@ pub struct FrameBuilder {
     prefixed: bool,
     interleaved: bool,
     pool: FramePool,
-    /// The frame so far, and behind it octets that mean nothing.
+    /// The first `len` octets are the frame so far, the others are unused.
     data: Vec<u8>,
-    /// Octets of `data` that are the frame's.
+    /// Octets of the frame so far.
     len: usize,
     open_unit: Option<usize>,
     packet: Option<PacketInfo>,
     units: u32,
     in_frame: bool,
     damaged: bool,
-    head_unsure: bool,
+    may_lack_head: bool,
     /// A packet of the frame had the marker bit.
     marked: bool,
     /// A frame of the source has ended without a marker bit, though no packet was missing.
     ends_unmarked: bool,
     gap: u64,
     /// Whether this is the source's first frame.
-    fresh: bool,
-    /// The timestamp of the frame that ended because nothing came for long, and whether it seemed
-    /// whole: then the next one shows that its sender sets no marker bits.
+    first_frame: bool,
+    /// The timestamp of the frame that a long silence ended, and whether it seemed whole: the next
+    /// frame then shows that the sender sets no marker bits.
     ended_at: Option<RtpTimestamp>,
     ended_whole: bool,
     ready: VecDeque<Frame>,
@@ -108,7 +107,7 @@ pub struct FrameBuilder {
 }
 
 impl FrameBuilder {
-    /// A builder for one source of `format`, whose frames give their memory back to `pool`.
+    /// A builder for one source of `format`, whose frames return their memory to `pool`.
     pub fn new(format: &dyn PayloadFormat, settings: FrameSettings, pool: FramePool) -> Self {
         let nal_units = format.has_nal_units();
         let per_unit =
@@ -126,11 +125,11 @@ impl FrameBuilder {
             units: 0,
             in_frame: false,
             damaged: false,
-            head_unsure: false,
+            may_lack_head: false,
             marked: false,
             ends_unmarked: false,
             gap: 0,
-            fresh: true,
+            first_frame: true,
             ended_at: None,
             ended_whole: false,
             ready: VecDeque::new(),
@@ -154,37 +153,38 @@ impl FrameBuilder {
         self.abandon_unit();
     }
 
-    /// Takes up a packet, closing the frame before it if this one belongs to another.
+    /// Begins a packet, closing the previous frame if the packet belongs to another.
     pub fn begin_packet(&mut self, packet: PacketInfo) {
         if !self.interleaved {
             self.begin(packet);
         }
     }
 
-    /// Takes up the next unit in decoding order, which came in `packet`, closing the frame before it
-    /// if it belongs to another. If `is_unsure`, units before it may be missing.
+    /// Begins the next unit in decoding order, which came in `packet`, closing the previous frame
+    /// if the unit belongs to another. If `is_unsure`, units before it may be missing.
     pub(super) fn begin_unit(&mut self, packet: PacketInfo, is_unsure: bool) {
         let latest = self.packet.filter(|last| self.in_frame && last.timestamp == packet.timestamp);
         let arrival = latest.map_or(packet.arrival, |last| last.arrival.max(packet.arrival));
-        self.end_units(is_unsure);
+        self.note_possible_gap(is_unsure);
         self.begin(PacketInfo { arrival, ..packet });
     }
 
-    /// Says whether units behind the last one may be missing, in decoding order.
-    pub(super) fn end_units(&mut self, is_unsure: bool) {
-        // They may be of any number, and of the frames before and after.
+    /// Notes whether units after the last one, in decoding order, may be missing.
+    pub(super) fn note_possible_gap(&mut self, is_unsure: bool) {
+        // Any number may be missing, of the frames before and after.
         self.gap = if is_unsure { 2 } else { 0 };
     }
 
-    /// Notes that the unit taken up is not whole: its frame is damaged.
-    pub(super) fn lack_unit(&mut self) {
+    /// Notes that the unit begun is incomplete: its frame is damaged.
+    pub(super) fn note_incomplete_unit(&mut self) {
         self.damaged = true;
         if self.per_unit {
             self.note_dropped();
         }
     }
 
-    /// Marks the unit delivered last, alone, as the last of its packet with a marker bit.
+    /// Marks the unit just delivered, if delivered alone, as the last of a packet with a marker
+    /// bit.
     pub(super) fn mark_unit(&mut self) {
         if let Some(last) = self.ready.back_mut().filter(|_| self.per_unit) {
             last.marker = true;
@@ -202,7 +202,7 @@ impl FrameBuilder {
         let mut tail_missing = false;
         if let (true, Some(last)) = (self.in_frame, self.packet) {
             if last.timestamp != packet.timestamp {
-                // No marker came: either the sender sets none, or its packet is missing.
+                // No marker bit came: the sender sets none, or the packet with it is missing.
                 tail_missing = gap > 0;
                 self.damaged |= tail_missing;
                 self.close_frame();
@@ -216,15 +216,15 @@ impl FrameBuilder {
             self.marked = false;
             let is_rest = self.ended_at.take() == Some(packet.timestamp);
             self.ends_unmarked |= std::mem::take(&mut self.ended_whole) && !is_rest && gap == 0;
-            self.head_unsure = is_rest || gap > 0 && !(gap == 1 && tail_missing);
+            self.may_lack_head = is_rest || gap > 0 && !(gap == 1 && tail_missing);
         }
         self.marked |= packet.marker;
         self.packet = Some(packet);
         self.ready_before_packet = self.ready.len();
     }
 
-    /// Takes up a packet without payload, sampled at `timestamp`: it closes a frame of another
-    /// time as any packet does, and starts none.
+    /// Notes a packet without payload, sampled at `timestamp`: like any packet, it closes a frame
+    /// with another timestamp, but it starts none.
     pub fn idle(&mut self, timestamp: RtpTimestamp) {
         if self.interleaved {
             return;
@@ -259,11 +259,11 @@ impl FrameBuilder {
         }
         self.open_unit = Some(self.len);
         if self.prefixed {
-            self.put(&[0, 0, 0, 1]);
+            self.append(&[0, 0, 0, 1]);
         }
     }
 
-    /// Adds octets to the open unit; without one, nothing happens.
+    /// Adds octets to the open unit; without one, does nothing.
     ///
     /// # Errors
     /// [`PayloadError::FrameTooLarge`]; the unit is abandoned and the frame will be dropped.
@@ -277,12 +277,12 @@ impl FrameBuilder {
             self.abandon_unit();
             return Err(PayloadError::FrameTooLarge { limit });
         }
-        self.put(octets);
+        self.append(octets);
         Ok(())
     }
 
     #[inline]
-    fn put(&mut self, octets: &[u8]) {
+    fn append(&mut self, octets: &[u8]) {
         let end = self.len + octets.len();
         if let Some(place) = self.data.get_mut(self.len..end) {
             place.copy_from_slice(octets);
@@ -294,8 +294,8 @@ impl FrameBuilder {
         self.len = end;
     }
 
-    /// Makes room for a frame of `end` octets, doubling the memory, but not beyond what the largest
-    /// frame needs.
+    /// Makes room for a frame of `end` octets, doubling the memory, but not beyond the size of the
+    /// largest frame.
     #[inline]
     fn reserve(&mut self, end: usize) {
         if end > self.data.capacity() {
@@ -306,24 +306,23 @@ impl FrameBuilder {
         }
     }
 
-    /// Whether the next packet of the frame, if it is sampled at `timestamp`, may go on with the
-    /// open unit.
+    /// Whether the next packet, if it is sampled at `timestamp`, may continue the open unit.
     #[inline]
-    pub(crate) fn is_amid_unit(&self, timestamp: RtpTimestamp) -> bool {
+    pub(crate) fn may_continue_unit(&self, timestamp: RtpTimestamp) -> bool {
         let is_same = |packet: PacketInfo| packet.timestamp == timestamp;
         self.open_unit.is_some() && self.gap == 0 && self.packet.is_some_and(is_same)
     }
 
-    /// Lets `write` put a payload of `len` octets so that those behind its first `HEAD` (3 at most)
-    /// go on with the open unit, and gives those first ones; the unit is as it was until
-    /// [`grow`](Self::grow). `None`, and nothing is written, if it does not fit.
+    /// Lets `write` place a payload of `len` octets so that those after its first `HEAD` (3 at
+    /// most) follow the open unit; returns those first octets. The unit is unchanged until
+    /// [`grow`](Self::grow). `None`, with nothing written, if the payload does not fit.
     #[inline]
     pub(crate) fn write_behind<const HEAD: usize, E>(
         &mut self,
         len: usize,
         write: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Option<Result<[u8; 3], E>> {
-        // The head overwrites the end of the unit for a moment.
+        // The head temporarily overwrites the end of the unit.
         let start = self.open_unit?;
         let from = self.len.checked_sub(HEAD).filter(|from| *from >= start)?;
         let end = from + len;
@@ -335,21 +334,21 @@ impl FrameBuilder {
             self.data.resize(end, 0);
         }
         let place = self.data.get_mut(from..end)?;
-        let hidden = *place.first_chunk::<HEAD>()?;
+        let overwritten = *place.first_chunk::<HEAD>()?;
         let outcome = write(place);
-        let head = std::mem::replace(place.first_chunk_mut::<HEAD>()?, hidden);
+        let head = std::mem::replace(place.first_chunk_mut::<HEAD>()?, overwritten);
         let mut octets = [0; 3];
         octets.get_mut(..HEAD)?.copy_from_slice(&head);
         Some(outcome.map(|()| octets))
     }
 
-    /// Goes on with the open unit; `false`, and nothing changes, if it does not fit.
+    /// Adds octets to the open unit; `false`, with nothing changed, if they do not fit.
     #[inline]
     pub(crate) fn write_more(&mut self, octets: &[u8]) -> bool {
         let fits =
             self.open_unit.is_some() && self.len + octets.len() <= self.settings.frame_len_max;
         if fits {
-            self.put(octets);
+            self.append(octets);
         }
         fits
     }
@@ -359,8 +358,8 @@ impl FrameBuilder {
         self.data.get(self.len..self.len + len).unwrap_or_default()
     }
 
-    /// Takes the `len` octets behind the open unit, which [`write_behind`](Self::write_behind)
-    /// wrote, for its own.
+    /// Adds to the open unit the `len` octets behind it, which [`write_behind`](Self::write_behind)
+    /// wrote.
     #[inline]
     pub(crate) fn grow(&mut self, len: usize) {
         self.len = (self.len + len).min(self.data.len());
@@ -390,24 +389,24 @@ impl FrameBuilder {
         Ok(())
     }
 
-    /// Says that the unit about to be opened starts a frame by definition, as an access unit
+    /// Notes that the unit about to be opened starts a frame by definition, as an access unit
     /// delimiter does: if it is the frame's first unit, nothing before it is missing.
     pub fn starts_frame(&mut self) {
         if self.units == 0 && self.open_unit.is_none() {
-            self.head_unsure = false;
+            self.may_lack_head = false;
         }
     }
 
-    /// Says that the unit about to be opened is never a frame's first, as a slice that does not
-    /// start its picture: if it is the first unit of the source's first frame, the source was
-    /// joined in the middle of that frame.
+    /// Notes that the unit about to be opened cannot be a frame's first, like a slice that does not
+    /// start its picture: if it is the first unit of the source's first frame, reception began in
+    /// the middle of that frame.
     pub fn continues_frame(&mut self) {
-        if self.fresh && self.units == 0 && self.open_unit.is_none() {
-            self.head_unsure = true;
+        if self.first_frame && self.units == 0 && self.open_unit.is_none() {
+            self.may_lack_head = true;
         }
     }
 
-    /// Throws the open unit away; its frame, if delivered whole, is damaged.
+    /// Discards the open unit; its frame, if delivered whole, is damaged.
     pub fn abandon_unit(&mut self) {
         let Some(start) = self.open_unit.take() else { return };
         self.len = start;
@@ -417,7 +416,7 @@ impl FrameBuilder {
         }
     }
 
-    /// Notes that the packet in hand could not be used: what it held is missing from the frame.
+    /// Notes that the current packet could not be used: its content is missing from the frame.
     pub fn damage(&mut self) {
         if self.interleaved {
             return;
@@ -426,18 +425,18 @@ impl FrameBuilder {
         self.damaged = true;
     }
 
-    /// Ends the frame in hand after its last packet, as the source said BYE or has been silent for
-    /// long. The [depacketiser](super::Depacketiser::finish) comes first.
+    /// Ends the current frame: the source sent BYE or has been silent for long. The
+    /// [depacketiser](super::Depacketiser::finish) is finished first.
     ///
     /// A frame without a marker bit is delivered if no packet and no part of a unit is missing, and
-    /// frames of the source have ended without a marker before; else it may go on in packets that
-    /// were not sent, and is dropped. What comes of its timestamp later is no frame of its own.
+    /// frames of the source have ended without a marker before; otherwise packets may be missing at
+    /// its end, and it is dropped. Later packets with its timestamp are not delivered as a frame.
     pub fn finish_source(&mut self) {
         if self.in_frame {
             let is_last = self.marked || self.ends_unmarked;
             self.ended_whole = !self.marked
                 && !self.damaged
-                && !self.head_unsure
+                && !self.may_lack_head
                 && self.gap == 0
                 && self.open_unit.is_none();
             self.damaged |= self.gap > 0 || !is_last;
@@ -452,7 +451,7 @@ impl FrameBuilder {
         self.in_frame
     }
 
-    /// Gives up an unfinished frame: the source is gone or starts anew.
+    /// Abandons an unfinished frame: the source has ended or restarted.
     pub fn reset(&mut self) {
         if self.in_frame {
             self.damaged = true;
@@ -460,12 +459,12 @@ impl FrameBuilder {
         }
         self.gap = 0;
         self.packet = None;
-        self.fresh = true;
+        self.first_frame = true;
         (self.ended_at, self.ended_whole) = (None, false);
     }
 
-    /// Gives up the frame in hand and its memory; packets of it that still come are dropped.
-    pub(crate) fn give_up(&mut self) {
+    /// Abandons the current frame and frees its memory; later packets of it are dropped.
+    pub(crate) fn abandon_frame(&mut self) {
         self.abandon_unit();
         self.damaged = true;
         self.units = 0;
@@ -491,7 +490,7 @@ impl FrameBuilder {
         std::mem::take(&mut self.unsure)
     }
 
-    /// Octets of memory in the unfinished frame and in finished ones that wait.
+    /// Octets of memory in the unfinished frame and in finished ones not yet taken.
     pub fn held_len(&self) -> usize {
         self.data.capacity() + self.ready_len
     }
@@ -507,7 +506,7 @@ impl FrameBuilder {
         self.delivered_octets
     }
 
-    /// Octets of memory in finished frames that wait.
+    /// Octets of memory in finished frames not yet taken.
     pub fn ready_len(&self) -> usize {
         self.ready_len
     }
@@ -524,12 +523,12 @@ impl FrameBuilder {
 
     fn close_frame(&mut self) {
         self.abandon_unit();
-        self.ends_unmarked |= !self.marked && !self.damaged && !self.head_unsure;
+        self.ends_unmarked |= !self.marked && !self.damaged && !self.may_lack_head;
         self.in_frame = false;
-        let is_first = std::mem::take(&mut self.fresh);
+        let is_first = std::mem::take(&mut self.first_frame);
         if !self.per_unit {
-            if self.damaged || self.head_unsure {
-                // Of the first frame nobody has seen what is missing.
+            if self.damaged || self.may_lack_head {
+                // Losses before a source's first frame cannot be detected.
                 self.unsure += u64::from(is_first && !self.damaged);
                 self.clear_data();
                 self.note_dropped();
@@ -543,7 +542,8 @@ impl FrameBuilder {
     fn deliver(&mut self, marker: bool) {
         let Some(packet) = self.packet else { return };
         let len = self.len;
-        // The hint falls slowly, so that a large frame between small ones finds its buffer.
+        // The hint decreases slowly, so that a large frame among small ones gets a large enough
+        // buffer.
         self.len_hint = len.max(self.len_hint - self.len_hint / 16);
         let data = if self.data.capacity() >= 4 * len.max(64) {
             let mut fitting = self.pool.take(len);
@@ -570,8 +570,8 @@ impl FrameBuilder {
         self.delivered_octets += len as u64;
     }
 
-    /// Empties the buffer, and gives it back if it is much too large for frames as they are now:
-    /// one huge frame must not hold its memory, nor cost all after it a second copy.
+    /// Empties the buffer, and returns it to the pool if it is much too large for current frames:
+    /// after one huge frame, its memory must not stay in use, nor all later frames be copied twice.
     fn clear_data(&mut self) {
         self.len = 0;
         if self.data.capacity() >= 4 * self.len_hint.max(64) {

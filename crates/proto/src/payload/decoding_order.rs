@@ -1,5 +1,5 @@
-//! The de-packetization buffer: NAL units from the order of transmission into decoding order
-//! (RFC 7798 section 6, RFC 9328 section 6).
+//! The de-packetization buffer, which puts NAL units into decoding order (RFC 7798 section 6, RFC
+//! 9328 section 6).
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::error::PayloadError;
 use super::join::note_beginning;
 use super::layout::{Layout, NalHeader};
 
-/// NAL units that wait at most: more than any sender has a reason to interleave.
+/// Maximum number of waiting NAL units: more than any sender has a reason to interleave.
 const UNITS_MAX: usize = 8192;
 
-/// What a sender promises of the order of its NAL units.
+/// The parameters by which a sender bounds its interleaving of NAL units.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Interleaving {
     /// `sprop-max-don-diff`, above 0.
@@ -23,40 +23,40 @@ pub(super) struct Interleaving {
     pub(super) depack_buf_bytes: u32,
 }
 
-/// A NAL unit that waits for its turn.
+/// A NAL unit waiting for its turn.
 #[derive(Debug)]
-struct Waiting {
-    /// The packet that it ended in; with the marker bit only if it was the last unit in there.
+struct WaitingUnit {
+    /// The packet in which it ended; with the marker bit only if it was the packet's last unit.
     packet: PacketInfo,
     /// The unit; `None` if a part of it is missing.
     octets: Option<Vec<u8>>,
 }
 
-/// A NAL unit whose octets are coming in.
+/// An unfinished NAL unit.
 #[derive(Debug)]
-struct Open {
+struct OpenUnit {
     number: i64,
     packet: PacketInfo,
     octets: Vec<u8>,
 }
 
-/// NAL units that wait until none that precedes them in decoding order can come any more.
+/// NAL units that wait until no unit that precedes them in decoding order can follow.
 ///
-/// Each has a number that does not wrap, `AbsDon` (RFC 7798 section 4.6). Where packets are missing,
-/// the sender's promise bounds the numbers of the units that they may have held. A hole in the
-/// numbers within those bounds is a missing unit; one elsewhere is not, as numbers may be left out.
+/// Each has a number that does not wrap, `AbsDon` (RFC 7798 section 4.6). If packets are missing,
+/// the sender's parameters bound the numbers of the units in them. A gap in the numbers within
+/// these bounds is a missing unit; elsewhere it is not, because senders may skip numbers.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub(super) struct DecodingOrder {
-    promise: Interleaving,
-    /// Units by their numbers; those of one number in the order of transmission.
-    waiting: BTreeMap<(i64, u64), Waiting>,
-    /// Octets of the units that wait.
+    interleaving: Interleaving,
+    /// Units by number; those with equal numbers in the order of transmission.
+    waiting: BTreeMap<(i64, u64), WaitingUnit>,
+    /// Octets of the waiting units.
     octets: usize,
-    open: Option<Open>,
-    /// Units that came so far.
+    open: Option<OpenUnit>,
+    /// Units received so far.
     count: u64,
-    /// The decoding order number that came last, and the same without wraps.
+    /// The decoding order number received last, and the same without wraps.
     last: Option<(u16, i64)>,
     greatest: i64,
     /// The number of the unit delivered last.
@@ -64,19 +64,20 @@ pub(super) struct DecodingOrder {
     /// Packets are missing since the last unit.
     is_lost: bool,
     /// The lowest and highest numbers that units in missing packets may have.
-    doubt: Option<(i64, i64)>,
-    /// Up to this number a hole is a missing unit too: one sent before the first that came.
+    doubtful: Option<(i64, i64)>,
+    /// Up to this number a gap is a missing unit too: it may have been sent before the first one
+    /// received.
     joined_until: i64,
-    /// Units may be missing before the next one delivered, whatever the numbers say.
+    /// Units may be missing before the next one delivered, even if the numbers show no gap.
     is_unsure: bool,
-    /// Units that had the same number came.
-    has_equals: bool,
+    /// Units with equal numbers were received.
+    has_equal_numbers: bool,
 }
 
 impl DecodingOrder {
-    pub(super) fn new(promise: Interleaving) -> Self {
+    pub(super) fn new(interleaving: Interleaving) -> Self {
         Self {
-            promise,
+            interleaving,
             waiting: BTreeMap::new(),
             octets: 0,
             open: None,
@@ -85,17 +86,17 @@ impl DecodingOrder {
             greatest: i64::MIN,
             delivered: None,
             is_lost: false,
-            doubt: None,
+            doubtful: None,
             joined_until: i64::MIN,
             is_unsure: false,
-            has_equals: false,
+            has_equal_numbers: false,
         }
     }
 
-    /// About how many octets of memory are held.
+    /// Approximate octets of memory held.
     pub(super) fn held_len(&self) -> usize {
         let open = self.open.as_ref().map_or(0, |open| open.octets.capacity());
-        self.octets + open + self.waiting.len() * size_of::<((i64, u64), Waiting)>()
+        self.octets + open + self.waiting.len() * size_of::<((i64, u64), WaitingUnit)>()
     }
 
     /// Opens the unit numbered `don`, which begins with `header`; an unfinished one is abandoned.
@@ -109,7 +110,7 @@ impl DecodingOrder {
         self.abandon_unit();
         let number = self.number::<L>(don, frame);
         self.settle::<L>(frame);
-        self.open = Some(Open { number, packet, octets: header[..L::HEADER_LEN].to_vec() });
+        self.open = Some(OpenUnit { number, packet, octets: header[..L::HEADER_LEN].to_vec() });
     }
 
     /// Adds octets to the open unit.
@@ -124,16 +125,16 @@ impl DecodingOrder {
 
     /// Finishes the open unit in `packet`.
     pub(super) fn finish_unit<L: Layout>(&mut self, packet: PacketInfo, frame: &mut FrameBuilder) {
-        let Some(Open { number, mut octets, .. }) = self.open.take() else { return };
+        let Some(OpenUnit { number, mut octets, .. }) = self.open.take() else { return };
         octets.shrink_to_fit();
-        self.hold(number, Waiting { packet, octets: Some(octets) });
+        self.hold(number, WaitingUnit { packet, octets: Some(octets) });
         self.settle::<L>(frame);
     }
 
-    /// Delivers the units whose order is sure, and drops the first ones if too many are left.
+    /// Delivers the units whose order is certain, and drops the first ones if too many are left.
     fn settle<L: Layout>(&mut self, frame: &mut FrameBuilder) {
-        self.deliver_sure::<L>(frame);
-        let octets_max = match self.promise.depack_buf_bytes {
+        self.deliver_certain::<L>(frame);
+        let octets_max = match self.interleaving.depack_buf_bytes {
             0 => frame.frame_len_max(),
             octets => frame.frame_len_max().min(octets as usize),
         };
@@ -142,57 +143,57 @@ impl DecodingOrder {
         }
     }
 
-    /// Gives the open unit up.
+    /// Abandons the open unit.
     pub(super) fn abandon_unit(&mut self) {
-        if let Some(Open { number, packet, .. }) = self.open.take() {
-            // It keeps its place, so that no frame but its own is doubted.
-            self.hold(number, Waiting { packet, octets: None });
+        if let Some(OpenUnit { number, packet, .. }) = self.open.take() {
+            // It keeps its place, so that only its own frame is damaged.
+            self.hold(number, WaitingUnit { packet, octets: None });
         }
     }
 
-    /// Packets before the next unit are missing.
+    /// Notes that packets before the next unit are missing.
     pub(super) fn lost(&mut self) {
         self.abandon_unit();
         self.is_lost = true;
     }
 
-    /// Delivers all units, as no more come.
+    /// Delivers all units, because no more are expected.
     pub(super) fn finish<L: Layout>(&mut self, frame: &mut FrameBuilder) {
         self.abandon_unit();
         if self.is_lost {
-            self.doubt_from(i64::MAX);
+            self.mark_doubtful(i64::MAX);
         }
-        // What was to fill a hole may never have been sent.
+        // Units that would fill gaps may not have been sent yet, so all gaps are missing units.
         self.joined_until = i64::MAX;
         while let Some(((number, _), unit)) = self.waiting.pop_first() {
             self.deliver::<L>(number, unit, frame);
         }
-        // A doubt that is left reaches beyond the last unit.
-        frame.end_units(self.is_lost || self.doubt.is_some());
-        self.joined_until = self.greatest.saturating_add(self.promise.max_don_diff.into());
-        self.doubt = None;
+        // Numbers still in doubt reach beyond the last unit.
+        frame.note_possible_gap(self.is_lost || self.doubtful.is_some());
+        self.joined_until = self.greatest.saturating_add(self.interleaving.max_don_diff.into());
+        self.doubtful = None;
         self.is_unsure |= self.last.is_some();
     }
 
-    /// The number without wraps of the unit whose decoding order number is `don`.
+    /// The number, without wraps, of the unit with decoding order number `don`.
     fn number<L: Layout>(&mut self, don: u16, frame: &mut FrameBuilder) -> i64 {
         let first = i64::from(don);
         let mut number = self.last.map_or(first, |(last, number)| number + step(last, don));
         if self.delivered.is_some_and(|delivered| number < delivered) {
-            // The source started anew, or does not keep its promise: no order is sure.
+            // The source restarted, or violates its parameters: no order is certain.
             while !self.waiting.is_empty() {
                 self.drop_first::<L>(frame);
             }
             number = first;
             (self.last, self.greatest, self.delivered) = (None, i64::MIN, None);
-            (self.doubt, self.is_unsure) = (None, true);
+            (self.doubtful, self.is_unsure) = (None, true);
         }
-        let difference = i64::from(self.promise.max_don_diff);
+        let difference = i64::from(self.interleaving.max_don_diff);
         if self.last.is_none() {
             self.joined_until = number + difference;
         }
         if std::mem::take(&mut self.is_lost) {
-            self.doubt_from(number + difference);
+            self.mark_doubtful(number + difference);
         }
         self.last = Some((don, number));
         self.greatest = self.greatest.max(number);
@@ -200,23 +201,23 @@ impl DecodingOrder {
         number
     }
 
-    /// Takes units up to number `highest` for missing, down to the lowest that may still come.
-    fn doubt_from(&mut self, highest: i64) {
-        let lowest = self.greatest.saturating_sub(self.promise.max_don_diff.into());
-        let (low, high) = self.doubt.unwrap_or((lowest, highest));
-        self.doubt = Some((low.min(lowest), high.max(highest)));
+    /// Notes that units may be missing, from the lowest number that may still come up to `highest`.
+    fn mark_doubtful(&mut self, highest: i64) {
+        let lowest = self.greatest.saturating_sub(self.interleaving.max_don_diff.into());
+        let (low, high) = self.doubtful.unwrap_or((lowest, highest));
+        self.doubtful = Some((low.min(lowest), high.max(highest)));
     }
 
-    fn hold(&mut self, number: i64, unit: Waiting) {
+    fn hold(&mut self, number: i64, unit: WaitingUnit) {
         let has_equal = self.waiting.range((number, 0)..=(number, u64::MAX)).next().is_some();
-        self.has_equals |= has_equal || self.delivered == Some(number);
+        self.has_equal_numbers |= has_equal || self.delivered == Some(number);
         self.octets += unit.octets.as_ref().map_or(0, Vec::len);
         self.waiting.insert((number, self.count), unit);
     }
 
-    /// Conditions A and B of RFC 7798 section 6.
-    fn deliver_sure<L: Layout>(&mut self, frame: &mut FrameBuilder) {
-        let Interleaving { max_don_diff, depack_buf_nalus, .. } = self.promise;
+    /// Delivers units by conditions A and B of RFC 7798 section 6.
+    fn deliver_certain<L: Layout>(&mut self, frame: &mut FrameBuilder) {
+        let Interleaving { max_don_diff, depack_buf_nalus, .. } = self.interleaving;
         while let Some(&(number, _)) = self.waiting.keys().next() {
             let is_full = depack_buf_nalus > 0 && self.waiting.len() > depack_buf_nalus.into();
             if self.greatest - number < max_don_diff.into() && !is_full {
@@ -228,25 +229,26 @@ impl DecodingOrder {
         }
     }
 
-    /// Drops the first unit, whose order is not sure.
+    /// Drops the first unit, whose order is not certain.
     fn drop_first<L: Layout>(&mut self, frame: &mut FrameBuilder) {
         if let Some(((number, _), unit)) = self.waiting.pop_first() {
             self.octets -= unit.octets.as_ref().map_or(0, Vec::len);
             self.is_unsure = true;
-            self.deliver::<L>(number, Waiting { octets: None, ..unit }, frame);
+            self.deliver::<L>(number, WaitingUnit { octets: None, ..unit }, frame);
             self.is_unsure = true;
         }
     }
 
-    /// Puts a unit into its frame, which it may begin.
-    fn deliver<L: Layout>(&mut self, number: i64, unit: Waiting, frame: &mut FrameBuilder) {
+    /// Adds a unit to its frame, which it may start.
+    fn deliver<L: Layout>(&mut self, number: i64, unit: WaitingUnit, frame: &mut FrameBuilder) {
         let before = self.delivered.replace(number);
-        let is_unsure = self.lacks_before(number, before) | std::mem::take(&mut self.is_unsure);
-        if self.doubt.is_some_and(|(_, highest)| highest < number) {
-            self.doubt = None;
+        let is_unsure =
+            self.may_be_missing_before(number, before) | std::mem::take(&mut self.is_unsure);
+        if self.doubtful.is_some_and(|(_, highest)| highest < number) {
+            self.doubtful = None;
         }
         frame.begin_unit(unit.packet, is_unsure);
-        let Some(octets) = unit.octets else { return frame.lack_unit() };
+        let Some(octets) = unit.octets else { return frame.note_incomplete_unit() };
         self.octets -= octets.len();
         note_beginning::<L>(L::header(&octets), &octets[L::HEADER_LEN..], frame);
         // A frame that is too large is dropped when it ends.
@@ -256,24 +258,24 @@ impl DecodingOrder {
     }
 
     /// Whether a unit may be missing between number `before`, delivered last, and `number`.
-    fn lacks_before(&self, number: i64, before: Option<i64>) -> bool {
-        let is_doubted = |lowest, highest| {
-            self.doubt.is_some_and(|(low, high)| low <= highest && lowest <= high)
+    fn may_be_missing_before(&self, number: i64, before: Option<i64>) -> bool {
+        let is_doubtful = |lowest, highest| {
+            self.doubtful.is_some_and(|(low, high)| low <= highest && lowest <= high)
         };
         match before {
-            None => is_doubted(i64::MIN, number),
-            // It came too late, against the promise.
+            None => is_doubtful(i64::MIN, number),
+            // It came later than the parameters allow.
             Some(before) if number < before => true,
             Some(before) if number - before > 1 => {
-                before < self.joined_until || is_doubted(before + 1, number - 1)
+                before < self.joined_until || is_doubtful(before + 1, number - 1)
             }
-            // Without a hole none is missing, unless it had the same number as another.
-            Some(before) => self.has_equals && is_doubted(before, number),
+            // Without a gap none is missing, unless it had the same number as another.
+            Some(before) => self.has_equal_numbers && is_doubtful(before, number),
         }
     }
 }
 
-/// How far it is from one decoding order number to the next in transmission order.
+/// The signed distance from one decoding order number to the next one in transmission order.
 fn step(from: u16, to: u16) -> i64 {
     let forward = i64::from(to.wrapping_sub(from));
     let is_back = if to > from { forward >= 1 << 15 } else { forward > 1 << 15 };

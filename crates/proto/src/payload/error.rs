@@ -1,4 +1,4 @@
-//! What can be wrong with a frame to send and with a payload received.
+//! Errors of frames to send and of received payloads.
 
 use thiserror::Error;
 
@@ -14,14 +14,14 @@ pub enum FrameError {
     #[error("the stream's master key is used up: set another one")]
     KeyExpired,
     /// The stream is secured, and has changed its SSRC as often as its policy allows.
-    #[error("the stream sent under as many SSRCs as its master key may protect: set another key")]
+    #[error("the stream has used as many SSRCs as its master key may protect: set another key")]
     TooManySources,
     /// A length field of length-prefixed input does not fit the frame.
     #[error(
         "the NAL unit at octet {offset} claims {claimed} octets, but {remaining} octets are left"
     )]
     LengthPrefix {
-        /// Where the length field stands.
+        /// Offset of the length field in the frame.
         offset: usize,
         /// The length that it claims, in octets.
         claimed: usize,
@@ -42,28 +42,28 @@ pub enum FrameError {
         /// The first octets of the frame.
         found: [u8; 4],
     },
-    /// No NAL unit of the frame can travel: the type of the first has another meaning in an RTP
-    /// payload header, or none. Beside units that can, such a unit is left out.
+    /// No NAL unit of the frame can be sent: in an RTP payload header, the type of the first has
+    /// another meaning or none. If other units can be sent, such a unit is left out.
     #[error(
-        "no NAL unit of the frame can travel in RTP; \
-         the first, at octet {offset}, has type {nal_type}, which has no place there"
+        "no NAL unit of the frame can be sent in RTP; \
+         the first, at octet {offset}, has type {nal_type}, which its payload format does not allow"
     )]
     NalType {
-        /// Where the NAL unit begins in the frame.
+        /// Offset of the NAL unit in the frame.
         offset: usize,
         /// Its `nal_unit_type`.
         nal_type: u8,
     },
-    /// No NAL unit of the frame can travel: the first is shorter than its header. Beside units that
-    /// can, such a unit is left out.
+    /// No NAL unit of the frame can be sent: the first is shorter than its header. If other units
+    /// can be sent, such a unit is left out.
     #[error(
-        "no NAL unit of the frame can travel in RTP; \
-         the first, at octet {offset}, has {len} octets, less than its header"
+        "no NAL unit of the frame can be sent in RTP; \
+         the first, at octet {offset}, has {len} octets, fewer than its header"
     )]
     NalHeader {
-        /// Where the NAL unit begins in the frame.
+        /// Offset of the NAL unit in the frame.
         offset: usize,
-        /// Its octets.
+        /// Its length in octets.
         len: usize,
     },
     /// The Opus packet breaks a rule of RFC 6716 section 3.
@@ -77,47 +77,47 @@ pub enum FrameError {
     PacketTooSmall {
         /// Octets that a payload may have.
         limit: usize,
-        /// Octets that the format needs at least.
+        /// Minimum number of octets that the format needs.
         need: usize,
     },
-    /// A reason of a format outside this crate.
+    /// An error of a format outside this crate.
     #[error("{0}")]
     Other(&'static str),
 }
 
 /// Why a received payload was not used.
 ///
-/// Small and `Copy`, because hostile traffic decides how often it is made.
+/// Small and `Copy`, because an attacker can cause it with every packet.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// An aggregated unit claims more octets than the payload has, or none.
+    /// An aggregated unit claims more octets than are left, or fewer than its header has.
     #[error("the unit at octet {offset} claims {claimed} octets, {remaining} are left")]
     AggregationUnit {
-        /// Where the unit's length field stands.
+        /// Offset of the unit's length field in the payload.
         offset: usize,
         /// The length that it claims, in octets.
         claimed: usize,
         /// Octets left after it.
         remaining: usize,
     },
-    /// The payload type number has no meaning here.
-    #[error("packet type {packet_type} is not known")]
+    /// The packet type in the payload header is unknown.
+    #[error("packet type {packet_type} is unknown")]
     UnknownType {
         /// The type in the payload header.
         packet_type: u8,
     },
-    /// A fragment that starts and ends at once, or whose type cannot be fragmented.
+    /// A fragment that is both start and end, or whose unit type cannot be fragmented.
     #[error("the fragmentation unit header {header:#04x} is not allowed")]
     FragmentHeader {
         /// The FU header.
         header: u8,
     },
-    /// A fragment continues another unit than the one in hand.
-    #[error("a fragment belongs to another unit than the one before")]
+    /// A fragment belongs to another unit than the open one.
+    #[error("the fragment belongs to another unit than the one before")]
     FragmentMismatch,
     /// A middle or end fragment whose start was lost or never sent.
-    #[error("a fragment came without its start")]
+    #[error("the start of the fragmented unit is missing")]
     FragmentWithoutStart,
     /// The frame is larger than the receiver allows.
     #[error("the frame is larger than {limit} octets")]
@@ -125,7 +125,7 @@ pub enum PayloadError {
         /// The largest frame allowed, in octets.
         limit: usize,
     },
-    /// A packet type that may not stand inside another: an aggregation packet or fragment in an
+    /// A packet type that is not allowed inside another: an aggregation packet or fragment in an
     /// aggregation packet, or a PACI packet in a PACI packet.
     #[error("packet type {packet_type} is not allowed inside another packet")]
     Nested {
@@ -144,7 +144,7 @@ pub enum PayloadError {
         /// The type in the payload header.
         packet_type: u8,
     },
-    /// The payload ends before a field does.
+    /// The payload ends within a field.
     #[error("the payload has {have} octets, but needs {need} for {field}")]
     Truncated {
         /// The field, named as in the RFC.
@@ -154,7 +154,7 @@ pub enum PayloadError {
         /// Octets that it has.
         have: usize,
     },
-    /// A reason of a format outside this crate.
+    /// An error of a format outside this crate.
     #[error("{0}")]
     Other(&'static str),
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::rtp::HeaderExtension;
 
-/// The longest run of octets that a packetiser may add of its own at once.
+/// Maximum number of octets that a packetiser may add in one piece.
 pub const MAX_OWN_OCTETS: usize = 8;
 
 /// A part of a payload.
@@ -12,12 +12,12 @@ pub const MAX_OWN_OCTETS: usize = 8;
 pub enum Piece {
     /// Octets that the format adds: a payload header, a length field.
     Own {
-        /// The octets, of which the first `len` count.
+        /// The octets, of which the first `len` are valid.
         octets: [u8; MAX_OWN_OCTETS],
-        /// How many count.
+        /// Number of valid octets.
         len: u8,
     },
-    /// Octets of the frame from `start` to `end`, not included.
+    /// Octets of the frame from `start` up to, but not including, `end`.
     Frame {
         /// The first octet.
         start: usize,
@@ -30,7 +30,7 @@ pub enum Piece {
 /// extension.
 ///
 /// Nothing is copied until the sender writes the pieces into the slab, where plain payload is
-/// copied and secured payload encrypted: one touch of each octet either way.
+/// copied and secured payload encrypted: each octet is touched once.
 ///
 /// ```
 /// use rushes_proto::payload::Fragment;
@@ -85,7 +85,7 @@ impl Fragment {
         self.extension.as_ref()
     }
 
-    /// Adds octets of the format's own, at most [`MAX_OWN_OCTETS`] at once.
+    /// Adds octets that the format defines, at most [`MAX_OWN_OCTETS`] at once.
     ///
     /// # Panics
     /// If there are more.
@@ -104,7 +104,7 @@ impl Fragment {
         self.pieces.push(Piece::Frame { start: range.start, end: range.end });
     }
 
-    /// Sets the marker bit: this is the last payload of the frame.
+    /// Sets or clears the marker bit; in video formats, the last payload of a frame has it.
     #[inline]
     pub fn set_marker(&mut self, marker: bool) {
         self.marker = marker;
@@ -132,13 +132,17 @@ impl Fragment {
         &self.pieces
     }
 
-    /// Copies all but the last run of the frame's octets into `out`: how many they are, and the
-    /// run, which is to be written after them.
+    /// Copies the payload into `out`, except a last piece of the frame; returns the number of
+    /// octets copied, and that piece, which the caller writes after them.
     ///
     /// # Panics
-    /// As [`write`](Self::write).
+    /// As for [`write`](Self::write).
     #[inline]
-    pub(crate) fn write_but_last<'f>(&self, frame: &'f [u8], out: &mut [u8]) -> (usize, &'f [u8]) {
+    pub(crate) fn write_except_last<'f>(
+        &self,
+        frame: &'f [u8],
+        out: &mut [u8],
+    ) -> (usize, &'f [u8]) {
         let (first, last) = match self.pieces.split_last() {
             Some((Piece::Frame { start, end }, first)) => (first, &frame[*start..*end]),
             _ => (&self.pieces[..], &[][..]),
@@ -157,26 +161,26 @@ impl Fragment {
     }
 }
 
-/// Payloads that differ only in the octets of the frame that they have: equally long runs of it, one
-/// after the other, each behind the same octets of the format's own. None ends the frame.
+/// Payloads that differ only in their octets of the frame: consecutive parts of it, of equal
+/// length, each after the same octets that the format adds. None ends the frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Run {
-    /// The format's own octets, of which the first `own_len` count.
+    /// The octets that the format adds, of which the first `own_len` are valid.
     pub own: [u8; MAX_OWN_OCTETS],
-    /// How many count, at most [`MAX_OWN_OCTETS`].
+    /// Number of valid octets, at most [`MAX_OWN_OCTETS`].
     pub own_len: usize,
-    /// Where in the frame the first payload begins.
+    /// Offset in the frame of the first payload.
     pub start: usize,
     /// Octets of the frame in each payload, at least 1.
     pub len: usize,
-    /// How many payloads there are, at least 1.
+    /// Number of payloads, at least 1.
     pub count: usize,
 }
 
 impl Run {
-    /// Whether it is one that was asked for: `most` payloads of `limit` octets at most, of `frame`.
+    /// Whether the run is valid: at most `most` payloads of at most `limit` octets, within `frame`.
     #[inline]
-    pub(crate) fn is_sound(&self, most: usize, limit: usize, frame: &[u8]) -> bool {
+    pub(crate) fn is_valid(&self, most: usize, limit: usize, frame: &[u8]) -> bool {
         let is_short =
             self.own_len <= MAX_OWN_OCTETS && self.len <= limit.saturating_sub(self.own_len);
         let left = frame.len().saturating_sub(self.start);

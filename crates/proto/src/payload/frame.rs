@@ -8,11 +8,11 @@ use super::pool::FramePool;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// A received frame: an access unit, a NAL unit or whatever the format calls a frame, whole.
+/// A complete received frame: an access unit, a NAL unit, or a frame of another format.
 ///
-/// It dereferences to its octets. Dropping it gives its memory back to the stream it came from.
+/// It dereferences to its octets. Dropping it returns its memory to the stream that received it.
 pub struct Frame {
-    /// The frame's octets, and behind them what else the memory held.
+    /// The first `len` octets are the frame, the others are unused.
     pub(super) data: Vec<u8>,
     pub(super) len: usize,
     pub(super) pool: FramePool,
@@ -29,7 +29,7 @@ impl Frame {
         &self.data[..self.len]
     }
 
-    /// The octets as a vector of the caller's own.
+    /// Converts the frame into a vector of its octets.
     pub fn into_vec(mut self) -> Vec<u8> {
         let mut data = std::mem::take(&mut self.data);
         data.truncate(std::mem::take(&mut self.len));
@@ -46,19 +46,19 @@ impl Frame {
         self.ssrc
     }
 
-    /// When its last datagram came in.
+    /// When its last datagram arrived.
     pub fn arrival(&self) -> Instant {
         self.arrival
     }
 
-    /// NAL units in it; 1 for formats without.
+    /// Number of NAL units; 1 for formats without NAL units.
     pub fn units(&self) -> u32 {
         self.units
     }
 
-    /// Whether it ends an access unit: always so when whole access units are delivered. Of a unit that
-    /// travelled with a decoding order number, whether it ended a packet with the marker bit, as the
-    /// last unit of an access unit may have been sent before others of it.
+    /// Whether it ends an access unit: always true when whole access units are delivered. For a
+    /// unit with a decoding order number, whether it was the last in a packet with the marker bit,
+    /// because the last unit of an access unit may be sent before others of it.
     pub fn marker(&self) -> bool {
         self.marker
     }

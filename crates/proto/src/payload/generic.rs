@@ -1,7 +1,7 @@
-//! Frames of any kind: split where they must be, ended by the marker bit.
+//! Frames of any data: split at the packet limit, ended by the marker bit.
 //!
-//! All packets of a frame share its timestamp, and the last has the marker bit. A receiver also
-//! takes a new timestamp for a new frame, so that senders that set no marker are understood.
+//! All packets of a frame share its timestamp, and the last has the marker bit. A new timestamp
+//! also starts a new frame at the receiver, for senders that set no marker.
 
 use super::builder::FrameBuilder;
 use super::error::{FrameError, PayloadError};
@@ -9,7 +9,7 @@ use super::fragment::Fragment;
 use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
-/// Frames without a format of their own.
+/// A format for frames of any data.
 ///
 /// ```
 /// use rushes_proto::payload::{Fragment, PayloadFormat, generic::Generic};
@@ -22,7 +22,7 @@ use crate::time::ClockRate;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Generic {
-    /// The encoding name, as both sides have agreed.
+    /// The encoding name that both sides have agreed on.
     pub name: &'static str,
     /// The rate of the timestamps.
     pub clock_rate: ClockRate,

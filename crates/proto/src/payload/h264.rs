@@ -1,7 +1,7 @@
 //! H.264 in RTP: RFC 6184, packetization mode 1 (non-interleaved).
 //!
-//! Sent and received: single NAL unit packets, STAP-A, FU-A. STAP-B, MTAP16, MTAP24 and FU-B
-//! belong to the interleaved mode; they are recognised, counted and never delivered.
+//! Sent and received: single NAL unit packets, STAP-A, FU-A. STAP-B, MTAP16, MTAP24 and FU-B belong
+//! to the interleaved mode; they are recognised and counted, but not delivered.
 
 use std::ops::RangeInclusive;
 
@@ -15,9 +15,9 @@ use crate::time::ClockRate;
 /// H.264 by RFC 6184 in packetization mode 1.
 #[derive(Clone, Copy, Debug)]
 pub struct H264 {
-    /// How NAL units are set apart in the frames to send.
+    /// The framing of NAL units in frames to send.
     pub input: Framing,
-    /// Whether neighbouring small NAL units share a packet (STAP-A).
+    /// Whether adjacent small NAL units share a packet (STAP-A).
     pub aggregate: bool,
 }
 

@@ -3,11 +3,12 @@
 //! Sent and received: single NAL unit packets, aggregation packets, fragmentation units. PACI
 //! packets are unwrapped on receipt and never sent.
 //!
-//! With `sprop-max-don-diff` above 0, units carry decoding order numbers (RFC 7798 section 4.6) and may
-//! come interleaved. They are delivered in decoding order (section 6), a unit when none that precedes
-//! it can come any more: that delays them by as much as the sender may interleave, and an access unit
-//! by the first unit of the next. They wait in a buffer of 8 192 units at most, and of as many octets
-//! as the largest frame may have; beyond that they are dropped. Units are sent in decoding order.
+//! With `sprop-max-don-diff` above 0, units carry decoding order numbers (RFC 7798 section 4.6) and
+//! may arrive interleaved. They are delivered in decoding order (section 6), each once no unit that
+//! precedes it can follow: this delays units by as much as the sender may interleave, and an access
+//! unit until the first unit of the next one. The buffer holds at most 8 192 units and as many
+//! octets as the largest frame, or as `sprop-depack-buf-bytes` if that is lower; the first units
+//! are dropped when there are more. Units are sent in decoding order.
 
 use std::ops::RangeInclusive;
 
@@ -22,18 +23,18 @@ use crate::time::ClockRate;
 /// H.265 by RFC 7798.
 #[derive(Clone, Copy, Debug)]
 pub struct H265 {
-    /// How NAL units are set apart in the frames to send.
+    /// The framing of NAL units in frames to send.
     pub input: Framing,
-    /// Whether neighbouring small NAL units share a packet.
+    /// Whether adjacent small NAL units share a packet.
     pub aggregate: bool,
     /// `sprop-max-don-diff`: above 0, DONL and DOND fields are sent and expected
     /// (RFC 7798 section 7.1).
     pub max_don_diff: u16,
-    /// `sprop-depack-buf-nalus`: the most units that are sent before one that they follow in decoding
-    /// order (RFC 7798 section 7.1), so that units need not wait for more; 0 if it is not known.
+    /// `sprop-depack-buf-nalus`: the maximum number of units sent before one that precedes them in
+    /// decoding order (RFC 7798 section 7.1), so that units need not wait for more; 0 if unknown.
     pub depack_buf_nalus: u16,
-    /// `sprop-depack-buf-bytes`: the most octets of units that wait for others in a receiver
-    /// (RFC 7798 section 7.1); 0 if it is not known.
+    /// `sprop-depack-buf-bytes`: the maximum octets of units that wait for others in a receiver
+    /// (RFC 7798 section 7.1); 0 if unknown.
     pub depack_buf_bytes: u32,
 }
 
@@ -57,8 +58,8 @@ impl H265 {
 
     fn interleaving(self) -> Option<Interleaving> {
         let Self { max_don_diff, depack_buf_nalus, depack_buf_bytes, .. } = self;
-        let promise = Interleaving { max_don_diff, depack_buf_nalus, depack_buf_bytes };
-        (max_don_diff > 0).then_some(promise)
+        let interleaving = Interleaving { max_don_diff, depack_buf_nalus, depack_buf_bytes };
+        (max_don_diff > 0).then_some(interleaving)
     }
 }
 
@@ -307,7 +308,7 @@ mod tests {
     #[test]
     fn paci_packets_that_break_the_rules_are_refused() {
         let format = H265::default();
-        // 31 octets of PHES, of which 30 are there.
+        // 31 octets of PHES are announced, 30 are present.
         let long = [&[50 << 1, 1, 1 << 1 | 1, 0xf0][..], &[0; 30]].concat();
         assert!(matches!(receive_one(&format, &long).0, Err(PayloadError::Truncated { .. })));
         let cut = receive_one(&format, &[50 << 1, 1, 1 << 1]).0;
@@ -354,7 +355,7 @@ mod tests {
 
     #[test]
     fn units_that_cannot_travel_are_left_out_of_their_access_unit() {
-        // The Dolby Vision metadata behind each picture has type 62.
+        // The Dolby Vision metadata after each picture has type 62.
         for nal_type in 48..64 {
             let other: &[u8] = &[nal_type << 1, 1, 9];
             let units = [other, &[0x40, 1, 7], other, &[0x26, 1, 0x88], &[0x26], other];

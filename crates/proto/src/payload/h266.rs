@@ -3,11 +3,12 @@
 //! Sent and received: single NAL unit packets, aggregation packets, fragmentation units with the
 //! P bit.
 //!
-//! With `sprop-max-don-diff` above 0, units carry decoding order numbers (RFC 9328 section 4.4) and may
-//! come interleaved. They are delivered in decoding order (section 6), a unit when none that precedes
-//! it can come any more: that delays them by as much as the sender may interleave, and an access unit
-//! by the first unit of the next. They wait in a buffer of 8 192 units at most, and of as many octets
-//! as the largest frame may have; beyond that they are dropped. Units are sent in decoding order.
+//! With `sprop-max-don-diff` above 0, units carry decoding order numbers (RFC 9328 section 4.4) and
+//! may arrive interleaved. They are delivered in decoding order (section 6), each once no unit that
+//! precedes it can follow: this delays units by as much as the sender may interleave, and an access
+//! unit until the first unit of the next one. The buffer holds at most 8 192 units and as many
+//! octets as the largest frame, or as `sprop-depack-buf-bytes` if that is lower; the first units
+//! are dropped when there are more. Units are sent in decoding order.
 
 use std::ops::RangeInclusive;
 
@@ -22,15 +23,15 @@ use crate::time::ClockRate;
 /// H.266 by RFC 9328.
 #[derive(Clone, Copy, Debug)]
 pub struct H266 {
-    /// How NAL units are set apart in the frames to send.
+    /// The framing of NAL units in frames to send.
     pub input: Framing,
-    /// Whether neighbouring small NAL units share a packet.
+    /// Whether adjacent small NAL units share a packet.
     pub aggregate: bool,
     /// `sprop-max-don-diff`: above 0, DONL fields are sent and expected
     /// (RFC 9328 section 7.2).
     pub max_don_diff: u16,
-    /// `sprop-depack-buf-bytes`: the most octets of units that wait for others in a receiver
-    /// (RFC 9328 section 7.2); 0 if it is not known.
+    /// `sprop-depack-buf-bytes`: the maximum octets of units that wait for others in a receiver
+    /// (RFC 9328 section 7.2); 0 if unknown.
     pub depack_buf_bytes: u32,
 }
 
@@ -48,8 +49,8 @@ impl H266 {
 
     fn interleaving(self) -> Option<Interleaving> {
         let Self { max_don_diff, depack_buf_bytes, .. } = self;
-        let promise = Interleaving { max_don_diff, depack_buf_nalus: 0, depack_buf_bytes };
-        (max_don_diff > 0).then_some(promise)
+        let interleaving = Interleaving { max_don_diff, depack_buf_nalus: 0, depack_buf_bytes };
+        (max_don_diff > 0).then_some(interleaving)
     }
 }
 
@@ -99,7 +100,7 @@ struct Vvc;
 impl Layout for Vvc {
     const HEADER_LEN: usize = 2;
     const NAL_TYPES: RangeInclusive<u8> = 0..=27;
-    /// H.265 has the field, H.266 has not (RFC 9328 section 4.3.2, figure 6).
+    /// H.265 has the field, H.266 does not (RFC 9328 section 4.3.2, figure 6).
     const DOND_LEN: usize = 0;
     const HAS_EMPTY_FRAGMENTS: bool = false;
     const HAS_PICTURE_END: bool = true;
@@ -154,8 +155,8 @@ impl Layout for Vvc {
         Self::nal_type(header) == ACCESS_UNIT_DELIMITER
     }
 
-    /// Operating point and decoding capability information and parameter sets go before all else
-    /// (ITU-T H.266 section 7.4.2.4.3).
+    /// Operating point information, decoding capability information and parameter sets precede all
+    /// else (ITU-T H.266 section 7.4.2.4.3).
     fn begins_stream(header: NalHeader) -> bool {
         matches!(Self::nal_type(header), 12..=15 | ACCESS_UNIT_DELIMITER)
     }
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(receive_all(&H266::default(), &expected), Ok(vec![unit]));
     }
 
-    /// The P bits of the fragments in which units end.
+    /// The P bits of the last fragments of units.
     fn picture_ends(units: &[&[u8]]) -> Vec<bool> {
         let ends = sent(units, 8)
             .into_iter()

@@ -1,5 +1,5 @@
-//! A naive sender that interleaves NAL units (RFC 7798 section 4.6, RFC 9328 section 4.4), and what
-//! must come of its packets.
+//! A naive sender that interleaves NAL units (RFC 7798 section 4.6, RFC 9328 section 4.4), and
+//! tests of receiving its packets.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use super::h266::H266;
 use super::naive::Codec;
 use super::rig::{Listener, annex_b};
 
-/// A NAL unit on its way.
+/// A NAL unit to send.
 #[derive(Clone, Debug)]
 struct Unit {
     /// Its decoding order number, without wraps.
@@ -20,7 +20,7 @@ struct Unit {
     octets: Vec<u8>,
 }
 
-/// Where a sender sets the marker bit.
+/// The packets on which a sender sets the marker bit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Markers {
     /// On the packet of an access unit that is sent last.
@@ -30,7 +30,7 @@ enum Markers {
     Never,
 }
 
-/// A packet: its payload, the frame that it belongs to, its marker bit and the numbers of its units.
+/// A packet: its payload, its frame, its marker bit and the numbers of its units.
 #[derive(Clone, Debug)]
 struct Packet {
     payload: Vec<u8>,
@@ -39,15 +39,15 @@ struct Packet {
     units: Vec<i64>,
 }
 
-/// What a session description says of the order.
+/// The parameters of interleaving in a session description.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Promise {
+struct Parameters {
     max_don_diff: u16,
     depack_buf_nalus: u16,
 }
 
-impl Promise {
-    /// What is true of `units` in this order of transmission.
+impl Parameters {
+    /// The parameters of `units` in this order of transmission.
     fn of(units: &[Unit]) -> Self {
         let (mut max_don_diff, mut depack_buf_nalus) = (1, 1);
         for (n, unit) in units.iter().enumerate() {
@@ -71,7 +71,7 @@ impl Promise {
     }
 }
 
-/// A 16-bit number as it travels.
+/// A decoding order number as it is sent.
 fn don(number: i64) -> [u8; 2] {
     (number.rem_euclid(1 << 16) as u16).to_be_bytes()
 }
@@ -172,11 +172,11 @@ fn timestamp(frame: usize) -> u32 {
     (frame as u32 ^ 1).wrapping_mul(3000).wrapping_sub(9000)
 }
 
-/// Gives `listener` the packets that are not lost, and tells it of those that are; at the end only if
-/// no marker bit says where frames end, or so few units came that none was sure of its order: then
-/// nothing else tells that one is missing.
-fn give(case: &Case, listener: &mut Listener, lost: impl Fn(usize) -> bool) {
-    let (packets, max_don_diff) = (&case.packets, Promise::of(&case.sent).max_don_diff);
+/// Passes the packets that are not lost to `listener`, and reports the lost ones to it; at the end
+/// only if no marker bit shows where frames end, or too few units came to make any order certain:
+/// then nothing else shows that one is missing.
+fn pass_packets(case: &Case, listener: &mut Listener, lost: impl Fn(usize) -> bool) {
+    let (packets, max_don_diff) = (&case.packets, Parameters::of(&case.sent).max_don_diff);
     let mut gap = 0;
     for (n, packet) in packets.iter().enumerate() {
         if lost(n) {
@@ -186,7 +186,7 @@ fn give(case: &Case, listener: &mut Listener, lost: impl Fn(usize) -> bool) {
         if gap > 0 {
             listener.lose(std::mem::take(&mut gap));
         }
-        // A fragment whose start is missing is an error, as it should be.
+        // A fragment whose start is missing is an error, as expected.
         let _ = listener.take(&packet.payload, timestamp(packet.frame), packet.marker);
     }
     let came = (0..).zip(packets).filter(|(n, _)| !lost(*n));
@@ -199,13 +199,13 @@ fn give(case: &Case, listener: &mut Listener, lost: impl Fn(usize) -> bool) {
     listener.finish();
 }
 
-/// What happens to a stream: frames of units with their lengths, and what is random about it.
+/// A random test case: frames of units, and their packets.
 #[derive(Clone, Debug)]
 struct Case {
     codec: Codec,
     /// Units in decoding order.
     units: Vec<Unit>,
-    /// The same as they are sent.
+    /// The same in the order of transmission.
     sent: Vec<Unit>,
     packets: Vec<Packet>,
     frames: usize,
@@ -222,11 +222,11 @@ impl Case {
     }
 
     fn listener(&self, delivery: Delivery) -> Listener {
-        Listener::new(Promise::of(&self.sent).format(self.codec).as_ref(), delivery)
+        Listener::new(Parameters::of(&self.sent).format(self.codec).as_ref(), delivery)
     }
 }
 
-/// A random case. `steps` are what numbers rise by, from unit to unit.
+/// A random case. Numbers increase by one of `steps` from unit to unit.
 fn case(steps: std::ops::Range<i64>) -> impl Strategy<Value = Case> {
     let codec =
         prop::sample::select(vec![Codec::Hevc { numbered: true }, Codec::Vvc { numbered: true }]);
@@ -263,7 +263,7 @@ proptest! {
     #[test]
     fn interleaved_access_units_come_back_in_decoding_order(case in case(1..2)) {
         let mut listener = case.listener(Delivery::AccessUnit);
-        give(&case, &mut listener, |_| false);
+        pass_packets(&case, &mut listener, |_| false);
         let frames = listener.timed_frames();
         if case.packets.iter().any(|packet| packet.marker) || case.frames > 2 {
             prop_assert_eq!(frames, case.timed_frames().collect::<Vec<_>>());
@@ -274,7 +274,7 @@ proptest! {
     #[test]
     fn interleaved_units_come_back_in_decoding_order(case in case(1..300)) {
         let mut listener = case.listener(Delivery::Unit);
-        give(&case, &mut listener, |_| false);
+        pass_packets(&case, &mut listener, |_| false);
         let units: Vec<Vec<u8>> = case.units.iter().map(|unit| unit.octets.clone()).collect();
         prop_assert_eq!(listener.units(), units);
     }
@@ -286,7 +286,7 @@ proptest! {
         per_cent in 1..60_u8,
     ) {
         let mut listener = case.listener(Delivery::AccessUnit);
-        give(&case, &mut listener, |n| losses[n % losses.len()] < per_cent);
+        pass_packets(&case, &mut listener, |n| losses[n % losses.len()] < per_cent);
         let mut sent = case.timed_frames();
         for frame in listener.timed_frames() {
             // In order, and each at most once.
@@ -302,7 +302,7 @@ proptest! {
     ) {
         let lost = |n: usize| losses[n % losses.len()] < per_cent;
         let mut listener = case.listener(Delivery::Unit);
-        give(&case, &mut listener, lost);
+        pass_packets(&case, &mut listener, lost);
         let arrived = |unit: &&Unit| {
             let holds = |packet: &Packet| packet.units.contains(&unit.number);
             case.packets.iter().enumerate().all(|(n, packet)| !holds(packet) || !lost(n))
@@ -313,25 +313,25 @@ proptest! {
     }
 }
 
-/// H.265 of `max_don_diff`.
+/// A listener for H.265 with `max_don_diff`.
 fn listener(max_don_diff: u16, delivery: Delivery) -> Listener {
     Listener::new(&H265 { max_don_diff, ..H265::default() }, delivery)
 }
 
-/// A slice that starts its picture, alone in its packet, which is numbered `number`.
+/// A packet with only the slice `number`, which starts its picture, and that slice.
 fn single(number: u16) -> (Vec<u8>, Vec<u8>) {
     let [high, low] = number.to_be_bytes();
     let body = [0x80 | high, low, 0x11];
     ([&[0x02, 1, high, low][..], &body].concat(), [&[0x02, 1][..], &body].concat())
 }
 
-/// Gives one packet, which is of frame `number / 2`.
+/// Passes one packet, of frame `number / 2`, to `listener`.
 fn take(listener: &mut Listener, number: u16) {
     let frame = u32::from(number / 2);
     listener.take(&single(number).0, 3000 * frame, number % 2 == 1).unwrap();
 }
 
-/// The frame of numbers `2 * frame` and the next.
+/// The frame of units `2 * frame` and the next.
 fn frame(frame: u16) -> Vec<u8> {
     annex_b(&[single(2 * frame).1, single(2 * frame + 1).1])
 }
@@ -349,11 +349,11 @@ fn parts_of_interleaved_access_units_are_not_delivered_as_whole_ones() {
 #[test]
 fn nothing_is_delivered_before_its_order_is_sure() {
     let mut listener = listener(3, Delivery::Unit);
-    // After 3, a unit of number 0 may come; after 4, none before 1.
-    for (number, sure) in [(3, vec![]), (0, vec![0]), (1, vec![]), (4, vec![1])] {
+    // After unit 3, unit 0 may still come; after unit 4, none before 1.
+    for (number, certain) in [(3, vec![]), (0, vec![0]), (1, vec![]), (4, vec![1])] {
         take(&mut listener, number);
-        let sure: Vec<Vec<u8>> = sure.into_iter().map(|number| single(number).1).collect();
-        assert_eq!(listener.units(), sure, "{number}");
+        let certain: Vec<Vec<u8>> = certain.into_iter().map(|number| single(number).1).collect();
+        assert_eq!(listener.units(), certain, "{number}");
     }
 }
 
@@ -381,7 +381,7 @@ fn one_lost_packet_takes_only_the_frames_that_it_may_have_been_of() {
         }
     }
     listener.finish();
-    // Number 17 may have been of frame 8 or 9.
+    // Unit 17 may have belonged to frame 8 or 9.
     let whole: Vec<Vec<u8>> = (0..20).filter(|n| ![8, 9].contains(n)).map(frame).collect();
     assert_eq!(listener.frames(), whole);
     assert_eq!(listener.dropped(), 2);
@@ -390,7 +390,7 @@ fn one_lost_packet_takes_only_the_frames_that_it_may_have_been_of() {
 #[test]
 fn a_hole_in_the_numbers_is_no_loss_without_a_missing_packet() {
     let mut listener = listener(2, Delivery::AccessUnit);
-    // A gateway took frame 4 out.
+    // A gateway removed frame 4.
     for number in [0, 1, 2, 3, 4, 6, 5, 7, 10, 12, 11, 13, 14, 15] {
         take(&mut listener, number);
     }
@@ -400,7 +400,7 @@ fn a_hole_in_the_numbers_is_no_loss_without_a_missing_packet() {
 
 #[test]
 fn units_of_one_number_prove_nothing_about_a_lost_one() {
-    // Both units of a frame have its number, so that the numbers of what came have no hole.
+    // Both units of a frame have its number, so that a lost one leaves no gap in the numbers.
     let mut listener = listener(2, Delivery::AccessUnit);
     let part = |number: u8, part: u8| vec![0x02, 1, 0, number, 0x80, part];
     for number in 0..12_u8 {
@@ -444,7 +444,7 @@ fn a_unit_that_breaks_the_promise_makes_no_frame_of_parts() {
         take(&mut listener, number);
     }
     listener.finish();
-    // Numbers start anew with 9, before which 10 may have been missed.
+    // The numbers restart at 9; unit 10 may have been sent before it and lost.
     assert_eq!(listener.frames(), [frame(5), frame(8)]);
     assert_eq!(listener.dropped(), 3);
 }
@@ -456,7 +456,7 @@ fn after_silence_the_order_is_not_sure() {
         take(&mut listener, number);
     }
     listener.finish();
-    // The second unit of frame 3 has not come.
+    // The second unit of frame 3 has not arrived.
     assert_eq!(listener.frames(), [frame(0), frame(1), frame(2)]);
     for number in 7..16 {
         take(&mut listener, number);
@@ -470,7 +470,7 @@ fn after_silence_the_order_is_not_sure() {
 
 #[test]
 fn what_waits_is_bounded() {
-    // Numbers that go down are never sure of their order.
+    // The order of decreasing numbers is never certain.
     let mut listener = listener(32_767, Delivery::AccessUnit);
     let mut held_max = 0;
     for number in (0..32_000_u16).rev() {

@@ -1,4 +1,4 @@
-//! Joining access units: what the three NAL unit formats have in common on the way in.
+//! Joins NAL units: the common part of receiving in the three NAL unit formats.
 
 use std::marker::PhantomData;
 
@@ -11,26 +11,26 @@ use crate::time::RtpTimestamp;
 
 /// Joins single NAL unit, aggregation and fragmentation packets into NAL units.
 pub(super) struct NalDepacketiser<L> {
-    /// Where units wait for their turn, if they travel with decoding order numbers.
+    /// The buffer in which units wait for their turn, if they have decoding order numbers.
     order: Option<DecodingOrder>,
-    in_hand: Option<InHand>,
+    open_unit: Option<OpenUnit>,
     layout: PhantomData<L>,
 }
 
-/// The unit whose fragments are coming in; its octets are in the frame builder, or where units wait.
+/// The unfinished unit; its octets are in the frame builder or in `order`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct InHand {
+struct OpenUnit {
     header: NalHeader,
     timestamp: RtpTimestamp,
 }
 
 impl<L: Layout> NalDepacketiser<L> {
     pub(super) fn new(interleaving: Option<Interleaving>) -> Self {
-        Self { order: interleaving.map(DecodingOrder::new), in_hand: None, layout: PhantomData }
+        Self { order: interleaving.map(DecodingOrder::new), open_unit: None, layout: PhantomData }
     }
 
-    /// Opens a unit with `header`, after telling the frame what it says of the frame's beginning. It
-    /// is numbered `don` if units are numbered.
+    /// Opens a unit with `header`, after noting in the frame whether it starts or continues one. It
+    /// has number `don` if units are numbered.
     fn open(
         &mut self,
         (header, body): (NalHeader, &[u8]),
@@ -61,8 +61,8 @@ impl<L: Layout> NalDepacketiser<L> {
         }
     }
 
-    /// The decoding order number in front of `octets`, which stand at `offset`, and what follows it;
-    /// nothing is there if units are not numbered.
+    /// The decoding order number before `octets`, which begin at `offset`, and the rest; 0 and all
+    /// octets if units are not numbered.
     fn don<'p>(&self, octets: &'p [u8], offset: usize) -> Result<(u16, &'p [u8]), PayloadError> {
         if self.order.is_none() {
             return Ok((0, octets));
@@ -98,7 +98,8 @@ impl<L: Layout> NalDepacketiser<L> {
             let offset = rest.len() - left.len() + L::HEADER_LEN;
             if self.order.is_some() && !first {
                 let tail = after(left, L::DOND_LEN, "DOND", offset)?;
-                // DOND is the difference to the unit before, less one; without it, that is one.
+                // DOND is the difference from the previous number, minus one; without it, numbers
+                // increase by one.
                 let difference = if L::DOND_LEN > 0 { u16::from(left[0]) } else { 0 };
                 (don, left) = (don.wrapping_add(difference + 1), tail);
             }
@@ -121,7 +122,7 @@ impl<L: Layout> NalDepacketiser<L> {
                     self.extend(body, frame)?;
                     self.finish_unit(packet, frame);
                 }
-                // Reserved types are stepped over (RFC 6184 section 5.4), and told.
+                // Reserved types are skipped (RFC 6184 section 5.4), and reported.
                 PayloadKind::Unknown => outcome = Err(PayloadError::UnknownType { packet_type }),
                 _ => return Err(PayloadError::Nested { packet_type }),
             }
@@ -136,7 +137,7 @@ impl<L: Layout> NalDepacketiser<L> {
         packet: PacketInfo,
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError> {
-        let before = self.in_hand.take();
+        let before = self.open_unit.take();
         let mut body = after(rest, 1, "FU header", L::HEADER_LEN)?;
         let fu_header = rest[0];
         let (start, end) = (fu_header & 0x80 != 0, fu_header & 0x40 != 0);
@@ -152,13 +153,13 @@ impl<L: Layout> NalDepacketiser<L> {
             let have = L::HEADER_LEN + rest.len();
             return Err(PayloadError::Truncated { field: "FU payload", need: have + 1, have });
         }
-        let hand = InHand { header, timestamp: packet.timestamp };
+        let unit = OpenUnit { header, timestamp: packet.timestamp };
         if start {
             self.open((header, body), don, packet, frame)?;
         } else {
             match before {
                 None => return Err(PayloadError::FragmentWithoutStart),
-                Some(before) if before != hand => return Err(PayloadError::FragmentMismatch),
+                Some(before) if before != unit => return Err(PayloadError::FragmentMismatch),
                 Some(_) => {}
             }
         }
@@ -166,8 +167,8 @@ impl<L: Layout> NalDepacketiser<L> {
         if end {
             self.finish_unit(packet, frame);
         } else if !packet.marker {
-            // A marked packet ends the frame, and with it whatever unit is unfinished.
-            self.in_hand = Some(hand);
+            // A packet with the marker bit ends the frame, and with it an unfinished unit.
+            self.open_unit = Some(unit);
         }
         Ok(())
     }
@@ -190,8 +191,8 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
             (header, rest) = unwrap_content(header, rest)?;
         }
         let kind = L::kind(header);
-        if kind != PayloadKind::Fragment && self.in_hand.take().is_some() {
-            // The unit in hand will never end.
+        if kind != PayloadKind::Fragment && self.open_unit.take().is_some() {
+            // The open unit cannot be completed.
             match &mut self.order {
                 Some(order) => order.abandon_unit(),
                 None => frame.abandon_unit(),
@@ -210,8 +211,8 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
 
     #[inline]
     fn head_len(&self) -> Option<usize> {
-        // The octets of units that wait for their turn are not in the frame.
-        (self.in_hand.is_some() && self.order.is_none()).then_some(L::HEADER_LEN + 1)
+        // The octets of units that wait in `order` are not in the frame.
+        (self.open_unit.is_some() && self.order.is_none()).then_some(L::HEADER_LEN + 1)
     }
 
     #[inline]
@@ -222,7 +223,7 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         packet: PacketInfo,
         frame: &mut FrameBuilder,
     ) -> bool {
-        let (Some(hand), Some(&fu_header)) = (self.in_hand, head.get(L::HEADER_LEN)) else {
+        let (Some(unit), Some(&fu_header)) = (self.open_unit, head.get(L::HEADER_LEN)) else {
             return false;
         };
         if self.order.is_some() {
@@ -231,8 +232,8 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         let payload_header = L::header(head);
         let (start, end) = (fu_header & 0x80 != 0, fu_header & 0x40 != 0);
         let (header, _) = L::fragmented_header(payload_header, fu_header);
-        let goes_on = L::kind(payload_header) == PayloadKind::Fragment && !start;
-        if !goes_on || hand != (InHand { header, timestamp: packet.timestamp }) || len == 0 {
+        let continues = L::kind(payload_header) == PayloadKind::Fragment && !start;
+        if !continues || unit != (OpenUnit { header, timestamp: packet.timestamp }) || len == 0 {
             return false;
         }
         frame.grow(len);
@@ -240,7 +241,7 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
             frame.finish_unit();
         }
         if end || packet.marker {
-            self.in_hand = None;
+            self.open_unit = None;
         }
         true
     }
@@ -256,14 +257,14 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
     }
 
     fn lost(&mut self) {
-        self.in_hand = None;
+        self.open_unit = None;
         if let Some(order) = &mut self.order {
             order.lost();
         }
     }
 
     fn finish(&mut self, frame: &mut FrameBuilder) {
-        self.in_hand = None;
+        self.open_unit = None;
         if let Some(order) = &mut self.order {
             order.finish::<L>(frame);
         }
@@ -274,7 +275,8 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
     }
 }
 
-/// Tells the frame what the header of the unit that is opened next says of the frame's beginning.
+/// Notes in the frame whether the unit opened next starts a frame by definition, or cannot start
+/// one.
 pub(super) fn note_beginning<L: Layout>(header: NalHeader, body: &[u8], frame: &mut FrameBuilder) {
     if L::is_delimiter(header) {
         frame.starts_frame();
@@ -283,7 +285,7 @@ pub(super) fn note_beginning<L: Layout>(header: NalHeader, body: &[u8], frame: &
     }
 }
 
-/// The payload inside a PACI packet, as if it had come alone (RFC 7798 section 4.4.4).
+/// The payload inside a PACI packet, as if it had been sent alone (RFC 7798 section 4.4.4).
 fn unwrap_content(header: NalHeader, rest: &[u8]) -> Result<(NalHeader, &[u8]), PayloadError> {
     let inner = after(rest, 2, "PACI header", 2)?;
     let fields = u16::from_be_bytes([rest[0], rest[1]]);
@@ -295,7 +297,7 @@ fn unwrap_content(header: NalHeader, rest: &[u8]) -> Result<(NalHeader, &[u8]), 
     Ok(([first, header[1]], content))
 }
 
-/// What follows the first `len` octets of `octets`, which stand at `offset` in the payload.
+/// The octets after the first `len` of `octets`, which begin at `offset` in the payload.
 fn after<'p>(
     octets: &'p [u8],
     len: usize,

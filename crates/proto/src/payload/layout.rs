@@ -1,21 +1,21 @@
-//! What differs between the three NAL unit formats: where the bits of their headers are.
+//! The differences between the three NAL unit formats: the layouts of their headers.
 
 use std::ops::RangeInclusive;
 
-/// Whether units travel with decoding order numbers (RFC 7798 section 4.6, RFC 9328 section 4.4).
+/// Whether units carry decoding order numbers (RFC 7798 section 4.6, RFC 9328 section 4.4).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Numbering {
     None,
     Don,
 }
 
-/// Where in its unit a fragment belongs.
+/// The position of a fragment in its unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Position {
     Start,
     Middle,
     End,
-    /// The end of a picture's last slice, where the format says so.
+    /// The end of a picture's last slice, if the format marks it.
     PictureEnd,
 }
 
@@ -30,7 +30,7 @@ impl Position {
     }
 }
 
-/// What a payload is, by the type in its header.
+/// The kind of a payload, by the type in its header.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum PayloadKind {
     Single,
@@ -38,30 +38,30 @@ pub(super) enum PayloadKind {
     Fragment,
     /// A packet with payload content information (RFC 7798 section 4.4.4).
     ContentInformation,
-    /// A packet of a mode that was not agreed.
+    /// A packet of a packetization mode that was not agreed.
     OutsideMode,
     Unknown,
 }
 
-/// A header of one or two octets; the second is 0 where there is one.
+/// A header of one or two octets; if it has only one, the second is 0.
 pub(super) type NalHeader = [u8; 2];
 
-/// The bits of one format.
+/// The header layout of one format.
 pub(super) trait Layout: Send + 'static {
     /// Octets in a NAL unit header, which is also the payload header.
     const HEADER_LEN: usize;
 
-    /// NAL unit types that may travel.
+    /// NAL unit types that may be sent.
     const NAL_TYPES: RangeInclusive<u8>;
 
-    /// Octets of the difference (DOND) before each aggregated unit but the first, where units are
-    /// numbered; without them, numbers rise by one.
+    /// Octets of the difference (DOND) before each aggregated unit but the first, if units are
+    /// numbered; if 0, numbers increase by one.
     const DOND_LEN: usize;
 
     /// Whether a fragment may have no octets of its unit.
     const HAS_EMPTY_FRAGMENTS: bool;
 
-    /// Whether fragments say that a picture ends.
+    /// Whether fragments mark the end of a picture.
     const HAS_PICTURE_END: bool;
 
     /// The header of `unit`, which has at least [`HEADER_LEN`](Self::HEADER_LEN) octets.
@@ -70,7 +70,7 @@ pub(super) trait Layout: Send + 'static {
     /// The type in a header.
     fn nal_type(header: NalHeader) -> u8;
 
-    /// What a payload with this header is.
+    /// The kind of a payload with this header.
     fn kind(header: NalHeader) -> PayloadKind;
 
     /// The payload header of an aggregation packet of `units`.
@@ -85,8 +85,8 @@ pub(super) trait Layout: Send + 'static {
     /// Whether a unit with this header starts an access unit by definition.
     fn is_delimiter(header: NalHeader) -> bool;
 
-    /// Whether a unit with this header is what a stream begins with: an access unit delimiter, or
-    /// the parameter set that goes before all others.
+    /// Whether a stream begins with a unit with this header: an access unit delimiter, or the
+    /// parameter set that precedes all others.
     fn begins_stream(header: NalHeader) -> bool;
 
     /// Whether `unit` is a slice.
@@ -97,7 +97,7 @@ pub(super) trait Layout: Send + 'static {
     fn continues_picture(header: NalHeader, body: &[u8]) -> bool;
 
     /// Whether `next`, a unit somewhere after slice `unit`, starts another picture; `None` if it
-    /// does not tell.
+    /// does not show that.
     fn starts_picture_after(_unit: &[u8], _next: &[u8]) -> Option<bool> {
         None
     }

@@ -5,12 +5,12 @@
 //! given in order and with losses announced, into units in a [`FrameBuilder`]. Both see payloads
 //! only: no RTP header, no sequence numbers, no clock.
 //!
-//! Formats of your own implement the same three traits; [`generic`] is the shortest example.
+//! Other formats implement the same three traits; [`generic`] is the shortest example.
 
 mod builder;
 mod decoding_order;
 #[cfg(test)]
-mod endings;
+mod end_of_source;
 mod error;
 mod fragment;
 mod frame;
@@ -29,10 +29,10 @@ pub mod opus;
 mod pool;
 #[cfg(test)]
 mod rig;
+#[cfg(test)]
+mod round_trips;
 mod split;
 pub mod texture;
-#[cfg(test)]
-mod trips;
 
 pub use builder::{Delivery, FrameBuilder, FrameSettings, Framing};
 pub use error::{FrameError, PayloadError};
@@ -71,14 +71,14 @@ pub trait PayloadFormat: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether units are put into another order than that of the packets they came in, by decoding
-    /// order numbers. The [`Depacketiser`] then says where frames begin and end: the packets do not.
+    /// Whether units carry decoding order numbers and may arrive in another order. The
+    /// [`Depacketiser`] then determines where frames begin and end: the packets do not show it.
     fn is_interleaved(&self) -> bool {
         false
     }
 
-    /// Whether payloads may be taken in whatever order they come, so that none waits for one that
-    /// is missing before it.
+    /// Whether payloads may be processed in the order of arrival: none waits for a missing one
+    /// before it.
     fn is_unordered(&self) -> bool {
         false
     }
@@ -86,71 +86,71 @@ pub trait PayloadFormat: fmt::Debug + Send + Sync {
 
 /// The sending half of a payload format.
 pub trait Packetiser: Send {
-    /// Takes up a frame, to be split into payloads of at most `limit` octets; a format whose
-    /// frames cannot be split makes one longer payload, which leaves in IP fragments.
+    /// Starts a frame, which is split into payloads of at most `limit` octets; a format whose
+    /// frames cannot be split makes one longer payload, which is sent in IP fragments.
     ///
     /// After `Ok`, [`next`](Self::next) is called with the same `frame` until it returns `false`.
     ///
     /// # Errors
-    /// The frame cannot travel in this format; nothing of it is sent.
+    /// The frame cannot be sent in this format; no part of it is sent.
     fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError>;
 
-    /// Describes the next payload in `fragment`, which arrives empty; `false` if there is none
-    /// left. The marker bit is set on the last payload of the frame and only there.
+    /// Describes the next payload in `fragment`, which is empty on entry; `false` if there is none
+    /// left. Only the last payload of a frame has the marker bit (in Opus, the first of a
+    /// talkspurt).
     fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool;
 
-    /// Takes the next payloads, at most `most` of them, if they are a [`Run`], which is what most of
-    /// a large frame is; `None`, and nothing changes, if [`next`](Self::next) is to describe them
-    /// one by one. What is in a run must fit the limit and the frame; a frame with one that does
-    /// not is cut short.
+    /// Returns up to `most` of the next payloads as a [`Run`], as most payloads of a large frame
+    /// are; `None`, with nothing changed, if [`next`](Self::next) has to describe them one by one.
+    /// A run must fit the limit and the frame; otherwise the frame is cut short.
     fn next_run(&mut self, _frame: &[u8], _most: usize) -> Option<Run> {
         None
     }
 
     /// Maximum length in octets of the header extensions that it [sets](Fragment::set_extension),
-    /// their four octets of header included; the limit of payloads is so much lower. It must not
+    /// their four octets of header included; the limit of payloads is reduced by it. It must not
     /// change.
     fn extension_len_max(&self) -> usize {
         0
     }
 
-    /// Units of the frame that was [taken up](Self::start) last that cannot travel in the format, and
-    /// are left out.
+    /// Units of the last [started](Self::start) frame that cannot be sent in the format and are
+    /// left out.
     fn units_left_out(&self) -> usize {
         0
     }
 
-    /// How long `frame` lasts in ticks of the clock rate, where the format says so (Opus).
+    /// The duration of `frame` in ticks of the clock rate, if the format defines it (Opus).
     fn duration(&self, _frame: &[u8]) -> Option<u32> {
         None
     }
 }
 
-/// What the RTP header of a payload said.
+/// The RTP header fields and the arrival of a payload.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInfo {
     /// The source.
     pub ssrc: Ssrc,
     /// The sampling instant, in ticks.
     pub timestamp: RtpTimestamp,
-    /// The marker bit: the last packet of an access unit, by all video formats here.
+    /// The marker bit: in all video formats here, the last packet of an access unit.
     pub marker: bool,
-    /// When the datagram came in.
+    /// When the datagram arrived.
     pub arrival: Instant,
 }
 
 /// The receiving half of a payload format, for one source.
 ///
-/// The caller takes care of the packet's frame: [`FrameBuilder::begin_packet`] before and
-/// [`FrameBuilder::end_packet`] after each `push`. A depacketiser opens, fills and closes units. At
-/// the end, or after long silence, come [`finish`](Self::finish) and then
-/// [`FrameBuilder::finish_source`].
+/// The caller calls [`FrameBuilder::begin_packet`] before and [`FrameBuilder::end_packet`] after
+/// each `push`; a depacketiser opens, fills and finishes units. At the end, or after a long
+/// silence, the caller calls [`finish`](Self::finish) and then [`FrameBuilder::finish_source`].
 pub trait Depacketiser: Send {
-    /// Takes one payload. Payloads come in sequence and without duplicates.
+    /// Takes one payload. Payloads come without duplicates and, unless the format [is
+    /// unordered](PayloadFormat::is_unordered), in sequence.
     ///
     /// # Errors
-    /// The payload is damaged or not understood. The caller then abandons the open unit; a whole
-    /// unit that was finished before the error stands.
+    /// The payload is damaged or unknown. The caller then abandons the open unit; units finished
+    /// before the error are kept.
     fn push(
         &mut self,
         payload: &[u8],
@@ -158,19 +158,20 @@ pub trait Depacketiser: Send {
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError>;
 
-    /// Octets of the next payload before those that go on with the unit in hand, 2 or 3, if it is
-    /// one more fragment of that unit; `None` if no unit is in hand or the format has no such.
+    /// Length of the header, 2 or 3 octets, of the next payload if it is another fragment of the
+    /// open unit; the octets after it continue the unit. `None` if no unit is open or the format
+    /// has no such header.
     ///
-    /// Whoever says so promises that a packet of the same frame goes on with the unit too if its
-    /// payload begins with the same octets, so many, as one that [did](Self::push_behind) and ended
-    /// neither unit nor frame: it is not asked about then.
+    /// If `Some(n)`, packets of the same frame whose payloads begin with the same `n` octets as one
+    /// that [continued](Self::push_behind) the unit, and ended neither unit nor frame, continue it
+    /// as well: they are not passed to the depacketiser.
     fn head_len(&self) -> Option<usize> {
         None
     }
 
-    /// Takes a payload of which `head` are the first octets and the other `len` lie behind the
-    /// open unit of `frame` already; `false`, and nothing changes, if they do not go on with it:
-    /// then the payload is to be pushed.
+    /// Takes a payload that begins with `head` and whose other `len` octets are already in `frame`,
+    /// behind the open unit; `false`, with nothing changed, if they do not continue the unit: the
+    /// caller then pushes the payload.
     fn push_behind(
         &mut self,
         _head: &[u8],
@@ -181,22 +182,22 @@ pub trait Depacketiser: Send {
         false
     }
 
-    /// Whether a source that begins with this payload begins there; if not, packets before it may
-    /// have been lost, and are asked for where that is agreed. `None` if payloads do not show it.
+    /// Whether a stream begins with this payload, the first one received; if not, packets before it
+    /// may have been lost, and are requested where that is agreed. `None` if payloads do not show
+    /// it.
     fn begins(&self, _payload: &[u8]) -> Option<bool> {
         None
     }
 
-    /// One or more packets before the next `push` are missing, or its predecessor was damaged:
-    /// forget the fragments of an unfinished unit. The caller abandons the unit itself.
+    /// Forgets the fragments of an unfinished unit: packets before the next `push` are missing, or
+    /// the last payload was damaged. The caller abandons the unit itself.
     fn lost(&mut self);
 
-    /// No more payloads come: the source said BYE, or has been silent for long. Hands units that
-    /// wait for others before them to `frame`, which is [finished](FrameBuilder::finish_source)
-    /// next.
+    /// Passes units that wait for earlier ones to `frame`: the source sent BYE or has been silent
+    /// for long. The caller then calls [`FrameBuilder::finish_source`].
     fn finish(&mut self, _frame: &mut FrameBuilder) {}
 
-    /// About how many octets of memory are held in units that wait for others before them.
+    /// Approximate octets of memory in units that wait for earlier ones.
     fn held_len(&self) -> usize {
         0
     }

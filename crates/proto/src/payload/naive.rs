@@ -1,4 +1,4 @@
-//! The slow twin of the NAL unit depacketisers: written straight from the RFCs, format by format,
+//! A naive version of the NAL unit depacketisers: written directly from the RFCs, format by format,
 //! with vectors for everything. Tests compare the two.
 
 /// A NAL unit format.
@@ -12,7 +12,7 @@ pub(super) enum Codec {
     Vvc { numbered: bool },
 }
 
-/// What a payload was.
+/// The verdict on a payload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
     Good,
@@ -23,25 +23,25 @@ pub(super) enum Verdict {
 #[derive(Clone, Debug)]
 pub(super) struct Naive {
     codec: Codec,
-    /// The unit whose fragments are coming in, and its timestamp.
-    in_hand: Option<(u32, Vec<u8>)>,
+    /// The unfinished unit and its timestamp.
+    unfinished: Option<(u32, Vec<u8>)>,
     pub(super) units: Vec<Vec<u8>>,
 }
 
 impl Naive {
     pub(super) fn new(codec: Codec) -> Self {
-        Self { codec, in_hand: None, units: Vec::new() }
+        Self { codec, unfinished: None, units: Vec::new() }
     }
 
     pub(super) fn lost(&mut self) {
-        self.in_hand = None;
+        self.unfinished = None;
     }
 
     pub(super) fn push(&mut self, payload: &[u8], timestamp: u32) -> Verdict {
         if payload.is_empty() {
             return Verdict::Good;
         }
-        let before = self.in_hand.take();
+        let before = self.unfinished.take();
         let done = match self.codec {
             Codec::Avc => self.avc(payload, timestamp, before),
             Codec::Hevc { numbered } => self.hevc(payload, timestamp, before, numbered),
@@ -50,7 +50,7 @@ impl Naive {
         if done.is_some() {
             return Verdict::Good;
         }
-        self.in_hand = None;
+        self.unfinished = None;
         Verdict::Malformed
     }
 
@@ -211,7 +211,7 @@ impl Naive {
         };
         unit.extend_from_slice(body);
         if fu_header & 0x40 == 0 {
-            self.in_hand = Some((timestamp, unit));
+            self.unfinished = Some((timestamp, unit));
         } else {
             self.units.push(unit);
         }
@@ -219,7 +219,7 @@ impl Naive {
     }
 }
 
-/// A 16-bit size, as many octets, and what follows.
+/// Reads a 16-bit size; returns as many octets, and the rest.
 fn sized(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let size = u16::from_be_bytes([*octets.first()?, *octets.get(1)?]);
     let rest = &octets[2..];

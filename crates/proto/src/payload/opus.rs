@@ -1,7 +1,7 @@
 //! Opus in RTP: RFC 7587. One Opus packet in one RTP packet, timestamps at 48 kHz.
 //!
-//! An Opus packet cannot be split (RFC 7587 section 4.2). One that is larger than a packet may be
-//! leaves all the same, as one datagram that the network layer fragments.
+//! An Opus packet cannot be split (RFC 7587 section 4.2). One that exceeds the packet limit is
+//! still sent, as one datagram that the network layer fragments.
 
 use super::builder::FrameBuilder;
 use super::error::{FrameError, PayloadError};
@@ -24,7 +24,7 @@ impl PayloadFormat for Opus {
     }
 
     fn packetiser(&self) -> Box<dyn Packetiser> {
-        Box::new(OpusPacketiser { taken: true, silent: true })
+        Box::new(OpusPacketiser { sent: true, silent: true })
     }
 
     fn depacketiser(&self) -> Box<dyn Depacketiser> {
@@ -39,13 +39,13 @@ impl PayloadFormat for Opus {
 /// Ticks of 48 kHz in the longest packet: 120 ms (RFC 6716 section 3.2.5).
 const TICKS_MAX: u32 = 5760;
 
-/// Octets in the largest packet that a UDP datagram carries: far beyond any that an encoder makes.
+/// Octets in the largest packet that fits a UDP datagram: far more than an encoder makes.
 const PACKET_LEN_MAX: usize = crate::batch::SLAB_LEN - 12;
 
-/// Octets that a packet of discontinuous transmission has at most (RFC 7587 section 3.1.3).
+/// Maximum octets in a packet of discontinuous transmission (RFC 7587 section 3.1.3).
 const SILENCE_LEN_MAX: usize = 2;
 
-/// How long an Opus packet lasts, in ticks of 48 kHz: 120 (2.5 ms) to 5 760 (120 ms).
+/// The duration of an Opus packet in ticks of 48 kHz: 120 (2.5 ms) to 5 760 (120 ms).
 ///
 /// ```
 /// use rushes_proto::payload::opus::packet_duration;
@@ -83,8 +83,8 @@ fn ticks(packet: &[u8]) -> Result<u32, &'static str> {
 }
 
 struct OpusPacketiser {
-    taken: bool,
-    /// Whether the packet before was silence, or there was none.
+    sent: bool,
+    /// Whether the previous packet was silence, or there was none.
     silent: bool,
 }
 
@@ -95,12 +95,12 @@ impl Packetiser for OpusPacketiser {
         if len > limit {
             return Err(FrameError::TooLargeForPacket { len, limit });
         }
-        self.taken = false;
+        self.sent = false;
         Ok(())
     }
 
     fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool {
-        if std::mem::replace(&mut self.taken, true) {
+        if std::mem::replace(&mut self.sent, true) {
             return false;
         }
         fragment.push_frame(0..frame.len());
@@ -221,7 +221,7 @@ mod tests {
         let mut listener = Listener::new(&Opus::default(), Delivery::AccessUnit);
         listener.take(&[0x08, 1], 0, false).unwrap();
         listener.lose(3);
-        // The same timestamp, as a broken sender may have it.
+        // The same timestamp, as from a faulty sender.
         listener.take(&[0x08, 2], 0, false).unwrap();
         assert_eq!(listener.frames(), [[0x08, 1], [0x08, 2]]);
     }

@@ -1,17 +1,17 @@
-//! Memory of frames, used again.
+//! A pool of frame buffers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Octets that a pool keeps at most, over all its buffers.
+/// Maximum octets in all buffers of a pool together.
 const KEPT_OCTETS_MAX: usize = 32 << 20;
 
-/// Buffers that a pool keeps at most: the small units of a few receive calls.
+/// Maximum number of buffers in a pool: enough for the small units of a few receive calls.
 const KEPT_BUFFERS_MAX: usize = 4096;
 
 /// Size classes: class `n` holds buffers of 2ⁿ to 2ⁿ⁺¹ − 1 octets.
 const CLASSES: usize = usize::BITS as usize;
 
-/// Buffers that received frames give back when they are dropped, shared by a stream's sources.
+/// Buffers that received frames return when they are dropped, shared by a stream's sources.
 ///
 /// Buffers are kept by size, so that a unit of a few octets never holds the memory of a large
 /// one. The lock is taken once per frame, not per packet.
@@ -31,8 +31,8 @@ impl FramePool {
         Self::default()
     }
 
-    /// A buffer with room for `len` octets and less than four times that (from 64 up). It may
-    /// hold what frames before left: nobody need fill it with zeros twice.
+    /// A buffer with a capacity of at least `len` octets, and less than four times the next power
+    /// of two (at least 64). It may contain data of earlier frames, so that it is zeroed only once.
     pub(crate) fn take(&self, len: usize) -> Vec<u8> {
         let len = len.max(64).next_power_of_two();
         let class = len.trailing_zeros() as usize;
@@ -64,7 +64,7 @@ impl FramePool {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        // Every change leaves the lists whole, so a panic elsewhere does not spoil them.
+        // Every change leaves the lists consistent, so a poisoned lock is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,5 @@
-//! A packetiser and a depacketiser on the bench: what the tests of all formats share.
+//! The parts that the tests of all formats share: sending with a packetiser, receiving with a
+//! depacketiser.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -25,8 +26,8 @@ pub(super) fn annex_b(units: &[Vec<u8>]) -> Vec<u8> {
     units.iter().flat_map(|unit| [&[0, 0, 0, 1], &unit[..]].concat()).collect()
 }
 
-/// The payloads of `frame`, each of which has at most `limit` octets. Some are asked for one by one,
-/// others in runs where there are any: which, must make no difference.
+/// The payloads of `frame`, each of at most `limit` octets. Some are taken one by one, others in
+/// runs where possible: this must make no difference.
 pub(super) fn send(packetiser: &mut dyn Packetiser, frame: &[u8], limit: usize) -> Vec<Sent> {
     packetiser.start(frame, limit).unwrap();
     let mut fragment = Fragment::default();
@@ -51,8 +52,8 @@ pub(super) fn send(packetiser: &mut dyn Packetiser, frame: &[u8], limit: usize) 
         sent.push(Sent { octets, marker: fragment.marker(), ranges: ranges.collect() });
         fragment.clear();
     }
-    assert!(!packetiser.next(frame, &mut fragment), "a finished frame goes on");
-    assert_eq!(packetiser.next_run(frame, 9), None, "a finished frame goes on");
+    assert!(!packetiser.next(frame, &mut fragment), "a payload after the last of a frame");
+    assert_eq!(packetiser.next_run(frame, 9), None, "a payload after the last of a frame");
     sent
 }
 
@@ -122,34 +123,34 @@ impl Listener {
         self.builder.finish_source();
     }
 
-    /// Frames, or units, that were dropped so far.
+    /// Frames, or units, dropped so far.
     pub(super) fn dropped(&self) -> u64 {
         self.builder.dropped()
     }
 
-    /// The timestamps and octets of the frames that have come whole since the last call.
+    /// The timestamps and octets of the frames completed since the last call.
     pub(super) fn timed_frames(&mut self) -> Vec<(u32, Vec<u8>)> {
         let frames = std::iter::from_fn(|| self.builder.pop());
         frames.map(|frame| (frame.timestamp().0, frame.to_vec())).collect()
     }
 
-    /// About how many octets are held in frames and units that wait.
+    /// Approximate octets in frames and units not yet delivered.
     pub(super) fn held(&self) -> usize {
         self.builder.held_len() + self.depacketiser.held_len()
     }
 
-    /// The frames that have come whole since the last call.
+    /// The frames completed since the last call.
     pub(super) fn frames(&mut self) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| self.builder.pop()).map(|frame| frame.to_vec()).collect()
     }
 
-    /// The same without the start code in front, for units delivered one by one.
+    /// The same without start codes, for units delivered one by one.
     pub(super) fn units(&mut self) -> Vec<Vec<u8>> {
         self.frames().iter().map(|frame| frame[4..].to_vec()).collect()
     }
 }
 
-/// What comes of one `payload` on its own: the outcome and the units delivered.
+/// The result of one `payload` alone: the outcome and the units delivered.
 pub(super) fn receive_one(
     format: &dyn PayloadFormat,
     payload: &[u8],
@@ -160,7 +161,7 @@ pub(super) fn receive_one(
     (outcome, listener.units())
 }
 
-/// What comes of several payloads of one access unit: the units delivered, or the first error.
+/// The result of several payloads of one access unit: the units delivered, or the first error.
 pub(super) fn receive_all(
     format: &dyn PayloadFormat,
     payloads: &[&[u8]],

@@ -1,4 +1,4 @@
-//! Splitting access units: what the three NAL unit formats have in common on the way out.
+//! Splits access units: the common part of sending in the three NAL unit formats.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -18,8 +18,8 @@ const DONL_LEN: usize = 2;
 
 /// Splits access units into single NAL unit, aggregation and fragmentation packets.
 ///
-/// Neighbouring units that fit one packet together are aggregated, wherever they stand; a unit
-/// that fits none is cut into fragments, all full but the last.
+/// Adjacent units that fit one packet together are aggregated, anywhere in the access unit; a unit
+/// that does not fit a packet is cut into fragments, all full but the last.
 pub(super) struct NalPacketiser<L> {
     input: Framing,
     aggregate: bool,
@@ -28,9 +28,9 @@ pub(super) struct NalPacketiser<L> {
     don: u16,
     limit: usize,
     units: Vec<Range<usize>>,
-    /// Units of the frame that are not among them.
+    /// Units of the frame that cannot be sent, and are not in `units`.
     left_out: usize,
-    /// The next unit, and how much of it has gone in fragments.
+    /// The next unit, and the octets after its header that were sent in fragments.
     unit: usize,
     sent: usize,
     layout: PhantomData<L>,
@@ -52,7 +52,7 @@ impl<L: Layout> NalPacketiser<L> {
         }
     }
 
-    /// How many units from the next one on fit one aggregation packet.
+    /// The number of units, from the next one on, that fit one aggregation packet.
     fn aggregable(&self) -> usize {
         if !self.aggregate {
             return 1;
@@ -99,7 +99,7 @@ impl<L: Layout> NalPacketiser<L> {
                     let [first, second] = self.don.to_be_bytes();
                     fragment.push_own(&[first, second, hi, lo]);
                 }
-                // DOND is the difference to the unit before, less one.
+                // DOND is the difference from the previous number, minus one.
                 (Numbering::Don, _) => fragment.push_own(&[0, hi, lo][1 - L::DOND_LEN..]),
             }
             fragment.push_frame(unit.clone());
@@ -132,7 +132,7 @@ impl<L: Layout> NalPacketiser<L> {
         }
     }
 
-    /// Whether the unit in hand is the last slice of its picture (RFC 9328 section 4.3.3, P bit).
+    /// Whether the current unit is the last slice of its picture (RFC 9328 section 4.3.3, P bit).
     fn ends_picture(&self, frame: &[u8]) -> bool {
         let unit = &frame[self.units[self.unit].clone()];
         if !L::is_slice(unit) {
@@ -154,7 +154,7 @@ impl<L: Layout> NalPacketiser<L> {
 impl<L: Layout> Packetiser for NalPacketiser<L> {
     fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError> {
         if self.sent > 0 {
-            // The unit was cut off, but its number was sent.
+            // The last frame was cut off within this unit, whose number was sent.
             self.don = self.don.wrapping_add(1);
         }
         self.unit = 0;
@@ -214,7 +214,7 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         let unit = self.units.get(self.unit)?.clone();
         let room = self.limit - L::HEADER_LEN - 1;
         let start = unit.start + L::HEADER_LEN + self.sent;
-        // The last fragment says so, however full it is.
+        // The last fragment has another header, even if it is full.
         let count = most.min((unit.end - start - 1) / room);
         if count == 0 {
             return None;

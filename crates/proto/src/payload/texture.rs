@@ -1,12 +1,14 @@
-//! Tiles of texture video: every packet says where its octets belong, and stands alone.
+//! Tiles of texture video: every packet contains the position of its octets, and is independent of
+//! others.
 //!
 //! A payload is the header of four octets that the other transports have too (the frame's number
-//! modulo 256, the packet's number in the frame) and the octets of that packet in the plan of the
-//! frame, which both ends know from elsewhere. All packets of a frame have one timestamp; the marker
-//! bit is on the last packet of a stripe. `docs/rtp-texture.md` has the format in full.
+//! modulo 256, the packet's number in the frame) and the octets of that packet in the frame's plan,
+//! which both ends compute from parameters of the control connection. All packets of a frame have
+//! one timestamp; the marker bit is on the last packet of a stripe. `docs/rtp-texture.md` has the
+//! format in full.
 //!
-//! What is given to the packetiser is a stripe: the header of its first packet, then its octets.
-//! What comes out on the other side is one frame for each packet, header included.
+//! The packetiser takes a stripe: the header of its first packet, then its octets. The depacketiser
+//! delivers one frame for each packet, header included.
 
 use super::builder::FrameBuilder;
 use super::error::{FrameError, PayloadError};
@@ -17,10 +19,10 @@ use crate::time::ClockRate;
 /// Octets of the header before each packet's octets.
 const HEADER_LEN: usize = 4;
 
-/// Tiles cut into packets of so many octets.
+/// Tiles cut into packets of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct Texture {
-    /// Octets of a packet behind its header; the last of a stripe may have fewer.
+    /// Octets of a packet after its header; the last of a stripe may have fewer.
     pub payload: usize,
 }
 
@@ -85,7 +87,7 @@ impl Packetiser for TexturePacketiser {
         fragment.push_frame(self.sent..end);
         fragment.set_marker(end == self.len);
         self.sent = end;
-        // A number beyond 24 bits is in no plan; the frame's own is not touched.
+        // No plan has numbers beyond 24 bits; the frame's number must not change.
         self.header = (self.header & 0xff00_0000) | (self.header.wrapping_add(1) & 0x00ff_ffff);
         true
     }

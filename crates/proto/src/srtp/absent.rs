@@ -92,7 +92,7 @@ impl Protector {
         match *self {}
     }
 
-    pub(crate) fn reveal(&mut self, _: &mut [u8]) -> Option<usize> {
+    pub(crate) fn decrypt_own(&mut self, _: &mut [u8]) -> Option<usize> {
         match *self {}
     }
 }

@@ -88,7 +88,7 @@ impl Protector {
     /// Decrypts a protected packet in place and returns the length of the RTP packet.
     ///
     /// The packet must be under the key in use and not more than 2¹⁵ packets old.
-    pub(crate) fn reveal(&mut self, packet: &mut [u8]) -> Option<usize> {
+    pub(crate) fn decrypt_own(&mut self, packet: &mut [u8]) -> Option<usize> {
         let layout = Layout::of(packet)?;
         let policy = *self.keys.policy();
         if layout.extension.is_some() && !policy.encrypted_extensions.is_empty() {

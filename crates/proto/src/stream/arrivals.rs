@@ -1,11 +1,11 @@
-//! When each packet of a source came, for congestion control feedback (RFC 8888).
+//! Arrival times of a source's packets, for congestion control feedback (RFC 8888).
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::seq::ExtendedSequence;
 
-/// Packets remembered between two reports; of more, the newest.
+/// Maximum number of packets remembered between two reports: the newest ones.
 const PACKETS_MAX: usize = 512;
 
 /// The arrivals since the last report.
@@ -40,7 +40,7 @@ impl Arrivals {
         }
     }
 
-    /// Moves what came since the last call to `out`; the first packet of it, if there is any.
+    /// Moves the arrivals since the last call to `out`; returns the first packet of them, if any.
     pub(super) fn take(&mut self, out: &mut Vec<Option<Instant>>) -> Option<ExtendedSequence> {
         if self.times.is_empty() {
             return None;

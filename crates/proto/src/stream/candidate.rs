@@ -64,7 +64,7 @@ impl Candidate {
 
     /// Takes a packet; `true` once enough of them are close to each other.
     ///
-    /// The RFC asks for consecutive packets. Close ones are as good a sign, and a network that
+    /// The RFC requires consecutive packets. Close ones are as good a sign, and a network that
     /// reorders the first two causes no delay.
     pub(super) fn take(
         &mut self,

@@ -77,7 +77,7 @@ pub struct SenderConfig {
     pub payload_type: PayloadType,
     /// The sequence number of the first packet, random (RFC 3550 section 5.1).
     pub first_sequence: SequenceNumber,
-    /// The timestamp of the first frame without one of its own, random (RFC 3550 section 5.1).
+    /// The timestamp of the first frame that is sent without one, random (RFC 3550 section 5.1).
     pub first_timestamp: RtpTimestamp,
     /// The rate of automatic timestamps, in ticks per second.
     pub clock_rate: ClockRate,
@@ -128,10 +128,10 @@ pub struct ReceiverConfig {
     /// delivers more than others keeps its frames when others have to give way. At least
     /// [`frame_len_max`](FrameSettings::frame_len_max).
     pub memory_max: usize,
-    /// Packets close in sequence before a source is believed (RFC 3550 appendix A.1,
-    /// `MIN_SEQUENTIAL`); they are kept meanwhile. 0 and 1 believe the first one.
+    /// Packets close in sequence that are needed before a source is believed (RFC 3550 appendix
+    /// A.1, `MIN_SEQUENTIAL`); they are kept meanwhile. 0 and 1 believe the first one.
     pub probation: u8,
-    /// Sources that are followed at once; 1 or more.
+    /// Maximum number of concurrent sources; 1 or more.
     pub sources_max: usize,
     /// How long a source may be silent, its reports included, before it ends. If another source
     /// needs its place, two seconds without media are enough unless reports come.
@@ -188,7 +188,9 @@ impl ReceiverConfig {
 #[non_exhaustive]
 pub enum ConfigError {
     /// Not even one frame fits into the memory of all sources.
-    #[error("memory of {octets} octets for all sources is less than one frame of {frame}")]
+    #[error(
+        "memory of {octets} octets for all sources is less than the largest frame, {frame} octets"
+    )]
     Memory {
         /// The memory given.
         octets: usize,
@@ -199,7 +201,7 @@ pub enum ConfigError {
     #[error("a receiver must follow at least one source")]
     NoSources,
     /// The datagrams' length is out of range.
-    #[error("datagrams of {len} octets are outside {PACKET_LEN_MIN} to {PACKET_LEN_MAX}")]
+    #[error("a datagram length of {len} octets is outside {PACKET_LEN_MIN} to {PACKET_LEN_MAX}")]
     PacketLen {
         /// The length given.
         len: usize,

@@ -128,7 +128,7 @@ impl Receiver {
         match outcome {
             Ok(len) => self.handle_clear(now, from, &datagram[..len]),
             Err(_) if datagram.is_empty() => self.discard(Discard::KeepAlive),
-            // SRTP leaves clear what distinguishes it from SRTCP.
+            // SRTP does not encrypt the octet that distinguishes it from SRTCP.
             Err(_) if is_rtcp(datagram) => self.discard(Discard::Rtcp),
             Err(refusal) => self.refuse(now, refusal_reason(refusal)),
         }
@@ -175,7 +175,7 @@ impl Receiver {
             info: PacketInfo { ssrc, timestamp, marker, arrival: now },
             payload: packet.payload(),
         };
-        let Some(n) = self.find(ssrc) else { return self.consider(arrived, from) };
+        let Some(n) = self.find(ssrc) else { return self.take_candidate_packet(arrived, from) };
         self.recent = n;
         let is_authentic = self.is_authentic();
         let Self { sources, statistics, events, .. } = self;
@@ -184,7 +184,7 @@ impl Receiver {
         if is_own {
             source.take(arrived, &mut report);
         }
-        self.settle(n);
+        self.enforce_limits(n);
         if is_own { Ok(()) } else { Err(Discard::Conflict) }
     }
 }

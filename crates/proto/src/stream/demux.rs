@@ -1,8 +1,8 @@
-//! Which of several streams on one port a datagram is for.
+//! Assigns the datagrams of a shared port to streams.
 
 use crate::ssrc::{PayloadType, Ssrc};
 
-/// What a stream on a shared port takes.
+/// The packets that a stream on a shared port takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Route {
     /// Its payload type.
@@ -15,7 +15,7 @@ pub struct Route {
     pub remote_ssrc: Option<Ssrc>,
 }
 
-/// The streams that share a port, told apart by SSRC and then by payload type.
+/// The streams that share a port, distinguished by SSRC and then by payload type.
 #[derive(Clone, Debug, Default)]
 pub struct Demux {
     routes: Vec<(u64, Route)>,
@@ -27,7 +27,7 @@ impl Demux {
         Self::default()
     }
 
-    /// Adds stream `id`; `false`, and nothing is added, if another takes exactly the same.
+    /// Adds stream `id`; `false`, with nothing added, if another takes exactly the same packets.
     pub fn add(&mut self, id: u64, route: Route) -> bool {
         let taken = self.routes.iter().any(|(_, other)| match route.remote_ssrc {
             Some(ssrc) => other.remote_ssrc == Some(ssrc),
@@ -65,13 +65,13 @@ impl Demux {
                 route.remote_ssrc.is_none() && route.payload_type == payload_type
             })
         };
-        let again = || {
+        let retransmitted = || {
             let mut routes = self.routes.iter();
             routes.find(|(_, route)| {
                 route.rtx_ssrc.is_none() && route.retransmission == Some(payload_type)
             })
         };
-        named.or_else(typed).or_else(again).map(|(id, _)| *id)
+        named.or_else(typed).or_else(retransmitted).map(|(id, _)| *id)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::inbound::Inbound;
 use super::stats::SourceStatistics;
-use super::window::{Former, OLD_RUN, SILENCE, in_a_row};
+use super::window::{OLD_RUN, PacketRun, SILENCE, extend_old_run};
 use crate::payload::PacketInfo;
 use crate::repair::RepairCounts;
 use crate::seq::SequenceNumber;
@@ -28,9 +28,9 @@ pub(super) struct Ended {
 #[derive(Debug)]
 pub(super) struct EndedSource {
     pub(super) statistics: SourceStatistics,
-    run: Former,
+    run: PacketRun,
     /// The packet that would continue a run of old ones, and the length of that run.
-    row: (SequenceNumber, u16),
+    old_run: (SequenceNumber, u16),
 }
 
 impl Ended {
@@ -42,8 +42,8 @@ impl Ended {
         if self.last.len() >= REMEMBERED_MAX {
             self.last.pop_front();
         }
-        let row = (SequenceNumber(0), 0);
-        self.last.push_back(EndedSource { statistics, run: source.run(), row });
+        let old_run = (SequenceNumber(0), 0);
+        self.last.push_back(EndedSource { statistics, run: source.run(), old_run });
     }
 
     /// Whether a source sent this packet before it ended; such a packet must not start it again.
@@ -58,8 +58,8 @@ impl Ended {
             source.statistics.ssrc == ssrc && source.run.includes(sequence, info.timestamp)
         };
         let Some(source) = self.last.iter_mut().find(is_its) else { return false };
-        source.row = in_a_row(source.row, sequence);
-        let (_, count) = source.row;
+        source.old_run = extend_old_run(source.old_run, sequence);
+        let (_, count) = source.old_run;
         let silence = info.arrival.saturating_duration_since(source.statistics.last_heard);
         count < OLD_RUN || silence < SILENCE
     }

@@ -1,4 +1,4 @@
-//! What a source waits for, how long, and how it ends.
+//! The timers of a source, and its end.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use super::event::Event;
 use super::inbound::Inbound;
 
 /// How long a source must be silent before its place may go to another, if neither its reports nor
-/// its media show that it lives.
-const GIVES_WAY_AFTER: Duration = Duration::from_secs(2);
+/// its media show that it is alive.
+const REPLACEABLE_AFTER: Duration = Duration::from_secs(2);
 
-/// Minimum and maximum time to wait after a goodbye for packets that were sent before it.
+/// Minimum and maximum time to wait after BYE for packets that were sent before it.
 const LINGER: Duration = Duration::from_millis(250);
 const LINGER_MAX: Duration = Duration::from_secs(10);
 
@@ -18,27 +18,27 @@ impl Inbound {
     /// Whether recent media or reports show that the source is alive.
     pub(super) fn is_live(&self, now: Instant) -> bool {
         let within = |last: Instant, time| now.saturating_duration_since(last) < time;
-        within(self.last_heard, GIVES_WAY_AFTER.min(self.source_timeout))
+        within(self.last_heard, REPLACEABLE_AFTER.min(self.source_timeout))
             || self.last_report.is_some_and(|last| within(last, self.source_timeout))
     }
 
-    /// When the oldest gap is to be given up; `None` without one, or at the end of time.
+    /// When the oldest gap is to be given up; `None` without one, or if the time overflows.
     fn gap_deadline(&self) -> Option<Instant> {
-        self.window.gap_since()?.checked_add(self.wait())
+        self.window.gap_since()?.checked_add(self.wait_time())
     }
 
     /// When an unfinished frame is to be given up, if no held packet may continue it.
     fn frame_deadline(&self) -> Option<Instant> {
         let is_alone = self.builder.is_in_frame() && self.window.is_empty();
         // A requested packet may continue it, too.
-        let time = self.frame_time.max(self.wait());
+        let time = self.frame_time.max(self.wait_time());
         is_alone.then(|| self.last_joined.checked_add(time))?
     }
 
-    /// When the source is over: after its goodbye or a long silence.
+    /// When the source is over: after BYE or a long silence.
     fn end_deadline(&self) -> Option<Instant> {
         let last = self.last_report.map_or(self.last_heard, |last| last.max(self.last_heard));
-        self.leaves.or_else(|| last.checked_add(self.source_timeout))
+        self.leaves_at.or_else(|| last.checked_add(self.source_timeout))
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -58,16 +58,16 @@ impl Inbound {
         self.end_deadline().is_some_and(|deadline| deadline <= now)
     }
 
-    /// Notes that the source said goodbye at `now`; packets under way may still arrive.
+    /// Notes that the source sent BYE at `now`; packets under way may still arrive.
     pub(super) fn leave(&mut self, now: Instant) {
-        self.leaves = now.checked_add(self.wait().clamp(LINGER, LINGER_MAX));
+        self.leaves_at = now.checked_add(self.wait_time().clamp(LINGER, LINGER_MAX));
         self.origin.leave();
     }
 
     /// Gives up on everything unfinished.
     pub(super) fn end(&mut self, report: &mut Report<'_>) {
         self.flush(report);
-        if self.leaves.is_some() {
+        if self.leaves_at.is_some() {
             let (first, packets) = self.window.skip_tail();
             self.note_lost(first, packets, report);
         }
@@ -77,11 +77,11 @@ impl Inbound {
 
     /// Gives up on missing packets and on the current frame, to free their memory for other
     /// sources.
-    pub(super) fn give_way(&mut self, report: &mut Report<'_>) {
+    pub(super) fn release_memory(&mut self, report: &mut Report<'_>) {
         self.flush(report);
         self.depacketiser.finish(&mut self.builder);
         self.depacketiser.lost();
-        self.builder.give_up();
+        self.builder.abandon_frame();
         self.window.release();
         self.note_dropped(report);
     }

@@ -22,13 +22,13 @@ pub enum Event {
         /// The source.
         ssrc: Ssrc,
     },
-    /// The master key that packets leave or come under has a sixteenth of its lifetime left, or less.
+    /// The master key of sent or received packets has a sixteenth of its lifetime left, or less.
     KeyExpiring {
         /// Packets that it may still protect.
         left: u64,
     },
-    /// The master key that packets leave or come under is used up: nothing more is sent or
-    /// accepted under it.
+    /// The master key of sent or received packets is used up: nothing more is sent or accepted
+    /// under it.
     KeyExpired,
     /// Packets are missing and will not be waited for any longer.
     PacketsLost {
@@ -47,14 +47,14 @@ pub enum Event {
         /// How many since the last report.
         packets: u64,
     },
-    /// A source has ended: it said goodbye, was silent for long, or gave way to another.
+    /// A source has ended: it sent BYE, was silent for long, or gave way to another.
     SourceEnded {
         /// The source.
         ssrc: Ssrc,
     },
     /// A source continues with sequence numbers far from those before (RFC 3550 appendix A.1), as
-    /// after a restart of the sender. Packets that it sent in between are unknown; its counts begin
-    /// anew.
+    /// after a restart of the sender. Packets that it sent in between are unknown; its counts
+    /// restart.
     SourceRestarted {
         /// The source.
         ssrc: Ssrc,

@@ -60,7 +60,7 @@ impl PlainHeader {
 }
 
 impl Receiver {
-    /// The source that was heard last, if packets from `from` under its SSRC are accepted without
+    /// The source of the last packet, if packets from `from` under its SSRC are accepted without
     /// another check. Valid until a packet takes the ordinary path.
     #[inline]
     pub(super) fn fast_source(&self, from: Option<SocketAddr>) -> Option<FastSource> {
@@ -108,7 +108,7 @@ impl Receiver {
         let arrived = Arrived { sequence: header.sequence, info, payload: head };
         let mut report = Report { statistics, events };
         let continued = source.take_fast(&arrived, body.len(), Some(payload), &mut report);
-        self.settle(fast.index);
+        self.enforce_limits(fast.index);
         Some(continued)
     }
 
@@ -151,7 +151,7 @@ impl Receiver {
             source.note_next(&info);
         }
         source.note_joined((packets, octets), &info, &mut Report { statistics, events });
-        self.settle(fast.index);
+        self.enforce_limits(fast.index);
         Some(packets)
     }
 
@@ -184,7 +184,7 @@ impl Receiver {
         let payload = head.get(..head_len)?;
         let arrived = Arrived { sequence: header.sequence, info: header.info(now), payload };
         source.take_fast(&arrived, len - head_len, None, &mut Report { statistics, events });
-        self.settle(fast.index);
+        self.enforce_limits(fast.index);
         Some(Ok(()))
     }
 
@@ -202,7 +202,7 @@ impl Inbound {
     /// the next one, and a unit of its frame is unfinished.
     #[inline]
     fn fast_head_len(&self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> Option<usize> {
-        if !self.window.expects(sequence) || !self.builder.is_amid_unit(timestamp) {
+        if !self.window.expects(sequence) || !self.builder.may_continue_unit(timestamp) {
             return None;
         }
         self.depacketiser.head_len()
@@ -210,7 +210,7 @@ impl Inbound {
 
     /// Takes a packet that [`fast_head_len`](Self::fast_head_len) allowed. `packet` has only the
     /// head of its payload; the other `len` octets are already in the frame. `whole` is the entire
-    /// payload, if still available. Returns whether it continued the unit, as was guessed.
+    /// payload, if still available. Returns whether it continued the unit, as guessed.
     #[inline]
     fn take_fast(
         &mut self,

@@ -1,4 +1,4 @@
-//! One source as a receiver sees it: a verdict on each packet, then order and frames.
+//! One source of a receiver: gives a verdict on each packet, restores the order and joins frames.
 
 use core::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use super::candidate::{Arrived, Candidate, Kept, Report};
 use super::config::ReceiverConfig;
 use super::event::Event;
 use super::jitter::Jitter;
-use super::origin::{Origin, Presence};
+use super::origin::{Activity, Origin};
 use super::sender_count::{SenderCount, SentSoFar};
 use super::stats::{Discard, SourceStatistics};
-use super::window::{Former, Placed, Verdict, Window, WindowLimits};
+use super::window::{PacketRun, Placed, Verdict, Window, WindowLimits};
 use crate::payload::{
     Depacketiser, Frame, FrameBuilder, FramePool, PacketInfo, PayloadError, PayloadFormat,
 };
@@ -20,7 +20,7 @@ use crate::seq::{ExtendedSequence, SequenceNumber};
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// Packets before the first one that are asked for, where that does not seem to be the beginning:
+/// Packets before the first one that are requested, if the stream does not seem to begin with it:
 /// as many as one generic NACK names (RFC 4585 section 6.2.1).
 const HEAD_PACKETS: u64 = 17;
 
@@ -51,14 +51,14 @@ pub(super) struct Inbound {
     /// When its own last report arrived.
     pub(super) last_report: Option<Instant>,
     pub(super) sender_count: SenderCount,
-    /// When it is over, once it has said goodbye.
-    pub(super) leaves: Option<Instant>,
+    /// When it is over, once it has sent BYE.
+    pub(super) leaves_at: Option<Instant>,
     /// Octets of memory, as they were counted last.
     pub(super) counted: usize,
 }
 
 impl Inbound {
-    /// Believes `candidate` and takes the packets kept of it.
+    /// Makes `candidate` a source and takes the packets kept of it.
     pub(super) fn new(
         candidate: Candidate,
         format: &dyn PayloadFormat,
@@ -107,7 +107,7 @@ impl Inbound {
             sender_count: SenderCount::new(
                 config.requests.is_none() || config.retransmission.is_some(),
             ),
-            leaves: None,
+            leaves_at: None,
             counted: 0,
         };
         if let Some(missing) = &mut inbound.missing {
@@ -124,7 +124,7 @@ impl Inbound {
         self.ssrc
     }
 
-    /// Whether a packet from `from` is the source's; if not, that is a conflict.
+    /// Whether a packet from `from` belongs to the source; if not, that is a conflict.
     #[inline]
     pub(super) fn is_at(
         &mut self,
@@ -136,14 +136,14 @@ impl Inbound {
         if from == self.origin.address() {
             return true;
         }
-        let presence = Presence { last_heard: self.last_heard, has_left: self.leaves.is_some() };
-        if self.origin.admits(now, from, is_authentic, presence) {
+        let activity = Activity { last_heard: self.last_heard, has_left: self.leaves_at.is_some() };
+        if self.origin.accepts(now, from, is_authentic, activity) {
             if self.origin.follow(from) {
-                self.leaves = None;
+                self.leaves_at = None;
             }
             return true;
         }
-        if self.origin.reports_conflict(now) {
+        if self.origin.should_report_conflict(now) {
             report.events.push_back(Event::Conflict { ssrc: self.ssrc });
         }
         false
@@ -175,7 +175,7 @@ impl Inbound {
         }
     }
 
-    /// Moves the arrivals since the last call to `out`; the first packet of them.
+    /// Moves the arrivals since the last call to `out`; returns the first packet of them.
     pub(super) fn take_arrivals(
         &mut self,
         out: &mut Vec<Option<Instant>>,
@@ -188,7 +188,7 @@ impl Inbound {
     }
 
     /// The end of the run of packets: any further packet of the run is late.
-    pub(super) fn run(&self) -> Former {
+    pub(super) fn run(&self) -> PacketRun {
         self.window.run()
     }
 
@@ -238,8 +238,7 @@ impl Inbound {
         self.jitter.take(info.arrival, info.timestamp);
     }
 
-    /// Counts packets whose payloads, of so many octets together, joined a frame or were discarded
-    /// there.
+    /// Counts packets whose payloads, of `octets` together, joined a frame or were discarded there.
     #[inline]
     pub(super) fn note_joined(
         &mut self,
@@ -274,8 +273,8 @@ impl Inbound {
                 if is_beginning {
                     self.close_head(report);
                 } else if self.sender_count.includes(packet.info.timestamp) {
-                    // Only such packets complete the count.
-                    self.settle_head(report);
+                    // Only packets that the last report counts can complete the count.
+                    self.check_head(report);
                 }
             }
             Placed::Duplicate(_) => report.statistics.discards.count(Discard::Duplicate),
@@ -304,7 +303,8 @@ impl Inbound {
         self.window.hold(place, packet.info, packet.payload);
     }
 
-    /// Follows the source to its new sequence numbers, from the packet before if that was kept.
+    /// Follows the source to its new sequence numbers, from the previous packet on if that was
+    /// kept.
     fn restart(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
         self.flush(report);
         self.end_frame(report);
@@ -338,7 +338,7 @@ impl Inbound {
         }
     }
 
-    /// Hands on a held payload, unless that was done on its arrival.
+    /// Passes on a held payload, unless that was done on its arrival.
     #[inline]
     fn join_held(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
         if !self.unordered {
@@ -346,7 +346,7 @@ impl Inbound {
         }
     }
 
-    /// Hands one payload, in its turn, to the depacketiser.
+    /// Passes one payload, in its turn, to the depacketiser.
     #[inline]
     pub(super) fn join(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
         self.note_joined((1, payload.len()), &info, report);
@@ -404,8 +404,8 @@ impl Inbound {
     }
 }
 
-/// How many packets before those `kept` a report shows to have been sent, if they are so few that the
-/// source has just begun.
+/// The number of packets that, by a report, were sent before those `kept`; 0 if there are so many
+/// that the source began earlier.
 fn missing_before(kept: &[Kept], sent: SentSoFar) -> u64 {
     let is_counted = |kept: &&Kept| kept.info.timestamp.distance(sent.at) <= 0;
     let came = kept.iter().filter(is_counted).count() as u64;

@@ -1,4 +1,4 @@
-//! Streams: the straight paths of a packet out and in.
+//! Streams: the paths of packets out and in.
 //!
 //! [`Sender`] and [`Receiver`] mirror each other: split / join, write / parse, place / handle.
 //! Time and randomness are arguments and datagrams are slices: there are no sockets here.

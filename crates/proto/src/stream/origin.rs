@@ -1,4 +1,4 @@
-//! Where a source sends from, and whether a packet from elsewhere is its own (RFC 3550 section 8.2).
+//! The address of a source, and whether it may send from another (RFC 3550 section 8.2).
 
 use core::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 const MOVE_AFTER: Duration = Duration::from_secs(1);
 
 /// Minimum time between two reported conflicts.
-const REPORT_AGAIN: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The last activity of a source, which decides whether it may have moved.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Presence {
+pub(super) struct Activity {
     pub(super) last_heard: Instant,
-    /// Whether it has said goodbye.
+    /// Whether it has sent BYE.
     pub(super) has_left: bool,
 }
 
 /// The address of a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Origin {
-    /// `None` until it is known, and after a goodbye.
+    /// `None` until it is known, and after BYE.
     address: Option<SocketAddr>,
-    /// The address of the source when it said goodbye.
+    /// The address of the source when it sent BYE.
     left_from: Option<SocketAddr>,
     conflict_reported: Option<Instant>,
 }
@@ -37,25 +37,25 @@ impl Origin {
         self.address = address;
     }
 
-    /// Whether a packet from `from` at `now` is the source's. A source keeps the address at which
-    /// it was first heard until it falls silent there; after its goodbye it may return from any
-    /// port of its host. An authentic packet is the source's wherever it comes from.
+    /// Whether a packet from `from` at `now` belongs to the source. A source keeps its first
+    /// address until it falls silent there; after BYE it may return from any port of its host. An
+    /// authentic packet belongs to the source whatever its address.
     #[inline]
-    pub(super) fn admits(
+    pub(super) fn accepts(
         &self,
         now: Instant,
         from: Option<SocketAddr>,
         is_authentic: bool,
-        presence: Presence,
+        activity: Activity,
     ) -> bool {
         if is_authentic || from == self.address {
             return true;
         }
-        if presence.has_left {
+        if activity.has_left {
             let host = |address: Option<SocketAddr>| address.map(|address| address.ip());
             return host(from) == host(self.left_from);
         }
-        let is_silent = now.saturating_duration_since(presence.last_heard) >= MOVE_AFTER;
+        let is_silent = now.saturating_duration_since(activity.last_heard) >= MOVE_AFTER;
         self.address.is_none() || is_silent
     }
 
@@ -65,14 +65,14 @@ impl Origin {
         self.left_from != from
     }
 
-    /// Notes a goodbye: the source may return from another address at once.
+    /// Notes a BYE: the source may return from another address at once.
     pub(super) fn leave(&mut self) {
         self.left_from = self.address.take().or(self.left_from);
     }
 
-    /// Whether a conflict at `now` is to be reported: one a second is enough.
-    pub(super) fn reports_conflict(&mut self, now: Instant) -> bool {
-        let is_recent = |last| now.saturating_duration_since(last) < REPORT_AGAIN;
+    /// Whether a conflict at `now` is to be reported: at most one a second.
+    pub(super) fn should_report_conflict(&mut self, now: Instant) -> bool {
+        let is_recent = |last| now.saturating_duration_since(last) < REPORT_INTERVAL;
         let is_due = !self.conflict_reported.is_some_and(is_recent);
         if is_due {
             self.conflict_reported = Some(now);
@@ -97,11 +97,11 @@ mod tests {
         let now = Instant::now();
         let mut origin = Origin::default();
         origin.set_address(at("192.0.2.1:5004"));
-        let presence = Presence { last_heard: now, has_left: false };
-        assert!(origin.admits(now, at("192.0.2.1:5004"), false, presence));
-        assert!(!origin.admits(now, at("192.0.2.2:5004"), false, presence));
-        assert!(origin.admits(now, at("192.0.2.2:5004"), true, presence));
-        assert!(origin.admits(now + SECOND, at("192.0.2.2:5004"), false, presence));
+        let activity = Activity { last_heard: now, has_left: false };
+        assert!(origin.accepts(now, at("192.0.2.1:5004"), false, activity));
+        assert!(!origin.accepts(now, at("192.0.2.2:5004"), false, activity));
+        assert!(origin.accepts(now, at("192.0.2.2:5004"), true, activity));
+        assert!(origin.accepts(now + SECOND, at("192.0.2.2:5004"), false, activity));
     }
 
     #[test]
@@ -110,11 +110,11 @@ mod tests {
         let mut origin = Origin::default();
         origin.set_address(at("192.0.2.1:5004"));
         origin.leave();
-        let presence = Presence { last_heard: now, has_left: true };
-        assert!(!origin.admits(now + 5 * SECOND, at("192.0.2.2:5004"), false, presence));
-        assert!(origin.admits(now, at("192.0.2.1:5006"), false, presence));
-        assert!(!origin.follow(at("192.0.2.1:5004")), "packets from before the goodbye");
-        assert!(origin.follow(at("192.0.2.1:5006")), "it has come again");
+        let activity = Activity { last_heard: now, has_left: true };
+        assert!(!origin.accepts(now + 5 * SECOND, at("192.0.2.2:5004"), false, activity));
+        assert!(origin.accepts(now, at("192.0.2.1:5006"), false, activity));
+        assert!(!origin.follow(at("192.0.2.1:5004")), "packets from before BYE");
+        assert!(origin.follow(at("192.0.2.1:5006")), "the source has returned");
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         let now = Instant::now();
         let mut origin = Origin::default();
         let reported = [0, 500, 999, 1000, 1001]
-            .map(|ms| origin.reports_conflict(now + Duration::from_millis(ms)));
+            .map(|ms| origin.should_report_conflict(now + Duration::from_millis(ms)));
         assert_eq!(reported, [true, false, false, true, false]);
     }
 }

@@ -1,4 +1,4 @@
-//! The receiving half of a stream: its state, its timers and what it delivers.
+//! The receiving half of a stream: its state, its timers and its output.
 //!
 //! A datagram takes these steps, in this order (`datagram.rs`):
 //!
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Every step either passes the packet on or discards it for a [`Discard`] reason, which is
-//! counted; none allocates in steady state, and none sees the steps after it. A packet in its
-//! turn is copied once, into its frame; only one that came early is copied into the window too.
+//! counted; none allocates in steady state, and none depends on the steps after it. A packet in its
+//! turn is copied once, into its frame; only an early one is copied into the window too.
 //!
 //! The mirror of this module is `send`; the wire layouts are in `rtp` and `payload`.
 
@@ -69,11 +69,11 @@ pub struct Receiver {
     pub(super) conflict: Option<SocketAddr>,
     /// `None` if packets are not protected.
     pub(super) security: Option<Box<Security>>,
-    /// Which source each retransmission stream belongs to.
+    /// Retransmission streams, each with the source to which it belongs.
     pub(super) retransmissions: VecDeque<(Ssrc, Ssrc)>,
 }
 
-/// Former SSRCs of our own that are known.
+/// Maximum number of our other SSRCs that are known.
 const OWN_SSRCS_MAX: usize = 256;
 
 impl Receiver {
@@ -107,8 +107,8 @@ impl Receiver {
         })
     }
 
-    /// The receiver, which takes protected packets (RFC 3711) and no others. Sources whose packets
-    /// are authentic need no probation.
+    /// The receiver, accepting only protected packets (RFC 3711). Sources whose packets are
+    /// authentic need no probation.
     #[cfg(feature = "srtp")]
     #[must_use]
     pub fn secured(mut self, unprotector: crate::srtp::Unprotector) -> Self {
@@ -122,8 +122,7 @@ impl Receiver {
         self.security.as_mut().map(|security| security.unprotector())
     }
 
-    /// Sets the SSRC that is our own: packets that carry it, or that carry one from before, are not
-    /// taken.
+    /// Sets our own SSRC: packets that carry it, or one set before, are not accepted.
     pub fn set_own_ssrc(&mut self, ssrc: Ssrc) {
         if let Some(before) = self.own_ssrc.replace(ssrc) {
             self.add_own_ssrc(before);
@@ -131,7 +130,7 @@ impl Receiver {
     }
 
     /// Adds an SSRC that is ours too, such as that of our retransmissions; packets that carry it
-    /// are not taken. The last 256 are known.
+    /// are not accepted. The last 256 are known.
     pub fn add_own_ssrc(&mut self, ssrc: Ssrc) {
         if self.own_others.len() >= OWN_SSRCS_MAX {
             self.own_others.pop_front();
@@ -194,7 +193,7 @@ impl Receiver {
         self.find(ssrc).filter(|n| self.sources[*n].origin.address().is_some_and(is_there))
     }
 
-    /// Whether [`poll_conflict`](Self::poll_conflict) has something.
+    /// Whether [`poll_conflict`](Self::poll_conflict) will return an address.
     pub fn has_conflict(&self) -> bool {
         self.conflict.is_some()
     }
@@ -208,7 +207,7 @@ impl Receiver {
         Some(source.ssrc())
     }
 
-    /// The transport address of the source that was heard last, if known.
+    /// The transport address of the source of the last packet, if known.
     pub fn source_address(&self) -> Option<SocketAddr> {
         self.sources
             .get(self.recent)
@@ -233,12 +232,12 @@ impl Receiver {
         })
     }
 
-    /// When [`poll_requests`](Self::poll_requests) will have something; `None` if never.
+    /// When [`poll_requests`](Self::poll_requests) will return packets; `None` if never.
     pub fn requests_due(&self) -> Option<Instant> {
         self.sources.iter().filter_map(Inbound::requests_due).min()
     }
 
-    /// Does what has become due at `now`; early and repeated calls are harmless.
+    /// Handles the timers that are due at `now`; early and repeated calls are harmless.
     pub fn handle_timeout(&mut self, now: Instant) {
         for n in (0..self.sources.len()).rev() {
             let mut is_over = false;
@@ -282,7 +281,7 @@ impl Receiver {
         orphans + self.sources.iter().map(Inbound::ready_octets).sum::<usize>()
     }
 
-    /// What was received so far.
+    /// Statistics of the reception so far.
     pub fn statistics(&self) -> ReceiveStatistics {
         let Ended { frames, frames_dropped, repairs, .. } = &self.ended;
         let (mut frames, mut frames_dropped, mut repairs) = (*frames, *frames_dropped, *repairs);

@@ -1,4 +1,4 @@
-//! Missing packets of a source: detected by its reports, requested, retransmitted.
+//! Missing packets of a source: detected by its reports or by gaps, requested, retransmitted.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ impl Inbound {
     }
 
     /// Whether packet `sequence` is missing.
-    pub(super) fn misses(&self, sequence: SequenceNumber) -> bool {
+    pub(super) fn is_missing(&self, sequence: SequenceNumber) -> bool {
         self.missing.as_ref().is_some_and(|missing| missing.find(sequence).is_some())
     }
 
@@ -75,7 +75,7 @@ impl Inbound {
 
     /// How long a missing packet is waited for, from the first packet after it.
     #[inline]
-    pub(super) fn wait(&self) -> Duration {
+    pub(super) fn wait_time(&self) -> Duration {
         let recovering = self.missing.as_ref().map_or(Duration::ZERO, Missing::wait);
         self.reorder_time.max(recovering)
     }
@@ -96,13 +96,13 @@ impl Inbound {
         {
             missing.note_gap(now + UNDER_WAY, first, packets);
         }
-        self.settle_head(report);
+        self.check_head(report);
     }
 
     /// Stops waiting for packets before the first one if the source's report shows that none is
     /// missing.
-    pub(super) fn settle_head(&mut self, report: &mut Report<'_>) {
-        if self.window.has_open_head() && self.sender_count.shows_no_head(&self.window) {
+    pub(super) fn check_head(&mut self, report: &mut Report<'_>) {
+        if self.window.has_open_head() && self.sender_count.excludes_missing_head(&self.window) {
             self.close_head(report);
         }
     }

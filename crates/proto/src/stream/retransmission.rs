@@ -1,4 +1,4 @@
-//! Retransmissions in a stream of their own (RFC 4588): to which source each belongs.
+//! Retransmissions in a stream of their own (RFC 4588), and the sources to which they belong.
 
 use core::net::SocketAddr;
 use std::time::Instant;
@@ -30,7 +30,7 @@ impl Receiver {
             return Err(Discard::OtherSource);
         }
         let (sequence, payload) = rtx::unwrap(packet.payload()).ok_or(Discard::Retransmission)?;
-        let n = self.media_of(stream, from, sequence)?;
+        let n = self.source_of(stream, from, sequence)?;
         let ssrc = self.sources[n].ssrc();
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
         let info = PacketInfo { ssrc, timestamp, marker, arrival: now };
@@ -41,7 +41,7 @@ impl Receiver {
 
     /// The source that a retransmission stream from `from` belongs to. A new stream belongs to the
     /// one source at that address that is missing the packet (RFC 4588 section 5.3).
-    fn media_of(
+    fn source_of(
         &mut self,
         stream: Ssrc,
         from: Option<SocketAddr>,
@@ -56,13 +56,14 @@ impl Receiver {
             if known.is_some_and(|n| !is_from(&self.sources[n])) {
                 return Err(Discard::Conflict);
             }
-            if let Some(n) = known.filter(|n| self.sources[*n].misses(sequence)) {
+            if let Some(n) = known.filter(|n| self.sources[*n].is_missing(sequence)) {
                 return Ok(n);
             }
         }
         // A new stream, or one that now serves another source.
-        let misses = |(_, source): &(usize, &Inbound)| is_from(source) && source.misses(sequence);
-        let mut missing = self.sources.iter().enumerate().filter(misses);
+        let is_missing =
+            |(_, source): &(usize, &Inbound)| is_from(source) && source.is_missing(sequence);
+        let mut missing = self.sources.iter().enumerate().filter(is_missing);
         let (n, source) = missing.next().ok_or(Discard::Retransmission)?;
         if missing.next().is_some() {
             return Err(Discard::Retransmission);

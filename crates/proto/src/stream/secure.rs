@@ -47,7 +47,7 @@ impl Security {
         self.scratch = copy;
     }
 
-    /// The event of a refused packet, if it is time for one.
+    /// The event of a refused packet, if one is due.
     fn refuse(&mut self, now: Instant, reason: Discard) -> Option<Event> {
         let n = REPORTED.iter().position(|reported| *reported == reason)?;
         let (packets, last) = &mut self.refusals[n];
@@ -70,7 +70,7 @@ impl From<KeyEvent> for Event {
 }
 
 impl Receiver {
-    /// Counts a packet that was refused for `reason`, and reports it if it is time to.
+    /// Counts a packet that was refused for `reason`, and emits an event if one is due.
     pub(super) fn refuse(&mut self, now: Instant, reason: Discard) {
         self.discard(reason);
         let event = self.security.as_mut().and_then(|security| security.refuse(now, reason));

@@ -102,8 +102,7 @@ impl Sender {
 
     /// The sender, keeping track of its last `packets` packets to send them again.
     ///
-    /// All its batches must then be one and the same, made
-    /// [with a history](Batch::with_history).
+    /// It must then be used with a single batch, made [with a history](Batch::with_history).
     #[must_use]
     pub fn with_history(mut self, packets: usize, retransmission: Retransmission) -> Self {
         let sequence = match retransmission {
@@ -133,7 +132,8 @@ impl Sender {
     /// longer be retransmitted in a stream of their own.
     ///
     /// # Errors
-    /// [`PolicyError`](crate::srtp::PolicyError) if the key does not fit, or nothing is secured.
+    /// [`PolicyError`](crate::srtp::PolicyError) if the key does not fit, or the stream is not
+    /// secured.
     #[cfg(feature = "srtp")]
     pub fn set_master_key(
         &mut self,
@@ -211,7 +211,8 @@ impl Sender {
     pub fn set_ssrc(&mut self, ssrc: Ssrc) {
         self.config.ssrc = ssrc;
         if self.protector.is_some() {
-            // RFC 4568 section 6.4: a receiver that misses its first packets must not misjudge it.
+            // RFC 4568 section 6.4: a receiver that misses the first packets must not misjudge the
+            // index.
             self.sequence.0 &= !0x8000;
         }
         if let Some(repair) = &mut self.repair {
@@ -219,14 +220,14 @@ impl Sender {
         }
     }
 
-    /// The next event of the master key for packets sent:
-    /// [`Event::KeyExpiring`] or [`Event::KeyExpired`].
+    /// The next event of the master key of sent packets: [`Event::KeyExpiring`] or
+    /// [`Event::KeyExpired`].
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.protector.as_mut()?.poll_event()?;
         Some(event.into())
     }
 
-    /// Takes up `frame`, sampled at `timestamp` or, without one, one frame interval (or, in
+    /// Starts sending `frame`, sampled at `timestamp` or, without one, one frame interval (or, in
     /// formats that know it, one frame duration) after the frame before.
     ///
     /// # Errors
@@ -243,8 +244,8 @@ impl Sender {
         if self.protector.as_ref().is_some_and(|protector| !protector.has_room(ssrc)) {
             return Err(FrameError::TooManySources);
         }
-        let beside = HEADER_LEN + self.packetiser.extension_len_max() + self.trailer_len();
-        self.packetiser.start(frame, self.config.packet_len_max.saturating_sub(beside))?;
+        let overhead = HEADER_LEN + self.packetiser.extension_len_max() + self.trailer_len();
+        self.packetiser.start(frame, self.config.packet_len_max.saturating_sub(overhead))?;
         if let Some(timestamp) = timestamp {
             self.clock_base = timestamp;
             self.clock_frames = 0;
@@ -275,7 +276,7 @@ impl Sender {
     /// Writes one packet without payload into `batch`, emptied first.
     ///
     /// Receivers ignore it but count it, and so learn of packets lost at the end of a stream. Its
-    /// timestamp is that of the next frame, so that it belongs to none that was sent.
+    /// timestamp is that of the next frame, so that it belongs to no frame sent before.
     pub fn keep_alive(&mut self, batch: &mut Batch) {
         batch.clear();
         self.fragment.clear();
@@ -295,7 +296,7 @@ impl Sender {
         self.sequence.sequence()
     }
 
-    /// What was sent so far.
+    /// Statistics of the packets sent so far.
     pub fn statistics(&self) -> SendStatistics {
         self.statistics
     }
@@ -334,7 +335,7 @@ impl Sender {
         };
         *header = self.header(timestamp);
         if let Some(protector) = &mut self.protector {
-            let (written, rest) = self.fragment.write_but_last(frame, payload);
+            let (written, rest) = self.fragment.write_except_last(frame, payload);
             if protector.protect_in_place(at, packet, HEADER_LEN + written, rest).is_err() {
                 batch.take_back();
                 return Written::Refused;
@@ -350,7 +351,7 @@ impl Sender {
     }
 
     /// As [`write`](Self::write), of a packet with a header extension: composed and protected in
-    /// memory of its own.
+    /// separate memory.
     #[cold]
     fn write_extended(
         &mut self,
@@ -374,7 +375,7 @@ impl Sender {
             return Written::Refused;
         }
         fragment.write(frame, &mut packet[header_len..]);
-        // It may be refused once only: its index is used then.
+        // Checked before protection, which uses up the packet's index.
         if batch.free() < packet.len() + self.trailer_len() {
             return Written::Full;
         }
@@ -441,10 +442,10 @@ impl Repair {
         };
         header(place, packet);
         if let Some(protector) = protector {
-            // In the slab it is encrypted under the media's own source and sequence number.
+            // In the slab it is encrypted under the SSRC and sequence number of the media.
             self.scratch.clear();
             self.scratch.extend_from_slice(packet);
-            let clear = protector.reveal(&mut self.scratch);
+            let clear = protector.decrypt_own(&mut self.scratch);
             let outcome = clear.map(|clear| {
                 let payload = &self.scratch[HEADER_LEN..clear];
                 protector.protect_in_place(at, place, HEADER_LEN + rtx::HEADER_LEN, payload)
@@ -475,21 +476,21 @@ impl Repair {
             return Err(Refusal::Unknown);
         };
         if let Some(protector) = &mut protector {
-            let len = protector.reveal(&mut packet).ok_or(Refusal::Unknown)?;
+            let len = protector.decrypt_own(&mut packet).ok_or(Refusal::Unknown)?;
             packet.truncate(len);
         }
         let original = Packet::parse(&packet).map_err(|_| Refusal::Unknown)?;
         let header =
             Header { payload_type, sequence: self.sequence, ssrc, ..Header::from(&original) };
-        let mut again = vec![0; header.written_len()];
-        header.write(&mut again).map_err(|_| Refusal::Unknown)?;
-        again.extend_from_slice(&sequence.0.to_be_bytes());
-        again.extend_from_slice(original.payload());
+        let mut rtx_packet = vec![0; header.written_len()];
+        header.write(&mut rtx_packet).map_err(|_| Refusal::Unknown)?;
+        rtx_packet.extend_from_slice(&sequence.0.to_be_bytes());
+        rtx_packet.extend_from_slice(original.payload());
         if let Some(protector) = protector {
-            protector.protect(&mut again).map_err(|_| Refusal::Unknown)?;
+            protector.protect(&mut rtx_packet).map_err(|_| Refusal::Unknown)?;
         }
-        let Some(place) = batch.place(again.len()) else { return Ok(false) };
-        place.copy_from_slice(&again);
+        let Some(place) = batch.place(rtx_packet.len()) else { return Ok(false) };
+        place.copy_from_slice(&rtx_packet);
         self.sequence = self.sequence.plus(1);
         Ok(true)
     }
@@ -515,7 +516,7 @@ pub struct Outgoing<'s, 'f> {
     timestamp: RtpTimestamp,
     /// Packets that the sender had made before.
     packets_before: u64,
-    /// The fragment in hand did not fit the last batch.
+    /// The current fragment did not fit the last batch.
     waiting: bool,
     /// No more packets are made.
     done: bool,

@@ -9,7 +9,7 @@ use crate::time::RtpTimestamp;
 
 impl Sender {
     /// Writes the packets of the next payloads if they are a [`Run`](crate::payload::Run) and only
-    /// need to be copied; `None` if not. A run that its format must not make is refused.
+    /// need to be copied; `None` if not. An invalid run is refused.
     #[inline]
     pub(super) fn write_run(
         &mut self,
@@ -22,7 +22,7 @@ impl Sender {
             return None;
         }
         let run = self.packetiser.next_run(frame, most)?;
-        if !run.is_sound(most, self.config.packet_len_max - HEADER_LEN, frame) {
+        if !run.is_valid(most, self.config.packet_len_max - HEADER_LEN, frame) {
             return Some(Written::Refused);
         }
         // The header is that of a packet without the marker bit.
@@ -61,10 +61,10 @@ mod tests {
 
     use super::Sender;
 
-    /// A format that makes this run, again and again.
-    struct Mistaken(Run);
+    /// A format that returns this run repeatedly.
+    struct FaultyFormat(Run);
 
-    impl Packetiser for Mistaken {
+    impl Packetiser for FaultyFormat {
         fn start(&mut self, _: &[u8], _: usize) -> Result<(), FrameError> {
             Ok(())
         }
@@ -80,19 +80,19 @@ mod tests {
 
     #[test]
     fn a_run_that_a_format_must_not_make_cuts_its_frame() {
-        let sound = Run { own: [0; 8], own_len: 3, start: 0, len: 100, count: 2 };
+        let valid = Run { own: [0; 8], own_len: 3, start: 0, len: 100, count: 2 };
         let frame = [7; 1000];
-        assert!(sound.is_sound(2, 103, &frame));
+        assert!(valid.is_valid(2, 103, &frame));
         for run in [
-            Run { count: 0, ..sound },
-            Run { count: usize::MAX, ..sound },
-            Run { len: 0, ..sound },
-            Run { len: usize::MAX, ..sound },
-            Run { own_len: 9, ..sound },
-            Run { start: 801, ..sound },
-            Run { start: usize::MAX, ..sound },
+            Run { count: 0, ..valid },
+            Run { count: usize::MAX, ..valid },
+            Run { len: 0, ..valid },
+            Run { len: usize::MAX, ..valid },
+            Run { own_len: 9, ..valid },
+            Run { start: 801, ..valid },
+            Run { start: usize::MAX, ..valid },
         ] {
-            assert!(!run.is_sound(2, 103, &frame), "{run:?}");
+            assert!(!run.is_valid(2, 103, &frame), "{run:?}");
             let config = SenderConfig {
                 ssrc: Ssrc(1),
                 payload_type: PayloadType::H265,
@@ -102,7 +102,7 @@ mod tests {
                 frame_rate: FrameRate::DEFAULT,
                 packet_len_max: 1200,
             };
-            let mut sender = Sender::new(Box::new(Mistaken(run)), config).unwrap();
+            let mut sender = Sender::new(Box::new(FaultyFormat(run)), config).unwrap();
             let mut batch = Batch::new();
             let mut outgoing = sender.push(&frame, None).unwrap();
             assert!(!outgoing.fill(&mut batch) && !outgoing.fill(&mut batch), "{run:?}");

@@ -31,7 +31,7 @@ impl SenderCount {
         Self { is_exact, last: None, since_beginning: None }
     }
 
-    /// Forgets everything: the source has begun anew.
+    /// Forgets everything: the source has restarted.
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.is_exact);
     }
@@ -57,7 +57,7 @@ impl SenderCount {
     /// Whether no packet before the first one needs to be waited for: all packets sent have
     /// arrived, or so many more were sent that the source was joined late.
     #[inline]
-    pub(super) fn shows_no_head(&self, window: &Window) -> bool {
+    pub(super) fn excludes_missing_head(&self, window: &Window) -> bool {
         let Some(sent) = self.last else { return false };
         self.since_beginning == Some(false) || window.held_until(sent.at) >= u64::from(sent.packets)
     }

@@ -10,12 +10,12 @@ use super::receive::Receiver;
 use super::stats::Discard;
 use crate::ssrc::Ssrc;
 
-/// Sources on probation at once: random SSRCs push the oldest out.
+/// Maximum number of sources on probation; a further one replaces the oldest.
 const CANDIDATES_MAX: usize = 64;
 
 impl Receiver {
     /// Takes a packet of a source that is not believed yet.
-    pub(super) fn consider(
+    pub(super) fn take_candidate_packet(
         &mut self,
         packet: Arrived<'_>,
         from: Option<SocketAddr>,
@@ -59,11 +59,11 @@ impl Receiver {
             source.handle_report(now, early, &mut report);
         }
         self.sources.push(source);
-        self.settle(self.sources.len() - 1);
+        self.enforce_limits(self.sources.len() - 1);
         Ok(())
     }
 
-    /// Makes `ssrc` a candidate, if need be in the place of the one that was silent longest.
+    /// Makes `ssrc` a candidate, if necessary in place of the one that was silent longest.
     fn add_candidate(&mut self, ssrc: Ssrc, from: Option<SocketAddr>, now: Instant) -> usize {
         if self.candidates.len() >= CANDIDATES_MAX {
             let oldest = (0..self.candidates.len()).min_by_key(|n| self.candidates[*n].last_heard);
@@ -76,7 +76,7 @@ impl Receiver {
         self.candidates.len() - 1
     }
 
-    /// The source that was silent longest, if it is silent enough to lose its place.
+    /// The source that was silent longest, if that is long enough to lose its place.
     fn silent_source(&self, now: Instant) -> Option<usize> {
         (0..self.sources.len())
             .filter(|n| !self.sources[*n].is_live(now))
@@ -100,19 +100,19 @@ impl Receiver {
     ) {
         let Self { sources, statistics, events, .. } = self;
         act(&mut sources[n], &mut Report { statistics, events });
-        self.settle(n);
+        self.enforce_limits(n);
     }
 
     /// Ends an action on source `n`: bounds the events and the memory.
     #[inline]
-    pub(super) fn settle(&mut self, n: usize) {
+    pub(super) fn enforce_limits(&mut self, n: usize) {
         self.forget_events();
-        self.account(n);
+        self.count_memory(n);
     }
 
     /// Counts the memory that source `n` holds now; if all hold too much, some give way.
     #[inline]
-    fn account(&mut self, n: usize) {
+    fn count_memory(&mut self, n: usize) {
         let Some(source) = self.sources.get_mut(n) else { return };
         let held = source.held_octets();
         if held == source.counted {
@@ -134,12 +134,12 @@ impl Receiver {
                 return;
             }
             let share = self.config.memory_max / self.sources.len();
-            let worth = |source: &Inbound| (source.delivered_octets(), Reverse(source.since));
+            let priority = |source: &Inbound| (source.delivered_octets(), Reverse(source.since));
             let holders = (0..self.sources.len()).filter(|n| self.sources[*n].counted > share);
-            let Some(n) = holders.min_by_key(|n| worth(&self.sources[*n])) else { return };
+            let Some(n) = holders.min_by_key(|n| priority(&self.sources[*n])) else { return };
             let Self { sources, statistics, events, .. } = self;
             let source = &mut sources[n];
-            source.give_way(&mut Report { statistics, events });
+            source.release_memory(&mut Report { statistics, events });
             let held = source.held_octets();
             let freed = source.counted.saturating_sub(held);
             self.held = self.held - source.counted + held;

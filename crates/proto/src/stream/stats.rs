@@ -13,7 +13,7 @@ use crate::ssrc::Ssrc;
 pub enum Discard {
     /// An empty datagram, which keeps a path open (RFC 6263 section 4.1).
     KeepAlive,
-    /// Not RTP: too short, another version, or lengths that pass the end.
+    /// Not RTP: too short, another version, or lengths beyond the end.
     NotRtp,
     /// RTCP on a port for RTP (RFC 5761 section 4).
     Rtcp,
@@ -21,9 +21,9 @@ pub enum Discard {
     PayloadType,
     /// Another source than the configured one.
     OtherSource,
-    /// A source beyond those that are followed.
+    /// A source beyond the maximum number of concurrent sources.
     TooManySources,
-    /// A packet of a source that was not believed in the end.
+    /// A packet of a source that did not pass its probation.
     Probation,
     /// The receiver's own synchronisation source: a collision or a loop.
     OwnSource,
@@ -31,9 +31,9 @@ pub enum Discard {
     Conflict,
     /// A retransmission of a packet that is not missing.
     Retransmission,
-    /// A sequence number far from its neighbours that no other followed.
+    /// A packet whose sequence number is far from the others, and that none followed.
     Stray,
-    /// A packet that came before.
+    /// A packet that was received before.
     Duplicate,
     /// A packet that was no longer waited for.
     Late,
@@ -48,7 +48,7 @@ pub enum Discard {
     /// On a secured stream, a packet whose tag does not match: forged, damaged, clear, or under
     /// another key.
     Authentication,
-    /// On a secured stream, a packet that came before or is older than the replay window.
+    /// On a secured stream, a packet that was received before or is older than the replay window.
     Replayed,
     /// On a secured stream, a packet under a master key that is used up.
     KeyExpired,
@@ -82,7 +82,7 @@ impl Discard {
         Self::UnknownKey,
     ];
 
-    /// The reason in a few lower-case words.
+    /// The reason in a few words.
     pub fn name(self) -> &'static str {
         match self {
             Self::KeepAlive => "keep-alive",
@@ -125,7 +125,7 @@ impl Discards {
         Discard::ALL.into_iter().map(|reason| (reason, self.get(reason))).filter(|row| row.1 > 0)
     }
 
-    /// All of them.
+    /// The number of all discarded datagrams.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -142,21 +142,21 @@ impl Discards {
 /// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SendStatistics {
-    /// Frames taken.
+    /// Frames accepted.
     pub frames: u64,
     /// Packets made.
     pub packets: u64,
     /// Octets of RTP payload, payload headers included.
     pub payload_octets: u64,
-    /// Octets of frames, as given.
+    /// Octets of the frames accepted.
     pub frame_octets: u64,
     /// Packets retransmitted on request; not among `packets`.
     pub retransmitted: u64,
     /// Frames not sent completely, because sending failed or the master key was used up. A sequence
     /// number is skipped after each that was begun, so that receivers drop it.
     pub frames_cut: u64,
-    /// NAL units that were left out of the frames sent, because their type has no place in RTP (such
-    /// as the metadata of Dolby Vision, type 62 of H.265) or they are shorter than their header.
+    /// NAL units left out of the frames sent, because their type cannot be sent in RTP (such as the
+    /// metadata of Dolby Vision, type 62 of H.265) or they are shorter than their header.
     pub units_left_out: u64,
     /// Requests refused: for packets that are gone, or that were requested too often.
     pub retransmissions_refused: u64,

@@ -30,7 +30,8 @@ const LATE_PACKETS: i16 = 1 << 14;
 pub(super) const SILENCE: Duration = Duration::from_secs(2);
 pub(super) const OLD_RUN: u16 = 64;
 
-/// Packets before the next one whose fate is remembered, to tell a duplicate from a late packet.
+/// Packets before the next one whose outcome is remembered, to distinguish duplicates from late
+/// packets.
 const REMEMBERED: u64 = 1024;
 
 /// Packets that a source may announce beyond the newest one received.
@@ -54,7 +55,7 @@ pub(super) enum Placed {
     InTurn(ExtendedSequence),
     /// It is before its turn and not yet held.
     Early(ExtendedSequence),
-    /// It was given up, or is from before the stream began.
+    /// It was given up, or precedes the beginning of the stream.
     Late(ExtendedSequence),
     /// It was delivered, or is held already.
     Duplicate(ExtendedSequence),
@@ -82,7 +83,7 @@ pub(super) struct WindowLimits {
 
 /// The end of a finished run of packets; further packets of it are late.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Former {
+pub(super) struct PacketRun {
     highest: SequenceNumber,
     timestamp: RtpTimestamp,
     /// Maximum ticks by which a late packet was sampled before `timestamp`, and after it.
@@ -90,7 +91,7 @@ pub(super) struct Former {
     ahead: i32,
 }
 
-impl Former {
+impl PacketRun {
     /// Whether a packet belongs to the run.
     pub(super) fn includes(&self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> bool {
         (-LATE_PACKETS..=0).contains(&sequence.distance(self.highest)) && self.is_near(timestamp)
@@ -103,7 +104,7 @@ impl Former {
 }
 
 /// Extends a run of old packets, which may have gaps; returns its next packet and its length.
-pub(super) fn in_a_row(
+pub(super) fn extend_old_run(
     (next, count): (SequenceNumber, u16),
     sequence: SequenceNumber,
 ) -> (SequenceNumber, u16) {
@@ -132,7 +133,7 @@ pub(super) struct Window {
     after_stray: Option<SequenceNumber>,
     /// The packet that would continue a run of old ones, and the length of that run.
     old_run: (SequenceNumber, u16),
-    former: Option<Former>,
+    former_run: Option<PacketRun>,
     ring: Ring,
     delivered: [u64; (REMEMBERED / 64) as usize],
     /// When the first packet behind the oldest gap came.
@@ -161,7 +162,7 @@ impl Window {
             announced: first,
             after_stray: None,
             old_run: (SequenceNumber(0), 0),
-            former: None,
+            former_run: None,
             ring: Ring::new(packets, limits.octets),
             delivered: [0; (REMEMBERED / 64) as usize],
             gap_since: None,
@@ -202,16 +203,16 @@ impl Window {
         let is_older = self.timestamp.distance(info.timestamp) > 0;
         let is_old = self.run().is_near(info.timestamp) && (is_older || !is_ahead);
         let is_former =
-            || self.former.is_some_and(|former| former.includes(sequence, info.timestamp));
+            || self.former_run.is_some_and(|former| former.includes(sequence, info.timestamp));
         if is_misordered || is_old || is_former() {
-            if self.begins_anew(sequence, info.arrival) {
+            if self.repeats_stream(sequence, info.arrival) {
                 return Verdict::Jump;
             }
             let place = if is_ahead { place.0.saturating_sub(1 << 16) } else { place.0 };
             return Verdict::Placed(self.place(ExtendedSequence(place)));
         }
         if self.after_stray == Some(sequence) {
-            self.former = Some(self.run());
+            self.former_run = Some(self.run());
             return Verdict::Jump;
         }
         self.after_stray = Some(sequence.plus(1));
@@ -219,14 +220,14 @@ impl Window {
     }
 
     /// Whether old packets are a repetition: nothing new is sent, and they are consecutive.
-    fn begins_anew(&mut self, sequence: SequenceNumber, now: Instant) -> bool {
-        self.old_run = in_a_row(self.old_run, sequence);
+    fn repeats_stream(&mut self, sequence: SequenceNumber, now: Instant) -> bool {
+        self.old_run = extend_old_run(self.old_run, sequence);
         let (_, count) = self.old_run;
         let is_silent = now.saturating_duration_since(self.arrival) >= SILENCE;
         let begins = is_silent && count >= OLD_RUN;
         if begins {
             // The repeated packets have the numbers and timestamps of those before.
-            self.former = None;
+            self.former_run = None;
         }
         begins
     }
@@ -284,12 +285,12 @@ impl Window {
     }
 
     /// The run of packets so far.
-    pub(super) fn run(&self) -> Former {
+    pub(super) fn run(&self) -> PacketRun {
         let ticks = |time: Duration| {
             let ticks = time.as_secs() * u64::from(self.clock_rate.hertz());
             ticks.min(1 << 30) as i32
         };
-        Former {
+        PacketRun {
             highest: self.highest.sequence(),
             timestamp: self.timestamp,
             late: ticks(LATE),
@@ -414,7 +415,7 @@ impl Window {
         self.next < self.first
     }
 
-    /// Whether `place` is of the first packet that is known to have been sent, and packets before it
+    /// Whether `place` is that of the first packet known to have been sent, and packets before it
     /// are waited for.
     #[inline]
     pub(super) fn is_head(&self, place: ExtendedSequence) -> bool {

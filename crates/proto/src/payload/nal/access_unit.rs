@@ -1,17 +1,18 @@
-//! Where access units begin.
+//! Detects the boundaries of access units.
 
 use super::header::NalCodec;
 
-/// What a NAL unit says about the boundary of access units.
+/// The relation of a NAL unit to access unit boundaries.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Boundary {
-    /// It belongs to the access unit before, and so do the pending ones.
+    /// It belongs to the current access unit, and so do pending units.
     Inside,
     /// A new access unit begins with it.
     Here,
-    /// It begins a new access unit, or goes with pending ones, or neither: a later NAL unit tells.
+    /// It may begin a new access unit, or belong to one that a pending unit begins: a later NAL
+    /// unit decides.
     Pending,
-    /// A new access unit began with the first of the pending ones before it.
+    /// A new access unit began with the first pending unit before it.
     AtPending,
 }
 
@@ -21,19 +22,19 @@ pub enum Boundary {
 /// 7.4.2.4.3 and 7.4.2.4.4. Units of higher layers belong to the access unit of the base layer.
 ///
 /// # Limits
-/// It reads no parameter sets. In H.264 the first slice of a picture is told by
+/// It reads no parameter sets. In H.264 the first slice of a picture is detected by
 /// `first_mb_in_slice`, `nal_ref_idc` and the IDR type, so that Baseline and Extended streams with
-/// redundant pictures or arbitrary slice order are cut too often; each field of a pair is an access
-/// unit of its own. In H.266 a picture of a higher layer continues the access unit even if its
-/// order count says otherwise.
+/// redundant pictures or arbitrary slice order are split too often; each field of a pair is an
+/// access unit of its own. In H.266 a picture of a higher layer continues the access unit even if
+/// its picture order count shows that it starts another.
 #[derive(Clone, Debug)]
 pub struct AccessUnitDetector {
     codec: NalCodec,
-    /// The last slice of the access unit, if one has come.
+    /// The last slice of the access unit, if there was one.
     slice: Option<Slice>,
-    /// A unit has come that is the last of its access unit.
+    /// The last unit ended its access unit.
     ended: bool,
-    /// Units have come that wait for the next slice.
+    /// There are pending units, which the next slice decides.
     pending: bool,
 }
 
@@ -44,19 +45,19 @@ struct Slice {
     reference: bool,
 }
 
-/// What a unit is to the boundary.
+/// The effect of a unit on the boundaries.
 enum Role {
-    /// Starts an access unit if a slice has come before.
+    /// Starts an access unit if the current one has a slice.
     Opener,
     /// The same, if the next slice starts an access unit.
     OpenerOfSlice,
     /// A slice or picture header, which starts a picture or does not.
     Slice(Slice, bool),
-    /// Belongs to what came before.
+    /// Belongs to the current access unit.
     Follower,
     /// The same, and so do pending units (H.264 slice extensions).
     HigherLayer,
-    /// Belongs to what came before, and ends it.
+    /// Belongs to the current access unit, and ends it.
     Closer,
 }
 
@@ -114,7 +115,7 @@ impl AccessUnitDetector {
     }
 }
 
-/// Whether the bit behind the header, the first of a slice's syntax, is set.
+/// Whether the bit after the header, the first of a slice's syntax, is set.
 fn first_bit(unit: &[u8], header_len: usize) -> bool {
     unit.get(header_len).is_some_and(|octet| octet >> 7 == 1)
 }
@@ -129,7 +130,7 @@ fn h264_role(unit: &[u8]) -> Role {
         }
         6..=9 | 15..=18 => Role::Opener,
         10 | 11 => Role::Closer,
-        // A prefix NAL unit goes with the slice behind it, which may be the picture's second.
+        // A prefix NAL unit belongs to the slice after it, which may be the picture's second.
         14 => Role::OpenerOfSlice,
         20 | 21 => Role::HigherLayer,
         _ => Role::Follower,
@@ -145,7 +146,7 @@ fn h265_role(unit: &[u8]) -> Role {
             Role::Slice(slice, first_bit(unit, 2))
         }
         35 if layer_id == 0 => Role::Opener,
-        // They start an access unit only before a picture of the base layer, and a higher layer's
+        // These start an access unit only before a picture of the base layer; a higher layer's
         // picture may use parameter sets of the base layer.
         32..=34 | 39 | 41..=44 | 48..=55 if layer_id == 0 => Role::OpenerOfSlice,
         // An end of sequence (36) ends a layer; one of the bitstream ends all of them.
@@ -158,7 +159,7 @@ fn h266_role(unit: &[u8]) -> Role {
     let Some(header) = NalCodec::H266.header(unit) else { return Role::Follower };
     let slice = Slice { layer_id: header.layer_id, idr: false, reference: false };
     match header.nal_type {
-        // sh_picture_header_in_slice_header_flag: the picture has no other slice.
+        // If sh_picture_header_in_slice_header_flag is set, the picture has no other slice.
         0..=11 => Role::Slice(slice, first_bit(unit, 2)),
         19 => Role::Slice(slice, true),
         20 => Role::Opener,
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn h264_each_field_of_a_pair_is_an_access_unit() {
-        // An IDR field with the P field of its frame, two slices each; a pair of P fields behind
+        // An IDR field with the P field of its frame, two slices each; a pair of P fields after
         // their timing; a pair of B fields.
         assert_eq!(
             boundaries(
@@ -306,7 +307,7 @@ mod tests {
 
     #[test]
     fn h265_each_field_of_a_sequence_of_fields_is_an_access_unit() {
-        // field_seq_flag is 1: pic_struct in the timing says which field it is.
+        // field_seq_flag is 1: pic_struct in the timing message identifies the field.
         let (timing, suffix): (&[u8], &[u8]) = (&[0x4e, 0x01], &[0x50, 0x01]);
         let (field, more): (&[u8], &[u8]) = (&[0x02, 0x01, 0x80], &[0x02, 0x01, 0x00]);
         assert_eq!(

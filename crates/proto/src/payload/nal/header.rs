@@ -14,7 +14,7 @@ pub enum NalCodec {
 /// A NAL unit header: ITU-T H.264 section 7.3.1, H.265 section 7.3.1.2, H.266 section 7.3.1.2.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct NalHeader {
-    /// `forbidden_zero_bit`: set where somebody on the way found the unit damaged.
+    /// `forbidden_zero_bit`: set by a network element that found the unit damaged.
     pub forbidden_zero_bit: bool,
     /// `nal_unit_type`.
     pub nal_type: u8,

@@ -1,4 +1,4 @@
-//! NAL units: what H.264, H.265 and H.266 have in common before RTP.
+//! NAL units of H.264, H.265 and H.266, independent of RTP.
 //!
 //! Start codes, NAL unit headers, the boundaries of access units, and a reader that cuts a file
 //! into access units in bounded memory.
@@ -28,9 +28,8 @@ pub(super) const LENGTH_LEN: usize = 4;
 /// trailing zeros, into `units` (emptied first). Empty NAL units are left out.
 ///
 /// # Errors
-/// [`FrameError::Empty`] without any unit, [`FrameError::NoStartCode`] if something else than
-/// zeros comes before the first start code, [`FrameError::LengthPrefix`] if a length passes the
-/// end.
+/// [`FrameError::Empty`] without any unit, [`FrameError::NoStartCode`] if octets other than zeros
+/// precede the first start code, [`FrameError::LengthPrefix`] if a length exceeds the frame.
 pub fn find_units(
     frame: &[u8],
     framing: Framing,

@@ -1,4 +1,4 @@
-//! Cutting a stream of octets into access units, in bounded memory.
+//! Cuts a stream of octets into access units, in bounded memory.
 
 use rushes_scan::find_start_code;
 use thiserror::Error;
@@ -9,22 +9,22 @@ use super::{LENGTH_LEN, START_CODE_LEN};
 use crate::payload::builder::Framing;
 
 /// Octets of a NAL unit that decide its role: a header and the beginning of a slice.
-const LOOK_LEN: usize = 4;
+const HEAD_LEN: usize = 4;
 
 /// Why a stream of octets is not a sequence of access units.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// Something else than a start code or zeros.
+    /// The stream begins with octets other than zeros and a start code.
     #[error("no start code at octet {offset}: this is not an Annex B bitstream")]
     NoStartCode {
-        /// Where it stands in the stream.
+        /// Offset in the stream of the first such octet.
         offset: u64,
     },
     /// An access unit is larger than the reader allows.
     #[error("the access unit at octet {offset} is larger than {limit} octets")]
     TooLarge {
-        /// Where it begins in the stream.
+        /// Its offset in the stream.
         offset: u64,
         /// The largest access unit allowed, in octets.
         limit: usize,
@@ -32,7 +32,7 @@ pub enum ReadError {
     /// The stream ends within a NAL unit or its length field.
     #[error("the stream ends within the NAL unit at octet {offset}")]
     Truncated {
-        /// Where it begins in the stream.
+        /// Its offset in the stream.
         offset: u64,
     },
 }
@@ -52,8 +52,8 @@ pub enum ReadError {
 /// ```
 ///
 /// # Limits
-/// Drained after each piece, it holds one access unit, the units after it that no slice has
-/// claimed yet, each at most as large as [`limit`](Self::limit) says, and the piece.
+/// Drained after each piece, it holds one access unit and the undecided units after it, each of at
+/// most [`limit`](Self::limit) octets, and the piece.
 #[derive(Debug)]
 pub struct AccessUnitReader {
     framing: Framing,
@@ -61,24 +61,24 @@ pub struct AccessUnitReader {
     detector: AccessUnitDetector,
     limit: usize,
     buffer: Vec<u8>,
-    /// Where the buffer begins in the stream.
+    /// Offset of the buffer in the stream.
     base: u64,
-    /// Where the access unit in hand begins in the buffer; everything before is done with.
+    /// Where the current access unit begins in the buffer; earlier octets are no longer needed.
     start: usize,
-    /// Where the next NAL unit is searched.
+    /// Where the search for the next NAL unit begins.
     search: usize,
-    /// Where the first unit of undecided belonging begins.
+    /// Where the first undecided unit begins.
     pending: Option<usize>,
-    /// A start code has come: from here on, every octet belongs to something.
+    /// A start code was found; before it, only zeros are allowed.
     synchronised: bool,
-    /// A NAL unit has come.
+    /// A NAL unit was found.
     begun: bool,
     finished: bool,
     failed: Option<ReadError>,
 }
 
 impl AccessUnitReader {
-    /// A reader of `codec`'s NAL units, set apart by `framing`, with a limit of 64 MiB.
+    /// A reader of `codec`'s NAL units in `framing`, with a limit of 64 MiB.
     pub fn new(codec: NalCodec, framing: Framing) -> Self {
         Self {
             framing,
@@ -97,7 +97,7 @@ impl AccessUnitReader {
         }
     }
 
-    /// Octets in the largest access unit allowed, start codes and zeros between units included.
+    /// Sets the maximum octets of an access unit, start codes and zeros between units included.
     pub fn limit(mut self, octets: usize) -> Self {
         self.limit = octets;
         self
@@ -110,7 +110,7 @@ impl AccessUnitReader {
 
     /// Takes the next octets of the stream.
     pub fn feed(&mut self, octets: &[u8]) {
-        // Moving at least as much as stays keeps the cost proportional to what was fed.
+        // Removing more octets than are moved keeps the cost proportional to the input.
         if self.start > self.buffer.len() / 2 {
             self.buffer.drain(..self.start);
             self.base += self.start as u64;
@@ -121,7 +121,7 @@ impl AccessUnitReader {
         self.buffer.extend_from_slice(octets);
     }
 
-    /// Says that the stream ends here.
+    /// Marks the end of the stream.
     pub fn finish(&mut self) {
         self.finished = true;
     }
@@ -130,7 +130,7 @@ impl AccessUnitReader {
     /// or, after [`finish`](Self::finish), if there are no more.
     ///
     /// # Errors
-    /// [`ReadError`], which says where in the stream. It is said again on each further call.
+    /// [`ReadError`], with the offset in the stream. Each further call returns it again.
     pub fn next_access_unit(&mut self) -> Result<Option<&[u8]>, ReadError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -148,7 +148,7 @@ impl AccessUnitReader {
         Ok(Some(unit))
     }
 
-    /// Where the access unit in hand ends, if that is known.
+    /// The end of the current access unit, if known.
     fn find_end(&mut self) -> Result<Option<usize>, ReadError> {
         loop {
             let next = self.next_unit();
@@ -158,8 +158,8 @@ impl AccessUnitReader {
                 next?;
                 break;
             };
-            let look = &self.buffer[unit..self.buffer.len().min(unit + LOOK_LEN)];
-            let boundary = self.detector.push(look);
+            let head = &self.buffer[unit..self.buffer.len().min(unit + HEAD_LEN)];
+            let boundary = self.detector.push(head);
             if !std::mem::replace(&mut self.begun, true) {
                 self.start = place;
                 continue;
@@ -185,11 +185,12 @@ impl AccessUnitReader {
         Ok(Some(self.buffer.len()))
     }
 
-    /// Checks that what is known up to `end` fits the limit: the access unit in hand and, apart,
-    /// the pending units. It depends on the octets only, not on how they came in pieces.
+    /// Checks that the current access unit and, separately, the pending units fit the limit, as far
+    /// as known up to `end`. The result depends only on the octets, not on the pieces in which they
+    /// came.
     fn check_limit(&self, end: usize) -> Result<(), ReadError> {
-        let sure = self.pending.unwrap_or(end);
-        let largest = sure.saturating_sub(self.start).max(end.saturating_sub(sure));
+        let decided = self.pending.unwrap_or(end);
+        let largest = decided.saturating_sub(self.start).max(end.saturating_sub(decided));
         if self.begun && largest > self.limit {
             let offset = self.base + self.start as u64;
             return Err(ReadError::TooLarge { offset, limit: self.limit });
@@ -197,7 +198,7 @@ impl AccessUnitReader {
         Ok(())
     }
 
-    /// The next NAL unit: where its start code or length stands, and where it begins.
+    /// The next NAL unit: where its start code or length field begins, and where it begins itself.
     fn next_unit(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         match self.framing {
             Framing::AnnexB => self.next_annexb_unit(),
@@ -211,14 +212,14 @@ impl AccessUnitReader {
             self.pass_zeros(code)?;
             self.synchronised = true;
             let unit = code + START_CODE_LEN;
-            let look = &self.buffer[unit..];
-            if look.len() < LOOK_LEN && !self.finished {
+            let head = &self.buffer[unit..];
+            if head.len() < HEAD_LEN && !self.finished {
                 self.search = code;
                 return Ok(None);
             }
             self.search = unit;
-            // Empty units are passed over: the end, another start code, or zeros up to one.
-            let is_empty = match look {
+            // Empty units are skipped: before the end, another start code, or zeros up to one.
+            let is_empty = match head {
                 [] | [0] | [0, 0] => true,
                 [0, 0, third, ..] => *third < 2,
                 _ => false,
@@ -235,8 +236,8 @@ impl AccessUnitReader {
         Ok(None)
     }
 
-    /// Before the first unit there may be zeros only, which are let go up to `end`, but for one
-    /// that may belong to a start code.
+    /// Skips zeros before the first unit, up to `end`, except one that may belong to a start code.
+    /// Other octets before the first start code are an error.
     fn pass_zeros(&mut self, end: usize) -> Result<(), ReadError> {
         if self.begun {
             return Ok(());

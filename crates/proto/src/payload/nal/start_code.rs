@@ -1,8 +1,8 @@
-//! Searching start codes (annex B of ITU-T H.264, H.265 and H.266).
+//! Finds start codes (annex B of ITU-T H.264, H.265 and H.266).
 
 use rushes_scan::find_start_code;
 
-/// Where each start code `00 00 01` begins in `octets`; a zero before it may belong to it too.
+/// The offset of each start code `00 00 01` in `octets`; a zero before it may belong to it too.
 pub fn find_start_codes(octets: &[u8]) -> impl Iterator<Item = usize> {
     let mut at = 0;
     std::iter::from_fn(move || {

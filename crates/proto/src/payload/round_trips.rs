@@ -1,4 +1,4 @@
-//! Round trips of all formats, with losses and forgeries, against the slow twin.
+//! Round trips in all formats, with losses and forged payloads, compared with a naive depacketiser.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -78,7 +78,7 @@ fn delimiter(codec: Codec) -> Vec<u8> {
     }
 }
 
-/// What `sent` gives, with all packets arriving in one frame.
+/// The units or frames received from `sent`, all packets of which have one timestamp.
 fn receive(format: &dyn PayloadFormat, delivery: Delivery, sent: &[Sent]) -> Vec<Vec<u8>> {
     let mut listener = Listener::new(format, delivery);
     for payload in sent {
@@ -88,7 +88,7 @@ fn receive(format: &dyn PayloadFormat, delivery: Delivery, sent: &[Sent]) -> Vec
     if delivery == Delivery::Unit { listener.units() } else { listener.frames() }
 }
 
-/// Checks what every sent frame must keep to, whatever its codec.
+/// Checks the rules for the packets of a frame in all codecs.
 fn check_packets(codec: Codec, sent: &[Sent], limit: usize) {
     let (last, others) = sent.split_last().unwrap();
     assert!(last.marker && others.iter().all(|payload| !payload.marker));
@@ -118,7 +118,7 @@ fn round_trip(codec: Codec, aggregate: bool, units: &[Vec<u8>], limit: usize) {
     for payload in &sent {
         assert_eq!(naive.push(&payload.octets, 7), Verdict::Good);
     }
-    assert!(naive.units == units, "{codec:?} by the slow twin");
+    assert!(naive.units == units, "{codec:?} by the naive depacketiser");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn an_empty_payload_is_part_of_no_unit() {
     }
 }
 
-/// Frames on their way: each unit's seed and length.
+/// Frames to send: each unit's seed and length.
 fn frames() -> impl Strategy<Value = Vec<Vec<(u32, usize)>>> {
     let len = prop_oneof![4 => 0..40_usize, 2 => 40..400_usize, 1 => 400..2500_usize];
     vec(vec((any::<u32>(), len), 1..9), 1..7)
@@ -208,7 +208,7 @@ fn codec() -> impl Strategy<Value = Codec> {
     prop::sample::select(&CODECS[..])
 }
 
-/// The packets of `frames`: each with its timestamp and the units that it holds a part of.
+/// The packets of `frames`: each with its timestamp and the units of which it contains a part.
 fn packets(
     format: &dyn PayloadFormat,
     frames: &[Vec<Vec<u8>>],
@@ -237,7 +237,7 @@ fn packets(
     packets
 }
 
-/// Gives `listener` the packets that are not in `lost`, and tells it of those that are.
+/// Passes the packets that are not `lost` to `listener`, and reports the lost ones to it.
 fn take_with_losses(
     listener: &mut Listener,
     packets: &[(Sent, u32, Vec<usize>)],
@@ -252,7 +252,7 @@ fn take_with_losses(
         if gap > 0 {
             listener.lose(std::mem::take(&mut gap));
         }
-        // A fragment whose start is missing is an error, as it should be.
+        // A fragment whose start is missing is an error, as expected.
         let _ = listener.take(&payload.octets, *timestamp, payload.marker);
     }
     listener.finish();
@@ -283,7 +283,7 @@ proptest! {
         losses in vec(0..100_u8, 400),
         per_cent in 1..60_u8,
     ) {
-        let frames = made(codec, &frames);
+        let frames = make_units(codec, &frames);
         let format = codec.format(true);
         let packets = packets(format.as_ref(), &frames, limit);
         let lost = |n: usize| losses[n % losses.len()] < per_cent;
@@ -305,7 +305,7 @@ proptest! {
         losses in vec(0..100_u8, 400),
         per_cent in 1..60_u8,
     ) {
-        let frames = made(codec, &frames);
+        let frames = make_units(codec, &frames);
         let format = codec.format(true);
         let packets = packets(format.as_ref(), &frames, limit);
         let lost = |n: usize| losses[n % losses.len()] < per_cent;
@@ -361,15 +361,15 @@ proptest! {
     }
 
     #[test]
-    fn forged_payloads_end_as_the_slow_twin_says(
+    fn forged_payloads_end_as_in_the_naive_depacketiser(
         codec in codec(),
         forgeries in vec(forgery(), 1..40),
     ) {
         let format = codec.format(true);
         let mut listener = Listener::new(format.as_ref(), Delivery::Unit);
         let mut naive = Naive::new(codec);
-        for (seed, breaks, timestamp, marker) in forgeries {
-            let octets = forged(codec, seed, &breaks);
+        for (seed, changes, timestamp, marker) in forgeries {
+            let octets = forged(codec, seed, &changes);
             let outcome = listener.take(&octets, timestamp, marker);
             let verdict = naive.push(&octets, timestamp);
             prop_assert_eq!(outcome.is_ok(), verdict == Verdict::Good, "{:02x?}: {:?}", octets, outcome);
@@ -379,7 +379,7 @@ proptest! {
         }
         listener.finish();
         if codec.is_numbered() {
-            // Those whose forged numbers break the sender's promise are dropped.
+            // Units whose forged numbers contradict the format's parameters are dropped.
             for unit in listener.units() {
                 let place = naive.units.iter().position(|naive| *naive == unit);
                 prop_assert!(place.is_some(), "{:02x?}", unit);
@@ -391,8 +391,8 @@ proptest! {
     }
 }
 
-/// The units of `frames`, no two equal; those whose first seed is odd begin with a delimiter.
-fn made(codec: Codec, frames: &[Vec<(u32, usize)>]) -> Vec<Vec<Vec<u8>>> {
+/// The units of `frames`, all different; frames whose first seed is odd begin with a delimiter.
+fn make_units(codec: Codec, frames: &[Vec<(u32, usize)>]) -> Vec<Vec<Vec<u8>>> {
     let made = frames.iter().enumerate().map(|(n, units)| {
         let seeded = units.iter().enumerate();
         let bodies = seeded.map(|(m, (_, len))| codec.unit((n * 100 + m) as u32, len + 8));
@@ -402,17 +402,17 @@ fn made(codec: Codec, frames: &[Vec<(u32, usize)>]) -> Vec<Vec<Vec<u8>>> {
     made.collect()
 }
 
-/// A seed for a payload, what to break in it, a timestamp and a marker bit.
+/// A seed for a payload, the changes to it, a timestamp and a marker bit.
 type Forgery = (u32, Vec<(u8, u8)>, u32, bool);
 
 fn forgery() -> impl Strategy<Value = Forgery> {
-    let breaks = prop_oneof![2 => Just(Vec::new()), 3 => vec(any::<(u8, u8)>(), 1..4)];
+    let changes = prop_oneof![2 => Just(Vec::new()), 3 => vec(any::<(u8, u8)>(), 1..4)];
     let timestamp = prop_oneof![9 => Just(0_u32), 1 => Just(1)];
-    (0..24_u32, breaks, timestamp, prop::bool::weighted(0.05))
+    (0..24_u32, changes, timestamp, prop::bool::weighted(0.05))
 }
 
-/// A payload as a sender makes it, then broken; never empty.
-fn forged(codec: Codec, seed: u32, breaks: &[(u8, u8)]) -> Vec<u8> {
+/// A payload as a sender makes it, then damaged; never empty.
+fn forged(codec: Codec, seed: u32, changes: &[(u8, u8)]) -> Vec<u8> {
     let format = codec.format(true);
     let unit = |n: u32, len: usize| codec.unit(n % 2, len);
     let units = match seed / 4 {
@@ -422,13 +422,13 @@ fn forged(codec: Codec, seed: u32, breaks: &[(u8, u8)]) -> Vec<u8> {
     };
     let sent = send(format.packetiser().as_mut(), &annex_b(&units), 64);
     let mut octets = sent[seed as usize % sent.len()].octets.clone();
-    for &(place, value) in breaks {
+    for &(place, value) in changes {
         let len = octets.len();
         match place >> 5 {
             0 => octets.truncate(1 + usize::from(value) % len),
             1 => octets.extend((0..value % 5).map(|n| n ^ value)),
             2 => {
-                // A PACI header, or what looks like one in other formats.
+                // A PACI header, or similar octets in other formats.
                 let inner = [octets[0] & 0x81 | 50 << 1, octets[len.min(2) - 1]];
                 let fields = [octets[0] & 0xfe | value & 1, value & 0x70];
                 octets.splice(..len.min(2), [inner, fields].concat());

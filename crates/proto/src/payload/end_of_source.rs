@@ -1,4 +1,5 @@
-//! How sources end: the frame in hand is delivered if it is surely whole, and dropped if not.
+//! The end of a source: its last frame is delivered if it is certainly whole, and otherwise
+//! dropped.
 
 use super::builder::Delivery;
 use super::generic::Generic;
@@ -67,7 +68,7 @@ fn without_its_marker_the_last_frame_of_a_sender_that_sets_them_is_dropped() {
 
 #[test]
 fn the_only_frame_of_a_source_is_dropped_without_a_marker() {
-    // Nothing says whether the source sets any.
+    // Whether the source sets any is unknown.
     let mut listener = Listener::new(&H264::default(), Delivery::AccessUnit);
     listener.take(&slice(0), 0, false).unwrap();
     listener.finish();
@@ -76,24 +77,24 @@ fn the_only_frame_of_a_source_is_dropped_without_a_marker() {
 
 #[test]
 fn a_last_frame_that_lacks_a_packet_is_dropped() {
-    // In its middle.
+    // Missing in its middle.
     let mut listener = unmarked();
     listener.lose(1);
     listener.take(&slice(6), 6000, false).unwrap();
     listener.finish();
     assert_eq!((listener.frames().len(), listener.dropped()), (2, 1));
-    // At its end.
+    // Missing at its end.
     let mut listener = unmarked();
     listener.lose(1);
     listener.finish();
     assert_eq!((listener.frames().len(), listener.dropped()), (2, 1));
-    // Before it, where more than the end of the frame before may be missing.
+    // Missing before it: more than the end of the previous frame may be lost.
     let mut listener = unmarked();
     listener.lose(2);
     listener.take(&slice(6), 9000, false).unwrap();
     listener.finish();
     assert_eq!((listener.frames().len(), listener.dropped()), (2, 2));
-    // In its last unit.
+    // Missing in its last unit.
     let mut listener = unmarked();
     listener.take(&[0x7c, 0x85, 1], 6000, false).unwrap();
     listener.finish();
@@ -105,7 +106,7 @@ fn what_follows_the_silence_that_ended_a_frame_is_no_frame_of_its_own() {
     let mut listener = unmarked();
     listener.finish();
     assert_eq!(listener.frames().len(), 3);
-    // More of the same frame after all.
+    // Another packet of the same frame.
     listener.take(&slice(6), 6000, false).unwrap();
     listener.take(&slice(7), 9000, false).unwrap();
     listener.take(&slice(8), 12_000, false).unwrap();
