@@ -112,7 +112,8 @@ fn a_capture_of_it_is_recognised_and_extracted() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (capture, copy) = (path("clouds.pcap"), path("copy.points"));
     std::fs::write(&capture, pcap()).unwrap();
-    let report = finish(program(&["inspect", &capture, "-o", &copy, "--json"]));
+    let report =
+        finish(program(&["inspect", &capture, "--extract", "00000007", "-o", &copy, "--json"]));
     assert!(report.contains("point clouds"), "{report}");
     assert!(report.contains("a guess") || report.contains("by default"), "{report}");
     assert_eq!(std::fs::read(&copy).unwrap(), clouds());

@@ -25,7 +25,7 @@ use rushes::zrtp::{
     AlgorithmList, Cipher, Config, ErrorCode, MemoryStore, Message, Session, ZrtpConfig,
     write_packet,
 };
-use rushes::{Codec, Context, Framing, MasterKey, Pacing, Policy, Security, Ssrc, Suite};
+use rushes::{Codec, Context, Framing, MasterKey, Pacing, Policy, Security, Suite};
 use serde_json::{Value, json};
 
 /// Longer than an exchange may take by the schedules of RFC 6189 section 6.
@@ -171,12 +171,12 @@ impl Stranger {
         let mut session = zrtp_session(9);
         let now = Instant::now();
         let nobody = "192.0.2.1:9".parse().unwrap();
-        session.add_stream(Ssrc(9), Some(nobody), now);
+        session.add_stream(9, Some(nobody), now);
         let (_, _, hello) = session.poll_datagram().unwrap();
         let packet = |message: Message<'_>| {
             let (mut octets, mut packet) = (Vec::new(), Vec::new());
             message.write(&mut octets);
-            write_packet(1, Ssrc(9), &octets, &mut packet);
+            write_packet(1, 9, &octets, &mut packet);
             packet
         };
         let error = Message::Error(ErrorCode::CriticalSoftware);

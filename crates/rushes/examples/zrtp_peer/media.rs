@@ -1,10 +1,11 @@
 //! Media under the keys agreed on by ZRTP.
 
+use std::error::Error;
 use std::time::{Duration, Instant};
 
 use rushes::zrtp::StreamKeys;
 use rushes_proto::srtp::{
-    Policy, PolicyError, Protector, SrtcpProtector, SrtcpUnprotector, Unprotector,
+    MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite, Unprotector,
 };
 
 use super::wire::Wire;
@@ -36,14 +37,17 @@ pub(crate) struct Media {
 }
 
 impl Media {
-    pub(crate) fn new(ssrc: u32, keys: &StreamKeys) -> Result<Self, PolicyError> {
-        let policy = Policy::new(keys.suite);
+    pub(crate) fn new(ssrc: u32, keys: &StreamKeys) -> Result<Self, Box<dyn Error>> {
+        let suite: Suite = keys.suite.parse()?;
+        let policy = Policy::new(suite);
+        let (send, receive) =
+            (MasterKey::new(suite, &keys.send)?, MasterKey::new(suite, &keys.receive)?);
         Ok(Self {
             ssrc,
-            protector: Protector::new(&policy, &keys.send)?,
-            unprotector: Unprotector::new(&policy, &keys.receive)?,
-            rtcp_protector: SrtcpProtector::new(&policy, &keys.send)?,
-            rtcp_unprotector: SrtcpUnprotector::new(&policy, &keys.receive)?,
+            protector: Protector::new(&policy, &send)?,
+            unprotector: Unprotector::new(&policy, &receive)?,
+            rtcp_protector: SrtcpProtector::new(&policy, &send)?,
+            rtcp_unprotector: SrtcpUnprotector::new(&policy, &receive)?,
             next: None,
             counters: Counters::default(),
         })
