@@ -1,4 +1,4 @@
-//! Octets as hexadecimal digits, and back.
+//! Hexadecimal encoding and decoding.
 
 /// Two lower-case digits for each octet.
 pub(super) fn write(octets: &[u8]) -> String {

@@ -1,11 +1,11 @@
 //! Video and audio between machines in real time.
 //!
 //! **What it is.** Media frames over RTP: H.264, H.265, H.266, Opus, and formats of your own. A
-//! frame is split into packets, copied once, handed to the kernel in batches, and comes out on
-//! the other side whole or not at all.
+//! frame is split into packets, copied once, passed to the kernel in batches, and delivered at the
+//! other end complete or not at all.
 //!
-//! **What it is not.** It neither encodes nor decodes, and it does not find the peer: addresses
-//! and ports are yours to agree on.
+//! **What it is not.** It does not encode or decode media, and it does not discover peers: the
+//! application supplies addresses and ports.
 //!
 //! ```
 //! use rushes::{Codec, Context};
@@ -17,7 +17,7 @@
 //! let port = monitor.local_address().port();
 //! let mut camera = session.stream(Codec::H265).remote_port(port).open()?;
 //!
-//! // An access unit: here two NAL units, in the life of a codec many and large ones.
+//! // An access unit, here of two short NAL units.
 //! let access_unit = b"\0\0\0\x01\x46\x01\x50\0\0\0\x01\x26\x01slice";
 //! camera.push_frame(access_unit, None)?;
 //! camera.push_frame(access_unit, None)?;
@@ -29,16 +29,16 @@
 //!
 //! # Map
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`Context`] → [`Session`] → [`StreamBuilder`] → [`MediaStream`] | what most programs need |
-//! | [`StreamSender`], [`StreamReceiver`], [`Hook`], [`StreamHandle`] | the halves of a stream, for more threads |
-//! | [`payload`] | frames, and what a payload format of your own implements |
+//! | [`Context`] → [`Session`] → [`StreamBuilder`] → [`MediaStream`] | the interface that most programs use |
+//! | [`StreamSender`], [`StreamReceiver`], [`Hook`], [`StreamHandle`] | the halves of a stream, for several threads |
+//! | [`payload`] | frames, and the traits of an application's own payload format |
 //! | [`format`](mod@format) | the table of formats, and how to add one |
 //! | [`sdp`](mod@sdp) | descriptions of streams, written and read |
 //! | `texture` | texture video, with the feature `texture` |
 //! | [`file`](mod@file) | media files as sequences of frames |
-//! | [`proto`], [`net`] | the floors below: protocols without I/O, sockets without protocols |
+//! | [`proto`], [`net`] | the underlying crates: protocols without I/O, sockets without protocols |
 #![forbid(unsafe_code)]
 
 /// The README's example, compiled and run.
@@ -61,7 +61,7 @@ mod reports;
 mod security;
 #[cfg(not(feature = "srtp"))]
 mod security {
-    /// A build without SRTP secures no stream.
+    /// Without variants: a build without SRTP secures no stream.
     #[derive(Clone, Debug)]
     pub(crate) enum Security {}
 }

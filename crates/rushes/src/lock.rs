@@ -1,9 +1,9 @@
-//! Mutexes that survive a panic of another thread.
+//! Locking that ignores poisoning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks `mutex`, also after a thread panicked while it held the lock: what is locked here stays
-/// valid then.
+/// Locks `mutex`, even if a thread panicked while it held the lock: the data behind this crate's
+/// locks remains valid then.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

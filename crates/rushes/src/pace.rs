@@ -1,32 +1,31 @@
-//! Spreading a frame's batches over time, so that batching is not bursting.
+//! Pacing: spreading a frame's batches over time to avoid bursts.
 
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
 
-/// How the batches of a large frame are spread over time.
+/// The spreading of a large frame's batches over time.
 ///
-/// A batch is up to 64 KiB, handed to the kernel at once. A frame of one batch is never delayed.
+/// A batch is up to 64 KiB, passed to the kernel at once. A frame of one batch is never delayed.
 ///
-/// A sender that did not get its turn in time catches up, but not in a burst that a switch's queue
-/// would not hold: by 2 ms at most, and by 256 KiB at most. What is more than that goes later.
-/// From 1 Gbit/s on, [`Rate`](Self::Rate) does not rely on that: it waits awake for the last 0.15 ms
-/// before a batch, and catches up by one batch at most.
+/// A sender that was scheduled late catches up by at most 2 ms and at most 256 KiB, so that the
+/// burst fits a switch's queue; the rest is sent later. From 1 Gbit/s on, [`Rate`](Self::Rate)
+/// spins for the last 0.15 ms before a batch instead, and catches up by at most one batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Pacing {
-    /// Not at all: all batches follow each other at once.
+    /// No pacing: batches are sent one after the other without waiting.
     Off,
-    /// Over this share of the frame interval, 0.01 to 1. Half of it, by default: a receiver with
-    /// a small socket buffer keeps up, at the cost of up to half a frame interval of latency for
+    /// Over this share of the frame interval, 0.01 to 1; by default half of it. A receiver with a
+    /// small socket buffer then keeps up, at the cost of up to half a frame interval of latency for
     /// frames of many batches.
     ///
     /// The interval is that of the stream's frame rate, if it was set; otherwise the time between
-    /// the last two frames pushed, at most 100 ms. A sender that is late takes more of the interval,
-    /// up to all of it.
+    /// the last two frames pushed, at most 100 ms. A late sender uses more of the interval, up to
+    /// all of it.
     Share(f32),
-    /// At this rate, in bits of UDP payload per second and not 0, however large a frame is. It suits
-    /// streams that use most of a link: a little below the link's rate, nothing waits in its queue.
+    /// At this rate, in bits of UDP payload per second and not 0, whatever the size of a frame. It
+    /// suits streams that use most of a link: slightly below the link's rate, no queue builds up.
     ///
     /// A packet on Ethernet takes 66 octets more than its UDP payload (IPv6: 86), so at an MTU of
     /// 1 500 a link has room for 95.7 % of its rate.
@@ -39,8 +38,8 @@ impl Default for Pacing {
     }
 }
 
-/// Sleeps until `deadline`; not at all if it is past. It may wake up to about 0.1 ms late, which
-/// does not add up in an absolute schedule.
+/// Sleeps until `deadline`; returns at once if it is past. It may wake up to about 0.1 ms late,
+/// which does not accumulate in an absolute schedule.
 pub fn sleep_until(deadline: Instant) {
     let time = deadline.saturating_duration_since(Instant::now());
     if !time.is_zero() {
@@ -48,10 +47,10 @@ pub fn sleep_until(deadline: Instant) {
     }
 }
 
-/// How late a sleep may end, and more.
+/// An upper bound of the lateness of a sleep.
 const SLEEP_LATE: Duration = Duration::from_micros(150);
 
-/// Waits until `deadline` to the microsecond: asleep, and then awake.
+/// Waits until `deadline` to the microsecond: sleeps, then spins.
 pub(crate) fn wait_until(deadline: Instant) {
     if let Some(asleep) = deadline.checked_sub(SLEEP_LATE) {
         sleep_until(asleep);
@@ -61,32 +60,33 @@ pub(crate) fn wait_until(deadline: Instant) {
     }
 }
 
-/// Before the second frame, the spacing of frames is not known.
+/// The assumed interval before the second frame.
 const FIRST_INTERVAL: Duration = Duration::from_millis(33);
 
-/// Frames further apart than this are taken for single ones.
+/// Maximum measured interval: frames further apart count as single frames.
 const INTERVAL_MAX: Duration = Duration::from_millis(100);
 
-/// Shorter waits cost more than they smooth.
+/// Minimum wait: shorter ones cost more than they smooth.
 const WAIT_MIN: Duration = Duration::from_micros(50);
 
-/// What a late sender catches up by: more than the lateness of a sleep, which a stream near its
-/// link's rate would otherwise lose with every batch. Slow links have no room for more.
+/// Maximum time that a late sender catches up by. It exceeds the lateness of a sleep, which a
+/// stream near its link's rate would otherwise lose with every batch; slow links cannot take more.
 const CATCH_UP_TIME: Duration = Duration::from_millis(2);
 
-/// The same in octets, for fast streams: half of a small switch's queue.
+/// The same limit in octets, for fast streams: half of a small switch's queue.
 const CATCH_UP_LEN: usize = 256 << 10;
 
-/// Bits a second from which on making up for a late sleep would be a burst of its own.
+/// The rate in bits per second from which the sender spins, since catching up after a late sleep
+/// would itself be a burst.
 const EXACT_RATE: u64 = 1_000_000_000;
 
-/// What a sender that waits exactly catches up by: a batch.
+/// Maximum octets that a spinning sender catches up by: one batch.
 const CATCH_UP_EXACT: usize = 64 << 10;
 
-/// Shorter waits are not worth looking at the clock twice.
+/// Minimum wait of a spinning sender: shorter ones are not worth a second reading of the clock.
 const WAIT_MIN_EXACT: Duration = Duration::from_micros(2);
 
-/// When each batch of a frame is due.
+/// The schedule of a stream's batches.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     pacing: Pacing,
@@ -95,14 +95,14 @@ pub(crate) struct Pacer {
     frame_start: Instant,
     frame_len: usize,
     frame_time: Duration,
-    /// What is left of the interval when all is sent in time.
+    /// The part of the interval by which batches may still be postponed.
     reserve: Duration,
     sent: usize,
     rate_due: Instant,
 }
 
 impl Pacer {
-    /// A pacer of frames that are `interval` apart, or as they come.
+    /// A pacer of frames that are `interval` apart; with `None` the interval is measured.
     pub(crate) fn new(
         pacing: Pacing,
         interval: Option<Duration>,
@@ -128,7 +128,7 @@ impl Pacer {
         })
     }
 
-    /// Takes up a frame of `len` octets at `now`.
+    /// Starts a frame of `len` octets at `now`.
     pub(crate) fn start(&mut self, now: Instant, len: usize) {
         let measured = match self.last_frame.replace(now) {
             Some(last) => now.saturating_duration_since(last).min(INTERVAL_MAX),
@@ -154,14 +154,14 @@ impl Pacer {
                 let late = now.saturating_duration_since(due);
                 let catch_up =
                     catch_up(time_of(CATCH_UP_LEN, self.frame_time, self.frame_len as u64));
-                // The rest goes later, but a frame does not take the time of the next one.
-                let put_off = late.saturating_sub(catch_up).min(self.reserve);
-                self.reserve -= put_off;
-                self.frame_start += put_off;
-                due + put_off
+                // The rest is postponed, but a frame does not use the time of the next one.
+                let postponed = late.saturating_sub(catch_up).min(self.reserve);
+                self.reserve -= postponed;
+                self.frame_start += postponed;
+                due + postponed
             }
             Pacing::Rate(bits_per_second) => {
-                // As many octets as bits in a second take eight.
+                // The number of bits per second, taken as octets, takes eight seconds.
                 let time = |len| time_of(len, Duration::from_secs(8), bits_per_second);
                 let most = if self.is_exact() { CATCH_UP_EXACT } else { CATCH_UP_LEN };
                 let earliest = now.checked_sub(catch_up(time(most))).unwrap_or(now);
@@ -185,13 +185,13 @@ impl Pacer {
     }
 }
 
-/// How long `len` octets take, where `of` of them take `time`.
+/// The time that `len` octets take if `of` octets take `time`.
 fn time_of(len: usize, time: Duration, of: u64) -> Duration {
     let nanos = len as u128 * time.as_nanos() / u128::from(of.max(1));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// How much of a delay is made up for, where the most octets of a burst take `burst`.
+/// Maximum delay to catch up by, if the longest permitted burst takes `burst`.
 fn catch_up(burst: Duration) -> Duration {
     burst.min(CATCH_UP_TIME)
 }
@@ -224,14 +224,14 @@ mod tests {
         assert_eq!(waits(Pacing::Off, &[1000; 3]), [None; 3]);
     }
 
-    /// Octets that are due at once `late` after the moment that the second of many batches was due.
+    /// Octets that are due at once if the sender is `late` with the second of many batches.
     fn burst(pacing: Pacing, interval: Duration, late: Duration) -> usize {
         const LEN: usize = 65_000;
         let start = Instant::now();
         let mut pacer = Pacer::new(pacing, Some(interval), start).unwrap();
         pacer.start(start, 100 * LEN);
         pacer.due(start, LEN);
-        // Past what goes early because a wait would not be worth it.
+        // Skips batches that are sent early because their wait would be too short.
         let mut due = start;
         while due == start {
             due = pacer.due(start, LEN).unwrap_or(start);
@@ -245,20 +245,20 @@ mod tests {
         // At 10 Gbit/s a batch takes 52 us, and 100 batches 5.2 ms.
         let over = Duration::from_micros(10_400);
         let share = |micros| burst(Pacing::Share(0.5), over, Duration::from_micros(micros));
-        // What a sleep is late by is not lost.
+        // The lateness of a sleep is made up for.
         assert!((2 * 65_000..=4 * 65_000).contains(&share(110)));
         for micros in [500, 4_000] {
-            // And what goes early because a wait would not be worth it.
+            // Includes batches that are sent early because their wait would be too short.
             let most = CATCH_UP_LEN + 2 * 65_000;
             assert!((4 * 65_000..=most).contains(&share(micros)), "{micros}");
         }
-        // A sender that waits exactly is late only where it was not scheduled.
+        // A spinning sender is late only if it was not scheduled.
         for micros in [110, 500, 4_000] {
             let late = Duration::from_micros(micros);
             let burst = burst(Pacing::Rate(10_000_000_000), over, late);
             assert!((65_000..=2 * 65_000).contains(&burst), "{burst} {micros}");
         }
-        // At 100 Mbit/s, 2 ms are no batch.
+        // At 100 Mbit/s, 2 ms are less than a batch.
         let slow = burst(Pacing::Rate(100_000_000), over, Duration::from_millis(50));
         assert!(slow <= 65_000, "{slow}");
     }

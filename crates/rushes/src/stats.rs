@@ -1,4 +1,4 @@
-//! What a stream has done so far, in one snapshot.
+//! A stream's counters, in one snapshot.
 
 use rushes_net::Counters;
 use rushes_proto::stream::{ReceiveStatistics, SendStatistics};
@@ -13,11 +13,11 @@ pub struct Statistics {
     pub receive: ReceiveStatistics,
     /// System calls and datagrams of the socket; streams on one port share them.
     pub socket: Counters,
-    /// Datagrams from other hosts than the session's peer, and reports in the name of a media
-    /// source from elsewhere, ignored; by socket.
+    /// Ignored datagrams from hosts other than the session's peer, and ignored reports that claim
+    /// the SSRC of a media source but come from another address; per socket.
     pub foreign: u64,
-    /// Datagrams that no stream on the port takes; by socket.
+    /// Datagrams that match no stream on the port; per socket.
     pub unrouted: u64,
-    /// Datagrams turned away because the stream's finished frames were not collected.
+    /// Datagrams dropped because too many finished frames of the stream had not been pulled.
     pub uncollected: u64,
 }

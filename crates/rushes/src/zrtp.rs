@@ -23,7 +23,7 @@
 //!
 //! let alice = Context::new().session("127.0.0.1")?;
 //! let mut sender = stream(&alice).remote_port(port).open()?;
-//! let mut receiver = receiver.join().expect("no panic")?.expect("alice is there");
+//! let mut receiver = receiver.join().expect("no panic")?.expect("agreed in time");
 //!
 //! // Both ends show the same string.
 //! let (a, b) = (alice.sas().expect("secure"), bob.sas().expect("secure"));

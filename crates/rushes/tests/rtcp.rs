@@ -242,7 +242,7 @@ fn a_goodbye_comes_with_its_reason_and_without() {
 fn a_stream_without_rtcp_opens_no_second_port_and_says_so() {
     let stream = session().stream(Codec::Generic).rtcp(false).open().unwrap();
     let error = stream.rtcp().send_bye("").unwrap_err();
-    assert_eq!(error.to_string(), "this needs RTCP, which is off for this stream");
+    assert_eq!(error.to_string(), "this operation needs RTCP, which is off for this stream");
     let next = SocketAddr::from(([127, 0, 0, 1], stream.local_address().port() + 1));
     drop(UdpSocket::bind(next));
     let recovery = session().stream(Codec::Generic).rtcp(false).recovery(Recovery::On).open();

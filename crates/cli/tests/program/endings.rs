@@ -142,6 +142,6 @@ fn a_full_disk_keeps_the_frames_of_a_film() {
         assert_eq!(kept.len(), 1, "{log}");
         assert!(log.contains(kept[0].to_str().unwrap()), "{log}");
         let len = std::fs::metadata(&kept[0]).unwrap().len();
-        assert!(len > 0 && log.contains(&format!("keeps {len} octets")), "{log}");
+        assert!(len > 0 && log.contains(&format!("keeps {len} bytes")), "{log}");
     }
 }

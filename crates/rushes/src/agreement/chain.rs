@@ -1,11 +1,11 @@
-//! The beginning of a stream's hash chain.
+//! The start of a stream's ZRTP hash chain.
 
 use std::sync::{Arc, Mutex};
 
 use crate::error::Error;
 use crate::lock::lock;
 
-/// The start of a stream's hash chain: fixed by the stream's description, used once.
+/// H0, the random start of a stream's hash chain: fixed when the stream is described, used once.
 #[derive(Clone, Default)]
 pub(crate) struct ChainStart(Arc<Mutex<Option<[u8; 32]>>>);
 
@@ -18,7 +18,7 @@ impl ChainStart {
         }
     }
 
-    /// Takes the start, which is not used again.
+    /// Removes and returns the start; a new one if none is fixed.
     pub(crate) fn take(&self) -> Result<[u8; 32], Error> {
         let taken = lock(&self.0).take();
         taken.map_or_else(random, Ok)

@@ -1,4 +1,4 @@
-//! The ZRTP of one session, with its sockets and timeouts.
+//! The ZRTP exchange of one session, with its sockets and timeouts.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,23 +22,23 @@ use crate::error::{Error, ZrtpError};
 use crate::lock::lock;
 use crate::port::{Port, SideProtocol};
 
-/// Maximum warnings that wait to be polled.
+/// Maximum number of queued warnings.
 const WARNINGS_MAX: usize = 64;
 
-/// One session's agreement; its streams share it.
+/// The key agreement of a session, shared by its streams.
 pub(crate) struct Agreement {
     inner: Mutex<Inner>,
 }
 
 struct Inner {
     session: Session,
-    /// Whether random numbers failed: then nothing made with them may be sent.
+    /// Whether the random number generator failed: messages made since then must not be sent.
     is_predictable: Arc<AtomicBool>,
     streams: Vec<Attached>,
     warnings: VecDeque<Warning>,
 }
 
-/// A stream, and the socket of its messages.
+/// A stream and the port that carries its messages.
 struct Attached {
     id: StreamId,
     port: Weak<Port>,
@@ -58,7 +58,7 @@ impl SideProtocol for Channel {
     }
 
     fn handle_datagram(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
-        self.agreement.take(now, self.id, from, datagram);
+        self.agreement.handle_datagram(now, self.id, from, datagram);
     }
 }
 
@@ -119,10 +119,16 @@ impl Agreement {
     }
 
     /// Handles a datagram received on stream `id`.
-    pub(crate) fn take(&self, now: Instant, id: StreamId, from: SocketAddr, datagram: &[u8]) {
+    pub(crate) fn handle_datagram(
+        &self,
+        now: Instant,
+        id: StreamId,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) {
         let mut inner = self.lock();
         inner.session.handle_datagram(now, id, from, datagram);
-        inner.settle();
+        inner.process_output();
     }
 
     /// Performs the actions due by `now`; returns when the next one is due.
@@ -131,7 +137,7 @@ impl Agreement {
         if inner.session.next_timeout().is_some_and(|due| due <= now) {
             inner.session.handle_timeout(now);
         }
-        inner.settle();
+        inner.process_output();
         inner.session.next_timeout()
     }
 
@@ -139,7 +145,7 @@ impl Agreement {
     pub(crate) fn note_media(&self, now: Instant, id: StreamId) {
         let mut inner = self.lock();
         inner.session.handle_authentic_media(now, id);
-        inner.settle();
+        inner.process_output();
     }
 
     pub(crate) fn poll_event(&self, id: StreamId) -> Option<Event> {
@@ -171,10 +177,10 @@ impl Agreement {
 }
 
 impl Inner {
-    /// Sends pending datagrams, and sorts events by stream.
-    fn settle(&mut self) {
+    /// Sends pending datagrams, and queues events by stream.
+    fn process_output(&mut self) {
         if self.is_predictable.load(Relaxed) {
-            self.refuse();
+            self.fail_all();
             return;
         }
         while let Some((id, to, datagram)) = self.session.poll_datagram() {
@@ -197,8 +203,8 @@ impl Inner {
         }
     }
 
-    /// Discards what was made without random numbers, and fails all streams.
-    fn refuse(&mut self) {
+    /// Discards messages and events made without random numbers, and fails all streams.
+    fn fail_all(&mut self) {
         while self.session.poll_datagram().is_some() {}
         while self.session.poll_event().is_some() {}
         for stream in &mut self.streams {
@@ -215,7 +221,7 @@ impl fmt::Debug for Agreement {
     }
 }
 
-/// A store for one context only: the peer is asked to keep nothing.
+/// A store for one session only: the peer is asked not to retain secrets.
 struct VolatileStore(MemoryStore);
 
 impl SecretStore for VolatileStore {

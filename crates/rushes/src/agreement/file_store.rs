@@ -14,21 +14,21 @@ use crate::hex;
 
 /// The first line of the file.
 const HEAD: &str = "rushes-zrtp 1";
-/// Maximum octets of the first two lines.
+/// Maximum bytes of the first two lines.
 const HEAD_LEN_MAX: usize = 64;
-/// Maximum octets of a peer's line: a ZID, three secrets, a mark and a time.
+/// Maximum bytes of a peer's line: a ZID, three secrets, a mark and a time.
 const LINE_LEN_MAX: usize = 256;
-/// Octets of the longest file that is read: about 60 000 peers.
+/// Maximum size of the file in bytes: about 60 000 peers.
 const LEN_MAX: u64 = 16 << 20;
 /// Maximum peers. Beyond that the oldest unverified peer is removed.
 const PEERS_MAX: usize = 4096;
-/// Longest wait while another program saves.
+/// Maximum wait for another program to release the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// The mark of an absent secret.
 const NONE: &str = "-";
-/// The mark of an expiry that never comes.
+/// The mark of an entry that does not expire.
 const NEVER: &str = "never";
 
 /// One peer, and its expiry in seconds since 1970.
@@ -41,10 +41,10 @@ struct Entry {
 
 /// Retained secrets of earlier sessions, and this end's ZID, in a file.
 ///
-/// It is text, one line for each peer. It is created if it does not exist, readable by its owner
-/// only, and replaced as a whole each time, so that a crash leaves the old one or the new one.
-/// Several programs may use it at once. At most 4096 peers are kept; unverified ones are removed
-/// first.
+/// The file is text, with one line for each peer. It is created if it does not exist, readable only
+/// by its owner, and always replaced as a whole, so that a crash leaves either the old or the new
+/// file. Several programs may use it at once. At most 4096 peers are kept; beyond that, unverified
+/// ones are removed first.
 pub struct FileStore {
     path: PathBuf,
     zid: Zid,
@@ -79,7 +79,7 @@ impl FileStore {
     /// The new contents of the file.
     fn contents(&self) -> Zeroizing<String> {
         let len = HEAD_LEN_MAX + LINE_LEN_MAX * self.peers.len();
-        // It must not grow, or copies of secrets would remain in memory.
+        // The string must not grow: reallocation would leave copies of secrets in memory.
         let mut text = Zeroizing::new(String::with_capacity(len));
         text.extend([HEAD, "\nzid "]);
         hex::push(&self.zid, &mut text);
@@ -171,9 +171,10 @@ impl std::fmt::Debug for FileStore {
     }
 }
 
-/// Keeps other programs from saving in the folder of `path` until the result is dropped.
+/// Prevents other programs from saving in the folder of `path` until the result is dropped.
 ///
-/// `None` if the operating system cannot lock folders, or another program holds the lock for long.
+/// `None` if the operating system cannot lock folders, or another program holds the lock for longer
+/// than [`LOCK_TIMEOUT`].
 fn lock_folder(path: &Path) -> Option<File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = File::open(folder.unwrap_or_else(|| Path::new("."))).ok()?;
@@ -211,7 +212,7 @@ fn read(path: &Path) -> Result<Option<Contents>, FileStoreError> {
     if len > LEN_MAX {
         return Err(malformed(1, "the file is longer than 16 MiB"));
     }
-    // As for writing, it must not grow.
+    // The string must not grow, as in `FileStore::contents`.
     let mut text = Zeroizing::new(String::with_capacity(len as usize + 1));
     File::open(path).and_then(|file| file.take(len).read_to_string(&mut text)).map_err(io)?;
     let mut lines = text.lines();
@@ -222,7 +223,7 @@ fn read(path: &Path) -> Result<Option<Contents>, FileStoreError> {
     let zid = zid.ok_or_else(|| malformed(2, "the ZID is not 24 hexadecimal digits"))?;
     let mut peers = Vec::new();
     for (n, line) in lines.enumerate() {
-        let what = "not a valid entry of a peer";
+        let what = "not a valid peer entry";
         let entry = on_erased_stack(|| entry(line));
         peers.push(entry.ok_or_else(|| malformed(n + 3, what))?);
     }
@@ -348,7 +349,7 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             store.save(&[1; 12], &retained(7, u32::MAX));
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
-            assert_eq!(store.load(&[1; 12]).rs1, retained(7, 0).rs1, "it is known until the end");
+            assert_eq!(store.load(&[1; 12]).rs1, retained(7, 0).rs1, "the secret stays in memory");
         }
     }
 
@@ -370,7 +371,7 @@ mod tests {
         let mut again = FileStore::open(&path).unwrap();
         assert_eq!(again.peers.len(), PEERS_MAX);
         assert!(again.load(&[0xff; 12]).is_verified);
-        assert!(again.load(&[0xee; 12]).rs1.is_some(), "the newest is remembered");
+        assert!(again.load(&[0xee; 12]).rs1.is_some(), "the newest peer is kept");
     }
 
     #[test]

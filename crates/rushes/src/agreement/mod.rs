@@ -14,9 +14,9 @@ pub(crate) use chain::ChainStart;
 pub(crate) use exchange::{Agreement, Channel};
 pub use file_store::FileStore;
 
-/// How long [`open`](crate::StreamBuilder::open) waits for the peer.
+/// The default time for which [`open`](crate::StreamBuilder::open) waits for the peer.
 ///
-/// This is more than ZRTP's own schedules take (RFC 6189 section 6).
+/// It exceeds ZRTP's own retransmission schedules (RFC 6189 section 6).
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Options of the key agreement of a session's streams by ZRTP. `Debug` prints no secret.
@@ -27,9 +27,10 @@ pub struct ZrtpConfig {
     pub algorithms: Algorithms,
     /// A file for this end's ZID and the secrets of earlier sessions (see [`FileStore`]).
     ///
-    /// Without one, each context begins with a new ZID and no secrets.
+    /// Without one, each session begins with a new ZID and no secrets.
     pub cache: Option<PathBuf>,
-    /// How long [`open`](crate::StreamBuilder::open) waits for the peer; 30 seconds by default.
+    /// The time for which [`open`](crate::StreamBuilder::open) waits for the peer; 30 seconds by
+    /// default.
     pub timeout: Duration,
     /// Whether this end never initiates an agreement.
     pub is_passive: bool,
@@ -50,10 +51,10 @@ pub struct ZrtpConfig {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum WithoutZrtp {
-    /// It is not opened.
+    /// The stream is not opened.
     #[default]
     Refuse,
-    /// It is opened in the clear, after 3.75 seconds of Hellos. An attacker who can hold back
+    /// The stream is opened unencrypted, after 3.75 seconds of Hellos. An attacker who can suppress
     /// datagrams can cause this: use it only for media that may be sent in the clear.
     Clear,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! The library's error type.
 
 #[cfg(feature = "srtp")]
 mod sdes;
@@ -19,7 +19,7 @@ pub use self::sdes::SdesError;
 #[cfg(feature = "zrtp")]
 pub use self::zrtp::{FileStoreError, ZrtpError};
 
-/// Why an operation failed.
+/// The error of an operation.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -34,7 +34,7 @@ pub enum Error {
     /// The canonical name is empty or too long.
     #[error("a canonical name of {len} octets is outside 1 to 255")]
     Cname {
-        /// Octets in it.
+        /// The length of the name in octets.
         len: usize,
     },
     /// A stream's setting is out of range.
@@ -45,9 +45,7 @@ pub enum Error {
     #[error("the description requires encrypted media (SRTP), which this build does not support")]
     Encrypted,
     /// A format with this name, encoding name or file extension is registered already.
-    #[error(
-        "the format {name} clashes with {other}: the name, the encoding name or a file extension"
-    )]
+    #[error("the format {name} has the name, the encoding name or a file extension of {other}")]
     FormatTaken {
         /// The name of the new format.
         name: &'static str,
@@ -57,8 +55,8 @@ pub enum Error {
     /// The frame cannot be sent in the stream's format; nothing of it was sent.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The frames already go to a hook.
-    #[error("frames of this stream go to the hook that was set with on_frame")]
+    /// The stream's frames are passed to a hook already.
+    #[error("the frames of this stream are already passed to the hook set with on_frame")]
     Hooked,
     /// A stream's setting is out of range.
     #[error("an MTU of {mtu} octets is outside 100 to 65535")]
@@ -69,21 +67,21 @@ pub enum Error {
     /// The socket could not be opened or read.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// The stream was opened with `rtcp(false)`, which recovery and reports need.
-    #[error("this needs RTCP, which is off for this stream")]
+    /// The operation needs RTCP, but the stream was opened with `rtcp(false)`.
+    #[error("this operation needs RTCP, which is off for this stream")]
     NoRtcp,
     /// [`rtx_ssrc`](crate::StreamBuilder::rtx_ssrc) or
-    /// [`remote_rtx_ssrc`](crate::StreamBuilder::remote_rtx_ssrc) is set for a stream that has no
-    /// retransmissions in a stream of their own.
+    /// [`remote_rtx_ssrc`](crate::StreamBuilder::remote_rtx_ssrc) is set, but the stream does not
+    /// send retransmissions in a separate stream (RFC 4588).
     #[error(
-        "an SSRC of retransmissions is set, but the stream has none: \
+        "an SSRC of retransmissions is set, but the stream does not send them separately: \
          set its recovery to Recovery::On or Recovery::Rtx"
     )]
     NoRtx,
     /// The stream cannot send: its session has no peer, or the stream no remote port.
     #[error("this stream only receives: set a peer for its session and a remote_port for it")]
     NoDestination,
-    /// The keys of a description cannot be used, or those of the stream cannot be described.
+    /// Keys in a description cannot be used, or the stream's keys cannot be described.
     #[cfg(feature = "srtp")]
     #[error(transparent)]
     Sdes(#[from] SdesError),
@@ -102,25 +100,26 @@ pub enum Error {
     #[cfg(feature = "srtp")]
     #[error(transparent)]
     Key(#[from] rushes_proto::srtp::KeyError),
-    /// Keys or policy of a secured stream contradict each other, or the stream is not secured.
+    /// The keys and the policy of a secured stream contradict each other, or the stream is not
+    /// secured.
     #[cfg(feature = "srtp")]
     #[error(transparent)]
     Policy(#[from] rushes_proto::srtp::PolicyError),
-    /// The operating system gave no random numbers.
+    /// The operating system returned no random numbers.
     #[error("no random numbers are available: {0}")]
     Random(String),
-    /// Too many packets of the application wait for the next report.
-    #[error("64 packets of the application are already waiting for the next report")]
+    /// Too many APP packets are queued for the next report.
+    #[error("64 APP packets are already queued for the next report")]
     RtcpBusy,
-    /// The stream has no keys by ZRTP.
+    /// The key agreement by ZRTP failed.
     #[cfg(feature = "zrtp")]
     #[error(transparent)]
     Zrtp(#[from] ZrtpError),
-    /// [`begin`](crate::StreamBuilder::begin) is for streams that agree on keys.
+    /// [`begin`](crate::StreamBuilder::begin) was called for a stream that does not agree on keys.
     #[cfg(feature = "zrtp")]
     #[error("this stream does not agree on keys: call open instead of begin")]
     NoZrtp,
-    /// The stream's keys are not agreed on yet.
+    /// The stream's keys have not been agreed on yet.
     #[error("the stream has no keys yet")]
     NoKeys,
     /// The port for RTCP, one above the stream's, could not be opened.
@@ -131,7 +130,7 @@ pub enum Error {
     RtcpPort {
         /// The port.
         port: u16,
-        /// Why not.
+        /// The reason.
         source: NetError,
     },
     /// Part of a frame could not be sent; the receiver will drop it.
@@ -156,7 +155,7 @@ pub enum Error {
         /// The SSRC of both.
         ssrc: Ssrc,
     },
-    /// Another stream on the same port takes the same packets.
+    /// Another stream on the same port receives the same packets.
     #[error(
         "another stream on port {port} receives the same packets: \
          set a different remote_ssrc or payload_type for each"
@@ -165,7 +164,7 @@ pub enum Error {
         /// The local port.
         port: u16,
     },
-    /// A description asks for something that is not supported.
+    /// A description requires something that is not supported.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// A thread could not be started.
@@ -174,12 +173,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the network caused the error and it may pass: no route, no neighbour, an interface
-    /// that is down, a full queue. The stream remains usable; the frame that was being sent is
-    /// lost, and the receiver counts its packets as lost.
+    /// Whether the error is a temporary condition of the network: no route, no neighbour, an
+    /// interface that is down, a full queue.
     ///
-    /// An application that sends live media counts such errors and goes on with the next frame,
-    /// until they have lasted too long.
+    /// The stream remains usable; the frame being sent is lost, and the receiver counts its packets
+    /// as lost.
+    ///
+    /// An application that sends live media should count these errors and continue with the next
+    /// frame, unless they persist.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Send(error) => error.is_transient(),

@@ -4,52 +4,53 @@ use rushes_proto::sdp::CryptoError;
 use rushes_proto::srtp::{KeyError, PolicyError};
 use thiserror::Error;
 
-/// Why keys cannot be taken from a description, or put into one. No error holds key material.
+/// The error of reading keys from a description or writing them to one. No error holds key
+/// material.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum SdesError {
-    /// The description asks for secured media and has no keys for it.
+    /// The description requires secured media but has no keys for it.
     #[error("the description requires encrypted media (SRTP), but has no a=crypto line with a key")]
     Missing,
     /// A line is not valid.
     #[error("a=crypto:{tag}: {reason}")]
     Crypto {
-        /// Which line.
+        /// The tag of the line.
         tag: u32,
-        /// What is wrong with it.
+        /// The error in the line.
         reason: CryptoError,
     },
-    /// A line asks for a suite that Rushes does not have.
+    /// A line names a suite that Rushes does not support.
     #[error("a=crypto:{tag}: unknown suite {suite}")]
     Suite {
-        /// Which line.
+        /// The tag of the line.
         tag: u32,
         /// The suite.
         suite: String,
     },
-    /// A line asks for what Rushes does not do: forward error correction with keys of its own, or
-    /// more keys than a stream holds.
+    /// A line requires an unsupported feature: forward error correction, or more keys than a stream
+    /// holds.
     #[error("a=crypto:{tag}: not supported: {what}")]
     Unsupported {
-        /// Which line.
+        /// The tag of the line.
         tag: u32,
-        /// What cannot be had.
+        /// The unsupported feature.
         what: &'static str,
     },
     /// A key does not fit the suite.
     #[error("a=crypto:{tag}: {reason}")]
     Key {
-        /// Which line.
+        /// The tag of the line.
         tag: u32,
-        /// What is wrong with the key.
+        /// The error in the key.
         reason: KeyError,
     },
     /// Suite, session parameters and keys contradict each other.
     #[error("a=crypto:{tag}: {reason}")]
     Policy {
-        /// Which line.
+        /// The tag of the line.
         tag: u32,
-        /// What is wrong.
+        /// The contradiction.
         reason: PolicyError,
     },
     /// The stream is secured in a way that RFC 4568 cannot express.

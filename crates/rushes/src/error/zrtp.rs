@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rushes_zrtp::{ConfigError, ErrorCode, PeerRefusal};
 use thiserror::Error;
 
-/// Why a stream has no keys. Nothing was sent in the clear.
+/// The error of a key agreement. Nothing was sent in the clear.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ZrtpError {
@@ -15,32 +15,32 @@ pub enum ZrtpError {
     /// The exchange failed.
     #[error("{} ended the key agreement: {error}", if *.by_peer { "the peer" } else { "this end" })]
     Failed {
-        /// Why (RFC 6189 section 5.9).
+        /// The error code (RFC 6189 section 5.9).
         error: ErrorCode,
-        /// Whether the peer ended it.
+        /// Whether the peer ended the exchange.
         by_peer: bool,
     },
     /// The policy does not allow the peer.
     #[error(transparent)]
     Peer(#[from] PeerRefusal),
-    /// No peer answers by ZRTP.
+    /// No ZRTP peer answered.
     #[error("no ZRTP peer answered; nothing was sent unencrypted")]
     NoPeer,
-    /// Another stream of the session on the same port agrees on keys already.
+    /// Another stream on the same port already agrees on keys.
     #[error("only one stream per port can agree on keys by ZRTP")]
     PortTaken,
     /// The retained secrets could not be read or written.
     #[error(transparent)]
     Store(#[from] FileStoreError),
     /// The agreement took too long.
-    #[error("no agreement on keys within the time given")]
+    #[error("the two ends did not agree on keys within the time limit")]
     Timeout,
     /// The session has 256 streams.
     #[error("a session can agree on keys for at most 256 streams")]
     TooManyStreams,
 }
 
-/// Why retained secrets cannot be read.
+/// The error of reading or writing a file of retained secrets.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileStoreError {

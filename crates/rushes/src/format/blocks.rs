@@ -1,4 +1,4 @@
-//! Files without a structure: frames one after the other. Reading cuts them into blocks of one size.
+//! Unstructured files: written frame by frame, and read in blocks of one size.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rushes_proto::RtpTimestamp;
 use super::file::{FileError, Input, MediaFrame, ReadOptions, read_piece};
 use super::{FileKind, FrameReader, FrameWriter};
 
-/// Such files, with these extensions.
+/// Unstructured files with these extensions.
 pub const fn files(extensions: &'static [&'static str]) -> FileKind {
     FileKind { extensions, reader, writer }
 }
@@ -17,7 +17,7 @@ pub const fn files(extensions: &'static [&'static str]) -> FileKind {
 ///
 /// # Errors
 /// None.
-#[allow(clippy::unnecessary_wraps, reason = "as all readers")]
+#[allow(clippy::unnecessary_wraps, reason = "all readers have this signature")]
 pub fn reader(
     input: Box<dyn Input>,
     path: &Path,

@@ -7,7 +7,7 @@ use super::Codec;
 /// Minimum share of evidence for a format.
 const CONVINCING: f64 = 0.9;
 
-/// Minimum evidence for the format whose default payload type the stream has, and for others.
+/// Minimum evidence: for the format whose default payload type the stream has, and for others.
 const ENOUGH_BY_DEFAULT: u64 = 2;
 const ENOUGH: u64 = 3;
 
@@ -15,9 +15,9 @@ const ENOUGH: u64 = 3;
 /// have by chance.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Evidence {
-    /// Properties of the format.
+    /// Observed properties that the format has.
     pub for_it: u64,
-    /// Properties that it does not have.
+    /// Observed properties that the format does not have.
     pub against: u64,
 }
 
@@ -38,10 +38,11 @@ pub fn follows(later: &Packet<'_>, earlier: &Packet<'_>) -> bool {
     later.sequence() == earlier.sequence().plus(1)
 }
 
-/// The format that the packets of a stream look like; `None` if they look like no format. They must
-/// be in order, without duplicates and without empty payloads.
+/// The format that the packets of a stream match; `None` if they match none.
 ///
-/// A payload type alone is no evidence: other senders use other numbers.
+/// The packets must be in order, without duplicates and without empty payloads.
+///
+/// A payload type alone is not evidence: other senders use other numbers.
 pub fn guess(packets: &[Packet<'_>]) -> Option<Codec> {
     let payload_type = packets.first()?.payload_type();
     Codec::all().find(|codec| {

@@ -1,9 +1,10 @@
-//! Media formats: for each of them one value with all that the library and its programs know of it.
+//! Media formats: one value for each, with everything that the library and its programs know about
+//! it.
 //!
-//! [`MediaFormat`] is that value, [`Codec`] a handle to it. The formats that come with the library
-//! are in [`FORMATS`], each in a file of its own. An application [registers](Codec::register) the
-//! same kind of value for a format of its own: streams of it are then described and received by
-//! SDP, read from files and written to them, and recognised by [`guess`] like all others.
+//! [`MediaFormat`] is that value, [`Codec`] a handle to it. The library's formats are in
+//! [`FORMATS`], each defined in its own file. An application [registers](Codec::register) a value
+//! of the same type for its own format: streams of that format are then described and received by
+//! SDP, read from and written to files, and recognised by [`guess`].
 //!
 //! ```
 //! use rushes::format::{Codec, MediaFormat, blocks};
@@ -54,22 +55,22 @@ pub use self::file::{FileKind, FrameReader, FrameWriter};
 use crate::error::Error;
 
 /// The formats that come with the library. [`guess`] tries them in this order: the durations of
-/// Opus packets are checked against their timestamps, which proves more than headers.
+/// Opus packets are compared with their timestamps, which is stronger evidence than headers.
 pub static FORMATS: [&MediaFormat; 5] =
     [&opus::FORMAT, &h264::FORMAT, &h265::FORMAT, &h266::FORMAT, &generic::FORMAT];
 
 /// The formats that applications have registered.
 static REGISTERED: RwLock<Vec<&MediaFormat>> = RwLock::new(Vec::new());
 
-/// All that the library knows of one format.
+/// Everything that the library knows about one format.
 ///
-/// To be completed with `..MediaFormat::UNKNOWN`, so that a new field breaks no application.
+/// Complete it with `..MediaFormat::UNKNOWN`, so that a new field does not break the application.
 pub struct MediaFormat {
     /// The name in options and in the interfaces of other languages, in lower case: `h264`.
     pub name: &'static str,
     /// The name in texts: `H.264`.
     pub title: &'static str,
-    /// The encoding name of `a=rtpmap` in SDP; `None` for a format that no description names.
+    /// The encoding name of `a=rtpmap` in SDP; `None` for a format that descriptions cannot name.
     pub encoding: Option<&'static str>,
     /// The type of the media in SDP: `video`, `audio`, `application` or another (RFC 8866 section
     /// 5.14).
@@ -78,17 +79,17 @@ pub struct MediaFormat {
     pub payload_type: PayloadType,
     /// The rate of the timestamps, unless a description or an option gives another.
     pub clock_rate: ClockRate,
-    /// The channels of audio that a description names; one if `None`.
+    /// The number of audio channels in a description; one if `None`.
     pub channels: Option<u8>,
-    /// The NAL units of its frames, if they are access units.
+    /// The syntax of the NAL units, if frames are access units.
     pub nal: Option<NalCodec>,
-    /// Makes the payload format: the packetiser and the depacketiser.
+    /// Creates the payload format: the packetiser and the depacketiser.
     pub payload: fn(&FormatOptions) -> Arc<dyn PayloadFormat>,
     /// The encoding and its parameters for a description, from the first frame of a stream; the
     /// encoding name alone by default.
     pub describe: fn(&MediaFormat, &[u8]) -> Encoding,
-    /// Takes the parameters of a format that a description names, or returns why streams of it
-    /// cannot be received.
+    /// Reads the parameters of the format in a description; an error if streams of it cannot be
+    /// received.
     pub accept: fn(&sdp::Format, &mut FormatOptions) -> Result<(), Unsupported>,
     /// The parameter sets in a description, as a frame: they precede the first frame of the stream.
     /// Empty if there are none.
@@ -106,8 +107,8 @@ pub struct MediaFormat {
 }
 
 impl MediaFormat {
-    /// A format of which nothing is known: its frames are octets, in payloads of the generic format,
-    /// and no description and no file extension names it.
+    /// The defaults of a new format: its frames are octets in payloads of the generic format, and
+    /// it has no encoding name and no file extension.
     pub const UNKNOWN: Self = Self {
         name: "",
         title: "",
@@ -147,7 +148,7 @@ pub struct FormatOptions {
     pub depack_buf_bytes: u32,
     /// The rate of the timestamps, if it is not the format's own.
     pub clock_rate: Option<ClockRate>,
-    /// The parameters in the peer's description (`a=fmtp`), for formats of the application's own;
+    /// The parameters in the peer's description (`a=fmtp`), for the application's own formats;
     /// empty without a description.
     pub parameters: String,
 }
@@ -169,8 +170,8 @@ impl Codec {
     /// Frames of any kind, split when larger than a packet; the marker bit ends a frame.
     pub const Generic: Self = Self(&generic::FORMAT);
 
-    /// Registers a format of the application's own, for the whole process; a format that is
-    /// registered already stays so.
+    /// Registers the application's own format for the whole process. Registering the same value
+    /// again has no effect.
     ///
     /// # Errors
     /// [`Error::FormatTaken`] if another format has its name, its encoding name or an extension of
@@ -188,26 +189,25 @@ impl Codec {
         Ok(Self(format))
     }
 
-    /// All formats, those that were registered first.
+    /// All formats; registered ones come first.
     pub fn all() -> impl Iterator<Item = Self> {
         let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
         registered.into_iter().chain(FORMATS).map(Self)
     }
 
-    /// The format called `name` in options; case does not count. The generic format is also called
-    /// `raw`.
+    /// The format called `name` in options, ignoring case. The generic format is also called `raw`.
     pub fn named(name: &str) -> Option<Self> {
         let name = if name.eq_ignore_ascii_case("raw") { "generic" } else { name };
         Self::all().find(|codec| codec.name.eq_ignore_ascii_case(name))
     }
 
-    /// The format with the encoding name `name` in SDP; case does not count.
+    /// The format with the encoding name `name` in SDP, ignoring case.
     pub fn of_encoding(name: &str) -> Option<Self> {
-        let is_its = |own: &str| own.eq_ignore_ascii_case(name);
-        Self::all().find(|codec| codec.encoding.is_some_and(is_its))
+        let is_named = |own: &str| own.eq_ignore_ascii_case(name);
+        Self::all().find(|codec| codec.encoding.is_some_and(is_named))
     }
 
-    /// The format that a description names, and the options that it gives.
+    /// The format in a description and its options.
     ///
     /// # Errors
     /// [`Unsupported`], with the reason.
@@ -275,26 +275,26 @@ impl fmt::Debug for MediaFormat {
     }
 }
 
-/// A stream's format: one of the table, or a payload format alone.
+/// A stream's format: one from the table, or only a payload format.
 #[derive(Clone, Debug)]
-pub(crate) enum Carried {
+pub(crate) enum StreamFormat {
     Codec(Codec),
     Own(Arc<dyn PayloadFormat>),
 }
 
-impl From<Codec> for Carried {
+impl From<Codec> for StreamFormat {
     fn from(codec: Codec) -> Self {
         Self::Codec(codec)
     }
 }
 
-impl From<Arc<dyn PayloadFormat>> for Carried {
+impl From<Arc<dyn PayloadFormat>> for StreamFormat {
     fn from(format: Arc<dyn PayloadFormat>) -> Self {
         Self::Own(format)
     }
 }
 
-impl Carried {
+impl StreamFormat {
     /// The payload format.
     pub(crate) fn payload(&self, options: &FormatOptions) -> Arc<dyn PayloadFormat> {
         match self {

@@ -1,4 +1,4 @@
-//! What the three formats of NAL units have in common: parameter sets, key frames, files.
+//! Parameter sets, key frames and files of the three formats of NAL units.
 
 use std::path::Path;
 
@@ -24,17 +24,18 @@ fn units(frame: &[u8]) -> Vec<&[u8]> {
 
 /// Whether a NAL unit of an Annex B frame has a type that `is` selects.
 fn has_unit(codec: NalCodec, frame: &[u8], is: fn(NalCodec, u8) -> bool) -> bool {
-    let is_its = |unit: &&[u8]| codec.header(unit).is_some_and(|header| is(codec, header.nal_type));
-    units(frame).iter().any(is_its)
+    let has_type =
+        |unit: &&[u8]| codec.header(unit).is_some_and(|header| is(codec, header.nal_type));
+    units(frame).iter().any(has_type)
 }
 
 /// The NAL units of type `nal_type` in an Annex B frame.
 pub(super) fn units_of(codec: NalCodec, nal_type: u8, frame: &[u8]) -> Vec<&[u8]> {
-    let is_its = |unit: &&[u8]| codec.header(unit).is_some_and(|it| it.nal_type == nal_type);
-    units(frame).into_iter().filter(is_its).collect()
+    let has_type = |unit: &&[u8]| codec.header(unit).is_some_and(|it| it.nal_type == nal_type);
+    units(frame).into_iter().filter(has_type).collect()
 }
 
-/// NAL units with start codes.
+/// Joins NAL units, each with a start code.
 pub(super) fn annex_b<'u>(units: impl IntoIterator<Item = &'u Vec<u8>>) -> Vec<u8> {
     units.into_iter().flat_map(|unit| [&[0, 0, 0, 1], &unit[..]].concat()).collect()
 }
@@ -53,7 +54,7 @@ pub(super) const fn files(extensions: &'static [&'static str], reader: OpenReade
 }
 
 /// Reads access units from a bitstream.
-#[allow(clippy::unnecessary_wraps, reason = "as all readers")]
+#[allow(clippy::unnecessary_wraps, reason = "all readers have this signature")]
 pub(super) fn reader(
     codec: NalCodec,
     input: Box<dyn Input>,
@@ -86,7 +87,7 @@ impl FrameReader for Bitstream {
             if *ended {
                 return Ok(None);
             }
-            // Frames are copied out anyway, so the last one's memory can hold the next piece.
+            // The frame is always a copy, so its memory can hold the next piece.
             if read_piece(input, PIECE_LEN, path, frame)? {
                 reader.feed(frame);
             } else {

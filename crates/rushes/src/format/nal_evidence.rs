@@ -1,4 +1,4 @@
-//! Whether packets look like a codec of NAL units (RFC 6184, 7798, 9328).
+//! Evidence for the codecs of NAL units (RFC 6184, 7798, 9328).
 
 use rushes_proto::payload::nal::{NalCodec, NalHeader};
 use rushes_proto::rtp::Packet;
@@ -17,7 +17,7 @@ const PICTURE_HEADER: u8 = 19;
 /// The content of a payload.
 enum Content<'p> {
     Units(Vec<&'p [u8]>),
-    /// A part of a unit: the unit's header, and the octets after it if it is the first part.
+    /// A fragment: the unit's header, and the octets after the FU header.
     Fragment {
         header: NalHeader,
         is_start: bool,
@@ -32,7 +32,7 @@ enum Before {
     /// That packet is missing.
     Unknown,
     Whole,
-    /// A part of the unit with this header; more is to come.
+    /// A fragment of the unit with this header, but not the last one.
     Part(NalHeader),
 }
 
@@ -42,35 +42,36 @@ struct Picture {
     has_slice: bool,
     /// Whether no packet is missing before it.
     is_from_start: bool,
-    /// H.266: whether a separate picture header came.
+    /// H.266: whether a separate picture header was received.
     has_header: bool,
 }
 
-/// Evidences how well `packets` fit `codec`. Each must have plausible headers and continue the
-/// previous one, and pictures must consist of slices, the first of which is marked as first.
+/// Counts the evidence that `packets` carry `codec`. Each packet must have plausible headers and
+/// continue the previous one, and pictures must consist of slices, the first of which is marked as
+/// first.
 pub(super) fn evidence(codec: NalCodec, packets: &[Packet<'_>]) -> Evidence {
-    let mut signs = Signs::new(codec);
+    let mut counter = EvidenceCounter::new(codec);
     let mut last: Option<&Packet<'_>> = None;
     for packet in packets {
         let in_order = last.is_some_and(|last| follows(packet, last));
         if last.is_none_or(|last| last.timestamp() != packet.timestamp()) {
-            signs.end_picture();
-            signs.picture = Some(Picture { is_from_start: in_order, ..Picture::default() });
+            counter.end_picture();
+            counter.picture = Some(Picture { is_from_start: in_order, ..Picture::default() });
         }
         if !in_order {
-            signs.before = Before::Unknown;
+            counter.before = Before::Unknown;
         }
-        signs.take(packet.payload());
+        counter.examine(packet.payload());
         last = Some(packet);
     }
-    signs.end_picture();
+    counter.end_picture();
     let len = |packet: &Packet<'_>| packet.payload().len();
     let is_steady = packets.windows(2).all(|pair| len(&pair[0]) == len(&pair[1]));
-    // Pictures in one packet each differ in size; frames of speech may not.
-    if is_steady && !signs.has_fragments { Evidence::default() } else { signs.evidence() }
+    // Pictures of one packet each differ in size; speech frames may all have the same size.
+    if is_steady && !counter.has_fragments { Evidence::default() } else { counter.evidence() }
 }
 
-struct Signs {
+struct EvidenceCounter {
     codec: NalCodec,
     before: Before,
     picture: Option<Picture>,
@@ -82,7 +83,7 @@ struct Signs {
     first_slices: Evidence,
 }
 
-impl Signs {
+impl EvidenceCounter {
     fn new(codec: NalCodec) -> Self {
         let none = Evidence::default();
         let (packets, pictures, first_slices) = (none, none, none);
@@ -90,12 +91,12 @@ impl Signs {
         Self { codec, before, picture, has_fragments, packets, pictures, first_slices }
     }
 
-    fn take(&mut self, payload: &[u8]) {
+    fn examine(&mut self, payload: &[u8]) {
         let is_good = match content(self.codec, payload) {
             None => false,
             Some(Content::Units(units)) => {
                 let is_good = !matches!(self.before, Before::Part(_))
-                    && units.iter().all(|unit| self.unit(unit).is_some());
+                    && units.iter().all(|unit| self.examine_unit(unit).is_some());
                 self.before = Before::Whole;
                 is_good
             }
@@ -107,21 +108,21 @@ impl Signs {
                     Before::Part(before) => !is_start && before == header,
                 };
                 self.before = if is_end { Before::Whole } else { Before::Part(header) };
-                continues && self.slice(header, is_start.then_some(body)).is_some()
+                continues && self.examine_slice(header, is_start.then_some(body)).is_some()
             }
         };
         self.packets.count(is_good);
     }
 
-    /// Takes a whole unit; `None` if no encoder would write it.
-    fn unit(&mut self, unit: &[u8]) -> Option<()> {
+    /// Examines a whole unit; `None` if no encoder would write it.
+    fn examine_unit(&mut self, unit: &[u8]) -> Option<()> {
         let header = self.codec.header(unit)?;
-        self.slice(header, unit.get(self.codec.header_len()..))
+        self.examine_slice(header, unit.get(self.codec.header_len()..))
     }
 
-    /// Takes a unit or a part of it, with the octets after the header if they are known; `None` if
+    /// Examines a unit or a fragment, with the octets after the header if they are known; `None` if
     /// no encoder would write it.
-    fn slice(&mut self, header: NalHeader, body: Option<&[u8]>) -> Option<()> {
+    fn examine_slice(&mut self, header: NalHeader, body: Option<&[u8]>) -> Option<()> {
         if !is_plausible(self.codec, header) {
             return None;
         }
@@ -164,7 +165,7 @@ fn is_first_slice(codec: NalCodec, header: NalHeader, body: &[u8]) -> Option<boo
     Some(first & 0x80 != 0)
 }
 
-/// The content of a payload; `None` if it is malformed or of a mode that must be agreed on.
+/// The content of a payload; `None` if it is malformed or of a mode that both ends must agree on.
 fn content(codec: NalCodec, payload: &[u8]) -> Option<Content<'_>> {
     let header = codec.header(payload)?;
     let rest = payload.get(codec.header_len()..)?;

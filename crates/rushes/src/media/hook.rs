@@ -1,4 +1,4 @@
-//! Frames given to a function, on a thread of the stream's own.
+//! Delivery of frames to a function, on the stream's own thread.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,19 +14,19 @@ use crate::error::Error;
 use crate::reports::Attached;
 use crate::stats::Statistics;
 
-/// A function that is given frames.
+/// The application's function for frames.
 pub(crate) type FrameHook = Box<dyn FnMut(Frame) + Send>;
 
-/// A function that runs a hook's thread, by calling what it is given.
-pub(crate) type Within = Box<dyn FnOnce(&mut (dyn FnMut() + Send)) + Send>;
+/// The application's function around a hook's loop: it runs the loop by calling its argument.
+pub(crate) type LoopWrapper = Box<dyn FnOnce(&mut (dyn FnMut() + Send)) + Send>;
 
-/// How long the thread sleeps when nothing wakes it.
+/// Maximum sleep of the thread without a wake-up.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// How long it rests after an error of the socket, which may pass.
+/// Pause after a socket error, which may be temporary.
 const ERROR_PAUSE: Duration = Duration::from_millis(10);
 
-/// How often an error that lasts is told.
+/// The interval at which a lasting error is reported.
 const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A running hook; dropping it stops the thread and waits until a call in progress has returned.
@@ -41,7 +41,7 @@ impl Hook {
     pub(crate) fn start(
         receiver: StreamReceiver,
         hook: FrameHook,
-        within: Within,
+        within: LoopWrapper,
     ) -> Result<Self, Error> {
         let attached = receiver.attached.clone();
         let stop = Arc::new(AtomicBool::new(false));
@@ -69,7 +69,7 @@ impl Drop for Hook {
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {
-            // A panic of the hook has been reported where it happened.
+            // A panic of the hook was reported by its own thread.
             let _ = thread.join();
         }
     }
@@ -79,7 +79,7 @@ fn run(receiver: &mut StreamReceiver, hook: &mut FrameHook, stop: &AtomicBool) {
     let mut warned_at: Option<Instant> = None;
     while !stop.load(Relaxed) {
         match receiver.pull_until(Instant::now() + WAIT_MAX) {
-            // What was told of on the way may have ended it.
+            // The hook for events may have stopped this thread.
             Ok(Pulled::Frame(_)) if stop.load(Relaxed) => {}
             Ok(Pulled::Frame(frame)) => hook(frame),
             Ok(Pulled::Timeout | Pulled::Woken) => {}

@@ -1,4 +1,4 @@
-//! The keys of an open stream: changed and joined late.
+//! Changing the keys of an open stream, and joining a stream late.
 
 use rushes_proto::Ssrc;
 use rushes_proto::srtp::{MasterKey, PolicyError, SrtcpUnprotector, UnprotectError};
@@ -39,9 +39,9 @@ impl MediaStream {
 
 impl StreamHandle {
     /// Sends under another master key from the next packet and the next report on. The peer should
-    /// have been told before, so that it accepts the key already.
+    /// [accept](Self::add_receive_key) the key before.
     ///
-    /// Packets sent before can no longer be sent again in a stream of their own
+    /// Earlier packets can then no longer be retransmitted in a separate stream
     /// ([`Recovery::On`](crate::Recovery::On)).
     ///
     /// # Errors
@@ -55,8 +55,8 @@ impl StreamHandle {
         Ok(outcome.unwrap_or(Ok(()))?)
     }
 
-    /// Accepts packets and reports under another master key too, from now on. Those before stay
-    /// good for what is late, so that nothing is lost while keys change.
+    /// Accepts packets and reports under another master key too, from now on. Earlier keys remain
+    /// valid for late packets, so that none is lost while keys change.
     ///
     /// # Errors
     /// As [`set_send_key`](Self::set_send_key).
@@ -73,11 +73,12 @@ impl StreamHandle {
     }
 
     /// Expects the next packet of `source` to be in the round `roc` (RFC 3711 section 3.3.1):
-    /// needed to join a stream that has run for more than 2¹⁶ packets, whose sender tells it. Where
-    /// packets of that round or a later one came already nothing changes.
+    /// needed to join a stream after more than 2¹⁶ packets; the sender knows the value
+    /// ([`roll_over_counter`](Self::roll_over_counter)). No effect if packets of that round or a
+    /// later one have been received.
     ///
     /// # Errors
-    /// [`Error::Policy`] if the stream is not secured or follows as many sources as it may.
+    /// [`Error::Policy`] if the stream is not secured or follows the maximum number of sources.
     pub fn set_roll_over_counter(&self, source: Ssrc, roc: u32) -> Result<(), Error> {
         let mut receiver = self.attached.inbox().lock();
         let unprotector = receiver.unprotector().ok_or(PolicyError::KeyOfAnotherSuite)?;
@@ -87,7 +88,7 @@ impl StreamHandle {
         }
     }
 
-    /// The roll-over counter of what this end sends, for those who join late; 0 before the first
+    /// The roll-over counter of sent packets, for receivers that join late; 0 before the first
     /// packet and if the stream is not secured.
     pub fn roll_over_counter(&self) -> u32 {
         let ssrc = self.ssrc();

@@ -1,4 +1,5 @@
-//! An open stream and its halves: frames out on the thread that pushes, in on the thread that pulls.
+//! An open stream and its halves: the pushing thread sends frames, the pulling thread receives
+//! them.
 
 mod hook;
 #[cfg(feature = "srtp")]

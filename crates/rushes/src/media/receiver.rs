@@ -28,9 +28,9 @@ pub struct StreamReceiver {
 /// The application's function for errors of a hook's thread.
 pub(crate) type ErrorHook = Box<dyn FnMut(&Error) + Send>;
 
-/// How often a reader checks for a frame after its deadline: waiting events may end one check
-/// before the socket is read, and new events the next. A sender that causes ever more events must
-/// not keep it for ever.
+/// Maximum number of checks for a frame after the deadline: pending events may end one check before
+/// the socket is read, and new events the next. A sender that keeps causing events must not prolong
+/// the wait for ever.
 const LATE_POLLS: u32 = 2;
 
 /// The outcome of waiting for a frame.
@@ -43,11 +43,11 @@ pub(crate) enum Pulled {
 }
 
 impl StreamReceiver {
-    /// Waits for the next frame, at most for `timeout`; `None` if none came. With a timeout of
-    /// zero it takes what is there.
+    /// Waits for the next frame, at most for `timeout`; `None` if none arrived. With a timeout of
+    /// zero it reads pending datagrams and does not wait.
     ///
-    /// Frames of one source come in order, each whole, each once. Reads the socket on the
-    /// caller's thread, or waits for another stream's reader on the same port to do so.
+    /// Frames of one source are returned in order, complete, and once each. Reads the socket on the
+    /// caller's thread, or waits while another stream's reader on the same port does so.
     ///
     /// # Errors
     /// [`Error::Net`] if the socket fails; lost and refused packets are not errors.
@@ -71,20 +71,21 @@ impl StreamReceiver {
         self.attached.inbox().lock().flush();
     }
 
-    /// Sets a function that is called, on the thread that pulls, when packets are lost, frames
-    /// dropped, or sources come and go, as soon as that is known.
+    /// Sets a function that is called on the pulling thread as soon as packets are found lost,
+    /// frames are dropped, or sources join or leave.
     pub fn on_event(&mut self, hook: impl FnMut(Event) + Send + 'static) {
         self.on_event = Some(Box::new(hook));
     }
 
-    /// Sets a function that gets socket errors on the thread of [`on_frame`](Self::on_frame):
-    /// at once, and once a second while they last. Pulling returns them instead.
+    /// Sets a function for socket errors on the thread of [`on_frame`](Self::on_frame): it is
+    /// called at once, and once a second while the error lasts. [`pull_frame`](Self::pull_frame)
+    /// returns them instead.
     pub fn on_error(&mut self, hook: impl FnMut(&Error) + Send + 'static) {
         self.on_error = Some(Box::new(hook));
     }
 
-    /// Gives every frame to `hook`, on a thread of the stream's own, until the returned [`Hook`]
-    /// is dropped.
+    /// Passes every frame to `hook`, on the stream's own thread, until the returned [`Hook`] is
+    /// dropped.
     ///
     /// # Errors
     /// [`Error::Thread`] if the thread cannot be started.
@@ -92,12 +93,12 @@ impl StreamReceiver {
         self.on_frame_within(hook, |run| run())
     }
 
-    /// As [`on_frame`](Self::on_frame), with something done around it: `within` is called once, on the
-    /// stream's own thread, and the hook is given frames while `within` calls what it is given. That
+    /// As [`on_frame`](Self::on_frame), with a function around the loop: `within` is called once,
+    /// on the stream's own thread, and must call its argument, which passes frames to the hook and
     /// returns when the [`Hook`] is dropped.
     ///
-    /// So a thread can be made known to an interpreter or get another priority once, not with
-    /// every frame.
+    /// This serves to register the thread with an interpreter or to set its priority once, rather
+    /// than for every frame.
     ///
     /// # Errors
     /// [`Error::Thread`] if the thread cannot be started.
@@ -124,8 +125,8 @@ impl StreamReceiver {
         self.attached.statistics()
     }
 
-    /// Waits for the next frame until `deadline`, and reports events to their hook. Returns as soon
-    /// as there were any.
+    /// Waits for the next frame until `deadline`, and passes events to their hook. Returns after
+    /// any event.
     pub(crate) fn pull_until(&mut self, deadline: Instant) -> Result<Pulled, Error> {
         let pulled = self.pull(deadline);
         for event in self.events.drain(..) {
@@ -156,7 +157,7 @@ impl StreamReceiver {
             if last.is_some() && now >= deadline {
                 return Ok(Pulled::Timeout);
             }
-            // It may have been a wake-up, which only the caller understands.
+            // It may have been a wake-up, which the caller handles.
             if last == Some(Progress::Waited) {
                 return Ok(Pulled::Woken);
             }
@@ -171,7 +172,7 @@ impl StreamReceiver {
     }
 }
 
-/// The next frame of `inbox`, if there is one, and when its receiver has something to do; events are
+/// The next frame of `inbox`, if there is one, and the next timeout of its receiver; events are
 /// added to `events`.
 fn collect(
     inbox: &Inbox,
@@ -187,7 +188,7 @@ fn collect(
     (frame, receiver.poll_timeout())
 }
 
-/// When `timeout` ends, or in a year if that is later.
+/// The end of `timeout`, at most a year from now.
 fn deadline(timeout: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     Instant::now() + timeout.min(YEAR)

@@ -13,7 +13,7 @@ use crate::pace::Pacer;
 use crate::port::SendState;
 use crate::reports::{Attached, Rtcp};
 
-/// The sending half of a stream. Frames go out on the caller's thread.
+/// The sending half of a stream. Frames are sent on the caller's thread.
 #[derive(Debug)]
 pub struct StreamSender {
     pub(crate) attached: Arc<Attached>,
@@ -21,24 +21,24 @@ pub struct StreamSender {
 }
 
 impl StreamSender {
-    /// Sends one frame: an access unit with start codes, an Opus packet, or whatever the stream's
-    /// format calls a frame. Returns when the kernel has all of it.
+    /// Sends one frame of the stream's format, for example an access unit with start codes or an
+    /// Opus packet. Returns when the kernel has accepted all of it.
     ///
-    /// `timestamp` is its sampling instant in ticks of the stream's clock rate, as it travels in
-    /// the packets. With `None` it follows the frame before by one frame interval (Opus: by that
-    /// frame's duration), starting at a random value.
+    /// `timestamp` is its sampling instant in ticks of the stream's clock rate, as sent in the
+    /// packets. With `None` it is that of the previous frame plus one frame interval (Opus: plus
+    /// that frame's duration), starting at a random value.
     ///
-    /// With [`Pacing`](crate::Pacing), a frame of many batches takes its share of the frame
-    /// interval. Sender reports take the frame to be captured when this is called; see
+    /// With [`Pacing`](crate::Pacing), sending a frame of many batches takes a share of the frame
+    /// interval. Sender reports assume that the frame was captured at the time of this call; see
     /// [`push_frame_captured`](Self::push_frame_captured).
     ///
     /// # Errors
-    /// [`Error::Frame`] if the frame cannot travel (nothing is sent), [`Error::NoDestination`],
-    /// or [`Error::Send`] if the socket refuses a part of it: a sequence number is left out then, so
-    /// that receivers drop the frame.
+    /// [`Error::Frame`] if the format cannot carry the frame (nothing is sent),
+    /// [`Error::NoDestination`], or [`Error::Send`] if the socket refuses a part of it; a sequence
+    /// number is then skipped, so that receivers drop the frame.
     ///
-    /// NAL units of types that have no place in RTP are left out and counted
-    /// ([`SendStatistics::units_left_out`]); the frame cannot travel if there are no others.
+    /// NAL units of types that RTP cannot carry are omitted and counted
+    /// ([`SendStatistics::units_left_out`]); a frame without other units is an [`Error::Frame`].
     pub fn push_frame(
         &mut self,
         frame: &[u8],
@@ -48,7 +48,7 @@ impl StreamSender {
     }
 
     /// Sends one frame that was captured at `captured`. Sender reports carry that time to the
-    /// receiver, which presents streams of several devices in step with it (see
+    /// receiver, which synchronises streams of several devices by it (see
     /// [`LipSync`](crate::LipSync)).
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl StreamSender {
         }
         drop(outgoing);
         if outcome.is_err() {
-            // Shows receivers what is missing now, rather than with the next frame.
+            // Lets receivers detect the loss now rather than with the next frame.
             sender.keep_alive(batch);
             let _ = socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now());
         }
@@ -99,16 +99,16 @@ impl StreamSender {
             reporter.note_key_event(event);
         }
         if is_first {
-            // The first report goes with the first frame: receivers learn from it that no packet
-            // before is missing.
+            // The first report is sent with the first frame: it shows receivers that no earlier
+            // packet is missing.
             port.serve_now();
         }
         self.poll_port();
         Ok(outcome?)
     }
 
-    /// Sends one packet without payload. Receivers ignore it, but learn from its sequence number
-    /// of packets lost before it: good at the end of a stream, and to keep a path open.
+    /// Sends one packet without payload. Receivers ignore it, but detect packets lost before it by
+    /// its sequence number: useful at the end of a stream, and to keep a path open.
     ///
     /// # Errors
     /// [`Error::NoDestination`] or [`Error::Send`].
@@ -130,8 +130,8 @@ impl StreamSender {
 
     /// Waits until `deadline`, answering requests and reports meanwhile.
     ///
-    /// An application that only sends should wait with this between frames: without a thread that
-    /// pulls, requests are otherwise not seen before the next push.
+    /// An application that only sends should wait with this between frames: otherwise, without a
+    /// pulling thread, requests are not read before the next push.
     ///
     /// # Errors
     /// [`Error::Net`] if the socket cannot be read.
@@ -164,17 +164,17 @@ impl StreamSender {
         self.attached.port.local_address()
     }
 
-    /// What was sent so far.
+    /// The counters of sent frames and packets.
     pub fn statistics(&self) -> SendStatistics {
         self.attached.outbox().sent().statistics
     }
 
-    /// What the socket has done so far; streams on one port share it.
+    /// The counters of the socket, which streams on one port share.
     pub fn socket_counters(&self) -> Counters {
         self.attached.port.socket().counters()
     }
 
-    /// Retransmits what was requested meanwhile, and reads reports if no other thread does.
+    /// Retransmits packets requested meanwhile, and reads reports if no other thread does.
     fn poll_port(&self) {
         let port = &self.attached.port;
         self.attached.outbox().retransmit_requested(port.socket());

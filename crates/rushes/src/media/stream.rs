@@ -17,22 +17,22 @@ use crate::stats::Statistics;
 
 /// One stream of media to and from a peer; made by a [`StreamBuilder`](crate::StreamBuilder).
 ///
-/// No thread runs for it unless [`on_frame`](Self::on_frame) asks for one: frames go out on the
-/// thread that pushes and come in on the thread that pulls. Dropping it closes it.
+/// It has no thread unless [`on_frame`](Self::on_frame) starts one: the pushing thread sends
+/// frames, and the pulling thread receives them. Dropping it closes the stream.
 #[derive(Debug)]
 pub struct MediaStream {
     pub(crate) sender: StreamSender,
     pub(crate) receiver: Receiving,
 }
 
-/// Where received frames go.
+/// The destination of received frames.
 #[derive(Debug)]
 pub(crate) enum Receiving {
     Pulled(StreamReceiver),
     /// Kept alive, and stopped with the stream.
     Hooked(#[allow(dead_code, reason = "dropping it stops the thread")] Hook),
-    /// Between the two, or after a hook could not be started.
-    Nowhere,
+    /// While a hook is being started, or after that failed.
+    Taken,
 }
 
 impl MediaStream {
@@ -56,11 +56,11 @@ impl MediaStream {
     pub fn pull_frame(&mut self, timeout: Duration) -> Result<Option<Frame>, Error> {
         match &mut self.receiver {
             Receiving::Pulled(receiver) => receiver.pull_frame(timeout),
-            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+            Receiving::Hooked(_) | Receiving::Taken => Err(Error::Hooked),
         }
     }
 
-    /// Waits no longer for packets that are missing; see [`StreamReceiver::flush`].
+    /// Stops waiting for missing packets; see [`StreamReceiver::flush`].
     ///
     /// # Errors
     /// [`Error::Hooked`] if the frames go to a hook.
@@ -70,18 +70,18 @@ impl MediaStream {
                 receiver.flush();
                 Ok(())
             }
-            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+            Receiving::Hooked(_) | Receiving::Taken => Err(Error::Hooked),
         }
     }
 
-    /// Gives every frame from now on to `hook`, on one thread of the stream's own, which ends
-    /// when the stream is dropped.
+    /// Passes every frame from now on to `hook`, on the stream's own thread, which ends when the
+    /// stream is dropped.
     ///
     /// # Errors
     /// [`Error::Hooked`] if there is a hook already, [`Error::Thread`] if the thread cannot be
     /// started.
     pub fn on_frame(&mut self, hook: impl FnMut(Frame) + Send + 'static) -> Result<(), Error> {
-        match std::mem::replace(&mut self.receiver, Receiving::Nowhere) {
+        match std::mem::replace(&mut self.receiver, Receiving::Taken) {
             Receiving::Pulled(receiver) => {
                 self.receiver = Receiving::Hooked(receiver.on_frame(hook)?);
                 Ok(())
@@ -93,8 +93,8 @@ impl MediaStream {
         }
     }
 
-    /// Sets a function that is called on losses and for sources; see [`StreamReceiver::on_event`].
-    /// To be set before [`on_frame`](Self::on_frame).
+    /// Sets a function for losses and changes of sources; see [`StreamReceiver::on_event`]. Call
+    /// this before [`on_frame`](Self::on_frame).
     ///
     /// # Errors
     /// [`Error::Hooked`] if the frames go to a hook already.
@@ -104,12 +104,12 @@ impl MediaStream {
                 receiver.on_event(hook);
                 Ok(())
             }
-            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+            Receiving::Hooked(_) | Receiving::Taken => Err(Error::Hooked),
         }
     }
 
     /// Sets a function that is called when a hook's thread cannot read the socket; see
-    /// [`StreamReceiver::on_error`]. To be set before [`on_frame`](Self::on_frame).
+    /// [`StreamReceiver::on_error`]. Call this before [`on_frame`](Self::on_frame).
     ///
     /// # Errors
     /// [`Error::Hooked`] if the frames go to a hook already.
@@ -119,7 +119,7 @@ impl MediaStream {
                 receiver.on_error(hook);
                 Ok(())
             }
-            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+            Receiving::Hooked(_) | Receiving::Taken => Err(Error::Hooked),
         }
     }
 
@@ -146,7 +146,7 @@ impl MediaStream {
     }
 
     /// Waits until `deadline`, answering requests and reports meanwhile; see
-    /// [`StreamSender::wait_until`]. Frames that come meanwhile are kept for
+    /// [`StreamSender::wait_until`]. Frames received meanwhile are kept for
     /// [`pull_frame`](Self::pull_frame).
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl MediaStream {
     pub fn split(self) -> Result<(StreamSender, StreamReceiver), Error> {
         match self.receiver {
             Receiving::Pulled(receiver) => Ok((self.sender, receiver)),
-            Receiving::Hooked(_) | Receiving::Nowhere => Err(Error::Hooked),
+            Receiving::Hooked(_) | Receiving::Taken => Err(Error::Hooked),
         }
     }
 
@@ -186,14 +186,15 @@ impl MediaStream {
         self.sender.attached.statistics()
     }
 
-    /// A handle for any thread to use while others push and pull.
+    /// A handle for use on any thread while others push and pull.
     pub fn handle(&self) -> StreamHandle {
         StreamHandle { attached: self.sender.attached.clone() }
     }
 }
 
-/// A handle to a stream for any thread, while others push and pull: it reads counters, changes
-/// keys, answers requests. Cheap to clone. The stream's socket stays open as long as there is one.
+/// A handle to a stream for use on any thread while others push and pull: it reads counters,
+/// changes keys and answers requests. Cheap to clone. The stream's socket stays open while a handle
+/// exists.
 #[derive(Clone, Debug)]
 pub struct StreamHandle {
     pub(crate) attached: Arc<Attached>,
@@ -216,8 +217,8 @@ impl StreamHandle {
     }
 
     /// Waits until `deadline`, answering requests and reports meanwhile, as
-    /// [`StreamSender::wait_until`] does; another thread may push at the same time. Nothing ends it
-    /// earlier: a stream that may be dropped meanwhile is better waited for in short steps.
+    /// [`StreamSender::wait_until`] does; another thread may push at the same time. It never
+    /// returns earlier: wait in short steps if the stream may be dropped meanwhile.
     ///
     /// # Errors
     /// [`Error::Net`] if the socket cannot be read.

@@ -1,4 +1,4 @@
-//! A port's RTCP: where it comes from, when it is due, how its datagrams leave.
+//! A port's RTCP: its socket, its timing, and sending.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,17 +23,17 @@ impl Port {
         matches!(self.control, Control::Muxed)
     }
 
-    /// Whether there is RTCP at all.
+    /// Whether the port has RTCP.
     pub(crate) fn has_control(&self) -> bool {
         !matches!(self.control, Control::Off)
     }
 
-    /// The address that RTCP comes to.
+    /// The local address for RTCP.
     pub(crate) fn control_address(&self) -> Option<SocketAddr> {
         match &self.control {
             Control::Off => None,
             Control::Muxed => Some(self.local_address()),
-            Control::Beside(socket) => Some(socket.local_address()),
+            Control::Separate(socket) => Some(socket.local_address()),
         }
     }
 
@@ -48,23 +48,23 @@ impl Port {
         lock(&self.reports).retain(|other| !Arc::ptr_eq(other, reports));
     }
 
-    /// Sends one datagram of RTCP, without waiting; `false` if the send buffer is full. What cannot
-    /// be sent for another reason is lost, like any datagram.
+    /// Sends one datagram of RTCP, without waiting; `false` if the send buffer is full. After any
+    /// other error the datagram is lost.
     pub(crate) fn send_rtcp(&self, datagram: &[u8], to: SocketAddr) -> bool {
         let socket = match &self.control {
             Control::Off => return true,
             Control::Muxed => &self.socket,
-            Control::Beside(socket) => socket,
+            Control::Separate(socket) => socket,
         };
         self.send_one(socket, datagram, to)
     }
 
-    /// Sends one datagram on the media's socket; what cannot be sent is lost, like any datagram.
+    /// Sends one datagram on the media's socket; it is lost if it cannot be sent.
     pub(crate) fn send_on_media(&self, datagram: &[u8], to: SocketAddr) {
         self.send_one(&self.socket, datagram, to);
     }
 
-    /// Never waits for room: the callers hold locks that media waits for.
+    /// Never waits for room in the send buffer: callers hold locks that media threads need.
     fn send_one(&self, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) -> bool {
         let Ok(len) = u16::try_from(datagram.len()) else { return true };
         let mut queue = lock(&self.queue);
@@ -72,7 +72,7 @@ impl Port {
             Ok(()) => true,
             Err(SendError { kind: SendErrorKind::BufferFull, .. }) => false,
             Err(error) => {
-                tracing::debug!(%error, %to, "a report was not sent");
+                tracing::debug!(%error, %to, "a datagram was not sent");
                 true
             }
         }
@@ -89,7 +89,7 @@ impl Port {
         }
         self.due.store(u64::MAX, Relaxed);
         let mut due = None;
-        // Not under the lock: a hook may open or close streams.
+        // The lock is not held: a hook may open or close streams.
         for n in 0.. {
             let reports = lock(&self.reports).get(n).cloned();
             let Some(reports) = reports else { break };
@@ -105,17 +105,17 @@ impl Port {
         }
     }
 
-    /// Sends reports after a request of the application, and makes the thread that reads check the
-    /// time again.
+    /// Sends reports after a request of the application, and wakes the reading thread to recheck
+    /// its deadline.
     pub(crate) fn serve_now(&self) {
         self.due_now();
         self.serve(Instant::now());
-        if self.turn.try_lock().is_err() {
+        if self.read_state.try_lock().is_err() {
             self.waker.wake();
         }
     }
 
-    /// Reads pending RTCP and sends due reports, for a thread that only pushes; reads at most once
+    /// Reads pending RTCP and sends due reports, for a thread that only pushes. Reads at most once
     /// a millisecond.
     pub(crate) fn poll(&self) {
         self.poll_and(true);
@@ -132,12 +132,12 @@ impl Port {
             return;
         }
         let now = Instant::now();
-        if let Ok(mut turn) = self.turn.try_lock()
-            && now.saturating_duration_since(turn.polled) >= POLL_INTERVAL
+        if let Ok(mut state) = self.read_state.try_lock()
+            && now.saturating_duration_since(state.polled) >= POLL_INTERVAL
         {
-            turn.polled = now;
-            let outcome = self.read_pending(&mut turn, now);
-            drop(turn);
+            state.polled = now;
+            let outcome = self.read_pending(&mut state, now);
+            drop(state);
             self.wake_waiting();
             if let Err(error) = outcome {
                 tracing::debug!(%error, "the stream cannot read its reports");
@@ -169,10 +169,10 @@ impl Port {
         Ok(())
     }
 
-    /// Reads pending RTCP on its own socket, for as long as media can wait; the rest of a flood is
-    /// left to the next poll.
+    /// Reads pending RTCP on its own socket, limited so that media is not delayed; the rest of a
+    /// flood is left to the next poll.
     pub(super) fn read_control(&self, arena: &mut Option<Arena>) -> Result<(), Error> {
-        let (Control::Beside(socket), Some(arena)) = (&self.control, arena) else {
+        let (Control::Separate(socket), Some(arena)) = (&self.control, arena) else {
             return Ok(());
         };
         for _ in 0..READS_MAX {
@@ -188,7 +188,7 @@ impl Port {
         Ok(())
     }
 
-    /// Hands a datagram of RTCP to all streams of the port.
+    /// Passes a datagram of RTCP to all streams of the port.
     pub(super) fn handle_report(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
         if self.only_from.is_some_and(|only| only.host != from.ip()) {
             self.note_foreign();

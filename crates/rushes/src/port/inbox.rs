@@ -1,4 +1,5 @@
-//! The receiving half of a stream, shared by its own reader and the thread that reads the port.
+//! The receiving half of a stream, shared by the stream's reader and the thread that reads the
+//! port.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,7 +25,7 @@ impl Inbox {
         lock(&self.receiver)
     }
 
-    /// Datagrams turned away because finished frames were not collected.
+    /// Datagrams dropped because too many finished frames had not been pulled.
     pub(crate) fn uncollected(&self) -> u64 {
         self.uncollected.load(Relaxed)
     }
@@ -43,7 +44,7 @@ pub(super) struct Inboxes {
 }
 
 impl Inboxes {
-    /// The inbox that a datagram is for.
+    /// The inbox for a datagram.
     #[inline]
     pub(super) fn route(&self, datagram: &[u8]) -> Option<u64> {
         self.demux.route(datagram)

@@ -1,17 +1,18 @@
-//! A local port: one socket, the streams on it, and the thread whose turn it is to read.
+//! A local port: its sockets and the streams on it.
 //!
-//! A port has no thread of its own. A thread that wants a frame takes the turn, reads one batch,
-//! hands each datagram to its stream and releases the turn; other threads wait until it has. With
-//! one stream on the port that is a function call and two uncontended locks per batch.
+//! A port has no thread. A thread that waits for a frame takes the lock on the socket's buffers,
+//! reads one batch, passes each datagram to its stream and releases the lock; other threads wait
+//! until then. With one stream on the port this costs a function call and two uncontended locks per
+//! batch.
 //!
-//! The rooms above register with it: a stream's reports and key agreement as the traits of `inlet`.
+//! Higher modules, a stream's reports and key agreement, register with it: see `traits`.
 
 mod control;
 mod inbox;
-mod inlet;
 mod outbox;
 mod read;
 mod retransmissions;
+mod traits;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicU64;
@@ -22,17 +23,17 @@ use std::time::{Duration, Instant};
 use rushes_net::{SendQueue, UdpSocket, Waker};
 
 use self::inbox::Inboxes;
-use self::read::Turn;
+use self::read::ReadState;
 use crate::error::Error;
 use crate::lock::lock;
 
 pub(crate) use self::inbox::Inbox;
-pub(crate) use self::inlet::Reports;
-#[cfg(feature = "zrtp")]
-pub(crate) use self::inlet::SideProtocol;
 pub(crate) use self::outbox::{Outbox, SendState};
 pub(crate) use self::read::{Progress, Wait};
 pub(crate) use self::retransmissions::Retransmissions;
+pub(crate) use self::traits::Reports;
+#[cfg(feature = "zrtp")]
+pub(crate) use self::traits::SideProtocol;
 
 /// The only peer whose datagrams are accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -49,15 +50,15 @@ impl OnlyFrom {
     }
 }
 
-/// Where a port's RTCP is.
+/// The place of a port's RTCP.
 #[derive(Debug)]
 pub(crate) enum Control {
-    /// Nowhere.
+    /// No RTCP.
     Off,
     /// On the media's own port (RFC 5761).
     Muxed,
-    /// On a socket of its own, one port above (RFC 3550 section 11).
-    Beside(Box<UdpSocket>),
+    /// On a separate socket, by default one port above (RFC 3550 section 11).
+    Separate(Box<UdpSocket>),
 }
 
 #[derive(Debug)]
@@ -66,13 +67,13 @@ pub(crate) struct Port {
     control: Control,
     waker: Waker,
     only_from: Option<OnlyFrom>,
-    /// Held by the thread whose turn it is.
-    turn: Mutex<Turn>,
+    /// Locked by the reading thread.
+    read_state: Mutex<ReadState>,
     inboxes: Mutex<Inboxes>,
     reports: Mutex<Vec<Arc<dyn Reports>>>,
     /// For datagrams of RTCP.
     queue: Mutex<SendQueue>,
-    /// Nanoseconds from `epoch` to when some reports are due.
+    /// The time at which the next reports are due, in nanoseconds after `epoch`.
     due: AtomicU64,
     epoch: Instant,
     waiting: Mutex<Waiting>,
@@ -83,7 +84,7 @@ pub(crate) struct Port {
     side: Mutex<Option<Arc<dyn SideProtocol>>>,
 }
 
-/// Counts wake-ups, so that no thread sleeps through one, and the waiting threads.
+/// Counts wake-ups, so that no thread misses one, and waiting threads.
 #[derive(Debug, Default)]
 struct Waiting {
     wake_ups: u64,
@@ -97,11 +98,11 @@ impl Port {
         only_from: Option<OnlyFrom>,
     ) -> Result<Self, Error> {
         let control_arena = match &control {
-            Control::Beside(socket) => Some(socket.arena()),
+            Control::Separate(socket) => Some(socket.arena()),
             Control::Off | Control::Muxed => None,
         };
         Ok(Self {
-            turn: Mutex::new(Turn::new(socket.arena(), control_arena)),
+            read_state: Mutex::new(ReadState::new(socket.arena(), control_arena)),
             reports: Mutex::default(),
             queue: Mutex::new(socket.send_queue()),
             due: AtomicU64::new(u64::MAX),
@@ -128,7 +129,7 @@ impl Port {
         self.socket.local_address()
     }
 
-    /// Counts a datagram from another host or port than its source's.
+    /// Counts an ignored datagram whose address is not its source's.
     pub(crate) fn note_foreign(&self) {
         self.foreign.fetch_add(1, Relaxed);
     }
@@ -137,7 +138,7 @@ impl Port {
         self.unrouted.fetch_add(1, Relaxed);
     }
 
-    /// Datagrams from other hosts, and datagrams that no stream takes.
+    /// Numbers of ignored datagrams: from other hosts, and without a matching stream.
     pub(crate) fn ignored(&self) -> (u64, u64) {
         (self.foreign.load(Relaxed), self.unrouted.load(Relaxed))
     }
@@ -170,7 +171,7 @@ impl Port {
         lock(&self.waiting).wake_ups
     }
 
-    /// Wakes the waiting threads: a batch was read, or the turn is free.
+    /// Wakes the waiting threads: a batch was read, or no thread is reading.
     fn wake_waiting(&self) {
         let mut waiting = lock(&self.waiting);
         waiting.wake_ups += 1;
@@ -180,7 +181,7 @@ impl Port {
         }
     }
 
-    /// Waits for a wake-up after the first `seen`, or until `until`.
+    /// Waits until there were more than `seen` wake-ups, or until `until`.
     fn wait_for_wake_up(&self, seen: u64, until: Instant) {
         let time = until.saturating_duration_since(Instant::now());
         let mut waiting = lock(&self.waiting);
@@ -192,7 +193,7 @@ impl Port {
         waiting.threads -= 1;
     }
 
-    /// When some reports are due.
+    /// The time at which the next reports are due.
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.due.load(Relaxed) {
             u64::MAX => None,
@@ -213,7 +214,7 @@ impl Port {
     }
 }
 
-/// The earlier of two instants, where there are any.
+/// The earlier of two optional instants.
 pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

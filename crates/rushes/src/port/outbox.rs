@@ -1,5 +1,5 @@
-//! The sending half of a stream, shared by the thread that pushes and, for retransmissions, the one
-//! that reads the port.
+//! The sending half of a stream, shared by the pushing thread and, for retransmissions, the reading
+//! thread.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,11 +37,11 @@ pub(crate) struct Sent {
     pub(crate) statistics: SendStatistics,
     /// The last frame's timestamp, and when it was captured.
     pub(crate) last_frame: Option<(RtpTimestamp, Instant)>,
-    /// Octets of payload in packets sent again.
+    /// Payload octets in retransmitted packets.
     pub(crate) retransmitted_octets: u64,
     /// The sequence number of the last packet.
     pub(crate) last_sequence: Option<SequenceNumber>,
-    /// When anything was sent.
+    /// The time of the last datagram.
     pub(crate) last: Option<Instant>,
 }
 
@@ -80,7 +80,7 @@ impl SendState {
         Ok(())
     }
 
-    /// Sends the batch; without a copy, if that is enabled and worth while.
+    /// Sends the batch, with zero copy if that is enabled and the batch is large enough.
     pub(crate) fn send(
         socket: &UdpSocket,
         batch: &mut Batch,
@@ -155,7 +155,8 @@ impl Outbox {
         }
     }
 
-    /// Notes the counters at `now`, and the frame if any; returns whether nothing was sent before.
+    /// Records the counters at `now`, and the frame if any; returns whether no packet was sent
+    /// before.
     pub(crate) fn note(
         &self,
         now: Instant,
@@ -173,7 +174,7 @@ impl Outbox {
         is_first
     }
 
-    /// Notes that something else than media was sent.
+    /// Records that a keep-alive was sent.
     pub(crate) fn note_keep_alive(&self, now: Instant) {
         lock(&self.sent).last = Some(now);
     }

@@ -1,4 +1,4 @@
-//! Reading a port: one batch from the kernel, each datagram to its stream.
+//! Reading a port: takes one batch from the kernel and passes each datagram to its stream.
 
 use std::array;
 use std::net::SocketAddr;
@@ -16,18 +16,18 @@ use crate::lock::lock;
 /// Maximum time for which media may keep a reader from checking the socket for RTCP.
 const CONTROL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Bytes of finished frames that may wait for a stream's reader while another stream's reader
-/// drives the port.
+/// Maximum bytes of finished frames that a stream's reader has not pulled while another stream's
+/// reader reads the port.
 const UNCOLLECTED_MAX: usize = 64 << 20;
 
-/// Maximum number of datagrams that a stream is given together.
+/// Maximum number of datagrams passed to a stream at once.
 const RUN_MAX: usize = 64;
 
-/// What a reader waits for, and how.
+/// The deadline of a reader, and its spinning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) deadline: Instant,
-    /// How long to poll before sleeping.
+    /// The time to poll before sleeping.
     pub(crate) spin: Duration,
 }
 
@@ -40,41 +40,41 @@ impl Wait {
 /// The outcome of reading a port once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Progress {
-    /// This thread read so many datagrams.
+    /// This thread read this number of datagrams.
     Read(usize),
-    /// Another thread has the turn: this one waited for it, for a wake-up or for the deadline.
+    /// Another thread was reading: this one waited for it, for a wake-up or for the deadline.
     Waited,
 }
 
-/// The buffers of the thread whose turn it is.
+/// The buffers of the reading thread.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct ReadState {
     arena: Arena,
     control: Option<Arena>,
     /// When the socket for RTCP was polled last.
     pub(super) polled: Instant,
 }
 
-impl Turn {
+impl ReadState {
     pub(super) fn new(arena: Arena, control: Option<Arena>) -> Self {
         Self { arena, control, polled: Instant::now() }
     }
 }
 
 impl Port {
-    /// Reads one batch if it is no other thread's turn, and otherwise waits until that thread has
-    /// read one. `seen` is the [`wake_ups`](Self::wake_ups) before the caller looked for results.
+    /// Reads one batch, or waits until another thread that is reading has read one. `seen` is the
+    /// [`wake_ups`](Self::wake_ups) before the caller checked for results.
     pub(crate) fn read_or_wait(
         &self,
         own: Option<&Inbox>,
         wait: Wait,
         seen: u64,
     ) -> Result<Progress, Error> {
-        let mut turn = match self.turn.try_lock() {
-            Ok(turn) => turn,
+        let mut state = match self.read_state.try_lock() {
+            Ok(state) => state,
             Err(TryLockError::Poisoned(poisoned)) => {
-                // No application code runs under it, and the arenas are plain memory.
-                self.turn.clear_poison();
+                // No application code runs under this lock, and the arenas are plain memory.
+                self.read_state.clear_poison();
                 poisoned.into_inner()
             }
             Err(TryLockError::WouldBlock) => {
@@ -82,64 +82,64 @@ impl Port {
                 return Ok(Progress::Waited);
             }
         };
-        let taken = self.read(own, &mut turn, wait);
-        drop(turn);
+        let taken = self.read(own, &mut state, wait);
+        drop(state);
         self.wake_waiting();
         taken.map(Progress::Read)
     }
 
     /// Reads pending datagrams without waiting, for a thread that only pushes.
-    pub(super) fn read_pending(&self, turn: &mut Turn, now: Instant) -> Result<(), Error> {
+    pub(super) fn read_pending(&self, state: &mut ReadState, now: Instant) -> Result<(), Error> {
         if self.is_muxed() {
-            self.read_once(None, turn, now).map(|_| ())
+            self.read_once(None, state, now).map(|_| ())
         } else {
-            self.read_control(&mut turn.control)
+            self.read_control(&mut state.control)
         }
     }
 
-    /// Reads one batch and hands it out; returns the number of datagrams of media.
-    fn read(&self, own: Option<&Inbox>, turn: &mut Turn, wait: Wait) -> Result<usize, Error> {
-        let begun = Instant::now();
-        while begun.elapsed() < wait.spin && Instant::now() < wait.deadline {
+    /// Reads one batch and distributes it; returns the number of datagrams from the media's socket.
+    fn read(&self, own: Option<&Inbox>, state: &mut ReadState, wait: Wait) -> Result<usize, Error> {
+        let start = Instant::now();
+        while start.elapsed() < wait.spin && Instant::now() < wait.deadline {
             // With a deadline in the past the socket is polled once, without sleeping.
-            let taken = self.read_once(own, turn, begun)?;
+            let taken = self.read_once(own, state, start)?;
             if taken > 0 {
                 return Ok(taken);
             }
         }
-        self.read_once(own, turn, wait.deadline)
+        self.read_once(own, state, wait.deadline)
     }
 
     fn read_once(
         &self,
         own: Option<&Inbox>,
-        turn: &mut Turn,
+        state: &mut ReadState,
         until: Instant,
     ) -> Result<usize, Error> {
-        let Turn { arena, control, polled } = turn;
+        let ReadState { arena, control, polled } = state;
         let beside = match &self.control {
-            Control::Beside(socket) => Some(&**socket),
+            Control::Separate(socket) => Some(&**socket),
             Control::Off | Control::Muxed => None,
         };
         let datagrams = self.socket.receive_beside(arena, until, Some(&self.waker), beside)?;
         let now = Instant::now();
         let is_stale = now.saturating_duration_since(*polled) > CONTROL_INTERVAL;
         if datagrams.is_empty() || is_stale {
-            // Before the media: a source that says goodbye may return at once.
+            // Before the media: a source may return immediately after its BYE.
             *polled = now;
             self.read_control(control)?;
         }
-        Ok(self.hand_out(own, now, datagrams))
+        Ok(self.distribute(own, now, datagrams))
     }
 
-    /// Hands datagrams to the streams that they are for; returns how many there were.
-    fn hand_out(&self, own: Option<&Inbox>, now: Instant, datagrams: Datagrams<'_>) -> usize {
+    /// Passes datagrams to their streams; returns the number of datagrams.
+    fn distribute(&self, own: Option<&Inbox>, now: Instant, datagrams: Datagrams<'_>) -> usize {
         let inboxes = lock(&self.inboxes);
         #[cfg(feature = "zrtp")]
         let side = lock(&self.side).clone();
         let taken = datagrams.len();
-        // Datagrams come in runs of one stream, so its lock is kept until another comes, and a
-        // secured stream authenticates many at once.
+        // Consecutive datagrams are often for one stream: its lock is kept until a datagram of
+        // another stream, and a secured stream authenticates many at once.
         let mut run = Run::new(now);
         for datagram in datagrams {
             if self.is_muxed() && is_rtcp(datagram.data) {
@@ -173,7 +173,7 @@ impl Port {
         taken
     }
 
-    /// Unlocks a receiver, and notes when it has requests or a conflict to send.
+    /// Unlocks a receiver, and records when its requests or its conflict are due.
     fn finish(&self, receiver: Option<MutexGuard<'_, Receiver>>) {
         let Some(receiver) = receiver else { return };
         if let Some(due) = receiver.requests_due() {
@@ -185,7 +185,7 @@ impl Port {
     }
 }
 
-/// Datagrams for one stream from one address, kept until there are enough to be taken together.
+/// Consecutive datagrams for one stream from one address, collected to be handled together.
 #[derive(Debug)]
 struct Run<'i, 'd> {
     now: Instant,
@@ -215,7 +215,7 @@ impl<'i, 'd> Run<'i, 'd> {
         self.stream.as_ref().is_some_and(|(inbox, _)| inbox.id == id)
     }
 
-    /// Begins a run for `inbox`; the one before must have ended.
+    /// Begins a run for `inbox`; the previous one must have ended.
     fn begin(&mut self, inbox: &'i Inbox, is_own: bool) {
         self.is_own = is_own;
         self.stream = Some((inbox, inbox.lock()));
@@ -224,7 +224,7 @@ impl<'i, 'd> Run<'i, 'd> {
     /// Adds a datagram.
     #[inline]
     fn add(&mut self, from: &'d SocketAddr, octets: &'d mut [u8]) {
-        // Datagrams of one message share their address in memory, too.
+        // Datagrams of one message share one address in memory, which is the faster comparison.
         let is_same = |before: &'d SocketAddr| std::ptr::eq(before, from) || before == from;
         if self.len == RUN_MAX || !self.from.is_some_and(is_same) {
             self.flush();

@@ -1,4 +1,4 @@
-//! Retransmissions of a stream: requested packets, sent again without waiting for room.
+//! Retransmissions of a stream: requested packets are sent again without waiting for room.
 
 use std::sync::TryLockError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,10 +11,10 @@ use rushes_proto::{Batch, SequenceNumber};
 use super::outbox::{Outbox, SendState};
 use crate::lock::lock;
 
-/// Maximum number of requested packets that wait.
+/// Maximum number of requested packets in a queue.
 const REQUESTED_MAX: usize = 4096;
 
-/// The batch of retransmissions, which may wait for room in the send buffer.
+/// The batch of retransmissions, which is kept until the send buffer has room.
 #[derive(Debug)]
 pub(crate) struct Retransmissions {
     batch: Batch,
@@ -29,8 +29,8 @@ impl Retransmissions {
         Self { batch: Batch::new(), sent: 0, requested: Vec::new() }
     }
 
-    /// Writes requested packets with `write`, which returns whether there was room, and gives them to
-    /// `send`, batch after batch; `false` if the send buffer is full before all are sent.
+    /// Writes requested packets with `write`, which returns whether there was room, and passes them
+    /// to `send`, batch after batch; `false` if the send buffer is full before all are sent.
     fn serve(
         &mut self,
         mut write: impl FnMut(SequenceNumber, &mut Batch) -> bool,
@@ -58,9 +58,9 @@ impl Retransmissions {
                 return Ok(true);
             }
             let written = self.requested.iter().take_while(|n| write(**n, &mut self.batch)).count();
-            // A packet that no batch has room for would be tried for ever.
-            let stuck = written == 0 && self.batch.is_empty();
-            self.requested.drain(..written.max(usize::from(stuck)));
+            // A packet that fits no batch would be tried for ever.
+            let fits_no_batch = written == 0 && self.batch.is_empty();
+            self.requested.drain(..written.max(usize::from(fits_no_batch)));
         }
     }
 
@@ -72,7 +72,7 @@ impl Retransmissions {
 }
 
 impl Outbox {
-    /// Whether packets wait to be sent again.
+    /// Whether requested packets are queued.
     pub(crate) fn has_requested(&self) -> bool {
         self.any_requested.load(Relaxed)
     }
@@ -88,8 +88,8 @@ impl Outbox {
         self.retransmit_requested(socket);
     }
 
-    /// Sends requested packets, as far as the send buffer has room, unless another thread has the
-    /// sender and will do so. It never waits, because readers call it.
+    /// Sends requested packets, as far as the send buffer has room, unless another thread has
+    /// locked the sender and will do so. Never waits, because reading threads call it.
     pub(crate) fn retransmit_requested(&self, socket: &UdpSocket) {
         while self.any_requested.load(Relaxed) {
             let mut state = match self.state.try_lock() {
@@ -98,7 +98,7 @@ impl Outbox {
                 Err(TryLockError::WouldBlock) => return,
             };
             let SendState { sender, batch, queue, retransmissions } = &mut *state;
-            take_back(socket, batch, queue);
+            reclaim_slabs(socket, batch, queue);
             let outcome =
                 self.send_requested(socket, retransmissions, queue, |sequence, retransmissions| {
                     sender
@@ -130,7 +130,7 @@ impl Outbox {
         if !self.any_requested.load(Relaxed) {
             return;
         }
-        take_back(socket, batch, queue);
+        reclaim_slabs(socket, batch, queue);
         let batch = &*batch;
         let outcome =
             self.send_requested(socket, retransmissions, queue, |sequence, retransmissions| {
@@ -164,7 +164,7 @@ impl Outbox {
             retransmissions.requested.extend(requested.drain(..taken));
             self.any_requested.store(!requested.is_empty(), Relaxed);
         }
-        // A deadline in the past: the sender's lock is held, and perhaps the reader's turn.
+        // A deadline in the past: the sender's lock is held, and perhaps the lock for reading.
         let now = Instant::now();
         let all = retransmissions
             .serve(write, |bytes, lengths| socket.send(queue, bytes, lengths, to, now))?;
@@ -176,7 +176,7 @@ impl Outbox {
 }
 
 /// Takes back returned slabs, so that the packets in them can be retransmitted.
-fn take_back(socket: &UdpSocket, batch: &mut Batch, queue: &mut SendQueue) {
+fn reclaim_slabs(socket: &UdpSocket, batch: &mut Batch, queue: &mut SendQueue) {
     while let Ok(Some(loan)) = socket.reclaim(queue, Instant::now()) {
         batch.give_back(loan.number, loan.slab);
     }
@@ -216,7 +216,7 @@ mod tests {
             }
         }
         assert_eq!(arrived, requested);
-        assert_eq!(calls, 334, "asked again before the caller came back");
+        assert_eq!(calls, 334, "a full send buffer must end the attempt");
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
         };
         assert!(retransmissions.serve(write, refused).is_err());
         assert!(retransmissions.serve(write, |_, _| panic!("nothing is requested")).unwrap());
-        // Nor does one that no batch has room for.
+        // The same holds for a packet that fits no batch.
         retransmissions.requested.push(SequenceNumber(2));
         assert!(retransmissions.serve(|_, _| false, |_, _| panic!("nothing was written")).unwrap());
     }

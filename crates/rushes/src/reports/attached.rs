@@ -1,4 +1,4 @@
-//! A stream on its port, as all its handles share it.
+//! A stream on its port, shared by all its handles.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Events of RTCP on their way to the application: a queue, and the hook that empties it.
+//! The queue of RTCP events for the application, and the hook that receives them.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -8,24 +8,24 @@ use rushes_proto::control::ControlEvent;
 
 use crate::lock::lock;
 
-/// Maximum number of waiting events; the oldest are dropped.
+/// Maximum number of queued events; the oldest are dropped.
 const EVENTS_MAX: usize = 256;
 
 /// The application's function for control events.
 pub(crate) type ReportHook = Box<dyn FnMut(ControlEvent) + Send>;
 
-/// Waiting events, and the hook for them.
+/// Queued events, and the hook for them.
 #[derive(Default)]
 pub(crate) struct Events {
     queue: Mutex<VecDeque<ControlEvent>>,
-    hook: Mutex<Hooked>,
+    hook: Mutex<HookState>,
     returned: Condvar,
 }
 
 /// The application's hook, and the thread that runs it.
 #[derive(Default)]
-struct Hooked {
-    /// `None` while it runs, too.
+struct HookState {
+    /// `None` also while it runs.
     hook: Option<ReportHook>,
     running: Option<ThreadId>,
 }
@@ -38,17 +38,17 @@ struct Running<'a> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        // One that panics is not called again.
+        // A hook that panicked is not called again.
         let hook = self.hook.take().filter(|_| !std::thread::panicking());
-        let mut hooked = lock(&self.events.hook);
-        hooked.running = None;
-        let old = if hooked.hook.is_none() {
-            hooked.hook = hook;
+        let mut state = lock(&self.events.hook);
+        state.running = None;
+        let old = if state.hook.is_none() {
+            state.hook = hook;
             None
         } else {
             hook
         };
-        drop(hooked);
+        drop(state);
         self.events.returned.notify_all();
         drop(old);
     }
@@ -67,14 +67,14 @@ impl Events {
         lock(&self.queue).pop_front()
     }
 
-    /// Gives waiting events to the hook, if there is one.
+    /// Passes queued events to the hook, if there is one.
     pub(crate) fn dispatch(&self) {
         if lock(&self.queue).is_empty() {
             return;
         }
         while let Some(mut running) = self.take_hook() {
             let Some(hook) = &mut running.hook else { return };
-            // Until it is replaced.
+            // Stops when the hook is replaced.
             while lock(&self.hook).hook.is_none() {
                 let event = lock(&self.queue).pop_front();
                 let Some(event) = event else { return };
@@ -83,21 +83,21 @@ impl Events {
         }
     }
 
-    /// The hook, to be run by this thread; `None` if there is none, or it runs already: a hook that
-    /// drives the stream must not be called again while it runs.
+    /// The hook, to be run by this thread; `None` if there is none, or it is running already: a
+    /// hook that calls the stream must not be called again while it runs.
     fn take_hook(&self) -> Option<Running<'_>> {
-        let mut hooked = lock(&self.hook);
-        let Hooked { hook, running } = &mut *hooked;
+        let mut state = lock(&self.hook);
+        let HookState { hook, running } = &mut *state;
         let hook = hook.take_if(|_| running.is_none())?;
         *running = Some(std::thread::current().id());
         Some(Running { events: self, hook: Some(hook) })
     }
 
-    /// Whether events wait, and a hook is set.
+    /// Whether events are queued and a hook is set.
     pub(crate) fn has_events(&self) -> bool {
-        let hooked = lock(&self.hook);
-        let has_hook = hooked.hook.is_some() || hooked.running.is_some();
-        drop(hooked);
+        let state = lock(&self.hook);
+        let has_hook = state.hook.is_some() || state.running.is_some();
+        drop(state);
         has_hook && !lock(&self.queue).is_empty()
     }
 
@@ -105,12 +105,12 @@ impl Events {
     /// itself is not called again.
     pub(crate) fn set_hook(&self, hook: ReportHook) {
         let own = std::thread::current().id();
-        let mut hooked = lock(&self.hook);
-        while hooked.running.is_some_and(|thread| thread != own) {
-            hooked = self.returned.wait(hooked).unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.hook);
+        while state.running.is_some_and(|thread| thread != own) {
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let old = hooked.hook.replace(hook);
-        drop(hooked);
+        let old = state.hook.replace(hook);
+        drop(state);
         drop(old);
     }
 }

@@ -1,4 +1,4 @@
-//! Where the reports of each media source come from.
+//! The addresses from which media sources report.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use rushes_proto::Ssrc;
 use rushes_proto::rtcp::{Compound, Packet};
 
-/// How long a source must be silent at one address before its reports may come from another port:
-/// five of the shortest regular intervals (RFC 3550 section 6.3.5).
+/// The silence of a source at one address after which its reports may come from another port: five
+/// of the shortest regular intervals (RFC 3550 section 6.3.5).
 const MOVE_AFTER: Duration = Duration::from_secs(25);
 
-/// Sources remembered; more than a receiver follows. The oldest gives way.
+/// Maximum number of sources remembered; more than a receiver follows. The oldest is replaced.
 const SOURCES_MAX: usize = 64;
 
 /// The address from which one source reports.
@@ -18,11 +18,11 @@ const SOURCES_MAX: usize = 64;
 struct Origin {
     ssrc: Ssrc,
     address: SocketAddr,
-    heard: Instant,
+    last_report: Instant,
 }
 
-/// The addresses from which media sources report (RFC 3550 section 8.2): reports from elsewhere
-/// count only if they are authentic.
+/// The addresses from which media sources report (RFC 3550 section 8.2): reports from elsewhere are
+/// accepted only if they are authenticated.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
     list: Vec<Origin>,
@@ -32,8 +32,8 @@ impl Origins {
     /// Whether a report of `ssrc` that came from `from` at `now` is the source's own. `expected` is
     /// the address that its media suggests.
     ///
-    /// Another host is never admitted. Another port of the same host is, until the source reports
-    /// from the expected one: some senders use a separate socket for RTCP.
+    /// Another host is never admitted. Another port of the same host is admitted until the source
+    /// reports from the expected one, since some senders use a separate socket for RTCP.
     pub(crate) fn admit(
         &mut self,
         now: Instant,
@@ -44,7 +44,7 @@ impl Origins {
         if from.ip() != expected.ip() {
             return false;
         }
-        let origin = Origin { ssrc, address: from, heard: now };
+        let origin = Origin { ssrc, address: from, last_report: now };
         let Some(n) = self.list.iter().position(|known| known.ssrc == ssrc) else {
             if self.list.len() >= SOURCES_MAX {
                 self.list.remove(0);
@@ -53,7 +53,7 @@ impl Origins {
             return true;
         };
         let known = &mut self.list[n];
-        let is_silent = now.saturating_duration_since(known.heard) >= MOVE_AFTER;
+        let is_silent = now.saturating_duration_since(known.last_report) >= MOVE_AFTER;
         let is_own = from == expected || from == known.address || is_silent;
         if is_own {
             *known = origin;
@@ -67,19 +67,20 @@ impl Origins {
     }
 }
 
-/// Calls `of` for every participant that an RTCP datagram reports for, until it returns `false`;
-/// returns whether it never did. Feedback is exempt: some peers write the SSRC of the media there.
-pub(crate) fn all_senders(datagram: &[u8], mut of: impl FnMut(Ssrc) -> bool) -> bool {
+/// Whether `is_accepted` returns `true` for every participant that an RTCP datagram reports for.
+///
+/// Feedback is exempt: some peers write the SSRC of the media there.
+pub(crate) fn all_reporters(datagram: &[u8], mut is_accepted: impl FnMut(Ssrc) -> bool) -> bool {
     let Ok(compound) = Compound::parse(datagram) else { return true };
     compound.packets().flatten().all(|packet| match packet {
-        Packet::SenderReport(report) => of(report.ssrc()),
-        Packet::ReceiverReport(report) => of(report.ssrc()),
-        Packet::ExtendedReport(report) => of(report.ssrc()),
-        Packet::App(app) => of(app.ssrc()),
+        Packet::SenderReport(report) => is_accepted(report.ssrc()),
+        Packet::ReceiverReport(report) => is_accepted(report.ssrc()),
+        Packet::ExtendedReport(report) => is_accepted(report.ssrc()),
+        Packet::App(app) => is_accepted(app.ssrc()),
         Packet::SourceDescription(description) => {
-            description.chunks().all(|chunk| of(chunk.ssrc()))
+            description.chunks().all(|chunk| is_accepted(chunk.ssrc()))
         }
-        Packet::Bye(bye) => bye.sources().all(&mut of),
+        Packet::Bye(bye) => bye.sources().all(&mut is_accepted),
         _ => true,
     })
 }
@@ -109,7 +110,7 @@ mod tests {
         assert!(origins.admit(now, CAMERA, address(1, 5005), address(1, 40_000)));
         assert!(!origins.admit(now, CAMERA, address(1, 5005), address(1, 40_001)));
         assert!(origins.admit(now, CAMERA, address(1, 5005), address(1, 40_000)));
-        // The expected port is always right, and then it is the one to keep to.
+        // The expected port is always accepted, and from then on no other.
         assert!(origins.admit(now, CAMERA, address(1, 5005), address(1, 5005)));
         assert!(!origins.admit(now, CAMERA, address(1, 5005), address(1, 40_000)));
         assert!(origins.admit(now + MOVE_AFTER, CAMERA, address(1, 5005), address(1, 40_000)));

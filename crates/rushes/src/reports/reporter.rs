@@ -1,7 +1,7 @@
-//! The RTCP of one stream on its port: carries counts of media to the participant, and reports,
+//! The RTCP of one stream on its port: passes media counters to the participant, and takes reports,
 //! requests and events from it.
 //!
-//! It has no thread: the one that reads the port, or pushes a frame, drives it when it is due.
+//! It has no thread: the thread that reads the port or pushes a frame calls it when it is due.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use rushes_proto::stream::{Event, Receiver, SentSoFar, SourceStatistics};
 use rushes_proto::{SequenceNumber, Ssrc};
 
 use super::events::Events;
-use super::origins::{Origins, all_senders};
+use super::origins::{Origins, all_reporters};
 use crate::lock::lock;
 use crate::pace::sleep_until;
 use crate::port::{Inbox, Outbox, Port, Reports, earlier};
@@ -21,19 +21,19 @@ use crate::port::{Inbox, Outbox, Port, Reports, earlier};
 /// Pause before the next attempt when the send buffer is full.
 const FULL_PAUSE: Duration = Duration::from_millis(1);
 
-/// How long a goodbye waits for room in the send buffer.
+/// Maximum wait of a BYE for room in the send buffer.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Time after which a report is sent although there is no media yet.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
 
-/// How often arrivals are reported.
+/// The interval of reports of arrivals.
 const ARRIVALS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often to check whether a peer is known.
+/// The interval of checks whether a peer is known.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Own addresses remembered.
+/// Maximum number of own addresses remembered.
 const ECHOES_MAX: usize = 16;
 
 /// The configuration of a reporter.
@@ -41,9 +41,9 @@ const ECHOES_MAX: usize = 16;
 pub(crate) struct ReporterConfig {
     /// The destination of reports; by default the address that the peer's reports come from.
     pub(crate) to: Option<SocketAddr>,
-    /// The port of a peer that is not known yet.
+    /// The port for RTCP of a peer whose address is not known yet.
     pub(crate) port: Option<u16>,
-    /// How long the stream may be idle before something is sent to keep the path open.
+    /// The idle time after which an empty datagram is sent to keep the path open.
     pub(crate) keep_alive: Option<Duration>,
 }
 
@@ -56,15 +56,15 @@ pub(crate) struct Reporter {
 }
 
 struct State {
-    /// `None` if the stream does without RTCP.
+    /// `None` if the stream has no RTCP.
     participant: Option<Participant>,
-    /// Where the last report came from.
+    /// The source address of the last report.
     learned: Option<SocketAddr>,
-    /// Where the reports of media sources come from.
+    /// The addresses from which media sources report.
     origins: Origins,
-    /// A report that the full send buffer had no room for; it goes before the next.
+    /// A report that did not fit the send buffer; it is sent before the next one.
     unsent: Vec<u8>,
-    /// Our own addresses, from which a multicast group sends us our own packets back.
+    /// Our own addresses, as seen in our packets that multicast loops back.
     echoes: Vec<SocketAddr>,
     receptions: Vec<Reception>,
     sequences: Vec<SequenceNumber>,
@@ -84,9 +84,9 @@ impl Reports for Reporter {
         if sender(datagram) == Some(participant.ssrc()) && is_echo(echoes, port, from) {
             return;
         }
-        // An authentic datagram is its sender's own, wherever it comes from.
+        // An authenticated datagram is accepted from any address.
         let is_own = |ssrc| self.is_of_source(origins, port, (now, from), ssrc);
-        if !participant.is_secured() && !all_senders(datagram, is_own) {
+        if !participant.is_secured() && !all_reporters(datagram, is_own) {
             port.note_foreign();
             return;
         }
@@ -97,7 +97,7 @@ impl Reports for Reporter {
         if let Some(ssrc) = sender(datagram) {
             self.inbox.lock().handle_report(now, ssrc, from.ip(), None);
         }
-        // A stranger must not draw our reports away from the peer whose media we receive.
+        // A stranger must not redirect our reports from the peer whose media we receive.
         if learned.is_none() || self.sends_media(from, datagram) {
             *learned = Some(from);
         }
@@ -150,7 +150,7 @@ impl Reports for Reporter {
                     due = earlier(due, Some(now + FULL_PAUSE));
                 }
             } else {
-                // There is no destination until a peer is heard.
+                // There is no destination until a peer has sent something.
                 due = earlier(due, Some(now + RETRY_INTERVAL));
             }
             while let Some(event) = participant.poll_event() {
@@ -213,14 +213,14 @@ impl Reporter {
         self.state().participant.as_mut().map(act)
     }
 
-    /// Whether a datagram of RTCP is of a source whose media is received, from the same host.
+    /// Whether a datagram of RTCP is from a source whose media is received from the same host.
     fn sends_media(&self, from: SocketAddr, datagram: &[u8]) -> bool {
         let media = sender(datagram).and_then(|sender| self.inbox.lock().address_of(sender));
         media.is_some_and(|media| media.ip() == from.ip())
     }
 
-    /// Whether a datagram from `from` may report for `ssrc`: if media of it is received, only the
-    /// source itself may.
+    /// Whether a datagram from `from` may report for `ssrc`: if media of `ssrc` is received, only
+    /// that source may.
     fn is_of_source(
         &self,
         origins: &mut Origins,
@@ -233,9 +233,9 @@ impl Reporter {
         origins.admit(now, ssrc, expected, from)
     }
 
-    /// Leaves the session, if that is allowed at once.
+    /// Leaves the session with BYE, if that is allowed at once.
     pub(crate) fn leave(&self, port: &Port, now: Instant, reason: &str) {
-        // Only participants that have sent say goodbye: this one must know that it has.
+        // Only participants that have sent may send BYE: the counters must be up to date.
         self.serve(port, now);
         self.with(|participant| {
             if !participant.is_gone() {
@@ -243,7 +243,7 @@ impl Reporter {
             }
         });
         self.serve(port, now);
-        // Without the lock, so that the thread that reads the port is not held up.
+        // The lock is not held meanwhile, so that the reading thread is not blocked.
         while !self.state().unsent.is_empty() && now.elapsed() < LEAVE_TIMEOUT {
             sleep_until(Instant::now() + FULL_PAUSE);
             self.serve(port, Instant::now());
@@ -256,7 +256,7 @@ impl Reporter {
         self.outbox.has_requested().then(|| now + FULL_PAUSE)
     }
 
-    /// Requests missing packets, notes conflicts, and collects reception statistics.
+    /// Requests missing packets, handles conflicts, and collects reception statistics.
     fn poll_receiver(&self, state: &mut State, port: &Port, now: Instant) -> Option<Instant> {
         let State { participant, receptions, sequences, arrivals, next_arrivals, echoes, .. } =
             state;
@@ -292,7 +292,7 @@ impl Reporter {
         earlier(receiver.requests_due(), arrivals_due)
     }
 
-    /// Queues an event of the key for media sent.
+    /// Queues an event about the key of sent media.
     pub(crate) fn note_key_event(&self, event: Event) {
         let event = match event {
             Event::KeyExpiring { left } => ControlEvent::KeyExpiring { left },
@@ -302,7 +302,7 @@ impl Reporter {
         self.events.push(event);
     }
 
-    /// Acts on an event, before the application gets it.
+    /// Handles an event, then queues it for the application.
     fn note(&self, port: &Port, event: ControlEvent) {
         match &event {
             ControlEvent::Collision { new, .. } => {
@@ -317,7 +317,7 @@ impl Reporter {
         self.events.push(event);
     }
 
-    /// The destination of reports: as configured, or where the peer's reports come from.
+    /// The destination of reports: as configured, or the address that the peer's reports come from.
     fn destination(&self, port: &Port, learned: Option<SocketAddr>) -> Option<SocketAddr> {
         if self.config.to.is_some() {
             return self.config.to;
@@ -333,13 +333,14 @@ impl Reporter {
         Some(address)
     }
 
-    /// Where a peer that has not reported yet expects reports: one port above its media.
+    /// The address at which a peer that has not reported yet expects reports.
     fn media_source(&self, port: &Port) -> Option<SocketAddr> {
         let media = Receiver::source_address(&self.inbox.lock())?;
         self.control_address(port, media)
     }
 
-    /// Where a peer whose media comes from `address` has its RTCP, unless it says otherwise.
+    /// The default address for RTCP of a peer whose media comes from `address`: the configured
+    /// port, the same port if RTCP is muxed, otherwise one port above.
     fn control_address(&self, port: &Port, mut address: SocketAddr) -> Option<SocketAddr> {
         match self.config.port {
             Some(port) => address.set_port(port),
@@ -362,8 +363,8 @@ impl Reporter {
     }
 }
 
-/// Sends the datagrams of `participant`; `false` if the send buffer is full. The one that it had no
-/// room for waits in `unsent`.
+/// Sends the datagrams of `participant`; `false` if the send buffer is full. The datagram that did
+/// not fit is stored in `unsent`.
 fn send_reports(
     participant: &mut Participant,
     port: &Port,
@@ -398,7 +399,8 @@ fn is_echo(echoes: &mut Vec<SocketAddr>, port: &Port, from: SocketAddr) -> bool 
     }
     let own = [Some(port.local_address()), port.control_address()];
     let is_own_port = own.iter().flatten().any(|own| own.port() == from.port());
-    // One address for each of the machine's networks, and each port: looked up once.
+    // Each address is looked up once; there is one for each of the machine's networks and each
+    // port.
     let own = is_own_port && echoes.len() < ECHOES_MAX && rushes_net::is_local(from.ip());
     if own {
         echoes.push(from);

@@ -16,8 +16,8 @@ use crate::error::Error;
 
 /// A stream's RTCP: the reports of its peers, and the requests to them.
 ///
-/// Reports go out by themselves, on the thread that pulls, pushes or runs the stream's hook, as
-/// often as RFC 3550 section 6.2 allows. Cheap to clone; a clone is the same stream's.
+/// Reports are sent automatically by the thread that pulls, pushes or runs the stream's hook, as
+/// often as RFC 3550 section 6.2 allows. Cheap to clone; clones share the stream.
 #[derive(Clone, Debug)]
 pub struct Rtcp {
     pub(crate) attached: Arc<Attached>,
@@ -25,11 +25,11 @@ pub struct Rtcp {
 
 impl Rtcp {
     /// Sets a function that is called with every report and request, on the thread that reads the
-    /// stream's port. It may call the stream. Without one, events wait for
+    /// stream's port. It may call the stream. Without a function, events are queued for
     /// [`poll_event`](Self::poll_event).
     ///
     /// A hook that owns a clone of this handle keeps the stream's RTCP alive after the stream is
-    /// dropped; better let it pass its events on.
+    /// dropped. Prefer a hook that passes its events on.
     pub fn on_event(&self, hook: impl FnMut(ControlEvent) + Send + 'static) {
         self.attached.reporter.events.set_hook(Box::new(hook));
         self.attached.reporter.events.dispatch();
@@ -40,15 +40,18 @@ impl Rtcp {
         self.attached.reporter.events.poll()
     }
 
-    /// What is known of each peer: its name, its clocks, its last report, the round-trip time.
+    /// The state of each peer: its name, its clocks, its last report, the round-trip time.
     pub fn peers(&self) -> Vec<RemoteStatistics> {
         self.attached.reporter.with(|participant| participant.remotes()).unwrap_or_default()
     }
 
-    /// Nanoseconds since the media of `timestamp` was captured, by the clock that its `source` shows
-    /// in its reports and by ours: how late a frame is that has just come. Negative if the source's
-    /// clock is ahead. `None` before its first report, and if the clocks are an hour or more apart:
-    /// some peers do not report wall-clock time. See [`ClockMapping::latency`].
+    /// Nanoseconds since the media of `timestamp` was captured: the latency of a frame that was
+    /// just received.
+    ///
+    /// It is the difference between our clock and the clock in the reports of `source`; negative if
+    /// the source's clock is ahead. `None` before its first report, and if the clocks are an hour
+    /// or more apart, since some peers do not report wall-clock time. See
+    /// [`ClockMapping::latency`].
     pub fn capture_latency(&self, source: Ssrc, timestamp: RtpTimestamp) -> Option<i64> {
         let now = Instant::now();
         self.attached.reporter.with(|participant| {
@@ -57,8 +60,8 @@ impl Rtcp {
         })?
     }
 
-    /// Whether a peer that has reported on our media, and has not left, is still to report on the
-    /// last packet sent: until then the losses in [`peers`](Self::peers) are not final.
+    /// Whether a peer that has reported on our media, and has not left, has not yet reported on the
+    /// last packet sent. While it is `true`, the losses in [`peers`](Self::peers) are not final.
     pub fn awaits_reports(&self) -> bool {
         let Some(last) = self.attached.outbox().sent().last_sequence else { return false };
         let is_behind = |peer: &RemoteStatistics| {
@@ -73,10 +76,10 @@ impl Rtcp {
         self.attached.reporter.with(|participant| participant.statistics()).unwrap_or_default()
     }
 
-    /// Asks every media source for a key frame: PLI for pictures lost, FIR for a new viewer.
+    /// Requests a key frame from every media source: PLI after lost pictures, FIR for a new viewer.
     ///
-    /// With feedback on (see [`StreamBuilder::feedback`](crate::StreamBuilder::feedback)) it goes
-    /// at once, otherwise with the next report, up to some seconds later.
+    /// With feedback on (see [`StreamBuilder::feedback`](crate::StreamBuilder::feedback)) it is
+    /// sent at once, otherwise with the next report, up to some seconds later.
     ///
     /// # Errors
     /// [`Error::NoRtcp`].
@@ -92,7 +95,7 @@ impl Rtcp {
         })
     }
 
-    /// Asks a media source to keep to a bit rate (TMMBR, RFC 5104 section 4.2.1).
+    /// Requests a limit of the bit rate from a media source (TMMBR, RFC 5104 section 4.2.1).
     ///
     /// # Errors
     /// [`Error::NoRtcp`].
@@ -109,18 +112,18 @@ impl Rtcp {
         self.act(|participant, now| participant.send_estimate(now, bit_rate, sources))
     }
 
-    /// Sends an application's own packet with the next report.
+    /// Sends an APP packet with the next report.
     ///
     /// # Errors
-    /// [`Error::NoRtcp`], or [`Error::RtcpBusy`] if 64 such packets wait already.
+    /// [`Error::NoRtcp`], or [`Error::RtcpBusy`] if 64 APP packets are queued already.
     pub fn send_app(&self, app: AppData) -> Result<(), Error> {
         let mut added = false;
         self.act(|participant, _| added = participant.send_app(app))?;
         if added { Ok(()) } else { Err(Error::RtcpBusy) }
     }
 
-    /// Sends BYE, immediately below 50 members (RFC 3550 section 6.3.7). Dropping the stream does
-    /// so too, without a reason.
+    /// Sends BYE; immediately if there are fewer than 50 members (RFC 3550 section 6.3.7). Dropping
+    /// the stream also sends BYE, without a reason.
     ///
     /// # Errors
     /// [`Error::NoRtcp`].
@@ -132,7 +135,7 @@ impl Rtcp {
         Ok(())
     }
 
-    /// Calls `act`, and sends what may be sent at once.
+    /// Calls `act`, and sends the packets that may be sent at once.
     fn act(
         &self,
         act: impl FnOnce(&mut rushes_proto::control::Participant, Instant),

@@ -1,4 +1,4 @@
-//! The hash of the Hello in descriptions (`a=zrtp-hash`, RFC 6189 section 8.1), which ties the
+//! The hash of the Hello in descriptions (`a=zrtp-hash`, RFC 6189 section 8.1), which binds the
 //! stream to the author of the description.
 
 use rushes_proto::sdp::{Attribute, Media};
@@ -22,8 +22,8 @@ impl StreamBuilder {
         Ok(())
     }
 
-    /// Agrees on keys with the peer that `media` announces by a hash, if it has one.
-    pub(super) fn agreeing_as(self, media: &Media) -> Self {
+    /// Sets up key agreement with the peer whose Hello has the hash in `media`, if there is one.
+    pub(super) fn with_hello_hash_of(self, media: &Media) -> Self {
         let mut announced =
             media.attributes.iter().filter(|one| one.name.eq_ignore_ascii_case(ZRTP_HASH));
         let Some(hash) = announced.find_map(|attribute| hello_hash(&attribute.value)) else {
@@ -37,7 +37,7 @@ impl StreamBuilder {
 /// Parses the hash of a Hello of this version.
 fn hello_hash(value: &str) -> Option<[u8; 32]> {
     let (version, digits) = value.split_once(' ')?;
-    // The last octet of the version does not count (section 4.1.1).
+    // The last octet of the version is ignored (section 4.1.1).
     let is_ours = version.as_bytes().get(..3) == VERSION.get(..3);
     hex::read(digits.trim()).filter(|_| is_ours)
 }

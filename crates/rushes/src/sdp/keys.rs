@@ -1,4 +1,4 @@
-//! The keys of a stream in its description, and in that of a peer.
+//! The keys of a stream in its own description and in the peer's.
 
 use rushes_proto::sdp::{Attribute, Media, Profile};
 
@@ -13,7 +13,7 @@ impl StreamBuilder {
     /// Puts the keys into the description of the stream.
     pub(super) fn describe_security(&self, media: &mut Media) -> Result<(), Error> {
         let Some(security) = &self.security else { return Ok(()) };
-        let Some(given) = security.given() else {
+        let Some(keys) = security.known_keys() else {
             #[cfg(feature = "zrtp")]
             return self.describe_hello(media);
             #[cfg(not(feature = "zrtp"))]
@@ -24,18 +24,17 @@ impl StreamBuilder {
             Profile::Avpf => Profile::Savpf,
             _ => Profile::Savp,
         };
-        if given.policy.cryptex {
+        if keys.policy.cryptex {
             media.attributes.push(Attribute::new(CRYPTEX, ""));
         }
         Ok(())
     }
 
-    /// Secures the stream as `media` says: by the first of its `a=crypto` lines that can be
-    /// followed.
-    pub(super) fn secured_as(self, media: &Media) -> Result<Self, Error> {
+    /// Secures the stream as described in `media`: by the first usable `a=crypto` line.
+    pub(super) fn with_security_of(self, media: &Media) -> Result<Self, Error> {
         if !media.is_secured() {
             #[cfg(feature = "zrtp")]
-            return Ok(self.agreeing_as(media));
+            return Ok(self.with_hello_hash_of(media));
             #[cfg(not(feature = "zrtp"))]
             return Ok(self);
         }

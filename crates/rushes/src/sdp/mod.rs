@@ -1,19 +1,18 @@
-//! Session descriptions (SDP): describing a stream, and setting up a stream from the description of
-//! another.
+//! Session descriptions (SDP): describing a stream, and setting up a stream from a description.
 //!
 //! ```
 //! use rushes::sdp::{self, Description};
 //! use rushes::{Codec, Context};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // The sender describes its stream; the parameter sets of an access unit go along.
+//! // The sender describes its stream, with the parameter sets of an access unit.
 //! let access_unit = b"\0\0\0\x01\x67\x42\xc0\x1e\xd9\0\0\0\x01\x68\xce\x38\x80";
 //! let camera = Context::new().session("127.0.0.1")?.stream(Codec::H264).remote_port(5004);
 //! let encoding = sdp::encoding_of(Codec::H264, access_unit).expect("H.264 has a name in SDP");
 //! let text = camera.description(encoding)?.write();
 //! assert!(text.contains("profile-level-id=42C01E"));
 //!
-//! // The receiver sets its own up from the text alone.
+//! // The receiver sets up its stream from the text alone.
 //! let description = Description::parse(text.as_bytes())?;
 //! let monitor = Context::new().described(&description.media[0])?;
 //! # let _ = monitor;
@@ -36,9 +35,9 @@ use crate::format::Codec;
 use crate::setup::{Context, Recovery, StreamBuilder};
 
 /// The encoding of `codec` for a description, with the contents of the parameter sets in
-/// `access_unit`; `None` for generic frames, which no standard names.
+/// `access_unit`; `None` for generic frames, which have no encoding name.
 ///
-/// Without parameter sets in the access unit it is the name alone.
+/// Without parameter sets in the access unit it is only the name.
 pub fn encoding_of(codec: Codec, access_unit: &[u8]) -> Option<Encoding> {
     codec.encoding.map(|_| (codec.describe)(&codec, access_unit))
 }
@@ -62,9 +61,9 @@ pub fn codec_of(format: &Format) -> Option<Codec> {
 impl StreamBuilder {
     /// Describes the stream for its receivers, and its media by `encoding` (see [`encoding_of`]).
     ///
-    /// Its SSRC is named only if it was set: a random one may change. That of its retransmissions
-    /// ([`rtx_ssrc`](Self::rtx_ssrc)) is named beside it, grouped with it (RFC 5576), if both were
-    /// set.
+    /// The description has the stream's SSRC only if it was set, since a random one may change. It
+    /// has the SSRC of retransmissions ([`rtx_ssrc`](Self::rtx_ssrc)), grouped with the stream's
+    /// (RFC 5576), only if both were set.
     ///
     /// # Errors
     /// [`Error::NoDestination`] without a peer or a remote port; [`Error::NoRtx`],
@@ -128,10 +127,10 @@ impl StreamBuilder {
         }
         media.formats.push(format);
         if let Some(payload_type) = control.recovery.payload_type(self.payload_type) {
-            let again = Encoding::Rtx { apt: self.payload_type, rtx_time: None };
-            let mut again = Format::new(payload_type, again);
-            again.clock_rate = media.formats[0].clock_rate;
-            media.formats.push(again);
+            let rtx = Encoding::Rtx { apt: self.payload_type, rtx_time: None };
+            let mut rtx = Format::new(payload_type, rtx);
+            rtx.clock_rate = media.formats[0].clock_rate;
+            media.formats.push(rtx);
         }
         #[cfg(feature = "srtp")]
         self.describe_security(&mut media)?;
@@ -140,14 +139,14 @@ impl StreamBuilder {
 }
 
 impl Context {
-    /// A stream that receives what `media` describes: its codec, payload type and port, the
-    /// multicast group if there is one, the place of its RTCP, and whether lost packets may be
-    /// requested. Settings that the description lacks are as in any other stream.
+    /// A stream that receives the media in a description: with its codec, payload type and port,
+    /// the multicast group if there is one, the port of its RTCP, and requests for lost packets if
+    /// they are allowed. Settings that are not in the description have their defaults.
     ///
-    /// If the description names the SSRC of the stream ([`Media::ssrc`]), only that one is
-    /// accepted, and if it names that of its retransmissions too, only that one for those.
-    /// Otherwise any sender is accepted: a description names the destination of media.
-    /// [`Media::senders`] has the addresses of permitted senders, for applications that check them.
+    /// If the description has the SSRC of the stream ([`Media::ssrc`]), no other is accepted; the
+    /// same holds for the SSRC of retransmissions. Otherwise any sender is accepted, since a
+    /// description names the destination of media. [`Media::senders`] returns the addresses of
+    /// permitted senders, for applications that check them.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the media cannot be received, `Error::Sdes` if it is secured and
@@ -164,7 +163,7 @@ impl Context {
         };
         let recovery = match media.retransmission(format.payload_type) {
             _ if !format.feedback.contains(&Feedback::Nack) => Recovery::Off,
-            Some(again) => Recovery::Rtx(again.payload_type),
+            Some(rtx) => Recovery::Rtx(rtx.payload_type),
             None => Recovery::Verbatim,
         };
         let mut builder = session
@@ -186,7 +185,7 @@ impl Context {
             builder.control.remote_rtx_ssrc = rtx;
         }
         #[cfg(feature = "srtp")]
-        return builder.secured_as(media);
+        return builder.with_security_of(media);
         #[cfg(not(feature = "srtp"))]
         if media.is_secured() { Err(Error::Encrypted) } else { Ok(builder) }
     }

@@ -1,4 +1,4 @@
-//! How a stream is secured: which keys, under which policy.
+//! The keys and the policy of a secured stream.
 
 mod sdes;
 
@@ -7,31 +7,31 @@ use zeroize::Zeroizing;
 
 use crate::error::Error;
 
-/// Where a secured stream's keys come from. `Debug` prints none.
+/// The source of a secured stream's keys. `Debug` prints no keys.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Security {
-    /// The application has them: both ends got them in some safe way.
+    /// Keys from the application, which both ends have exchanged securely.
     Keys {
-        /// What both ends agree on besides the keys.
+        /// The parameters that both ends agree on besides the keys.
         policy: Policy,
-        /// The master key of what this end sends.
+        /// The master key of sent packets.
         send: MasterKey,
-        /// The master key of what this end receives; it may be the same.
+        /// The master key of received packets; it may be the same.
         receive: MasterKey,
-        /// Other master keys that what this end receives may be under, told apart by their
-        /// identifiers; at most [`KEYS_MAX`](rushes_proto::srtp::KEYS_MAX) with `receive`.
+        /// Further master keys of received packets, distinguished by their identifiers; at most
+        /// [`KEYS_MAX`](rushes_proto::srtp::KEYS_MAX) including `receive`.
         further: Vec<MasterKey>,
     },
-    /// The ends agree on them, on the media's own ports (ZRTP, RFC 6189); see
-    /// [`zrtp`](crate::zrtp). Media is neither sent nor taken before.
+    /// Keys that both ends agree on, on the media's own ports (ZRTP, RFC 6189); see
+    /// [`zrtp`](crate::zrtp). Media is neither sent nor accepted before.
     #[cfg(feature = "zrtp")]
     Zrtp(crate::agreement::ZrtpConfig),
 }
 
-/// Keys that are there.
+/// The keys of a stream, once they are known.
 #[derive(Clone, Copy)]
-pub(crate) struct Given<'a> {
+pub(crate) struct KnownKeys<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) send: &'a MasterKey,
     pub(crate) receive: &'a MasterKey,
@@ -40,22 +40,27 @@ pub(crate) struct Given<'a> {
 
 impl Security {
     /// The keys, if they need not be agreed on first.
-    #[cfg_attr(not(feature = "zrtp"), allow(clippy::unnecessary_wraps, reason = "for ZRTP"))]
-    pub(crate) fn given(&self) -> Option<Given<'_>> {
+    #[cfg_attr(
+        not(feature = "zrtp"),
+        allow(clippy::unnecessary_wraps, reason = "`None` with ZRTP")
+    )]
+    pub(crate) fn known_keys(&self) -> Option<KnownKeys<'_>> {
         match self {
             Self::Keys { policy, send, receive, further } => {
-                Some(Given { policy, send, receive, further })
+                Some(KnownKeys { policy, send, receive, further })
             }
             #[cfg(feature = "zrtp")]
             Self::Zrtp(_) => None,
         }
     }
 
-    /// The same master key both ways, for streams whose media goes one way and whose reports come
-    /// back. Where both ends send media, use [`separate`](Self::separate): under one key two streams
-    /// that happen on the same SSRC would undo each other's encryption (RFC 3711 section 9.1, RFC
-    /// 7714 section 8.4). For the same reason a key must not be used for a second stream whose SSRC
-    /// was set by hand.
+    /// The same master key in both directions, for streams with media in one direction and reports
+    /// in the other.
+    ///
+    /// If both ends send media, use [`separate`](Self::separate): under one key, two streams that
+    /// choose the same SSRC would break each other's encryption (RFC 3711 section 9.1, RFC 7714
+    /// section 8.4). For the same reason a key must not be used for a second stream whose SSRC was
+    /// set by hand.
     ///
     /// `key_and_salt` holds the key and its salt: 30 octets for
     /// [`Suite::AesCm128HmacSha1_80`], 28 for [`Suite::AeadAes128Gcm`].
@@ -66,7 +71,7 @@ impl Security {
     /// ```
     /// use rushes::{Codec, Context, Security, Suite};
     /// # fn main() -> Result<(), rushes::Error> {
-    /// let key = [0x5a; 28]; // from a random number generator, in the life of a key
+    /// let key = [0x5a; 28]; // use a random number generator instead
     /// let stream = Context::new()
     ///     .session("127.0.0.1")?
     ///     .stream(Codec::H264)
@@ -81,19 +86,19 @@ impl Security {
         Ok(Self::Keys { policy, send: key.clone(), receive: key, further: Vec::new() })
     }
 
-    /// A master key that nobody has had before, the same both ways; the peer must be told it in
-    /// some safe way, such as a description over an encrypted channel
+    /// A new random master key for both directions. It must be given to the peer securely, for
+    /// example in a description over an encrypted channel
     /// ([`StreamBuilder::description`](crate::StreamBuilder::description)).
     ///
     /// # Errors
-    /// [`Error::Random`] if the operating system gives no random numbers.
+    /// [`Error::Random`] if the operating system returns no random numbers.
     pub fn random(suite: Suite) -> Result<Self, Error> {
         let mut octets = Zeroizing::new(vec![0; suite.key_and_salt_len()]);
         getrandom::fill(&mut octets).map_err(|error| Error::Random(error.to_string()))?;
         Ok(Self::shared(suite, &octets)?)
     }
 
-    /// Master keys of their own for what is sent and for what is received.
+    /// Separate master keys for sent and for received packets.
     ///
     /// # Errors
     /// As [`shared`](Self::shared).

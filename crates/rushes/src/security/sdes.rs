@@ -1,4 +1,4 @@
-//! Keys as lines of a session description (RFC 4568), both ways.
+//! Keys in lines of a session description (RFC 4568), written and read.
 
 use rushes_proto::sdp::{Crypto, CryptoError, InlineKey, Mki, SessionParameters};
 use rushes_proto::srtp::{
@@ -6,17 +6,17 @@ use rushes_proto::srtp::{
     Unprotector,
 };
 
-use super::{Given, Security};
+use super::{KnownKeys, Security};
 use crate::error::SdesError;
 
 impl Security {
-    /// The `a=crypto` line with the key that this end sends under.
+    /// The `a=crypto` line with the key of sent packets.
     ///
     /// # Errors
     /// [`SdesError::Undescribable`] if RFC 4568 cannot express it.
     pub fn to_crypto(&self, tag: u32) -> Result<Crypto, SdesError> {
-        let Some(Given { policy, send, .. }) = self.given() else {
-            return Err(SdesError::Undescribable("what is agreed on by ZRTP"));
+        let Some(KnownKeys { policy, send, .. }) = self.known_keys() else {
+            return Err(SdesError::Undescribable("keys that are agreed on by ZRTP"));
         };
         let suite = described_suite(policy)?;
         let session = described_parameters(policy);
@@ -33,13 +33,14 @@ impl Security {
             .map_err(|reason| SdesError::Crypto { tag, reason })
     }
 
-    /// What an `a=crypto` line says. Its first key is that of both directions; the others are
-    /// accepted too.
+    /// The keys and the policy of an `a=crypto` line. Its first key is used in both directions; the
+    /// others are also accepted in received packets.
     ///
-    /// A description has the key of its writer. An answer would bring that of its reader (RFC 4568
-    /// section 7.1), who must not send media under the writer's; give it to the stream with
-    /// [`StreamBuilder::security`](crate::StreamBuilder::security), or see that it only receives. Where there is no answer, reports
-    /// go back under the writer's key, which is the only one that the writer knows.
+    /// A description has the key of its author. An answer would have the key of its reader (RFC
+    /// 4568 section 7.1), who must not send media under the author's: set it with
+    /// [`StreamBuilder::security`](crate::StreamBuilder::security), or make sure that the stream
+    /// only receives. Without an answer, reports are sent under the author's key, the only one that
+    /// the author knows.
     ///
     /// # Errors
     /// [`SdesError`] if the line cannot be used.
@@ -67,13 +68,13 @@ impl Security {
         let missing = CryptoError::Key { key: 1, reason: rushes_proto::sdp::KeyError::Missing };
         let first = keys.next().ok_or(SdesError::Crypto { tag, reason: missing })?;
         let further: Vec<MasterKey> = keys.collect();
-        let given = Given { policy: &policy, send: &first, receive: &first, further: &further };
-        given.unprotector(&policy).map_err(|reason| SdesError::Policy { tag, reason })?;
+        let known = KnownKeys { policy: &policy, send: &first, receive: &first, further: &further };
+        known.unprotector(&policy).map_err(|reason| SdesError::Policy { tag, reason })?;
         Ok(Self::Keys { policy, send: first.clone(), receive: first, further })
     }
 }
 
-impl Given<'_> {
+impl KnownKeys<'_> {
     pub(crate) fn unprotector(&self, policy: &Policy) -> Result<Unprotector, PolicyError> {
         let mut unprotector = Unprotector::new(policy, self.receive)?;
         self.further.iter().try_for_each(|key| unprotector.add_master_key(key))?;
@@ -81,16 +82,16 @@ impl Given<'_> {
     }
 }
 
-/// Whether descriptions have a name for the suite; those that have none are said otherwise.
+/// Whether descriptions have a name for the suite; the others are described by session parameters.
 fn is_described(suite: Suite) -> bool {
     !matches!(suite, Suite::NullHmacSha1_80 | Suite::AesCm128NullAuth)
 }
 
 fn described_suite(policy: &Policy) -> Result<Suite, SdesError> {
     if !policy.encrypted_extensions.is_empty() {
-        return Err(SdesError::Undescribable("which header extensions are encrypted (RFC 6904)"));
+        return Err(SdesError::Undescribable("the list of encrypted header extensions (RFC 6904)"));
     }
-    // Both have the lengths of the suite that they are a part of.
+    // Both suites without a name have the lengths of the suite that they are a part of.
     let is_part = !is_described(policy.suite);
     Ok(if is_part { Suite::AesCm128HmacSha1_80 } else { policy.suite })
 }
@@ -110,7 +111,7 @@ fn described_lifetime(key: &MasterKey) -> Result<Option<u64>, SdesError> {
     let (rtp, rtcp) = (key.rtp_lifetime(), key.rtcp_lifetime());
     match rtp {
         _ if rtcp != rtp.min(RTCP_LIFETIME_MAX) => {
-            Err(SdesError::Undescribable("a lifetime of reports that is not that of media"))
+            Err(SdesError::Undescribable("a lifetime of reports that differs from that of media"))
         }
         RTP_LIFETIME_MAX => Ok(None),
         _ => Ok(Some(rtp)),
@@ -127,7 +128,7 @@ fn policy_of(suite: Suite, session: &SessionParameters) -> Result<Policy, &'stat
     policy.authenticate_rtp = !session.unauthenticated_srtp;
     policy.key_derivation_rate = session.key_derivation_rate;
     if let Some(packets) = session.window_size_hint {
-        // A hint: more than it asks for is right, and less than its most is safe.
+        // Only a hint: a larger window than requested is correct, and a smaller one is safe.
         policy.window = policy.window.max(packets.min(WINDOW_MAX) as usize);
     }
     Ok(policy)
@@ -166,10 +167,10 @@ mod tests {
             let security = Security::shared(suite, &octets).unwrap();
             let line = security.to_crypto(3).unwrap();
             let read = Security::from_crypto(&line).unwrap();
-            let Given { policy, send, .. } = read.given().unwrap();
+            let KnownKeys { policy, send, .. } = read.known_keys().unwrap();
             assert_eq!((line.tag, send.key_and_salt()), (3, &octets[..]), "{suite}");
             let parameters = described_parameters(policy);
-            let wanted = security.given().unwrap().policy;
+            let wanted = security.known_keys().unwrap().policy;
             assert_eq!(parameters, described_parameters(wanted), "{suite}");
             let tags = |policy: &Policy| (policy.overhead(0), policy.rtcp_overhead(0));
             assert_eq!(tags(policy), tags(wanted), "{suite}");
@@ -181,7 +182,7 @@ mod tests {
         let text =
             format!("1 AES_CM_128_HMAC_SHA1_80 {KEY}|2^20|1:4 KDR=16 UNENCRYPTED_SRTCP WSH=4000");
         let security = Security::from_crypto(&line(&text)).unwrap();
-        let Given { policy, send, .. } = security.given().unwrap();
+        let KnownKeys { policy, send, .. } = security.known_keys().unwrap();
         assert_eq!((policy.key_derivation_rate, policy.encrypt_rtcp), (Some(16), false));
         assert_eq!((policy.window, policy.encrypt_rtp), (4000, true));
         assert_eq!((send.mki(), send.rtp_lifetime()), (&[0, 0, 0, 1][..], 1 << 20));
@@ -195,30 +196,36 @@ mod tests {
         let other = "inline:ZEFiY2RlZjAxMjM0NTY3ODkwMTIzNDU2Nzg5YWJj";
         let text = format!("1 AES_CM_128_HMAC_SHA1_80 {KEY}|1:1;{other}|2:1");
         let read = Security::from_crypto(&line(&text)).unwrap();
-        let Given { receive, further, .. } = read.given().unwrap();
+        let KnownKeys { receive, further, .. } = read.known_keys().unwrap();
         assert_eq!((receive.mki(), further.len(), further[0].mki()), (&[1][..], 1, &[2][..]));
     }
 
     #[test]
     fn a_line_that_cannot_be_followed_says_why() {
-        let says = |text: &str, wanted: &str| {
+        let expect_error = |text: &str, wanted: &str| {
             let error = Security::from_crypto(&line(text)).unwrap_err().to_string();
             assert!(error.contains(wanted), "{error}");
             assert!(!error.contains("MDEy"), "{error}");
         };
-        says(&format!("1 F8_128_HMAC_SHA1_80 {KEY}"), "unknown suite F8_128_HMAC_SHA1_80");
-        says(&format!("1 NULL_HMAC_SHA1_80 {KEY}"), "unknown suite NULL_HMAC_SHA1_80");
-        says(&format!("1 AEAD_AES_128_GCM {KEY}"), "28 octets for this suite, not 30");
-        says(&format!("1 AES_CM_128_HMAC_SHA1_80 {KEY} FEC_ORDER=SRTP_FEC"), "forward error");
-        says(&format!("1 AES_CM_128_HMAC_SHA1_80 {KEY} NEW=1"), "not known and not optional");
+        expect_error(&format!("1 F8_128_HMAC_SHA1_80 {KEY}"), "unknown suite F8_128_HMAC_SHA1_80");
+        expect_error(&format!("1 NULL_HMAC_SHA1_80 {KEY}"), "unknown suite NULL_HMAC_SHA1_80");
+        expect_error(&format!("1 AEAD_AES_128_GCM {KEY}"), "28 octets for this suite, not 30");
+        expect_error(
+            &format!("1 AES_CM_128_HMAC_SHA1_80 {KEY} FEC_ORDER=SRTP_FEC"),
+            "forward error",
+        );
+        expect_error(
+            &format!("1 AES_CM_128_HMAC_SHA1_80 {KEY} NEW=1"),
+            "not known and not optional",
+        );
         let gcm = "inline:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
-        says(&format!("1 AEAD_AES_128_GCM {gcm} UNENCRYPTED_SRTP"), "always encrypted");
+        expect_error(&format!("1 AEAD_AES_128_GCM {gcm} UNENCRYPTED_SRTP"), "always encrypted");
     }
 
     #[test]
     fn what_has_no_words_is_not_described() {
         let mut security = Security::shared(Suite::AesCm128HmacSha1_80, &[1; 30]).unwrap();
-        #[allow(irrefutable_let_patterns, reason = "without ZRTP there is no other")]
+        #[allow(irrefutable_let_patterns, reason = "without ZRTP it is the only variant")]
         if let Security::Keys { send, .. } = &mut security {
             *send = send.clone().with_lifetime(1 << 30, 1 << 20).unwrap();
         }

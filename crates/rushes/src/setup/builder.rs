@@ -10,7 +10,7 @@ use rushes_proto::{ClockRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 use super::control::ControlSettings;
 use super::session::Session;
-use crate::format::{Carried, FormatOptions};
+use crate::format::{FormatOptions, StreamFormat};
 use crate::pace::Pacing;
 use crate::port::OnlyFrom;
 use crate::security::Security;
@@ -24,7 +24,7 @@ use crate::security::Security;
 #[must_use = "nothing happens until `open`"]
 pub struct StreamBuilder {
     pub(crate) session: Session,
-    pub(super) carried: Carried,
+    pub(super) stream_format: StreamFormat,
     pub(super) local_port: u16,
     pub(super) remote_port: Option<u16>,
     pub(crate) payload_type: PayloadType,
@@ -56,7 +56,11 @@ pub struct StreamBuilder {
 }
 
 impl StreamBuilder {
-    pub(crate) fn new(session: Session, carried: Carried, payload_type: PayloadType) -> Self {
+    pub(crate) fn new(
+        session: Session,
+        stream_format: StreamFormat,
+        payload_type: PayloadType,
+    ) -> Self {
         let defaults = ReceiverConfig::new(payload_type, ClockRate::VIDEO);
         let group = session.peer().filter(IpAddr::is_multicast);
         let socket = SocketOptions {
@@ -65,7 +69,7 @@ impl StreamBuilder {
         };
         Self {
             session,
-            carried,
+            stream_format,
             local_port: 0,
             remote_port: None,
             payload_type,
@@ -131,7 +135,7 @@ impl StreamBuilder {
 
     /// The only host to accept packets from, and the port of its media if that is known.
     ///
-    /// Packets of others are counted ([`Statistics::foreign`](crate::Statistics)) and ignored. By
+    /// Packets from others are counted ([`Statistics::foreign`](crate::Statistics)) and ignored. By
     /// default the session's peer, if it has one that is not a multicast group, and otherwise any
     /// host.
     ///
@@ -225,8 +229,8 @@ impl StreamBuilder {
 
     /// `sprop-depack-buf-bytes` of H.265 and H.266 (RFC 7798 and RFC 9328, section 7).
     ///
-    /// This is the maximum of octets of NAL units that wait for others. 0, the default, if unknown:
-    /// the limit is then the size of the [largest frame](Self::frame_len_max). See
+    /// This is the maximum number of octets of NAL units that wait for others. 0, the default, if
+    /// unknown: the limit is then the size of the [largest frame](Self::frame_len_max). See
     /// [`max_don_diff`](Self::max_don_diff).
     pub fn depack_buf_bytes(mut self, octets: u32) -> Self {
         self.format.depack_buf_bytes = octets;
@@ -257,7 +261,7 @@ impl StreamBuilder {
     /// Octets that incomplete frames and reorder windows of all the stream's sources may hold.
     ///
     /// The minimum is [`frame_len_max`](Self::frame_len_max), the default 64 MiB more. If it is
-    /// exceeded, the source that has delivered least gives up its frame.
+    /// exceeded, the source that has delivered least drops its frame.
     pub fn memory(mut self, octets: usize) -> Self {
         self.memory = Some(octets);
         self
@@ -282,22 +286,22 @@ impl StreamBuilder {
 
     /// Maximum concurrent sources (default 16), and idle time before one ends (default 30 s).
     ///
-    /// A source is idle without media and reports. If another source needs its place, two seconds
-    /// are enough.
+    /// A source is idle without media and reports. If another source needs its place, it is evicted
+    /// after two seconds.
     pub fn sources(mut self, max: usize, timeout: Duration) -> Self {
         self.sources_max = max;
         self.source_timeout = timeout;
         self
     }
 
-    /// How long [`pull_frame`](crate::MediaStream::pull_frame) spins before it sleeps; by default
-    /// not at all. Spinning occupies a core and saves a few microseconds of latency.
+    /// The time for which [`pull_frame`](crate::MediaStream::pull_frame) spins before it sleeps;
+    /// none by default. Spinning occupies a core and saves a few microseconds of latency.
     pub fn spin(mut self, time: Duration) -> Self {
         self.spin = time;
         self
     }
 
-    /// How long to wait for room in the socket's send buffer before giving up, by default 1 s.
+    /// Maximum wait for room in the socket's send buffer, by default 1 s.
     pub fn send_timeout(mut self, timeout: Duration) -> Self {
         // A year is practically unlimited, and does not overflow an `Instant`.
         self.send_timeout = timeout.min(Duration::from_secs(365 * 24 * 3600));

@@ -1,4 +1,4 @@
-//! Where an application starts.
+//! The context of an application: its name and clock, from which sessions are made.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
@@ -8,10 +8,10 @@ use rushes_proto::NtpTime;
 use super::session::Session;
 use crate::error::Error;
 
-/// The application's place among its peers; sessions are made from it.
+/// The application's identity towards its peers; sessions are made from it.
 ///
-/// All its streams tell their peers one canonical name and one wall clock, so that a receiver can
-/// present them in step. Cheap to clone; a clone is the same context.
+/// All its streams announce one canonical name and one wall clock, so that a receiver can
+/// synchronise them. Cheap to clone; clones share the context.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     shared: Arc<Shared>,
@@ -37,8 +37,8 @@ impl Context {
         Self::default()
     }
 
-    /// A context whose streams tell their peers the canonical name `cname` (RFC 3550 section
-    /// 6.5.1), 1 to 255 octets; by default a random one (RFC 7022 section 4.2).
+    /// A context whose streams announce the canonical name `cname` (RFC 3550 section 6.5.1), 1 to
+    /// 255 octets; by default it is random (RFC 7022 section 4.2).
     ///
     /// # Errors
     /// [`Error::Cname`] if it is empty or too long.
@@ -54,7 +54,7 @@ impl Context {
     /// The canonical name.
     ///
     /// # Errors
-    /// [`Error::Random`] if it is to be a random one and there are no random numbers.
+    /// [`Error::Random`] if the name is to be random and no random numbers are available.
     pub fn cname(&self) -> Result<&str, Error> {
         if let Some(cname) = self.shared.cname.get() {
             return Ok(cname);
@@ -63,15 +63,15 @@ impl Context {
         Ok(self.shared.cname.get_or_init(|| cname))
     }
 
-    /// What the wall clock showed at some instant. It is read once, so that it never jumps.
+    /// An instant, and the wall-clock time at it. The clock is read once, so that it never jumps.
     pub(crate) fn wall_clock(&self) -> (Instant, NtpTime) {
         self.shared.wall_clock
     }
 
     /// A session with one peer: a host name, an IPv4 or IPv6 address, or a multicast group.
     ///
-    /// Streams of the session send to this host and, unless it is a multicast group, take
-    /// datagrams from its address only.
+    /// Streams of the session send to this host and, unless it is a multicast group, accept
+    /// datagrams only from its address.
     ///
     /// # Errors
     /// [`Error::Net`] if the name cannot be resolved.
@@ -79,9 +79,9 @@ impl Context {
         Ok(Session::new(self.clone(), Some(rushes_net::resolve(peer, 0)?)))
     }
 
-    /// A session without a peer, whose streams receive from anyone and send to no one.
+    /// A session without a peer, whose streams receive from any host and send no media.
     ///
-    /// It listens on IPv4 unless [`Session::local_address`] says otherwise.
+    /// It listens on IPv4 unless [`Session::local_address`] is an IPv6 address.
     pub fn session_any(&self) -> Session {
         Session::new(self.clone(), None)
     }

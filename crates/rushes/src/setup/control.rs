@@ -14,7 +14,7 @@ const REGULAR_INTERVAL: Duration = Duration::from_secs(1);
 /// Time for which feedback is useful.
 const FEEDBACK_DELAY: Duration = Duration::from_millis(500);
 
-/// Whether and how lost packets are requested and retransmitted.
+/// The way in which lost packets are requested and retransmitted.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Recovery {
@@ -113,13 +113,13 @@ impl StreamBuilder {
         self
     }
 
-    /// The local port for RTCP, where it is not the one above the stream's.
+    /// The local port for RTCP; by default the one above the stream's.
     pub fn rtcp_local_port(mut self, port: u16) -> Self {
         self.control.local_port = Some(port);
         self
     }
 
-    /// The peer's port for RTCP, where it is not the one above its stream's.
+    /// The peer's port for RTCP; by default the one above its stream's.
     pub fn rtcp_remote_port(mut self, port: u16) -> Self {
         self.control.remote_port = Some(port);
         self
@@ -133,7 +133,8 @@ impl StreamBuilder {
     }
 
     /// Whether requests are sent at once (the profile AVPF, RFC 4585) rather than with the next
-    /// report; by default only with [`recovery`](Self::recovery).
+    /// report; by default only with [`recovery`](Self::recovery) or
+    /// [`report_arrivals`](Self::report_arrivals).
     pub fn feedback(mut self, on: bool) -> Self {
         self.control.feedback = Some(on);
         self
@@ -146,8 +147,8 @@ impl StreamBuilder {
         self
     }
 
-    /// An SDES item of this participant that reports carry besides its canonical name: a name, a
-    /// tool, a place (RFC 3550 section 6.5); at most 255 octets.
+    /// An SDES item of this participant, sent in reports besides its canonical name: a name, a
+    /// tool, a location (RFC 3550 section 6.5); at most 255 octets.
     pub fn describe(mut self, kind: SdesKind, text: &str) -> Self {
         self.control.description.push((kind, text.to_owned()));
         self
@@ -157,7 +158,7 @@ impl StreamBuilder {
     /// and need RTCP.
     ///
     /// A frame may then wait longer for a missing packet: see [`latency`](Self::latency). On a path
-    /// without losses nothing more is sent.
+    /// without losses no additional packets are sent.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.control.recovery = recovery;
         self

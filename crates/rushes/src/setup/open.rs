@@ -28,7 +28,7 @@ const IPV4_UDP_LEN: usize = 20 + 8;
 /// Octets in the IPv6 and UDP headers.
 const IPV6_UDP_LEN: usize = 40 + 8;
 
-/// Packets whose places in the history are recorded.
+/// Maximum number of packets in the index of the history.
 const HISTORY_PACKETS: usize = 8192;
 
 /// Packets that the reorder window spans by default with recovery.
@@ -40,7 +40,7 @@ const REPORT_MTU_MAX: usize = 1500;
 /// Slabs of a stream with zero-copy sending: one is written while others are lent to the kernel.
 const ZERO_COPY_SLABS: usize = 8;
 
-/// Peers whose reports are kept.
+/// Maximum number of peers whose reports are kept.
 const PEERS_MAX: usize = 64;
 
 impl StreamBuilder {
@@ -75,10 +75,10 @@ impl StreamBuilder {
         let control = match (self.control.rtcp, self.control.mux) {
             (false, _) => ControlPort::Off,
             (true, true) => ControlPort::Muxed,
-            (true, false) => ControlPort::Beside(self.control.local_port),
+            (true, false) => ControlPort::Separate(self.control.local_port),
         };
         // Checked before the socket is bound, so that a wrong setting leaves nothing behind.
-        let format = self.carried.payload(&self.format);
+        let format = self.stream_format.payload(&self.format);
         self.sender(&*format)?;
         self.receiver(format)?;
         let interval = self.frame_rate.map(FrameRate::interval);
@@ -101,7 +101,7 @@ impl StreamBuilder {
         let to = self.destination();
         let interval = self.frame_rate.map(FrameRate::interval);
         let pacer = Pacer::new(self.pacing, interval, Instant::now())?;
-        let format = self.carried.payload(&self.format);
+        let format = self.stream_format.payload(&self.format);
         let sender = self.sender(&*format)?;
         let receiver = self.receiver(format)?;
         let participant = if port.has_control() && self.control.rtcp {
@@ -133,7 +133,7 @@ impl StreamBuilder {
             None => (self.first_sequence(random_word()?), RtpTimestamp(random_word()?)),
         };
         // A retransmission is two octets longer than its packet.
-        let again = if self.retransmission_type().is_some() { 2 } else { 0 };
+        let rtx_len = if self.retransmission_type().is_some() { 2 } else { 0 };
         let config = SenderConfig {
             ssrc,
             payload_type: self.payload_type,
@@ -141,7 +141,7 @@ impl StreamBuilder {
             first_timestamp,
             clock_rate: self.clock_rate.unwrap_or_else(|| format.clock_rate()),
             frame_rate: self.frame_rate.unwrap_or_default(),
-            packet_len_max: self.mtu - self.headers_len() - again,
+            packet_len_max: self.mtu - self.headers_len() - rtx_len,
         };
         let sender = self.secure_sender(Sender::new(format.packetiser(), config)?)?;
         let retransmission = match (self.control.recovery, self.retransmission_type()) {
@@ -151,7 +151,7 @@ impl StreamBuilder {
                 payload_type,
                 ssrc: match self.control.rtx_ssrc {
                     Some(ssrc) => ssrc,
-                    None => random_ssrc_but(Some(ssrc))?,
+                    None => random_ssrc_except(Some(ssrc))?,
                 },
                 first_sequence: self.first_sequence(random_word()?),
             },
@@ -161,7 +161,7 @@ impl StreamBuilder {
 
     /// The SSRC that was set, or a random one.
     pub(crate) fn own_ssrc(&self) -> Result<Ssrc, Error> {
-        self.ssrc.map_or_else(|| random_ssrc_but(self.control.rtx_ssrc), Ok)
+        self.ssrc.map_or_else(|| random_ssrc_except(self.control.rtx_ssrc), Ok)
     }
 
     fn receiver(&self, format: Arc<dyn PayloadFormat>) -> Result<Receiver, Error> {
@@ -321,7 +321,7 @@ fn random_word() -> Result<u32, Error> {
 }
 
 /// A random SSRC that is not `other`.
-fn random_ssrc_but(other: Option<Ssrc>) -> Result<Ssrc, Error> {
+fn random_ssrc_except(other: Option<Ssrc>) -> Result<Ssrc, Error> {
     loop {
         let ssrc = Ssrc(random_word()?);
         if Some(ssrc) != other {

@@ -29,7 +29,7 @@ pub struct Opening {
     channel: Arc<Channel>,
     /// Present once its keys are known.
     stream: Option<MediaStream>,
-    /// Addresses that were not the peer's.
+    /// Addresses that turned out not to be the peer's.
     failed: VecDeque<(SocketAddr, ZrtpError)>,
     is_over: bool,
 }
@@ -39,9 +39,9 @@ impl StreamBuilder {
     ///
     /// Sends Hello to the peer, or waits for one if the session or the stream has no peer.
     /// [`open`](Self::open) does the same and waits for the agreement. A stream without a known
-    /// address waits for the peer whatever else arrives: up to 8 addresses at a time may agree on
-    /// keys, and the first that confirms them is the peer. [`poll_failed`](Opening::poll_failed)
-    /// reports the others.
+    /// peer address waits for the peer whatever strangers send: up to 8 addresses at a time may
+    /// agree on keys, and the first that confirms them is the peer.
+    /// [`poll_failed`](Opening::poll_failed) reports the others.
     ///
     /// # Errors
     /// As [`open`](Self::open); [`Error::Zrtp`] if the port has such a stream already, the cache
@@ -99,9 +99,8 @@ impl Opening {
     /// caller's thread.
     ///
     /// # Errors
-    /// [`Error::Zrtp`] if there will be no agreement: no peer answers by ZRTP at the known address,
-    /// or an end refused.
-    /// Otherwise as [`StreamBuilder::open`](crate::StreamBuilder::open).
+    /// [`Error::Zrtp`] if the agreement failed: no ZRTP peer answered at the known address, or one
+    /// end refused. Otherwise as [`StreamBuilder::open`](crate::StreamBuilder::open).
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<MediaStream>, Error> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -138,7 +137,7 @@ impl Opening {
         self.channel.agreement.poll_warning()
     }
 
-    /// The next address that is not the peer's, and why.
+    /// The next address that turned out not to be the peer's, and the reason.
     ///
     /// The policy refused it, or its exchange failed. The stream continues to wait. The latest 16
     /// are kept.

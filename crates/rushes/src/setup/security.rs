@@ -1,4 +1,4 @@
-//! Securing a stream that is set up.
+//! The security of a stream that is being set up.
 
 use rushes_proto::SequenceNumber;
 use rushes_proto::control::Participant;
@@ -9,7 +9,7 @@ use rushes_proto::stream::{Receiver, Sender};
 use super::builder::StreamBuilder;
 use crate::error::Error;
 #[cfg(feature = "srtp")]
-use crate::security::Given;
+use crate::security::KnownKeys;
 #[cfg(any(feature = "srtp", feature = "texture"))]
 use crate::security::Security;
 
@@ -33,15 +33,15 @@ impl StreamBuilder {
         self
     }
 
-    /// Secures the stream: nothing leaves it in the clear, media or reports, and nothing clear or
-    /// forged is taken. Both ends must agree.
+    /// Secures the stream: media and reports are never sent unprotected, and unprotected or forged
+    /// packets are rejected. Both ends must agree.
     ///
-    /// A secured stream begins at a sequence number below 2¹⁵, so that a receiver that misses its
-    /// first packets does not misjudge it (RFC 3711 section 3.3.1).
+    /// A secured stream begins at a sequence number below 2¹⁵, so that a receiver that misses the
+    /// first packets still estimates the packet index correctly (RFC 3711 section 3.3.1).
     #[cfg(feature = "srtp")]
-    #[cfg_attr(not(feature = "zrtp"), allow(unused_mut, reason = "changed for ZRTP"))]
+    #[cfg_attr(not(feature = "zrtp"), allow(unused_mut, reason = "modified with ZRTP"))]
     pub fn security(mut self, mut security: Security) -> Self {
-        // What a description announced of the peer still holds.
+        // The hash of the peer's Hello in a description remains valid.
         #[cfg(feature = "zrtp")]
         if let (Some(Security::Zrtp(before)), Security::Zrtp(config)) =
             (&self.security, &mut security)
@@ -60,13 +60,13 @@ impl StreamBuilder {
     }
 
     #[cfg(feature = "srtp")]
-    fn given_keys(&self) -> Option<Given<'_>> {
-        self.security.as_ref()?.given()
+    fn known_keys(&self) -> Option<KnownKeys<'_>> {
+        self.security.as_ref()?.known_keys()
     }
 
     pub(crate) fn secure_sender(&self, sender: Sender) -> Result<Sender, Error> {
         #[cfg(feature = "srtp")]
-        if let Some(Given { policy, send, .. }) = self.given_keys() {
+        if let Some(KnownKeys { policy, send, .. }) = self.known_keys() {
             return Ok(sender.secured(Protector::new(policy, send)?)?);
         }
         Ok(sender)
@@ -74,11 +74,12 @@ impl StreamBuilder {
 
     pub(crate) fn secure_receiver(&self, receiver: Receiver) -> Result<Receiver, Error> {
         #[cfg(feature = "srtp")]
-        if let Some(given) = self.given_keys() {
-            // Packets that are still waited for must not be too old for the replay window.
-            let window = given.policy.window.max(receiver.config().reorder_packets_max);
-            let policy = Policy { window, ..*given.policy };
-            return Ok(receiver.secured(given.unprotector(&policy)?));
+        if let Some(keys) = self.known_keys() {
+            // The replay window must cover the reorder window, or late packets would be rejected as
+            // too old.
+            let window = keys.policy.window.max(receiver.config().reorder_packets_max);
+            let policy = Policy { window, ..*keys.policy };
+            return Ok(receiver.secured(keys.unprotector(&policy)?));
         }
         Ok(receiver)
     }
@@ -88,7 +89,7 @@ impl StreamBuilder {
         participant: Participant,
     ) -> Result<Participant, Error> {
         #[cfg(feature = "srtp")]
-        if let Some(Given { policy, send, receive, further }) = self.given_keys() {
+        if let Some(KnownKeys { policy, send, receive, further }) = self.known_keys() {
             let protector = SrtcpProtector::new(policy, send)?;
             let mut unprotector = SrtcpUnprotector::new(policy, receive)?;
             further.iter().try_for_each(|key| unprotector.add_master_key(key))?;
@@ -100,12 +101,12 @@ impl StreamBuilder {
     /// Whether keys must be agreed on before anything is sent.
     pub(crate) fn awaits_keys(&self) -> bool {
         #[cfg(feature = "srtp")]
-        return self.security.is_some() && self.given_keys().is_none();
+        return self.security.is_some() && self.known_keys().is_none();
         #[cfg(not(feature = "srtp"))]
         return self.security.is_some();
     }
 
-    /// A first sequence number, where `random` decides.
+    /// A first sequence number made from `random`.
     pub(crate) fn first_sequence(&self, random: u32) -> SequenceNumber {
         let highest = if self.security.is_some() { 0x7fff } else { 0xffff };
         SequenceNumber((random & highest) as u16)

@@ -18,28 +18,28 @@ use crate::format::Codec;
 use crate::lock::lock;
 use crate::port::{Control, OnlyFrom, Port};
 
-/// How often a free pair of ports is looked for.
+/// Maximum attempts to find a free pair of ports.
 const PAIR_ATTEMPTS: u32 = 64;
 
-/// Where a stream's RTCP is to come to.
+/// The requested place of a stream's RTCP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ControlPort {
     Off,
     Muxed,
     /// On this port, or else one above the media's.
-    Beside(Option<u16>),
+    Separate(Option<u16>),
 }
 
 /// One peer, and the streams with it. Streams on the same local port share one socket.
 ///
-/// Cheap to clone; a clone is the same session.
+/// Cheap to clone; clones share the session.
 #[derive(Clone, Debug)]
 pub struct Session {
     pub(crate) context: Context,
     pub(crate) peer: Option<SocketAddr>,
     local: IpAddr,
     ports: Arc<Mutex<Vec<Weak<Port>>>>,
-    /// What its streams agree on keys by, once one does.
+    /// The key agreement of the session's streams, once one has begun.
     #[cfg(feature = "zrtp")]
     agreement: Arc<Mutex<Option<Arc<Agreement>>>>,
 }
@@ -86,7 +86,7 @@ impl Session {
         StreamBuilder::new(self.clone(), codec.into(), codec.payload_type)
     }
 
-    /// A stream of a payload format of the application's own.
+    /// A stream of the application's own payload format.
     pub fn stream_of(
         &self,
         format: Arc<dyn PayloadFormat>,
@@ -102,7 +102,7 @@ impl Session {
         self.known_agreement()?.sas()
     }
 
-    /// Reports whether the short authentication strings of both ends were found equal. If they
+    /// Records whether the short authentication strings of both ends were found equal. If they
     /// were, later sessions with the peer need no comparison, as long as both ends keep a cache; if
     /// not, there is an attacker in between: close the streams.
     ///
@@ -112,16 +112,19 @@ impl Session {
         self.known_agreement().is_some_and(|agreement| agreement.verify_sas(are_equal))
     }
 
-    /// The next irregularity in the session's key agreement, such as a peer that was known by
-    /// another secret. All are logged as well.
+    /// The next warning of the session's key agreement, for example that the peer lacks a retained
+    /// secret. All are logged as well.
     #[cfg(feature = "zrtp")]
     pub fn poll_zrtp_warning(&self) -> Option<Warning> {
         self.known_agreement()?.poll_warning()
     }
 
-    /// A key that both ends have, for what else they secure between them (RFC 6189 section 4.5.2).
+    /// A key that both ends share, for securing other data between them (RFC 6189 section 4.5.2).
     #[cfg(all(feature = "texture", feature = "srtp"))]
-    #[cfg_attr(not(feature = "zrtp"), allow(clippy::unused_self, reason = "only ZRTP exports one"))]
+    #[cfg_attr(
+        not(feature = "zrtp"),
+        allow(clippy::unused_self, reason = "only ZRTP exports a key")
+    )]
     pub(crate) fn exported_key(&self) -> Option<Zeroizing<Vec<u8>>> {
         #[cfg(feature = "zrtp")]
         return self.known_agreement()?.exported_key();
@@ -134,7 +137,7 @@ impl Session {
         lock(&self.agreement).clone()
     }
 
-    /// What the session's streams agree on keys by; the first that asks decides how.
+    /// The key agreement of the session's streams; the configuration of the first caller is used.
     #[cfg(feature = "zrtp")]
     pub(crate) fn agreement(&self, config: &ZrtpConfig) -> Result<Arc<Agreement>, Error> {
         let mut agreement = lock(&self.agreement);
@@ -146,14 +149,14 @@ impl Session {
         Ok(new)
     }
 
-    /// Whether the session speaks IPv4.
+    /// Whether the session uses IPv4.
     pub(crate) fn is_ipv4(&self) -> bool {
         self.local.is_ipv4()
     }
 
-    /// The session's socket on `local_port`, opened with `options` unless it is open already, and
-    /// the one for RTCP where `control` says; they take what comes from `only_from`, or else from
-    /// the session's peer.
+    /// The session's port `local_port`, opened with `options` unless it is open already, with RTCP
+    /// as requested by `control`. It accepts datagrams only from `only_from`, or else from the
+    /// session's peer.
     pub(crate) fn port(
         &self,
         local_port: u16,
@@ -190,9 +193,9 @@ impl Session {
                 let muxed = control == ControlPort::Muxed;
                 return Ok((socket, if muxed { Control::Muxed } else { Control::Off }));
             }
-            ControlPort::Beside(port) => port,
+            ControlPort::Separate(port) => port,
         };
-        // The control socket carries little: the system's own buffers and ways will do.
+        // The control socket carries little data: default buffers and single datagrams suffice.
         let plain = SocketOptions {
             send_buffer: 0,
             receive_buffer: 0,
@@ -212,14 +215,14 @@ impl Session {
             }
             let port = local_control.unwrap_or_else(|| media_port.wrapping_add(1));
             match UdpSocket::bind(self.local(port), &plain) {
-                Ok(control) => return Ok((socket, Control::Beside(Box::new(control)))),
+                Ok(control) => return Ok((socket, Control::Separate(Box::new(control)))),
                 Err(_) if attempts > 0 => {}
                 Err(source) => return Err(Error::RtcpPort { port, source }),
             }
         }
     }
 
-    /// Where its sockets are bound.
+    /// The local address of a socket on `port`.
     pub(crate) fn local(&self, port: u16) -> SocketAddr {
         match (self.local, self.peer) {
             (IpAddr::V6(local), Some(SocketAddr::V6(peer))) => {

@@ -36,7 +36,7 @@ pub(super) struct Sealing {
 
 impl Sealing {
     pub(super) fn new(security: Option<&Security>, end: End) -> Result<Self, TextureError> {
-        let secret = match security.and_then(Security::given) {
+        let secret = match security.and_then(Security::known_keys) {
             None => None,
             Some(keys) => {
                 let (to_client, to_server) = match end {

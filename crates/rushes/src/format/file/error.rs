@@ -7,7 +7,7 @@ use rushes_proto::payload::FrameError;
 use rushes_proto::payload::nal::ReadError;
 use thiserror::Error;
 
-/// Why a media file cannot be read or written.
+/// The error of reading or writing a media file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -29,10 +29,10 @@ pub enum FileError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// The operating system accepts no more of a file; what it has accepted is kept.
+    /// The operating system accepts no more data; the data accepted so far is kept.
     #[error(
         "{}: cannot {action}: {source}; {} keeps {octets} octets, {whole} of them in {frames} \
-         frames that are whole",
+         complete frames",
         path.display(),
         part.display()
     )]
@@ -43,7 +43,7 @@ pub enum FileError {
         action: &'static str,
         /// The file that keeps the data so far.
         part: PathBuf,
-        /// Octets in it.
+        /// The size of that file in octets.
         octets: u64,
         /// Octets of complete frames at its beginning.
         whole: u64,

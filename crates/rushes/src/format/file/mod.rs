@@ -5,11 +5,10 @@
 //! | H.264, H.265, H.266 | Annex B bitstream, or 4-octet lengths |
 //! | Opus | Ogg Opus (RFC 7845) |
 //! | generic | octets, cut into frames of one size |
-//! | your own | as its [`FileKind`] says |
+//! | an application's own | defined by its [`FileKind`] |
 //!
-//! Reading needs memory for one frame and a little more. Writing goes to `NAME.part`, which is
-//! renamed when the file is finished and removed if it is not, unless the disk is full: then it is
-//! kept.
+//! Reading needs memory for little more than one frame. Data is written to `NAME.part`, which is
+//! renamed when the file is finished and removed otherwise; if the disk is full, it is kept.
 
 mod error;
 pub(super) mod ogg_opus;
@@ -29,7 +28,7 @@ use rushes_proto::RtpTimestamp;
 
 use super::Codec;
 
-/// Begins to read a file; errors name the path.
+/// Creates the reader of a file; errors contain the path.
 pub type OpenReader =
     fn(Box<dyn Input>, &Path, ReadOptions) -> Result<Box<dyn FrameReader>, FileError>;
 
@@ -37,9 +36,9 @@ pub type OpenReader =
 pub struct FileKind {
     /// Extensions of their names, in lower case, without the dot.
     pub extensions: &'static [&'static str],
-    /// Begins to read a file; errors name the path.
+    /// Creates the reader of a file; errors contain the path.
     pub reader: OpenReader,
-    /// Begins to write a file.
+    /// Creates the writer of a file.
     pub writer: fn() -> Box<dyn FrameWriter>,
 }
 
@@ -57,7 +56,7 @@ pub struct MediaFrame<'r> {
     pub duration: Option<u32>,
 }
 
-/// Takes frames out of a file.
+/// Reads frames from a file.
 pub trait FrameReader: Send {
     /// The next frame; `None` at the end of the file.
     ///
@@ -66,12 +65,12 @@ pub trait FrameReader: Send {
     fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError>;
 }
 
-/// Puts frames into a file.
+/// Writes frames to a file.
 pub trait FrameWriter: Send {
-    /// Writes a frame, sampled at `timestamp`, to `to`; it may keep a part of it for later.
+    /// Writes a frame, sampled at `timestamp`, to `to`; a part of it may be buffered.
     ///
     /// # Errors
-    /// That of `to`, or [`InvalidData`](io::ErrorKind::InvalidData) if the frame is not of the
+    /// The error of `to`, or [`InvalidData`](io::ErrorKind::InvalidData) if the frame is not of the
     /// file's format.
     fn write(
         &mut self,
@@ -80,10 +79,10 @@ pub trait FrameWriter: Send {
         to: &mut dyn Write,
     ) -> io::Result<()>;
 
-    /// Writes what was kept, and the end of the file.
+    /// Writes buffered data and the end of the file.
     ///
     /// # Errors
-    /// That of `to`.
+    /// The error of `to`.
     fn finish(&mut self, _to: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
@@ -95,7 +94,7 @@ pub trait FrameWriter: Send {
     fn change_source(&mut self) {}
 }
 
-/// Reads up to `len` bytes of a file into `piece`, emptied first; `false` at its end.
+/// Clears `piece` and reads up to `len` bytes of a file into it; `false` at the end of the file.
 ///
 /// # Errors
 /// [`FileError::Io`], which names `path`.
@@ -120,6 +119,6 @@ pub fn read_piece(
 /// ```
 pub fn codec_of(path: &Path) -> Option<Codec> {
     let extension = path.extension()?.to_str()?;
-    let is_its = |own: &&str| own.eq_ignore_ascii_case(extension);
-    Codec::all().find(|codec| codec.files.extensions.iter().any(is_its))
+    let is_extension = |own: &&str| own.eq_ignore_ascii_case(extension);
+    Codec::all().find(|codec| codec.files.extensions.iter().any(is_extension))
 }

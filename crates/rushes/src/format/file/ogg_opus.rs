@@ -73,7 +73,7 @@ pub struct OpusReader<R: Read + Seek> {
 }
 
 impl<R: Read + Seek> OpusReader<R> {
-    /// Reads the two headers of `input`; errors call it `path`.
+    /// Reads the two headers of `input`; errors contain `path`.
     ///
     /// # Errors
     /// [`FileError::Ogg`] or [`FileError::OggOpus`].
@@ -143,13 +143,13 @@ impl<R: Read + Seek> std::fmt::Debug for OpusReader<R> {
 pub struct OpusWriter<W: Write> {
     packets: PacketWriter<'static, W>,
     serial: u32,
-    begun: bool,
-    /// The latest packet: it is written when the next one shows whether it was the last.
+    has_headers: bool,
+    /// The latest packet, which is not written until it is known whether it is the last.
     held: Option<Vec<u8>>,
     /// Granule position after the held packet, in samples of 48 kHz.
     position: u64,
     page_start: u64,
-    /// Packets added to pages, and those of them in pages that are written.
+    /// Packets added to pages, and packets in pages that are complete.
     packets_given: u64,
     packets_in_pages: u64,
     next_timestamp: Option<RtpTimestamp>,
@@ -161,7 +161,7 @@ impl<W: Write> OpusWriter<W> {
         Self {
             packets: PacketWriter::new(output),
             serial,
-            begun: false,
+            has_headers: false,
             held: None,
             position: 0,
             page_start: 0,
@@ -183,8 +183,8 @@ impl<W: Write> OpusWriter<W> {
     pub fn write(&mut self, packet: &[u8], timestamp: RtpTimestamp) -> io::Result<()> {
         let ticks = packet_duration(packet)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        if !self.begun {
-            self.begun = true;
+        if !self.has_headers {
+            self.has_headers = true;
             self.write_headers(packet)?;
         }
         self.write_held(PacketWriteEndInfo::NormalPacket)?;

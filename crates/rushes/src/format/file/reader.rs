@@ -33,7 +33,7 @@ pub struct MediaReader {
 }
 
 impl MediaReader {
-    /// Opens the file at `path` as one of `codec`.
+    /// Opens the file at `path` as a file of `codec`.
     ///
     /// # Errors
     /// [`FileError::Io`], or the error in the headers of an Opus file.
@@ -47,7 +47,7 @@ impl MediaReader {
         Ok(Self { codec, reader })
     }
 
-    /// Reads octets in memory as a file of `codec`; errors call it `name`.
+    /// Reads octets in memory as a file of `codec`; errors contain `name` as its path.
     ///
     /// # Errors
     /// The error in the headers of an Opus file.

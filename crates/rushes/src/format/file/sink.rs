@@ -1,4 +1,4 @@
-//! Octets on their way to a file, a pipe or a device.
+//! Buffered output to a file, a pipe or a device.
 
 use std::fs::File;
 use std::io;
@@ -47,7 +47,7 @@ impl Sink {
         self.taken
     }
 
-    /// Octets written, those in the buffer included.
+    /// Octets written, including those in the buffer.
     pub(super) fn written(&self) -> u64 {
         self.taken + self.buffer.len() as u64
     }

@@ -28,7 +28,8 @@ pub struct MediaWriter {
     writer: Box<dyn FrameWriter>,
     /// `None` after an error.
     sink: Option<Sink>,
-    /// Ends of frames that are not accepted yet: octets, and frames up to there.
+    /// Ends of frames that the operating system has not accepted yet: the octets and the frames up
+    /// to each.
     ends: VecDeque<(u64, u64)>,
     /// The last end that the operating system has accepted.
     whole: (u64, u64),
@@ -94,18 +95,18 @@ impl MediaWriter {
     pub fn begin_again(&mut self) -> Result<(), FileError> {
         self.ends.clear();
         self.whole = (0, 0);
-        let begun = match &mut self.sink {
+        let outcome = match &mut self.sink {
             // A pipe keeps the data, which must be complete.
             Some(sink) => self.writer.finish(sink).and_then(|()| sink.begin_again()),
             None => Err(ended()),
         };
         self.writer = (self.codec.files.writer)();
-        begun.map_err(|source| self.give_up("write", source))
+        outcome.map_err(|source| self.give_up("write", source))
     }
 
     /// Marks the next frame as that of another sender than the last one.
     ///
-    /// Their timestamps do not show the time between them.
+    /// The timestamps of the two senders are unrelated.
     pub fn change_source(&mut self) {
         self.writer.change_source();
     }
@@ -187,7 +188,7 @@ impl std::fmt::Debug for MediaWriter {
 }
 
 fn ended() -> io::Error {
-    io::Error::other("the file has ended with an error")
+    io::Error::other("an earlier error has ended the file")
 }
 
 /// Whether `path` is an ordinary file or does not exist.

@@ -1,4 +1,4 @@
-//! What a port hands to the rooms above it, which register with it.
+//! The traits of the modules that register with a port to receive its datagrams.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,16 +8,16 @@ use super::Port;
 
 /// The RTCP of one stream.
 pub(crate) trait Reports: Send + Sync + fmt::Debug {
-    /// Takes a datagram of RTCP.
+    /// Handles a datagram of RTCP.
     fn handle_datagram(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]);
 
-    /// Sends what is due at `now`; returns when something is due next.
+    /// Sends the datagrams due at `now`; returns when the next one is due.
     fn serve(&self, port: &Port, now: Instant) -> Option<Instant>;
 
-    /// Whether an event waits for a hook.
+    /// Whether events are queued for a hook.
     fn has_events(&self) -> bool;
 
-    /// Calls the application's hook with the waiting events.
+    /// Calls the application's hook with the queued events.
     fn dispatch(&self);
 }
 
@@ -27,6 +27,6 @@ pub(crate) trait SideProtocol: Send + Sync + fmt::Debug {
     /// Whether a datagram is of this protocol.
     fn owns(&self, datagram: &[u8]) -> bool;
 
-    /// Takes a datagram that it [owns](Self::owns).
+    /// Handles a datagram that it [owns](Self::owns).
     fn handle_datagram(&self, now: Instant, from: SocketAddr, datagram: &[u8]);
 }
