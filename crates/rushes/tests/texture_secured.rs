@@ -168,7 +168,6 @@ mod by_hand {
     use rushes::delivery::control::{
         Channel, Client, ClientEvent, ControlSecret, FormatSet, Timeline, TransportSet, Wishes,
     };
-    use rushes::proto::Ssrc;
     use rushes::proto::srtp::{MasterKey, Policy, Unprotector};
     use rushes::texture::Transport;
 
@@ -219,7 +218,7 @@ mod by_hand {
             channel.data_sent(octets.len());
             match client.poll_event() {
                 Some(ClientEvent::Offered(_)) => {
-                    client.accept(Instant::now(), &ports, &[Ssrc(1), Ssrc(2)]).unwrap();
+                    client.accept(Instant::now(), &ports, &[1, 2]).unwrap();
                     continue;
                 }
                 Some(ClientEvent::Streaming { .. }) => break,
