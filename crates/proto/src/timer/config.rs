@@ -27,16 +27,14 @@ pub struct TimerConfig {
     pub reduced_minimum: bool,
     /// Whether more than two endpoints take part (RFC 8108 section 5.4.2); default `false`.
     pub multiparty: bool,
-    /// Maximum number of members stored individually, at least 1; default 1024. Further members are
-    /// counted by SSRC sampling (RFC 3550 section 6.2.1).
+    /// Maximum number of members that are counted, at least 1; default 4096. In a larger session
+    /// RTCP takes more than its share of the bandwidth.
     pub members_max: usize,
     /// The probable length of the first compound packet, in octets with UDP and IP headers;
     /// default 120.
     pub packet_len: usize,
     /// The timing rules of RTP/AVPF (RFC 4585 section 3.5); `None`, the default, is RTP/AVP.
     pub feedback: Option<FeedbackTiming>,
-    /// Which of the rules for large sessions are in force; default all.
-    pub rules: Rules,
 }
 
 impl TimerConfig {
@@ -49,10 +47,9 @@ impl TimerConfig {
             interval_min: Duration::from_secs(5),
             reduced_minimum: false,
             multiparty: false,
-            members_max: 1024,
+            members_max: 4096,
             packet_len: 120,
             feedback: None,
-            rules: Rules::default(),
         }
     }
 
@@ -75,24 +72,4 @@ pub struct FeedbackTiming {
     pub regular_interval_min: Duration,
     /// `T_max_fb_delay`: feedback that would be sent later than this after its event is useless.
     pub delay_max: Duration,
-}
-
-/// Rules that a participant limited to two-party unicast may omit (RFC 3550 section 6.3).
-///
-/// Leave them on: only simulations turn them off, to show their effect.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Rules {
-    /// Timer reconsideration: no flood when many join at once (RFC 3550 section 6.3.6).
-    pub reconsideration: bool,
-    /// Reverse reconsideration: the remaining members report sooner when many leave (RFC 3550
-    /// section 6.3.4).
-    pub reverse_reconsideration: bool,
-    /// BYE back-off: no flood when many leave at once (RFC 3550 section 6.3.7).
-    pub bye_back_off: bool,
-}
-
-impl Default for Rules {
-    fn default() -> Self {
-        Self { reconsideration: true, reverse_reconsideration: true, bye_back_off: true }
-    }
 }

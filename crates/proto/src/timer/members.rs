@@ -1,16 +1,14 @@
 //! The members of the session (RFC 3550 sections 6.2.1, 6.3.3 to 6.3.5).
 //!
-//! There are three stores of fixed size. The *table* holds validated members individually. An SSRC
-//! heard for the first time is in *probation*, where any new SSRC may replace it and which is not
-//! counted, so that a flood of random SSRCs gets no further. When the table is full, further
-//! validated members are counted by *sampling*; no member is removed from the table before it times
-//! out or sends BYE.
+//! There are two stores of fixed size. The *table* holds validated members. An SSRC heard for the
+//! first time is in *probation*, where any new SSRC may replace it and which is not counted, so that
+//! a flood of random SSRCs gets no further. No member is removed from the table before it times out
+//! or sends BYE; while it is full, further members are not counted.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::random::Keyed;
-use super::sampling::Sample;
 use crate::ssrc::Ssrc;
 
 /// Maximum number of SSRCs in probation.
@@ -48,8 +46,6 @@ pub(super) struct Members {
     senders: usize,
     byes: usize,
     probation: Vec<Option<(Ssrc, Instant)>>,
-    sampled: Sample,
-    sampled_senders: Sample,
     left: VecDeque<Ssrc>,
 }
 
@@ -61,16 +57,13 @@ impl Members {
             senders: 0,
             byes: 0,
             probation: Vec::new(),
-            sampled: Sample::new(Keyed(!key)),
-            sampled_senders: Sample::new(Keyed(!key)),
             left: VecDeque::new(),
         }
     }
 
     /// The number of members, and how many of them are senders.
     pub(super) fn count(&self) -> (usize, usize) {
-        let members = self.table.len() - self.byes + self.sampled.estimate();
-        (members, self.senders + self.sampled_senders.estimate())
+        (self.table.len() - self.byes, self.senders)
     }
 
     /// Whether `ssrc` is in the table and has not sent BYE.
@@ -103,23 +96,12 @@ impl Members {
         if self.table.len() < self.max {
             self.table.insert(ssrc, Member { heard: now, sent, bye: None });
             self.senders += usize::from(sent.is_some());
-            self.sampled.remove(ssrc);
-            self.sampled_senders.remove(ssrc);
-            return;
-        }
-        self.sampled.note_heard(now, ssrc);
-        if sent.is_some() {
-            self.sampled_senders.note_heard(now, ssrc);
         }
     }
 
     /// Handles a BYE of `ssrc`: it is no longer counted, and removed a little later.
     pub(super) fn bye(&mut self, now: Instant, ssrc: Ssrc) {
-        let Some(member) = self.table.get_mut(&ssrc) else {
-            self.sampled.remove(ssrc);
-            self.sampled_senders.remove(ssrc);
-            return;
-        };
+        let Some(member) = self.table.get_mut(&ssrc) else { return };
         if member.bye.is_none() {
             member.bye = Some(now);
             self.byes += 1;
@@ -133,8 +115,6 @@ impl Members {
             self.byes -= usize::from(member.bye.is_some());
             self.senders -= usize::from(member.sent.is_some());
         }
-        self.sampled.remove(ssrc);
-        self.sampled_senders.remove(ssrc);
     }
 
     /// Removes members silent for `member_timeout`, and senders without RTP for `sender_timeout`
@@ -146,8 +126,7 @@ impl Members {
         sender_timeout: Duration,
     ) -> bool {
         let since = |then: Instant| now.saturating_duration_since(then);
-        let mut left = self.sampled.check(now, member_timeout);
-        self.sampled_senders.check(now, sender_timeout);
+        let mut left = false;
         (self.senders, self.byes) = (0, 0);
         self.table.retain(|ssrc, member| {
             if let Some(bye) = member.bye {
@@ -169,7 +148,7 @@ impl Members {
         left
     }
 
-    /// The next member that timed out; members counted by sampling are not reported.
+    /// The next member that timed out.
     pub(super) fn poll_left(&mut self) -> Option<Ssrc> {
         self.left.pop_front()
     }
@@ -226,8 +205,7 @@ mod tests {
         (1000..500_000).for_each(|ssrc| members.note_heard(now, Ssrc(ssrc), Evidence::Cname));
         assert!(members.contains(Ssrc(1)));
         assert_eq!(members.table.len(), 8);
-        let (count, _) = members.count();
-        assert!((375_000..665_000).contains(&count), "{count}");
+        assert_eq!(members.count().0, 8);
     }
 
     #[test]
@@ -266,18 +244,18 @@ mod tests {
     }
 
     #[test]
-    fn members_beyond_the_table_are_counted_and_move_in_when_there_is_room() {
+    fn members_beyond_the_table_move_in_when_there_is_room() {
         let (now, mut members) = (start(), Members::new(2, 1));
         for ssrc in 1..=10 {
             members.note_heard(now, Ssrc(ssrc), Evidence::Media);
         }
-        assert_eq!(members.count(), (10, 10));
+        assert_eq!(members.count(), (2, 2));
         members.bye(now, Ssrc(1));
         members.bye(now, Ssrc(10));
-        assert_eq!(members.count(), (8, 8));
+        assert_eq!(members.count(), (1, 1));
         members.note_heard(now, Ssrc(9), Evidence::Cname);
         assert!(members.contains(Ssrc(9)) && !members.contains(Ssrc(1)));
-        assert_eq!(members.count().0, 8);
+        assert_eq!(members.count(), (2, 1));
     }
 
     #[test]

@@ -30,13 +30,12 @@ mod feedback;
 mod interval;
 mod members;
 mod random;
-mod sampling;
 #[allow(
     clippy::module_inception,
     reason = "the module is named after its only public state machine"
 )]
 mod timer;
 
-pub use config::{FeedbackTiming, Rules, TimerConfig};
+pub use config::{FeedbackTiming, TimerConfig};
 pub use interval::{INTERVAL_FLOOR, INTERVAL_MAX};
 pub use timer::{Due, Timer};

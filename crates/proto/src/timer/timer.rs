@@ -160,7 +160,7 @@ impl Timer {
             return;
         }
         let as_receiver = self.interval();
-        if self.sent.replace(now).is_none() && self.config.rules.reverse_reconsideration {
+        if self.sent.replace(now).is_none() {
             // The first SR is due sooner than an RR would be.
             let ratio = self.interval().as_secs_f64() / as_receiver.as_secs_f64();
             self.move_closer(now, ratio);
@@ -232,7 +232,7 @@ impl Timer {
             self.phase = Phase::Gone;
             return;
         }
-        let back_off = self.members() >= BYE_AT_ONCE_BELOW && self.config.rules.bye_back_off;
+        let back_off = self.members() >= BYE_AT_ONCE_BELOW;
         self.phase = Phase::Leaving { members: 1, back_off };
         self.feedback = None;
         self.due = Due::Nothing;
@@ -287,8 +287,8 @@ impl Timer {
         self.config.multiparty = multiparty;
     }
 
-    /// Members of the session, this participant included: exact up to
-    /// [`members_max`](TimerConfig::members_max) and some 200 more, beyond that an estimate.
+    /// Members of the session, this participant included; at most
+    /// [`members_max`](TimerConfig::members_max) others.
     pub fn members(&self) -> usize {
         self.members.count().0 + 1
     }
@@ -310,7 +310,7 @@ impl Timer {
 
     /// The next member that timed out (RFC 3550 section 6.3.5).
     ///
-    /// Time-outs are found when a report is due. Members counted by sampling are not reported.
+    /// Time-outs are found when a report is due.
     pub fn poll_left(&mut self) -> Option<Ssrc> {
         self.members.poll_left()
     }
@@ -367,7 +367,7 @@ impl Timer {
 
     /// Timer reconsideration (RFC 3550 section 6.3.6): if the group has grown, tn is postponed.
     fn may_send(&mut self, now: Instant) -> bool {
-        if std::mem::take(&mut self.at_once) || !self.config.rules.reconsideration {
+        if std::mem::take(&mut self.at_once) {
             return true;
         }
         let tn = self.tp + self.draw();
@@ -423,7 +423,7 @@ impl Timer {
     /// Moves tn and tp closer to `now` when members have left (RFC 3550 section 6.3.4).
     fn reverse_reconsider(&mut self, now: Instant) {
         let members = self.members();
-        if members < self.pmembers && self.config.rules.reverse_reconsideration {
+        if members < self.pmembers {
             self.move_closer(now, members as f64 / self.pmembers as f64);
             self.pmembers = members;
         }
