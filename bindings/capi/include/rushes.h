@@ -368,10 +368,6 @@ enum rushes_rtcp_event_kind
     RUSHES_RTCP_EVENT_KIND_KEY_FRAME_REQUESTED = 8,
     // Packets that we sent did not reach a receiver: `sequences`, `sequence_count`.
     RUSHES_RTCP_EVENT_KIND_PACKETS_LOST = 9,
-    // Parts of a picture did not reach a receiver.
-    RUSHES_RTCP_EVENT_KIND_SLICES_LOST = 10,
-    // A receiver reports which picture it has: `data`, `data_len`.
-    RUSHES_RTCP_EVENT_KIND_REFERENCE_PICTURE = 11,
     // A receiver requests at most `bit_rate`. The library answers it.
     RUSHES_RTCP_EVENT_KIND_BIT_RATE_REQUESTED = 12,
     // A sender announces the limits that it observes.

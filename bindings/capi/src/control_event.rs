@@ -34,10 +34,6 @@ pub enum RtcpEventKind {
     KeyFrameRequested = 8,
     /// Packets that we sent did not reach a receiver: `sequences`, `sequence_count`.
     PacketsLost = 9,
-    /// Parts of a picture did not reach a receiver.
-    SlicesLost = 10,
-    /// A receiver reports which picture it has: `data`, `data_len`.
-    ReferencePicture = 11,
     /// A receiver requests at most `bit_rate`. The library answers it.
     BitRateRequested = 12,
     /// A sender announces the limits that it observes.
@@ -319,11 +315,6 @@ fn fill_participants(event: &LibraryEvent, lent: &mut Lent) -> Option<ControlEve
                 ..of(RtcpEventKind::App, *from)
             }
         }
-        LibraryEvent::ReferencePicture { from, picture } => ControlEvent {
-            data: picture.as_ptr(),
-            data_len: picture.len(),
-            ..of(RtcpEventKind::ReferencePicture, *from)
-        },
         _ => return None,
     })
 }
@@ -332,7 +323,6 @@ fn fill_rest(event: &LibraryEvent) -> ControlEvent {
     let none = rushes::Ssrc(0);
     match event {
         LibraryEvent::TimedOut { from } => of(RtcpEventKind::TimedOut, *from),
-        LibraryEvent::SlicesLost { from, .. } => of(RtcpEventKind::SlicesLost, *from),
         LibraryEvent::BitRateNotified { from, .. } => of(RtcpEventKind::BitRateNotified, *from),
         LibraryEvent::Refused { datagrams } => {
             ControlEvent { count: *datagrams, ..of(RtcpEventKind::Refused, none) }

@@ -141,14 +141,6 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
             let packets: Vec<_> = packets.iter().map(arrival).collect();
             draft("arrivals", from).with("instant", *instant)?.with("packets", packets)?
         }
-        E::SlicesLost { from, losses } => {
-            let losses: Vec<_> =
-                losses.iter().map(|loss| (loss.first, loss.blocks, loss.picture)).collect();
-            draft("slices-lost", from).with("losses", losses)?
-        }
-        E::ReferencePicture { from, picture } => {
-            draft("reference-picture", from).with("picture", PyBytes::new(py, picture))?
-        }
         E::BitRateNotified { from, limits } => {
             let limits: Vec<_> =
                 limits.iter().map(|limit| (limit.ssrc.0, limit.bit_rate, limit.overhead)).collect();

@@ -37,8 +37,6 @@ pub fn everything() -> Vec<u8> {
     let arrivals = [None, Some((Ecn::Congestion, Arrival::Before(Duration::from_millis(3))))];
     writer.congestion(own, [(media, SequenceNumber(65_535), arrivals)], ntp);
     writer.picture_loss(own, media);
-    writer.slice_loss(own, media, &[Loss { first: 1, blocks: 2, picture: 3 }]);
-    writer.reference_picture(own, media, PayloadType::H265, &[1, 2, 3]);
     writer.full_intra_request(own, &[Fir { ssrc: media, number: 9 }]);
     writer.estimate(own, 3_000_000, &[media]);
     writer.reference_time(own, ntp);

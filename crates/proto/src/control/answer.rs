@@ -192,12 +192,6 @@ impl Participant {
         if feedback.is_picture_loss() {
             let request = KeyFrameRequest::PictureLoss;
             self.emit(ControlEvent::KeyFrameRequested { from, request });
-        } else if let Some(losses) = feedback.slice_losses() {
-            let losses = losses.take(SEQUENCES_MAX).collect();
-            self.emit(ControlEvent::SlicesLost { from, losses });
-        } else if let Some(picture) = feedback.reference_picture() {
-            let picture = picture.bits.to_vec();
-            self.emit(ControlEvent::ReferencePicture { from, picture });
         }
     }
 

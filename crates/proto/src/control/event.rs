@@ -1,6 +1,6 @@
 //! Events of a participant.
 
-use crate::rtcp::{BitRateLimit, Loss, PacketReport, ReportBlock, SdesKind, SenderInfo};
+use crate::rtcp::{BitRateLimit, PacketReport, ReportBlock, SdesKind, SenderInfo};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use std::time::Duration;
@@ -85,20 +85,6 @@ pub enum ControlEvent {
         from: Ssrc,
         /// The packets, in order.
         sequences: Vec<SequenceNumber>,
-    },
-    /// Parts of a picture did not reach a receiver (SLI).
-    SlicesLost {
-        /// The receiver.
-        from: Ssrc,
-        /// The parts.
-        losses: Vec<Loss>,
-    },
-    /// A receiver reports which picture it has (RPSI).
-    ReferencePicture {
-        /// The receiver.
-        from: Ssrc,
-        /// The picture, in a format defined by the codec.
-        picture: Vec<u8>,
     },
     /// A receiver requests a maximum bit rate (TMMBR). It is answered automatically, and applies
     /// until the receiver requests another limit, leaves or times out.

@@ -6,7 +6,7 @@ use super::error::{RtcpError, need};
 use super::nack::Nack;
 use super::report::source;
 use super::word;
-use crate::ssrc::{PayloadType, Ssrc};
+use crate::ssrc::Ssrc;
 
 /// Feedback on packets (RFC 4585 section 6.2).
 #[derive(Clone, Copy, Debug)]
@@ -160,24 +160,6 @@ impl<'p> PayloadFeedback<'p> {
         self.format == 1
     }
 
-    /// Lost parts of pictures, if it is a slice loss indication (RFC 4585 section 6.3.2).
-    pub fn slice_losses(&self) -> Option<impl Iterator<Item = Loss> + use<'p>> {
-        let control = self.control;
-        (self.format == 2).then(|| control.chunks_exact(4).map(|entry| Loss::parse(word(entry, 0))))
-    }
-
-    /// The picture to predict from, if it is a reference picture selection indication (RFC 4585
-    /// section 6.3.3); `None` too if malformed.
-    pub fn reference_picture(&self) -> Option<PictureIndication<'p>> {
-        (self.format == 3).then_some(())?;
-        let ([padding, payload_type], bits) = self.control.split_first_chunk::<2>()?;
-        let cut = usize::from(padding / 8);
-        let bits = bits.get(..bits.len().checked_sub(cut)?)?;
-        (!bits.is_empty() || padding % 8 == 0).then_some(())?;
-        let payload_type = PayloadType::from_wire(*payload_type);
-        Some(PictureIndication { payload_type, bits, unused_bits: padding % 8 })
-    }
-
     /// Full intra requests, if it holds any (RFC 5104 section 4.3.1).
     pub fn full_intra_requests(&self) -> Option<impl Iterator<Item = Fir> + use<'p>> {
         let control = self.control;
@@ -199,43 +181,6 @@ impl<'p> PayloadFeedback<'p> {
             sources: &sources[..len],
         })
     }
-}
-
-/// A run of macroblocks or coding blocks that was lost (RFC 4585 section 6.3.2.2).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Loss {
-    /// The first block, in scan order, 0..=8 191.
-    pub first: u16,
-    /// How many blocks, 0..=8 191.
-    pub blocks: u16,
-    /// The lowest six bits of the picture's identifier.
-    pub picture: u8,
-}
-
-impl Loss {
-    fn parse(entry: u32) -> Self {
-        Self {
-            first: (entry >> 19) as u16,
-            blocks: (entry >> 6 & 0x1fff) as u16,
-            picture: (entry & 0x3f) as u8,
-        }
-    }
-
-    pub(super) fn to_bytes(self) -> [u8; 4] {
-        let (first, blocks) = (u32::from(self.first & 0x1fff), u32::from(self.blocks & 0x1fff));
-        (first << 19 | blocks << 6 | u32::from(self.picture & 0x3f)).to_be_bytes()
-    }
-}
-
-/// A picture that a decoder has and from which the next one may be predicted.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PictureIndication<'p> {
-    /// The payload type, which determines the format of the bits.
-    pub payload_type: PayloadType,
-    /// The indication, in a format defined by the codec.
-    pub bits: &'p [u8],
-    /// Unused bits at the end of the last octet, 0..=7.
-    pub unused_bits: u8,
 }
 
 /// A full intra request: a command to send a decoder refresh point (RFC 5104 section 4.3.1).
@@ -291,18 +236,6 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_picture_ends_with_unused_bits() {
-        let body = payload(&[12, 96, 0xab, 0xc0, 0, 0]);
-        let feedback = PayloadFeedback::parse(Part { count: 3, body: &body }).unwrap();
-        let picture = feedback.reference_picture().unwrap();
-        assert_eq!(picture.bits, [0xab, 0xc0, 0]);
-        assert_eq!((picture.unused_bits, picture.payload_type.value()), (4, 96));
-        let body = payload(&[64, 96, 0xab, 0xc0]);
-        let feedback = PayloadFeedback::parse(Part { count: 3, body: &body }).unwrap();
-        assert_eq!(feedback.reference_picture(), None);
-    }
-
-    #[test]
     fn an_estimate_must_name_the_sources_it_counts() {
         let mut control = b"REMB".to_vec();
         control.extend(Remb::to_word(2_500_000, 1).to_be_bytes());
@@ -315,12 +248,6 @@ mod tests {
         let body = payload(&control[..8]);
         let feedback = PayloadFeedback::parse(Part { count: 15, body: &body }).unwrap();
         assert_eq!(feedback.estimate(), None);
-    }
-
-    #[test]
-    fn slices_come_back() {
-        let loss = Loss { first: 8191, blocks: 4095, picture: 33 };
-        assert_eq!(Loss::parse(u32::from_be_bytes(loss.to_bytes())), loss);
     }
 
     #[test]

@@ -36,9 +36,7 @@ pub use bye::Bye;
 pub use compound::{Compound, Packet, Packets};
 pub use congestion::{Arrival, CongestionBlock, CongestionFeedback, Ecn, PacketReport};
 pub use error::RtcpError;
-pub use feedback::{
-    BitRateLimit, Fir, Loss, PayloadFeedback, PictureIndication, Remb, TransportFeedback,
-};
+pub use feedback::{BitRateLimit, Fir, PayloadFeedback, Remb, TransportFeedback};
 pub use nack::{Nack, pack_nacks};
 pub use report::{ReceiverReport, ReportBlock, SenderInfo, SenderReport};
 pub use sdes::{Chunk, SdesItem, SdesKind, SourceDescription};

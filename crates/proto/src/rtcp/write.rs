@@ -3,13 +3,13 @@
 use super::COUNT_MAX;
 use super::compound::HEADER_LEN;
 use super::congestion::{Arrival, CongestionFeedback, Ecn, write_block};
-use super::feedback::{BitRateLimit, Fir, Loss, Remb};
+use super::feedback::{BitRateLimit, Fir, Remb};
 use super::nack::pack_nacks;
 use super::report::{BLOCK_LEN, INFO_LEN, ReportBlock, SenderInfo};
 use super::sdes::SdesKind;
 use super::xr::Dlrr;
 use crate::seq::SequenceNumber;
-use crate::ssrc::{PayloadType, Ssrc};
+use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
 
 /// An RTCP datagram that is being written.
@@ -191,31 +191,6 @@ impl Writer {
     /// A picture loss indication (RFC 4585 section 6.3.1).
     pub fn picture_loss(&mut self, sender: Ssrc, media: Ssrc) {
         self.feedback(super::PAYLOAD_FEEDBACK, 1, sender, media);
-        self.end();
-    }
-
-    /// A slice loss indication (RFC 4585 section 6.3.2).
-    pub fn slice_loss(&mut self, sender: Ssrc, media: Ssrc, losses: &[Loss]) {
-        self.feedback(super::PAYLOAD_FEEDBACK, 2, sender, media);
-        for loss in losses {
-            self.bytes.extend(loss.to_bytes());
-        }
-        self.end();
-    }
-
-    /// A reference picture selection indication of whole octets (RFC 4585 section 6.3.3).
-    pub fn reference_picture(
-        &mut self,
-        sender: Ssrc,
-        media: Ssrc,
-        payload_type: PayloadType,
-        bits: &[u8],
-    ) {
-        self.feedback(super::PAYLOAD_FEEDBACK, 3, sender, media);
-        let padding = (bits.len() + 2).next_multiple_of(4) - (bits.len() + 2);
-        self.bytes.extend([8 * padding as u8, payload_type.value()]);
-        self.bytes.extend(bits);
-        self.pad();
         self.end();
     }
 

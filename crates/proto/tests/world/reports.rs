@@ -43,9 +43,7 @@ pub fn read_all(datagram: &[u8]) -> Option<usize> {
                 assert!(blocks.flat_map(|block| block.packets()).count() <= datagram.len());
             }
             Packet::PayloadFeedback(feedback) => {
-                let _ = feedback.slice_losses().map(Iterator::count);
                 let _ = feedback.full_intra_requests().map(Iterator::count);
-                let _ = feedback.reference_picture();
                 let _ = feedback.estimate().map(|estimate| estimate.sources().len());
             }
             Packet::ExtendedReport(report) => {
