@@ -70,7 +70,8 @@ impl<'py> Setting<'_, 'py> {
 pub(crate) fn codec(name: &str) -> PyResult<Codec> {
     let is_its = |codec: &Codec| codec.name == name;
     Codec::all().find(is_its).ok_or_else(|| {
-        let known: Vec<&str> = Codec::all().map(|codec| codec.name).collect();
+        let mut known: Vec<&str> = Codec::all().map(|codec| codec.name).collect();
+        known.sort_unstable();
         ConfigError::new_err(format!("{name:?} is not a format; there are {}", known.join(", ")))
     })
 }

@@ -129,6 +129,7 @@ impl Depacketiser for Joiner {
 }
 
 /// Clouds in a file: each after its length in 4 octets.
+#[allow(clippy::unnecessary_wraps, reason = "other formats have headers to read")]
 fn reader(
     input: Box<dyn Input>,
     path: &Path,

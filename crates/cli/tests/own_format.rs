@@ -57,7 +57,7 @@ fn free_port() -> u16 {
     loop {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = socket.local_addr().unwrap().port();
-        if port % 2 == 0 && std::net::UdpSocket::bind(("127.0.0.1", port + 1)).is_ok() {
+        if port.is_multiple_of(2) && std::net::UdpSocket::bind(("127.0.0.1", port + 1)).is_ok() {
             return port;
         }
     }

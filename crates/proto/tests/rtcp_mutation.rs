@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use rushes_proto::rtcp::{
-    Arrival, BitRateLimit, Dlrr, Ecn, Fir, Loss, ReportBlock, SdesKind, SenderInfo, Writer,
+    Arrival, BitRateLimit, Dlrr, Ecn, Fir, ReportBlock, SdesKind, SenderInfo, Writer,
 };
-use rushes_proto::{NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+use rushes_proto::{NtpTime, RtpTimestamp, SequenceNumber, Ssrc};
 use world::Seeded;
 use world::reports::read_all;
 

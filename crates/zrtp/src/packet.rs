@@ -208,7 +208,7 @@ mod tests {
             let mut octets = Vec::new();
             write_packet(sequence, ssrc, &message, &mut octets);
             let content = Content::Message(&message);
-            let expected = Packet { sequence, ssrc: ssrc, content };
+            let expected = Packet { sequence, ssrc, content };
             prop_assert_eq!(Packet::parse(&octets), Ok(expected));
         }
     }

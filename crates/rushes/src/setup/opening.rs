@@ -209,7 +209,8 @@ impl Drop for Opening {
 
 /// The keys of a stream as its security.
 fn security(keys: &StreamKeys) -> Result<Security, Error> {
-    let failed = |_| ZrtpError::Failed { error: ErrorCode::CriticalSoftware, by_peer: false };
-    let suite = keys.suite.parse().map_err(|_| failed(()))?;
-    Ok(Security::separate(suite, &keys.send, &keys.receive).map_err(|_| failed(()))?)
+    let suite = keys.suite.parse().ok();
+    let security = suite.and_then(|it| Security::separate(it, &keys.send, &keys.receive).ok());
+    let failed = ZrtpError::Failed { error: ErrorCode::CriticalSoftware, by_peer: false };
+    security.ok_or_else(|| failed.into())
 }
