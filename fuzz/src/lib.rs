@@ -25,8 +25,8 @@ use rushes_proto::srtp::{
 };
 use rushes_proto::stream::{Receiver, ReceiverConfig};
 use rushes_proto::timer::TimerConfig;
-use rushes_zrtp::{AlgorithmList, Config, KeyAgreement, MemoryStore, Session};
 use rushes_proto::{ClockRate, ExtendedSequence, NtpTime, PayloadType, RtpTimestamp, Ssrc};
+use rushes_zrtp::{AlgorithmList, Config, KeyAgreement, MemoryStore, Session};
 
 /// Octets in the largest frame that the receivers accept.
 pub const FRAME_LEN_MAX: usize = 64 << 10;

@@ -50,6 +50,24 @@ pub fn ogg_opus(octets: &[u8]) {
     while let Ok(Some(_)) = reader.next_frame() {}
 }
 
+/// A file of the format that the first octet selects from the table.
+pub fn media_files(octets: &[u8]) {
+    let Some((first, octets)) = octets.split_first() else { return };
+    let codecs: Vec<Codec> = Codec::all().collect();
+    let codec = codecs[usize::from(*first) % codecs.len()];
+    let mut options = ReadOptions::default();
+    options.frame_len = 64;
+    let Ok(mut reader) = MediaReader::from_octets(octets.to_vec(), "fuzz", codec, options) else {
+        return;
+    };
+    while let Ok(Some(frame)) = reader.next_frame() {
+        // Start codes may be written for lengths, but no frame is longer than the file.
+        assert!(frame.data.len() <= 2 * octets.len() + 8, "{codec:?}");
+        let _ = (codec.is_key_frame)(frame.data);
+        let _ = (codec.describe)(&codec, frame.data);
+    }
+}
+
 /// Payloads of units with decoding order numbers; the first octets specify how far they may be
 /// interleaved.
 pub fn numbered(octets: &[u8]) {

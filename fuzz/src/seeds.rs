@@ -4,14 +4,14 @@
 use std::time::{Duration, Instant};
 
 use rushes::file::{MediaReader, ReadOptions};
-use rushes::sdp::encoding_of;
 use rushes::format::{FORMATS, FormatOptions, MediaFormat};
+use rushes::sdp::encoding_of;
 use rushes::{Codec, Context};
-use rushes_proto::control::{MediaSent, Reception};
 use rushes_delivery::control::{
     Channel, ControlSecret, FrameNotice, Message, Offer, Opening, Ping, Reason, Token, UnitOpening,
 };
 use rushes_delivery::{Creditor, UnitHeader};
+use rushes_proto::control::{MediaSent, Reception};
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::{Fragment, PayloadFormat};
 use rushes_proto::rtp::{Element, ExtensionForm, Header, HeaderExtension};
@@ -222,6 +222,21 @@ pub fn ogg_opus() -> Vec<Vec<u8>> {
     let mut octets = std::fs::read(path).expect("the file is in the repository");
     octets.truncate(8000);
     vec![octets.clone(), octets[..octets.len().min(1000)].to_vec()]
+}
+
+/// The beginning of a file of each format, behind the place of the format in the table.
+pub fn media_files() -> Vec<Vec<u8>> {
+    let klv = [&b"\x06\x0e\x2b\x34"[..], &[1; 12], &[3, 7, 7, 7]].concat();
+    let of = |(place, codec): (usize, Codec)| {
+        let format = (codec.payload)(&FormatOptions::default());
+        let path = media_of(&*format)
+            .map(|name| format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR")));
+        let file = path.map(|path| std::fs::read(path).expect("the file is in the repository"));
+        let mut octets = file.unwrap_or_else(|| klv.repeat(3));
+        octets.truncate(4000);
+        [&[place as u8], &octets[..]].concat()
+    };
+    Codec::all().enumerate().map(of).collect()
 }
 
 /// The messages of an agreement, and the packets that carry them.

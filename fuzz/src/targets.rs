@@ -43,6 +43,7 @@ targets! {
     "delivery_plan": frames::plan, seeds::plans;
     "delivery_sealed": delivery::sealed, seeds::sealed;
     "delivery_window": window::send, seeds::credits;
+    "media_files": parsers::media_files, seeds::media_files;
     "nal_units": parsers::nal_units, seeds::nal_units;
     "ogg_opus": parsers::ogg_opus, seeds::ogg_opus;
     "payload_formats": formats, seeds::formats;

@@ -130,6 +130,8 @@ enum rushes_codec
     RUSHES_CODEC_OPUS = 4,
     // Frames of any kind, split when larger than a packet.
     RUSHES_CODEC_GENERIC = 5,
+    // KLV metadata, RFC 6597.
+    RUSHES_CODEC_KLV = 6,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

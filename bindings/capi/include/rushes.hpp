@@ -148,6 +148,8 @@ enum class codec : std::int32_t {
     h266 = RUSHES_CODEC_H266,
     opus = RUSHES_CODEC_OPUS,
     generic = RUSHES_CODEC_GENERIC,
+    /** KLV metadata, RFC 6597. */
+    klv = RUSHES_CODEC_KLV,
 };
 
 enum class srtp_suite : std::int32_t {

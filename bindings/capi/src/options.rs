@@ -45,6 +45,8 @@ pub enum Codec {
     Opus = 4,
     /// Frames of any kind, split when larger than a packet.
     Generic = 5,
+    /// KLV metadata, RFC 6597.
+    Klv = 6,
 }
 
 /// An error about an argument that is out of range.
@@ -53,15 +55,10 @@ pub(crate) fn argument(message: impl Into<String>) -> Failure {
 }
 
 fn codec(number: i32) -> Result<rushes::Codec, Failure> {
-    const CODECS: [rushes::Codec; 5] = [
-        rushes::Codec::H264,
-        rushes::Codec::H265,
-        rushes::Codec::H266,
-        rushes::Codec::Opus,
-        rushes::Codec::Generic,
-    ];
-    let codec = usize::try_from(number - 1).ok().and_then(|place| CODECS.get(place));
-    codec.copied().ok_or_else(|| argument(format!("{number} is not a codec")))
+    const NAMES: [&str; 6] = ["h264", "h265", "h266", "opus", "generic", "klv"];
+    let name = usize::try_from(i64::from(number) - 1).ok().and_then(|place| NAMES.get(place));
+    let codec = name.and_then(|name| rushes::Codec::named(name));
+    codec.ok_or_else(|| argument(format!("{number} is not a codec")))
 }
 
 pub(crate) fn payload_type(number: u8) -> Result<PayloadType, Failure> {

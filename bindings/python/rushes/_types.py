@@ -47,7 +47,7 @@ BytesLike: TypeAlias = HasBuffer | HasArray
 #: A host and a port.
 Address: TypeAlias = tuple[str, int]
 #: The payload format of a stream.
-Format: TypeAlias = Literal["h264", "h265", "h266", "opus", "generic"]
+Format: TypeAlias = Literal["h264", "h265", "h266", "opus", "klv", "generic"]
 #: Frames per second: 60, ``Fraction(60000, 1001)``, 59.94.
 Rate: TypeAlias = int | float | Fraction
 #: The transport of tiles.

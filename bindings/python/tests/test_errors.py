@@ -49,7 +49,7 @@ def test_none_is_a_settings_default(session: rushes.Session) -> None:
 
 
 def test_an_unknown_format_is_told_the_known_ones(session: rushes.Session) -> None:
-    with pytest.raises(rushes.ConfigError, match="generic, h264, h265, h266, opus"):
+    with pytest.raises(rushes.ConfigError, match="generic, h264, h265, h266, klv, opus"):
         session.stream("mpeg2")  # type: ignore[arg-type]
 
 

@@ -25,7 +25,7 @@ pub static POINTS: MediaFormat = MediaFormat {
     title: "point clouds",
     encoding: Some("X-POINTS"),
     media: "application",
-    payload_type: PayloadType::GENERIC,
+    payload_type: PayloadType::new(101).unwrap(),
     clock_rate: ClockRate::VIDEO,
     payload: |_| Arc::new(Points),
     describe: |format, _| Encoding::Other {
@@ -135,33 +135,37 @@ fn reader(
     path: &Path,
     _: ReadOptions,
 ) -> Result<Box<dyn FrameReader>, FileError> {
-    Ok(Box::new(Clouds { input, path: path.to_owned(), cloud: Vec::new() }))
+    Ok(Box::new(Clouds { input, path: path.to_owned(), position: 0, cloud: Vec::new() }))
 }
 
 struct Clouds {
     input: Box<dyn Input>,
     path: std::path::PathBuf,
+    position: u64,
     cloud: Vec<u8>,
 }
 
 impl FrameReader for Clouds {
     fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
-        let failed = |source| FileError::Io { path: self.path.clone(), action: "read", source };
+        let Self { input, path, position, cloud } = self;
+        let failed = |source| FileError::Io { path: path.clone(), action: "read", source };
+        let reason = "is cut off by the end of the file";
+        let cut_off = FileError::Malformed { path: path.clone(), position: *position, reason };
         let mut len = Vec::new();
-        (&mut self.input).take(4).read_to_end(&mut len).map_err(failed)?;
+        (&mut *input).take(4).read_to_end(&mut len).map_err(failed)?;
         if len.is_empty() {
             return Ok(None);
         }
-        let Ok(len) = <[u8; 4]>::try_from(len) else {
-            return Err(failed(io::ErrorKind::UnexpectedEof.into()));
-        };
+        let Ok(len) = <[u8; 4]>::try_from(len) else { return Err(cut_off) };
         let len = u32::from_be_bytes(len).into();
-        self.cloud.clear();
-        (&mut self.input).take(len).read_to_end(&mut self.cloud).map_err(failed)?;
-        if self.cloud.len() as u64 != len {
-            return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+        cloud.clear();
+        // The memory grows with the bytes read, not with the length that the file claims.
+        (&mut *input).take(len).read_to_end(cloud).map_err(failed)?;
+        if cloud.len() as u64 != len {
+            return Err(cut_off);
         }
-        Ok(Some(MediaFrame { data: &self.cloud, duration: None }))
+        *position += 4 + len;
+        Ok(Some(MediaFrame { data: cloud, duration: None }))
     }
 }
 

@@ -85,6 +85,13 @@ pub(crate) fn codec_names() -> Vec<&'static str> {
     names
 }
 
+fn payload_type_help() -> String {
+    let codec = |name: &&str| Codec::named(name).map_or(0, |codec| codec.payload_type.value());
+    let names = codec_names();
+    let types: Vec<_> = names.iter().map(|name| format!("{} {name}", codec(name))).collect();
+    format!("RTP payload type; default {}", types.join(", "))
+}
+
 fn codec_parser() -> impl TypedValueParser<Value = Codec> {
     let value = |name| PossibleValue::new(name).help(Codec::named(name).map_or("", |it| it.title));
     let names = PossibleValuesParser::new(codec_names().into_iter().map(value));
@@ -101,8 +108,8 @@ pub(crate) struct StreamArgs {
     #[arg(long, default_value = "1500", value_parser = parse_mtu, help_heading = "Stream",
         value_name = "OCTETS")]
     pub(crate) mtu: usize,
-    /// RTP payload type; default 96 h264, 97 h265, 98 h266, 111 opus, 99 raw
-    #[arg(long, value_parser = parse_payload_type, help_heading = "Stream", value_name = "0..127")]
+    #[arg(long, value_parser = parse_payload_type, help_heading = "Stream", value_name = "0..127",
+        help = payload_type_help())]
     pub(crate) payload_type: Option<PayloadType>,
     /// RTP clock rate; default 48000 for opus, 90000 otherwise
     #[arg(long, value_parser = parse_clock_rate, help_heading = "Stream", value_name = "HERTZ")]

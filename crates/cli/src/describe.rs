@@ -133,6 +133,9 @@ fn encoding_of(source: &Source) -> anyhow::Result<Encoding> {
             break;
         }
     }
-    let reason = "--sdp needs a codec that has a name in SDP: h264, h265, h266 or opus";
-    found.ok_or_else(|| Usage(reason.to_owned()).into())
+    found.ok_or_else(|| {
+        let named = Codec::all().filter(|codec| codec.encoding.is_some());
+        let names: Vec<_> = named.map(|codec| codec.name).collect();
+        Usage(format!("--sdp needs a codec that has a name in SDP: {}", names.join(", "))).into()
+    })
 }

@@ -84,7 +84,7 @@ fn it_is_streamed_described_and_received_by_sdp() {
     finish(program(&[&send[..], &["--dry-run"]].concat()));
     let text = std::fs::read_to_string(&sdp).unwrap();
     assert!(text.contains("m=application") && text.contains("X-POINTS/90000"), "{text}");
-    assert!(text.contains("a=fmtp:99 unit=mm"), "{text}");
+    assert!(text.contains("a=fmtp:101 unit=mm"), "{text}");
     let receiver = program(&["recv", "--sdp", &sdp, "-o", &copy, "--json"]);
     wait_for(Path::new(&format!("{copy}.part")));
     finish(program(&send));

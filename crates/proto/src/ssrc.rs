@@ -34,8 +34,8 @@ impl PayloadType {
     ///
     /// With the marker bit, 64..=95 look like RTCP packet types on a shared port; RFC 5761
     /// section 4 therefore forbids them.
-    pub fn new(value: u8) -> Option<Self> {
-        (value < 64 || (96..128).contains(&value)).then_some(Self(value))
+    pub const fn new(value: u8) -> Option<Self> {
+        if value < 64 || 96 <= value && value < 128 { Some(Self(value)) } else { None }
     }
 
     /// The payload type of a received packet, whatever its value.

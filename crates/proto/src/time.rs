@@ -34,8 +34,11 @@ impl ClockRate {
     pub const OPUS: Self = Self(NonZeroU32::new(48_000).unwrap());
 
     /// A clock of `hertz` ticks per second; `None` for zero.
-    pub fn new(hertz: u32) -> Option<Self> {
-        NonZeroU32::new(hertz).map(Self)
+    pub const fn new(hertz: u32) -> Option<Self> {
+        match NonZeroU32::new(hertz) {
+            Some(hertz) => Some(Self(hertz)),
+            None => None,
+        }
     }
 
     /// Ticks per second.

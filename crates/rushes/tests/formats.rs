@@ -23,6 +23,7 @@ const ROWS: &[Row] = &[
     ("h264", || frames_of("avc_cif_60f_baseline.264"), true),
     ("h265", || frames_of("hevc_192x128_90f_tiny_nals.265"), true),
     ("h266", || frames_of("vvc_192x128_64f_vvenc_tiny_nals.266"), true),
+    ("klv", klv_items, true),
     ("opus", || frames_of("opus_speech_mono_mixed_durations.opus"), true),
 ];
 
@@ -31,6 +32,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 fn frames_of(name: &str) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(name);
     read(&path, codec_of(&path).unwrap(), 0)
+}
+
+/// Items of KLV (SMPTE ST 336), in one packet and in several, with lengths of 0 to 7 600.
+fn klv_items() -> Vec<Vec<u8>> {
+    let item = |n: u8| {
+        let len = 400 * u16::from(n);
+        let [high, low] = len.to_be_bytes();
+        let head = [b"\x06\x0e\x2b\x34twelve octet", &[0x82, high, low][..]].concat();
+        [head, vec![n; len.into()]].concat()
+    };
+    (0..20).map(item).collect()
 }
 
 fn read(path: &Path, codec: Codec, frame_len: usize) -> Vec<Vec<u8>> {

@@ -34,6 +34,7 @@ mod generic;
 mod h264;
 mod h265;
 mod h266;
+mod klv;
 mod nal;
 mod nal_evidence;
 mod opus;
@@ -56,8 +57,8 @@ use crate::error::Error;
 
 /// The formats that come with the library. [`guess`] tries them in this order: the durations of
 /// Opus packets are compared with their timestamps, which is stronger evidence than headers.
-pub static FORMATS: [&MediaFormat; 5] =
-    [&opus::FORMAT, &h264::FORMAT, &h265::FORMAT, &h266::FORMAT, &generic::FORMAT];
+pub static FORMATS: &[&MediaFormat] =
+    &[&opus::FORMAT, &h264::FORMAT, &h265::FORMAT, &h266::FORMAT, &klv::FORMAT, &generic::FORMAT];
 
 /// The formats that applications have registered.
 static REGISTERED: RwLock<Vec<&MediaFormat>> = RwLock::new(Vec::new());
@@ -167,6 +168,8 @@ impl Codec {
     pub const H266: Self = Self(&h266::FORMAT);
     /// Opus, RFC 7587.
     pub const Opus: Self = Self(&opus::FORMAT);
+    /// KLV metadata, RFC 6597.
+    pub const Klv: Self = Self(&klv::FORMAT);
     /// Frames of any kind, split when larger than a packet; the marker bit ends a frame.
     pub const Generic: Self = Self(&generic::FORMAT);
 
@@ -178,7 +181,7 @@ impl Codec {
     /// its files.
     pub fn register(format: &'static MediaFormat) -> Result<Self, Error> {
         let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-        let all = || registered.iter().chain(&FORMATS).copied();
+        let all = || registered.iter().chain(FORMATS).copied();
         if all().any(|other| ptr::eq(other, format)) {
             return Ok(Self(format));
         }
@@ -192,7 +195,7 @@ impl Codec {
     /// All formats; registered ones come first.
     pub fn all() -> impl Iterator<Item = Self> {
         let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
-        registered.into_iter().chain(FORMATS).map(Self)
+        registered.into_iter().chain(FORMATS.iter().copied()).map(Self)
     }
 
     /// The format called `name` in options, ignoring case. The generic format is also called `raw`.

@@ -113,8 +113,9 @@ impl StreamBuilder {
         self
     }
 
-    /// The payload type to send and to accept; by default 96 for H.264, 97 for H.265, 98 for
-    /// H.266, 111 for Opus, 99 for generic frames.
+    /// The payload type to send and to accept; by default that of the
+    /// [format](crate::format::MediaFormat::payload_type): 96 for H.264, 97 for H.265, 98 for H.266,
+    /// 111 for Opus, 99 for generic frames.
     pub fn payload_type(mut self, payload_type: PayloadType) -> Self {
         self.payload_type = payload_type;
         self

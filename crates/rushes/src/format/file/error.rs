@@ -52,6 +52,16 @@ pub enum FileError {
         /// The operating system's error.
         source: io::Error,
     },
+    /// A frame of the file is malformed, cut off or too large.
+    #[error("{}: the frame at byte {position} {reason}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The offset of the frame, in bytes.
+        position: u64,
+        /// The error, as a predicate: `is cut off by the end of the file`.
+        reason: &'static str,
+    },
     /// The Ogg pages are damaged.
     #[error("{}: not an Ogg file: {source}", path.display())]
     Ogg {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | H.264, H.265, H.266 | Annex B bitstream, or 4-octet lengths |
 //! | Opus | Ogg Opus (RFC 7845) |
+//! | KLV | items one after the other (SMPTE ST 336) |
 //! | generic | octets, cut into frames of one size |
 //! | an application's own | defined by its [`FileKind`] |
 //!
@@ -11,6 +12,7 @@
 //! renamed when the file is finished and removed otherwise; if the disk is full, it is kept.
 
 mod error;
+pub(super) mod klv;
 pub(super) mod ogg_opus;
 mod reader;
 mod sink;
@@ -50,7 +52,7 @@ impl<T: Read + Seek + Send> Input for T {}
 /// One frame of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct MediaFrame<'r> {
-    /// Its octets: an access unit, an Opus packet, or a piece of a generic file.
+    /// Its octets: an access unit, an Opus packet, a KLV item, or a piece of a generic file.
     pub data: &'r [u8],
     /// Its duration in ticks of the codec's clock, if the file contains it (Opus).
     pub duration: Option<u32>,

@@ -1,0 +1,201 @@
+//! Items of KLV one after the other: SMPTE ST 336.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::{FileError, FrameReader, Input, MediaFrame, ReadOptions};
+
+/// The octets that each key begins with: those of a SMPTE universal label.
+pub(in crate::format) const LABEL: [u8; 4] = [0x06, 0x0e, 0x2b, 0x34];
+
+const KEY_LEN: usize = 16;
+
+/// Maximum octets in an item: as many as receivers accept in a frame by default.
+const ITEM_LEN_MAX: u64 = 64 << 20;
+
+/// The length of the item that `octets` begin with. If they end before it is known, the result is
+/// only the length that is needed to know more, which is larger than theirs.
+///
+/// # Errors
+/// What is wrong with the item.
+pub(in crate::format) fn item_len(octets: &[u8]) -> Result<u64, &'static str> {
+    if octets.iter().zip(LABEL).any(|(octet, label)| *octet != label) {
+        return Err("does not begin with a universal label (06 0E 2B 34)");
+    }
+    let value = KEY_LEN + 1;
+    // BER: a short length in one octet, or the number of the octets behind it that are the length.
+    let long = match octets.get(KEY_LEN) {
+        None => return Ok(value as u64),
+        Some(short @ ..=0x7f) => return Ok(value as u64 + u64::from(*short)),
+        Some(form @ 0x81..=0x84) => usize::from(form & 0x7f),
+        Some(_) => return Err("has a length that is neither short nor in one to four octets"),
+    };
+    let (length, value) = (value, value + long);
+    let len = octets.get(length..value).unwrap_or_default();
+    Ok(value as u64 + len.iter().fold(0, |len, octet| len << 8 | u64::from(*octet)))
+}
+
+/// Reads items one by one.
+///
+/// # Errors
+/// None.
+#[allow(clippy::unnecessary_wraps, reason = "as all readers")]
+pub(in crate::format) fn reader(
+    input: Box<dyn Input>,
+    path: &Path,
+    _: ReadOptions,
+) -> Result<Box<dyn FrameReader>, FileError> {
+    Ok(Box::new(Items { input, path: path.to_owned(), item: Vec::new(), position: 0 }))
+}
+
+struct Items {
+    input: Box<dyn Input>,
+    path: PathBuf,
+    item: Vec<u8>,
+    /// Where the item begins in the file.
+    position: u64,
+}
+
+impl Items {
+    /// Reads an item; it is empty at the end of the file.
+    fn read(&mut self) -> Result<(), FileError> {
+        let Self { input, path, item, position } = self;
+        let wrong =
+            |reason| FileError::Malformed { path: path.clone(), position: *position, reason };
+        item.clear();
+        loop {
+            let (have, need) = (item.len() as u64, item_len(item).map_err(wrong)?);
+            if have == need {
+                return Ok(());
+            }
+            if need > ITEM_LEN_MAX {
+                return Err(wrong("is larger than 64 MiB"));
+            }
+            // The memory grows with what is read, not with what the length claims.
+            let read = input.take(need - have).read_to_end(item);
+            read.map_err(|source| FileError::Io { path: path.clone(), action: "read", source })?;
+            if item.is_empty() {
+                return Ok(());
+            }
+            if (item.len() as u64) < need {
+                item_len(item).map_err(wrong)?;
+                return Err(wrong("is cut off by the end of the file"));
+            }
+        }
+    }
+}
+
+impl FrameReader for Items {
+    fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
+        self.read()?;
+        self.position += self.item.len() as u64;
+        Ok((!self.item.is_empty()).then_some(MediaFrame { data: &self.item, duration: None }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KEY: &[u8; KEY_LEN] = b"\x06\x0e\x2b\x34twelve octet";
+
+    fn item(length: &[u8], value: &[u8]) -> Vec<u8> {
+        [KEY, length, value].concat()
+    }
+
+    fn items(octets: &[u8]) -> Items {
+        let (input, path) = (Box::new(Cursor::new(octets.to_vec())), PathBuf::from("x.klv"));
+        Items { input, path, item: Vec::new(), position: 0 }
+    }
+
+    /// The items of a file, and its error.
+    fn read(octets: &[u8]) -> (Vec<Vec<u8>>, Option<String>) {
+        let (mut reader, mut read) = (items(octets), Vec::new());
+        loop {
+            match reader.next_frame() {
+                Ok(Some(item)) => read.push(item.data.to_vec()),
+                Ok(None) => return (read, None),
+                Err(error) => return (read, Some(error.to_string())),
+            }
+        }
+    }
+
+    #[test]
+    fn items_with_lengths_of_every_form_are_read() {
+        let items = [
+            item(&[127], &[1; 127]),
+            item(&[0x81, 200], &[2; 200]),
+            item(&[0x82, 1, 0], &[3; 256]),
+            item(&[0x83, 1, 0, 0], &vec![4; 1 << 16]),
+            item(&[0x84, 0, 0, 0, 1], &[5]),
+        ];
+        assert_eq!(read(&items.concat()), (items.to_vec(), None));
+    }
+
+    #[test]
+    fn items_without_a_value_are_read() {
+        let items = [item(&[0], &[]), item(&[0x84, 0, 0, 0, 0], &[]), item(&[0x81, 0], &[])];
+        assert_eq!(read(&items.concat()), (items.to_vec(), None));
+        assert_eq!(read(b""), (vec![], None));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_gives_the_items_before() {
+        let (first, second) = (item(&[3], b"abc"), item(&[0x82, 0, 3], b"abc"));
+        let octets = [&first[..], &second].concat();
+        for end in first.len() + 1..octets.len() {
+            let error = "x.klv: the frame at byte 20 is cut off by the end of the file";
+            let expected = (vec![first.clone()], Some(error.to_owned()));
+            assert_eq!(read(&octets[..end]), expected, "{end}");
+        }
+    }
+
+    #[test]
+    fn another_key_or_form_of_length_is_an_error_with_its_place() {
+        let begin = item(&[1], b"a");
+        let key = "x.klv: the frame at byte 18 does not begin with a universal label \
+            (06 0E 2B 34)";
+        let length = "x.klv: the frame at byte 18 has a length that is neither short nor in \
+            one to four octets";
+        let unending = item(&[0x80], &[0; 40]);
+        let longer = item(&[0x85, 0, 0, 0, 0, 1], b"a");
+        for (wrong, error) in
+            [(&b"text"[..], key), (&[0; 40], key), (&unending, length), (&longer, length)]
+        {
+            let expected = (vec![begin.clone()], Some(error.to_owned()));
+            assert_eq!(read(&[&begin, wrong].concat()), expected);
+        }
+    }
+
+    #[test]
+    fn a_length_that_is_only_claimed_takes_no_memory() {
+        for (claim, error) in [([0x84, 255, 255, 255, 255], "larger"), ([0x84, 3, 0, 0, 0], "cut")]
+        {
+            let mut items = items(&item(&claim, b"little"));
+            let found = items.next_frame().unwrap_err().to_string();
+            assert!(found.contains(error), "{found}");
+            assert!(items.item.capacity() < 1024, "{}", items.item.capacity());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..<_>::default() })]
+
+        #[test]
+        fn any_octets_are_items_and_perhaps_an_error(
+            before in 0..3_usize,
+            wrong in prop::collection::vec(any::<u8>(), 0..30),
+            is_key in any::<bool>(),
+        ) {
+            let key = if is_key { &KEY[..] } else { &[] };
+            let octets = [&item(&[2], b"ab").repeat(before), key, &wrong].concat();
+            let (items, error) = read(&octets);
+            prop_assert!(items.len() >= before && octets.starts_with(&items.concat()));
+            prop_assert_eq!(error.is_none(), items.concat() == octets);
+        }
+    }
+}
