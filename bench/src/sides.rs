@@ -218,7 +218,7 @@ fn send(args: &SideArgs) -> anyhow::Result<Measured> {
     watch.stop(&mut measured);
     for _ in 0..2 {
         std::thread::sleep(Duration::from_millis(60));
-        stream.send_keep_alive()?;
+        stream.sender().send_keep_alive()?;
     }
     let statistics = stream.statistics();
     measured.frames = statistics.send.frames;

@@ -126,7 +126,7 @@ impl RtcpSummary {
         let until = Instant::now() + LAST_REPORTS_WAIT;
         while Instant::now() < until && !interrupt.is_requested() && stream.rtcp().awaits_reports()
         {
-            stream.wait_until(until.min(Instant::now() + LAST_REPORTS_WAIT / 100))?;
+            stream.sender().wait_until(until.min(Instant::now() + LAST_REPORTS_WAIT / 100))?;
             self.poll(stream, None);
         }
         Ok(())

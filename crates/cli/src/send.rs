@@ -114,18 +114,18 @@ fn outcome(interrupt: &Interrupt, outage: &Outage) -> Outcome {
 fn end(args: &SendArgs, stream: &mut MediaStream) -> anyhow::Result<()> {
     if args.control.no_rtcp {
         for _ in 0..END_PACKETS {
-            ignore_transient(stream.wait_until(Instant::now() + END_PACKET_SPACING))?;
-            ignore_transient(stream.send_keep_alive())?;
+            ignore_transient(stream.sender().wait_until(Instant::now() + END_PACKET_SPACING))?;
+            ignore_transient(stream.sender().send_keep_alive())?;
         }
         return Ok(());
     }
     if stream.statistics().send.packets == 1 {
         // Receivers accept a source from its second packet on (RFC 3550 appendix A.1).
-        ignore_transient(stream.send_keep_alive())?;
+        ignore_transient(stream.sender().send_keep_alive())?;
     }
     // Time for a full buffer to drain, and for requests for the last packets.
     let time = if args.control.recovery.is_some() { LAST_REQUESTS } else { END_PACKET_SPACING };
-    ignore_transient(stream.wait_until(Instant::now() + time))?;
+    ignore_transient(stream.sender().wait_until(Instant::now() + time))?;
     Ok(())
 }
 
@@ -148,7 +148,7 @@ fn wait_until(
     interrupt: &Interrupt,
 ) -> anyhow::Result<()> {
     while Instant::now() < due && !interrupt.is_requested() {
-        ignore_transient(stream.wait_until(due.min(Instant::now() + POLL_INTERVAL)))?;
+        ignore_transient(stream.sender().wait_until(due.min(Instant::now() + POLL_INTERVAL)))?;
         rtcp.poll(stream, None);
     }
     Ok(())

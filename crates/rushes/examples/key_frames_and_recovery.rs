@@ -29,7 +29,7 @@ fn main() -> Result<(), rushes::Error> {
     while !wanted.load(std::sync::atomic::Ordering::Relaxed) && start.elapsed().as_secs() < 5 {
         camera.push_frame(access_unit, None)?;
         // An application that only sends waits like this, and so answers requests.
-        camera.wait_until(Instant::now() + Duration::from_millis(5))?;
+        camera.sender().wait_until(Instant::now() + Duration::from_millis(5))?;
         while viewer.pull_frame(Duration::from_millis(5))?.is_some() {
             if !asked {
                 viewer.rtcp().request_key_frame(KeyFrameRequest::PictureLoss)?;

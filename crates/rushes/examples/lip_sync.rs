@@ -27,12 +27,12 @@ fn main() -> Result<(), rushes::Error> {
     let mut presented = Vec::new();
     let start = Instant::now();
     for n in 0..20 {
-        microphone.wait_until(start + n * Duration::from_millis(20))?;
+        microphone.sender().wait_until(start + n * Duration::from_millis(20))?;
         // Captured at the same instant; encoding the picture takes longer.
         let instant = Instant::now();
-        microphone.push_frame_captured(&[0x08, 1, 2, 3], None, instant)?;
+        microphone.sender().push_frame_captured(&[0x08, 1, 2, 3], None, instant)?;
         std::thread::sleep(Duration::from_millis(8));
-        camera.push_frame_captured(b"\0\0\0\x01\x26\x01\x80picture", None, instant)?;
+        camera.sender().push_frame_captured(b"\0\0\0\x01\x26\x01\x80picture", None, instant)?;
 
         for (name, stream) in [("sound", &mut speaker), ("picture", &mut screen)] {
             while let Some(frame) = stream.pull_frame(Duration::from_millis(1))? {

@@ -13,11 +13,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let (frames, played) = mpsc::channel();
     // Losses are reported as soon as they are known; one could request a key frame here.
-    receiver.on_event(|event| {
+    receiver.receiver()?.on_event(|event| {
         if let Event::PacketsLost { packets, .. } = event {
             println!("{packets} packets lost");
         }
-    })?;
+    });
     receiver.on_frame(move |frame| {
         // Fails only if the receiver of the channel is gone.
         let _ = frames.send(frame.len());

@@ -87,8 +87,8 @@ fn no_copy_of_a_master_key_outlives_its_drop() {
         assert_eq!(key.copies(), [""; 0], "{suite:?}: while it is used");
         next.show(|octets| {
             let next = MasterKey::new(suite, octets).unwrap();
-            receiver.add_receive_key(&next).unwrap();
-            sender.set_send_key(&next).unwrap();
+            receiver.handle().add_receive_key(&next).unwrap();
+            sender.handle().set_send_key(&next).unwrap();
         });
         sender.push_frame(&[7; 5_000], None).unwrap();
         receiver.pull_frame(SECOND).unwrap().unwrap();

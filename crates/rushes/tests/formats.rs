@@ -89,7 +89,7 @@ fn check_frames(
     for (n, frame) in frames.iter().enumerate() {
         sender.push_frame(frame, RtpTimestamp(n as u32 * 3000)).unwrap();
     }
-    sender.send_keep_alive().unwrap();
+    sender.sender().send_keep_alive().unwrap();
     for (n, frame) in frames.iter().enumerate() {
         let received = receiver.pull_frame(PATIENCE).unwrap();
         let received = received.unwrap_or_else(|| panic!("frame {n} of {}", frames.len()));

@@ -64,13 +64,13 @@ fn run_of(
         let start = Instant::now();
         for n in 0..FRAMES {
             // This side pulls nothing: requests are answered while it waits.
-            sender.wait_until(start + n * Duration::from_millis(2)).unwrap();
+            sender.sender().wait_until(start + n * Duration::from_millis(2)).unwrap();
             sender.push_frame(&frame(n), None).unwrap();
             // A late sender that caught up at once would overflow the buffers of relay sockets.
             let sent = |sent: SendStatistics| sent.packets + sent.retransmitted;
             while relay.media(Way::There).sent < sent(sender.statistics().send) {
                 assert!(start.elapsed() < HANGS, "{:?}", relay.media(Way::There));
-                sender.wait_until(Instant::now() + Duration::from_micros(200)).unwrap();
+                sender.sender().wait_until(Instant::now() + Duration::from_micros(200)).unwrap();
             }
             // A receiver counts from the first packet that it receives.
             if n == 0 {
@@ -83,8 +83,8 @@ fn run_of(
         for way in Way::BOTH {
             relay.set_path(way, Path::default());
         }
-        sender.send_keep_alive().unwrap();
-        sender.wait_until(Instant::now() + 2 * DEADLINE).unwrap();
+        sender.sender().send_keep_alive().unwrap();
+        sender.sender().wait_until(Instant::now() + 2 * DEADLINE).unwrap();
         (sender.statistics().send, relay)
     });
     let mut whole = 0;

@@ -94,7 +94,7 @@ fn a_sender_waits_for_the_report_on_its_last_packet_or_for_a_goodbye() {
     let until = Instant::now() + PATIENCE;
     while sender.rtcp().awaits_reports() {
         assert!(Instant::now() < until, "{:?}", sender.rtcp().peers());
-        sender.wait_until(Instant::now() + Duration::from_millis(10)).unwrap();
+        sender.sender().wait_until(Instant::now() + Duration::from_millis(10)).unwrap();
     }
     // The peer's goodbye came with its last report.
     let peers = sender.rtcp().peers();
@@ -410,7 +410,7 @@ fn a_hook_may_set_another_in_its_place() {
         receiver.rtcp().request_key_frame(KeyFrameRequest::PictureLoss).unwrap();
         let until = Instant::now() + 20 * SECOND;
         let who = loop {
-            sender.wait_until(Instant::now() + SECOND / 100).unwrap();
+            sender.sender().wait_until(Instant::now() + SECOND / 100).unwrap();
             receiver.pull_frame(SECOND / 100).unwrap();
             if let Ok(who) = heard.try_recv() {
                 break who;

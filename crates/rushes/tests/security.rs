@@ -94,7 +94,7 @@ fn under_another_key_nothing_is_delivered_and_all_of_it_counted() {
             sender.push_frame(&[1; 4000], None).unwrap();
         }
         let (told, events) = std::sync::mpsc::channel();
-        receiver.on_event(move |event| told.send(event).unwrap()).unwrap();
+        receiver.receiver().unwrap().on_event(move |event| told.send(event).unwrap());
         assert!(receiver.pull_frame(SECOND / 5).unwrap().is_none());
         let discards = receiver.statistics().receive.discards;
         assert_eq!(discards.get(Discard::Authentication), 60, "{suite}");
@@ -159,12 +159,12 @@ fn keys_change_in_the_middle_without_a_loss() {
         let (mut sender, mut receiver) = pair(builder(), builder());
         for change in 0..6 {
             let key = MasterKey::new(suite, &octets(suite.key_and_salt_len(), change)).unwrap();
-            receiver.add_receive_key(&key).unwrap();
+            receiver.handle().add_receive_key(&key).unwrap();
             for n in 0..4 {
                 let frame = octets(9000, n);
                 sender.push_frame(&frame, None).unwrap();
                 if n == 1 {
-                    sender.set_send_key(&key).unwrap();
+                    sender.handle().set_send_key(&key).unwrap();
                 }
                 assert!(receiver.pull_frame(SECOND).unwrap().unwrap()[..] == frame[..]);
             }
@@ -200,8 +200,8 @@ fn a_key_that_is_used_up_is_announced_and_then_refused() {
     assert!(events.contains(&ControlEvent::KeyExpired), "{events:?}");
 
     let next = MasterKey::new(suite, &octets(30, 2)).unwrap();
-    receiver.add_receive_key(&next).unwrap();
-    sender.set_send_key(&next).unwrap();
+    receiver.handle().add_receive_key(&next).unwrap();
+    sender.handle().set_send_key(&next).unwrap();
     sender.push_frame(&[7; 10], None).unwrap();
     assert!(receiver.pull_frame(SECOND).unwrap().is_some());
 }
@@ -214,7 +214,7 @@ fn a_hook_of_rtcp_may_change_keys_while_a_frame_goes_out() {
     let (mut sender, mut receiver) =
         pair(paced.security(shared(suite)), stream().feedback(true).security(shared(suite)));
     let next = MasterKey::new(suite, &octets(suite.key_and_salt_len(), 9)).unwrap();
-    receiver.add_receive_key(&next).unwrap();
+    receiver.handle().add_receive_key(&next).unwrap();
     let (handle, (told, asked)) = (sender.handle(), std::sync::mpsc::channel());
     let mut next = Some(next);
     sender.rtcp().on_event(move |event| {

@@ -67,14 +67,14 @@ fn a_request_and_a_packet_under_our_own_ssrc_do_not_change_it() {
         |stream: &MediaStream| stream.statistics().receive.discards.get(rushes::Discard::OwnSource);
     while requests < 3 || ignored(&stream) == 0 {
         assert!(Instant::now() < until, "{requests} requests");
-        stream.wait_until(Instant::now() + SECOND / 100).unwrap();
+        stream.sender().wait_until(Instant::now() + SECOND / 100).unwrap();
         while let Some(event) = stream.rtcp().poll_event() {
             assert_eq!(event, asked);
             requests += 1;
         }
     }
     // Any consequences would follow at the next turn.
-    stream.wait_until(Instant::now() + SECOND / 10).unwrap();
+    stream.sender().wait_until(Instant::now() + SECOND / 10).unwrap();
     assert_eq!((stream.rtcp().poll_event(), stream.ssrc()), (None, Ssrc(7)));
 }
 

@@ -326,7 +326,7 @@ fn interleaved_units_come_back_in_decoding_order() {
 fn losses_are_told_when_they_are_known() {
     let (mut sender, mut receiver) = pair(Codec::H265);
     let (events, told) = mpsc::channel();
-    receiver.on_event(move |event| events.send(event).unwrap()).unwrap();
+    receiver.receiver().unwrap().on_event(move |event| events.send(event).unwrap());
     let port = receiver.local_address().port();
     sender.push_frame(&access_unit(0, 3000), None).unwrap();
     receiver.pull_frame(SECOND).unwrap().unwrap();
@@ -379,7 +379,7 @@ fn events_without_end_do_not_keep_a_reader() {
             send(number + 2);
         }
     };
-    receiver.on_event(hook).unwrap();
+    receiver.receiver().unwrap().on_event(hook);
     for timeout in [Duration::ZERO, Duration::from_micros(1)] {
         assert!(receiver.pull_frame(timeout).unwrap().is_none());
     }
@@ -405,7 +405,7 @@ fn a_keep_alive_reveals_a_lost_tail() {
     let (mut sender, mut receiver) = pair(Codec::Generic);
     sender.push_frame(b"first", None).unwrap();
     assert!(receiver.pull_frame(SECOND).unwrap().is_some());
-    sender.send_keep_alive().unwrap();
+    sender.sender().send_keep_alive().unwrap();
     assert!(receiver.pull_frame(Duration::from_millis(20)).unwrap().is_none());
     let statistics = receiver.statistics().receive;
     assert_eq!((statistics.packets, statistics.packets_lost, statistics.frames), (2, 0, 1));

@@ -74,7 +74,7 @@ fn stream_into<A: StreamObserver>(
     let media = file.map(|file| MediaWriter::create(file, codec)).transpose()?;
     let mut writer = Writer::new(media, observer, codec, parameter_sets);
     if !args.output.quiet {
-        stream.on_event(|event| security::report_event(&event))?;
+        stream.receiver()?.on_event(|event| security::report_event(&event));
     }
     let mut received = Received::default();
     let ended = Reception::new(args, &mut stream, &mut writer, &mut received).run(interrupt);

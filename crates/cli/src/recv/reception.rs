@@ -207,7 +207,7 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
 
     /// Takes the last complete frames.
     fn finish(&mut self) -> anyhow::Result<()> {
-        self.stream.flush()?;
+        self.stream.receiver()?.flush();
         let start = Instant::now();
         while start.elapsed() < AFTER_INTERRUPT
             && let Some(frame) = self.stream.pull_frame(Duration::ZERO)?

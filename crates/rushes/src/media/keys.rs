@@ -3,39 +3,8 @@
 use rushes_proto::Ssrc;
 use rushes_proto::srtp::{MasterKey, PolicyError, SrtcpUnprotector, UnprotectError};
 
-use super::stream::{MediaStream, StreamHandle};
+use super::stream::StreamHandle;
 use crate::error::Error;
-
-impl MediaStream {
-    /// See [`StreamHandle::set_send_key`].
-    ///
-    /// # Errors
-    /// As [`StreamHandle::set_send_key`].
-    pub fn set_send_key(&self, key: &MasterKey) -> Result<(), Error> {
-        self.handle().set_send_key(key)
-    }
-
-    /// See [`StreamHandle::add_receive_key`].
-    ///
-    /// # Errors
-    /// As [`StreamHandle::set_send_key`].
-    pub fn add_receive_key(&self, key: &MasterKey) -> Result<(), Error> {
-        self.handle().add_receive_key(key)
-    }
-
-    /// See [`StreamHandle::set_roll_over_counter`].
-    ///
-    /// # Errors
-    /// As [`StreamHandle::set_roll_over_counter`].
-    pub fn set_roll_over_counter(&self, source: Ssrc, roc: u32) -> Result<(), Error> {
-        self.handle().set_roll_over_counter(source, roc)
-    }
-
-    /// See [`StreamHandle::roll_over_counter`].
-    pub fn roll_over_counter(&self) -> u32 {
-        self.handle().roll_over_counter()
-    }
-}
 
 impl StreamHandle {
     /// Sends under another master key from the next packet and the next report on. The peer should

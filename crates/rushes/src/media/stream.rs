@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rushes_proto::payload::Frame;
-use rushes_proto::stream::Event;
 use rushes_proto::{RtpTimestamp, Ssrc};
 
 use super::hook::Hook;
@@ -54,24 +53,7 @@ impl MediaStream {
     /// [`Error::Hooked`] if the frames go to a hook, otherwise as
     /// [`StreamReceiver::pull_frame`].
     pub fn pull_frame(&mut self, timeout: Duration) -> Result<Option<Frame>, Error> {
-        match &mut self.receiver {
-            Receiving::Pulled(receiver) => receiver.pull_frame(timeout),
-            Receiving::Hooked(_) | Receiving::Taken => Err(Error::Hooked),
-        }
-    }
-
-    /// Stops waiting for missing packets; see [`StreamReceiver::flush`].
-    ///
-    /// # Errors
-    /// [`Error::Hooked`] if the frames go to a hook.
-    pub fn flush(&mut self) -> Result<(), Error> {
-        match &mut self.receiver {
-            Receiving::Pulled(receiver) => {
-                receiver.flush();
-                Ok(())
-            }
-            Receiving::Hooked(_) | Receiving::Taken => Err(Error::Hooked),
-        }
+        self.receiver()?.pull_frame(timeout)
     }
 
     /// Passes every frame from now on to `hook`, on the stream's own thread, which ends when the
@@ -93,66 +75,20 @@ impl MediaStream {
         }
     }
 
-    /// Sets a function for losses and changes of sources; see [`StreamReceiver::on_event`]. Call
-    /// this before [`on_frame`](Self::on_frame).
+    /// The sending half: captured frames, keep-alives, waiting.
+    pub fn sender(&mut self) -> &mut StreamSender {
+        &mut self.sender
+    }
+
+    /// The receiving half: events, errors, flushing.
     ///
     /// # Errors
-    /// [`Error::Hooked`] if the frames go to a hook already.
-    pub fn on_event(&mut self, hook: impl FnMut(Event) + Send + 'static) -> Result<(), Error> {
+    /// [`Error::Hooked`] if the frames go to a hook.
+    pub fn receiver(&mut self) -> Result<&mut StreamReceiver, Error> {
         match &mut self.receiver {
-            Receiving::Pulled(receiver) => {
-                receiver.on_event(hook);
-                Ok(())
-            }
+            Receiving::Pulled(receiver) => Ok(receiver),
             Receiving::Hooked(_) | Receiving::Taken => Err(Error::Hooked),
         }
-    }
-
-    /// Sets a function that is called when a hook's thread cannot read the socket; see
-    /// [`StreamReceiver::on_error`]. Call this before [`on_frame`](Self::on_frame).
-    ///
-    /// # Errors
-    /// [`Error::Hooked`] if the frames go to a hook already.
-    pub fn on_error(&mut self, hook: impl FnMut(&Error) + Send + 'static) -> Result<(), Error> {
-        match &mut self.receiver {
-            Receiving::Pulled(receiver) => {
-                receiver.on_error(hook);
-                Ok(())
-            }
-            Receiving::Hooked(_) | Receiving::Taken => Err(Error::Hooked),
-        }
-    }
-
-    /// Sends one packet without payload; see [`StreamSender::send_keep_alive`].
-    ///
-    /// # Errors
-    /// As [`StreamSender::send_keep_alive`].
-    pub fn send_keep_alive(&mut self) -> Result<(), Error> {
-        self.sender.send_keep_alive()
-    }
-
-    /// Sends one frame that was captured at `captured`; see
-    /// [`StreamSender::push_frame_captured`].
-    ///
-    /// # Errors
-    /// As [`StreamSender::push_frame`].
-    pub fn push_frame_captured(
-        &mut self,
-        frame: &[u8],
-        timestamp: impl Into<Option<RtpTimestamp>>,
-        captured: Instant,
-    ) -> Result<(), Error> {
-        self.sender.push_frame_captured(frame, timestamp, captured)
-    }
-
-    /// Waits until `deadline`, answering requests and reports meanwhile; see
-    /// [`StreamSender::wait_until`]. Frames received meanwhile are kept for
-    /// [`pull_frame`](Self::pull_frame).
-    ///
-    /// # Errors
-    /// As [`StreamSender::wait_until`].
-    pub fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
-        self.sender.wait_until(deadline)
     }
 
     /// The stream's RTCP: reports, requests, BYE.
@@ -186,7 +122,7 @@ impl MediaStream {
         self.sender.attached.statistics()
     }
 
-    /// A handle for use on any thread while others push and pull.
+    /// A handle for use on any thread while others push and pull, and for changes of keys.
     pub fn handle(&self) -> StreamHandle {
         StreamHandle { attached: self.sender.attached.clone() }
     }

@@ -224,7 +224,7 @@ impl Link for RtpLink {
         sleep_until(now + self.bucket.take(now, octets.len()));
         let since = job.captured_at.saturating_duration_since(self.begun.1);
         let timestamp = self.begun.0.plus(rtp::CLOCK_RATE.ticks(since));
-        match self.stream.push_frame_captured(&self.stripe, timestamp, job.captured_at) {
+        match self.stream.sender().push_frame_captured(&self.stripe, timestamp, job.captured_at) {
             Ok(()) => self.outage.end(),
             // Packets that do not fit count as lost by the network.
             Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => {}
