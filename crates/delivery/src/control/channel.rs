@@ -9,10 +9,7 @@ use core::fmt;
 use thiserror::Error;
 
 use super::reason::Reason;
-#[cfg(feature = "sealed")]
 use super::sealed::{ControlSecret, Entropy, Sealed};
-#[cfg(not(feature = "sealed"))]
-use super::sealed_absent::Sealed;
 
 /// Once this many octets wait to be sent, [`Channel::send`] accepts no more.
 const WAITING_MAX: usize = 16 << 10;
@@ -82,7 +79,6 @@ impl Channel {
     ///
     /// # Errors
     /// [`ChannelError::Primitive`].
-    #[cfg(feature = "sealed")]
     pub fn connect(
         secret: &ControlSecret,
         entropy: &mut Entropy<'_>,
@@ -94,7 +90,6 @@ impl Channel {
 
     /// The server's end of a channel sealed under `secret`; `entropy` as for
     /// [`connect`](Self::connect).
-    #[cfg(feature = "sealed")]
     pub fn accept(secret: &ControlSecret, entropy: &mut Entropy<'_>) -> Self {
         let sealed = Some(Box::new(Sealed::accept(secret, entropy)));
         Self { sealed, ..Self::default() }
@@ -102,13 +97,11 @@ impl Channel {
 
     /// A channel that is clear until both ends know a secret and call [`seal`](Self::seal). Until
     /// then only an opening, `Offer`, `Accept`, `Refuse` and `Stop` can be received.
-    #[cfg(feature = "sealed")]
     pub fn clear_at_first(is_client: bool) -> Self {
         Self { sealed: Some(Box::new(Sealed::clear_at_first(is_client))), ..Self::default() }
     }
 
     /// Whether it waits for [`seal`](Self::seal).
-    #[cfg(feature = "sealed")]
     pub fn awaits_secret(&self) -> bool {
         self.sealed.as_ref().is_some_and(|sealed| sealed.awaits_secret())
     }
@@ -119,7 +112,6 @@ impl Channel {
     ///
     /// # Errors
     /// [`ChannelError`].
-    #[cfg(feature = "sealed")]
     pub fn seal(
         &mut self,
         secret: &ControlSecret,

@@ -145,7 +145,6 @@
 //! last frame is always announced before `Stop`, so that a client knows how many were sent.
 
 mod channel;
-#[cfg(feature = "sealed")]
 mod clear;
 mod client;
 mod clock;
@@ -153,16 +152,12 @@ mod connection;
 mod error;
 mod event;
 mod message;
-#[cfg(feature = "sealed")]
 mod noise;
 mod offer;
 mod opening;
 mod read;
 mod reason;
-#[cfg(feature = "sealed")]
 mod sealed;
-#[cfg(not(feature = "sealed"))]
-mod sealed_absent;
 mod server;
 mod state;
 mod transport;
@@ -177,7 +172,6 @@ pub use message::{Change, FrameNotice, Message, Ping, Pong, Report, ServerStatis
 pub use offer::{Accept, Offer, VideoMode};
 pub use opening::{Opening, UnitOpening, Wishes};
 pub use reason::{Reason, Stopped, StoppedBy, TEXT_LEN_MAX};
-#[cfg(feature = "sealed")]
 pub use sealed::{ControlSecret, Entropy};
 pub use server::Server;
 pub use state::State;

@@ -7,7 +7,5 @@ mod ends;
 mod messages;
 mod pair;
 mod refusals;
-#[cfg(feature = "sealed")]
 mod sealed;
-#[cfg(feature = "sealed")]
 mod sealed_later;

@@ -10,7 +10,7 @@ use super::builder::StreamBuilder;
 use crate::error::Error;
 #[cfg(feature = "srtp")]
 use crate::security::KnownKeys;
-#[cfg(any(feature = "srtp", feature = "texture"))]
+#[cfg(feature = "srtp")]
 use crate::security::Security;
 
 #[cfg_attr(
@@ -24,13 +24,11 @@ use crate::security::Security;
 impl StreamBuilder {
     /// Secures the stream, if `security` is given.
     #[cfg(feature = "texture")]
-    pub(crate) fn secured_if(mut self, security: Option<&Security>) -> Self {
-        #[cfg(feature = "srtp")]
-        if let Some(security) = security {
-            return self.security(security.clone());
+    pub(crate) fn secured_if(self, security: Option<&Security>) -> Self {
+        match security {
+            Some(security) => self.security(security.clone()),
+            None => self,
         }
-        self.security = security.cloned();
-        self
     }
 
     /// Secures the stream: media and reports are never sent unprotected, and unprotected or forged

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 use rushes_net::{ReceivePath, SendPath, SocketOptions, UdpSocket};
 use rushes_proto::PayloadType;
 use rushes_proto::payload::PayloadFormat;
-#[cfg(all(feature = "texture", feature = "srtp"))]
+#[cfg(feature = "texture")]
 use zeroize::Zeroizing;
 
 use super::builder::StreamBuilder;
@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// A key that both ends share, for securing other data between them (RFC 6189 section 4.5.2).
-    #[cfg(all(feature = "texture", feature = "srtp"))]
+    #[cfg(feature = "texture")]
     #[cfg_attr(
         not(feature = "zrtp"),
         allow(clippy::unused_self, reason = "only ZRTP exports a key")

@@ -37,7 +37,6 @@
 mod client;
 mod error;
 mod rtp;
-#[cfg_attr(not(feature = "srtp"), path = "sealing_absent.rs")]
 mod sealing;
 mod server;
 mod shape;

@@ -50,10 +50,7 @@ pub struct ClientOptions {
     /// [`Security::Zrtp`](crate::Security::Zrtp) the control connection is clear until the units'
     /// streams have agreed on keys, and encrypted from then on, before the first frame. A reason
     /// that the server gives before that is reported as not authenticated.
-    #[cfg(feature = "srtp")]
     pub security: Option<crate::security::Security>,
-    #[cfg(not(feature = "srtp"))]
-    pub(crate) security: Option<crate::security::Security>,
 }
 
 impl Default for ClientOptions {

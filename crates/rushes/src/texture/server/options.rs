@@ -60,10 +60,7 @@ pub struct ServerOptions {
     /// [`Security::Zrtp`](crate::Security::Zrtp) the control connection is clear until the units'
     /// streams have agreed on keys, and encrypted from then on, before the first frame: a change of
     /// the offer on the path is detected then, and an eavesdropper can read only the offer.
-    #[cfg(feature = "srtp")]
     pub security: Option<crate::security::Security>,
-    #[cfg(not(feature = "srtp"))]
-    pub(crate) security: Option<crate::security::Security>,
 }
 
 impl Default for ServerOptions {
