@@ -87,7 +87,7 @@ enum What {
     Side(sides::SideArgs),
     /// One side of a trial at one frame rate, in its own process
     #[command(hide = true)]
-    Trial(rates::side::TrialArgs),
+    Trial(rates::TrialArgs),
     /// One side of a round trip, in its own process
     #[command(hide = true)]
     Echo(latency::EchoArgs),
@@ -149,7 +149,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::ZeroCopy(args)) => zero_copy::run(args),
         Some(What::Texture(args)) => texture::run(args),
         Some(What::Side(args)) => sides::run(args),
-        Some(What::Trial(args)) => rates::side::run(args),
+        Some(What::Trial(args)) => rates::run_side(args),
         Some(What::Echo(args)) => latency::run_side(args),
         Some(What::End(args)) => scaling::end::run(args),
     }

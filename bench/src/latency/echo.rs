@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use rushes::net::{self, SocketOptions};
 use rushes::{Codec, Context, MediaStream, Pacing, RtpTimestamp, StreamSender, sleep_until};
 
-use super::trial::Way;
-use super::{PERIOD, Shape};
+use super::shape::{PERIOD, Shape};
+use super::way::Way;
 use crate::sides::{RAW_DATAGRAM_LEN, access_unit};
 
 /// Timeout for an access unit.

@@ -1,14 +1,18 @@
 //! `rushes bench latency`: the round-trip time of an access unit.
 
 mod echo;
+mod shape;
 mod side;
 mod trial;
+mod way;
 
 use clap::Args;
 
 pub(crate) use self::side::{EchoArgs, run as run_side};
 
-use self::trial::{Trial, Way};
+use self::shape::Shape;
+use self::trial::Trial;
+use self::way::Way;
 use crate::Outcome;
 use crate::report::{Across, BARE, Cell, Figure, Plot, Series};
 use crate::settings::Settings;
@@ -64,20 +68,6 @@ const SIZES_QUICK: [usize; 3] = [12_500, 167_000, 667_000];
 
 /// The ways of receiving in quick runs.
 const WAYS_QUICK: [Way; 3] = [Way::Pull, Way::HookSpinning, Way::Raw];
-
-/// The frame sizes and the frame rate of a stream.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Shape {
-    /// Octets of an intra frame, the first of each [`PERIOD`].
-    pub(crate) intra: usize,
-    /// Octets of any other frame.
-    pub(crate) inter: usize,
-    /// Access units per second.
-    pub(crate) rate: f64,
-}
-
-/// Frames from one intra frame to the next.
-pub(crate) const PERIOD: u64 = 64;
 
 /// 660 Mbit/s at 120 frames per second, intra frames five times as large as others.
 const VIDEO: Shape = Shape { intra: 3_235_000, inter: 647_000, rate: 120.0 };

@@ -8,8 +8,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::echo::{self, Bare, Link, Rtp};
-use super::trial::Way;
-use super::{PERIOD, Shape};
+use super::shape::{PERIOD, Shape};
+use super::way::Way;
 use crate::Outcome;
 use crate::cpu::pin_to;
 

@@ -5,38 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
-use super::Shape;
+use super::shape::Shape;
 use super::side::Measured;
-
-/// The way in which both processes receive frames.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
-pub(crate) enum Way {
-    Pull,
-    PullSpinning,
-    Hook,
-    HookSpinning,
-    Raw,
-}
-
-impl Way {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Pull, Self::PullSpinning, Self::Hook, Self::HookSpinning, Self::Raw];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Pull => "pull",
-            Self::PullSpinning => "pull, spinning",
-            Self::Hook => "hook",
-            Self::HookSpinning => "hook, spinning",
-            Self::Raw => "bare",
-        }
-    }
-
-    /// The argument for the side processes.
-    fn argument(self) -> String {
-        self.name().replace(", ", "-").replace("bare", "raw")
-    }
-}
+use super::way::Way;
 
 /// Round trips in milliseconds, shortest first.
 #[derive(Clone, Debug, Default)]
@@ -156,8 +127,7 @@ fn line(from: &mut impl BufRead) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Times, Way};
-    use clap::ValueEnum;
+    use super::Times;
 
     #[test]
     fn quantiles_are_of_what_was_measured() {
@@ -170,12 +140,5 @@ mod tests {
         assert_eq!(times.quantile(1.0), Some(4.0));
         assert_eq!(times.mean(), Some(2.5));
         assert_eq!(times.above(3.0), 2);
-    }
-
-    #[test]
-    fn the_sides_understand_every_way() {
-        for way in Way::ALL {
-            assert_eq!(Way::from_str(&way.argument(), false), Ok(way));
-        }
     }
 }

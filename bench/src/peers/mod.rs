@@ -17,7 +17,7 @@ use rushes::Codec;
 
 use self::adapter::Adapter;
 use self::sweep::{Steps, Sweep, units};
-use self::table::{Line, State};
+use self::table::{KERNEL, Line, State};
 use self::trials::{Part, Rig, StartUp};
 use crate::rates::contestant::Contestant as _;
 use crate::rates::raw;
@@ -97,9 +97,6 @@ to {out}, which is the same file in memory; only the content of that file counts
 times; it is read after the trial. Standard output is a little faster: emptying {out} first gives its
 memory back to the system. The receiver has to bind {port} on IPv4 or IPv6, and is sent SIGINT at the
 end; what it writes only then is late. RTP has the payload type 96, packets 1472 octets.";
-
-/// The name of the kernel's row.
-const KERNEL: &str = "UDP alone";
 
 const BIT_RATE: u64 = 640_000_000;
 const FIRST_RATE: u32 = 60;

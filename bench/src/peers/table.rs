@@ -1,10 +1,12 @@
 //! The results of the programs, as a table and as plots.
 
-use super::KERNEL;
 use super::sweep::{Point, peak, reached};
 use super::trials::Part;
 use crate::report::{Across, Cell, Figure, Plot, Series};
 use crate::trial::Trial;
+
+/// The name of the kernel's row.
+pub(super) const KERNEL: &str = "UDP alone";
 
 /// A row of the table.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ pub(crate) mod contestant;
 mod figures;
 mod ours;
 mod raw;
-pub(crate) mod side;
+mod rtp;
+mod side;
 mod sweep;
 
 use std::path::PathBuf;
@@ -15,10 +16,14 @@ use clap::Args;
 use rushes::Codec;
 use rushes::file::codec_of;
 
+pub(crate) use self::side::TrialArgs;
+
 use self::contestant::Contestant;
 use self::figures::Group;
 use self::ours::{Ours, PATHS, SECURITIES};
+use self::side::{CODECS, parse_codec};
 use self::sweep::{Line, Plan, Sweep};
+use crate::cpu::pin_to;
 use crate::report::Figure;
 use crate::sequence::{Origin, Sequence};
 use crate::settings::Settings;
@@ -82,11 +87,6 @@ impl RatesArgs {
     }
 }
 
-fn parse_codec(text: &str) -> Result<Codec, String> {
-    let codec = Codec::named(text).filter(|codec| CODECS.contains(codec));
-    codec.ok_or_else(|| format!("{text:?} is not one of h264, h265, h266"))
-}
-
 const MEGABIT: u64 = 1_000_000;
 
 /// The sequence of all rows.
@@ -94,7 +94,6 @@ const MAIN: (Codec, u64) = (Codec::H265, 660);
 
 /// The other sequences, the most informative first, as time may run out.
 const BIT_RATES: [u64; 4] = [660, 165, 440, 1480];
-const CODECS: [Codec; 3] = [Codec::H265, Codec::H264, Codec::H266];
 
 /// Time limits for the sweep of all rows, and for all sweeps.
 const MAIN_TIME: Duration = Duration::from_secs(160);
@@ -114,6 +113,19 @@ pub(crate) fn run(args: &RatesArgs) -> anyhow::Result<Outcome> {
     }
     args.settings.prepare()?;
     args.settings.report_all(&figures(args)?)?;
+    Ok(Outcome::Done)
+}
+
+/// Runs one side of a trial.
+pub(crate) fn run_side(args: &TrialArgs) -> anyhow::Result<Outcome> {
+    pin_to(args.core);
+    let done = match (args.send, args.raw) {
+        (true, false) => rtp::send(args),
+        (true, true) => raw::send(args),
+        (false, false) => rtp::receive(args),
+        (false, true) => raw::receive(args),
+    }?;
+    println!("{}", serde_json::to_string(&done)?);
     Ok(Outcome::Done)
 }
 

@@ -1,4 +1,5 @@
-//! The two sides of a trial, each in its own process, and their reports.
+//! The options, the schedule and the reports that the two sides of a trial share. Each side is a
+//! process of its own.
 //!
 //! The receiver prints its port; the sender reads it, sends on schedule, and prints its report.
 //! Then the receiver's standard input is closed, and it stops after a short silence.
@@ -12,15 +13,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use clap::Args;
-use rushes::{
-    Codec, Context, FrameRate, Pacing, ReceivePath, Security, SendPath, StreamBuilder, Suite,
-    sleep_until,
-};
+use rushes::{Codec, ReceivePath, Security, SendPath, StreamBuilder, Suite, sleep_until};
 use serde::{Deserialize, Serialize};
 
-use super::{parse_codec, raw};
-use crate::Outcome;
-use crate::cpu::{cpu_time, pin_to};
+use crate::cpu::cpu_time;
 use crate::sequence::{Origin, Sequence};
 
 /// The address of both sides.
@@ -33,16 +29,24 @@ const SILENCE_TIMEOUT: Duration = Duration::from_millis(90);
 /// Interval at which the receiver checks whether the sender is done.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// The codecs of generated sequences.
+pub(super) const CODECS: [Codec; 3] = [Codec::H265, Codec::H264, Codec::H266];
+
+pub(super) fn parse_codec(text: &str) -> Result<Codec, String> {
+    let codec = Codec::named(text).filter(|codec| CODECS.contains(codec));
+    codec.ok_or_else(|| format!("{text:?} is not one of h264, h265, h266"))
+}
+
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TrialArgs {
     /// Whether this side sends
     #[arg(long)]
-    send: bool,
+    pub(super) send: bool,
     /// A loop without RTP
     #[arg(long)]
-    raw: bool,
+    pub(super) raw: bool,
     #[arg(long, value_parser = parse_codec)]
-    codec: Codec,
+    pub(super) codec: Codec,
     /// Bits per second of a sequence to generate (for the sender)
     #[arg(long, default_value_t = 0)]
     bit_rate: u64,
@@ -56,18 +60,18 @@ pub(crate) struct TrialArgs {
     #[arg(long)]
     pub(super) rate: f64,
     #[arg(long, default_value = "auto")]
-    send_path: SendPath,
+    pub(super) send_path: SendPath,
     #[arg(long, default_value = "auto")]
-    receive_path: ReceivePath,
+    pub(super) receive_path: ReceivePath,
     #[arg(long)]
     srtp: Option<Suite>,
     /// Batches are spread over the interval between access units
     #[arg(long)]
-    paced: bool,
+    pub(super) paced: bool,
     #[arg(long)]
     pub(super) socket_buffer: Option<usize>,
     #[arg(long)]
-    core: usize,
+    pub(super) core: usize,
 }
 
 /// The report of a side, printed as one line of JSON.
@@ -82,18 +86,6 @@ pub(super) struct Done {
     /// Seconds from when the first access unit was due until the last was passed on; of the sender.
     pub(super) seconds: f64,
     pub(super) cpu_seconds: f64,
-}
-
-pub(crate) fn run(args: &TrialArgs) -> anyhow::Result<Outcome> {
-    pin_to(args.core);
-    let done = match (args.send, args.raw) {
-        (true, false) => send(args),
-        (true, true) => raw::send(args),
-        (false, false) => receive(args),
-        (false, true) => raw::receive(args),
-    }?;
-    println!("{}", serde_json::to_string(&done)?);
-    Ok(Outcome::Done)
 }
 
 impl TrialArgs {
@@ -129,7 +121,7 @@ impl TrialArgs {
         Ok(done)
     }
 
-    fn stream(&self, mut builder: StreamBuilder) -> anyhow::Result<StreamBuilder> {
+    pub(super) fn stream(&self, mut builder: StreamBuilder) -> anyhow::Result<StreamBuilder> {
         if let Some(octets) = self.socket_buffer {
             builder = builder.socket_buffer(octets);
         }
@@ -195,40 +187,4 @@ impl Listening {
         done.units < self.units
             && (!self.sender_is_done.load(Relaxed) || self.last.elapsed() < SILENCE_TIMEOUT)
     }
-}
-
-fn send(args: &TrialArgs) -> anyhow::Result<Done> {
-    let sequence = args.sequence()?;
-    let rate = FrameRate::from_f64(args.rate).context("no such rate of access units")?;
-    let pacing = if args.paced { Pacing::default() } else { Pacing::Off };
-    let port = read_port()?;
-    let builder = Context::new()
-        .session(HOST)?
-        .stream(sequence.codec)
-        .remote_port(port)
-        .send_path(args.send_path)
-        .frame_rate(rate)
-        .pacing(pacing);
-    let mut stream = args.stream(builder)?.open()?;
-    args.keep_schedule(|n| {
-        let unit = sequence.unit(n);
-        stream.push_frame(unit, None)?;
-        Ok(unit.len() as u64)
-    })
-}
-
-fn receive(args: &TrialArgs) -> anyhow::Result<Done> {
-    let session = Context::new().session_any().local_address(HOST)?;
-    let codec = args.codec;
-    let builder = session.stream(codec).receive_path(args.receive_path).probation(1);
-    let mut stream = args.stream(builder)?.open()?;
-    print_port(stream.local_address().port())?;
-    let (mut listening, mut done) = (Listening::to(args.units), Done::default());
-    while listening.goes_on(&done) {
-        if let Some(frame) = stream.pull_frame(POLL_INTERVAL)? {
-            listening.note_arrival();
-            listening.count(&mut done, frame.len());
-        }
-    }
-    Ok(done)
 }

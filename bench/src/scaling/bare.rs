@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rushes::net::{ReceivePath, SocketOptions, UdpSocket};
 use rushes::sleep_until;
 
-use super::end::{Received, Receiving, SILENCE, Sending};
+use super::flow::{Received, Receiving, SILENCE, Sending};
 use super::spec::{Clock, ETHERNET_LEN, IP_UDP_LEN, Report, Spec, Spread};
 
 /// Maximum number of octets and datagrams of one system call.

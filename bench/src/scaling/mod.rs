@@ -4,6 +4,7 @@ mod bare;
 mod bucket;
 mod buffers;
 pub(crate) mod end;
+mod flow;
 mod packet_size;
 mod pair;
 mod places;

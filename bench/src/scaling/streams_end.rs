@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rushes::{Codec, Context, FrameRate, MediaStream, Pacing, ReceivePath, sleep_until};
 
-use super::end::{Received, Receiving, SILENCE, Sending};
+use super::flow::{Received, Receiving, SILENCE, Sending};
 use super::spec::{Clock, ETHERNET_LEN, IP_UDP_LEN, Report, Spec, Spread};
 
 pub(crate) fn open_receiver(spec: &Spec) -> anyhow::Result<MediaStream> {

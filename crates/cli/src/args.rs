@@ -1,64 +1,19 @@
-//! The command line.
+//! The options of streams, and those that several commands share.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
-use clap_complete::Shell;
+use clap::{Args, ValueEnum, value_parser};
 use rushes::{
     ClockRate, Codec, Delivery, Pacing, PayloadType, ReceivePath, Recovery, SendPath, Ssrc,
 };
 
-use crate::inspect::InspectArgs;
 use crate::security::SecurityArgs;
-use crate::texture::TextureArgs;
 use crate::values::{
     Endpoint, Peer, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
     parse_rate, parse_size, parse_ssrc,
 };
-use rushes_bench::BenchArgs;
-
-/// Stream video and audio between machines in real time, over RTP.
-#[derive(Debug, Parser)]
-#[command(name = "rushes", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "\
-Examples:
-  rushes loopback                          stream a built-in clip over loopback and check every byte
-  rushes loopback film.265 --fps 60        the same with a file, at 60 frames a second
-  rushes recv --from 5004 --codec h265 -o copy.265
-  rushes send film.265 --to 127.0.0.1:5004 --fps 30
-  rushes texture serve pattern --listen 7000
-  rushes inspect call.pcap                 the streams in a capture, with their statistics
-
-Exit code: 0 for success, 1 for failure, 2 for an error in the command line.")]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Send a file over loopback through real sockets and check every byte
-    Loopback(LoopbackArgs),
-    /// Send a file to a host
-    Send(SendArgs),
-    /// Receive a stream into a file
-    Recv(RecvArgs),
-    /// Report the contents of a capture, and extract streams from it
-    Inspect(InspectArgs),
-    /// Encode, decode, send and receive frames in texture formats
-    Texture(TextureArgs),
-    /// Benchmark this machine
-    Bench(BenchArgs),
-    /// Print a completion script for a shell
-    Completions {
-        /// Shell to print the script for
-        shell: Shell,
-    },
-    /// Print the manual page
-    Man,
-}
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum DeliveryName {
@@ -405,26 +360,4 @@ pub(crate) struct VideoWindowArgs {
     /// Show the window's statistics from the start
     #[arg(long, requires = "window", help_heading = "Window")]
     pub(crate) statistics: bool,
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn a_recv_line_is_understood() {
-        let line = ["rushes", "recv", "--from", "5004", "--codec", "h265", "-o", "x.265"];
-        let Command::Recv(args) = Cli::try_parse_from(line).unwrap().command else {
-            panic!("not recv")
-        };
-        assert_eq!(args.from, Some(Endpoint { host: None, port: 5004 }));
-        assert_eq!(args.idle_timeout, Duration::from_secs(2));
-    }
 }

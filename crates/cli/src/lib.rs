@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod command_line;
 mod compare;
 mod control;
 mod describe;
@@ -33,7 +34,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command};
+use crate::command_line::{Cli, Command};
 
 /// The outcome of a command that returned no error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::Outcome;
-use crate::args::Cli;
+use crate::command_line::Cli;
 
 pub(crate) fn completions(shell: Shell) -> anyhow::Result<Outcome> {
     // Generated in memory first: the generator panics if the output is closed.
