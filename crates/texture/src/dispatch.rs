@@ -79,51 +79,37 @@ impl Avx512 {
 }
 
 /// Encodes the blocks that fill whole vectors as BC1, and returns their number.
-///
-/// The longest vectors are used first.
 pub(crate) fn bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
-    let mut done = 0;
-    if let Some(kernel) = avx512(set) {
-        kernel.bc1(strip, out);
-        done = strip::whole::<8>(strip);
-    }
-    if let Some(kernel) = avx2(set) {
-        let rest = strip::after(strip, done);
-        kernel.bc1(rest, &mut out[done * 8..]);
-        done += strip::whole::<4>(rest);
-    }
-    done
+    encode::<8>(set, strip, out, Avx512::bc1, Avx2::bc1)
 }
 
 /// Encodes the blocks that fill whole vectors as BC3, and returns their number.
-///
-/// The longest vectors are used first.
 pub(crate) fn bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
-    let mut done = 0;
-    if let Some(kernel) = avx512(set) {
-        kernel.bc3(strip, out);
-        done = strip::whole::<8>(strip);
-    }
-    if let Some(kernel) = avx2(set) {
-        let rest = strip::after(strip, done);
-        kernel.bc3(rest, &mut out[done * 16..]);
-        done += strip::whole::<4>(rest);
-    }
-    done
+    encode::<16>(set, strip, out, Avx512::bc3, Avx2::bc3)
 }
 
 /// Encodes the blocks that fill whole vectors as scaled YCoCg in BC3, and returns their number.
-///
-/// The longest vectors are used first.
 pub(crate) fn ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
+    encode::<16>(set, strip, out, Avx512::ycocg_bc3, Avx2::ycocg_bc3)
+}
+
+/// Encodes the blocks of `LEN` bytes that fill whole vectors, and returns their number. The longest
+/// vectors are used first.
+fn encode<const LEN: usize>(
+    set: InstructionSet,
+    strip: Strip<'_>,
+    out: &mut [u8],
+    by_avx512: impl Fn(Avx512, Strip<'_>, &mut [u8]),
+    by_avx2: impl Fn(Avx2, Strip<'_>, &mut [u8]),
+) -> usize {
     let mut done = 0;
     if let Some(kernel) = avx512(set) {
-        kernel.ycocg_bc3(strip, out);
+        by_avx512(kernel, strip, out);
         done = strip::whole::<8>(strip);
     }
     if let Some(kernel) = avx2(set) {
         let rest = strip::after(strip, done);
-        kernel.ycocg_bc3(rest, &mut out[done * 16..]);
+        by_avx2(kernel, rest, &mut out[done * LEN..]);
         done += strip::whole::<4>(rest);
     }
     done
