@@ -41,7 +41,7 @@ impl FromStr for Peer {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let has_port = match text.rsplit_once(':') {
-            // No colon of an IPv6 address without brackets separates a port.
+            // In an IPv6 address without brackets, the last colon does not begin a port.
             Some((host, _)) => !host.contains(':') || host.ends_with(']'),
             None => false,
         };

@@ -217,7 +217,8 @@ impl Assembly {
         self.pace
     }
 
-    /// Claims the place of a packet with `octets` octets.
+    /// Reserves the place of a packet with `octets` octets in its frame, or returns why the packet is
+    /// discarded.
     pub fn claim(&mut self, now: Instant, header: UnitHeader, octets: usize) -> Claim {
         let Some(span) = self.plan.locate(header.index) else {
             return self.discard(Discard::Index);

@@ -191,8 +191,8 @@ impl<T: Clone> Link<T> {
         self.in_flight.insert((at, self.serial), delivery);
     }
 
-    /// The end of a packet's transmission by the bottleneck, and whether the packet is marked;
-    /// `None` if it is dropped.
+    /// Sends a packet through the bottleneck. Returns when its transmission ends and whether it is
+    /// marked (ECN), or `None` if it is dropped.
     fn depart(&mut self, now: Duration, len: usize) -> Option<(Duration, bool)> {
         let Some(line) = self.path.bottleneck else { return Some((now, false)) };
         while self.queue.front().is_some_and(|(sent, _)| *sent <= now)

@@ -71,6 +71,6 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    /// All of them, the fastest first.
+    /// All instruction sets, the fastest first.
     pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::ShaNi];
 }

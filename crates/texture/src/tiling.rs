@@ -134,7 +134,7 @@ impl Tiling {
         &self.tiles
     }
 
-    /// Number of units of each plane.
+    /// The number of units, which travel separately, in each plane.
     pub fn per_plane(&self) -> &[u8] {
         &self.per_plane
     }

@@ -87,7 +87,8 @@ impl<'a> Commit<'a> {
         Ok(Self { key, mac, ..commit })
     }
 
-    /// Appends the message. `key` must be of the form that `key_agreement` requires.
+    /// Appends the message to `out`. The field `key` must be of the form that `key_agreement`
+    /// requires.
     pub fn write(&self, out: &mut Vec<u8>) {
         write_message(out, Self::KIND, |out| {
             out.extend_from_slice(&self.h2);

@@ -106,7 +106,7 @@ pub fn write_packet(sequence: u16, ssrc: u32, message: &[u8], out: &mut Vec<u8>)
 
 /// Appends the packet of one fragment.
 ///
-/// The packet is 24 octets longer than the fragment.
+/// The packet is 24 octets longer than the octets of the message in it.
 pub fn write_fragment(sequence: u16, ssrc: u32, fragment: &Fragment<'_>, out: &mut Vec<u8>) {
     write(FRAGMENT, sequence, ssrc, out, |out| fragment.write(out));
 }

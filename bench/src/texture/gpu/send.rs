@@ -97,7 +97,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     Ok(figure("gpu-send", title, gpu, &HEADS, rows))
 }
 
-/// Measures all ways in turns.
+/// Measures the ways of sending in turn, one frame of each after the other.
 fn trials(bench: &Bench<'_>, gpu: &Gpu, setup: &Setup) -> anyhow::Result<Vec<Trial>> {
     let mut trials = Vec::new();
     for (way, how) in WAYS {

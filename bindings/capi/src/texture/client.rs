@@ -175,8 +175,8 @@ fn get(client: *const TextureClient) -> Result<Arc<rushes::texture::TextureClien
     inner.ok_or_else(|| Failure::new(Status::Closed, "the client was closed meanwhile"))
 }
 
-/// Waits until the stream has ended, at most for `timeout` nanoseconds; RUSHES_TIMEOUT if it has
-/// not. If it has ended, RUSHES_ERROR_ENDED, and the message states the reason.
+/// Waits until the stream has ended, for at most `timeout` nanoseconds. Returns RUSHES_TIMEOUT if it
+/// has not ended, else RUSHES_ERROR_ENDED with the reason as message.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_client_wait(client: *const TextureClient, timeout: u64) -> Status {
     guard_with(|| {

@@ -189,7 +189,7 @@ impl TextureClient {
         })
     }
 
-    /// The transport of the units: "udp", "tcp" or "rtp".
+    /// The transport of the frames, "udp", "tcp" or "rtp", or `None` before one is chosen.
     #[getter]
     fn transport(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         self.ask(py, |client| client.transport().and_then(name_of))

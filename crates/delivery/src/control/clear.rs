@@ -1,4 +1,4 @@
-//! The clear beginning of a connection that is sealed once both ends know a key.
+//! The unencrypted start of a connection that is sealed as soon as both ends share a key.
 //!
 //! The handshake authenticates all octets exchanged before it, so a change made on the path makes the
 //! handshake fail. In the clear only the messages that lead to a key are accepted.

@@ -89,10 +89,10 @@ impl Offer {
         check_addresses(ports, &self.ports, self.rtp_units(), &self.ssrcs)
     }
 
-    /// Checks the offer by itself and as the first of a session, whose epoch is 0.
+    /// Checks that the offer is valid and can be the first of a session: its epoch is 0.
     ///
     /// # Errors
-    /// [`OfferError`].
+    /// [`OfferError::Epoch`] if the epoch is not 0, otherwise as [`check`](Self::check).
     pub fn check_first(&self) -> Result<(), OfferError> {
         if self.epoch != 0 {
             return Err(OfferError::Epoch { epoch: self.epoch, expected: 0 });

@@ -106,7 +106,8 @@ pub trait Viewer {
     /// A text with the reason why there is nothing to show; the window closes.
     fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<dyn LastFrame>, String>;
 
-    /// The lines of the statistics, in ASCII; called for each frame while they are visible.
+    /// Returns the lines of the statistics, in ASCII. Called for each frame while the statistics are
+    /// visible.
     fn lines(&mut self, shown: &Shown) -> Vec<String>;
 }
 

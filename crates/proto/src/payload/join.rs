@@ -1,4 +1,4 @@
-//! Joins NAL units: the common part of receiving in the three NAL unit formats.
+//! Reassembles NAL units: the depacketiser common to H.264, H.265 and H.266.
 
 use std::marker::PhantomData;
 

@@ -45,8 +45,8 @@ impl Description {
     /// another order; `o=`, `s=` and `t=` may be absent; `a=fmtp` may precede `a=rtpmap`; names and
     /// parameters are case-insensitive.
     ///
-    /// A line that cannot be used is skipped, and all others are read:
-    /// [`parse_with_warnings`](Self::parse_with_warnings) reports it. Unsupported media is read as
+    /// Lines that cannot be used are skipped; [`parse_with_warnings`](Self::parse_with_warnings)
+    /// reports them. Unsupported media is read as
     /// well: see [`Media::supported`].
     ///
     /// # Errors

@@ -24,7 +24,7 @@ impl H264Parameters {
     /// in non-interleaved mode. The profile and level are those of the first SPS.
     ///
     /// # Errors
-    /// [`ParameterSetError`] if there is no SPS or the first is not one, or is too short.
+    /// [`ParameterSetError`] if `sps` is empty, or its first entry is too short or not an SPS.
     pub fn from_parameter_sets(sps: &[&[u8]], pps: &[&[u8]]) -> Result<Self, ParameterSetError> {
         const SPS: &str = "H.264 sequence parameter set";
         let first = sps.first().copied().unwrap_or_default();

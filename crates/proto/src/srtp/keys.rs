@@ -119,7 +119,8 @@ impl Key {
         self.candidate.as_ref().map(|(_, transform)| transform)
     }
 
-    /// Keeps the session keys of the epoch of `index`, whose packet was authentic.
+    /// Keeps the session keys of the epoch that contains `index`, after a packet with this index
+    /// proved authentic.
     fn confirm(&mut self, policy: &Policy, index: u64) {
         let Some(power) = policy.key_derivation_rate else { return };
         let epoch = index >> power;

@@ -159,8 +159,8 @@ impl SrtcpProtector {
         Ok(())
     }
 
-    /// Whether this half and `receiver` have ever used the same master key, so that a reflected
-    /// report of our own would be authentic.
+    /// Whether this protector and `receiver` have ever used the same master key, so that a report
+    /// of our own that is reflected to us would be authentic.
     pub fn shares_key_with(&self, receiver: &SrtcpUnprotector) -> bool {
         self.keys.shares_with(&receiver.keys)
     }
@@ -216,7 +216,7 @@ impl Parts {
 }
 
 impl SrtcpUnprotector {
-    /// A receiver under `key`.
+    /// Creates a receiver of packets protected under `key`.
     ///
     /// # Errors
     /// [`PolicyError`] if `policy` contradicts itself or `key` is of another suite.

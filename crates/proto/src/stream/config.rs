@@ -187,7 +187,7 @@ impl ReceiverConfig {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Not even one frame fits into the memory of all sources.
+    /// The memory limit that all sources share is smaller than the largest frame.
     #[error(
         "memory of {octets} octets for all sources is less than the largest frame, {frame} octets"
     )]

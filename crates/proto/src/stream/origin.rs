@@ -65,7 +65,7 @@ impl Origin {
         self.left_from != from
     }
 
-    /// Notes a BYE: the source may return from another address at once.
+    /// Notes a BYE: the source may return from another address without waiting.
     pub(super) fn leave(&mut self) {
         self.left_from = self.address.take().or(self.left_from);
     }

@@ -26,13 +26,14 @@ enum Content<'p> {
     },
 }
 
-/// The state after the previous packet.
+/// The contents of the previous packet.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Before {
-    /// That packet is missing.
+    /// The previous packet was not received.
     Unknown,
+    /// Whole NAL units.
     Whole,
-    /// A fragment of the unit with this header, but not the last one.
+    /// A fragment, other than the last, of the NAL unit with this header.
     Part(NalHeader),
 }
 

@@ -5,7 +5,7 @@
 //! until then. With one stream on the port this costs a function call and two uncontended locks per
 //! batch.
 //!
-//! Higher modules, a stream's reports and key agreement, register with it: see `traits`.
+//! The modules above it (a stream's reports, key agreement) register with the port: see `traits`.
 
 mod control;
 mod inbox;

@@ -238,10 +238,11 @@ impl StreamBuilder {
         self
     }
 
-    /// The wait for a missing packet, from the first packet after it: by default 50 ms.
+    /// How long to wait for a missing packet, from the arrival of the first packet after it: by
+    /// default 50 ms.
     ///
-    /// With [`recovery`](Self::recovery) it is the minimum (see [`latency`](Self::latency)). It
-    /// delays nothing while no packet is missing.
+    /// With [`recovery`](Self::recovery) this is the minimum of that time (see
+    /// [`latency`](Self::latency)). Nothing is delayed while no packet is missing.
     pub fn reorder_time(mut self, time: Duration) -> Self {
         self.reorder_time = Some(time);
         self

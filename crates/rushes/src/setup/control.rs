@@ -171,8 +171,8 @@ impl StreamBuilder {
         self
     }
 
-    /// The only source of retransmissions to accept, which must not be that of the media; by
-    /// default any. Only with [`Recovery::On`] and [`Recovery::Rtx`].
+    /// Accepts retransmissions only from this SSRC, which must differ from that of the media. By
+    /// default any is accepted. Only with [`Recovery::On`] and [`Recovery::Rtx`].
     pub fn remote_rtx_ssrc(mut self, ssrc: Ssrc) -> Self {
         self.control.remote_rtx_ssrc = Some(ssrc);
         self

@@ -119,7 +119,7 @@ impl UdpLink {
         Ok(())
     }
 
-    /// Waits until the client's socket has room for the slab, as far as known.
+    /// Waits until the client's socket has room for the octets of the slab, by the client's credits.
     fn wait_for_room(&mut self) -> Result<(), String> {
         if !self.window.is_filling() {
             return Ok(());
