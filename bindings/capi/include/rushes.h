@@ -1512,8 +1512,8 @@ rushes_status rushes_texture_connect(const char *address,
                                      rushes_release release,
                                      struct rushes_texture_client **client);
 
-// Waits until the stream has ended, at most for `timeout` nanoseconds; RUSHES_TIMEOUT if it has
-// not. If it has ended, RUSHES_ERROR_ENDED, and the message states the reason.
+// Waits until the stream has ended, for at most `timeout` nanoseconds. Returns RUSHES_TIMEOUT if it
+// has not ended, else RUSHES_ERROR_ENDED with the reason as message.
 rushes_status rushes_texture_client_wait(const struct rushes_texture_client *client,
                                          uint64_t timeout);
 

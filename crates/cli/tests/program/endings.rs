@@ -112,7 +112,8 @@ fn a_full_disk_keeps_what_came() {
         let words = log.split_once(before).unwrap().0;
         words.rsplit(' ').next().unwrap().parse().unwrap()
     };
-    let (octets, whole, frames) = (number(" octets, "), number(" of them"), number(" frames"));
+    let (octets, whole, frames) =
+        (number(" octets, "), number(" of them"), number(" complete frames"));
     let content = std::fs::read(&kept).unwrap();
     assert_eq!(content.len(), octets, "{log}");
     assert!(whole <= octets && frames > 0, "{log}");
