@@ -16,7 +16,7 @@ use rushes_proto::payload::{
     PayloadFormat,
 };
 use rushes_proto::rtp::{Element, ExtensionForm, HeaderExtension, Packet};
-use rushes_proto::srtp::{Policy, Protector, Suite, Unprotector};
+use rushes_proto::srtp::{ExtensionIds, Policy, Protector, Suite, Unprotector};
 use rushes_proto::stream::{
     FrameRate, Receiver, ReceiverConfig, Retransmission, Sender, SenderConfig,
 };
@@ -102,6 +102,10 @@ const LEN_MAX: usize = 100;
 const RTX: PayloadType = PayloadType::OPUS;
 
 fn sender(element_len: usize, first_sequence: u16) -> Sender {
+    sender_of(Numbered { element_len }.packetiser(), first_sequence)
+}
+
+fn sender_of(packetiser: Box<dyn Packetiser>, first_sequence: u16) -> Sender {
     let config = SenderConfig {
         ssrc: Ssrc(7),
         payload_type: PayloadType::GENERIC,
@@ -111,7 +115,7 @@ fn sender(element_len: usize, first_sequence: u16) -> Sender {
         frame_rate: FrameRate::DEFAULT,
         packet_len_max: LEN_MAX,
     };
-    Sender::new(Numbered { element_len }.packetiser(), config).unwrap()
+    Sender::new(packetiser, config).unwrap()
 }
 
 fn datagrams(batch: &Batch) -> Vec<Vec<u8>> {
@@ -158,6 +162,46 @@ fn an_extension_longer_than_announced_cuts_the_frame() {
     assert!(!outgoing.fill(&mut batch));
     drop(outgoing);
     assert_eq!(sender.statistics().frames_cut, 1);
+}
+
+/// Sends each frame in one packet. The extension's element claims more octets than there are if the
+/// frame begins with 0.
+struct Faulty(bool);
+
+impl Packetiser for Faulty {
+    fn start(&mut self, _: &[u8], _: usize) -> Result<(), FrameError> {
+        self.0 = true;
+        Ok(())
+    }
+
+    fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool {
+        let element = if frame[0] == 0 { 0x3f } else { 0x32 };
+        fragment.set_extension(HeaderExtension { profile: 0xbede, data: vec![element, 0, 0, 0] });
+        fragment.push_frame(0..frame.len());
+        std::mem::take(&mut self.0)
+    }
+
+    fn extension_len_max(&self) -> usize {
+        EXTENSION_LEN
+    }
+}
+
+#[test]
+fn a_malformed_extension_uses_up_no_sequence_number() {
+    let encrypted_extensions = ExtensionIds::new(&[3]);
+    let policy = Policy { encrypted_extensions, ..Policy::new(Suite::AesCm128HmacSha1_80) };
+    let key = master(policy.suite, 7, &[]);
+    let mut sender = sender_of(Box::new(Faulty(false)), 5);
+    sender = sender.secured(Protector::new(&policy, &key).unwrap()).unwrap();
+    let mut batch = Batch::new();
+    let mut numbers = Vec::new();
+    for frame in [[1, 1], [0, 1], [2, 1], [0, 2], [3, 1]] {
+        if sender.push(&frame, None).unwrap().fill(&mut batch) {
+            let datagrams = datagrams(&batch);
+            numbers.extend(datagrams.iter().map(|it| Packet::parse(it).unwrap().sequence().0));
+        }
+    }
+    assert_eq!((sender.statistics().frames_cut, &numbers[..]), (2, &[5, 6, 7][..]));
 }
 
 /// Sends a frame, loses the packets that `lost` selects, retransmits them by RTX, and returns the
@@ -214,4 +258,48 @@ fn packets_with_an_extension_are_protected_and_retransmitted() {
     }
     // What encryption hides of a header is not retransmitted, but sent.
     assert_eq!(with_retransmissions(Some(cryptex), |_| false), [frame()]);
+}
+
+#[test]
+fn a_retransmission_that_finds_no_room_uses_up_no_sequence_number() {
+    let (frame, now) = (frame(), Instant::now());
+    let again = Retransmission::Rtx {
+        payload_type: RTX,
+        ssrc: Ssrc(8),
+        first_sequence: SequenceNumber(100),
+    };
+    let policy = Policy::new(Suite::AesCm128HmacSha1_80);
+    let key = master(policy.suite, 7, &[]);
+    // Packets far longer than the limit.
+    let mut sender = sender_of(Box::new(Whole(false)), 0).with_history(128, again);
+    sender = sender.secured(Protector::new(&policy, &key).unwrap()).unwrap();
+    let (mut batch, mut spare) = (Batch::with_history(1 << 18), Batch::new());
+    for _ in 0..100 {
+        assert!(sender.push(&frame, None).unwrap().fill(&mut batch));
+    }
+    let mut again = |n, spare: &mut Batch| sender.retransmit(now, SequenceNumber(n), &batch, spare);
+    let sent = (0..100).take_while(|n| again(*n, &mut spare) == Ok(true)).count();
+    assert_eq!((spare.lengths().len(), sent < 100), (sent, true));
+    spare.clear();
+    assert_eq!(again(sent as u16 + 1, &mut spare), Ok(true), "after {sent}");
+}
+
+/// Sends each frame in one packet with an extension.
+struct Whole(bool);
+
+impl Packetiser for Whole {
+    fn start(&mut self, _: &[u8], _: usize) -> Result<(), FrameError> {
+        self.0 = true;
+        Ok(())
+    }
+
+    fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool {
+        fragment.set_extension(HeaderExtension { profile: 0xbede, data: vec![0x32, 0, 0, 0] });
+        fragment.push_frame(0..frame.len());
+        std::mem::take(&mut self.0)
+    }
+
+    fn extension_len_max(&self) -> usize {
+        EXTENSION_LEN
+    }
 }

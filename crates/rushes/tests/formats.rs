@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use rushes::file::{MediaReader, MediaWriter, ReadOptions, codec_of};
@@ -183,15 +184,41 @@ fn formats_are_recognised_by_their_packets_and_by_no_others() {
     }
 }
 
+/// What the payload format of [`RATED`] was made with.
+static MADE_WITH: Mutex<Option<FormatOptions>> = Mutex::new(None);
+static RATED: MediaFormat = MediaFormat {
+    name: "rated",
+    encoding: Some("X-RATED"),
+    payload: |options| {
+        *MADE_WITH.lock().unwrap() = Some(options.clone());
+        (Codec::Generic.payload)(options)
+    },
+    ..MediaFormat::UNKNOWN
+};
+
+#[test]
+fn a_described_format_is_made_with_the_rate_and_the_parameters_of_its_description() {
+    Codec::register(&RATED).unwrap();
+    let text = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n\
+        m=application 5004 RTP/AVP 99\r\na=rtpmap:99 X-RATED/1000\r\na=fmtp:99 unit=mm;depth=3\r\n";
+    let description = Description::parse(text.as_bytes()).unwrap();
+    let builder = Context::new().described(&description.media[0]).unwrap();
+    let _stream = builder.local_port(0).rtcp(false).open().unwrap();
+    let options = MADE_WITH.lock().unwrap().take().unwrap();
+    assert_eq!(options.clock_rate.map(|rate| rate.hertz()), Some(1000));
+    assert_eq!(options.parameters, "unit=mm;depth=3");
+}
+
 static TWIN: MediaFormat = MediaFormat { name: "H264", ..MediaFormat::UNKNOWN };
 static NAMESAKE: MediaFormat =
     MediaFormat { name: "mine", encoding: Some("OPUS"), ..MediaFormat::UNKNOWN };
+static ALIAS: MediaFormat = MediaFormat { name: "Raw", ..MediaFormat::UNKNOWN };
 static OWN: MediaFormat =
     MediaFormat { name: "own", encoding: Some("X-OWN"), ..MediaFormat::UNKNOWN };
 
 #[test]
 fn a_format_that_clashes_with_another_is_not_registered() {
-    for (format, other) in [(&TWIN, "h264"), (&NAMESAKE, "opus")] {
+    for (format, other) in [(&TWIN, "h264"), (&NAMESAKE, "opus"), (&ALIAS, "generic")] {
         let error = Codec::register(format).unwrap_err();
         assert!(matches!(error, Error::FormatTaken { other: it, .. } if it == other), "{error}");
     }

@@ -14,7 +14,7 @@
 //! ```
 //! use std::net::SocketAddr;
 //! use std::time::Instant;
-//! //! use rushes_zrtp::{Config, Event, MemoryStore, Session};
+//! use rushes_zrtp::{Config, Event, MemoryStore, Session};
 //!
 //! # #[allow(clippy::disallowed_methods)]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

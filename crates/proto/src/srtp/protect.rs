@@ -10,7 +10,7 @@ use super::layout::Layout;
 use super::master::MasterKey;
 use super::policy::Policy;
 use super::slab::Pending;
-use super::sources::Sources;
+use super::sources::{Source, Sources};
 use super::transform::{Body, Protocol};
 use crate::ssrc::Ssrc;
 use rushes_crypto::TAG_LEN;
@@ -87,8 +87,8 @@ impl Protector {
         if cryptex::is_encrypted(&layout) {
             return Err(ProtectError::Malformed);
         }
-        let index = self.next_index(layout.ssrc, layout.sequence)?;
-        let Self { keys, scratch, .. } = self;
+        let (_, index) = self.unused_index(layout.ssrc, layout.sequence)?;
+        let Self { keys, scratch, sources, .. } = self;
         let policy = *keys.policy();
         let key = keys.current().ok_or(ProtectError::Expired)?;
         let refused = ProtectError::Refused;
@@ -108,6 +108,9 @@ impl Protector {
             }
             layout.payload
         };
+        // Only now, so that a malformed packet does not use up its number.
+        let source = sources.find_or_add(layout.ssrc).map_err(|_| ProtectError::TooManySources)?;
+        source.window.note(index);
         let len = packet.len();
         match &transform.body {
             Body::Null => {}
@@ -151,6 +154,18 @@ impl Protector {
     /// The index of the packet to be sent, which counts as used afterwards.
     #[inline]
     pub(super) fn next_index(&mut self, ssrc: Ssrc, sequence: u16) -> Result<u64, ProtectError> {
+        let (source, index) = self.unused_index(ssrc, sequence)?;
+        source.window.note(index);
+        Ok(index)
+    }
+
+    /// The index of the packet to be sent, and its source.
+    #[inline]
+    fn unused_index(
+        &mut self,
+        ssrc: Ssrc,
+        sequence: u16,
+    ) -> Result<(&mut Source, u64), ProtectError> {
         if self.is_expired() {
             return Err(ProtectError::Expired);
         }
@@ -160,8 +175,7 @@ impl Protector {
             return Err(ProtectError::Expired);
         }
         source.window.check(index).map_err(|_| ProtectError::Repeated)?;
-        source.window.note(index);
-        Ok(index)
+        Ok((source, index))
     }
 }
 

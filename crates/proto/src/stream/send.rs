@@ -486,6 +486,11 @@ impl Repair {
         header.write(&mut rtx_packet).map_err(|_| Refusal::Unknown)?;
         rtx_packet.extend_from_slice(&sequence.0.to_be_bytes());
         rtx_packet.extend_from_slice(original.payload());
+        // Checked before protection, which uses up the packet's index.
+        let overhead = protector.as_ref().map_or(0, |protector| protector.overhead());
+        if batch.free() < rtx_packet.len() + overhead {
+            return Ok(false);
+        }
         if let Some(protector) = protector {
             protector.protect(&mut rtx_packet).map_err(|_| Refusal::Unknown)?;
         }

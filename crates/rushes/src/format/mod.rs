@@ -200,7 +200,7 @@ impl Codec {
 
     /// The format called `name` in options, ignoring case. The generic format is also called `raw`.
     pub fn named(name: &str) -> Option<Self> {
-        let name = if name.eq_ignore_ascii_case("raw") { "generic" } else { name };
+        let name = full_name(name);
         Self::all().find(|codec| codec.name.eq_ignore_ascii_case(name))
     }
 
@@ -218,7 +218,12 @@ impl Codec {
         let name = format.encoding.name();
         let codec =
             Self::of_encoding(name).ok_or_else(|| Unsupported::Encoding(name.to_owned()))?;
-        let mut options = FormatOptions::default();
+        let parameters = match &format.encoding {
+            sdp::Encoding::Other { parameters, .. } => parameters.clone(),
+            _ => String::new(),
+        };
+        let clock_rate = Some(format.clock_rate);
+        let mut options = FormatOptions { clock_rate, parameters, ..FormatOptions::default() };
         (codec.accept)(format, &mut options)?;
         Ok((codec, options))
     }
@@ -234,12 +239,17 @@ impl Codec {
     }
 }
 
+/// The name in the table of the format that options call `name`.
+fn full_name(name: &str) -> &str {
+    if name.eq_ignore_ascii_case("raw") { "generic" } else { name }
+}
+
 /// Whether two formats have a name, an encoding name or a file extension in common.
 fn clashes(one: &MediaFormat, other: &MediaFormat) -> bool {
     let is_same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
     let encoding = one.encoding.zip(other.encoding);
     let extensions = |format: &MediaFormat| format.files.extensions;
-    is_same(one.name, other.name)
+    is_same(full_name(one.name), full_name(other.name))
         || encoding.is_some_and(|(a, b)| is_same(a, b))
         || extensions(one).iter().any(|a| extensions(other).iter().any(|b| is_same(a, b)))
 }

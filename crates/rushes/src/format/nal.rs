@@ -10,29 +10,27 @@ use super::{FileKind, FrameReader, blocks};
 /// Bytes read from a file at once.
 const PIECE_LEN: usize = 256 << 10;
 
-/// The NAL units of an Annex B frame, without the zeros that belong to the next start code.
-fn units(frame: &[u8]) -> Vec<&[u8]> {
-    let starts: Vec<usize> = find_start_codes(frame).collect();
-    let ends = starts.iter().skip(1).copied().chain([frame.len()]);
-    let unit = |(start, end): (&usize, usize)| {
-        let unit = &frame[start + 3..end];
+/// The NAL units of an Annex B frame, without the zeros that belong to the next start code. They are
+/// found as the iterator goes on: a frame may consist of millions.
+fn units(frame: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut starts = find_start_codes(frame).peekable();
+    std::iter::from_fn(move || {
+        let start = starts.next()? + 3;
+        let unit = &frame[start..starts.peek().copied().unwrap_or(frame.len())];
         let len = unit.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1);
-        &unit[..len]
-    };
-    starts.iter().zip(ends).map(unit).collect()
+        Some(&unit[..len])
+    })
 }
 
 /// Whether a NAL unit of an Annex B frame has a type that `is` selects.
 fn has_unit(codec: NalCodec, frame: &[u8], is: fn(NalCodec, u8) -> bool) -> bool {
-    let has_type =
-        |unit: &&[u8]| codec.header(unit).is_some_and(|header| is(codec, header.nal_type));
-    units(frame).iter().any(has_type)
+    units(frame).any(|unit| codec.header(unit).is_some_and(|it| is(codec, it.nal_type)))
 }
 
 /// The NAL units of type `nal_type` in an Annex B frame.
 pub(super) fn units_of(codec: NalCodec, nal_type: u8, frame: &[u8]) -> Vec<&[u8]> {
     let has_type = |unit: &&[u8]| codec.header(unit).is_some_and(|it| it.nal_type == nal_type);
-    units(frame).into_iter().filter(has_type).collect()
+    units(frame).filter(has_type).collect()
 }
 
 /// Joins NAL units, each with a start code.
