@@ -205,7 +205,7 @@ fn a_described_format_is_made_with_the_rate_and_the_parameters_of_its_descriptio
     let builder = Context::new().described(&description.media[0]).unwrap();
     let _stream = builder.local_port(0).rtcp(false).open().unwrap();
     let options = MADE_WITH.lock().unwrap().take().unwrap();
-    assert_eq!(options.clock_rate.map(|rate| rate.hertz()), Some(1000));
+    assert_eq!(options.clock_rate.map(rushes::ClockRate::hertz), Some(1000));
     assert_eq!(options.parameters, "unit=mm;depth=3");
 }
 

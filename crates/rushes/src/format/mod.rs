@@ -219,7 +219,7 @@ impl Codec {
         let codec =
             Self::of_encoding(name).ok_or_else(|| Unsupported::Encoding(name.to_owned()))?;
         let parameters = match &format.encoding {
-            sdp::Encoding::Other { parameters, .. } => parameters.clone(),
+            Encoding::Other { parameters, .. } => parameters.clone(),
             _ => String::new(),
         };
         let clock_rate = Some(format.clock_rate);
