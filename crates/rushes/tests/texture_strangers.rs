@@ -1,5 +1,5 @@
-//! A texture server among clients that are wrong, slow, silent or hostile: each is told why it is
-//! refused, and honest clients are served meanwhile and afterwards.
+//! A texture server refuses clients that are wrong, slow, silent or hostile, with the reason, and
+//! serves honest clients meanwhile and afterwards.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

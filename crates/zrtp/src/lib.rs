@@ -29,7 +29,7 @@
 //! let (mut alice, mut bob) = (end(1)?, end(2)?);
 //! let now = Instant::now();
 //! let [alices, bobs] = [1, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 5004)));
-//! // Alice knows where Bob is; Bob waits for whoever says Hello.
+//! // Alice knows the address of Bob; Bob accepts a Hello from any address.
 //! let a = alice.add_stream(1, Some(bobs), now).unwrap();
 //! let b = bob.add_stream(2, None, now).unwrap();
 //! // A network without losses.

@@ -153,7 +153,7 @@ pub(crate) struct ServeArgs {
     /// time between frames, and less than 25 ms). Clients cannot request other formats then
     #[arg(long, requires = "format")]
     pub(crate) gpu: bool,
-    /// Maximum number of clients at once; others are told to try again later
+    /// Maximum number of clients at once; any others are asked to try again later
     #[arg(long, default_value_t = 8, value_name = "NUMBER",
         value_parser = value_parser!(u16).range(1..=256))]
     pub(crate) clients: u16,

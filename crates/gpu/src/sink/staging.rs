@@ -76,8 +76,8 @@ impl Staging {
         frame: &DeviceFrame,
     ) {
         match self {
-            // A word that two tiles share is copied with both: when the later one is in place, so
-            // is the word.
+            // Two tiles may share a word of four bytes. It is copied with each of them, so that it
+            // is complete once the later tile is.
             Self::Persistent(memory) => {
                 frame.copy_tile(recorder, (memory.buffer(), tile.bytes.start as u64), tile, true);
             }

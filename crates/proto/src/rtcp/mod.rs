@@ -3,7 +3,7 @@
 //!
 //! [`Compound`] is a view of one datagram: its chain of headers is checked once, then each
 //! [`Packet`] in it is parsed on its own, so that one malformed packet does not hide the others.
-//! [`Writer`] writes them. When a report is due and what it means is decided elsewhere.
+//! [`Writer`] writes them. `timer` decides when a report is due, and `control` acts on those received.
 //!
 //! ```
 //! use rushes_proto::Ssrc;

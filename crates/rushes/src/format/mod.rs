@@ -147,10 +147,10 @@ pub struct FormatOptions {
     pub depack_buf_nalus: u16,
     /// `sprop-depack-buf-bytes` of H.265 and H.266; 0 if it is not known.
     pub depack_buf_bytes: u32,
-    /// The rate of the timestamps, if it is not the format's own.
+    /// The rate of the timestamps; `None` for the format's own.
     pub clock_rate: Option<ClockRate>,
-    /// The parameters in the peer's description (`a=fmtp`), for the application's own formats;
-    /// empty without a description.
+    /// All of `a=fmtp` in the peer's description, for formats whose encoding is
+    /// [`Encoding::Other`]; empty without a description.
     pub parameters: String,
 }
 

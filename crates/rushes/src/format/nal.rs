@@ -11,7 +11,7 @@ use super::{FileKind, FrameReader, blocks};
 const PIECE_LEN: usize = 256 << 10;
 
 /// The NAL units of an Annex B frame, without the zeros that belong to the next start code. They are
-/// found as the iterator goes on: a frame may consist of millions.
+/// not collected, because a hostile frame may consist of millions.
 fn units(frame: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut starts = find_start_codes(frame).peekable();
     std::iter::from_fn(move || {

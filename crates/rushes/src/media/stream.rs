@@ -75,12 +75,12 @@ impl MediaStream {
         }
     }
 
-    /// The sending half: captured frames, keep-alives, waiting.
+    /// The sending half, which also sends keep-alives and frames with a time of capture, and waits.
     pub fn sender(&mut self) -> &mut StreamSender {
         &mut self.sender
     }
 
-    /// The receiving half: events, errors, flushing.
+    /// The receiving half, on which the functions for events and errors are set.
     ///
     /// # Errors
     /// [`Error::Hooked`] if the frames go to a hook.

@@ -23,9 +23,9 @@
 //! let pattern = open("pattern:320x180@60".as_ref(), &RawHint::default())?;
 //! let server = TextureServer::serve("127.0.0.1:0".parse()?, pattern, options)?;
 //!
-//! let (told, frames) = mpsc::sync_channel(8);
+//! let (sender, frames) = mpsc::sync_channel(8);
 //! let sink = Arc::new(MemorySink::new(move |frame: &TextureFrame<'_>| {
-//!     let _ = told.try_send((frame.number(), frame.shape().layout().bytes()));
+//!     let _ = sender.try_send((frame.number(), frame.shape().layout().bytes()));
 //! }));
 //! let client = TextureClient::connect(server.local_address(), sink, ClientOptions::default())?;
 //! let (_, octets) = frames.recv_timeout(Duration::from_secs(5))?;
