@@ -20,10 +20,13 @@ pub fn access_units(octets: &[u8]) {
     let codec = [NalCodec::H264, NalCodec::H265, NalCodec::H266][usize::from(flags % 3)];
     let framing = if flags & 0x80 == 0 { Framing::AnnexB } else { Framing::LengthPrefixed };
     let mut reader = AccessUnitReader::new(codec, framing).limit(4096);
-    for piece in octets.chunks(usize::from(flags >> 3 & 15) + 1) {
+    for piece in octets.chunks(usize::from(flags >> 3 & 7) + 1) {
         reader.feed(piece);
         while let Ok(Some(access_unit)) = reader.next_access_unit() {
             assert!(access_unit.len() <= octets.len());
+        }
+        if flags & 0x40 != 0 {
+            reader.flush();
         }
     }
     reader.finish();
@@ -63,8 +66,8 @@ pub fn media_files(octets: &[u8]) {
     while let Ok(Some(frame)) = reader.next_frame() {
         // Start codes may be written for lengths, but no frame is longer than the file.
         assert!(frame.data.len() <= 2 * octets.len() + 8, "{codec:?}");
-        let _ = (codec.is_key_frame)(frame.data);
-        let _ = (codec.describe)(&codec, frame.data);
+        let _ = (codec.is_key_frame)(&frame.data);
+        let _ = (codec.describe)(&codec, &frame.data);
     }
 }
 

@@ -42,7 +42,7 @@ fn frames(name: &str, count: usize) -> Vec<Vec<u8>> {
     let octets = std::fs::read(&path).expect("the file is in the repository");
     let reader = MediaReader::from_octets(octets, name, codec, ReadOptions::default());
     let mut reader = reader.expect("the file is valid");
-    let frame = || reader.next_frame().expect("the file is valid").map(|frame| frame.data.to_vec());
+    let frame = || reader.next_frame().expect("the file is valid").map(|frame| frame.data.clone());
     std::iter::from_fn(frame).take(count).collect()
 }
 

@@ -76,10 +76,10 @@ impl Sequence {
         while octets.len() < FILE_LEN_MAX
             && let Some(unit) = reader.next_frame()?
         {
-            find_units(unit.data, Framing::AnnexB, &mut found)?;
+            find_units(&unit.data, Framing::AnnexB, &mut found)?;
             let is_intra = found.iter().any(|nal| is_intra(nal_codec, &unit.data[nal.clone()]));
             units.push(Unit { octets: octets.len()..octets.len() + unit.data.len(), is_intra });
-            octets.extend_from_slice(unit.data);
+            octets.extend_from_slice(&unit.data);
         }
         if units.is_empty() {
             bail!("{}: contains no access unit", path.display());

@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyEOFError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt as _;
 use pyo3::types::{PyBytes, PyTuple};
-use rushes::file::{MediaReader as Reader, MediaWriter as Writer, ReadOptions, codec_of};
+use rushes::file::{
+    MediaReader as Reader, MediaWriter as Writer, NextFrame, ReadOptions, codec_of,
+};
 use rushes::{Codec, Framing, RtpTimestamp};
 
 use crate::buffer::{Memory, Octets};
@@ -40,7 +44,8 @@ fn codec_for(path: &std::path::Path, format: Option<&str>) -> PyResult<Codec> {
 /// (Annex B, or "length-prefixed"), Opus packets of an Ogg file, or pieces of `frame_len` octets of
 /// any other file.
 ///
-/// `format` is by default derived from the file's name.
+/// `format` is by default derived from the file's name. A pipe or a device, such as `/dev/stdin`, is
+/// a live source: see `read`.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct MediaReader(Mutex<Reader>);
@@ -76,11 +81,39 @@ impl MediaReader {
         slf
     }
 
+    /// Whether this is a live source: a pipe or a device, whose frames come when they are made.
+    #[getter]
+    fn is_live(&self, py: Python<'_>) -> bool {
+        attached(&self.0, py).is_live()
+    }
+
+    /// The next frame, or `None` if a live source has none within `timeout` seconds.
+    ///
+    /// Raises `EOFError` at the end of the file.
+    fn read<'py>(&self, py: Python<'py>, timeout: f64) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let wait = Duration::try_from_secs_f64(timeout).map_err(|_| {
+            ConfigError::new_err(format!("timeout: {timeout} is not a number of seconds from 0 on"))
+        })?;
+        let mut guard = attached(&self.0, py);
+        let reader: &mut Reader = &mut guard;
+        let deadline = Instant::now().checked_add(wait);
+        let next = py.detach(|| match deadline {
+            Some(deadline) => reader.next_frame_until(deadline),
+            // As good as for ever.
+            None => Ok(reader.next_frame()?.map_or(NextFrame::End, NextFrame::Frame)),
+        });
+        match next.map_err(failed)? {
+            NextFrame::Frame(frame) => Ok(Some(PyBytes::new(py, &frame.data))),
+            NextFrame::Pending => Ok(None),
+            NextFrame::End => Err(PyEOFError::new_err("the file has no more frames")),
+        }
+    }
+
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut guard = attached(&self.0, py);
         let reader: &mut Reader = &mut guard;
         let frame = py.detach(|| reader.next_frame()).map_err(failed)?;
-        Ok(frame.map(|frame| PyBytes::new(py, frame.data)))
+        Ok(frame.map(|frame| PyBytes::new(py, &frame.data)))
     }
 }
 

@@ -31,6 +31,25 @@ def test_a_pipe_is_read_while_another_thread_writes_it(tmp_path: Path) -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_live_source_is_waited_for_no_longer_than_asked(tmp_path: Path) -> None:
+    pipe = tmp_path / "camera.265"
+    os.mkfifo(pipe)
+    reader = rushes.MediaReader(pipe)
+    assert reader.is_live
+    assert reader.read(0) is None
+    frames = [access_unit(bytes([number + 1])) for number in range(5)]
+    with pipe.open("wb", buffering=0) as file:
+        for frame in frames:
+            file.write(frame)
+            # The next one is not written before this one is there.
+            assert reader.read(TIME_LIMIT) == frame
+    with pytest.raises(EOFError):
+        reader.read(TIME_LIMIT)
+    with pytest.raises(rushes.ConfigError, match="timeout: -1"):
+        reader.read(-1)
+
+
 def test_a_file_is_cut_into_access_units() -> None:
     film = MEDIA / "hevc_192x128_90f_tiny_nals.265"
     frames = list(rushes.MediaReader(film))

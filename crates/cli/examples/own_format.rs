@@ -5,12 +5,12 @@
 //! A frame is a cloud: points of 6 octets, three coordinates of 16 bits each. A payload has a header
 //! of 2 octets, a mark and the number of the payload in its frame, and whole points behind it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use rushes::file::{FileError, FileKind, FrameReader, FrameWriter, Input, MediaFrame, ReadOptions};
+use rushes::file::{Bytes, FileError, FileKind, FrameReader, FrameWriter, MediaFrame, ReadOptions};
 use rushes::format::{Codec, Evidence, MediaFormat};
 use rushes::payload::{
     Depacketiser, Fragment, FrameBuilder, FrameError, PacketInfo, Packetiser, PayloadError,
@@ -129,43 +129,42 @@ impl Depacketiser for Joiner {
 }
 
 /// Clouds in a file: each after its length in 4 octets.
-#[allow(clippy::unnecessary_wraps, reason = "other formats have headers to read")]
-fn reader(
-    input: Box<dyn Input>,
-    path: &Path,
-    _: ReadOptions,
-) -> Result<Box<dyn FrameReader>, FileError> {
-    Ok(Box::new(Clouds { input, path: path.to_owned(), position: 0, cloud: Vec::new() }))
+fn reader(path: &Path, _: ReadOptions) -> Box<dyn FrameReader> {
+    Box::new(Clouds { path: path.to_owned(), bytes: Bytes::default() })
 }
 
 struct Clouds {
-    input: Box<dyn Input>,
     path: std::path::PathBuf,
-    position: u64,
-    cloud: Vec<u8>,
+    bytes: Bytes,
 }
 
 impl FrameReader for Clouds {
-    fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
-        let Self { input, path, position, cloud } = self;
-        let failed = |source| FileError::Io { path: path.clone(), action: "read", source };
-        let reason = "is cut off by the end of the file";
-        let cut_off = FileError::Malformed { path: path.clone(), position: *position, reason };
-        let mut len = Vec::new();
-        (&mut *input).take(4).read_to_end(&mut len).map_err(failed)?;
-        if len.is_empty() {
-            return Ok(None);
-        }
-        let Ok(len) = <[u8; 4]>::try_from(len) else { return Err(cut_off) };
-        let len = u32::from_be_bytes(len).into();
-        cloud.clear();
-        // The memory grows with the bytes read, not with the length that the file claims.
-        (&mut *input).take(len).read_to_end(cloud).map_err(failed)?;
-        if cloud.len() as u64 != len {
-            return Err(cut_off);
-        }
-        *position += 4 + len;
-        Ok(Some(MediaFrame { data: cloud, duration: None }))
+    fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.feed(bytes);
+    }
+
+    fn finish(&mut self) {
+        self.bytes.finished = true;
+    }
+
+    fn next_frame(&mut self, cloud: &mut MediaFrame) -> Result<bool, FileError> {
+        let rest = self.bytes.rest();
+        let len = rest.first_chunk().map(|len| u32::from_be_bytes(*len) as usize);
+        let Some(len) = len.filter(|len| rest.len() - 4 >= *len) else {
+            if rest.is_empty() || !self.bytes.finished {
+                return Ok(false);
+            }
+            let reason = "is cut off by the end of the file";
+            let position = self.bytes.position();
+            return Err(FileError::Malformed { path: self.path.clone(), position, reason });
+        };
+        self.bytes.skip(4);
+        self.bytes.take(len, cloud);
+        Ok(true)
+    }
+
+    fn buffered(&self) -> usize {
+        self.bytes.rest().len()
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
 use rushes::{
-    ClockRate, Codec, Delivery, Pacing, PayloadType, ReceivePath, Recovery, SendPath, Ssrc,
+    ClockRate, Codec, Delivery, FrameRate, Pacing, PayloadType, ReceivePath, Recovery, SendPath,
+    Ssrc,
 };
 
 use crate::security::SecurityArgs;
@@ -180,6 +181,13 @@ pub(crate) struct TimingArgs {
     pub(crate) pacing: Option<Pacing>,
 }
 
+impl TimingArgs {
+    /// The rate of frames, if it is given.
+    pub(crate) fn rate(self) -> Option<FrameRate> {
+        self.fps.and_then(FrameRate::from_f64)
+    }
+}
+
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Two sockets and two threads in this process: one stream sends, the other receives, and every NAL
@@ -222,11 +230,15 @@ Examples:
   rushes send film.264 --to [2001:db8::7]:5004 --fps 59.94 --loop 10
   rushes send film.266 --to 239.1.2.3:5004 --pacing 900M
   rushes send film.265 --to 192.0.2.7:5004 --recovery rtx --sdp film.sdp
+  ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -f h264 - |
+    rushes send - --codec h264 --to 192.0.2.7:5004     a live camera
   rushes send film.265 --to 192.0.2.7:5004 --zrtp      no key needed: compare a few words
   rushes send film.265 --to 192.0.2.7:5004 --zrtp --secret-file secret     with a shared secret
   rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.key")]
 pub(crate) struct SendArgs {
-    /// File to send
+    /// File to send; - for the standard input. A pipe or a device is a live source: each frame is
+    /// sent when the next one begins, or after half a frame interval of silence, with the time of
+    /// its arrival or, with --fps, at that rate
     pub(crate) file: PathBuf,
     /// Host and port to send to
     #[arg(long, value_name = "HOST:PORT")]

@@ -119,23 +119,30 @@ fn create(file: &Path) -> std::io::Result<File> {
     options.write(true).create_new(true).open(file)
 }
 
-/// The encoding of the source, with the parameter sets that it begins with.
+/// The encoding of the source, with the parameter sets that it begins with. Those of a live source,
+/// which can be read only once, come with its frames.
 fn encoding_of(source: &Source) -> anyhow::Result<Encoding> {
-    let mut reader = source.open()?;
-    let mut found = None;
-    for _ in 0..FRAMES_MAX {
-        let Some(frame) = reader.next_frame()? else { break };
-        let has_sets = sdp::has_parameter_sets(source.codec, frame.data);
-        if has_sets || found.is_none() {
-            found = sdp::encoding_of(source.codec, frame.data);
-        }
-        if has_sets || !source.codec.has_nal_units() {
-            break;
-        }
-    }
-    found.ok_or_else(|| {
+    let frame = if source.is_live() { Vec::new() } else { describing_frame(source)? };
+    sdp::encoding_of(source.codec, &frame).ok_or_else(|| {
         let named = Codec::all().filter(|codec| codec.encoding.is_some());
         let names: Vec<_> = named.map(|codec| codec.name).collect();
         Usage(format!("--sdp needs a codec that has a name in SDP: {}", names.join(", "))).into()
     })
+}
+
+/// The first frame with parameter sets, or else the first frame.
+fn describing_frame(source: &Source) -> anyhow::Result<Vec<u8>> {
+    let mut reader = source.open(None)?;
+    let mut first = None;
+    for _ in 0..FRAMES_MAX {
+        let Some(frame) = reader.next_frame()? else { break };
+        if sdp::has_parameter_sets(source.codec, &frame.data) {
+            return Ok(frame.data.clone());
+        }
+        first.get_or_insert_with(|| frame.data.clone());
+        if !source.codec.has_nal_units() {
+            break;
+        }
+    }
+    Ok(first.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one ends the current work cleanly, the second one ends the program.
+//! Ctrl-C: the first one ends the current work cleanly, a later one ends the program.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +10,10 @@ use anyhow::Context;
 /// Interval at which a sleeper checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// Time after the first signal in which others are the same: `timeout` and some supervisors signal
+/// the program and then its whole group.
+const SAME_SIGNAL: Duration = Duration::from_millis(500);
+
 /// Whether the user wants to stop.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
@@ -19,8 +23,10 @@ impl Interrupt {
     pub(crate) fn install() -> anyhow::Result<Self> {
         let interrupt = Self::default();
         let flag = interrupt.clone();
+        let mut first = None;
         ctrlc::set_handler(move || {
-            if flag.0.swap(true, Relaxed) {
+            flag.0.store(true, Relaxed);
+            if first.get_or_insert_with(Instant::now).elapsed() > SAME_SIGNAL {
                 std::process::exit(130);
             }
         })

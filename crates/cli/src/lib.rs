@@ -13,6 +13,7 @@ mod describe;
 mod inspect;
 mod interrupt;
 mod latency;
+mod live;
 mod loopback;
 mod outage;
 mod pages;

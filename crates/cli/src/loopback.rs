@@ -15,7 +15,7 @@ use crate::compare::Comparer;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::source::{Schedule, Source};
-use crate::{Outcome, report, security, stream, zrtp};
+use crate::{Outcome, Usage, report, security, stream, zrtp};
 
 /// Maximum number of frames in flight, and octets in them, without `--fps` and `--flat-out`.
 const FRAMES_IN_FLIGHT: usize = 8;
@@ -44,6 +44,10 @@ struct Flight {
 pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::install()?;
     let source = Source::new(args.file.as_deref(), &args.stream)?;
+    if source.is_live() {
+        let reason = format!("loopback needs a file; {} is none: use rushes send", source.name());
+        return Err(Usage(reason).into());
+    }
     let Opened { mut sender, receiver, security, agreed } = open(args, &source)?;
     let shared = Shared {
         comparer: Mutex::new(Comparer::new(source.codec)),
@@ -135,7 +139,7 @@ fn send_all(
     let mut schedule = Schedule::new(args.timing);
     let (start, mut position) = (Instant::now(), 0);
     'files: for _ in 0..args.repeat {
-        let mut reader = source.open()?;
+        let mut reader = source.open(None)?;
         while let Some(frame) = reader.next_frame()? {
             if interrupt.is_requested() || shared.failed.load(Relaxed) {
                 break 'files;
@@ -145,9 +149,9 @@ fn send_all(
             } else if !args.timing.flat_out {
                 shared.wait_for_room(frame.data.len());
             }
-            lock(&shared.comparer).expect(frame.data, Instant::now());
+            lock(&shared.comparer).expect(&frame.data, Instant::now());
             shared.depart(frame.data.len());
-            sender.push_frame(frame.data, None)?;
+            sender.push_frame(&frame.data, None)?;
             position += frame.data.len() as u64;
             progress.show(position, || {
                 let mut statistics = Statistics::default();

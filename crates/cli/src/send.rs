@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use rushes::{Error, MediaStream, Pacing, StreamBuilder};
+use rushes::file::{MediaFrame, MediaReader, NextFrame};
+use rushes::{Error, MediaStream, Pacing, RtpTimestamp, StreamBuilder};
 use serde_json::json;
 
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
+use crate::live::LiveTimes;
 use crate::outage::Outage;
 use crate::progress::Progress;
 use crate::source::{Schedule, Source};
@@ -24,21 +26,20 @@ const LAST_REQUESTS: Duration = Duration::from_millis(500);
 /// Interval between checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// The same, and between looks at the network, while a live source has no frame.
+const LIVE_POLL_INTERVAL: Duration = Duration::from_millis(5);
+
 /// Pause before the next attempt to send, where no schedule sets one.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(10);
 
 pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
-    if args.to.port == 0 {
-        return Err(Usage("--to needs a port from 1 to 65535".to_owned()).into());
-    }
-    if args.dry_run && args.security.zrtp {
-        let reason = "--dry-run cannot describe a --zrtp stream: its values are new in each run";
-        return Err(Usage(reason.to_owned()).into());
-    }
     let interrupt = Interrupt::install()?;
     let source = Source::new(Some(&args.file), &args.stream)?;
-    // A file that cannot be read is reported before anything is sent.
-    let mut reader = source.open()?;
+    check(args, &source)?;
+    let is_live = source.is_live();
+    // A file that cannot be read is reported before anything is sent. What a live source makes
+    // before there is a stream is late.
+    let mut reader = if is_live { None } else { Some(source.open(args.timing.rate())?) };
     let builder = build(args, &source)?;
     if let Some(file) = &args.sdp {
         describe::write(file, &builder, &source)?;
@@ -54,33 +55,32 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
     };
     zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
-    let mut progress = Progress::new(args.output, Some(source.len().saturating_mul(args.repeat)));
-    let mut schedule = Schedule::new(args.timing);
-    let mut rtcp = RtcpSummary::default();
-    let mut outage = Outage::new(args.give_up, args.output.quiet);
+    let len = (!is_live).then(|| source.len().saturating_mul(args.repeat));
+    let mut sending = Sending {
+        args,
+        interrupt: &interrupt,
+        progress: Progress::new(args.output, len),
+        rtcp: RtcpSummary::default(),
+        outage: Outage::new(args.give_up, args.output.quiet),
+        position: 0,
+    };
     let start = Instant::now();
-    let mut position = 0;
-    'files: for time in 0..args.repeat {
-        if time > 0 {
-            reader = source.open()?;
+    let mut schedule = Schedule::new(args.timing);
+    for _ in 0..args.repeat {
+        let reader = match reader.take() {
+            Some(reader) => reader,
+            None => source.open(args.timing.rate())?,
+        };
+        if is_live {
+            sending.live(reader, &source, &mut stream)?;
+        } else {
+            sending.file(reader, (start, &mut schedule), &mut stream)?;
         }
-        while let Some(frame) = reader.next_frame()? {
-            if interrupt.is_requested() {
-                break 'files;
-            }
-            if !args.timing.flat_out {
-                let due = start + schedule.next(frame.duration);
-                wait_until(due, &mut stream, &mut rtcp, &interrupt)?;
-            }
-            if !outage.take(stream.push_frame(frame.data, None))? && args.timing.flat_out {
-                // The file must not end before the network is back.
-                let due = Instant::now() + OUTAGE_PAUSE;
-                wait_until(due, &mut stream, &mut rtcp, &interrupt)?;
-            }
-            position += frame.data.len() as u64;
-            progress.show(position, || stream.statistics());
+        if interrupt.is_requested() {
+            break;
         }
     }
+    let Sending { progress, mut rtcp, outage, position, .. } = sending;
     let time = start.elapsed();
     if position == 0 && !interrupt.is_requested() {
         anyhow::bail!("{}: contains no frame; nothing was sent", source.name());
@@ -98,6 +98,110 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         agreed.ask()?;
     }
     Ok(outcome(&interrupt, &outage))
+}
+
+/// Refuses options that contradict each other.
+fn check(args: &SendArgs, source: &Source) -> Result<(), Usage> {
+    if args.to.port == 0 {
+        return Err(Usage("--to needs a port from 1 to 65535".to_owned()));
+    }
+    if args.dry_run && args.security.zrtp {
+        let reason = "--dry-run cannot describe a --zrtp stream: its values are new in each run";
+        return Err(Usage(reason.to_owned()));
+    }
+    if args.repeat > 1 && source.is_live() {
+        let reason = format!("{} can be read only once: leave --loop out", source.name());
+        return Err(Usage(reason));
+    }
+    Ok(())
+}
+
+/// A stream that frames are sent to.
+struct Sending<'a> {
+    args: &'a SendArgs,
+    interrupt: &'a Interrupt,
+    progress: Progress,
+    rtcp: RtcpSummary,
+    outage: Outage,
+    /// Octets sent.
+    position: u64,
+}
+
+impl Sending<'_> {
+    /// Sends the frames of a file when they are due.
+    fn file(
+        &mut self,
+        mut reader: MediaReader,
+        (start, schedule): (Instant, &mut Schedule),
+        stream: &mut MediaStream,
+    ) -> anyhow::Result<()> {
+        while let Some(frame) = reader.next_frame()? {
+            if self.interrupt.is_requested() {
+                break;
+            }
+            if !self.args.timing.flat_out {
+                let due = start + schedule.next(frame.duration);
+                wait_until(due, stream, &mut self.rtcp, self.interrupt)?;
+            }
+            self.push(frame, (None, Instant::now()), stream)?;
+        }
+        Ok(())
+    }
+
+    /// Sends the frames of a live source when they come.
+    fn live(
+        &mut self,
+        mut reader: MediaReader,
+        source: &Source,
+        stream: &mut MediaStream,
+    ) -> anyhow::Result<()> {
+        let first = stream.sender().next_timestamp();
+        let mut times = LiveTimes::new(self.args.timing.rate(), source.clock_rate, first);
+        while !self.interrupt.is_requested() {
+            let next = reader.next_frame_until(Instant::now() + LIVE_POLL_INTERVAL)?;
+            let frame = match next {
+                NextFrame::Frame(frame) => frame,
+                NextFrame::Pending => {
+                    // Requests and reports are answered.
+                    ignore_transient(stream.sender().wait_until(Instant::now()))?;
+                    self.rtcp.poll(stream, None);
+                    continue;
+                }
+                NextFrame::End => break,
+            };
+            let time = times.next(frame, Instant::now());
+            if !self.args.timing.flat_out {
+                wait_until(time.due, stream, &mut self.rtcp, self.interrupt)?;
+            }
+            self.push(frame, (Some(time.timestamp), time.captured), stream)?;
+            if times.turns_out_a_file() && !self.args.output.quiet {
+                eprintln!(
+                    "rushes: {} is ahead of real time; it is now sent at 30 frames per second \
+                     (--fps sets another rate)",
+                    source.name()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one frame.
+    fn push(
+        &mut self,
+        frame: &MediaFrame,
+        (timestamp, captured): (Option<RtpTimestamp>, Instant),
+        stream: &mut MediaStream,
+    ) -> anyhow::Result<()> {
+        let sent = stream.sender().push_frame_captured(&frame.data, timestamp, captured);
+        if !self.outage.take(sent)? && self.args.timing.flat_out {
+            // The file must not end before the network is back.
+            let due = Instant::now() + OUTAGE_PAUSE;
+            wait_until(due, stream, &mut self.rtcp, self.interrupt)?;
+        }
+        self.position += frame.data.len() as u64;
+        self.progress.show(self.position, || stream.statistics());
+        Ok(())
+    }
 }
 
 /// Reports unsent frames; the outcome is whether everything was sent.

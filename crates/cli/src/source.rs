@@ -12,6 +12,9 @@ use crate::args::{StreamArgs, TimingArgs, codec_names};
 /// Thirty pictures of 640 by 360, four tiles and slices each, made for this project.
 const CLIP: &[u8] = include_bytes!("../assets/clip.265");
 
+/// The standard input, as a file.
+const STDIN: &str = "/dev/stdin";
+
 /// Default number of frames per second.
 const DEFAULT_RATE: f64 = 30.0;
 
@@ -20,11 +23,14 @@ const DEFAULT_RATE: f64 = 30.0;
 pub(crate) struct Source {
     file: Option<PathBuf>,
     pub(crate) codec: Codec,
+    pub(crate) clock_rate: ClockRate,
     options: ReadOptions,
 }
 
 impl Source {
     pub(crate) fn new(file: Option<&Path>, args: &StreamArgs) -> anyhow::Result<Self> {
+        // As a path: the standard input can be a file, too.
+        let file = file.map(|file| if file == Path::new("-") { Path::new(STDIN) } else { file });
         let given = args.codec;
         let codec = match (given, file) {
             (Some(codec), Some(_)) => codec,
@@ -37,18 +43,32 @@ impl Source {
         };
         let mut options = ReadOptions::default();
         options.frame_len = args.frame_size;
-        Ok(Self { file: file.map(Path::to_owned), codec, options })
+        let clock_rate = args.clock_rate.unwrap_or(codec.clock_rate);
+        Ok(Self { file: file.map(Path::to_owned), codec, clock_rate, options })
     }
 
-    pub(crate) fn open(&self) -> anyhow::Result<MediaReader> {
+    /// Opens the source; `rate` is that of its frames, if it is known.
+    pub(crate) fn open(&self, rate: Option<FrameRate>) -> anyhow::Result<MediaReader> {
+        let mut options = self.options;
+        options.frame_rate = rate;
         Ok(match &self.file {
-            Some(file) => MediaReader::open(file, self.codec, self.options)?,
-            None => MediaReader::from_octets(CLIP.to_vec(), "the clip", self.codec, self.options)?,
+            Some(file) => MediaReader::open(file, self.codec, options)?,
+            None => MediaReader::from_octets(CLIP.to_vec(), "the clip", self.codec, options)?,
         })
     }
 
     pub(crate) fn name(&self) -> String {
-        self.file.as_ref().map_or_else(|| "built-in clip".into(), |file| file.display().to_string())
+        match &self.file {
+            Some(file) if file == Path::new(STDIN) => "standard input".into(),
+            Some(file) => file.display().to_string(),
+            None => "built-in clip".into(),
+        }
+    }
+
+    /// Whether it is a pipe or a device, which can be read once and whose end is not known.
+    pub(crate) fn is_live(&self) -> bool {
+        let metadata = self.file.as_ref().and_then(|file| std::fs::metadata(file).ok());
+        metadata.is_some_and(|metadata| !metadata.is_file() && !metadata.is_dir())
     }
 
     /// Octets in the file, for progress.
@@ -61,9 +81,10 @@ impl Source {
 }
 
 pub(crate) fn unknown_codec(file: &Path) -> Usage {
+    let name = if file == Path::new(STDIN) { Path::new("the standard input") } else { file };
     Usage(format!(
         "{}: cannot determine the codec from the file name; use --codec {}",
-        file.display(),
+        name.display(),
         codec_names().join("|")
     ))
 }
@@ -80,7 +101,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new(timing: TimingArgs) -> Self {
-        let requested = timing.fps.and_then(FrameRate::from_f64);
+        let requested = timing.rate();
         let rate = requested.or_else(|| FrameRate::from_f64(DEFAULT_RATE)).unwrap_or_default();
         Self { requested, rate, frames: 0, ticks: 0 }
     }

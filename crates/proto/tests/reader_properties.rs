@@ -55,6 +55,15 @@ fn framings() -> impl Strategy<Value = Framing> {
     prop::sample::select(vec![Framing::AnnexB, Framing::LengthPrefixed])
 }
 
+/// Moves the octets of the units that `reader` has to `found`.
+fn drain(reader: &mut AccessUnitReader, framing: Framing, found: &mut Vec<u8>) {
+    let mut units = Vec::new();
+    while let Some(access_unit) = reader.next_access_unit().unwrap() {
+        find_units(access_unit, framing, &mut units).unwrap();
+        units.drain(..).for_each(|unit| found.extend_from_slice(&access_unit[unit]));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -75,6 +84,63 @@ proptest! {
         let single: Vec<&[u8]> = octets.chunks(1).collect();
         prop_assert_eq!(&in_pieces, &read_limited(codec, framing, limit, &single));
         prop_assert!(in_pieces.0.iter().all(|access_unit| access_unit.len() <= limit));
+    }
+
+    #[test]
+    fn silence_between_units_loses_nothing(
+        codec in codecs(),
+        framing in framings(),
+        parts in prop::collection::vec((nal_unit(), any::<bool>()), 0..12),
+    ) {
+        let mut reader = AccessUnitReader::new(codec, framing);
+        let (mut given, mut found) = (Vec::new(), Vec::new());
+        let whole = |(unit, _): &&(Vec<u8>, bool)| {
+            unit.len() >= codec.header_len() && unit.last() != Some(&0)
+        };
+        for (unit, silence) in parts.iter().filter(whole) {
+            match framing {
+                Framing::AnnexB => reader.feed(b"\0\0\x01"),
+                Framing::LengthPrefixed => reader.feed(&(unit.len() as u32).to_be_bytes()),
+            }
+            reader.feed(unit);
+            given.extend_from_slice(unit);
+            drain(&mut reader, framing, &mut found);
+            if *silence {
+                reader.flush();
+                drain(&mut reader, framing, &mut found);
+                prop_assert_eq!(&found, &given);
+                prop_assert_eq!(reader.buffered(), 0);
+            }
+        }
+        reader.finish();
+        drain(&mut reader, framing, &mut found);
+        prop_assert_eq!(found, given);
+        prop_assert_eq!(reader.skipped(), 0);
+    }
+
+    #[test]
+    fn silence_anywhere_loses_only_what_is_counted(
+        codec in codecs(),
+        units in prop::collection::vec(prop::collection::vec(1..=255_u8, 4..20), 1..6),
+        silent in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
+        let octets: Vec<u8> = units.iter().flat_map(|unit| [b"\0\0\x01", &unit[..]].concat()).collect();
+        let silent: Vec<_> = silent.iter().map(|place| place.index(octets.len())).collect();
+        let mut reader = AccessUnitReader::new(codec, Framing::AnnexB);
+        let mut found = Vec::new();
+        for (n, octet) in octets.iter().enumerate() {
+            reader.feed(&[*octet]);
+            drain(&mut reader, Framing::AnnexB, &mut found);
+            if silent.contains(&n) {
+                reader.flush();
+                drain(&mut reader, Framing::AnnexB, &mut found);
+            }
+        }
+        reader.finish();
+        drain(&mut reader, Framing::AnnexB, &mut found);
+        let given: usize = units.iter().map(Vec::len).sum();
+        prop_assert_eq!((given - found.len()) as u64, reader.skipped());
+        prop_assert!(reader.skipped() == 0 || !silent.is_empty());
     }
 
     #[test]
@@ -127,6 +193,30 @@ fn zeros_and_empty_units_before_the_first_unit_do_not_count_against_the_limit() 
     let expected = (vec![b"\0\0\0\x01\x65\x88".to_vec()], None);
     assert_eq!(read(NalCodec::H264, Framing::AnnexB, &pieces), expected);
     assert_eq!(read(NalCodec::H264, Framing::AnnexB, &[&octets]), expected);
+}
+
+#[test]
+fn silence_ends_an_access_unit_and_the_next_unit_begins_another() {
+    let mut reader = AccessUnitReader::new(NalCodec::H264, Framing::AnnexB);
+    // Within a start code and a header nothing ends.
+    for piece in [&b"\0\0\x01\x65\x88first"[..], b"\0", b"\0\x01"] {
+        reader.feed(piece);
+        assert_eq!(reader.next_access_unit(), Ok(None));
+        if piece.len() < 3 {
+            reader.flush();
+            assert_eq!(reader.next_access_unit(), Ok(None));
+        }
+    }
+    // A picture of which the rest comes too late.
+    reader.feed(b"\x41\x7bsec");
+    assert_eq!(reader.next_access_unit(), Ok(Some(&b"\0\0\x01\x65\x88first"[..])));
+    assert_eq!(reader.next_access_unit(), Ok(None));
+    reader.flush();
+    assert_eq!(reader.next_access_unit(), Ok(Some(&b"\0\0\x01\x41\x7bsec"[..])));
+    reader.feed(b"ond\0\0\x01\x41\x9athird");
+    reader.finish();
+    assert_eq!(reader.next_access_unit(), Ok(Some(&b"\0\0\x01\x41\x9athird"[..])));
+    assert_eq!((reader.skipped(), reader.buffered()), (3, 0));
 }
 
 #[test]

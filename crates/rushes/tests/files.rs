@@ -23,7 +23,7 @@ fn frames(path: &Path) -> Vec<(Vec<u8>, Option<u32>)> {
         MediaReader::open(path, codec_of(path).unwrap(), ReadOptions::default()).unwrap();
     let mut frames = Vec::new();
     while let Some(frame) = reader.next_frame().unwrap() {
-        frames.push((frame.data.to_vec(), frame.duration));
+        frames.push((frame.data.clone(), frame.duration));
     }
     frames
 }
@@ -112,8 +112,8 @@ fn errors_name_the_file_and_the_place() {
     assert!(error.to_string().contains("missing.265"), "{error}");
     let path = folder.path().join("text.265");
     std::fs::write(&path, "\0\0not a bitstream").unwrap();
-    let mut reader = MediaReader::open(&path, Codec::H265, ReadOptions::default()).unwrap();
-    let error = reader.next_frame().unwrap_err().to_string();
+    let error = MediaReader::open(&path, Codec::H265, ReadOptions::default()).unwrap_err();
+    let error = error.to_string();
     assert!(error.contains("text.265") && error.contains("octet 2"), "{error}");
     let path = folder.path().join("text.opus");
     std::fs::write(&path, "not Ogg either").unwrap();
@@ -148,7 +148,7 @@ fn a_file_begun_again_has_only_what_came_later() {
     let mut reader = MediaReader::open(&path, Codec::Opus, ReadOptions::default()).unwrap();
     let mut packets = Vec::new();
     while let Some(frame) = reader.next_frame().unwrap() {
-        packets.push(frame.data.to_vec());
+        packets.push(frame.data.clone());
     }
     assert_eq!(packets, [[0x08, 2], [0x08, 3]]);
 }

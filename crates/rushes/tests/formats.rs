@@ -52,7 +52,7 @@ fn read(path: &Path, codec: Codec, frame_len: usize) -> Vec<Vec<u8>> {
     let mut reader = MediaReader::open(path, codec, options).unwrap();
     let mut frames = Vec::new();
     while let Some(frame) = reader.next_frame().unwrap() {
-        frames.push(frame.data.to_vec());
+        frames.push(frame.data.clone());
     }
     frames
 }

@@ -39,7 +39,7 @@ fn capture(name: &str, codec: Codec, frames: usize) -> Vec<Vec<Vec<u8>>> {
     let mut captured = Vec::new();
     let mut sent = 0;
     for _ in 0..frames {
-        stream.push_frame(reader.next_frame().unwrap().unwrap().data, None).unwrap();
+        stream.push_frame(&reader.next_frame().unwrap().unwrap().data, None).unwrap();
         let now = stream.statistics().send.packets;
         let mut buffer = [0; 2000];
         let mut datagrams = Vec::new();
@@ -320,7 +320,7 @@ fn agreed(name: &str) -> (Vec<Vec<u8>>, Vec<u8>) {
         let mut reader =
             MediaReader::open(&media(name), Codec::H265, ReadOptions::default()).unwrap();
         while let Some(frame) = reader.next_frame().unwrap() {
-            sender.push_frame(frame.data, None).unwrap();
+            sender.push_frame(&frame.data, None).unwrap();
             std::thread::sleep(Duration::from_millis(3));
         }
         let frames = receiver.join().unwrap();

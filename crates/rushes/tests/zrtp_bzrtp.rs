@@ -521,8 +521,8 @@ fn an_encrypted_stream_opens_with_the_keys_that_bzrtp_has() {
         let options = ReadOptions::default();
         let mut reader = MediaReader::open(Path::new(file), Codec::H265, options).unwrap();
         while let Some(frame) = reader.next_frame().unwrap() {
-            stream.push_frame(frame.data, None).unwrap();
-            sent.push(frame.data.to_vec());
+            stream.push_frame(&frame.data, None).unwrap();
+            sent.push(frame.data.clone());
             std::thread::sleep(Duration::from_millis(2));
         }
         done.store(true, Ordering::Relaxed);

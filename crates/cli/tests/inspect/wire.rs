@@ -223,7 +223,7 @@ pub(crate) fn rtp_packets(path: &std::path::Path, sending: Sending) -> Vec<(Dura
     let mut reader = MediaReader::open(path, codec, ReadOptions::default()).unwrap();
     let (mut batch, mut packets, mut ticks) = (Batch::new(), Vec::new(), 0);
     while let Some(frame) = reader.next_frame().unwrap() {
-        let mut outgoing = sender.push(frame.data, None).unwrap();
+        let mut outgoing = sender.push(&frame.data, None).unwrap();
         let start = START + clock_rate.duration(ticks);
         let mut sent = 0;
         while outgoing.fill(&mut batch) {
@@ -244,10 +244,10 @@ pub(crate) fn units(path: &std::path::Path) -> Vec<Vec<u8>> {
     let (mut ranges, mut units) = (Vec::new(), Vec::new());
     while let Some(frame) = reader.next_frame().unwrap() {
         if codec.has_nal_units() {
-            rushes::payload::nal::find_units(frame.data, Framing::AnnexB, &mut ranges).unwrap();
+            rushes::payload::nal::find_units(&frame.data, Framing::AnnexB, &mut ranges).unwrap();
             units.extend(ranges.drain(..).map(|range| frame.data[range].to_vec()));
         } else {
-            units.push(frame.data.to_vec());
+            units.push(frame.data.clone());
         }
     }
     units

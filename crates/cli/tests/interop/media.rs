@@ -78,9 +78,9 @@ pub(crate) fn units(file: &Path, codec: Codec) -> Vec<Vec<u8>> {
     let mut units = Vec::new();
     while let Some(frame) = reader.next_frame().unwrap() {
         if codec.has_nal_units() {
-            units.extend(nal_units(frame.data));
+            units.extend(nal_units(&frame.data));
         } else {
-            units.push(frame.data.to_vec());
+            units.push(frame.data.clone());
         }
     }
     units

@@ -84,7 +84,7 @@ fn access_units(file: &Path) -> Vec<u8> {
     let mut octets = Vec::new();
     while let Some(frame) = reader.next_frame().unwrap() {
         octets.extend((frame.data.len() as u32).to_be_bytes());
-        octets.extend_from_slice(frame.data);
+        octets.extend_from_slice(&frame.data);
     }
     octets
 }

@@ -12,6 +12,8 @@ mod bench_texture;
 mod described;
 mod endings;
 mod erasure;
+#[cfg(unix)]
+mod live;
 mod network;
 #[cfg(target_os = "linux")]
 mod outage;

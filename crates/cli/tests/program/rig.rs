@@ -139,10 +139,10 @@ pub(crate) fn units(path: &Path) -> Vec<Vec<u8>> {
     while let Some(frame) = reader.next_frame().unwrap() {
         if codec.has_nal_units() {
             let framing = rushes::Framing::AnnexB;
-            rushes::payload::nal::find_units(frame.data, framing, &mut ranges).unwrap();
+            rushes::payload::nal::find_units(&frame.data, framing, &mut ranges).unwrap();
             units.extend(ranges.drain(..).map(|range| frame.data[range].to_vec()));
         } else {
-            units.push(frame.data.to_vec());
+            units.push(frame.data.clone());
         }
     }
     units

@@ -1,11 +1,11 @@
 //! Unstructured files: written frame by frame, and read in blocks of one size.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rushes_proto::RtpTimestamp;
 
-use super::file::{FileError, Input, MediaFrame, ReadOptions, read_piece};
+use super::file::{Bytes, FileError, MediaFrame, ReadOptions};
 use super::{FileKind, FrameReader, FrameWriter};
 
 /// Unstructured files with these extensions.
@@ -14,17 +14,8 @@ pub const fn files(extensions: &'static [&'static str]) -> FileKind {
 }
 
 /// Reads blocks of [`ReadOptions::frame_len`] bytes; the last may be shorter.
-///
-/// # Errors
-/// None.
-#[allow(clippy::unnecessary_wraps, reason = "all readers have this signature")]
-pub fn reader(
-    input: Box<dyn Input>,
-    path: &Path,
-    options: ReadOptions,
-) -> Result<Box<dyn FrameReader>, FileError> {
-    let (path, len) = (path.to_owned(), options.frame_len.max(1));
-    Ok(Box::new(Blocks { input, path, len, frame: Vec::new() }))
+pub fn reader(_: &Path, options: ReadOptions) -> Box<dyn FrameReader> {
+    Box::new(Blocks { len: options.frame_len.max(1), bytes: Bytes::default() })
 }
 
 /// Writes frames one after the other.
@@ -33,16 +24,30 @@ pub fn writer() -> Box<dyn FrameWriter> {
 }
 
 struct Blocks {
-    input: Box<dyn Input>,
-    path: PathBuf,
     len: usize,
-    frame: Vec<u8>,
+    bytes: Bytes,
 }
 
 impl FrameReader for Blocks {
-    fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
-        let any = read_piece(&mut self.input, self.len, &self.path, &mut self.frame)?;
-        Ok(any.then_some(MediaFrame { data: &self.frame, duration: None }))
+    fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.feed(bytes);
+    }
+
+    fn finish(&mut self) {
+        self.bytes.finished = true;
+    }
+
+    fn next_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError> {
+        let have = self.bytes.rest().len();
+        if have == 0 || (have < self.len && !self.bytes.finished) {
+            return Ok(false);
+        }
+        self.bytes.take(self.len.min(have), frame);
+        Ok(true)
+    }
+
+    fn buffered(&self) -> usize {
+        self.bytes.rest().len()
     }
 }
 

@@ -29,8 +29,8 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
         Encoding::H264(parameters) => annex_b(&parameters.parameter_sets),
         _ => Vec::new(),
     },
-    files: nal::files(&["264", "h264", "avc", "26l", "jsv", "jvt"], |input, path, options| {
-        nal::reader(NAL, input, path, options)
+    files: nal::files(&["264", "h264", "avc", "26l", "jsv", "jvt"], |path, options| {
+        nal::reader(NAL, path, options)
     }),
     evidence: |packets| super::nal_evidence::evidence(NAL, packets),
     has_parameter_sets: |frame| nal::has_parameter_sets(NAL, frame),

@@ -40,9 +40,7 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
         Encoding::H265(it) => annex_b(it.vps.iter().chain(&it.sps).chain(&it.pps)),
         _ => Vec::new(),
     },
-    files: nal::files(&["265", "h265", "hevc"], |input, path, options| {
-        nal::reader(NAL, input, path, options)
-    }),
+    files: nal::files(&["265", "h265", "hevc"], |path, options| nal::reader(NAL, path, options)),
     evidence: |packets| super::nal_evidence::evidence(NAL, packets),
     has_parameter_sets: |frame| nal::has_parameter_sets(NAL, frame),
     is_key_frame: |frame| nal::is_key_frame(NAL, frame),

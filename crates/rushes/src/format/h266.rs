@@ -37,9 +37,7 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
         Encoding::H266(it) => annex_b(it.vps.iter().chain(&it.sps).chain(&it.pps)),
         _ => Vec::new(),
     },
-    files: nal::files(&["266", "h266", "vvc"], |input, path, options| {
-        nal::reader(NAL, input, path, options)
-    }),
+    files: nal::files(&["266", "h266", "vvc"], |path, options| nal::reader(NAL, path, options)),
     evidence: |packets| super::nal_evidence::evidence(NAL, packets),
     has_parameter_sets: |frame| nal::has_parameter_sets(NAL, frame),
     is_key_frame: |frame| nal::is_key_frame(NAL, frame),

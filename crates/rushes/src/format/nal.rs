@@ -1,14 +1,11 @@
 //! Parameter sets, key frames and files of the three formats of NAL units.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, find_start_codes};
 
-use super::file::{FileError, Input, MediaFrame, OpenReader, ReadOptions, read_piece};
+use super::file::{FileError, MediaFrame, OpenReader, ReadOptions};
 use super::{FileKind, FrameReader, blocks};
-
-/// Bytes read from a file at once.
-const PIECE_LEN: usize = 256 << 10;
 
 /// The NAL units of an Annex B frame, without the zeros that belong to the next start code. They are
 /// not collected, because a hostile frame may consist of millions.
@@ -52,46 +49,48 @@ pub(super) const fn files(extensions: &'static [&'static str], reader: OpenReade
 }
 
 /// Reads access units from a bitstream.
-#[allow(clippy::unnecessary_wraps, reason = "all readers have this signature")]
-pub(super) fn reader(
-    codec: NalCodec,
-    input: Box<dyn Input>,
-    path: &Path,
-    options: ReadOptions,
-) -> Result<Box<dyn FrameReader>, FileError> {
+pub(super) fn reader(codec: NalCodec, path: &Path, options: ReadOptions) -> Box<dyn FrameReader> {
     let reader = AccessUnitReader::new(codec, options.framing);
-    let path = path.to_owned();
-    Ok(Box::new(Bitstream { input, path, reader, ended: false, frame: Vec::new() }))
+    Box::new(Bitstream { path: path.to_owned(), reader, warned: false })
 }
 
 struct Bitstream {
-    input: Box<dyn Input>,
-    path: std::path::PathBuf,
+    path: PathBuf,
     reader: AccessUnitReader,
-    ended: bool,
-    frame: Vec<u8>,
+    warned: bool,
 }
 
 impl FrameReader for Bitstream {
-    fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
-        let Self { input, path, reader, ended, frame } = self;
-        loop {
-            let bitstream = |source| FileError::Bitstream { path: path.clone(), source };
-            if let Some(access_unit) = reader.next_access_unit().map_err(bitstream)? {
-                frame.clear();
-                frame.extend_from_slice(access_unit);
-                return Ok(Some(MediaFrame { data: frame, duration: None }));
-            }
-            if *ended {
-                return Ok(None);
-            }
-            // The frame is always a copy, so its memory can hold the next piece.
-            if read_piece(input, PIECE_LEN, path, frame)? {
-                reader.feed(frame);
-            } else {
-                reader.finish();
-                *ended = true;
-            }
+    fn feed(&mut self, bytes: &[u8]) {
+        self.reader.feed(bytes);
+    }
+
+    fn finish(&mut self) {
+        self.reader.finish();
+    }
+
+    fn next_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError> {
+        let wrong = |source| FileError::Bitstream { path: self.path.clone(), source };
+        let Some(access_unit) = self.reader.next_access_unit().map_err(wrong)? else {
+            return Ok(false);
+        };
+        frame.data.clear();
+        frame.data.extend_from_slice(access_unit);
+        frame.duration = None;
+        Ok(true)
+    }
+
+    fn buffered(&self) -> usize {
+        self.reader.buffered()
+    }
+
+    fn flush(&mut self) {
+        // A source that was silent within a unit once will be so again.
+        if self.reader.skipped() == 0 {
+            self.reader.flush();
+        } else if !std::mem::replace(&mut self.warned, true) {
+            let path = self.path.display();
+            tracing::warn!(%path, "silent within a frame, of which the rest was lost");
         }
     }
 }

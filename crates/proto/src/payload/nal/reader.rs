@@ -73,8 +73,20 @@ pub struct AccessUnitReader {
     synchronised: bool,
     /// A NAL unit was found.
     begun: bool,
-    finished: bool,
+    end: End,
+    skipped: u64,
     failed: Option<ReadError>,
+}
+
+/// What follows the octets so far.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum End {
+    /// Perhaps more of the same access unit.
+    Open,
+    /// Another access unit.
+    Silence,
+    /// Nothing.
+    Finished,
 }
 
 impl AccessUnitReader {
@@ -92,7 +104,8 @@ impl AccessUnitReader {
             pending: None,
             synchronised: false,
             begun: false,
-            finished: false,
+            end: End::Open,
+            skipped: 0,
             failed: None,
         }
     }
@@ -119,11 +132,42 @@ impl AccessUnitReader {
             self.start = 0;
         }
         self.buffer.extend_from_slice(octets);
+        if self.end == End::Silence {
+            self.end = End::Open;
+        }
     }
 
     /// Marks the end of the stream.
     pub fn finish(&mut self) {
-        self.finished = true;
+        self.end = End::Finished;
+    }
+
+    /// The number of octets taken that are not part of a returned access unit.
+    pub fn buffered(&self) -> usize {
+        self.buffer.len() - self.start
+    }
+
+    /// Ends the current access unit with the octets so far, because its source is silent:
+    /// otherwise only the next one shows that it is over. The next unit begins another access unit.
+    ///
+    /// Call it when [`next_access_unit`](Self::next_access_unit) has returned `None`; it then
+    /// returns what there is. With start codes the end of a unit cannot be seen: if more of it
+    /// follows, these octets are lost up to the next start code, and
+    /// [counted](Self::skipped). Without effect if the octets so far end within a start code, a
+    /// header, a length or the unit after a length.
+    pub fn flush(&mut self) {
+        let may_end = match self.framing {
+            Framing::AnnexB => self.may_end_unit(),
+            Framing::LengthPrefixed => self.search == self.buffer.len(),
+        };
+        if may_end && self.end == End::Open {
+            self.end = End::Silence;
+        }
+    }
+
+    /// Octets that came after a [`flush`](Self::flush) within the unit that it ended.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     /// The next whole access unit, without zeros at its end; `None` if more octets are needed,
@@ -177,12 +221,30 @@ impl AccessUnitReader {
                 Boundary::AtPending => return Ok(Some(self.pending.take().unwrap_or(place))),
             }
         }
-        if !self.finished || !self.begun || self.start == self.buffer.len() {
+        let end = self.end;
+        if end == End::Silence {
+            self.end = End::Open;
+        }
+        if end == End::Open || !self.begun || self.start == self.buffer.len() {
             return Ok(None);
         }
         self.pending = None;
         self.check_limit(self.buffer.len())?;
+        if end == End::Silence {
+            self.begun = false;
+            self.detector = AccessUnitDetector::new(self.codec);
+            self.search = self.buffer.len();
+        }
         Ok(Some(self.buffer.len()))
+    }
+
+    /// Whether a unit with a start code may end with the octets so far: they do not end within a
+    /// start code or a header.
+    fn may_end_unit(&self) -> bool {
+        let header_len = self.codec.header_len();
+        let last =
+            &self.buffer[self.buffer.len().saturating_sub(START_CODE_LEN + header_len - 1)..];
+        find_start_code(last).is_none() && !last.ends_with(&[0])
     }
 
     /// Checks that the current access unit and, separately, the pending units fit the limit, as far
@@ -213,7 +275,7 @@ impl AccessUnitReader {
             self.synchronised = true;
             let unit = code + START_CODE_LEN;
             let head = &self.buffer[unit..];
-            if head.len() < HEAD_LEN && !self.finished {
+            if head.len() < HEAD_LEN && self.end == End::Open {
                 self.search = code;
                 return Ok(None);
             }
@@ -232,7 +294,7 @@ impl AccessUnitReader {
         // A start code may have begun in the last two octets.
         let end = self.buffer.len().saturating_sub(START_CODE_LEN - 1);
         self.search = self.search.max(end);
-        self.pass_zeros(if self.finished { self.buffer.len() } else { self.search })?;
+        self.pass_zeros(if self.end == End::Finished { self.buffer.len() } else { self.search })?;
         Ok(None)
     }
 
@@ -247,8 +309,13 @@ impl AccessUnitReader {
             Some(n) if !self.synchronised => {
                 Err(ReadError::NoStartCode { offset: self.base + (self.start + n) as u64 })
             }
-            _ => {
-                self.start = self.start.max(end.saturating_sub(1));
+            other => {
+                let zero = usize::from(skipped.ends_with(&[0]));
+                let start = self.start.max(end - zero);
+                if other.is_some() {
+                    self.skipped += (start - self.start) as u64;
+                }
+                self.start = start;
                 Ok(())
             }
         }
@@ -260,7 +327,7 @@ impl AccessUnitReader {
             let offset = self.base + place as u64;
             let rest = self.buffer.get(place..).unwrap_or_default();
             let Some((length, body)) = rest.split_first_chunk::<LENGTH_LEN>() else {
-                let cut = self.finished && !rest.is_empty();
+                let cut = self.end == End::Finished && !rest.is_empty();
                 return if cut { Err(ReadError::Truncated { offset }) } else { Ok(None) };
             };
             let len = u32::from_be_bytes(*length) as usize;
@@ -268,7 +335,11 @@ impl AccessUnitReader {
                 return Err(ReadError::TooLarge { offset, limit: self.limit });
             }
             if body.len() < len {
-                return if self.finished { Err(ReadError::Truncated { offset }) } else { Ok(None) };
+                return if self.end == End::Finished {
+                    Err(ReadError::Truncated { offset })
+                } else {
+                    Ok(None)
+                };
             }
             self.search = place + LENGTH_LEN + len;
             if len > 0 {

@@ -1,9 +1,8 @@
 //! Items of KLV one after the other: SMPTE ST 336.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{FileError, FrameReader, Input, MediaFrame, ReadOptions};
+use super::{Bytes, FileError, FrameReader, MediaFrame, ReadOptions};
 
 /// The octets that each key begins with: those of a SMPTE universal label.
 pub(in crate::format) const LABEL: [u8; 4] = [0x06, 0x0e, 0x2b, 0x34];
@@ -36,67 +35,52 @@ pub(in crate::format) fn item_len(octets: &[u8]) -> Result<u64, &'static str> {
 }
 
 /// Reads items one by one.
-///
-/// # Errors
-/// None.
-#[allow(clippy::unnecessary_wraps, reason = "as all readers")]
-pub(in crate::format) fn reader(
-    input: Box<dyn Input>,
-    path: &Path,
-    _: ReadOptions,
-) -> Result<Box<dyn FrameReader>, FileError> {
-    Ok(Box::new(Items { input, path: path.to_owned(), item: Vec::new(), position: 0 }))
+pub(in crate::format) fn reader(path: &Path, _: ReadOptions) -> Box<dyn FrameReader> {
+    Box::new(Items { path: path.to_owned(), bytes: Bytes::default() })
 }
 
 struct Items {
-    input: Box<dyn Input>,
     path: PathBuf,
-    item: Vec<u8>,
-    /// Where the item begins in the file.
-    position: u64,
-}
-
-impl Items {
-    /// Reads an item; it is empty at the end of the file.
-    fn read(&mut self) -> Result<(), FileError> {
-        let Self { input, path, item, position } = self;
-        let wrong =
-            |reason| FileError::Malformed { path: path.clone(), position: *position, reason };
-        item.clear();
-        loop {
-            let (have, need) = (item.len() as u64, item_len(item).map_err(wrong)?);
-            if have == need {
-                return Ok(());
-            }
-            if need > ITEM_LEN_MAX {
-                return Err(wrong("is larger than 64 MiB"));
-            }
-            // The memory grows with what is read, not with what the length claims.
-            let read = input.take(need - have).read_to_end(item);
-            read.map_err(|source| FileError::Io { path: path.clone(), action: "read", source })?;
-            if item.is_empty() {
-                return Ok(());
-            }
-            if (item.len() as u64) < need {
-                item_len(item).map_err(wrong)?;
-                return Err(wrong("is cut off by the end of the file"));
-            }
-        }
-    }
+    bytes: Bytes,
 }
 
 impl FrameReader for Items {
-    fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
-        self.read()?;
-        self.position += self.item.len() as u64;
-        Ok((!self.item.is_empty()).then_some(MediaFrame { data: &self.item, duration: None }))
+    fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.feed(bytes);
+    }
+
+    fn finish(&mut self) {
+        self.bytes.finished = true;
+    }
+
+    fn next_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError> {
+        let Self { path, bytes } = self;
+        let position = bytes.position();
+        let wrong = |reason| FileError::Malformed { path: path.clone(), position, reason };
+        let have = bytes.rest().len() as u64;
+        let need = item_len(bytes.rest()).map_err(wrong)?;
+        if need > ITEM_LEN_MAX {
+            return Err(wrong("is larger than 64 MiB"));
+        }
+        if have < need {
+            let is_cut_off = bytes.finished && have > 0;
+            return if is_cut_off {
+                Err(wrong("is cut off by the end of the file"))
+            } else {
+                Ok(false)
+            };
+        }
+        bytes.take(need as usize, frame);
+        Ok(true)
+    }
+
+    fn buffered(&self) -> usize {
+        self.bytes.rest().len()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -107,18 +91,16 @@ mod tests {
         [KEY, length, value].concat()
     }
 
-    fn items(octets: &[u8]) -> Items {
-        let (input, path) = (Box::new(Cursor::new(octets.to_vec())), PathBuf::from("x.klv"));
-        Items { input, path, item: Vec::new(), position: 0 }
-    }
-
     /// The items of a file, and its error.
     fn read(octets: &[u8]) -> (Vec<Vec<u8>>, Option<String>) {
-        let (mut reader, mut read) = (items(octets), Vec::new());
+        let (mut reader, mut read) = (reader(Path::new("x.klv"), ReadOptions::default()), vec![]);
+        let mut item = MediaFrame::default();
+        reader.feed(octets);
+        reader.finish();
         loop {
-            match reader.next_frame() {
-                Ok(Some(item)) => read.push(item.data.to_vec()),
-                Ok(None) => return (read, None),
+            match reader.next_frame(&mut item) {
+                Ok(true) => read.push(item.data.clone()),
+                Ok(false) => return (read, None),
                 Err(error) => return (read, Some(error.to_string())),
             }
         }
@@ -172,13 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_only_claimed_takes_no_memory() {
+    fn a_length_that_is_only_claimed_is_an_error() {
         for (claim, error) in [([0x84, 255, 255, 255, 255], "larger"), ([0x84, 3, 0, 0, 0], "cut")]
         {
-            let mut items = items(&item(&claim, b"little"));
-            let found = items.next_frame().unwrap_err().to_string();
+            let found = read(&item(&claim, b"little")).1.unwrap();
             assert!(found.contains(error), "{found}");
-            assert!(items.item.capacity() < 1024, "{}", items.item.capacity());
         }
     }
 

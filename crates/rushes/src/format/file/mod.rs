@@ -8,31 +8,39 @@
 //! | generic | octets, cut into frames of one size |
 //! | an application's own | defined by its [`FileKind`] |
 //!
-//! Reading needs memory for little more than one frame. Data is written to `NAME.part`, which is
-//! renamed when the file is finished and removed otherwise; if the disk is full, it is kept.
+//! Reading needs memory for little more than one frame. A pipe or a device is a live source: its
+//! frames carry the instant of their arrival, and [`MediaReader::next_frame_until`] waits for them
+//! no longer than it is told. Data is written to `NAME.part`, which is renamed when the file is
+//! finished and removed otherwise; if the disk is full, it is kept.
 
+mod arrival_clock;
+mod bytes;
 mod error;
 pub(super) mod klv;
+mod live;
 pub(super) mod ogg_opus;
 mod reader;
+mod silence;
 mod sink;
 mod writer;
 
+pub use self::arrival_clock::ArrivalClock;
+pub use self::bytes::Bytes;
 pub use self::error::FileError;
 pub use self::ogg_opus::{OpusHead, OpusReader, OpusWriter};
-pub use self::reader::{MediaReader, ReadOptions};
+pub use self::reader::{MediaReader, NextFrame, ReadOptions};
 pub use self::writer::MediaWriter;
 
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 use std::path::Path;
+use std::time::Instant;
 
 use rushes_proto::RtpTimestamp;
 
 use super::Codec;
 
 /// Creates the reader of a file; errors contain the path.
-pub type OpenReader =
-    fn(Box<dyn Input>, &Path, ReadOptions) -> Result<Box<dyn FrameReader>, FileError>;
+pub type OpenReader = fn(&Path, ReadOptions) -> Box<dyn FrameReader>;
 
 /// The files of a format.
 pub struct FileKind {
@@ -44,27 +52,42 @@ pub struct FileKind {
     pub writer: fn() -> Box<dyn FrameWriter>,
 }
 
-/// The bytes of a file.
-pub trait Input: Read + Seek + Send {}
-
-impl<T: Read + Seek + Send> Input for T {}
-
 /// One frame of a file.
-#[derive(Clone, Copy, Debug)]
-pub struct MediaFrame<'r> {
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MediaFrame {
     /// Its octets: an access unit, an Opus packet, a KLV item, or a piece of a generic file.
-    pub data: &'r [u8],
+    pub data: Vec<u8>,
     /// Its duration in ticks of the codec's clock, if the file contains it (Opus).
     pub duration: Option<u32>,
+    /// The instant at which its first octets arrived, from a live source.
+    pub arrival: Option<Instant>,
+    /// Nobody had to wait for it. If that stays so, a live source is none: a pipe from a program
+    /// that reads a file, for example.
+    pub is_ahead: bool,
 }
 
-/// Reads frames from a file.
+/// Finds the frames in the bytes of a file.
 pub trait FrameReader: Send {
-    /// The next frame; `None` at the end of the file.
+    /// Takes the next bytes of the file.
+    fn feed(&mut self, bytes: &[u8]);
+
+    /// Marks the end of the file.
+    fn finish(&mut self);
+
+    /// Moves the next frame to `frame`, of which it sets the octets and the duration. `false` if
+    /// more bytes are needed or, after [`finish`](Self::finish), if there are no more frames.
     ///
     /// # Errors
     /// [`FileError`], with the file and the position.
-    fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError>;
+    fn next_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError>;
+
+    /// The number of bytes taken that are not part of a returned frame.
+    fn buffered(&self) -> usize;
+
+    /// Marks the end of a frame: the live source is silent. For formats in which otherwise only the
+    /// next frame shows the end of the one before.
+    fn flush(&mut self) {}
 }
 
 /// Writes frames to a file.
@@ -94,22 +117,6 @@ pub trait FrameWriter: Send {
 
     /// Marks the next frame as that of another sender, with unrelated timestamps.
     fn change_source(&mut self) {}
-}
-
-/// Clears `piece` and reads up to `len` bytes of a file into it; `false` at the end of the file.
-///
-/// # Errors
-/// [`FileError::Io`], which names `path`.
-pub fn read_piece(
-    input: &mut dyn Input,
-    len: usize,
-    path: &Path,
-    piece: &mut Vec<u8>,
-) -> Result<bool, FileError> {
-    piece.clear();
-    let read = input.take(len as u64).read_to_end(piece);
-    let failed = |source| FileError::Io { path: path.to_owned(), action: "read", source };
-    Ok(read.map_err(failed)? > 0)
 }
 
 /// The codec of a file according to its name; `None` if the extension is missing or unknown.

@@ -1,18 +1,26 @@
 //! Opus in Ogg: RFC 7845.
 
-use std::io;
-use std::io::{Read, Seek, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ogg::{PacketReader, PacketWriteEndInfo, PacketWriter};
+use ogg::reading::{BasePacketReader, OggPage, PageParser};
+use ogg::{OggReadError, Packet, PacketWriteEndInfo, PacketWriter};
 use rushes_proto::RtpTimestamp;
 use rushes_proto::payload::opus::packet_duration;
 
-use super::{FileError, FrameReader, FrameWriter, Input, MediaFrame, ReadOptions};
+use super::{Bytes, FileError, FrameReader, FrameWriter, MediaFrame, ReadOptions};
 
 /// Samples of 48 kHz that a decoder should drop at the beginning, for a stream whose encoder is
 /// not known: 80 ms (RFC 7845 section 4.2).
 const PRE_SKIP: u16 = 3840;
+
+/// The first bytes of each page, and the length of its header without the segment table (RFC 3533
+/// section 6).
+const CAPTURE_PATTERN: &[u8] = b"OggS";
+const PAGE_HEADER_LEN: usize = 27;
+
+/// Maximum bytes between two pages.
+const JUNK_MAX: usize = 150 << 10;
 
 /// Maximum samples of a page: pages of up to a second (RFC 7845 section 6).
 const PAGE_SAMPLES: u64 = 48_000;
@@ -64,57 +72,62 @@ impl OpusHead {
 }
 
 /// The Opus packets of an Ogg stream.
-pub struct OpusReader<R: Read + Seek> {
+pub struct OpusReader {
     path: PathBuf,
-    packets: PacketReader<R>,
-    head: OpusHead,
-    serial: u32,
+    bytes: Bytes,
+    packets: BasePacketReader,
+    /// A page was found.
+    has_page: bool,
+    /// Bytes since the last page that do not belong to one.
+    junk: usize,
+    /// The identification header and the stream that it begins.
+    head: Option<(u32, OpusHead)>,
+    has_tags: bool,
     number: u64,
 }
 
-impl<R: Read + Seek> OpusReader<R> {
-    /// Reads the two headers of `input`; errors contain `path`.
-    ///
-    /// # Errors
-    /// [`FileError::Ogg`] or [`FileError::OggOpus`].
-    pub fn new(input: R, path: &Path) -> Result<Self, FileError> {
-        let mut packets = PacketReader::new(input);
-        let not_opus = |reason| FileError::OggOpus { path: path.to_owned(), reason };
-        let broken = |source| FileError::Ogg { path: path.to_owned(), source };
-        let first = packets.read_packet().map_err(broken)?.ok_or_else(|| not_opus("empty"))?;
-        let head = OpusHead::parse(&first.data)
-            .ok_or_else(|| not_opus("no identification header (RFC 7845 section 5.1)"))?;
-        let serial = first.stream_serial();
-        loop {
-            let tags = packets.read_packet().map_err(broken)?;
-            let tags = tags.ok_or_else(|| not_opus("no comment header"))?;
-            if tags.stream_serial() == serial {
-                if !tags.data.starts_with(b"OpusTags") {
-                    return Err(not_opus("no comment header (RFC 7845 section 5.2)"));
-                }
-                break;
-            }
+impl OpusReader {
+    /// Creates a reader of a file that is given in pieces; errors contain `path`.
+    pub fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            bytes: Bytes::default(),
+            packets: BasePacketReader::new(),
+            has_page: false,
+            junk: 0,
+            head: None,
+            has_tags: false,
+            number: 0,
         }
-        Ok(Self { path: path.to_owned(), packets, head, serial, number: 0 })
     }
 
-    /// The identification header.
-    pub fn head(&self) -> OpusHead {
-        self.head
+    /// The identification header, once it was read.
+    pub fn head(&self) -> Option<OpusHead> {
+        self.head.map(|(_, head)| head)
     }
 
-    /// The next packet and its duration, in ticks of 48 kHz.
+    /// The next packet and its duration, in ticks of 48 kHz; `None` if more bytes are needed or,
+    /// at the end of the file, if there are no more packets.
     ///
     /// # Errors
-    /// [`FileError::Ogg`] or [`FileError::OpusPacket`].
+    /// [`FileError::Ogg`], [`FileError::OggOpus`] or [`FileError::OpusPacket`].
     pub fn next_packet(&mut self) -> Result<Option<(Vec<u8>, u32)>, FileError> {
-        loop {
-            let packet = self
-                .packets
-                .read_packet()
-                .map_err(|source| FileError::Ogg { path: self.path.clone(), source })?;
-            let Some(packet) = packet else { return Ok(None) };
-            if packet.stream_serial() != self.serial {
+        while let Some(packet) = self.next_of_any_stream()? {
+            let Some((serial, _)) = self.head else {
+                let head = OpusHead::parse(&packet.data).ok_or_else(|| {
+                    self.not_opus("no identification header (RFC 7845 section 5.1)")
+                })?;
+                self.head = Some((packet.stream_serial(), head));
+                continue;
+            };
+            if packet.stream_serial() != serial {
+                continue;
+            }
+            if !self.has_tags {
+                if !packet.data.starts_with(b"OpusTags") {
+                    return Err(self.not_opus("no comment header (RFC 7845 section 5.2)"));
+                }
+                self.has_tags = true;
                 continue;
             }
             let number = self.number;
@@ -126,10 +139,75 @@ impl<R: Read + Seek> OpusReader<R> {
             })?;
             return Ok(Some((packet.data, ticks)));
         }
+        match self.head {
+            _ if !self.bytes.finished || self.has_tags => Ok(None),
+            None => Err(self.not_opus("empty")),
+            Some(_) => Err(self.not_opus("no comment header")),
+        }
+    }
+
+    fn not_opus(&self, reason: &'static str) -> FileError {
+        FileError::OggOpus { path: self.path.clone(), reason }
+    }
+
+    /// The next packet of any of the file's streams.
+    fn next_of_any_stream(&mut self) -> Result<Option<Packet>, FileError> {
+        loop {
+            if let Some(packet) = self.packets.read_packet() {
+                return Ok(Some(packet));
+            }
+            let page = self.next_page().and_then(|page| {
+                let Some(page) = page else { return Ok(false) };
+                self.packets.push_page(page).map(|()| true)
+            });
+            match page {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(source) => return Err(FileError::Ogg { path: self.path.clone(), source }),
+            }
+        }
+    }
+
+    /// The next page: RFC 3533 section 6. Other bytes before it are skipped.
+    fn next_page(&mut self) -> Result<Option<OggPage>, OggReadError> {
+        let rest = self.bytes.rest();
+        let mut places = rest.windows(CAPTURE_PATTERN.len());
+        let place = places.position(|window| window == CAPTURE_PATTERN);
+        // The pattern may begin in the last three bytes.
+        let keep = CAPTURE_PATTERN.len() - 1;
+        let junk = place.unwrap_or_else(|| rest.len().saturating_sub(keep));
+        self.junk += junk;
+        self.bytes.skip(junk);
+        let is_missing = place.is_none() && self.bytes.finished && !self.has_page;
+        if self.junk > JUNK_MAX || is_missing {
+            return Err(OggReadError::NoCapturePatternFound);
+        }
+        if place.is_none() {
+            return Ok(None);
+        }
+        let rest = self.bytes.rest();
+        let table = rest.get(PAGE_HEADER_LEN - 1).and_then(|segments| {
+            rest.get(PAGE_HEADER_LEN..PAGE_HEADER_LEN + usize::from(*segments))
+        });
+        let len = table.map(|table| table.iter().map(|len| usize::from(*len)).sum::<usize>());
+        let body = table
+            .zip(len)
+            .and_then(|(table, len)| rest.get(PAGE_HEADER_LEN + table.len()..)?.get(..len));
+        let (Some(header), Some(table), Some(body)) = (rest.first_chunk(), table, body) else {
+            let cut_off = || io::Error::from(io::ErrorKind::UnexpectedEof).into();
+            return if self.bytes.finished { Err(cut_off()) } else { Ok(None) };
+        };
+        let (mut parser, _) = PageParser::new(*header)?;
+        parser.parse_segments(table.to_vec());
+        let page = parser.parse_packet_data(body.to_vec());
+        let len = PAGE_HEADER_LEN + table.len() + body.len();
+        self.bytes.skip(len);
+        (self.has_page, self.junk) = (true, 0);
+        page.map(Some)
     }
 }
 
-impl<R: Read + Seek> std::fmt::Debug for OpusReader<R> {
+impl std::fmt::Debug for OpusReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OpusReader")
             .field("path", &self.path)
@@ -255,12 +333,8 @@ impl<W: Write> std::fmt::Debug for OpusWriter<W> {
 }
 
 /// Reads the packets of an Ogg Opus file.
-pub(in crate::format) fn reader(
-    input: Box<dyn Input>,
-    path: &Path,
-    _: ReadOptions,
-) -> Result<Box<dyn FrameReader>, FileError> {
-    Ok(Box::new(PacketsOfFile { reader: OpusReader::new(input, path)?, packet: Vec::new() }))
+pub(in crate::format) fn reader(path: &Path, _: ReadOptions) -> Box<dyn FrameReader> {
+    Box::new(OpusReader::new(path))
 }
 
 /// Writes the packets of an Ogg Opus file.
@@ -268,16 +342,26 @@ pub(in crate::format) fn writer() -> Box<dyn FrameWriter> {
     Box::new(OpusWriter::new(Vec::new(), std::process::id()))
 }
 
-struct PacketsOfFile {
-    reader: OpusReader<Box<dyn Input>>,
-    packet: Vec<u8>,
-}
+impl FrameReader for OpusReader {
+    fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.feed(bytes);
+    }
 
-impl FrameReader for PacketsOfFile {
-    fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
-        let Some((packet, ticks)) = self.reader.next_packet()? else { return Ok(None) };
-        self.packet = packet;
-        Ok(Some(MediaFrame { data: &self.packet, duration: Some(ticks) }))
+    fn finish(&mut self) {
+        self.bytes.finished = true;
+    }
+
+    fn next_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError> {
+        let packet = self.next_packet()?;
+        let is_packet = packet.is_some();
+        if let Some((packet, ticks)) = packet {
+            (frame.data, frame.duration) = (packet, Some(ticks));
+        }
+        Ok(is_packet)
+    }
+
+    fn buffered(&self) -> usize {
+        self.bytes.rest().len()
     }
 }
 
@@ -320,6 +404,8 @@ impl FrameWriter for OpusWriter<Vec<u8>> {
 mod tests {
     use std::io::Cursor;
 
+    use ogg::PacketReader;
+
     use super::*;
 
     fn write(packets: &[(&[u8], u32)]) -> Vec<u8> {
@@ -336,12 +422,35 @@ mod tests {
         let timed: Vec<(&[u8], u32)> =
             packets.iter().zip(0..).map(|(packet, n)| (&packet[..], u32::MAX - 5000 + n)).collect();
         let file = write(&timed);
-        let mut reader = OpusReader::new(Cursor::new(file), Path::new("test")).unwrap();
-        assert_eq!(reader.head().channels, 2);
+        let mut reader = OpusReader::new(Path::new("test"));
+        reader.feed(&file);
+        reader.finish();
         for packet in packets {
             assert_eq!(reader.next_packet().unwrap(), Some((packet, 960)));
         }
         assert_eq!(reader.next_packet().unwrap(), None);
+        assert_eq!(reader.head().unwrap().channels, 2);
+    }
+
+    #[test]
+    fn pieces_of_any_size_give_the_same_packets() {
+        let packets: Vec<Vec<u8>> =
+            (0..90_u8).map(|n| vec![0x0c; 3 * usize::from(n) + 1]).collect();
+        let timed: Vec<(&[u8], u32)> =
+            packets.iter().zip(0..).map(|(packet, n)| (&packet[..], 960 * n)).collect();
+        let file = [b"before", &write(&timed)[..], b"OggScut"].concat();
+        for len in [1, 2, 27, 28, 1000] {
+            let (mut reader, mut read) = (OpusReader::new(Path::new("x.opus")), Vec::new());
+            for piece in file.chunks(len) {
+                reader.feed(piece);
+                while let Some((packet, _)) = reader.next_packet().unwrap() {
+                    read.push(packet);
+                }
+            }
+            assert_eq!(read, packets, "{len}");
+            reader.finish();
+            assert!(reader.next_packet().is_err(), "the last page is cut off");
+        }
     }
 
     #[test]
@@ -358,8 +467,10 @@ mod tests {
     #[test]
     fn other_files_are_errors_that_name_them() {
         let open = |octets: &[u8]| {
-            let result = OpusReader::new(Cursor::new(octets.to_vec()), Path::new("x.opus"));
-            result.unwrap_err().to_string()
+            let mut reader = OpusReader::new(Path::new("x.opus"));
+            reader.feed(octets);
+            reader.finish();
+            reader.next_packet().unwrap_err().to_string()
         };
         assert!(open(b"").contains("x.opus"));
         assert!(open(b"RIFF....WAVE").contains("x.opus"));

@@ -1,13 +1,20 @@
-//! Reading frames from a file.
+//! Reading frames from a file or a live source.
 
 use std::fs::File;
-use std::io::{BufReader, Cursor};
-use std::path::Path;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rushes_proto::payload::Framing;
+use rushes_proto::stream::FrameRate;
 
+use super::live::{Arrived, Live};
+use super::silence::Silence;
 use super::{FileError, FrameReader, MediaFrame};
 use crate::format::Codec;
+
+/// Bytes read from a file at once.
+const PIECE_LEN: usize = 256 << 10;
 
 /// Options for reading a file.
 #[derive(Clone, Copy, Debug)]
@@ -17,62 +24,245 @@ pub struct ReadOptions {
     pub framing: Framing,
     /// Octets in each frame of a generic file; the last may be shorter.
     pub frame_len: usize,
+    /// Frames per second of a live source; `None` if they are not known.
+    pub frame_rate: Option<FrameRate>,
 }
 
 impl Default for ReadOptions {
-    /// Start codes; generic frames of 64 KiB.
+    /// Start codes; generic frames of 64 KiB; no known frame rate.
     fn default() -> Self {
-        Self { framing: Framing::AnnexB, frame_len: 64 << 10 }
+        Self { framing: Framing::AnnexB, frame_len: 64 << 10, frame_rate: None }
     }
 }
 
+/// The next frame of a file or a live source.
+#[derive(Debug)]
+pub enum NextFrame<'r> {
+    /// A frame.
+    Frame(&'r MediaFrame),
+    /// There was none before the deadline.
+    Pending,
+    /// There are no more.
+    End,
+}
+
 /// The frames of a media file, one by one.
+///
+/// # Live sources
+/// A pipe, a device or [`live`](Self::live) input is read by a thread of its own, as the bytes
+/// come. A frame is available when its end is known. With start codes (H.264, H.265, H.266) only
+/// the next frame shows it, or a silence of half a frame interval. Such a silence does not count
+/// where the writer may have more of the frame: after a multiple of 4 096 bytes, as programs write
+/// that have a buffer, and after 32 KiB at once, as much as makes a writer wait. If a silence was
+/// within a frame nevertheless, the rest of that frame is lost, and later ones do not count.
 pub struct MediaReader {
     codec: Codec,
+    path: PathBuf,
     reader: Box<dyn FrameReader>,
+    input: Input,
+    has_ended: bool,
+    frame: MediaFrame,
+    /// `frame` was not returned yet.
+    is_ready: bool,
+    /// The arrival of the first bytes of the frame in progress, and of the latest.
+    begun: Option<Instant>,
+    latest: Option<Instant>,
+    silence: Silence,
+}
+
+/// Where the bytes come from.
+enum Input {
+    File { file: Box<dyn Read + Send>, piece: Vec<u8> },
+    Live(Live),
+}
+
+/// The outcome of reading.
+enum Progress {
+    /// There is a frame in `frame`.
+    Frame,
+    /// There is none before the deadline.
+    Pending,
+    /// There are no more.
+    End,
 }
 
 impl MediaReader {
-    /// Opens the file at `path` as a file of `codec`.
+    /// Opens the file at `path` as a file of `codec`. Its first frame is read at once, so that
+    /// another kind of file is noticed.
+    ///
+    /// A pipe or a device is a live source, which is opened in the background.
     ///
     /// # Errors
-    /// [`FileError::Io`], or the error in the headers of an Opus file.
+    /// [`FileError::Io`], or the error in the first frame.
     pub fn open(path: &Path, codec: Codec, options: ReadOptions) -> Result<Self, FileError> {
-        let file = File::open(path).map_err(|source| FileError::Io {
-            path: path.to_owned(),
-            action: "open",
-            source,
-        })?;
-        let reader = (codec.files.reader)(Box::new(BufReader::new(file)), path, options)?;
-        Ok(Self { codec, reader })
+        let failed = |source| FileError::Io { path: path.to_owned(), action: "open", source };
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        if !metadata.is_file() && !metadata.is_dir() {
+            let source = path.to_owned();
+            let live = Live::spawn(move || File::open(source)).map_err(failed)?;
+            return Ok(Self::new(Input::Live(live), path, codec, options));
+        }
+        let file = File::open(path).map_err(failed)?;
+        let file = Input::File { file: Box::new(file), piece: vec![0; PIECE_LEN] };
+        Self::new(file, path, codec, options).with_first()
     }
 
     /// Reads octets in memory as a file of `codec`; errors contain `name` as its path.
     ///
     /// # Errors
-    /// The error in the headers of an Opus file.
+    /// The error in the first frame.
     pub fn from_octets(
         octets: Vec<u8>,
         name: &str,
         codec: Codec,
         options: ReadOptions,
     ) -> Result<Self, FileError> {
-        let input = Box::new(Cursor::new(octets));
-        let reader = (codec.files.reader)(input, Path::new(name), options)?;
-        Ok(Self { codec, reader })
+        let file = Box::new(Cursor::new(octets));
+        let file = Input::File { file, piece: vec![0; PIECE_LEN] };
+        Self::new(file, Path::new(name), codec, options).with_first()
     }
 
-    /// The next frame; `None` at the end of the file.
+    /// Reads a live source of `codec`, on a thread of its own; errors contain `name` as its path.
+    /// The thread ends with the source, or at its first bytes after the reader was dropped.
+    ///
+    /// # Errors
+    /// [`FileError::Io`] if there can be no more threads.
+    pub fn live(
+        source: impl Read + Send + 'static,
+        name: &str,
+        codec: Codec,
+        options: ReadOptions,
+    ) -> Result<Self, FileError> {
+        let path = Path::new(name);
+        let failed = |source| FileError::Io { path: path.to_owned(), action: "read", source };
+        let live = Live::spawn(|| Ok(source)).map_err(failed)?;
+        Ok(Self::new(Input::Live(live), path, codec, options))
+    }
+
+    fn new(input: Input, path: &Path, codec: Codec, options: ReadOptions) -> Self {
+        Self {
+            codec,
+            path: path.to_owned(),
+            reader: (codec.files.reader)(path, options),
+            input,
+            has_ended: false,
+            frame: MediaFrame::default(),
+            is_ready: false,
+            begun: None,
+            latest: None,
+            silence: Silence::new(options.frame_rate),
+        }
+    }
+
+    fn with_first(mut self) -> Result<Self, FileError> {
+        self.is_ready = matches!(self.read(None)?, Progress::Frame);
+        Ok(self)
+    }
+
+    /// Whether this is a live source, whose frames come when they are made.
+    pub fn is_live(&self) -> bool {
+        matches!(self.input, Input::Live(_))
+    }
+
+    /// The next frame; `None` at the end of the file. Waits for a live source.
     ///
     /// # Errors
     /// [`FileError`], with the file and the position.
-    pub fn next_frame(&mut self) -> Result<Option<MediaFrame<'_>>, FileError> {
-        self.reader.next_frame()
+    pub fn next_frame(&mut self) -> Result<Option<&MediaFrame>, FileError> {
+        Ok(match self.read(None)? {
+            Progress::Frame => Some(&self.frame),
+            Progress::Pending | Progress::End => None,
+        })
+    }
+
+    /// The next frame, if there is one before `deadline`. Only a live source is waited for.
+    ///
+    /// # Errors
+    /// As [`next_frame`](Self::next_frame).
+    pub fn next_frame_until(&mut self, deadline: Instant) -> Result<NextFrame<'_>, FileError> {
+        Ok(match self.read(Some(deadline))? {
+            Progress::Frame => NextFrame::Frame(&self.frame),
+            Progress::Pending => NextFrame::Pending,
+            Progress::End => NextFrame::End,
+        })
+    }
+
+    /// Reads bytes until there is a frame, the input ends, or `deadline` passes.
+    fn read(&mut self, deadline: Option<Instant>) -> Result<Progress, FileError> {
+        if std::mem::take(&mut self.is_ready) {
+            return Ok(Progress::Frame);
+        }
+        loop {
+            if self.reader.next_frame(&mut self.frame)? {
+                self.note_frame();
+                return Ok(Progress::Frame);
+            }
+            if self.has_ended {
+                return Ok(Progress::End);
+            }
+            if !self.feed(deadline).map_err(|source| {
+                let path = self.path.clone();
+                FileError::Io { path, action: "read", source }
+            })? {
+                return Ok(Progress::Pending);
+            }
+        }
+    }
+
+    /// Gives the next bytes or the end of the input to the reader, or notes a silence; `false` if
+    /// there are none before `deadline`.
+    fn feed(&mut self, deadline: Option<Instant>) -> io::Result<bool> {
+        match &mut self.input {
+            Input::File { file, piece } => match file.read(piece) {
+                Ok(0) => self.has_ended = true,
+                Ok(len) => self.reader.feed(&piece[..len]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            },
+            Input::Live(live) => {
+                let quiet = self.silence.due(self.reader.buffered());
+                match live.wait(quiet.into_iter().chain(deadline).min())? {
+                    Arrived::Piece(piece) => {
+                        self.begun.get_or_insert(piece.arrival);
+                        self.latest = Some(piece.arrival);
+                        self.silence.note_bytes(&piece);
+                        self.reader.feed(&piece.bytes);
+                    }
+                    Arrived::End => self.has_ended = true,
+                    Arrived::Nothing if quiet.is_some_and(|quiet| quiet <= Instant::now()) => {
+                        self.silence.latest = None;
+                        self.reader.flush();
+                    }
+                    Arrived::Nothing => return Ok(false),
+                }
+            }
+        }
+        if self.has_ended {
+            self.reader.finish();
+        }
+        Ok(true)
+    }
+
+    /// Notes the arrival of a whole frame: that of its first bytes. The bytes after it came with the
+    /// latest.
+    fn note_frame(&mut self) {
+        self.frame.arrival = self.begun.take().or(self.latest);
+        self.silence.note_frame(self.frame.arrival);
+        self.frame.is_ahead = match &mut self.input {
+            Input::File { .. } => true,
+            Input::Live(live) => !std::mem::take(&mut live.has_waited),
+        };
+        if self.reader.buffered() > 0 {
+            self.begun = self.latest;
+        }
     }
 }
 
 impl std::fmt::Debug for MediaReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MediaReader").field("codec", &self.codec).finish_non_exhaustive()
+        f.debug_struct("MediaReader")
+            .field("codec", &self.codec)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }

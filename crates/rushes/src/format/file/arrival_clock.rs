@@ -1,0 +1,171 @@
+//! Sampling instants of the frames of a live source.
+
+use std::time::{Duration, Instant};
+
+use rushes_proto::stream::FrameRate;
+
+/// How much of the difference between the expected and the real arrival moves the instant, and the
+/// interval: 1/8 and 1/64.
+const PHASE_GAIN: i64 = 8;
+const INTERVAL_GAIN: i64 = 64;
+
+/// The smallest step, for frames that come all at once: 90 ticks of a video clock.
+const STEP_MIN: Duration = Duration::from_millis(1);
+
+/// A frame that comes this much earlier or later than expected begins anew: the source paused, or
+/// its clock was set.
+const JUMP: Duration = Duration::from_millis(500);
+
+/// Sampling instants of the frames of a live source, from their arrival.
+///
+/// The instants increase, and follow the source's clock without the jitter of its pipe. With a known
+/// frame rate they are whole intervals apart, also over a pause.
+///
+/// ```
+/// use rushes::file::ArrivalClock;
+/// use std::time::{Duration, Instant};
+///
+/// let mut clock = ArrivalClock::new(None);
+/// let start = Instant::now();
+/// assert_eq!(clock.next(start), start);
+/// let second = clock.next(start + Duration::from_millis(35));
+/// assert!(second > start + Duration::from_millis(33) && second < start + Duration::from_millis(35));
+/// ```
+#[derive(Clone, Debug)]
+pub struct ArrivalClock {
+    rate: Option<FrameRate>,
+    interval: Duration,
+    last: Option<Instant>,
+}
+
+impl ArrivalClock {
+    /// A clock of frames at `rate`, or of a rate that it measures.
+    pub fn new(rate: Option<FrameRate>) -> Self {
+        Self { rate, interval: rate.unwrap_or_default().interval(), last: None }
+    }
+
+    /// The same clock, whose next frames are at `rate`.
+    #[must_use]
+    pub fn at_rate(self, rate: FrameRate) -> Self {
+        Self { last: self.last, ..Self::new(Some(rate)) }
+    }
+
+    /// The interval of frames, known or measured so far (at first 1/30 s).
+    pub fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// The sampling instant of the next frame, the first octets of which came at `arrival`. When
+    /// frames come early it is later than `arrival`: with a known rate as much as the source is
+    /// ahead, otherwise by half a second, and one millisecond for each frame after that.
+    pub fn next(&mut self, arrival: Instant) -> Instant {
+        let Some(last) = self.last else {
+            self.last = Some(arrival);
+            return arrival;
+        };
+        let expected = last + self.interval;
+        let late = nanos_between(expected, arrival);
+        let jumps = late.unsigned_abs() > JUMP.as_nanos() as u64;
+        let instant = match self.rate {
+            Some(rate) if jumps && late > 0 => {
+                let nanos = rate.interval().as_nanos().max(1);
+                let intervals = (arrival - last).as_nanos().div_ceil(nanos);
+                last + rate.interval() * u32::try_from(intervals).unwrap_or(u32::MAX)
+            }
+            Some(_) => expected,
+            // Instants must increase, even if many frames come at once.
+            None if jumps => arrival.max(last + STEP_MIN),
+            None => {
+                let instant = moved(expected, late / PHASE_GAIN).max(last + self.interval / 2);
+                let correction = late.clamp(-nanos(self.interval), nanos(self.interval));
+                let interval = nanos(self.interval) + correction / INTERVAL_GAIN;
+                self.interval = Duration::from_nanos(interval.max(1).unsigned_abs());
+                instant
+            }
+        };
+        self.last = Some(instant);
+        instant
+    }
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Nanoseconds from `from` to `to`.
+fn nanos_between(from: Instant, to: Instant) -> i64 {
+    nanos(to.saturating_duration_since(from)) - nanos(from.saturating_duration_since(to))
+}
+
+/// `instant`, `nanos` nanoseconds later.
+fn moved(instant: Instant, nanos: i64) -> Instant {
+    let by = Duration::from_nanos(nanos.unsigned_abs());
+    if nanos < 0 { instant.checked_sub(by).unwrap_or(instant) } else { instant + by }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn instants(rate: Option<f64>, arrivals: impl IntoIterator<Item = u64>) -> Vec<f64> {
+        let mut clock = ArrivalClock::new(rate.and_then(FrameRate::from_f64));
+        let start = Instant::now();
+        let next = |arrival: u64| clock.next(start + Duration::from_micros(arrival)) - start;
+        arrivals.into_iter().map(next).map(|time| time.as_secs_f64() * 1e3).collect()
+    }
+
+    #[test]
+    fn jitter_is_smoothed_and_the_rate_is_found() {
+        // 50 frames per second, up to 12 ms late.
+        let arrivals = (0..500_u64).map(|n| n * 20_000 + (n * 7919) % 12_000);
+        let found = instants(None, arrivals);
+        let steps: Vec<_> = found.windows(2).map(|pair| pair[1] - pair[0]).skip(250).collect();
+        assert!(steps.iter().all(|step| (17.0..23.0).contains(step)), "{steps:?}");
+        let mean = steps.iter().sum::<f64>() / steps.len() as f64;
+        assert!((mean - 20.0).abs() < 0.1, "{mean}");
+    }
+
+    #[test]
+    fn with_a_rate_instants_are_whole_intervals_apart_also_over_a_pause() {
+        let arrivals = (0..20).chain(100..120).map(|n| n * 40_000 + (n % 3) * 9000);
+        let found = instants(Some(25.0), arrivals);
+        let expected: Vec<_> = (0..20).chain(100..120).map(|n| n as f64 * 40.0).collect();
+        let late: Vec<_> = found.iter().zip(&expected).map(|(it, want)| it - want).collect();
+        assert!(late[..20].iter().all(|late| late.abs() < 1e-6), "{late:?}");
+        // After the pause the phase can differ by a frame, and is kept.
+        assert!(late[20..].iter().all(|it| (it - late[20]).abs() < 1e-6 && *it < 41.0), "{late:?}");
+        assert!((late[20] / 40.0).fract().abs() < 1e-6, "{late:?}");
+    }
+
+    #[test]
+    fn after_a_pause_the_instants_follow_at_once() {
+        let found = instants(None, [0, 33_000, 66_000, 5_000_000, 5_033_000]);
+        assert!((found[3] - 5000.0).abs() < 1e-6, "{found:?}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..<_>::default() })]
+
+        #[test]
+        fn instants_increase_whenever_frames_come(
+            gaps in prop::collection::vec(0..2_000_000_u64, 1..100),
+            rate in prop::option::of(1.0..240.0_f64),
+        ) {
+            let arrivals = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) });
+            let found = instants(rate, arrivals);
+            prop_assert!(found.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", found);
+        }
+
+        #[test]
+        fn a_burst_runs_ahead_by_half_a_second_at_most(frames in 1..200_usize) {
+            let mut clock = ArrivalClock::new(None);
+            let start = Instant::now();
+            let last = (0..frames).map(|_| clock.next(start)).last().unwrap();
+            prop_assert!(last - start < JUMP + 700 * MS, "{:?}", last - start);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The bytes of a file that are not part of a frame yet.
+
+use super::MediaFrame;
+
+/// Bytes in order: added at the end, removed at the beginning.
+#[derive(Debug, Default)]
+pub struct Bytes {
+    buffer: Vec<u8>,
+    /// Bytes at the beginning of the buffer that were removed.
+    start: usize,
+    /// Bytes of the file before the buffer.
+    before: u64,
+    /// Whether the file has no more bytes.
+    pub finished: bool,
+}
+
+impl Bytes {
+    /// Adds bytes.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        // Removing more bytes than are moved keeps the cost proportional to the input.
+        if self.start > self.buffer.len() / 2 {
+            self.buffer.drain(..self.start);
+            self.before += self.start as u64;
+            self.start = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The bytes that were added and not removed.
+    pub fn rest(&self) -> &[u8] {
+        &self.buffer[self.start..]
+    }
+
+    /// The offset of these bytes in the file.
+    pub fn position(&self) -> u64 {
+        self.before + self.start as u64
+    }
+
+    /// Removes at most `len` bytes.
+    pub fn skip(&mut self, len: usize) {
+        self.start += len.min(self.rest().len());
+    }
+
+    /// Moves at most `len` bytes to `frame`, as all of its octets.
+    pub fn take(&mut self, len: usize, frame: &mut MediaFrame) {
+        let len = len.min(self.rest().len());
+        frame.data.clear();
+        frame.data.extend_from_slice(&self.rest()[..len]);
+        frame.duration = None;
+        self.skip(len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_leave_in_order_and_the_position_counts_them() {
+        let mut bytes = Bytes::default();
+        let (mut frame, mut taken) = (MediaFrame::default(), Vec::new());
+        for n in 0..100_u8 {
+            bytes.feed(&[n; 7]);
+            bytes.take(5, &mut frame);
+            taken.extend_from_slice(&frame.data);
+            assert_eq!(bytes.position(), taken.len() as u64);
+        }
+        assert_eq!(bytes.rest().len(), 200);
+        bytes.take(1000, &mut frame);
+        taken.extend_from_slice(&frame.data);
+        let all: Vec<u8> = (0..100_u8).flat_map(|n| [n; 7]).collect();
+        assert_eq!(taken, all);
+        assert!(bytes.rest().is_empty() && bytes.buffer.len() < 500);
+    }
+}
