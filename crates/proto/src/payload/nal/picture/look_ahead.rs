@@ -103,7 +103,9 @@ impl PictureLookAhead {
         }
         frames.sort_unstable();
         frames.dedup();
-        frames.iter().for_each(|count| step.push(*count, false));
+        for count in &frames {
+            step.push(*count, false);
+        }
         let nearest = frames.windows(2).map(|pair| pair[1] - pair[0]).min();
         let smaller = nearest.filter(|nearest| *nearest < step.counts());
         let leading = first.count.saturating_sub(lowest);

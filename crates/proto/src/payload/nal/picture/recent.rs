@@ -41,9 +41,17 @@ impl Recent {
         self.placed.partition_point(|placed| placed.count <= count)
     }
 
+    /// The position nearest to `due` that a picture with `count` may have; `None` if there is none.
+    pub(super) fn fit(&self, count: i64, due: i64) -> Option<i64> {
+        let (first, last) = self.room(count)?;
+        let is_first = self.placed.first().is_none_or(|lowest| count < lowest.count);
+        // The first leading picture to come is seldom the earliest: the others need room below it.
+        Some(if is_first && due < first { last } else { due.clamp(first, last) })
+    }
+
     /// The first and the last position that a picture with `count` may have; `None` if there is
     /// none.
-    pub(super) fn room(&self, count: i64) -> Option<(i64, i64)> {
+    fn room(&self, count: i64) -> Option<(i64, i64)> {
         let [before, after] = self.neighbours(count);
         let first = match (before, self.floor) {
             (Some(before), _) => before.position + (count - before.count).max(1),
@@ -89,7 +97,7 @@ mod tests {
     #[test]
     fn forgotten_pictures_leave_no_room_below() {
         let mut recent = Recent::after(None);
-        for count in 0..=KEPT_MAX as i64 {
+        for count in 0..=64 {
             recent.insert(placed(count, 2 * count));
         }
         assert_eq!(recent.placed.len(), KEPT_MAX);

@@ -12,7 +12,11 @@ use super::step::Step;
 
 /// The farthest that a count may be from the highest before it in its sequence: the standards allow
 /// half the range of a lower part of 16 bits.
-const JUMP_MAX: u64 = 1 << 16;
+const JUMP_MAX: i64 = 1 << 16;
+
+/// The least distance from the last picture of a sequence to the first one of the next, if leading
+/// pictures may have to find room between them.
+const ROOM_MIN: i64 = Position::PER_FRAME / 2;
 
 /// Positions of the pictures of a stream, which are pushed in decoding order.
 #[derive(Clone, Debug)]
@@ -72,7 +76,7 @@ impl Timeline {
         if let Some(step) = step {
             self.step.set(step);
         }
-        self.leading = leading.min(JUMP_MAX as i64) * Position::PER_FRAME / self.step.counts();
+        self.leading = leading.clamp(0, JUMP_MAX) * Position::PER_FRAME / self.step.counts();
     }
 
     /// The difference of the counts of two frames.
@@ -97,7 +101,7 @@ impl Timeline {
     pub(super) fn push(&mut self, picture: Picture, is_field: bool) -> i64 {
         let continued = match &self.sequence {
             Some(sequence)
-                if !picture.starts && picture.count.abs_diff(sequence.last.0) <= JUMP_MAX =>
+                if !picture.starts && (picture.count - sequence.last.0).abs() <= JUMP_MAX =>
             {
                 self.continue_sequence(picture.count, is_field)
             }
@@ -115,8 +119,9 @@ impl Timeline {
     fn begin_sequence(&mut self, picture: Picture, is_field: bool) -> i64 {
         self.end_sequence();
         let Picture { count, may_have_leading, .. } = picture;
-        let due = self.next + if may_have_leading { self.leading } else { 0 };
-        let position = self.highest.map_or(due, |highest| due.max(highest + 1));
+        let (leading, room) = if may_have_leading { (self.leading, ROOM_MIN) } else { (0, 1) };
+        let due = self.next + leading;
+        let position = self.highest.map_or(due, |highest| due.max(highest + room));
         let mut recent = Recent::after(self.highest);
         recent.insert(Placed { count, position, is_field });
         self.step.start();
@@ -169,8 +174,7 @@ impl Timeline {
             Some(twin) => twin.position + if is_pair { duration(true) } else { 1 },
             None => sequence.due(count, step),
         };
-        let (first, last) = sequence.recent.room(count)?;
-        let position = due.clamp(first, last);
+        let position = sequence.recent.fit(count, due)?;
         sequence.recent.insert(Placed { count, position, is_field });
         Some(position)
     }

@@ -38,8 +38,8 @@ impl BitWriter {
 
     /// se(v).
     pub(super) fn se(&mut self, value: i32) -> &mut Self {
-        let value = i64::from(value);
-        self.ue(if value > 0 { 2 * value - 1 } else { -2 * value } as u32)
+        let twice = 2 * value.unsigned_abs();
+        self.ue(if value > 0 { twice - 1 } else { twice })
     }
 
     /// Fills the octet with zeros.
@@ -72,9 +72,4 @@ impl BitWriter {
     pub(super) fn unit(&mut self, header: &[u8]) -> Vec<u8> {
         [header, &self.stop().payload()].concat()
     }
-}
-
-/// NAL units, each behind a start code.
-pub(super) fn annex_b(units: &[Vec<u8>]) -> Vec<u8> {
-    units.iter().flat_map(|unit| [&[0, 0, 0, 1], &unit[..]].concat()).collect()
 }

@@ -10,7 +10,7 @@ pub(super) struct Counter {
     /// `prevPicOrderCntMsb` and `prevPicOrderCntLsb`.
     previous: (i64, i64),
     /// `prevFrameNum` and `prevFrameNumOffset`.
-    frame_num: (i64, i64),
+    frame_num: (u32, u64),
     /// The last picture was a field of an IDR picture: which one.
     idr_field: Option<Structure>,
 }
@@ -64,21 +64,20 @@ impl Counter {
 
     /// Type 1 (section 8.2.1.2), with `frame_num` of 16 bits at most.
     fn expected(&mut self, slice: &Slice, cycle: &Cycle) -> [i64; 2] {
-        let frame_num = i64::from(slice.frame_num);
         let (previous, mut offset) = self.frame_num;
-        if previous > frame_num {
+        if previous > slice.frame_num {
             offset += cycle.frame_num_max;
         }
-        self.frame_num = (frame_num, offset);
-        let len = cycle.offsets.len() as i64;
-        let mut number = if len == 0 { 0 } else { offset + frame_num };
-        number -= i64::from(!slice.is_reference && number > 0);
+        self.frame_num = (slice.frame_num, offset);
+        let len = cycle.offsets.len() as u64;
+        let mut number = if len == 0 { 0 } else { offset + u64::from(slice.frame_num) };
+        number -= u64::from(!slice.is_reference && number > 0);
         let mut expected = if slice.is_reference { 0 } else { cycle.offset_for_non_ref_pic };
         if number > 0 {
-            let sum = |count: i64| -> i64 {
+            let sum = |count: u64| -> i64 {
                 cycle.offsets.iter().take(count as usize).map(|offset| i64::from(*offset)).sum()
             };
-            let cycles = (number - 1) / len;
+            let cycles = i64::try_from((number - 1) / len).unwrap_or(i64::MAX);
             expected = expected.saturating_add(cycles.saturating_mul(sum(len)));
             expected = expected.saturating_add(sum((number - 1) % len + 1));
         }

@@ -35,7 +35,7 @@ pub(super) enum Order {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Cycle {
     /// `MaxFrameNum`.
-    pub(super) frame_num_max: i64,
+    pub(super) frame_num_max: u64,
     /// `delta_pic_order_always_zero_flag`.
     pub(super) always_zero: bool,
     pub(super) offset_for_non_ref_pic: i64,
@@ -89,7 +89,7 @@ fn read_sps_fields(bits: &mut BitReader<'_>, profile: u32, intra_only: bool) -> 
         // What a damaged or cut VUI still declares is used.
         let _ = read_vui(bits, &mut timing);
     }
-    let reorder_max = timing.reorder_max.or(intra_only.then_some(0));
+    let reorder_max = timing.reorder_max.or(if intra_only { Some(0) } else { None });
     Some(Sps {
         separate_colour_planes,
         has_chroma,

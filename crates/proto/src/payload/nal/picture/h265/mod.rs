@@ -82,10 +82,11 @@ impl Stream {
         let starts = is_irap && (nal.nal_type <= IDR_N_LP || self.counter.ended);
         let is_previous = nal.temporal_id_plus1 == 1
             && !(RADL_N..=RASL_R).contains(&nal.nal_type)
-            && !(nal.nal_type <= RSV_VCL_N14 && nal.nal_type % 2 == 0);
-        let count = self.counter.push(lsb, sps.lsb_len, starts.then_some(0), is_previous);
+            && !(nal.nal_type <= RSV_VCL_N14 && nal.nal_type.is_multiple_of(2));
+        let count =
+            self.counter.push(lsb, sps.lsb_len, if starts { Some(0) } else { None }, is_previous);
         let reorders = sps.reorder_max > 0;
-        let rate = sps.rate.or(self.vps[usize::from(sps.vps)]);
+        let rate = sps.rate.or_else(|| self.vps[usize::from(sps.vps)]);
         let order = if reorders {
             let may_have_leading = !matches!(nal.nal_type, BLA_N_LP | IDR_N_LP);
             Order::Count(Picture { count, starts, may_have_leading })

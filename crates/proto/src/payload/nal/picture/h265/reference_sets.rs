@@ -39,6 +39,11 @@ pub(super) fn skip_reference_sets(bits: &mut BitReader<'_>) -> Option<()> {
     Some(())
 }
 
+/// A difference minus 1 of the standard, as the difference: 1 to 2¹⁵.
+fn read_step(bits: &mut BitReader<'_>) -> Option<i32> {
+    i32::try_from(1 + bits.ue_max(0x7fff)?).ok()
+}
+
 fn read_explicit(bits: &mut BitReader<'_>) -> Option<ReferenceSet> {
     let negative = bits.ue_max(16)?;
     let positive = bits.ue_max(16)?;
@@ -46,7 +51,7 @@ fn read_explicit(bits: &mut BitReader<'_>) -> Option<ReferenceSet> {
     for (count, sign) in [(negative, -1), (positive, 1)] {
         let mut delta = 0_i32;
         for _ in 0..count {
-            let step = 1 + bits.ue_max(0x7fff)? as i32;
+            let step = read_step(bits)?;
             delta += sign * step;
             set.push(delta)?;
             bits.skip(1)?; // used_by_curr_pic
@@ -58,7 +63,7 @@ fn read_explicit(bits: &mut BitReader<'_>) -> Option<ReferenceSet> {
 /// A set predicted from `reference` (section 7.4.8, equations 7-61 and 7-62).
 fn read_predicted(bits: &mut BitReader<'_>, reference: &ReferenceSet) -> Option<ReferenceSet> {
     let is_negative = bits.flag()?;
-    let step = 1 + bits.ue_max(0x7fff)? as i32;
+    let step = read_step(bits)?;
     let step = if is_negative { -step } else { step };
     // Flags in the order of the reference's differences; the last is that of the step itself.
     let mut used = [true; PICTURES_MAX + 1];

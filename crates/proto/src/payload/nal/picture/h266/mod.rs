@@ -101,7 +101,7 @@ impl Stream {
         let is_idr = matches!(nal.nal_type, IDR_W_RADL | IDR_N_LP);
         let starts = is_idr || nal.nal_type > IDR_N_LP && self.counter.ended;
         let msb = msb_cycle.map(|cycle| i64::from(cycle) << sps.lsb_len);
-        let msb = msb.or(starts.then_some(0));
+        let msb = msb.or(if starts { Some(0) } else { None });
         let is_previous =
             nal.temporal_id_plus1 == 1 && !is_non_reference && !matches!(nal.nal_type, RADL | RASL);
         let count = self.counter.push(lsb, sps.lsb_len, msb, is_previous);
