@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use super::headers::{Entry, Headers};
 use super::reading::{Order, Picture};
-use super::step::Step;
 use super::timeline::Timeline;
 use super::{PictureTime, place};
 use crate::payload::Framing;
@@ -81,34 +80,33 @@ impl PictureLookAhead {
 
     /// Prepares the time line for the sequence that `first` starts.
     fn foresee(&mut self, first: Picture) {
-        let mut step = Step::new(self.timeline.step());
-        step.start();
-        let (mut lowest, mut frames) = (first.count, vec![first.count]);
+        let (mut counts, mut has_fields) = (vec![first.count], false);
         let mut is_whole = self.finished;
         for entry in &self.waiting {
-            match entry.order {
-                Some(Order::Count(picture)) if !picture.starts => {
-                    lowest = lowest.min(picture.count);
-                    if entry.is_field {
-                        step.push(picture.count, true);
-                    } else {
-                        frames.push(picture.count);
-                    }
-                }
-                _ => {
-                    is_whole = true;
-                    break;
-                }
+            let Some(Order::Count(Picture { count, starts: false, .. })) = entry.order else {
+                is_whole = true;
+                break;
+            };
+            counts.push(count);
+            has_fields |= entry.is_field;
+        }
+        counts.sort_unstable();
+        counts.dedup();
+        let mut step = self.timeline.end();
+        if !has_fields {
+            step.start();
+            for count in &counts {
+                step.push(*count, false);
+            }
+            for pair in counts.windows(2) {
+                step.show(pair[1] - pair[0]);
+            }
+            if let Some(larger) = step.larger(is_whole) {
+                step.set(larger);
             }
         }
-        frames.sort_unstable();
-        frames.dedup();
-        for count in &frames {
-            step.push(*count, false);
-        }
-        let nearest = frames.windows(2).map(|pair| pair[1] - pair[0]).min();
-        let smaller = nearest.filter(|nearest| *nearest < step.counts());
-        let leading = first.count.saturating_sub(lowest);
-        self.timeline.foresee(leading, smaller.or_else(|| step.larger(is_whole)));
+        let is_settled = is_whole || counts.last().is_some_and(|last| *last > first.count);
+        let leading = counts.first().map(|lowest| first.count.saturating_sub(*lowest));
+        self.timeline.foresee(step, leading.filter(|_| is_settled));
     }
 }

@@ -96,15 +96,14 @@ pub enum PictureOrder {
 ///   random access point which may have them, at first 0.
 ///
 /// After a wrong guess, some pictures are too close to each other, and later ones follow at the
-/// right distance. Positions never contradict the order of presentation, and two pictures never
-/// have the same one. [`PictureLookAhead`] makes no such guesses about files.
+/// right distance. Within the limits below, positions never contradict the order of presentation;
+/// two pictures never have the same one. [`PictureLookAhead`] makes no such guesses about files.
 ///
 /// # Limits
 /// A picture whose count contradicts its sequence (more than 64 pictures later, or more than 65 536
 /// counts from the others) is taken for the first one of a new sequence. Of layered streams, the
 /// base layer is read. Memory is that of the parameter sets' few fields, at most 32 SPS and 256 PPS,
-/// and 64 positions. It has no state that outlives wrong input: after damage, the next IDR picture
-/// with its parameter sets restores the order.
+/// and 64 positions. After damage, the next IDR picture with its parameter sets restores the order.
 #[derive(Clone, Debug)]
 pub struct PictureClock {
     headers: Headers,

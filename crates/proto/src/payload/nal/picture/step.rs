@@ -15,10 +15,16 @@ const FRAMES_OF_SEQUENCE: u64 = 3;
 /// The largest step that is believed.
 const STEP_MAX: i64 = 60;
 
+/// Sequences for which a step that two frames have shown is kept without others that show it: frames
+/// may be missing, or a temporal layer.
+const TRUSTED: u32 = 4;
+
 /// The step of a stream, and what the current sequence shows of it.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     counts: i64,
+    /// Further sequences for which the step is not replaced by a larger one.
+    trusted: u32,
     seen: Seen,
 }
 
@@ -37,7 +43,7 @@ struct Seen {
 impl Step {
     /// A step that is `counts` unless frames show another.
     pub(super) fn new(counts: i64) -> Self {
-        Self { counts, seen: Seen::default() }
+        Self { counts, trusted: 0, seen: Seen::default() }
     }
 
     /// The difference of the counts of two frames: 1 to 60.
@@ -49,8 +55,20 @@ impl Step {
         self.counts = counts.clamp(1, STEP_MAX);
     }
 
+    /// Takes the difference of the counts of two frames between which no other is known. Returns
+    /// whether it is smaller than the step, which it then replaces.
+    pub(super) fn show(&mut self, difference: i64) -> bool {
+        let is_smaller = difference < self.counts;
+        if difference <= self.counts {
+            self.trusted = TRUSTED;
+            self.set(difference);
+        }
+        is_smaller
+    }
+
     /// Starts a sequence.
     pub(super) fn start(&mut self) {
+        self.trusted = self.trusted.saturating_sub(1);
         self.seen = Seen::default();
     }
 
@@ -75,7 +93,12 @@ impl Step {
         // No frame is missing, so that none with a smaller difference can come.
         let is_dense = highest.abs_diff(lowest) == divisor * (frames.max(1) - 1);
         let step = i64::try_from(divisor).ok()?;
-        (enough && is_dense && !has_fields && step > self.counts && step <= STEP_MAX)
+        (self.trusted == 0
+            && enough
+            && is_dense
+            && !has_fields
+            && step > self.counts
+            && step <= STEP_MAX)
             .then_some(step)
     }
 }
@@ -103,6 +126,20 @@ mod tests {
         assert_eq!(pushed((0..39).map(|n| 2 * n)).larger(false), None);
         assert_eq!(pushed((0..40).map(|n| 2 * n)).larger(false), Some(2));
         assert_eq!(pushed((0..40).map(|n| 99 * n)).larger(false), None);
+    }
+
+    #[test]
+    fn a_step_that_was_shown_is_trusted_for_some_sequences() {
+        let mut step = Step::new(2);
+        assert!(step.show(1) && !step.show(1) && !step.show(2));
+        let mut larger = || {
+            step.start();
+            for count in [0, 2, 4] {
+                step.push(count, false);
+            }
+            step.larger(true)
+        };
+        assert_eq!([(); 5].map(|()| larger()), [None, None, None, Some(2), Some(2)]);
     }
 
     #[test]

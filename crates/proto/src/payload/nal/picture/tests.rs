@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::reading::Picture;
+use super::step::Step;
 use super::timeline::Timeline;
 
 fn picture(count: i64) -> Picture {
@@ -97,9 +98,10 @@ fn a_picture_that_can_have_no_leading_pictures_has_no_room_for_them() {
 #[test]
 fn what_is_foreseen_needs_no_guess() {
     let mut timeline = Timeline::new(1);
-    timeline.foresee(2, Some(2));
+    timeline.foresee(Step::new(2), Some(2));
     assert_eq!(sequence(&mut timeline, &[0, -2, 4, 2]), [120, 0, 360, 240]);
-    timeline.foresee(0, None);
+    let step = timeline.end();
+    timeline.foresee(step, Some(0));
     assert_eq!(sequence(&mut timeline, &[0, 4, 2]), [480, 720, 600]);
 }
 
@@ -204,7 +206,8 @@ proptest! {
         let mut positions = Vec::new();
         for structure in &sequences {
             let leading = -structure.iter().min().unwrap();
-            timeline.foresee(leading, None);
+            let step = timeline.end();
+            timeline.foresee(step, Some(leading));
             positions.extend(sequence(&mut timeline, structure));
         }
         positions.sort_unstable();

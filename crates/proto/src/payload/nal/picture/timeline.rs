@@ -69,19 +69,19 @@ impl Timeline {
         Self { step: Step::new(counts), sequence: None, highest: None, next: 0, leading: 0 }
     }
 
-    /// Ends the sequence, and sets what is known of the next one: the counts before that of its
-    /// first picture, and the difference of the counts of two frames.
-    pub(super) fn foresee(&mut self, leading: i64, step: Option<i64>) {
+    /// Ends the sequence, and returns what all sequences so far have shown of the step.
+    pub(super) fn end(&mut self) -> Step {
         self.end_sequence();
-        if let Some(step) = step {
-            self.step.set(step);
-        }
-        self.leading = leading.clamp(0, JUMP_MAX) * Position::PER_FRAME / self.step.counts();
+        self.step.clone()
     }
 
-    /// The difference of the counts of two frames.
-    pub(super) fn step(&self) -> i64 {
-        self.step.counts()
+    /// Sets what is known of the next sequence: the step, and the counts from its earliest leading
+    /// picture to its first picture.
+    pub(super) fn foresee(&mut self, step: Step, leading: Option<i64>) {
+        self.step = step;
+        if let Some(leading) = leading {
+            self.leading = leading.clamp(0, JUMP_MAX) * Position::PER_FRAME / self.step.counts();
+        }
     }
 
     /// Whether the next picture may continue a sequence.
@@ -189,9 +189,8 @@ fn correct_step(
 ) {
     let frames = neighbours.into_iter().flatten().filter(|it| !it.is_field);
     let nearest = frames.map(|it| (it.count - count).abs()).min();
-    if let Some(nearest) = nearest.filter(|nearest| *nearest < step.counts()) {
+    if nearest.is_some_and(|nearest| step.show(nearest)) {
         // Due positions so far were too early. Later ones are those of the smaller step.
-        step.set(nearest);
     } else if let Some(larger) = step.larger(false) {
         // Due positions so far were too late. Later ones continue from there.
         let last = sequence.last.0;
