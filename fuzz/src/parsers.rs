@@ -1,11 +1,15 @@
 //! Parsers of raw octets.
 
+use std::collections::HashSet;
+
 use rushes::Codec;
 use rushes::file::{MediaReader, OpusHead, ReadOptions};
 use rushes_proto::payload::Framing;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
-use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, find_units};
+use rushes_proto::payload::nal::{
+    AccessUnitReader, NalCodec, PictureClock, PictureLookAhead, find_units,
+};
 use rushes_proto::rtp::{Header, Packet as RtpPacket};
 use rushes_proto::sdp::{Crypto, Description, LeftOut, SdpError, WARNINGS_MAX};
 use rushes_zrtp::{
@@ -31,6 +35,27 @@ pub fn access_units(octets: &[u8]) {
     }
     reader.finish();
     while let Ok(Some(_)) = reader.next_access_unit() {}
+}
+
+/// Presentation positions of the access units of a bitstream, which differ from each other.
+pub fn picture_order(octets: &[u8]) {
+    let Some((flags, octets)) = octets.split_first() else { return };
+    let codec = [NalCodec::H264, NalCodec::H265, NalCodec::H266][usize::from(flags % 3)];
+    let framing = if flags & 0x80 == 0 { Framing::AnnexB } else { Framing::LengthPrefixed };
+    let mut reader = AccessUnitReader::new(codec, framing);
+    reader.feed(octets);
+    reader.finish();
+    let mut clock = PictureClock::new(codec);
+    let mut ahead = PictureLookAhead::new(codec, usize::from(flags >> 3 & 15));
+    let (mut given, mut given_ahead) = (HashSet::new(), HashSet::new());
+    while let Ok(Some(access_unit)) = reader.next_access_unit() {
+        assert!(given.insert(clock.push(access_unit, framing).position));
+        ahead.push(access_unit, framing);
+        given_ahead.extend(ahead.next_time().map(|time| time.position));
+    }
+    ahead.finish();
+    given_ahead.extend(std::iter::from_fn(|| ahead.next_time()).map(|time| time.position));
+    assert_eq!(given.len(), given_ahead.len());
 }
 
 /// NAL units of an access unit.

@@ -13,6 +13,7 @@ use rushes_delivery::control::{
 use rushes_delivery::{Creditor, UnitHeader};
 use rushes_proto::control::{MediaSent, Reception};
 use rushes_proto::payload::h265::H265;
+use rushes_proto::payload::nal::find_start_codes;
 use rushes_proto::payload::{Fragment, PayloadFormat};
 use rushes_proto::rtp::{Element, ExtensionForm, Header, HeaderExtension};
 use rushes_proto::srtp::Suite;
@@ -208,6 +209,23 @@ pub fn access_units() -> Vec<Vec<u8>> {
         [&[n as u8 | 0x78], &octets[..octets.len().min(2000)]].concat()
     };
     codecs.enumerate().map(of).collect()
+}
+
+/// Bitstreams of which little but the headers is left, preceded by flags that specify how they are
+/// read.
+pub fn picture_order() -> Vec<Vec<u8>> {
+    let codecs = ["avc_cif_60f_baseline.264", "hevc_192x128_90f_tiny_nals.265"];
+    let codecs = codecs.into_iter().chain(["vvc_192x128_64f_vvenc_tiny_nals.266"]);
+    let heads = |octets: &[u8]| {
+        let starts: Vec<usize> = find_start_codes(octets).take(60).collect();
+        let units = starts.windows(2).map(|pair| &octets[pair[0]..pair[1]]);
+        units.flat_map(|unit| unit[..unit.len().min(60)].to_vec()).collect::<Vec<u8>>()
+    };
+    let of = |(n, name): (usize, &str)| {
+        let heads = heads(&frames(name, 40).concat());
+        [0x18, 0x78].map(|flags| [&[n as u8 | flags], &heads[..]].concat())
+    };
+    codecs.enumerate().flat_map(of).collect()
 }
 
 /// Access units.

@@ -59,6 +59,7 @@ targets! {
     "payload_opus": |octets| depacketise(&Opus::default(), octets),
         || seeds::payloads(&Opus::default());
     "payload_texture": |octets| depacketise(&TEXTURE, octets), || seeds::payloads(&TEXTURE);
+    "picture_order": parsers::picture_order, seeds::picture_order;
     "rtcp": |octets| { read_report(octets); participate(Ssrc(0x0102_0304), octets); },
         seeds::reports;
     "rtp_header_round_trip": parsers::rtp_header, seeds::rtp;

@@ -1,15 +1,17 @@
 //! NAL units of H.264, H.265 and H.266, independent of RTP.
 //!
-//! Start codes, NAL unit headers, the boundaries of access units, and a reader that cuts a file
-//! into access units in bounded memory.
+//! Start codes, NAL unit headers, the boundaries of access units, a reader that cuts a file into
+//! access units in bounded memory, and the times at which their pictures are presented.
 
 mod access_unit;
 mod header;
+mod picture;
 mod reader;
 mod start_code;
 
 pub use access_unit::{AccessUnitDetector, Boundary};
 pub use header::{NalCodec, NalHeader};
+pub use picture::{FrameRate, PictureClock, PictureLookAhead, PictureOrder, PictureTime, Position};
 pub use reader::{AccessUnitReader, ReadError};
 pub use start_code::find_start_codes;
 

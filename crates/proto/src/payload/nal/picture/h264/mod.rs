@@ -1,0 +1,64 @@
+//! Picture order counts of H.264 (ITU-T H.264 section 8.2.1).
+
+mod count;
+mod sets;
+mod slice;
+#[cfg(test)]
+mod tests;
+
+use super::super::header::NalHeader;
+use super::reading::{Declared, Order, Reading};
+use count::Counter;
+use sets::{Pps, Sps};
+use slice::Structure;
+
+/// The parameter sets of a stream, and its last picture.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    /// By id, at most 32.
+    sps: Vec<Option<Sps>>,
+    /// By id, at most 256.
+    pps: Vec<Option<Pps>>,
+    counter: Counter,
+}
+
+impl Stream {
+    pub(super) fn new() -> Self {
+        Self { sps: vec![None; 32], pps: vec![None; 256], counter: Counter::default() }
+    }
+
+    /// Takes a NAL unit other than the second and later slices of a picture; `octets` follow its
+    /// header. Returns the picture if it is a slice that can be read.
+    pub(super) fn push(&mut self, nal: NalHeader, octets: &[u8]) -> Option<Reading> {
+        match nal.nal_type {
+            1 | 2 | 5 => return self.push_slice(nal, octets),
+            7 => {
+                let (id, sps) = sets::read_sps(octets)?;
+                self.sps[usize::from(id)] = sps;
+            }
+            8 => {
+                let (id, pps) = sets::read_pps(octets)?;
+                self.pps[usize::from(id)] = pps;
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn push_slice(&mut self, nal: NalHeader, octets: &[u8]) -> Option<Reading> {
+        let pps = self.pps[usize::from(slice::pps_id(octets)?)].as_ref()?;
+        let sps = self.sps[usize::from(pps.sps)].as_ref()?;
+        let slice = slice::read(octets, nal, sps, pps)?;
+        let reorders = match (&sps.order, sps.reorder_max) {
+            (sets::Order::Decoding, _) => Some(false),
+            (_, max) => max.map(|max| max > 0),
+        };
+        let declared = Declared { rate: sps.rate, reorders };
+        let is_field = slice.structure != Structure::Frame;
+        let order = match self.counter.push(&slice, &sps.order)? {
+            _ if reorders == Some(false) => Order::Decoding,
+            picture => Order::Count(picture),
+        };
+        Some(Reading { declared, is_field, order })
+    }
+}

@@ -1,0 +1,201 @@
+//! Headers made by hand, field by field.
+
+use super::super::reading::{Order, Picture, Reading};
+use super::super::write::BitWriter;
+use super::Stream;
+use crate::payload::nal::NalCodec;
+
+/// Fields of a sequence parameter set that the tests change.
+#[derive(Clone, Copy)]
+struct Sps<'a> {
+    sub_layers: u32,
+    /// The profile and the parameters of the decoded picture buffer are present.
+    has_buffering: bool,
+    reorder: u32,
+    /// Writes what follows `sps_subpic_info_present_flag`, of pictures of 256 × 32 samples in
+    /// blocks of 32.
+    subpictures: Option<&'a dyn Fn(&mut BitWriter)>,
+}
+
+const SPS: Sps<'_> = Sps { sub_layers: 0, has_buffering: true, reorder: 2, subpictures: None };
+
+impl Sps<'_> {
+    fn unit(self) -> Vec<u8> {
+        let mut sps = BitWriter::default();
+        sps.u(2, 4).u(0, 4).u(self.sub_layers, 3).u(1, 2).u(0, 2);
+        sps.flags(&[u8::from(self.has_buffering)]);
+        if self.has_buffering {
+            // Constraints with 5 reserved bits, the level of one sub-layer, one sub-profile.
+            sps.u(0, 18).flags(&[1]).u(0, 32).u(0, 32).u(0, 7).u(5, 8).u(0, 5).align();
+            (0..self.sub_layers).for_each(|n| _ = sps.flags(&[u8::from(n == 0)]));
+            sps.align().u(0, if self.sub_layers > 0 { 8 } else { 0 }).u(1, 8).u(7, 32);
+        }
+        sps.flags(&[1, 1, 0]).ues(&[256, 32]).flags(&[1]).ues(&[0; 4]);
+        sps.flags(&[u8::from(self.subpictures.is_some())]);
+        if let Some(subpictures) = self.subpictures {
+            subpictures(&mut sps);
+        }
+        sps.ue(2).flags(&[0, 0]).u(4, 4);
+        // Two bits of the most significant part; two extra bits in picture headers.
+        sps.flags(&[1]).ue(1).u(1, 2).flags(&[1, 0, 1, 0, 0, 0, 0, 0]).u(1, 2).u(0, 8);
+        if self.has_buffering {
+            if self.sub_layers > 0 {
+                sps.flags(&[1]);
+                (0..self.sub_layers).for_each(|_| _ = sps.ues(&[0, 0, 0]));
+            }
+            sps.ues(&[4, self.reorder, 0]);
+        }
+        sps.unit(&[0, 15 << 3 | 1])
+    }
+}
+
+fn pps() -> Vec<u8> {
+    BitWriter::default().u(5, 6).u(2, 4).unit(&[0, 16 << 3 | 1])
+}
+
+/// `picture_header_structure` of a picture of type `nal_type`.
+fn header(bits: &mut BitWriter, nal_type: u8, lsb: u32, msb_cycle: Option<u32>) {
+    let is_random_access = nal_type >= 7;
+    bits.flags(&[u8::from(is_random_access), 0]);
+    if is_random_access {
+        bits.flags(&[u8::from(nal_type == GDR)]);
+    }
+    bits.flags(&[1, 1]).ue(5).u(lsb, 8);
+    if nal_type == GDR {
+        bits.ue(3);
+    }
+    bits.u(0b11, 2);
+    match msb_cycle {
+        Some(cycle) => bits.flags(&[1]).u(cycle, 2),
+        None => bits.flags(&[0]),
+    };
+}
+
+/// A slice that has its picture header.
+fn slice(nal_type: u8, lsb: u32) -> Vec<u8> {
+    slice_with(nal_type, lsb, None)
+}
+
+fn slice_with(nal_type: u8, lsb: u32, msb_cycle: Option<u32>) -> Vec<u8> {
+    let mut slice = BitWriter::default();
+    header(slice.flags(&[1]), nal_type, lsb, msb_cycle);
+    slice.unit(&[0, nal_type << 3 | 1])
+}
+
+fn readings(units: &[Vec<u8>]) -> Vec<Reading> {
+    let mut stream = Stream::new();
+    let read = |unit: &Vec<u8>| stream.push(NalCodec::H266.header(unit).unwrap(), &unit[2..]);
+    units.iter().filter_map(read).collect()
+}
+
+fn pictures(sps: Sps<'_>, slices: &[Vec<u8>]) -> Vec<Picture> {
+    let picture = |reading: Reading| match reading.order {
+        Order::Count(picture) => picture,
+        Order::Decoding => panic!("no count"),
+    };
+    let units = [&[sps.unit(), pps()], slices].concat();
+    readings(&units).into_iter().map(picture).collect()
+}
+
+fn counts(slices: &[Vec<u8>]) -> Vec<(i64, bool)> {
+    pictures(SPS, slices).iter().map(|it| (it.count, it.starts)).collect()
+}
+
+const TRAIL: u8 = 0;
+const RADL: u8 = 2;
+const IDR_W_RADL: u8 = 7;
+const IDR_N_LP: u8 = 8;
+const CRA: u8 = 9;
+const GDR: u8 = 10;
+
+#[test]
+fn counts_wrap_and_idr_pictures_may_have_lower_bits() {
+    let slices = [
+        slice(IDR_W_RADL, 8),
+        slice(RADL, 4),
+        slice(TRAIL, 100),
+        slice(TRAIL, 220),
+        slice(CRA, 4),
+        slice(TRAIL, 255),
+        slice(IDR_N_LP, 0),
+        vec![0, 21 << 3 | 1],
+        slice(GDR, 7),
+        slice(TRAIL, 9),
+    ];
+    let expected = [
+        (8, true),
+        (4, false),
+        (100, false),
+        (220, false),
+        (260, false),
+        (255, false),
+        (0, true),
+        (7, true),
+        (9, false),
+    ];
+    assert_eq!(counts(&slices), expected);
+}
+
+#[test]
+fn the_most_significant_part_may_be_in_the_header() {
+    let slices = [slice_with(IDR_N_LP, 1, Some(3)), slice(TRAIL, 2), slice_with(TRAIL, 3, Some(1))];
+    assert_eq!(counts(&slices), [(769, true), (770, false), (259, false)]);
+}
+
+#[test]
+fn picture_headers_of_their_own_are_those_of_their_access_unit() {
+    let mut header_unit = BitWriter::default();
+    header(&mut header_unit, TRAIL, 77, None);
+    let header_unit = header_unit.unit(&[0, 19 << 3 | 1]);
+    let alone = BitWriter::default().flags(&[0]).unit(&[0, 1]);
+    assert_eq!(counts(&[header_unit.clone(), alone.clone()]), [(77, false)]);
+    assert_eq!(counts(std::slice::from_ref(&alone)), []);
+    let mut stream = Stream::new();
+    for unit in [SPS.unit(), pps(), header_unit] {
+        stream.push(NalCodec::H266.header(&unit).unwrap(), &unit[2..]);
+    }
+    stream.start();
+    assert_eq!(stream.push(NalCodec::H266.header(&alone).unwrap(), &alone[2..]), None);
+}
+
+#[test]
+fn sub_layers_and_absent_parameters_move_no_field() {
+    for (sub_layers, has_buffering) in [(0, false), (0, true), (3, true)] {
+        let sps = Sps { sub_layers, has_buffering, ..SPS };
+        let picture = pictures(sps, &[slice(IDR_W_RADL, 9)])[0];
+        assert_eq!((picture.count, picture.may_have_leading), (9, true));
+        let reading = readings(&[sps.unit(), pps(), slice(IDR_W_RADL, 9)])[0];
+        assert_eq!(reading.declared.reorders, has_buffering.then_some(true));
+    }
+    let sps = Sps { reorder: 0, ..SPS };
+    let reading = readings(&[sps.unit(), pps(), slice(IDR_N_LP, 9)])[0];
+    assert_eq!((reading.order, reading.declared.reorders), (Order::Decoding, Some(false)));
+}
+
+#[test]
+fn subpictures_are_passed_over() {
+    // Three bits for a place or width in eight blocks, none for a height of one block.
+    let ways: [&dyn Fn(&mut BitWriter); 4] = [
+        &|sps| _ = sps.ues(&[0, 0]).flags(&[0]),
+        &|sps| _ = sps.ue(1).flags(&[1, 0]).u(3, 3).u(4, 3).ue(0).flags(&[0]),
+        &|sps| {
+            _ = sps
+                .ue(2)
+                .flags(&[0, 0])
+                .u(1, 3)
+                .u(0, 2)
+                .u(0, 6)
+                .u(0, 2)
+                .u(0, 3)
+                .u(0, 2)
+                .ue(1)
+                .flags(&[1, 1])
+                .u(0b00_01_10, 6);
+        },
+        &|sps| _ = sps.ue(3).flags(&[1, 1]).u(1, 3).ue(0).flags(&[1, 0]),
+    ];
+    for way in ways {
+        let sps = Sps { subpictures: Some(way), ..SPS };
+        assert_eq!(pictures(sps, &[slice(IDR_N_LP, 9)])[0].count, 9);
+    }
+}
