@@ -6,13 +6,15 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
 use rushes::{
-    ClockRate, Codec, Delivery, Pacing, PayloadType, ReceivePath, Recovery, SendPath, Ssrc,
+    ClockRate, Codec, Delivery, FrameRate, Pacing, PayloadType, ReceivePath, Recovery, SendPath,
+    Ssrc,
 };
 
+use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
 use crate::security::SecurityArgs;
 use crate::values::{
-    Endpoint, Peer, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
-    parse_rate, parse_size, parse_ssrc,
+    parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type, parse_rate,
+    parse_size, parse_ssrc,
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -168,9 +170,10 @@ pub(crate) struct OutputArgs {
 /// When frames are sent.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TimingArgs {
-    /// Frames per second, for example 30 or 29.97; by default opus packets follow their durations
+    /// Frames per second, for example 30, 29.97 or 30000/1001; by default opus packets follow their
+    /// durations
     #[arg(long, value_parser = parse_rate, help_heading = "Timing", value_name = "RATE")]
-    pub(crate) fps: Option<f64>,
+    pub(crate) fps: Option<FrameRate>,
     /// Send as fast as possible, without waiting for the receiver
     #[arg(long, conflicts_with = "fps", help_heading = "Timing")]
     pub(crate) flat_out: bool,
@@ -229,7 +232,7 @@ pub(crate) struct SendArgs {
     /// File to send
     pub(crate) file: PathBuf,
     /// Host and port to send to
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_parser = parse_to, value_name = "HOST:PORT")]
     pub(crate) to: Endpoint,
     /// Local port; 0 selects a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
@@ -289,6 +292,7 @@ Examples:
   rushes recv --from 5004 --codec h265 --peer 192.0.2.7 -o copy.265
   rushes recv --from [::]:5004 -o speech.opus
   rushes recv --from 239.1.2.3:5004 --codec h264 -o - | ffplay -
+  rushes recv --from rtp://@:5004 --codec h264 -o copy.264          as VLC writes it
   rushes recv --from 5004 --codec h265 --window
   rushes recv --sdp camera.sdp -o camera.264
   rushes recv --from 5004 --srtp AEAD_AES_128_GCM --key-file film.key -o copy.265")]
@@ -296,6 +300,7 @@ pub(crate) struct RecvArgs {
     /// Port to listen on, optionally after an address to bind to or a multicast group to join
     #[arg(
         long,
+        value_parser = parse_from,
         value_name = "[BIND:]PORT",
         required_unless_present = "sdp",
         conflicts_with = "sdp"

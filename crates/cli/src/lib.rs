@@ -10,6 +10,7 @@ mod command_line;
 mod compare;
 mod control;
 mod describe;
+mod endpoint;
 mod inspect;
 mod interrupt;
 mod latency;

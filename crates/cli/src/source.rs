@@ -80,7 +80,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new(timing: TimingArgs) -> Self {
-        let requested = timing.fps.and_then(FrameRate::from_f64);
+        let requested = timing.fps;
         let rate = requested.or_else(|| FrameRate::from_f64(DEFAULT_RATE)).unwrap_or_default();
         Self { requested, rate, frames: 0, ticks: 0 }
     }

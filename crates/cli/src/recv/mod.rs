@@ -27,9 +27,9 @@ use self::verdict::Verdict;
 use self::writer::{NoObserver, StreamObserver, Writer};
 use crate::args::RecvArgs;
 use crate::describe::{self, Described, Wanted};
+use crate::endpoint::{Endpoint, Peer};
 use crate::interrupt::Interrupt;
 use crate::source::unknown_codec;
-use crate::values::{Endpoint, Peer};
 use crate::{Outcome, Usage, security, stream, zrtp};
 
 /// A restarted receiver has lost its replay list (RFC 3711 section 3.3.2).

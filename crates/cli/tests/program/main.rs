@@ -12,6 +12,7 @@ mod bench_texture;
 mod described;
 mod endings;
 mod erasure;
+mod mistakes;
 mod network;
 #[cfg(target_os = "linux")]
 mod outage;
