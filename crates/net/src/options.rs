@@ -25,6 +25,11 @@ pub struct SocketOptions {
     pub send_path: SendPath,
     /// The receive path; [`ReceivePath::Auto`] by default.
     pub receive_path: ReceivePath,
+    /// Whether a socket bound to `[::]` receives IPv4 too. `false` by default.
+    ///
+    /// IPv4 addresses stay such, in received datagrams and for sending. The port is taken in both
+    /// IP versions.
+    pub dual_stack: bool,
     /// Lets several sockets bind the same port (`SO_REUSEADDR`). `false` by default; multicast
     /// implies it, as several receivers of one group on one machine are usual.
     pub reuse_address: bool,
@@ -54,6 +59,7 @@ impl Default for SocketOptions {
             interface: None,
             send_path: SendPath::Auto,
             receive_path: ReceivePath::Auto,
+            dual_stack: false,
             reuse_address: false,
             forbid_fragments: false,
             zero_copy: false,
