@@ -169,10 +169,7 @@ fn open_session(host: Option<&str>, args: &RecvArgs) -> anyhow::Result<Session> 
     let Some(host) = host else {
         let session = context.session_any();
         let is_ipv6 = peer_host(args)?.is_some_and(|peer| peer.is_ipv6());
-        return Ok(if is_ipv6 { session.local_address("::")? } else { session });
+        return Ok(if is_ipv6 { context.receive_on("::")? } else { session });
     };
-    if resolve(host, 0)?.ip().is_multicast() {
-        return Ok(context.session(host)?);
-    }
-    Ok(context.session_any().local_address(host)?)
+    Ok(context.receive_on(host)?)
 }
