@@ -81,8 +81,8 @@ pub(crate) fn parse_pacing(text: &str) -> Result<Pacing, String> {
 }
 
 pub(crate) fn parse_payload_type(text: &str) -> Result<PayloadType, String> {
-    let value = text.parse().ok().and_then(PayloadType::new);
-    value.ok_or_else(|| "a payload type is 0 to 63 or 96 to 127 (RFC 5761)".to_owned())
+    let number = text.parse::<u8>().map_err(|_| format!("{text:?} is outside 0 to 127"))?;
+    PayloadType::checked(number).map_err(|error| error.to_string())
 }
 
 pub(crate) fn parse_clock_rate(text: &str) -> Result<ClockRate, String> {
@@ -111,7 +111,9 @@ mod tests {
         assert_eq!(parse_ssrc("0xff"), Ok(Ssrc(255)));
         assert!(parse_size("4X").is_err());
         assert!(parse_pacing("7").is_err());
-        assert!(parse_payload_type("72").is_err());
+        assert_eq!(parse_payload_type("96"), Ok(PayloadType::H264));
+        assert!(parse_payload_type("72").unwrap_err().contains("RFC 5761"));
+        assert!(parse_payload_type("300").unwrap_err().contains("0 to 127"));
     }
 
     #[test]
