@@ -11,6 +11,7 @@ use rushes::{
 };
 
 use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
+use crate::overwrite::OverwriteArgs;
 use crate::security::SecurityArgs;
 use crate::values::{
     parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type, parse_rate,
@@ -250,6 +251,8 @@ pub(crate) struct SendArgs {
     /// Write the description and send nothing
     #[arg(long, requires = "sdp")]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) overwrite: OverwriteArgs,
     /// Let the network device read sent data in place instead of copying it, in 512 KiB of memory;
     /// for real devices and large frames (no gain on loopback, only cost)
     #[arg(long, help_heading = "Network")]
@@ -316,6 +319,8 @@ pub(crate) struct RecvArgs {
     /// File to write; - for the standard output
     #[arg(long, short, value_name = "FILE", required_unless_present = "window")]
     pub(crate) output_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overwrite: OverwriteArgs,
     #[command(flatten)]
     pub(crate) window: VideoWindowArgs,
     /// Accept this SSRC only, decimal or 0x hexadecimal

@@ -16,6 +16,7 @@ mod interrupt;
 mod latency;
 mod loopback;
 mod outage;
+mod overwrite;
 mod pages;
 mod progress;
 mod recv;

@@ -41,6 +41,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let mut reader = source.open()?;
     let builder = build(args, &source)?;
     if let Some(file) = &args.sdp {
+        args.overwrite.check(file)?;
         describe::write(file, &builder, &source)?;
         if args.dry_run {
             if args.output.json {

@@ -193,7 +193,8 @@ fn extraction(args: &InspectArgs) -> anyhow::Result<Option<Extraction>> {
     if ssrcs.is_empty() {
         return Err(Usage(format!("--extract: {text:?} is not an SSRC of 32 bits")).into());
     }
-    Ok(Some(Extraction::new(ssrcs, path.clone())))
+    args.overwrite.check(path)?;
+    Ok(Some(Extraction::new(ssrcs, path.clone(), args.overwrite)))
 }
 
 /// Gives the extracted file its final name, or reports why there is none.

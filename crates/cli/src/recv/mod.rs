@@ -41,6 +41,9 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
         let reason = "--json and -o - both write to the standard output; name a file";
         return Err(Usage(reason.to_owned()).into());
     }
+    if let Some(file) = &args.output_file {
+        args.overwrite.check(file)?;
+    }
     let interrupt = Interrupt::install()?;
     if args.window.window {
         return window::run(args, &interrupt);
@@ -71,7 +74,7 @@ fn stream_into<A: StreamObserver>(
     };
     zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
     let file = args.output_file.as_deref();
-    let media = file.map(|file| MediaWriter::create(file, codec)).transpose()?;
+    let media = file.map(|file| args.overwrite.media_writer(file, codec)).transpose()?;
     let mut writer = Writer::new(media, observer, codec, parameter_sets);
     if !args.output.quiet {
         stream.receiver()?.on_event(|event| security::report_event(&event));

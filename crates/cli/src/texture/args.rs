@@ -10,6 +10,7 @@ use super::security::SecurityArgs;
 use super::values::{parse_bit_rate, parse_packet, parse_pixels, parse_transport};
 use crate::args::OutputArgs;
 use crate::endpoint::{Endpoint, parse_listen, parse_server};
+use crate::overwrite::OverwriteArgs;
 use crate::values::{parse_duration, parse_size};
 
 /// Properties of a source that it lacks or that are overridden.
@@ -42,6 +43,8 @@ pub(crate) struct FileArgs {
     /// are several), .rgb .rgba .yuv .raw (octets without a header)
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) overwrite: OverwriteArgs,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     #[command(flatten)]
@@ -236,6 +239,8 @@ pub(crate) struct ViewArgs {
     /// header), and written as received into .ktx2 and .raw; - is Y4M on the standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overwrite: OverwriteArgs,
     /// Write nothing, measure only
     #[arg(long)]
     pub(crate) null: bool,

@@ -13,7 +13,7 @@ use super::encodable;
 use super::kind::Kind;
 use super::live::{Live, counted, per_second};
 use super::output::Output;
-use super::source;
+use super::{output, source};
 use crate::interrupt::Interrupt;
 use crate::{Outcome, Usage, report};
 
@@ -55,6 +55,7 @@ fn convert(
     psnr: bool,
 ) -> anyhow::Result<Outcome> {
     check_pipe(args)?;
+    output::check_new(&args.output, args.overwrite)?;
     let interrupt = Interrupt::install()?;
     let mut source = source::open(&args.input, &args.source)?;
     let input = *source.layout();

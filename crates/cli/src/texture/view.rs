@@ -17,7 +17,7 @@ use super::live::Live;
 use super::sink::{FileThread, Frames, ViewSink};
 use super::values::HEADER;
 use super::viewed::{Beginning, Tally, Viewed};
-use super::{encodable, security, window};
+use super::{encodable, output, security, window};
 use crate::interrupt::Interrupt;
 use crate::{Outcome, Usage};
 
@@ -48,6 +48,9 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     if args.report.json && args.output.as_deref() == Some(Path::new("-")) {
         let reason = "--json and --output - both write to the standard output; name a file";
         return Err(Usage(reason.to_owned()).into());
+    }
+    if let Some(path) = &args.output {
+        output::check_new(path, args.overwrite)?;
     }
     let interrupt = Interrupt::install()?;
     let options = options(args)?;

@@ -16,6 +16,7 @@ mod mistakes;
 mod network;
 #[cfg(target_os = "linux")]
 mod outage;
+mod overwrite;
 #[path = "../shared/ports.rs"]
 mod ports;
 mod rig;
