@@ -19,6 +19,7 @@ mod outage;
 mod overwrite;
 mod pages;
 mod progress;
+mod recognise;
 mod recv;
 mod report;
 mod secret_file;

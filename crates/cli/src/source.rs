@@ -6,8 +6,8 @@ use std::time::Duration;
 use rushes::file::{MediaReader, ReadOptions, codec_of};
 use rushes::{ClockRate, Codec, FrameRate};
 
-use crate::Usage;
 use crate::args::{StreamArgs, TimingArgs, codec_names};
+use crate::{Usage, recognise};
 
 /// Thirty pictures of 640 by 360, four tiles and slices each, made for this project.
 const CLIP: &[u8] = include_bytes!("../assets/clip.265");
@@ -26,6 +26,9 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn new(file: Option<&Path>, args: &StreamArgs) -> anyhow::Result<Self> {
         let given = args.codec;
+        if let Some(file) = file {
+            recognise::check_media(file, given.or_else(|| codec_of(file)))?;
+        }
         let codec = match (given, file) {
             (Some(codec), Some(_)) => codec,
             (None, Some(file)) => codec_of(file).ok_or_else(|| unknown_codec(file))?,

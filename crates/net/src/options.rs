@@ -7,6 +7,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 /// Settings of a socket.
+#[allow(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SocketOptions {
     /// Octets that the kernel may hold for sending; 0 for the system's default. 4 MiB by default.

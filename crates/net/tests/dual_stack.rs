@@ -11,8 +11,8 @@ use rushes_net::{NetError, ReceivePath, SendPath, SocketOptions, UdpSocket};
 
 /// A socket on every address of both IP versions; `None`, with the reason printed, where IPv6 is
 /// missing.
-fn any(options: SocketOptions) -> Option<UdpSocket> {
-    match UdpSocket::bind("[::]:0".parse().unwrap(), &options) {
+fn any(options: &SocketOptions) -> Option<UdpSocket> {
+    match UdpSocket::bind("[::]:0".parse().unwrap(), options) {
         Ok(socket) => Some(socket),
         Err(error @ (NetError::AddressNotAvailable { .. } | NetError::Create(_))) => {
             eprintln!("skipped: this machine has no IPv6: {error}");
@@ -34,7 +34,7 @@ fn both_versions_are_received_and_answered_by_every_path() {
     {
         let options =
             SocketOptions { dual_stack: true, send_path, receive_path, ..SocketOptions::default() };
-        let Some(receiver) = any(options) else { return };
+        let Some(receiver) = any(&options) else { return };
         assert!(receiver.is_dual_stack());
         for local in LOCALS {
             let sender = UdpSocket::bind(local, &SocketOptions::default()).unwrap();
@@ -52,7 +52,7 @@ fn both_versions_are_received_and_answered_by_every_path() {
 
 #[test]
 fn without_the_option_ipv4_is_not_received() {
-    let Some(receiver) = any(SocketOptions::default()) else { return };
+    let Some(receiver) = any(&SocketOptions::default()) else { return };
     let sender = UdpSocket::bind(LOCALS[0], &SocketOptions::default()).unwrap();
     let to = SocketAddr::new(LOCALS[0].ip(), receiver.local_address().port());
     send(&sender, b"aabbcc", to);

@@ -43,6 +43,7 @@ use self::capture::{CaptureError, CaptureReader};
 use self::codec::{Encoding, Encodings, Known, codecs_from_sdp};
 use self::extract::Extraction;
 use self::intake::Intake;
+pub(crate) use self::names::nal_unit_type;
 use self::report::{Extracted, Failure, Report};
 use self::streams::{Settings, Streams};
 use crate::args::OutputArgs;
