@@ -300,7 +300,8 @@ Examples:
   rushes recv --sdp camera.sdp -o camera.264
   rushes recv --from 5004 --srtp AEAD_AES_128_GCM --key-file film.key -o copy.265")]
 pub(crate) struct RecvArgs {
-    /// Port to listen on, optionally after an address to bind to or a multicast group to join
+    /// Port to listen on, optionally after an address to bind to or a multicast group to join; by
+    /// default all IPv4 addresses, with [::] all IPv6 and IPv4 addresses
     #[arg(
         long,
         value_parser = parse_from,

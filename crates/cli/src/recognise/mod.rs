@@ -87,8 +87,11 @@ pub(crate) fn check_frames(file: &Path) -> anyhow::Result<()> {
     .into())
 }
 
-/// The first bytes of an ordinary file; `None` for anything else.
+/// The first bytes of an ordinary file; `None` for anything else, also for the standard input.
 fn head(file: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    if file == Path::new("-") {
+        return Ok(None);
+    }
     let name = || format!("{}: cannot open", file.display());
     if !std::fs::metadata(file).with_context(name)?.is_file() {
         return Ok(None);

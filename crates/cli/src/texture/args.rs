@@ -146,7 +146,8 @@ pub(crate) struct ServeArgs {
     /// Frames to send: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
     /// (with --size), or pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]
     pub(crate) source: PathBuf,
-    /// Address and port to listen on; by default all IPv4 addresses. Port 0 selects a free one
+    /// Address and port to listen on; by default all IPv4 addresses, with [::] all IPv6 addresses.
+    /// Port 0 selects a free one
     #[arg(long, value_parser = parse_listen, value_name = "[ADDRESS:]PORT")]
     pub(crate) listen: Endpoint,
     /// Format to encode to for clients that request no other; by default the source's
