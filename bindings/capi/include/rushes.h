@@ -806,12 +806,22 @@ rushes_status rushes_context_close(struct rushes_context *context);
 // Makes a session with one peer, to be closed by rushes_session_close().
 //
 // `peer` is a host name, an IPv4 or IPv6 address or a multicast group: streams send there, and
-// accept datagrams from there only (in a group, from every host). With NULL they receive from any
-// host and do not send. `local` is the local address to bind to, or NULL for all.
+// accept datagrams from there only (in a group, from every host). It cannot be "0.0.0.0" or "::",
+// which no datagram comes from: see rushes_session_receive_on(). With NULL streams receive from
+// any host and do not send. `local` is the local address to bind to, or NULL for all.
 rushes_status rushes_session_new(const struct rushes_context *context,
                                  const char *peer,
                                  const char *local,
                                  struct rushes_session **session);
+
+// Makes a session that receives from any host at one local address, to be closed by
+// rushes_session_close().
+//
+// `address` is a host name, an IPv4 or IPv6 address of this machine, or a multicast group, which
+// is joined; "0.0.0.0" is every IPv4 address, "::" every IPv6 and IPv4 address.
+rushes_status rushes_session_receive_on(const struct rushes_context *context,
+                                        const char *address,
+                                        struct rushes_session **session);
 
 // Closes a session. Its streams stay open until they are closed themselves.
 rushes_status rushes_session_close(struct rushes_session *session);
@@ -858,7 +868,7 @@ rushes_status rushes_stream_options_local_port(const struct rushes_stream_option
 rushes_status rushes_stream_options_remote_port(const struct rushes_stream_options *options,
                                                 uint16_t port);
 
-// The payload type to send and to accept, 0..=127; by default 96 for H.264, 97 for H.265, 98 for
+// The payload type to send and to accept, 0..=63 or 96..=127 (RFC 5761); by default 96 for H.264, 97 for H.265, 98 for
 // H.266, 111 for Opus, 99 for generic frames.
 rushes_status rushes_stream_options_payload_type(const struct rushes_stream_options *options,
                                                  uint8_t payload_type);

@@ -599,6 +599,12 @@ public:
     }
     // A session that receives from any host and does not send.
     session create_session() const { return make(nullptr, nullptr); }
+    // The same at one local address, or in a multicast group.
+    session receive_on(const std::string &address) const {
+        rushes_session *raw = nullptr;
+        detail::check(rushes_session_receive_on(get(), address.c_str(), &raw));
+        return session(raw);
+    }
     rushes_context *get() const noexcept { return handle_.get(); }
 
 private:

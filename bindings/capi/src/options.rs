@@ -62,8 +62,7 @@ fn codec(number: i32) -> Result<rushes::Codec, Failure> {
 }
 
 pub(crate) fn payload_type(number: u8) -> Result<PayloadType, Failure> {
-    PayloadType::new(number)
-        .ok_or_else(|| argument(format!("{number} is not a payload type (0 to 127)")))
+    PayloadType::checked(number).map_err(|error| argument(error.to_string()))
 }
 
 /// A copy of the current settings.
@@ -153,8 +152,8 @@ pub extern "C" fn rushes_stream_options_remote_port(
     change(options, |builder| Ok(builder.remote_port(port)))
 }
 
-/// The payload type to send and to accept, 0..=127; by default 96 for H.264, 97 for H.265, 98 for
-/// H.266, 111 for Opus, 99 for generic frames.
+/// The payload type to send and to accept, 0..=63 or 96..=127 (RFC 5761); by default 96 for H.264,
+/// 97 for H.265, 98 for H.266, 111 for Opus, 99 for generic frames.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_payload_type(
     options: *const StreamOptions,

@@ -65,8 +65,9 @@ pub enum ZrtpWarning {
 /// Makes a session with one peer, to be closed by rushes_session_close().
 ///
 /// `peer` is a host name, an IPv4 or IPv6 address or a multicast group: streams send there, and
-/// accept datagrams from there only (in a group, from every host). With NULL they receive from any
-/// host and do not send. `local` is the local address to bind to, or NULL for all.
+/// accept datagrams from there only (in a group, from every host). It cannot be "0.0.0.0" or "::",
+/// which no datagram comes from: see rushes_session_receive_on(). With NULL streams receive from
+/// any host and do not send. `local` is the local address to bind to, or NULL for all.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_session_new(
     context: *const Context,
@@ -84,6 +85,24 @@ pub extern "C" fn rushes_session_new(
         if let Some(local) = pointer::optional_text(local)? {
             new = new.local_address(local)?;
         }
+        pointer::write(session, handle::insert(Session(new))?)
+    })
+}
+
+/// Makes a session that receives from any host at one local address, to be closed by
+/// rushes_session_close().
+///
+/// `address` is a host name, an IPv4 or IPv6 address of this machine, or a multicast group, which
+/// is joined; "0.0.0.0" is every IPv4 address, "::" every IPv6 and IPv4 address.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_session_receive_on(
+    context: *const Context,
+    address: *const c_char,
+    session: *mut *mut Session,
+) -> Status {
+    guard(|| {
+        pointer::write(session, std::ptr::null_mut())?;
+        let new = handle::get(context)?.0.receive_on(pointer::text(address)?)?;
         pointer::write(session, handle::insert(Session(new))?)
     })
 }

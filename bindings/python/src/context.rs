@@ -54,6 +54,14 @@ impl Context {
         Ok(Session::new(session.map_err(Failure::from)?))
     }
 
+    /// A session that receives from any host at one local address of this machine: a host name, an
+    /// IPv4 or IPv6 address, or a multicast group, which is joined. "0.0.0.0" is every IPv4 address,
+    /// "::" every IPv6 and IPv4 address.
+    fn receive_on(&self, py: Python<'_>, address: &str) -> PyResult<Session> {
+        let session = py.detach(|| self.0.receive_on(address));
+        Ok(Session::new(session.map_err(Failure::from)?))
+    }
+
     fn __repr__(&self) -> PyResult<String> {
         Ok(format!("<rushes.Context {:?}>", self.cname()?))
     }

@@ -112,6 +112,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::RtxPayloadType { .. }
         | E::RtxSsrc { .. }
         | E::SharedPort { .. }
+        | E::UnspecifiedPeer { .. }
         | E::Unsupported(_) => ConfigError::new_err(text),
         E::Hooked | E::NoDestination => StateError::new_err(text),
         E::Net(_) | E::RtcpPort { .. } | E::Random(_) | E::Thread(_) => NetError::new_err(text),

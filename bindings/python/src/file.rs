@@ -16,7 +16,16 @@ use rushes::{Codec, Framing, RtpTimestamp};
 use crate::buffer::{Memory, Octets};
 use crate::error::{ClosedError, ConfigError, FileError};
 use crate::input::Input;
+use crate::integer::{arguments, optional_arguments};
 use crate::options::codec;
+
+arguments! {
+    frame_len_of: usize = "frame_len";
+}
+
+optional_arguments! {
+    timestamp_of: u32 = "timestamp";
+}
 
 /// Locks a mutex that is held during I/O without the interpreter lock; a thread that holds the
 /// interpreter lock must not wait for it.
@@ -59,7 +68,7 @@ impl MediaReader {
         path: PathBuf,
         format: Option<&str>,
         framing: &str,
-        frame_len: usize,
+        #[pyo3(from_py_with = frame_len_of)] frame_len: usize,
     ) -> PyResult<Self> {
         let mut options = ReadOptions::default();
         options.framing = match framing {
@@ -140,7 +149,7 @@ impl MediaWriter {
         &self,
         py: Python<'_>,
         frame: &Bound<'_, PyAny>,
-        timestamp: Option<u32>,
+        #[pyo3(from_py_with = timestamp_of)] timestamp: Option<u32>,
     ) -> PyResult<()> {
         let own = frame.cast::<Octets>().ok().and_then(|octets| match octets.get().memory() {
             Memory::Media(frame) => Some(frame.timestamp()),

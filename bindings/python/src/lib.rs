@@ -15,6 +15,7 @@ mod events;
 mod file;
 mod frame;
 mod input;
+mod integer;
 mod open;
 mod options;
 mod rtcp;

@@ -7,12 +7,14 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rushes::proto::rtcp::SdesKind;
+use rushes::texture::did_you_mean;
 use rushes::{
     ClockRate, Codec, Delivery, FrameRate, Framing, MulticastOptions, Pacing, PayloadType,
     Recovery, RtpTimestamp, SequenceNumber, Ssrc, StreamBuilder,
 };
 
 use crate::error::ConfigError;
+use crate::integer::{self, Integer};
 use crate::security::Security;
 
 /// A setting's value, with its name for error messages.
@@ -40,6 +42,26 @@ impl<'py> Setting<'_, 'py> {
         })
     }
 
+    /// An integer of the type's range.
+    pub(crate) fn int<T: Integer>(&self) -> PyResult<T> {
+        self.within(T::LEAST, T::MOST)
+    }
+
+    /// An integer from `least` to `most`.
+    pub(crate) fn within<T: Integer>(&self, least: i128, most: i128) -> PyResult<T> {
+        let py = self.value.py();
+        integer::within(self.name, &self.value, least, most).map_err(|error| {
+            let is_named = error.is_instance_of::<ConfigError>(py);
+            let text = || format!("{}: {}", self.name, error.value(py));
+            if is_named { error } else { PyTypeError::new_err(text()) }
+        })
+    }
+
+    /// A part of a value that has several.
+    fn part<'a>(&'a self, value: Bound<'py, PyAny>) -> Setting<'a, 'py> {
+        Setting { name: self.name, value }
+    }
+
     pub(crate) fn seconds(&self) -> PyResult<Duration> {
         let seconds = self.get::<f64>()?;
         Duration::try_from_secs_f64(seconds).map_err(|error| self.wrong(error))
@@ -53,8 +75,8 @@ impl<'py> Setting<'_, 'py> {
     }
 
     fn payload_type(&self) -> PyResult<PayloadType> {
-        let value = self.get::<u8>()?;
-        PayloadType::new(value).ok_or_else(|| self.wrong(format!("{value} is outside 0 to 127")))
+        let value = self.within(0, 127)?;
+        PayloadType::checked(value).map_err(|error| self.wrong(error))
     }
 
     /// One of a set of words.
@@ -62,7 +84,10 @@ impl<'py> Setting<'_, 'py> {
         let word = self.get::<String>()?;
         let found = words.iter().find(|(name, _)| *name == word).map(|&(_, value)| value);
         let names = || words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        found.ok_or_else(|| self.wrong(format!("{word:?} is not one of {}", names())))
+        found.ok_or_else(|| {
+            let meant = did_you_mean(&word, words.iter().map(|(name, _)| *name));
+            self.wrong(format!("{word:?} is not one of {}{meant}", names()))
+        })
     }
 }
 
@@ -72,7 +97,9 @@ pub(crate) fn codec(name: &str) -> PyResult<Codec> {
     Codec::all().find(is_its).ok_or_else(|| {
         let mut known: Vec<&str> = Codec::all().map(|codec| codec.name).collect();
         known.sort_unstable();
-        ConfigError::new_err(format!("{name:?} is not a format; there are {}", known.join(", ")))
+        let meant = did_you_mean(name, known.iter().copied());
+        let known = known.join(", ");
+        ConfigError::new_err(format!("{name:?} is not a format; there are {known}{meant}"))
     })
 }
 
@@ -82,7 +109,7 @@ pub(crate) fn fraction(setting: &Setting<'_, '_>) -> PyResult<Option<(u32, u32)>
     if !value.hasattr("numerator")? {
         return Ok(None);
     }
-    let part = |name| Setting { name: setting.name, value: value.getattr(name)? }.get::<u32>();
+    let part = |name| Setting { name: setting.name, value: value.getattr(name)? }.int::<u32>();
     Ok(Some((part("numerator")?, part("denominator")?)))
 }
 
@@ -114,7 +141,8 @@ fn describe(mut builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<S
     for (kind, text) in setting.get::<Vec<(String, String)>>()? {
         let known = words.iter().find(|(name, _)| *name == kind);
         let known = known.ok_or_else(|| {
-            setting.wrong(format!("{kind:?} is not an item of a source description"))
+            let meant = did_you_mean(&kind, words.map(|(name, _)| name));
+            setting.wrong(format!("{kind:?} is not an item of a source description{meant}"))
         })?;
         builder = builder.describe(known.1, &text);
     }
@@ -129,9 +157,12 @@ fn multicast(setting: &Setting<'_, '_>, group: Option<IpAddr>) -> PyResult<Multi
         let part = Setting { name: &name, value };
         match name.as_str() {
             "interface" => options.interface = Some(part.parse()?),
-            "ttl" => options.ttl = part.get()?,
+            "ttl" => options.ttl = part.within(0, 255)?,
             "loop_back" => options.loop_back = part.get()?,
-            _ => return Err(setting.wrong(format!("{name:?} is not a setting of multicast"))),
+            _ => {
+                let meant = did_you_mean(&name, ["interface", "ttl", "loop_back"]);
+                return Err(setting.wrong(format!("{name:?} is not a setting of multicast{meant}")));
+            }
         }
     }
     Ok(options)
@@ -139,9 +170,11 @@ fn multicast(setting: &Setting<'_, '_>, group: Option<IpAddr>) -> PyResult<Multi
 
 /// A host, or a host and a port.
 fn only_from(setting: &Setting<'_, '_>) -> PyResult<(IpAddr, Option<u16>)> {
-    let (host, port) = match setting.get::<String>() {
-        Ok(host) => (host, None),
-        Err(_) => setting.get::<(String, u16)>().map(|(host, port)| (host, Some(port)))?,
+    let (host, port) = if let Ok(host) = setting.get::<String>() {
+        (host, None)
+    } else {
+        let (host, port) = setting.get::<(String, Bound<'_, PyAny>)>()?;
+        (host, Some(setting.part(port).int()?))
     };
     let resolved = setting.value.py().detach(|| rushes::net::resolve(&host, 0));
     let address = resolved.map_err(|error| setting.wrong(error))?;
@@ -154,44 +187,47 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
     let framing = [("annex-b", Framing::AnnexB), ("length-prefixed", Framing::LengthPrefixed)];
     Ok(Some(match setting.name {
         "payload_type" => builder.payload_type(setting.payload_type()?),
-        "ssrc" => builder.ssrc(Ssrc(setting.get()?)),
-        "remote_ssrc" => builder.remote_ssrc(Ssrc(setting.get()?)),
+        "ssrc" => builder.ssrc(Ssrc(setting.int()?)),
+        "remote_ssrc" => builder.remote_ssrc(Ssrc(setting.int()?)),
         "only_from" => {
             let (host, port) = only_from(setting)?;
             builder.only_from(host, port)
         }
         "clock_rate" => {
-            let rate = ClockRate::new(setting.get()?);
+            let rate = ClockRate::new(setting.within(1, u32::MAX.into())?);
             builder.clock_rate(rate.ok_or_else(|| setting.wrong("the rate must not be 0"))?)
         }
-        "mtu" => builder.mtu(setting.get()?),
+        "mtu" => builder.mtu(setting.within(100, 65_535)?),
         "frame_rate" => builder.frame_rate(frame_rate(setting)?),
         "pacing" if setting.get::<bool>()? => builder.pacing(Pacing::default()),
         "pacing" => builder.pacing(Pacing::Off),
         "pacing_share" => builder.pacing(Pacing::Share(setting.get()?)),
-        "pacing_rate" => builder.pacing(Pacing::Rate(setting.get()?)),
+        "pacing_rate" => builder.pacing(Pacing::Rate(setting.int()?)),
         "delivery" => builder.delivery(setting.word(&delivery)?),
         "framing" => builder.framing(setting.word(&framing)?),
-        "frame_len_max" => builder.frame_len_max(setting.get()?),
-        "max_don_diff" => builder.max_don_diff(setting.get()?),
-        "depack_buf_nalus" => builder.depack_buf_nalus(setting.get()?),
-        "depack_buf_bytes" => builder.depack_buf_bytes(setting.get()?),
+        "frame_len_max" => builder.frame_len_max(setting.int()?),
+        "max_don_diff" => builder.max_don_diff(setting.int()?),
+        "depack_buf_nalus" => builder.depack_buf_nalus(setting.int()?),
+        "depack_buf_bytes" => builder.depack_buf_bytes(setting.int()?),
         "reorder_time" => builder.reorder_time(setting.seconds()?),
         "latency" => builder.latency(setting.seconds()?),
-        "memory" => builder.memory(setting.get()?),
+        "memory" => builder.memory(setting.int()?),
         "reorder_window" => {
-            let (packets, octets) = setting.get()?;
-            builder.reorder_window(packets, octets)
+            let (packets, octets) = setting.get::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+            let (packets, octets) = (setting.part(packets), setting.part(octets));
+            builder.reorder_window(packets.within(1, 16_384)?, octets.int()?)
         }
-        "probation" => builder.probation(setting.get()?),
+        "probation" => builder.probation(setting.int()?),
         "sources" => {
-            let (most, silence) = setting.get::<(usize, f64)>()?;
+            let (most, silence) = setting.get::<(Bound<'_, PyAny>, f64)>()?;
+            let most = setting.part(most).int()?;
             let silence = Duration::try_from_secs_f64(silence);
             builder.sources(most, silence.map_err(|error| setting.wrong(error))?)
         }
         "first_packet" => {
-            let (sequence, timestamp) = setting.get()?;
-            builder.first_packet(SequenceNumber(sequence), RtpTimestamp(timestamp))
+            let (sequence, timestamp) = setting.get::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+            let sequence = SequenceNumber(setting.part(sequence).int()?);
+            builder.first_packet(sequence, RtpTimestamp(setting.part(timestamp).int()?))
         }
         _ => return Ok(None),
     }))
@@ -200,15 +236,15 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
 /// Settings of sockets.
 fn socket(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<StreamBuilder>> {
     Ok(Some(match setting.name {
-        "local_port" => builder.local_port(setting.get()?),
-        "remote_port" => builder.remote_port(setting.get()?),
-        "socket_buffer" => builder.socket_buffer(setting.get()?),
+        "local_port" => builder.local_port(setting.int()?),
+        "remote_port" => builder.remote_port(setting.int()?),
+        "socket_buffer" => builder.socket_buffer(setting.int()?),
         "spin" => builder.spin(setting.seconds()?),
         "send_timeout" => builder.send_timeout(setting.seconds()?),
         "send_path" => builder.send_path(setting.parse()?),
         "receive_path" => builder.receive_path(setting.parse()?),
         "zero_copy" => builder.zero_copy(setting.get()?),
-        "dscp" => builder.dscp(setting.get()?),
+        "dscp" => builder.dscp(setting.within(0, 63)?),
         "interface" => builder.interface(&setting.get::<String>()?),
         "keep_alive" => builder.keep_alive(setting.seconds()?),
         _ => return Ok(None),
@@ -220,19 +256,32 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
     Ok(Some(match setting.name {
         "rtcp" => builder.rtcp(setting.get()?),
         "rtcp_mux" => builder.rtcp_mux(setting.get()?),
-        "rtcp_local_port" => builder.rtcp_local_port(setting.get()?),
-        "rtcp_remote_port" => builder.rtcp_remote_port(setting.get()?),
-        "session_bandwidth" => builder.session_bandwidth(setting.get()?),
+        "rtcp_local_port" => builder.rtcp_local_port(setting.int()?),
+        "rtcp_remote_port" => builder.rtcp_remote_port(setting.int()?),
+        "session_bandwidth" => builder.session_bandwidth(setting.int()?),
         "feedback" => builder.feedback(setting.get()?),
         "reduced_size" => builder.reduced_size(setting.get()?),
         "describe" => describe(builder, setting)?,
         "recovery" => builder.recovery(recovery(setting)?),
-        "rtx_ssrc" => builder.rtx_ssrc(Ssrc(setting.get()?)),
-        "remote_rtx_ssrc" => builder.remote_rtx_ssrc(Ssrc(setting.get()?)),
+        "rtx_ssrc" => builder.rtx_ssrc(Ssrc(setting.int()?)),
+        "remote_rtx_ssrc" => builder.remote_rtx_ssrc(Ssrc(setting.int()?)),
         "report_arrivals" => builder.report_arrivals(setting.get()?),
-        "history" => builder.history(setting.get()?),
+        "history" => builder.history(setting.int()?),
         _ => return Ok(None),
     }))
+}
+
+/// The error for a keyword that is not in the table `table` of `rushes._types`.
+pub(crate) fn unknown(py: Python<'_>, name: &str, table: &str) -> PyErr {
+    let known = || {
+        let table = py.import("rushes._types")?.getattr(table)?;
+        table.getattr("__annotations__")?.cast_into::<PyDict>()?.keys().extract::<Vec<String>>()
+    };
+    // Without the table, the keyword alone is named.
+    let known = known().unwrap_or_default();
+    let meant = did_you_mean(name, known.iter().map(String::as_str));
+    let of = if table == "StreamOptions" { "a stream" } else { "texture video" };
+    PyTypeError::new_err(format!("{name:?} is not a setting of {of}{meant}"))
 }
 
 /// A builder with every setting of `options`; `None` stands for a setting's default.
@@ -262,9 +311,7 @@ pub(crate) fn apply(
                         break;
                     }
                 }
-                let unknown =
-                    || PyTypeError::new_err(format!("{name:?} is not a setting of a stream"));
-                applied.ok_or_else(unknown)?
+                applied.ok_or_else(|| unknown(setting.value.py(), &name, "StreamOptions"))?
             }
         };
     }

@@ -11,9 +11,26 @@ use rushes::{AppData, KeyFrameRequest, RtpTimestamp, Ssrc};
 
 use crate::error::{ConfigError, Failure};
 use crate::events;
+use crate::integer::{arguments, integer, within};
 use crate::stats::RtcpStatistics;
 use crate::stream::{Stream, call, callable};
 use crate::wait::Call;
+
+arguments! {
+    ssrc_of: u32 = "ssrc";
+    timestamp_of: u32 = "timestamp";
+    bit_rate_of: u64 = "bit_rate";
+    overhead_of: u16 = "overhead";
+}
+
+fn sources_of(value: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+    let sources = value.extract::<Vec<Bound<'_, PyAny>>>()?;
+    sources.iter().map(|source| integer("sources", source)).collect()
+}
+
+fn subtype_of(value: &Bound<'_, PyAny>) -> PyResult<u8> {
+    within("subtype", value, 0, 31)
+}
 
 /// A stream's RTCP: reports of its peers, and requests to them; `Stream.rtcp`.
 ///
@@ -104,7 +121,12 @@ impl Rtcp {
     /// Seconds since media of `timestamp` was captured, by its source's reported clock and ours;
     /// `None` before its first report, and if the clocks are an hour or more apart: some sources do
     /// not report wall-clock time.
-    fn capture_latency(&self, py: Python<'_>, ssrc: u32, timestamp: u32) -> PyResult<Option<f64>> {
+    fn capture_latency(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = ssrc_of)] ssrc: u32,
+        #[pyo3(from_py_with = timestamp_of)] timestamp: u32,
+    ) -> PyResult<Option<f64>> {
         let timestamp = RtpTimestamp(timestamp);
         let nanos = self.act(py, |rtcp| Ok(rtcp.capture_latency(Ssrc(ssrc), timestamp)))?;
         Ok(nanos.map(|nanos| nanos as f64 / 1e9))
@@ -131,16 +153,21 @@ impl Rtcp {
     fn request_bit_rate(
         &self,
         py: Python<'_>,
-        ssrc: u32,
-        bit_rate: u64,
-        overhead: u16,
+        #[pyo3(from_py_with = ssrc_of)] ssrc: u32,
+        #[pyo3(from_py_with = bit_rate_of)] bit_rate: u64,
+        #[pyo3(from_py_with = overhead_of)] overhead: u16,
     ) -> PyResult<()> {
         let limit = BitRateLimit { ssrc: Ssrc(ssrc), bit_rate, overhead };
         self.act(py, |rtcp| rtcp.request_bit_rate(limit))
     }
 
     /// Sends sources an estimate of what the path carries for all, in bits per second (REMB).
-    fn send_estimate(&self, py: Python<'_>, bit_rate: u64, sources: Vec<u32>) -> PyResult<()> {
+    fn send_estimate(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = bit_rate_of)] bit_rate: u64,
+        #[pyo3(from_py_with = sources_of)] sources: Vec<u32>,
+    ) -> PyResult<()> {
         let sources: Vec<Ssrc> = sources.into_iter().map(Ssrc).collect();
         self.act(py, |rtcp| rtcp.send_estimate(bit_rate, &sources))
     }
@@ -148,10 +175,15 @@ impl Rtcp {
     /// Sends an application-defined packet with the next report: `name` is four ASCII characters,
     /// `subtype` 0 to 31.
     #[pyo3(signature = (name, data, *, subtype = 0))]
-    fn send_app(&self, py: Python<'_>, name: &str, data: &[u8], subtype: u8) -> PyResult<()> {
-        let four = name.as_bytes().try_into().ok().filter(|_| name.is_ascii() && subtype < 32);
-        let text = "the name must be four ASCII characters, the subtype 0 to 31";
-        let wrong = || ConfigError::new_err(text);
+    fn send_app(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        data: &[u8],
+        #[pyo3(from_py_with = subtype_of)] subtype: u8,
+    ) -> PyResult<()> {
+        let four = name.as_bytes().try_into().ok().filter(|_| name.is_ascii());
+        let wrong = || ConfigError::new_err(format!("name: {name:?} is not four ASCII characters"));
         let app = AppData { subtype, name: four.ok_or_else(wrong)?, data: data.to_vec() };
         self.act(py, |rtcp| rtcp.send_app(app))
     }
@@ -209,7 +241,7 @@ impl Peer {
 
     /// When media of `timestamp` was captured, by the peer's wall clock in seconds since 1970;
     /// `None` before its first report. Streams with the same canonical name share that clock.
-    fn wall_clock(&self, timestamp: u32) -> Option<f64> {
+    fn wall_clock(&self, #[pyo3(from_py_with = timestamp_of)] timestamp: u32) -> Option<f64> {
         Some(self.0.clock?.to_ntp(RtpTimestamp(timestamp)).unix().as_secs_f64())
     }
 

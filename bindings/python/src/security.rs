@@ -7,10 +7,25 @@ use rushes::zrtp::{PeerPolicy, WithoutZrtp, ZrtpConfig};
 use rushes::{Policy, Suite};
 
 use crate::error::{ConfigError, Failure};
+use crate::integer::{arguments, integer, optional_arguments};
 use crate::wait::duration;
 
 fn suite_named(name: &str) -> PyResult<Suite> {
     name.parse().map_err(|error| ConfigError::new_err(format!("{error}")))
+}
+
+arguments! {
+    window_of: usize = "window";
+}
+
+optional_arguments! {
+    key_derivation_rate_of: u8 = "key_derivation_rate";
+}
+
+fn lifetime_of(value: &Bound<'_, PyAny>) -> PyResult<Option<(u64, u64)>> {
+    let lifetime = value.extract::<Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>>()?;
+    let Some((rtp, rtcp)) = lifetime else { return Ok(None) };
+    Ok(Some((integer("lifetime", &rtp)?, integer("lifetime", &rtcp)?)))
 }
 
 /// A master key of SRTP with its salt, its identifier and its lifetime.
@@ -32,7 +47,7 @@ impl MasterKey {
         #[pyo3(from_py_with = suite_of)] suite: Suite,
         key_and_salt: &[u8],
         mki: Option<&[u8]>,
-        lifetime: Option<(u64, u64)>,
+        #[pyo3(from_py_with = lifetime_of)] lifetime: Option<(u64, u64)>,
     ) -> PyResult<Self> {
         let mut key = rushes::MasterKey::new(suite, key_and_salt).map_err(Failure::from)?;
         if let Some(mki) = mki {
@@ -110,8 +125,8 @@ impl Security {
         encrypt_rtp: bool,
         encrypt_rtcp: bool,
         authenticate_rtp: bool,
-        key_derivation_rate: Option<u8>,
-        window: usize,
+        #[pyo3(from_py_with = key_derivation_rate_of)] key_derivation_rate: Option<u8>,
+        #[pyo3(from_py_with = window_of)] window: usize,
         cryptex: bool,
     ) -> Self {
         let policy = Policy {

@@ -14,12 +14,17 @@ use crate::error::{Failure, report_unraisable};
 use crate::events;
 use crate::frame::{Frame, instant};
 use crate::input::Input;
+use crate::integer::optional_arguments;
 use crate::open::{Close, OPEN, close_dropped};
 use crate::rtcp::Rtcp;
 use crate::security::MasterKey;
 use crate::session::Shared;
 use crate::stats::Statistics;
 use crate::wait::{Call, Exclusive, duration, in_slices, lock};
+
+optional_arguments! {
+    timestamp_of: i64 = "timestamp";
+}
 
 /// How long a thread that receives repeatedly yields the stream to waiting threads.
 const YIELD_TIME: Duration = Duration::from_millis(1);
@@ -289,7 +294,7 @@ impl Stream {
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
-        timestamp: Option<i64>,
+        #[pyo3(from_py_with = timestamp_of)] timestamp: Option<i64>,
         captured: Option<f64>,
     ) -> PyResult<()> {
         let captured = captured.map(|captured| instant(py, captured)).transpose()?;

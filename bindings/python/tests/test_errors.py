@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -14,12 +15,22 @@ KEY = bytes(range(28))
 @pytest.mark.parametrize(
     ("settings", "kind", "words"),
     [
-        ({"mtu": 50}, rushes.ConfigError, "an MTU of 50 octets is outside 100 to 65535"),
-        ({"mtu": -1}, rushes.ConfigError, "mtu: "),
-        ({"remote_port": 70_000}, rushes.ConfigError, "remote_port: "),
+        ({"mtu": 50}, rushes.ConfigError, "mtu: 50 is outside 100 to 65535"),
+        ({"mtu": -1}, rushes.ConfigError, "mtu: -1 is outside 100 to 65535"),
+        ({"remote_port": 70_000}, rushes.ConfigError, "remote_port: 70000 is outside 0 to 65535"),
+        ({"local_port": -1}, rushes.ConfigError, "local_port: -1 is outside 0 to 65535"),
+        ({"ssrc": 2**200}, rushes.ConfigError, "ssrc: 160.* is outside 0 to 4294967295"),
+        ({"dscp": 64}, rushes.ConfigError, "dscp: 64 is outside 0 to 63"),
+        ({"only_from": ("::1", 65_536)}, rushes.ConfigError, "only_from: 65536 is outside 0 to 65"),
+        ({"multicast": {"ttl": 256}}, rushes.ConfigError, "ttl: 256 is outside 0 to 255"),
+        ({"reorder_window": (0, 1)}, rushes.ConfigError, "reorder_window: 0 is outside 1 to 16384"),
+        ({"first_packet": (65_536, 0)}, rushes.ConfigError, "first_packet: 65536 is outside"),
+        ({"frame_rate": Fraction(1, 2**40)}, rushes.ConfigError, "frame_rate: 10.* is outside 0"),
         ({"pacing_share": 2.0}, rushes.ConfigError, "a pacing share of 2"),
         ({"pacing_rate": 0}, rushes.ConfigError, "a pacing rate of 0"),
         ({"payload_type": 200}, rushes.ConfigError, "payload_type: 200 is outside 0 to 127"),
+        ({"payload_type": 72}, rushes.ConfigError, "payload_type: .*72 is among 64 to 95.*RFC 5761"),
+        ({"recovery": 72}, rushes.ConfigError, "recovery: .*RFC 5761"),
         ({"frame_rate": 0}, rushes.ConfigError, "frame_rate: "),
         ({"clock_rate": 0}, rushes.ConfigError, "clock_rate: "),
         ({"reorder_time": -1.0}, rushes.ConfigError, "reorder_time: "),
@@ -32,6 +43,10 @@ KEY = bytes(range(28))
         ({"recovery": 96, "payload_type": 96}, rushes.ConfigError, "that of the media"),
         ({"recovery": "on", "rtcp": False}, rushes.RtcpError, "RTCP, which is off"),
         ({"speed": 1}, TypeError, "\"speed\" is not a setting of a stream"),
+        ({"remote_prot": 1}, TypeError, "a setting of a stream; did you mean \"remote_port\""),
+        ({"multicast": {"tll": 1}}, rushes.ConfigError, "did you mean \"ttl\""),
+        ({"delivery": "units"}, rushes.ConfigError, "did you mean \"unit\""),
+        ({"mtu": 1.5}, TypeError, "mtu: "),
         ({"mtu": "large"}, TypeError, "mtu: "),
         ({"security": "please"}, TypeError, "security: "),
     ],
@@ -41,6 +56,40 @@ def test_a_wrong_setting_is_named(
 ) -> None:
     with pytest.raises(kind, match=words):
         session.stream("h265", **settings)
+
+
+def test_an_argument_out_of_range_is_named(session: rushes.Session) -> None:
+    def refused(words: str) -> Any:
+        return pytest.raises(rushes.ConfigError, match=words)
+
+    with session.stream("generic", remote_port=9) as stream:
+        with refused("timestamp: 9223372036854775808 is outside -9223372036854775808 to "):
+            stream.push_frame(b"frame", 2**63)
+        with refused("ssrc: -1 is outside 0 to 4294967295"):
+            stream.rtcp.request_bit_rate(-1, 1)
+        with refused("sources: 4294967296 is outside"):
+            stream.rtcp.send_estimate(1, [2**32])
+        with refused("subtype: 32 is outside 0 to 31"):
+            stream.rtcp.send_app("NAME", b"", subtype=32)
+        with pytest.raises(TypeError, match="ssrc"):
+            stream.rtcp.request_bit_rate("one", 1)  # type: ignore[arg-type]
+    with refused("frame_len: -1 is outside 0 to"):
+        rushes.MediaReader("nowhere.raw", frame_len=-1)
+    with refused("lifetime: -1 is outside 0 to"):
+        rushes.MasterKey("AEAD_AES_128_GCM", KEY, lifetime=(-1, 1))
+    with refused("port: 70000 is outside 0 to 65535"):
+        rushes.TextureServer(("127.0.0.1", 70_000), "pattern")
+    with refused("width: -1 is outside 0 to 4294967295"):
+        rushes.Pictures([], -1, 1)
+
+
+def test_a_misspelled_setting_of_texture_video_is_answered_with_the_nearest() -> None:
+    with pytest.raises(TypeError, match='texture video; did you mean "clients_max"'):
+        rushes.TextureServer(("127.0.0.1", 0), "pattern", client_max=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match='did you mean "deadline_max"'):
+        rushes.TextureClient(("127.0.0.1", 9), deadlin_max=1.0)  # type: ignore[call-arg]
+    with pytest.raises(rushes.Error, match='did you mean "frames="'):
+        rushes.TextureServer(("127.0.0.1", 0), "pattern,frame=3")
 
 
 def test_none_is_a_settings_default(session: rushes.Session) -> None:

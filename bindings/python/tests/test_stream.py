@@ -13,6 +13,18 @@ from conftest import MEDIA, TIME_LIMIT, Pair, access_unit, nal_units
 Make = Callable[..., Pair]
 
 
+def test_a_session_receives_on_a_local_address(session: rushes.Session) -> None:
+    with rushes.Context().receive_on("0.0.0.0").stream("generic", probation=1) as receiver:
+        port = receiver.local_address[1]
+        with session.stream("generic", remote_port=port) as sender:
+            sender.push_frame(b"frame")
+            frame = receiver.pull_frame(TIME_LIMIT)
+            assert frame is not None
+            assert bytes(frame) == b"frame"
+    with pytest.raises(rushes.ConfigError, match="call receive_on"):
+        rushes.Context().session("0.0.0.0")
+
+
 def test_a_frame_arrives_as_it_was_sent(pair: Make) -> None:
     receiver, sender = pair()
     sent = access_unit(b"picture" * 40_000)

@@ -10,10 +10,12 @@ use rushes::{
     Ssrc,
 };
 
+use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
+use crate::overwrite::OverwriteArgs;
 use crate::security::SecurityArgs;
 use crate::values::{
-    Endpoint, Peer, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
-    parse_rate, parse_size, parse_ssrc,
+    parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type, parse_rate,
+    parse_size, parse_ssrc,
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -169,9 +171,10 @@ pub(crate) struct OutputArgs {
 /// When frames are sent.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TimingArgs {
-    /// Frames per second, for example 30 or 29.97; by default opus packets follow their durations
+    /// Frames per second, for example 30, 29.97 or 30000/1001; by default opus packets follow their
+    /// durations
     #[arg(long, value_parser = parse_rate, help_heading = "Timing", value_name = "RATE")]
-    pub(crate) fps: Option<f64>,
+    pub(crate) fps: Option<FrameRate>,
     /// Send as fast as possible, without waiting for the receiver
     #[arg(long, conflicts_with = "fps", help_heading = "Timing")]
     pub(crate) flat_out: bool,
@@ -179,13 +182,6 @@ pub(crate) struct TimingArgs {
     /// rate in bits per second such as 900M
     #[arg(long, value_parser = parse_pacing, help_heading = "Timing", value_name = "PACING")]
     pub(crate) pacing: Option<Pacing>,
-}
-
-impl TimingArgs {
-    /// The rate of frames, if it is given.
-    pub(crate) fn rate(self) -> Option<FrameRate> {
-        self.fps.and_then(FrameRate::from_f64)
-    }
 }
 
 #[derive(Args, Debug)]
@@ -241,7 +237,7 @@ pub(crate) struct SendArgs {
     /// its arrival or, with --fps, at that rate
     pub(crate) file: PathBuf,
     /// Host and port to send to
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_parser = parse_to, value_name = "HOST:PORT")]
     pub(crate) to: Endpoint,
     /// Local port; 0 selects a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
@@ -259,6 +255,8 @@ pub(crate) struct SendArgs {
     /// Write the description and send nothing
     #[arg(long, requires = "sdp")]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) overwrite: OverwriteArgs,
     /// Let the network device read sent data in place instead of copying it, in 512 KiB of memory;
     /// for real devices and large frames (no gain on loopback, only cost)
     #[arg(long, help_heading = "Network")]
@@ -301,13 +299,16 @@ Examples:
   rushes recv --from 5004 --codec h265 --peer 192.0.2.7 -o copy.265
   rushes recv --from [::]:5004 -o speech.opus
   rushes recv --from 239.1.2.3:5004 --codec h264 -o - | ffplay -
+  rushes recv --from rtp://@:5004 --codec h264 -o copy.264          as VLC writes it
   rushes recv --from 5004 --codec h265 --window
   rushes recv --sdp camera.sdp -o camera.264
   rushes recv --from 5004 --srtp AEAD_AES_128_GCM --key-file film.key -o copy.265")]
 pub(crate) struct RecvArgs {
-    /// Port to listen on, optionally after an address to bind to or a multicast group to join
+    /// Port to listen on, optionally after an address to bind to or a multicast group to join; by
+    /// default all IPv4 addresses, with [::] all IPv6 and IPv4 addresses
     #[arg(
         long,
+        value_parser = parse_from,
         value_name = "[BIND:]PORT",
         required_unless_present = "sdp",
         conflicts_with = "sdp"
@@ -323,6 +324,8 @@ pub(crate) struct RecvArgs {
     /// File to write; - for the standard output
     #[arg(long, short, value_name = "FILE", required_unless_present = "window")]
     pub(crate) output_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overwrite: OverwriteArgs,
     #[command(flatten)]
     pub(crate) window: VideoWindowArgs,
     /// Accept this SSRC only, decimal or 0x hexadecimal

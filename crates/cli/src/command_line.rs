@@ -56,7 +56,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::values::Endpoint;
+    use crate::endpoint::Endpoint;
 
     #[test]
     fn the_command_line_is_sound() {

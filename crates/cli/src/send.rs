@@ -39,9 +39,10 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let is_live = source.is_live();
     // A file that cannot be read is reported before anything is sent. What a live source makes
     // before there is a stream is late.
-    let mut reader = if is_live { None } else { Some(source.open(args.timing.rate())?) };
+    let mut reader = if is_live { None } else { Some(source.open(args.timing.fps)?) };
     let builder = build(args, &source)?;
     if let Some(file) = &args.sdp {
+        args.overwrite.check(file)?;
         describe::write(file, &builder, &source)?;
         if args.dry_run {
             if args.output.json {
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     for _ in 0..args.repeat {
         let reader = match reader.take() {
             Some(reader) => reader,
-            None => source.open(args.timing.rate())?,
+            None => source.open(args.timing.fps)?,
         };
         if is_live {
             sending.live(reader, &source, &mut stream)?;
@@ -156,7 +157,7 @@ impl Sending<'_> {
         stream: &mut MediaStream,
     ) -> anyhow::Result<()> {
         let first = stream.sender().next_timestamp();
-        let mut times = LiveTimes::new(self.args.timing.rate(), source.clock_rate, first);
+        let mut times = LiveTimes::new(self.args.timing.fps, source.clock_rate, first);
         while !self.interrupt.is_requested() {
             let next = reader.next_frame_until(Instant::now() + LIVE_POLL_INTERVAL)?;
             let frame = match next {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use rushes::file::{MediaReader, ReadOptions, codec_of};
 use rushes::{ClockRate, Codec, FrameRate};
 
-use crate::Usage;
 use crate::args::{StreamArgs, TimingArgs, codec_names};
+use crate::{Usage, recognise};
 
 /// Thirty pictures of 640 by 360, four tiles and slices each, made for this project.
 const CLIP: &[u8] = include_bytes!("../assets/clip.265");
@@ -32,6 +32,9 @@ impl Source {
         // As a path: the standard input can be a file, too.
         let file = file.map(|file| if file == Path::new("-") { Path::new(STDIN) } else { file });
         let given = args.codec;
+        if let Some(file) = file {
+            recognise::check_media(file, given.or_else(|| codec_of(file)))?;
+        }
         let codec = match (given, file) {
             (Some(codec), Some(_)) => codec,
             (None, Some(file)) => codec_of(file).ok_or_else(|| unknown_codec(file))?,
@@ -101,7 +104,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new(timing: TimingArgs) -> Self {
-        let requested = timing.rate();
+        let requested = timing.fps;
         let rate = requested.or_else(|| FrameRate::from_f64(DEFAULT_RATE)).unwrap_or_default();
         Self { requested, rate, frames: 0, ticks: 0 }
     }

@@ -1,61 +1,8 @@
-//! Values of options: sizes, times, rates, addresses.
+//! Values of options: sizes, times, rates.
 
-use std::str::FromStr;
 use std::time::Duration;
 
-use rushes::{ClockRate, Pacing, PayloadType, Ssrc};
-
-/// A port, with an optional host.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Endpoint {
-    pub(crate) host: Option<String>,
-    pub(crate) port: u16,
-}
-
-impl FromStr for Endpoint {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) => (Some(host), port),
-            None => (None, text),
-        };
-        if host.is_some_and(|host| host.contains(':') && !host.starts_with('[')) {
-            return Err(format!("{text:?} needs brackets: [IPV6]:PORT"));
-        }
-        let port = port.parse().map_err(|_| format!("{port:?} is not a port, 0 to 65535"))?;
-        let host = host.filter(|host| !host.is_empty()).map(str::to_owned);
-        Ok(Self { host, port })
-    }
-}
-
-/// A host, with an optional port.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Peer {
-    pub(crate) host: String,
-    pub(crate) port: Option<u16>,
-}
-
-impl FromStr for Peer {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let has_port = match text.rsplit_once(':') {
-            // In an IPv6 address without brackets, the last colon does not begin a port.
-            Some((host, _)) => !host.contains(':') || host.ends_with(']'),
-            None => false,
-        };
-        if has_port {
-            let Endpoint { host, port } = text.parse()?;
-            let host = host.ok_or_else(|| format!("{text:?} has no host"))?;
-            return Ok(Self { host, port: Some(port) });
-        }
-        if text.is_empty() {
-            return Err("a peer is HOST or HOST:PORT".to_owned());
-        }
-        Ok(Self { host: text.to_owned(), port: None })
-    }
-}
+use rushes::{ClockRate, FrameRate, Pacing, PayloadType, Ssrc};
 
 /// Splits a number from its unit.
 fn split_unit(text: &str) -> (&str, &str) {
@@ -97,13 +44,18 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * factor).map_err(|error| format!("{text:?}: {error}"))
 }
 
-pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
-    let rate: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
-    if (0.001..=1_000_000.0).contains(&rate) {
-        Ok(rate)
-    } else {
-        Err("a frame rate is 0.001 to 1000000".to_owned())
-    }
+/// Frames per second: a number, or a fraction, which is kept exactly.
+pub(crate) fn parse_rate(text: &str) -> Result<FrameRate, String> {
+    let wrong = || format!("{text:?} is not a rate; examples: 30, 29.97, 30000/1001");
+    let rate = match text.split_once('/') {
+        Some((frames, seconds)) => {
+            let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
+            FrameRate::new(number(frames)?, number(seconds)?)
+        }
+        None => FrameRate::from_f64(text.parse().map_err(|_| wrong())?),
+    };
+    let rate = rate.filter(|rate| (0.001..=1_000_000.0).contains(&rate.per_second()));
+    rate.ok_or_else(|| "a frame rate is 0.001 to 1000000".to_owned())
 }
 
 pub(crate) fn parse_pacing(text: &str) -> Result<Pacing, String> {
@@ -129,8 +81,8 @@ pub(crate) fn parse_pacing(text: &str) -> Result<Pacing, String> {
 }
 
 pub(crate) fn parse_payload_type(text: &str) -> Result<PayloadType, String> {
-    let value = text.parse().ok().and_then(PayloadType::new);
-    value.ok_or_else(|| "a payload type is 0 to 63 or 96 to 127 (RFC 5761)".to_owned())
+    let number = text.parse::<u8>().map_err(|_| format!("{text:?} is outside 0 to 127"))?;
+    PayloadType::checked(number).map_err(|error| error.to_string())
 }
 
 pub(crate) fn parse_clock_rate(text: &str) -> Result<ClockRate, String> {
@@ -151,38 +103,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_have_a_port_and_perhaps_a_host() {
-        let endpoint = |host: Option<&str>, port| Endpoint { host: host.map(str::to_owned), port };
-        for (text, expected) in [
-            ("5004", endpoint(None, 5004)),
-            (":5004", endpoint(None, 5004)),
-            ("host:1", endpoint(Some("host"), 1)),
-            ("[::1]:2", endpoint(Some("[::1]"), 2)),
-        ] {
-            assert_eq!(text.parse(), Ok(expected));
-        }
-        for text in ["", "host", "host:70000", "::1:5004"] {
-            assert!(text.parse::<Endpoint>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn peers_have_a_host_and_perhaps_a_port() {
-        for (text, host, port) in [
-            ("camera.example", "camera.example", None),
-            ("192.0.2.7:5004", "192.0.2.7", Some(5004)),
-            ("2001:db8::7", "2001:db8::7", None),
-            ("[2001:db8::7]", "[2001:db8::7]", None),
-            ("[2001:db8::7]:5004", "[2001:db8::7]", Some(5004)),
-        ] {
-            assert_eq!(text.parse(), Ok(Peer { host: host.to_owned(), port }), "{text}");
-        }
-        for text in ["", ":5004", "host:many", "host:70000"] {
-            assert!(text.parse::<Peer>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
     fn values_have_units() {
         assert_eq!(parse_size("4M"), Ok(4 << 20));
         assert_eq!(parse_duration("1.5ms"), Ok(Duration::from_micros(1500)));
@@ -191,6 +111,20 @@ mod tests {
         assert_eq!(parse_ssrc("0xff"), Ok(Ssrc(255)));
         assert!(parse_size("4X").is_err());
         assert!(parse_pacing("7").is_err());
-        assert!(parse_payload_type("72").is_err());
+        assert_eq!(parse_payload_type("96"), Ok(PayloadType::H264));
+        assert!(parse_payload_type("72").unwrap_err().contains("RFC 5761"));
+        assert!(parse_payload_type("300").unwrap_err().contains("0 to 127"));
+    }
+
+    #[test]
+    fn frame_rates_are_numbers_or_exact_fractions() {
+        assert_eq!(parse_rate("30000/1001"), Ok(FrameRate::new(30_000, 1001).unwrap()));
+        assert_eq!(parse_rate("29.97"), parse_rate("30000/1001"));
+        assert_eq!(parse_rate("1/7"), Ok(FrameRate::new(1, 7).unwrap()));
+        for text in ["", "0", "x", "30/", "/1", "30/0", "0/1", "1/2000", "2000000/1", "-30", "1e9"]
+        {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+        assert!(parse_rate("30:1").unwrap_err().contains("30000/1001"));
     }
 }

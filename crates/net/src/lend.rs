@@ -120,6 +120,7 @@ impl UdpSocket {
         }
         let range = loan.start..loan.start + sum;
         let connected = self.is_connected_to(to);
+        let to = self.kernel_address(to);
         let Some(lending) = &self.lending else {
             let parcel = Parcel { bytes: &loan.slab[range], lengths, to, connected };
             let outcome = self.send_all(queue, parcel, deadline, Self::send_once);

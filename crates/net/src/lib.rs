@@ -57,6 +57,7 @@
 
 mod buffer;
 mod counters;
+mod dual_stack;
 mod error;
 mod group;
 mod lend;

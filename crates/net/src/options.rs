@@ -7,6 +7,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 /// Settings of a socket.
+#[allow(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SocketOptions {
     /// Octets that the kernel may hold for sending; 0 for the system's default. 4 MiB by default.
@@ -25,6 +26,11 @@ pub struct SocketOptions {
     pub send_path: SendPath,
     /// The receive path; [`ReceivePath::Auto`] by default.
     pub receive_path: ReceivePath,
+    /// Whether a socket bound to `[::]` receives IPv4 too. `false` by default.
+    ///
+    /// IPv4 addresses stay such, in received datagrams and for sending. The port is taken in both
+    /// IP versions.
+    pub dual_stack: bool,
     /// Lets several sockets bind the same port (`SO_REUSEADDR`). `false` by default; multicast
     /// implies it, as several receivers of one group on one machine are usual.
     pub reuse_address: bool,
@@ -54,6 +60,7 @@ impl Default for SocketOptions {
             interface: None,
             send_path: SendPath::Auto,
             receive_path: ReceivePath::Auto,
+            dual_stack: false,
             reuse_address: false,
             forbid_fragments: false,
             zero_copy: false,

@@ -215,6 +215,7 @@ impl UdpSocket {
                 _ => return Err(NetError::Receive(error)),
             }
         }
+        self.unmap(&mut arena.heads);
         Ok(self.count_received(&arena.heads))
     }
 

@@ -63,6 +63,7 @@ impl UdpSocket {
             return Err(SendError { kind, sent: 0 });
         }
         let connected = self.is_connected_to(to);
+        let to = self.kernel_address(to);
         let parcel = Parcel { bytes, lengths, to, connected };
         self.send_all(queue, parcel, deadline, Self::send_once)
     }

@@ -30,6 +30,8 @@ pub struct UdpSocket {
     pub(crate) tally: Tally,
     /// The connected peer; sending to it needs no address.
     pub(crate) peer: OnceLock<SocketAddr>,
+    /// Whether it receives IPv4 too, although `local` is an IPv6 address.
+    pub(crate) dual_stack: bool,
     local: SocketAddr,
     buffers: BufferSizes,
     demanded: SendPath,
@@ -49,9 +51,9 @@ pub struct UdpSocket {
 impl UdpSocket {
     /// Binds a socket to `local`; port 0 lets the system choose one.
     ///
-    /// An IPv6 address gives a socket for IPv6 only. The available send and receive paths are
+    /// An IPv6 address gives a socket for IPv6 only, unless
+    /// [`dual_stack`](SocketOptions::dual_stack) is set. The available send and receive paths are
     /// probed; a buffer smaller than requested is logged as a warning.
-    ///
     ///
     /// # Errors
     /// [`NetError::AddressInUse`] if another socket has the port, and a variant for each option
@@ -75,6 +77,7 @@ impl UdpSocket {
         Ok(Self {
             tally: Tally::default(),
             peer: OnceLock::new(),
+            dual_stack: is_dual_stack(local, options),
             local,
             buffers,
             demanded: options.send_path,
@@ -109,7 +112,7 @@ impl UdpSocket {
                 "the socket is connected to another address",
             )));
         }
-        self.socket.connect(peer).map_err(failed)?;
+        self.socket.connect(self.kernel_address(peer)).map_err(failed)?;
         self.peer.get_or_init(|| peer);
         Ok(())
     }
@@ -203,6 +206,11 @@ impl fmt::Debug for UdpSocket {
     }
 }
 
+/// Whether a socket bound to `local` receives IPv4 beside IPv6.
+fn is_dual_stack(local: SocketAddr, options: &SocketOptions) -> bool {
+    options.dual_stack && local.is_ipv6() && local.ip().is_unspecified()
+}
+
 /// Sets every option that must be set before binding.
 fn configure(
     socket: &Socket,
@@ -212,7 +220,8 @@ fn configure(
     let named = |option| move |source| NetError::Option { option, source };
     socket.set_nonblocking(true).map_err(named("non-blocking"))?;
     if local.is_ipv6() {
-        socket.set_only_v6(true).map_err(named("IPv6 only"))?;
+        let only_v6 = !is_dual_stack(local, options);
+        socket.set_only_v6(only_v6).map_err(named("IPv6 only"))?;
     }
     if options.reuse_address || options.multicast.is_some() {
         socket.set_reuse_address(true).map_err(named("reuse_address"))?;

@@ -43,5 +43,5 @@ pub mod timer;
 
 pub use batch::{Batch, LentSlab, SLAB_LEN};
 pub use seq::{ExtendedSequence, SequenceNumber};
-pub use ssrc::{PayloadType, Ssrc};
+pub use ssrc::{PayloadType, PayloadTypeError, Ssrc};
 pub use time::{ClockRate, NtpTime, RtpTimestamp};

@@ -38,6 +38,17 @@ impl PayloadType {
         if value < 64 || 96 <= value && value < 128 { Some(Self(value)) } else { None }
     }
 
+    /// The payload type `value`, or the reason why it is none.
+    ///
+    /// # Errors
+    /// [`PayloadTypeError`] where [`new`](Self::new) returns `None`.
+    pub const fn checked(value: u8) -> Result<Self, PayloadTypeError> {
+        match Self::new(value) {
+            Some(payload_type) => Ok(payload_type),
+            None => Err(PayloadTypeError(value)),
+        }
+    }
+
     /// The payload type of a received packet, whatever its value.
     pub(crate) fn from_wire(value: u8) -> Self {
         Self(value & 0x7f)
@@ -50,6 +61,26 @@ impl PayloadType {
     }
 }
 
+/// A number that is not a payload type.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PayloadTypeError(pub u8);
+
+impl fmt::Display for PayloadTypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.0;
+        if value > 127 {
+            return write!(f, "payload type {value} is outside 0 to 127; use 96 to 127");
+        }
+        write!(
+            f,
+            "payload type {value} is among 64 to 95, which look like RTCP packets on a shared port \
+             (RFC 5761 section 4); use 96 to 127"
+        )
+    }
+}
+
+impl core::error::Error for PayloadTypeError {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,7 +90,10 @@ mod tests {
         for value in 0..=255 {
             let allowed = value < 64 || (96..128).contains(&value);
             assert_eq!(PayloadType::new(value).is_some(), allowed, "{value}");
+            assert_eq!(PayloadType::checked(value).is_ok(), allowed, "{value}");
         }
+        assert!(PayloadTypeError(72).to_string().contains("RFC 5761"));
+        assert!(PayloadTypeError(128).to_string().contains("outside 0 to 127"));
     }
 
     #[test]

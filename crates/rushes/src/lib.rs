@@ -96,5 +96,5 @@ pub use rushes_proto::payload::{Delivery, Frame, Framing};
 pub use rushes_proto::srtp::{self, MasterKey, Policy, Suite};
 pub use rushes_proto::stream::{Discard, Event, FrameRate};
 pub use rushes_proto::{
-    ClockRate, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc, payload,
+    ClockRate, NtpTime, PayloadType, PayloadTypeError, RtpTimestamp, SequenceNumber, Ssrc, payload,
 };

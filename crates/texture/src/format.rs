@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::nearest::did_you_mean;
+
 /// A texture format, with a name for the command line and a number on the wire.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
@@ -82,7 +84,7 @@ impl fmt::Display for UnknownFormat {
             let gap = if index == 0 { "" } else { ", " };
             write!(f, "{gap}{format}")?;
         }
-        Ok(())
+        f.write_str(&did_you_mean(&self.0, Format::ALL.map(Format::name)))
     }
 }
 
@@ -209,5 +211,7 @@ mod tests {
     fn an_unknown_name_is_told_the_known_ones() {
         let error = "bc2".parse::<Format>().unwrap_err().to_string();
         assert!(error.contains("\"bc2\"") && error.contains("ycocg-bc3"), "{error}");
+        let error = "ycocgbc3".parse::<Format>().unwrap_err().to_string();
+        assert!(error.ends_with("; did you mean \"ycocg-bc3\"?"), "{error}");
     }
 }

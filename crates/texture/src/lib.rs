@@ -33,6 +33,7 @@
 //! | `encode/`, `decode/` | RGBA8 to rows of blocks and back |
 //! | `instruction_set.rs`, `dispatch.rs` | use of vector instructions: the only unsafe code |
 //! | `elsewhere.rs` | stubs for other architectures, without vector code |
+//! | `nearest.rs` | known names for misspelled ones |
 //! | `metric.rs` | the difference between two pictures |
 #![deny(unsafe_code)]
 
@@ -53,6 +54,7 @@ mod format;
 mod instruction_set;
 mod layout;
 pub mod metric;
+mod nearest;
 mod rate;
 mod resample;
 mod rgb565;
@@ -67,6 +69,7 @@ pub use error::CodecError;
 pub use format::{Block, Format, Plane, UnknownFormat};
 pub use instruction_set::InstructionSet;
 pub use layout::{Layout, LayoutError, PlaneLayout, SIDE_MAX};
+pub use nearest::{did_you_mean, nearest};
 pub use rate::{RATE_MAX, Rate, RateError};
 pub use source::{Frame, Source};
 pub use tiling::{Tile, Tiling, TilingError, UNITS_MAX};

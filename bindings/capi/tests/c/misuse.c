@@ -14,6 +14,12 @@ static void nulls_are_answered(void) {
     EXPECT(rushes_context_close(NULL), RUSHES_ERROR_NULL);
     EXPECT(rushes_session_new(NULL, "127.0.0.1", NULL, &pair.session), RUSHES_ERROR_NULL);
     CHECK(pair.session == NULL);
+    /* No datagram comes from 0.0.0.0, so a session with it would be silent. */
+    EXPECT(rushes_session_new(pair.context, "0.0.0.0", NULL, &pair.session), RUSHES_ERROR_ARGUMENT);
+    CHECK(strstr(rushes_last_error_message(), "receive_on") != NULL);
+    EXPECT(rushes_session_receive_on(pair.context, NULL, &pair.session), RUSHES_ERROR_NULL);
+    OK(rushes_session_receive_on(pair.context, "0.0.0.0", &pair.session));
+    OK(rushes_session_close(pair.session));
     OK(rushes_session_new(pair.context, NULL, NULL, &pair.session));
     EXPECT(rushes_stream_open(NULL, NULL), RUSHES_ERROR_NULL);
     EXPECT(rushes_stream_push_frame(NULL, (const uint8_t *)"x", 1, NULL), RUSHES_ERROR_NULL);

@@ -51,6 +51,18 @@ static ends open(const rushes::session &session) {
     return {std::move(receiver), std::move(sender)};
 }
 
+static void a_session_receives_on_a_local_address() {
+    rushes::context context;
+    CHECK(thrown([&] { (void)context.create_session("0.0.0.0"); }) == RUSHES_ERROR_ARGUMENT);
+    auto options = context.receive_on("0.0.0.0").stream(rushes::codec::generic);
+    auto receiver = options.probation(1).open();
+    auto sending = context.create_session("127.0.0.1").stream(rushes::codec::generic);
+    auto sender = sending.remote_port(receiver.local_port()).open();
+    sender.push_frame(bytes_of("one"));
+    auto frame = receiver.pull_frame(10s);
+    CHECK(frame && text_of(*frame) == "one");
+}
+
 static void objects_move_and_close() {
     rushes::context context;
     auto session = context.create_session("127.0.0.1", "127.0.0.1");
@@ -267,6 +279,7 @@ int main(int argc, char **) {
         a_stream_that_goes_in_its_hook_ends_the_process();
         a_bare_hook_that_throws_ends_the_process();
     }
+    a_session_receives_on_a_local_address();
     objects_move_and_close();
     lambdas_are_hooks_and_released();
     two_ends_agree_on_keys();

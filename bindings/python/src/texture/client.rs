@@ -14,11 +14,16 @@ use super::options::{format, name_of, of_client, rate, requested_rate, resolve};
 use super::queue::{Next, Queue};
 use super::stats::TextureClientStatistics;
 use crate::error::{Failure, NetError, StateError};
+use crate::integer::{address, arguments};
 use crate::open::{Close, OPEN, close_dropped};
 use crate::options::Setting;
 use crate::stream::{call, callable};
 use crate::wait::{Call, duration, in_slices, lock};
 use crate::zrtp::Sas;
+
+arguments! {
+    queue_of: usize = "queue";
+}
 
 /// How long a hook's thread sleeps when no frame arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -95,8 +100,8 @@ impl TextureClient {
     #[pyo3(signature = (address, *, queue = 3, every_frame = false, **options))]
     fn new(
         py: Python<'_>,
-        address: (String, u16),
-        queue: usize,
+        #[pyo3(from_py_with = address)] address: (String, u16),
+        #[pyo3(from_py_with = queue_of)] queue: usize,
         every_frame: bool,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {

@@ -12,6 +12,12 @@ use super::pool::Pool;
 use crate::buffer::Octets;
 use crate::error::ConfigError;
 use crate::input::Input;
+use crate::integer::arguments;
+
+arguments! {
+    width_of: u32 = "width";
+    height_of: u32 = "height";
+}
 
 /// The names of all texture formats.
 #[pyfunction]
@@ -26,8 +32,8 @@ pub(crate) fn texture_formats() -> Vec<&'static str> {
 pub(crate) fn encode_texture(
     py: Python<'_>,
     picture: &Bound<'_, PyAny>,
-    width: u32,
-    height: u32,
+    #[pyo3(from_py_with = width_of)] width: u32,
+    #[pyo3(from_py_with = height_of)] height: u32,
     to: &str,
     pixels: &str,
 ) -> PyResult<Py<TextureFrame>> {

@@ -2,14 +2,13 @@
 
 use std::net::SocketAddr;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rushes::Security;
 use rushes::texture::{ClientOptions, Format, FrameRate, Rate, ServerOptions, Timing, Transport};
 
 use crate::error::{ConfigError, NetError};
-use crate::options::{Setting, fraction};
+use crate::options::{Setting, fraction, unknown};
 
 const TRANSPORTS: [(&str, Transport); 3] =
     [("udp", Transport::Udp), ("tcp", Transport::Tcp), ("rtp", Transport::Rtp)];
@@ -51,18 +50,17 @@ fn security(setting: &Setting<'_, '_>) -> PyResult<Option<Security>> {
     Ok(Some(setting.get::<PyRef<'_, crate::security::Security>>()?.security.clone()))
 }
 
-/// Calls `set` for each keyword that is not `None`.
+/// Calls `set` for each keyword that is not `None`; all keywords are in `table` of `rushes._types`.
 fn each(
     keywords: Option<&Bound<'_, PyDict>>,
+    table: &str,
     mut set: impl FnMut(&Setting<'_, '_>) -> PyResult<bool>,
 ) -> PyResult<()> {
     for (name, value) in keywords.into_iter().flatten() {
         let name = name.extract::<String>()?;
         let setting = Setting { name: &name, value };
         if !setting.value.is_none() && !set(&setting)? {
-            return Err(PyTypeError::new_err(format!(
-                "{name:?} is not a setting of texture video"
-            )));
+            return Err(unknown(setting.value.py(), &name, table));
         }
     }
     Ok(())
@@ -71,16 +69,16 @@ fn each(
 /// The options of a server.
 pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<ServerOptions> {
     let mut options = ServerOptions::default();
-    each(keywords, |setting| {
+    each(keywords, "TextureServerOptions", |setting| {
         match setting.name {
             "format" => options.format = Some(setting.parse()?),
             "transport" => options.transport = setting.word(&TRANSPORTS)?,
-            "units" => options.units = setting.get()?,
-            "payload" => options.payload = setting.get()?,
-            "in_flight" => options.in_flight = setting.get()?,
-            "bit_rate" => options.bit_rate = setting.get()?,
-            "clients_max" => options.clients_max = setting.get()?,
-            "clients_per_host_max" => options.clients_per_host_max = setting.get()?,
+            "units" => options.units = setting.int()?,
+            "payload" => options.payload = setting.int()?,
+            "in_flight" => options.in_flight = setting.int()?,
+            "bit_rate" => options.bit_rate = setting.int()?,
+            "clients_max" => options.clients_max = setting.int()?,
+            "clients_per_host_max" => options.clients_per_host_max = setting.int()?,
             "timing" => options.timing = setting.word(&TIMINGS)?,
             "loop" => options.loops = setting.get()?,
             "security" => options.security = security(setting)?,
@@ -94,7 +92,7 @@ pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Server
 /// The options of a client.
 pub(super) fn of_client(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<ClientOptions> {
     let mut options = ClientOptions::default();
-    each(keywords, |setting| {
+    each(keywords, "TextureClientOptions", |setting| {
         match setting.name {
             "formats" => {
                 let names = setting.get::<Vec<String>>()?;
@@ -103,11 +101,11 @@ pub(super) fn of_client(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Client
             }
             "format" => options.format = Some(setting.parse()?),
             "transport" => options.transport = Some(setting.word(&TRANSPORTS)?),
-            "units" => options.units = setting.get()?,
-            "payload" => options.payload = setting.get()?,
+            "units" => options.units = setting.int()?,
+            "payload" => options.payload = setting.int()?,
             "rate" => options.rate = Some(requested_rate(rate(setting)?)),
-            "frame_bytes_max" => options.frame_bytes_max = setting.get()?,
-            "slots" => options.slots = setting.get()?,
+            "frame_bytes_max" => options.frame_bytes_max = setting.int()?,
+            "slots" => options.slots = setting.int()?,
             "deadline_min" => options.deadline_min = setting.seconds()?,
             "deadline_max" => options.deadline_max = setting.seconds()?,
             "connect_timeout" => options.connect_timeout = setting.seconds()?,

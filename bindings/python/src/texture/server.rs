@@ -11,6 +11,7 @@ use super::options::{format, of_server, resolve};
 use super::source;
 use super::stats::{SentTextureFrame, TextureServerCounts};
 use crate::error::Failure;
+use crate::integer::address;
 use crate::open::{Close, OPEN, close_dropped};
 use crate::wait::{Call, lock};
 use crate::zrtp::Sas;
@@ -63,7 +64,7 @@ impl TextureServer {
     #[pyo3(signature = (address, source, **options))]
     fn new(
         py: Python<'_>,
-        address: (String, u16),
+        #[pyo3(from_py_with = address)] address: (String, u16),
         source: &Bound<'_, PyAny>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {

@@ -10,7 +10,13 @@ use rushes::texture::{Layout, Rate};
 use super::options::{format, rate};
 use crate::error::{ConfigError, report_unraisable};
 use crate::input::Input;
+use crate::integer::arguments;
 use crate::options::Setting;
+
+arguments! {
+    width_of: u32 = "width";
+    height_of: u32 = "height";
+}
 
 /// Pictures from Python, for a texture server: an iterable of octets, such as arrays.
 ///
@@ -30,8 +36,8 @@ impl Pictures {
     #[pyo3(signature = (pictures, width, height, *, pixels = "rgb24", rate = None))]
     fn new(
         pictures: &Bound<'_, PyAny>,
-        width: u32,
-        height: u32,
+        #[pyo3(from_py_with = width_of)] width: u32,
+        #[pyo3(from_py_with = height_of)] height: u32,
         pixels: &str,
         rate: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {

@@ -7,6 +7,7 @@ use clap::Args;
 use rushes::{Codec, PayloadType, Ssrc};
 
 use crate::args::codec_names;
+use crate::overwrite::OverwriteArgs;
 use crate::values::{parse_duration, parse_payload_type};
 
 #[derive(Args, Debug)]
@@ -54,6 +55,8 @@ pub(crate) struct InspectArgs {
     /// File for the extracted stream: Annex B, Ogg Opus, or concatenated frames
     #[arg(long, short, value_name = "FILE", requires = "extract", help_heading = "Output")]
     pub(super) output_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) overwrite: OverwriteArgs,
     /// Print one JSON object instead of the report
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,

@@ -6,6 +6,7 @@ use rushes::file::{FileError, MediaWriter};
 use rushes::{Codec, Frame, Ssrc};
 
 use super::streams::Key;
+use crate::overwrite::OverwriteArgs;
 
 /// The stream to be extracted, and its progress.
 #[derive(Debug)]
@@ -13,6 +14,7 @@ pub(crate) struct Extraction {
     /// SSRCs that the command line may mean: decimal digits may also be hexadecimal.
     ssrcs: Vec<Ssrc>,
     pub(crate) path: PathBuf,
+    overwrite: OverwriteArgs,
     stream: Option<Key>,
     writer: Option<MediaWriter>,
     codec: Codec,
@@ -24,10 +26,11 @@ pub(crate) struct Extraction {
 }
 
 impl Extraction {
-    pub(crate) fn new(ssrcs: Vec<Ssrc>, path: PathBuf) -> Self {
+    pub(crate) fn new(ssrcs: Vec<Ssrc>, path: PathBuf, overwrite: OverwriteArgs) -> Self {
         Self {
             ssrcs,
             path,
+            overwrite,
             stream: None,
             writer: None,
             codec: Codec::Generic,
@@ -67,7 +70,7 @@ impl Extraction {
     pub(crate) fn write(&mut self, frame: &Frame) -> Result<(), FileError> {
         let writer = match &mut self.writer {
             Some(writer) => writer,
-            none => none.insert(MediaWriter::create(&self.path, self.codec)?),
+            none => none.insert(self.overwrite.media_writer(&self.path, self.codec)?),
         };
         writer.write(frame, frame.timestamp())?;
         self.units += 1;

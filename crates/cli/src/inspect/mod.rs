@@ -43,6 +43,7 @@ use self::capture::{CaptureError, CaptureReader};
 use self::codec::{Encoding, Encodings, Known, codecs_from_sdp};
 use self::extract::Extraction;
 use self::intake::Intake;
+pub(crate) use self::names::nal_unit_type;
 use self::report::{Extracted, Failure, Report};
 use self::streams::{Settings, Streams};
 use crate::args::OutputArgs;
@@ -193,7 +194,8 @@ fn extraction(args: &InspectArgs) -> anyhow::Result<Option<Extraction>> {
     if ssrcs.is_empty() {
         return Err(Usage(format!("--extract: {text:?} is not an SSRC of 32 bits")).into());
     }
-    Ok(Some(Extraction::new(ssrcs, path.clone())))
+    args.overwrite.check(path)?;
+    Ok(Some(Extraction::new(ssrcs, path.clone(), args.overwrite)))
 }
 
 /// Gives the extracted file its final name, or reports why there is none.

@@ -27,9 +27,9 @@ use self::verdict::Verdict;
 use self::writer::{NoObserver, StreamObserver, Writer};
 use crate::args::RecvArgs;
 use crate::describe::{self, Described, Wanted};
+use crate::endpoint::{Endpoint, Peer};
 use crate::interrupt::Interrupt;
 use crate::source::unknown_codec;
-use crate::values::{Endpoint, Peer};
 use crate::{Outcome, Usage, security, stream, zrtp};
 
 /// A restarted receiver has lost its replay list (RFC 3711 section 3.3.2).
@@ -40,6 +40,9 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if args.output.json && args.output_file.as_deref() == Some(Path::new("-")) {
         let reason = "--json and -o - both write to the standard output; name a file";
         return Err(Usage(reason.to_owned()).into());
+    }
+    if let Some(file) = &args.output_file {
+        args.overwrite.check(file)?;
     }
     let interrupt = Interrupt::install()?;
     if args.window.window {
@@ -71,7 +74,7 @@ fn stream_into<A: StreamObserver>(
     };
     zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
     let file = args.output_file.as_deref();
-    let media = file.map(|file| MediaWriter::create(file, codec)).transpose()?;
+    let media = file.map(|file| args.overwrite.media_writer(file, codec)).transpose()?;
     let mut writer = Writer::new(media, observer, codec, parameter_sets);
     if !args.output.quiet {
         stream.receiver()?.on_event(|event| security::report_event(&event));
@@ -169,10 +172,7 @@ fn open_session(host: Option<&str>, args: &RecvArgs) -> anyhow::Result<Session> 
     let Some(host) = host else {
         let session = context.session_any();
         let is_ipv6 = peer_host(args)?.is_some_and(|peer| peer.is_ipv6());
-        return Ok(if is_ipv6 { session.local_address("::")? } else { session });
+        return Ok(if is_ipv6 { context.receive_on("::")? } else { session });
     };
-    if resolve(host, 0)?.ip().is_multicast() {
-        return Ok(context.session(host)?);
-    }
-    Ok(context.session_any().local_address(host)?)
+    Ok(context.receive_on(host)?)
 }

@@ -9,7 +9,9 @@ use rushes::texture::{Format, Rate, Transport};
 use super::security::SecurityArgs;
 use super::values::{parse_bit_rate, parse_packet, parse_pixels, parse_transport};
 use crate::args::OutputArgs;
-use crate::values::{Endpoint, parse_duration, parse_size};
+use crate::endpoint::{Endpoint, parse_listen, parse_server};
+use crate::overwrite::OverwriteArgs;
+use crate::values::{parse_duration, parse_size};
 
 /// Properties of a source that it lacks or that are overridden.
 #[derive(Args, Clone, Debug)]
@@ -41,6 +43,8 @@ pub(crate) struct FileArgs {
     /// are several), .rgb .rgba .yuv .raw (octets without a header)
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) overwrite: OverwriteArgs,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     #[command(flatten)]
@@ -142,8 +146,9 @@ pub(crate) struct ServeArgs {
     /// Frames to send: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
     /// (with --size), or pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]
     pub(crate) source: PathBuf,
-    /// Address and port to listen on; by default all IPv4 addresses. Port 0 selects a free one
-    #[arg(long, value_name = "[ADDRESS:]PORT")]
+    /// Address and port to listen on; by default all IPv4 addresses, with [::] all IPv6 addresses.
+    /// Port 0 selects a free one
+    #[arg(long, value_parser = parse_listen, value_name = "[ADDRESS:]PORT")]
     pub(crate) listen: Endpoint,
     /// Format to encode to for clients that request no other; by default the source's
     #[arg(long, value_name = "FORMAT")]
@@ -229,12 +234,14 @@ Examples:
   rushes texture view 127.0.0.1:7000 --null --packet-size 8K --duration 10s --json")]
 pub(crate) struct ViewArgs {
     /// Host and port of the server
-    #[arg(value_name = "HOST:PORT")]
+    #[arg(value_parser = parse_server, value_name = "HOST:PORT")]
     pub(crate) server: Endpoint,
     /// File to write: frames are decoded into .y4m, .png and .rgb .rgba .yuv (octets without a
     /// header), and written as received into .ktx2 and .raw; - is Y4M on the standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overwrite: OverwriteArgs,
     /// Write nothing, measure only
     #[arg(long)]
     pub(crate) null: bool,

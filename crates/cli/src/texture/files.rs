@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::args::{DecodeArgs, EncodeArgs, FileArgs};
 use super::convert::Converter;
+use super::encodable;
 use super::kind::Kind;
 use super::live::{Live, counted, per_second};
 use super::output::Output;
-use super::source;
+use super::{output, source};
 use crate::interrupt::Interrupt;
 use crate::{Outcome, Usage, report};
 
@@ -54,6 +55,7 @@ fn convert(
     psnr: bool,
 ) -> anyhow::Result<Outcome> {
     check_pipe(args)?;
+    output::check_new(&args.output, args.overwrite)?;
     let interrupt = Interrupt::install()?;
     let mut source = source::open(&args.input, &args.source)?;
     let input = *source.layout();
@@ -61,7 +63,9 @@ fn convert(
         let reason = format!("{}: has no end; set --frames", args.input.display());
         return Err(Usage(reason).into());
     }
-    let mut output = Output::create(&args.output, input, choose(input.format()), source.rate())?;
+    let format = choose(input.format());
+    encodable::check_file(input.format(), format)?;
+    let mut output = Output::create(&args.output, input, format, source.rate())?;
     let mut done = Done::default();
     if psnr {
         done.meter = Some(PsnrMeter::new(&input, output.layout())?);

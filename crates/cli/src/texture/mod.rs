@@ -2,6 +2,7 @@
 
 mod args;
 mod convert;
+mod encodable;
 #[cfg(feature = "window")]
 mod encoded;
 #[cfg(not(feature = "window"))]

@@ -9,6 +9,20 @@ use rushes::texture::{Format, Layout, Rate, file};
 
 use super::convert::Converter;
 use super::kind::Kind;
+use crate::overwrite::OverwriteArgs;
+
+/// Checks that writing frames to `path` overwrites no file unless permitted; of images, the first
+/// is checked.
+///
+/// # Errors
+/// As [`OverwriteArgs::check`].
+pub(super) fn check_new(path: &Path, overwrite: OverwriteArgs) -> anyhow::Result<()> {
+    overwrite.check(path)?;
+    if matches!(Kind::of(path), Ok(Kind::Png)) {
+        overwrite.check(&PngWriter::file_of(path, 0, 2))?;
+    }
+    Ok(())
+}
 
 /// A file that is being written.
 pub(crate) struct Output {

@@ -20,7 +20,7 @@ use super::live::{Live, counted, gigabits, milliseconds, per_second};
 use super::security::Agreed;
 use super::source::{Log, Played};
 use super::values::HEADER;
-use super::{security, source};
+use super::{encodable, security, source};
 use crate::interrupt::Interrupt;
 use crate::latency::Latencies;
 use crate::{Outcome, report};
@@ -37,6 +37,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let mut played = source::open(&args.source, &args.input)?;
     if args.gpu {
         played = played.encoded(args.format)?;
+    } else {
+        encodable::check_server(played.layout().format(), args.format)?;
     }
     if let Some(bound) = args.preload {
         let (loaded, frames) = played.preload(bound)?;

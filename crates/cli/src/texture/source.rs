@@ -8,6 +8,7 @@ use rushes::texture::{Format, Layout, Rate, source};
 
 use super::args::SourceArgs;
 use super::encoded;
+use crate::recognise;
 
 /// Opens the source that a command line names.
 ///
@@ -15,7 +16,11 @@ use super::encoded;
 /// If the source cannot be opened; the error names the options that would help.
 pub(crate) fn open(path: &Path, args: &SourceArgs) -> anyhow::Result<Played> {
     let hint = RawHint { format: args.input_format, size: args.size, rate: args.fps };
-    let source = source::open(path, &hint).map_err(|error| match error {
+    let source = source::open(path, &hint);
+    if let Err(SourceError::Kind(path)) = &source {
+        recognise::check_frames(path)?;
+    }
+    let source = source.map_err(|error| match error {
         SourceError::Hint(_) | SourceError::Kind(_) => anyhow::Error::from(error)
             .context("frames without a header need --size WIDTHxHEIGHT and --input-format FORMAT"),
         error => error.into(),

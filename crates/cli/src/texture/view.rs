@@ -17,7 +17,7 @@ use super::live::Live;
 use super::sink::{FileThread, Frames, ViewSink};
 use super::values::HEADER;
 use super::viewed::{Beginning, Tally, Viewed};
-use super::{security, window};
+use super::{encodable, output, security, window};
 use crate::interrupt::Interrupt;
 use crate::{Outcome, Usage};
 
@@ -49,6 +49,9 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
         let reason = "--json and --output - both write to the standard output; name a file";
         return Err(Usage(reason.to_owned()).into());
     }
+    if let Some(path) = &args.output {
+        output::check_new(path, args.overwrite)?;
+    }
     let interrupt = Interrupt::install()?;
     let options = options(args)?;
     if args.window.window {
@@ -76,7 +79,12 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let counting = Arc::new(counting);
     let client = TextureClient::connect(server, sink(counting.clone()), options);
     let sink = counting;
-    let client = client.with_context(|| format!("cannot view {server}"))?;
+    let client = client.with_context(|| match args.format.filter(|it| encodable::needs_gpu(*it)) {
+        Some(format) => format!(
+            "cannot view {server} (a server encodes to {format} only with --format {format} --gpu)"
+        ),
+        None => format!("cannot view {server}"),
+    })?;
     let rate = client.rate().map_or(Rate::DEFAULT, rate_of);
     let file = match (&args.output, kind, waiting) {
         (Some(path), Some(kind), Some(waiting)) => {

@@ -158,9 +158,12 @@ fn an_extraction_replaces_a_file_only_when_it_is_whole() {
     let copy = bench.path("copy.264");
     std::fs::write(&copy, b"before").unwrap();
     let name = copy.to_str().unwrap();
-    assert_eq!(inspect(&capture, &["--extract", "99", "-o", name]).1, 1);
+    let refused = run(&[capture.to_str().unwrap(), "--extract", "01020304", "-o", name]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("exists; --force overwrites it"));
+    assert_eq!(inspect(&capture, &["--extract", "99", "-o", name, "--force"]).1, 1);
     assert_eq!(std::fs::read(&copy).unwrap(), b"before");
-    assert_eq!(inspect(&capture, &["--extract", "01020304", "-o", name]).1, 0);
+    assert_eq!(inspect(&capture, &["--extract", "01020304", "-o", name, "-f"]).1, 0);
     assert!(std::fs::read(&copy).unwrap().starts_with(&[0, 0, 0, 1, 0x67]));
 }
 

@@ -188,6 +188,8 @@ pub(crate) fn describe(file: &Path, port: u16, folder: &Path, more: &[&str]) -> 
 pub(crate) fn receive(file: &Path, port: u16, more: &[&str]) -> Process {
     let from = format!("127.0.0.1:{port}");
     let mut arguments = vec!["recv", "--from", &from, "-o", file.to_str().unwrap(), "--json"];
+    // Some tests receive several times.
+    arguments.push("--force");
     arguments.extend(more);
     let process = rushes(&arguments);
     wait_for(port);
@@ -203,7 +205,7 @@ pub(crate) fn received(process: Process) -> Value {
 /// `rushes recv` of the stream that `sdp` describes into `file`, listening on `port`.
 pub(crate) fn receive_described(file: &Path, sdp: &Path, port: u16, more: &[&str]) -> Process {
     let mut arguments = vec!["recv", "--sdp", sdp.to_str().unwrap()];
-    arguments.extend(["-o", file.to_str().unwrap(), "--json"]);
+    arguments.extend(["-o", file.to_str().unwrap(), "--json", "--force"]);
     arguments.extend(more);
     let process = rushes(&arguments);
     wait_for(port);

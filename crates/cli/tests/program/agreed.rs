@@ -28,7 +28,7 @@ fn two_processes_show_the_same_words_and_the_file_is_the_same() {
     let cache = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (here, there) = (cache("here"), cache("there"));
     for session in 0..2 {
-        let (receiver, to) = listening(&copy, &["--zrtp", "--zrtp-cache", &here]);
+        let (receiver, to) = listening(&copy, &["-f", "--zrtp", "--zrtp-cache", &here]);
         let mut arguments = vec!["send", &name, "--to", &to, "--fps", "1000", "--json"];
         arguments.extend(["--zrtp", "--zrtp-cache", &there]);
         let sent = run(&arguments);

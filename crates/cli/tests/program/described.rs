@@ -60,7 +60,7 @@ fn odd_lines_of_a_description_are_named_and_the_rest_is_received() {
         format!("odd.sdp: line {number}: ")
     };
     for (part, wanted) in [
-        ("AVP 72", "payload type 72 is not among"),
+        ("AVP 72", "payload type 72 is among 64 to 95"),
         ("stereo=2", "the parameter stereo is left out"),
         ("b=AS:", "the bandwidth of b= is missing or malformed"),
         ("sprop-sei=?", "the parameter sprop-sei is left out"),

@@ -14,9 +14,11 @@ mod endings;
 mod erasure;
 #[cfg(unix)]
 mod live;
+mod mistakes;
 mod network;
 #[cfg(target_os = "linux")]
 mod outage;
+mod overwrite;
 #[path = "../shared/ports.rs"]
 mod ports;
 mod rig;

@@ -144,7 +144,7 @@ fn a_description_carries_the_key() {
         let name = media(MEDIA[1]);
         let key = "QUFB".repeat(rushes_key_len(suite) / 3)
             + ["", "QQ==", "QUE="][rushes_key_len(suite) % 3];
-        let common = ["--srtp", suite, "--key", &key, "--recovery", recovery];
+        let common = ["-f", "--srtp", suite, "--key", &key, "--recovery", recovery];
         let mut arguments = vec!["send", &name, "--to", &to, "--sdp", sdp.to_str().unwrap()];
         arguments.extend(common);
         let described = rushes(&arguments).arg("--dry-run").output().unwrap();
@@ -154,7 +154,7 @@ fn a_description_carries_the_key() {
         assert!(words.contains(&format!("a=crypto:1 {suite} inline:{key}")), "{words}");
         assert!(words.contains(profile), "{words}");
 
-        let receiver = receiving(port, &["--sdp", sdp.to_str().unwrap()], &copy);
+        let receiver = receiving(port, &["-f", "--sdp", sdp.to_str().unwrap()], &copy);
         arguments.extend(["--fps", "1000", "-q"]);
         let sent = run(&arguments);
         assert!(sent.status.success(), "{}", text(&sent.stderr));
@@ -178,7 +178,7 @@ fn a_key_made_up_for_a_description_is_new_and_for_its_owner_only() {
     let mut keys = Vec::new();
     for _ in 0..2 {
         let arguments = ["send", &media(MEDIA[0]), "--to", &to, "--sdp", sdp.to_str().unwrap()];
-        let more = ["--srtp", "AES_CM_128_HMAC_SHA1_80", "--fps", "1000", "-q"];
+        let more = ["--srtp", "AES_CM_128_HMAC_SHA1_80", "--fps", "1000", "-q", "--force"];
         let sent = run(&[&arguments[..], &more].concat());
         assert!(sent.status.success(), "{}", text(&sent.stderr));
         let words = std::fs::read_to_string(&sdp).unwrap();

@@ -97,7 +97,7 @@ fn a_few_packets_of_a_stranger_before_the_stream_are_nothing() {
     let name = MEDIA[1];
     let copy = folder.path().join(name);
     for packets in [1, 2, 3, 12] {
-        let (receiver, to) = listening(&copy, &[]);
+        let (receiver, to) = listening(&copy, &["--force"]);
         let mut stranger = Source::new(0xbad, port_of(&to));
         stranger.payload_type = 97;
         for _ in 0..packets {
@@ -190,7 +190,7 @@ fn only_the_peer_that_was_named_is_heard() {
     assert_eq!(report["received"]["foreign"], 50, "{report}");
 
     // Also with the host alone.
-    let receiver = receiving(port, &["--from", &from, "--peer", "127.0.0.1"], &copy);
+    let receiver = receiving(port, &["--from", &from, "--peer", "127.0.0.1", "-f"], &copy);
     let mut honest = Source::new(2, port);
     honest.frame(b"another");
     honest.goodbye();
@@ -217,7 +217,7 @@ fn a_stream_of_one_packet_is_received() {
     let (file, copy) = (folder.path().join("one.raw"), folder.path().join("copy.raw"));
     std::fs::write(&file, "one packet").unwrap();
     for more in [&[][..], &["--no-rtcp"]] {
-        let (receiver, to) = listening(&copy, more);
+        let (receiver, to) = listening(&copy, &[more, &["--force"]].concat());
         let mut arguments = vec!["send", file.to_str().unwrap(), "--to", &to, "-q"];
         arguments.extend(more);
         assert!(run(&arguments).status.success());

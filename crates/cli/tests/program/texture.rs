@@ -44,7 +44,7 @@ fn what_is_viewed_is_what_is_encoded_and_decoded_frame_by_frame() {
             let more = ["--format", format, "--frames", "40", "--every-frame", "--once", "--json"];
             let server = serving(PATTERN, &more);
             let (copy, name) = path(&folder, "copy.y4m");
-            let options = ["--transport", transport, "--every-frame", "--json"];
+            let options = ["--transport", transport, "--every-frame", "--json", "--force"];
             let viewed = must(&[&["view", &server.address, "-o", &name], &options[..]].concat());
             let (served, log) = server.finish();
             assert!(served.status.success(), "{log}");

@@ -15,12 +15,12 @@ fn a_film_encoded_and_decoded_is_much_like_it_was() {
     // A few colours per block do not reproduce the edges of the pattern.
     for (format, least) in [("bc1", 26.0), ("ycocg-bc3", 34.0), ("rgb24", 40.0)] {
         let encode = ["encode", &name("film.y4m"), &name("film.ktx2"), "--format", format];
-        let report = json(&must(&[&encode[..], &["--psnr", "--json"]].concat()));
+        let report = json(&must(&[&encode[..], &["--psnr", "--json", "-f"]].concat()));
         assert_eq!((&report["frames"], &report["format"]), (&6.into(), &format.into()));
         // Without any difference there is no number.
         let decibels = report["psnr"]["decibels"].as_f64().unwrap_or(f64::INFINITY);
         assert!(decibels > least, "{format}: {report}");
-        must(&["decode", &name("film.ktx2"), &name("copy.y4m"), "-q"]);
+        must(&["decode", &name("film.ktx2"), &name("copy.y4m"), "-q", "-f"]);
         let (copied, copy) = frames(&file("copy.y4m"));
         assert_eq!((copied, copy.len()), (layout, 6));
         for (copy, original) in copy.iter().zip(&original) {
@@ -63,7 +63,7 @@ fn one_frame_has_the_given_name_and_several_are_numbered() {
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         assert_eq!(names, images);
-        let report = json(&must(&["decode", &film, &output, "--json"]));
+        let report = json(&must(&["decode", &film, &output, "--json", "--force"]));
         let name = |image: &str| out.path().join(image).to_str().unwrap().to_owned();
         assert!(log.starts_with(&name(images[0])), "{log}");
         assert_eq!(report["first_file"], name(images[0]));

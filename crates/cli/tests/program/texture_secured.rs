@@ -18,7 +18,8 @@ const GCM: [&str; 3] = ["--srtp", "AEAD_AES_128_GCM", "--key"];
 fn copy(file: &Path, options: &[&str]) -> [serde_json::Value; 2] {
     let serve = ["--format", "ycocg-bc3", "--frames", "40", "--every-frame", "--once", "--json"];
     let server = serving(PATTERN, &[&serve, options].concat());
-    let view = ["view", &server.address, "-o", file.to_str().unwrap(), "--every-frame", "--json"];
+    let file = file.to_str().unwrap();
+    let view = ["view", &server.address, "-o", file, "--every-frame", "--json", "-f"];
     let viewed = must(&[&view, options].concat());
     let (served, log) = server.finish();
     assert!(served.status.success(), "{options:?}: {log}");

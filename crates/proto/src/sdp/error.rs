@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::warning::Warning;
-use crate::ssrc::PayloadType;
+use crate::ssrc::{PayloadType, PayloadTypeError};
 use crate::time::ClockRate;
 
 /// The reason why octets are not a usable session description.
@@ -74,7 +74,7 @@ pub enum Unsupported {
     #[error("packetization-mode={0} of H264 is not 0 or 1")]
     PacketizationMode(u8),
     /// A payload type that looks like RTCP on a shared port (RFC 5761 section 4).
-    #[error("payload type {0} is not among 0 to 63 and 96 to 127 (RFC 5761 section 4)")]
+    #[error("{}", PayloadTypeError(*.0))]
     PayloadType(u8),
     /// The port is 0: the media is refused or not in use (RFC 3264 section 6).
     #[error("the media is refused: its port is 0")]

@@ -164,12 +164,26 @@ pub enum Error {
         /// The local port.
         port: u16,
     },
+    /// The peer's address stands for every address of this machine: nothing comes from it.
+    #[error(
+        "{peer} stands for every address of this machine and cannot be a peer; \
+         to receive from any host at a local address, call receive_on"
+    )]
+    UnspecifiedPeer {
+        /// The address, `0.0.0.0` or `::`.
+        peer: IpAddr,
+    },
     /// A description requires something that is not supported.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// A thread could not be started.
     #[error("the hook's thread could not be started: {0}")]
     Thread(#[source] std::io::Error),
+}
+
+/// Checks that packets can come from `peer`.
+pub(crate) fn check_peer(peer: IpAddr) -> Result<(), Error> {
+    if peer.is_unspecified() { Err(Error::UnspecifiedPeer { peer }) } else { Ok(()) }
 }
 
 impl Error {

@@ -53,6 +53,7 @@ use rushes_proto::{ClockRate, PayloadType};
 
 pub use self::evidence::{Evidence, follows, guess};
 pub use self::file::{FileKind, FrameReader, FrameWriter};
+pub use self::nal_evidence::is_plausible;
 use crate::error::Error;
 
 /// The formats that come with the library. [`guess`] tries them in this order: the durations of

@@ -206,9 +206,9 @@ fn aggregated(mut rest: &[u8]) -> Option<Content<'_>> {
     (rest.is_empty() && !units.is_empty()).then_some(Content::Units(units))
 }
 
-/// Whether an encoder would write this header. The type must be in use, and the other fields must
+/// Whether an encoder of `codec` would write this NAL unit header. The type must be in use, and the other fields must
 /// have the values that the standards require. Headers of another codec or of noise seldom pass.
-fn is_plausible(codec: NalCodec, header: NalHeader) -> bool {
+pub fn is_plausible(codec: NalCodec, header: NalHeader) -> bool {
     if header.forbidden_zero_bit {
         return false;
     }

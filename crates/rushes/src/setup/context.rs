@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rushes_proto::NtpTime;
 
 use super::session::Session;
-use crate::error::Error;
+use crate::error::{self, Error};
 
 /// The application's identity towards its peers; sessions are made from it.
 ///
@@ -74,14 +74,44 @@ impl Context {
     /// datagrams only from its address.
     ///
     /// # Errors
-    /// [`Error::Net`] if the name cannot be resolved.
+    /// [`Error::Net`] if the name cannot be resolved, [`Error::UnspecifiedPeer`] if the address is
+    /// `0.0.0.0` or `::`.
     pub fn session(&self, peer: &str) -> Result<Session, Error> {
-        Ok(Session::new(self.clone(), Some(rushes_net::resolve(peer, 0)?)))
+        let peer = rushes_net::resolve(peer, 0)?;
+        error::check_peer(peer.ip())?;
+        Ok(Session::new(self.clone(), Some(peer)))
+    }
+
+    /// A session without a peer, whose streams receive from any host at one local address: a host
+    /// name, an IPv4 or IPv6 address, or a multicast group, which is joined. `0.0.0.0` is every IPv4
+    /// address of this machine, `::` every IPv6 and IPv4 address.
+    ///
+    /// [`StreamBuilder::local_port`](crate::StreamBuilder::local_port) sets the port.
+    ///
+    /// ```
+    /// use rushes::{Codec, Context};
+    ///
+    /// # fn main() -> Result<(), rushes::Error> {
+    /// let session = Context::new().receive_on("127.0.0.1")?;
+    /// let stream = session.stream(Codec::H265).open()?;
+    /// assert!(stream.local_address().ip().is_loopback());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Net`] if the name cannot be resolved.
+    pub fn receive_on(&self, address: &str) -> Result<Session, Error> {
+        let local = rushes_net::resolve(address, 0)?;
+        if local.ip().is_multicast() {
+            return Ok(Session::new(self.clone(), Some(local)));
+        }
+        self.session_any().local_address(address)
     }
 
     /// A session without a peer, whose streams receive from any host and send no media.
     ///
-    /// It listens on IPv4 unless [`Session::local_address`] is an IPv6 address.
+    /// It listens on every IPv4 address; [`receive_on`](Self::receive_on) on another one.
     pub fn session_any(&self) -> Session {
         Session::new(self.clone(), None)
     }

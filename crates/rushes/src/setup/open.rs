@@ -16,7 +16,7 @@ use rushes_proto::{Batch, PayloadType, RtpTimestamp, Ssrc};
 use super::builder::StreamBuilder;
 use super::control::Recovery;
 use super::session::ControlPort;
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::media::{MediaStream, Receiving, StreamReceiver, StreamSender};
 use crate::pace::Pacer;
 use crate::port::{Inbox, Outbox, Port, Retransmissions, SendState};
@@ -83,8 +83,12 @@ impl StreamBuilder {
         self.receiver(format)?;
         let interval = self.frame_rate.map(FrameRate::interval);
         Pacer::new(self.pacing, interval, Instant::now())?;
+        if let Some(only) = self.only_from {
+            error::check_peer(only.host)?;
+        }
         if let Some(only) = self.only_from
             && only.host.is_ipv4() != self.session.is_ipv4()
+            && !self.session.is_dual_stack()
         {
             let (local, peer) = (self.session.local(0).ip(), only.host);
             return Err(Error::AddressFamily { local, peer });

@@ -62,6 +62,8 @@ impl Session {
 
     /// The session with its sockets bound to one local address; by default, to all of them.
     ///
+    /// Without a peer, `::` is every address of both IP versions; with one, of IPv6.
+    ///
     /// # Errors
     /// [`Error::Net`] if the name cannot be resolved, [`Error::AddressFamily`] if the peer's
     /// address is of the other family.
@@ -181,12 +183,18 @@ impl Session {
         Ok(port)
     }
 
+    /// Whether the session's sockets receive from IPv4 and IPv6: bound to `[::]`, for any peer.
+    pub(crate) fn is_dual_stack(&self) -> bool {
+        self.peer.is_none() && self.local == IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+    }
+
     fn bind(
         &self,
         local_port: u16,
         options: &SocketOptions,
         control: ControlPort,
     ) -> Result<(UdpSocket, Control), Error> {
+        let options = &SocketOptions { dual_stack: self.is_dual_stack(), ..options.clone() };
         let local_control = match control {
             ControlPort::Off | ControlPort::Muxed => {
                 let socket = UdpSocket::bind(self.local(local_port), options)?;

@@ -53,7 +53,8 @@ pub use rushes_delivery::control::{
     ClockEstimate, FrameRate, Reason, Report, Stopped, StoppedBy, Transport,
 };
 pub use rushes_texture::{
-    Decoder, Encoder, Format, InstructionSet, Layout, Rate, Tiling, file, metric, source,
+    Decoder, Encoder, Format, InstructionSet, Layout, Rate, Tiling, did_you_mean, file, metric,
+    nearest, source,
 };
 pub use server::{SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
 pub use shape::TextureShape;

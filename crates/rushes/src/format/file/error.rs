@@ -19,6 +19,12 @@ pub enum FileError {
         /// The error and its position.
         source: ReadError,
     },
+    /// A file that must be new exists already.
+    #[error("{}: exists already", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// The operating system cannot open, read or write the file.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {

@@ -25,6 +25,8 @@ pub struct MediaWriter {
     codec: Codec,
     path: PathBuf,
     part: Option<PathBuf>,
+    /// Whether it replaces an existing file when it is finished.
+    replaces: bool,
     writer: Box<dyn FrameWriter>,
     /// `None` after an error.
     sink: Option<Sink>,
@@ -57,11 +59,27 @@ impl MediaWriter {
             codec,
             path: path.to_owned(),
             part,
+            replaces: true,
             writer: (codec.files.writer)(),
             sink: Some(Sink::new(target)),
             ends: VecDeque::new(),
             whole: (0, 0),
         })
+    }
+
+    /// As [`create`](Self::create), but no existing file is replaced: neither one that exists now,
+    /// nor one that appears before the file is finished.
+    ///
+    /// # Errors
+    /// [`FileError::Exists`] if the file exists, [`FileError::Io`].
+    pub fn create_new(path: &Path, codec: Codec) -> Result<Self, FileError> {
+        let is_pipe = path == Path::new("-") || !is_ordinary(path);
+        if !is_pipe && path.symlink_metadata().is_ok() {
+            return Err(FileError::Exists { path: path.to_owned() });
+        }
+        let mut writer = Self::create(path, codec)?;
+        writer.replaces = false;
+        Ok(writer)
     }
 
     /// Writes one frame, sampled at `timestamp`.
@@ -114,7 +132,8 @@ impl MediaWriter {
     /// Ends the file and renames it.
     ///
     /// # Errors
-    /// As [`write`](Self::write); [`FileError::Kept`] also if the file cannot be renamed.
+    /// As [`write`](Self::write); [`FileError::Kept`] also if the file cannot be renamed, or may
+    /// not replace another.
     pub fn finish(mut self) -> Result<(), FileError> {
         let finished = match &mut self.sink {
             Some(sink) => self.writer.finish(sink).and_then(|()| sink.flush()),
@@ -124,10 +143,13 @@ impl MediaWriter {
             return Err(self.give_up("write", source));
         }
         self.note_end();
-        if let Some(part) = &self.part
-            && let Err(source) = std::fs::rename(part, &self.path)
-        {
-            return Err(self.give_up("rename", source));
+        if let Some(part) = &self.part {
+            let path = &self.path;
+            let renamed =
+                if self.replaces { std::fs::rename(part, path) } else { rename_new(part, path) };
+            if let Err(source) = renamed {
+                return Err(self.give_up("rename", source));
+            }
         }
         self.part = None;
         Ok(())
@@ -194,6 +216,22 @@ fn ended() -> io::Error {
 /// Whether `path` is an ordinary file or does not exist.
 fn is_ordinary(path: &Path) -> bool {
     std::fs::metadata(path).map_or(true, |metadata| metadata.is_file())
+}
+
+/// Renames a file, unless one of the new name exists.
+fn rename_new(part: &Path, path: &Path) -> io::Result<()> {
+    // A second name is never given to another file, unlike a new one.
+    match std::fs::hard_link(part, path) {
+        Ok(()) => {
+            // The file has its name, and nothing is lost with another one.
+            let _ = std::fs::remove_file(part);
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+        Err(_) if path.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),
+        // Some file systems have no second names.
+        Err(_) => std::fs::rename(part, path),
+    }
 }
 
 fn failed(path: &Path, action: &'static str, source: io::Error) -> FileError {

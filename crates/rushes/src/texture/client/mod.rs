@@ -127,6 +127,7 @@ impl TextureClient {
         sink: Arc<dyn TextureSink>,
         options: ClientOptions,
     ) -> Result<Self, TextureError> {
+        crate::error::check_peer(server.ip())?;
         let deadline = Instant::now() + options.connect_timeout.min(TIMEOUT_MAX);
         let socket = TcpSocket::connect(server, &options.tcp, deadline)?;
         let inner = Arc::new(Inner {

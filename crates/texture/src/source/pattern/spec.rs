@@ -4,7 +4,16 @@ use std::str::FromStr;
 
 use crate::format::{Format, UnknownFormat};
 use crate::layout::LayoutError;
+use crate::nearest::{did_you_mean, nearest};
 use crate::rate::{Rate, RateError};
+
+/// The words after a comma that are not formats, as far as they are fixed.
+const WORDS: [&str; 1] = ["frames="];
+
+/// The beginning of a word, up to its equals sign.
+fn key_of(word: &str) -> &str {
+    word.split_inclusive('=').next().unwrap_or(word)
+}
 
 /// The specification of a [`crate::source::Pattern`].
 ///
@@ -31,6 +40,10 @@ pub enum PatternError {
     /// An invalid rate.
     #[error(transparent)]
     Rate(#[from] RateError),
+    /// An unknown word.
+    #[error("{0:?} is not a word of a pattern: write a format such as rgba8, or frames=300{meant}",
+        meant = did_you_mean(key_of(.0), WORDS))]
+    Word(String),
     /// An unknown format.
     #[error(transparent)]
     Unknown(#[from] UnknownFormat),
@@ -82,6 +95,9 @@ impl PatternSpec {
         for word in words {
             match word.strip_prefix("frames=") {
                 Some(frames) => spec.frames = Some(frames.parse().map_err(|_| wrong())?),
+                None if word.contains('=') || nearest(word, WORDS).is_some() => {
+                    return Err(PatternError::Word(word.to_owned()));
+                }
                 None => spec.format = word.parse()?,
             }
         }
@@ -122,6 +138,10 @@ mod tests {
             let error = text.parse::<PatternSpec>().unwrap_err();
             assert_eq!(error, PatternError::Text(text.to_owned()));
         }
+        let error = "pattern,frame=300".parse::<PatternSpec>().unwrap_err().to_string();
+        assert!(error.contains("did you mean \"frames=\"?"), "{error}");
+        let error = "pattern,rgb8".parse::<PatternSpec>().unwrap_err().to_string();
+        assert!(error.contains("did you mean \"rgba8\"?"), "{error}");
         assert!(matches!("pattern@0".parse::<PatternSpec>(), Err(PatternError::Rate(_))));
         assert!(matches!("pattern,bc2".parse::<PatternSpec>(), Err(PatternError::Unknown(_))));
     }

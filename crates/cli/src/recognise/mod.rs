@@ -1,0 +1,125 @@
+//! Files that are not what their name or an option says: the error names what they look like.
+
+mod bitstream;
+mod container;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rushes::Codec;
+
+use self::bitstream::Look;
+use crate::Usage;
+
+/// Codecs whose files have a known form; others may consist of any octets.
+const HAVE_FORM: [Codec; 5] = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus, Codec::Klv];
+
+/// Bytes of a file that are examined.
+const HEAD_LEN: u64 = 256 << 10;
+
+/// Checks that `file`, to be read as `codec` if that is known, is neither a container nor clearly
+/// of another codec. Pipes and devices are not read.
+///
+/// # Errors
+/// [`Usage`], with the command or the option that helps; the error of the operating system if the
+/// file cannot be opened.
+pub(crate) fn check_media(file: &Path, codec: Option<Codec>) -> anyhow::Result<()> {
+    if codec.is_some_and(|codec| !HAVE_FORM.contains(&codec)) {
+        return Ok(());
+    }
+    let Some(head) = head(file)? else { return Ok(()) };
+    let by_name = || container::of_name(file).filter(|_| codec.is_none());
+    if let Some(kind) = container::of_octets(&head).or_else(by_name) {
+        return Err(Usage(in_container(file, kind, codec)).into());
+    }
+    let Some(Look { codec: like, reason }) = bitstream::look(&head) else { return Ok(()) };
+    if codec == Some(like) || codec.is_some_and(|codec| bitstream::may_be(codec, &head)) {
+        return Ok(());
+    }
+    let not = codec.map_or_else(String::new, |codec| format!(", not {}", codec.title));
+    Err(Usage(format!(
+        "{} looks like {}{not}: its {reason}. Try: --codec {}",
+        file.display(),
+        like.title,
+        like.name
+    ))
+    .into())
+}
+
+fn in_container(file: &Path, kind: &str, codec: Option<Codec>) -> String {
+    let bare = bare_name(file, codec);
+    let others = match codec {
+        None => " (or .265, .266, .opus, for a stream of that codec)",
+        Some(_) => "",
+    };
+    format!(
+        "{} is a container ({kind}), and only the stream in it can be sent. Try: ffmpeg -i {} -c \
+         copy {}{others}",
+        file.display(),
+        quoted(file),
+        quoted(&bare),
+    )
+}
+
+/// Checks that `file`, to be read as frames for textures, is neither a container nor a bitstream.
+///
+/// # Errors
+/// As [`check_media`].
+pub(crate) fn check_frames(file: &Path) -> anyhow::Result<()> {
+    let head = match head(file) {
+        Ok(Some(head)) => head,
+        // What cannot be opened may be the name of a pattern or of many files.
+        Err(error) if container::of_name(file).is_some() => return Err(error),
+        Ok(None) | Err(_) => return Ok(()),
+    };
+    let like = || bitstream::look(&head).map(|look| look.codec.title);
+    let kind = container::of_octets(&head).or_else(|| container::of_name(file));
+    let Some(kind) = kind.or_else(like) else { return Ok(()) };
+    Err(Usage(format!(
+        "{} is a compressed film ({kind}), and frames are needed. Try: ffmpeg -i {} -pix_fmt \
+         yuv420p {}",
+        file.display(),
+        quoted(file),
+        quoted(&file.with_extension("y4m")),
+    ))
+    .into())
+}
+
+/// The first bytes of an ordinary file; `None` for anything else, also for the standard input.
+fn head(file: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    if file == Path::new("-") {
+        return Ok(None);
+    }
+    let name = || format!("{}: cannot open", file.display());
+    if !std::fs::metadata(file).with_context(name)?.is_file() {
+        return Ok(None);
+    }
+    let mut head = Vec::new();
+    let opened = File::open(file).with_context(name)?;
+    opened.take(HEAD_LEN).read_to_end(&mut head).with_context(name)?;
+    Ok(Some(head))
+}
+
+/// The name of the stream's own file.
+fn bare_name(file: &Path, codec: Option<Codec>) -> PathBuf {
+    let extension = codec.and_then(|codec| codec.files.extensions.first().copied());
+    let bare = file.with_extension(extension.unwrap_or("264"));
+    // A container may have the extension of a stream.
+    if bare == file {
+        file.with_extension(format!("bare.{}", extension.unwrap_or("264")))
+    } else {
+        bare
+    }
+}
+
+/// A path as a shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "._-/+:@%,=~".contains(c);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests;
