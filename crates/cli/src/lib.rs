@@ -23,6 +23,7 @@ mod progress;
 mod recognise;
 mod recv;
 mod report;
+mod schedule;
 mod secret_file;
 mod security;
 mod send;

@@ -14,7 +14,8 @@ use crate::args::LoopbackArgs;
 use crate::compare::Comparer;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::source::{Schedule, Source};
+use crate::schedule::Schedule;
+use crate::source::Source;
 use crate::{Outcome, Usage, report, security, stream, zrtp};
 
 /// Maximum number of frames in flight, and octets in them, without `--fps` and `--flat-out`.
@@ -112,7 +113,7 @@ fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<Opened> {
     let receiving = stream(&near).probation(1).delivery(args.delivery.into());
     let sending = |port| {
         let builder = stream(&far).remote_port(port).pacing(pacing);
-        builder.frame_rate(Schedule::new(args.timing).rate())
+        builder.frame_rate(args.timing.fps.unwrap_or_default())
     };
     let (receiver, sender, security, agreed) = if args.security.zrtp {
         let ([receiver, sender], [near, far]) = zrtp::open_both(receiving, sending)?;
@@ -136,7 +137,7 @@ fn send_all(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Statistics> {
     let mut progress = Progress::new(args.output, Some(source.len().saturating_mul(args.repeat)));
-    let mut schedule = Schedule::new(args.timing);
+    let mut schedule = Schedule::new(args.timing.fps, None, source.clock_rate);
     let (start, mut position) = (Instant::now(), 0);
     'files: for _ in 0..args.repeat {
         let mut reader = source.open(None)?;
@@ -145,7 +146,7 @@ fn send_all(
                 break 'files;
             }
             if args.timing.fps.is_some() {
-                interrupt.sleep_until(start + schedule.next(frame.duration));
+                interrupt.sleep_until(start + schedule.next(frame).due);
             } else if !args.timing.flat_out {
                 shared.wait_for_room(frame.data.len());
             }

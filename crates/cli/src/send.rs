@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rushes::file::{MediaFrame, MediaReader, NextFrame};
-use rushes::{Error, MediaStream, Pacing, RtpTimestamp, StreamBuilder};
+use rushes::{Error, FrameRate, MediaStream, Pacing, RtpTimestamp, StreamBuilder};
 use serde_json::json;
 
 use crate::args::SendArgs;
@@ -12,7 +12,8 @@ use crate::interrupt::Interrupt;
 use crate::live::LiveTimes;
 use crate::outage::Outage;
 use crate::progress::Progress;
-use crate::source::{Schedule, Source};
+use crate::schedule::Schedule;
+use crate::source::Source;
 use crate::{Outcome, Usage, describe, report, security, stream, zrtp};
 
 /// Number and spacing of the packets without payload that end a stream. They reveal a lost tail;
@@ -40,7 +41,9 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     // A file that cannot be read is reported before anything is sent. What a live source makes
     // before there is a stream is late.
     let mut reader = if is_live { None } else { Some(source.open(args.timing.fps)?) };
-    let builder = build(args, &source)?;
+    let declared = reader.as_ref().and_then(MediaReader::frame_rate);
+    let mut schedule = Schedule::new(args.timing.fps, declared, source.clock_rate);
+    let builder = build(args, &source, schedule.rate())?;
     if let Some(file) = &args.sdp {
         args.overwrite.check(file)?;
         describe::write(file, &builder, &source)?;
@@ -66,7 +69,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         position: 0,
     };
     let start = Instant::now();
-    let mut schedule = Schedule::new(args.timing);
+    let begin = (start, stream.sender().next_timestamp());
     for _ in 0..args.repeat {
         let reader = match reader.take() {
             Some(reader) => reader,
@@ -75,7 +78,8 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         if is_live {
             sending.live(reader, &source, &mut stream)?;
         } else {
-            sending.file(reader, (start, &mut schedule), &mut stream)?;
+            sending.file(reader, begin, &mut schedule, &mut stream)?;
+            schedule.begin_again();
         }
         if interrupt.is_requested() {
             break;
@@ -133,18 +137,21 @@ impl Sending<'_> {
     fn file(
         &mut self,
         mut reader: MediaReader,
-        (start, schedule): (Instant, &mut Schedule),
+        (start, first): (Instant, RtpTimestamp),
+        schedule: &mut Schedule,
         stream: &mut MediaStream,
     ) -> anyhow::Result<()> {
         while let Some(frame) = reader.next_frame()? {
             if self.interrupt.is_requested() {
                 break;
             }
+            let time = schedule.next(frame);
             if !self.args.timing.flat_out {
-                let due = start + schedule.next(frame.duration);
-                wait_until(due, stream, &mut self.rtcp, self.interrupt)?;
+                wait_until(start + time.due, stream, &mut self.rtcp, self.interrupt)?;
             }
-            self.push(frame, (None, Instant::now()), stream)?;
+            let now = Instant::now();
+            let captured = now.checked_sub(time.age).unwrap_or(now);
+            self.push(frame, (time.ticks.map(|ticks| first.plus(ticks)), captured), stream)?;
         }
         Ok(())
     }
@@ -259,7 +266,7 @@ fn wait_until(
     Ok(())
 }
 
-fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
+fn build(args: &SendArgs, source: &Source, rate: FrameRate) -> anyhow::Result<StreamBuilder> {
     let payload_type = args.stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
     stream::check_rtx(&args.control, payload_type, args.ssrc)?;
     let sets_source = args.ssrc.is_some() || args.control.rtx_ssrc.is_some();
@@ -284,7 +291,7 @@ fn build(args: &SendArgs, source: &Source) -> anyhow::Result<StreamBuilder> {
     let mut builder = stream::set(session.stream(source.codec), &session, &args.stream)
         .local_port(args.local_port)
         .remote_port(args.to.port)
-        .frame_rate(Schedule::new(timing).rate())
+        .frame_rate(rate)
         .pacing(pacing)
         .zero_copy(args.zero_copy);
     builder = stream::set_control(builder, &args.control);

@@ -1,12 +1,11 @@
-//! The source of a stream: a file or the built-in clip, and the schedule of its frames.
+//! The source of a stream: a file or the built-in clip.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rushes::file::{MediaReader, ReadOptions, codec_of};
 use rushes::{ClockRate, Codec, FrameRate};
 
-use crate::args::{StreamArgs, TimingArgs, codec_names};
+use crate::args::{StreamArgs, codec_names};
 use crate::{Usage, recognise};
 
 /// Thirty pictures of 640 by 360, four tiles and slices each, made for this project.
@@ -14,9 +13,6 @@ const CLIP: &[u8] = include_bytes!("../assets/clip.265");
 
 /// The standard input, as a file.
 const STDIN: &str = "/dev/stdin";
-
-/// Default number of frames per second.
-const DEFAULT_RATE: f64 = 30.0;
 
 /// A file to send, or the clip.
 #[derive(Clone, Debug)]
@@ -90,40 +86,4 @@ pub(crate) fn unknown_codec(file: &Path) -> Usage {
         name.display(),
         codec_names().join("|")
     ))
-}
-
-/// The due time of each frame, counted from the first.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Schedule {
-    /// The requested rate; without one, frames of known duration follow their durations.
-    requested: Option<FrameRate>,
-    rate: FrameRate,
-    frames: u64,
-    ticks: u64,
-}
-
-impl Schedule {
-    pub(crate) fn new(timing: TimingArgs) -> Self {
-        let requested = timing.fps;
-        let rate = requested.or_else(|| FrameRate::from_f64(DEFAULT_RATE)).unwrap_or_default();
-        Self { requested, rate, frames: 0, ticks: 0 }
-    }
-
-    pub(crate) fn rate(&self) -> FrameRate {
-        self.rate
-    }
-
-    /// The due time of the next frame, which lasts `duration` ticks of 48 kHz if known.
-    pub(crate) fn next(&mut self, duration: Option<u32>) -> Duration {
-        let due = match (self.requested, duration) {
-            (None, Some(ticks)) => {
-                let start = self.ticks;
-                self.ticks += u64::from(ticks);
-                Duration::from_nanos(start * 1_000_000_000 / u64::from(ClockRate::OPUS.hertz()))
-            }
-            _ => self.rate.interval() * u32::try_from(self.frames).unwrap_or(u32::MAX),
-        };
-        self.frames += 1;
-        due
-    }
 }

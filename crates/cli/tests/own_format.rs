@@ -121,7 +121,8 @@ fn a_capture_of_it_is_recognised_and_extracted() {
 
 /// The packets of the clouds as a capture of IPv4 (link type 101).
 fn pcap() -> Vec<u8> {
-    use rushes::proto::stream::{FrameRate, Sender, SenderConfig};
+    use rushes::proto::FrameRate;
+    use rushes::proto::stream::{Sender, SenderConfig};
     use rushes::proto::{Batch, RtpTimestamp, SequenceNumber};
     let config = SenderConfig {
         ssrc: rushes::Ssrc(7),

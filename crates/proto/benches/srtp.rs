@@ -13,10 +13,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rushes_proto::FrameRate;
 use rushes_proto::payload::PayloadFormat;
 use rushes_proto::payload::generic::Generic;
 use rushes_proto::srtp::{MasterKey, Policy, Protector, Suite, Unprotector};
-use rushes_proto::stream::{FrameRate, Sender, SenderConfig};
+use rushes_proto::stream::{Sender, SenderConfig};
 use rushes_proto::{Batch, ClockRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 const SUITES: [Suite; 4] = [

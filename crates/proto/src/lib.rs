@@ -44,4 +44,4 @@ pub mod timer;
 pub use batch::{Batch, LentSlab, SLAB_LEN};
 pub use seq::{ExtendedSequence, SequenceNumber};
 pub use ssrc::{PayloadType, PayloadTypeError, Ssrc};
-pub use time::{ClockRate, NtpTime, RtpTimestamp};
+pub use time::{ClockRate, FrameRate, NtpTime, RtpTimestamp};

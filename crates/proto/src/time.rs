@@ -1,5 +1,10 @@
 //! Time on the wire: RTP timestamps in ticks of a clock rate, wall-clock time in NTP's format.
 
+mod frame_rate;
+
+pub use frame_rate::FrameRate;
+pub(crate) use frame_rate::greatest_divisor;
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 

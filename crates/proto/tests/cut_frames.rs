@@ -8,9 +8,10 @@ mod world;
 use std::time::Duration;
 
 use ends::master;
+use rushes_proto::FrameRate;
 use rushes_proto::payload::{Delivery, FrameError, FrameSettings};
 use rushes_proto::srtp::{Policy, Protector, Suite, Unprotector};
-use rushes_proto::stream::{FrameRate, Receiver, ReceiverConfig, Sender, SenderConfig};
+use rushes_proto::stream::{Receiver, ReceiverConfig, Sender, SenderConfig};
 use rushes_proto::{Batch, RtpTimestamp, SequenceNumber};
 use world::{Kind, Listener, PAYLOAD_TYPE, SSRC, Seeded, Source};
 

@@ -11,15 +11,14 @@ mod ends;
 use std::time::Instant;
 
 use ends::master;
+use rushes_proto::FrameRate;
 use rushes_proto::payload::{
     Depacketiser, Fragment, FrameBuilder, FrameError, PacketInfo, Packetiser, PayloadError,
     PayloadFormat,
 };
 use rushes_proto::rtp::{Element, ExtensionForm, HeaderExtension, Packet};
 use rushes_proto::srtp::{ExtensionIds, Policy, Protector, Suite, Unprotector};
-use rushes_proto::stream::{
-    FrameRate, Receiver, ReceiverConfig, Retransmission, Sender, SenderConfig,
-};
+use rushes_proto::stream::{Receiver, ReceiverConfig, Retransmission, Sender, SenderConfig};
 use rushes_proto::{Batch, ClockRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 /// Octets of the extension: its header, one element of 4 octets with a header of 1, padding.

@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rushes_proto::FrameRate;
 use rushes_proto::payload::Framing;
 use rushes_proto::payload::nal::{
-    AccessUnitReader, FrameRate, NalCodec, PictureClock, PictureLookAhead, PictureOrder,
-    PictureTime,
+    AccessUnitReader, NalCodec, PictureClock, PictureLookAhead, PictureOrder, PictureTime,
 };
 
 /// An encoding.

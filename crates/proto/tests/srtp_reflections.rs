@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rushes_proto::FrameRate;
 use rushes_proto::payload::opus::Opus;
 use rushes_proto::payload::{FrameError, PayloadFormat};
 use rushes_proto::repair::RequestTiming;
@@ -17,9 +18,7 @@ use rushes_proto::srtp::{
     MasterKey, Policy, PolicyError, ProtectError, Protector, SrtcpProtector, SrtcpUnprotector,
     Suite, UnprotectError, Unprotector,
 };
-use rushes_proto::stream::{
-    FrameRate, Receiver, ReceiverConfig, Retransmission, Sender, SenderConfig,
-};
+use rushes_proto::stream::{Receiver, ReceiverConfig, Retransmission, Sender, SenderConfig};
 use rushes_proto::{Batch, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 fn rtx() -> PayloadType {

@@ -10,11 +10,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ends::{authenticating, master, opened_report, report_pair};
+use rushes_proto::FrameRate;
 use rushes_proto::payload::{Delivery, FrameError};
 use rushes_proto::srtp::{
     MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite, Unprotector,
 };
-use rushes_proto::stream::{Discard, FrameRate, Retransmission, Sender, SenderConfig};
+use rushes_proto::stream::{Discard, Retransmission, Sender, SenderConfig};
 use rushes_proto::{Batch, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 use world::reports::{Party, Session};
 use world::{Kind, Listener, PAYLOAD_TYPE, SSRC, Seeded, Source, send};

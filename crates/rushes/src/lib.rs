@@ -90,11 +90,12 @@ pub use rushes_delivery as delivery;
 pub use rushes_net as net;
 pub use rushes_net::{MulticastOptions, ReceivePath, SendPath};
 pub use rushes_proto as proto;
+pub use rushes_proto::FrameRate;
 pub use rushes_proto::control::{AppData, ClockMapping, ControlEvent, KeyFrameRequest, LipSync};
 pub use rushes_proto::payload::{Delivery, Frame, Framing};
 #[cfg(feature = "srtp")]
 pub use rushes_proto::srtp::{self, MasterKey, Policy, Suite};
-pub use rushes_proto::stream::{Discard, Event, FrameRate};
+pub use rushes_proto::stream::{Discard, Event};
 pub use rushes_proto::{
     ClockRate, NtpTime, PayloadType, PayloadTypeError, RtpTimestamp, SequenceNumber, Ssrc, payload,
 };

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rushes::file::{MediaReader, ReadOptions, codec_of};
 use rushes::format::FormatOptions;
-use rushes::proto::stream::{FrameRate, Sender, SenderConfig};
+use rushes::proto::FrameRate;
+use rushes::proto::stream::{Sender, SenderConfig};
 use rushes::proto::{Batch, RtpTimestamp, SequenceNumber};
 use rushes::{Framing, PayloadType, Ssrc};
 

@@ -9,64 +9,7 @@ use crate::payload::FrameSettings;
 use crate::repair::RequestTiming;
 use crate::seq::SequenceNumber;
 use crate::ssrc::{PayloadType, Ssrc};
-use crate::time::{ClockRate, RtpTimestamp};
-
-/// Frames per second, as a fraction: 30 000 / 1 001 is exact.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct FrameRate {
-    frames: u32,
-    seconds: u32,
-}
-
-impl FrameRate {
-    /// 30 frames per second.
-    pub const DEFAULT: Self = Self { frames: 30, seconds: 1 };
-
-    /// `frames` in `seconds`; `None` if either is zero.
-    pub fn new(frames: u32, seconds: u32) -> Option<Self> {
-        (frames > 0 && seconds > 0).then_some(Self { frames, seconds })
-    }
-
-    /// The closest fraction to `rate` frames per second that is exact for whole rates and for
-    /// those of the 1 000 / 1 001 family; `None` unless `rate` is in 0.001..=1 000 000.
-    #[allow(clippy::cast_sign_loss, reason = "the range is checked")]
-    pub fn from_f64(rate: f64) -> Option<Self> {
-        if !(0.001..=1_000_000.0).contains(&rate) {
-            return None;
-        }
-        let drop_frame = rate * 1.001;
-        let off_by = |value: f64| (value - value.round()).abs();
-        if off_by(rate) > 1e-6 && off_by(drop_frame) < 0.01 && rate > 10.0 {
-            return Self::new(drop_frame.round() as u32 * 1000, 1001);
-        }
-        if off_by(rate) <= 1e-6 {
-            return Self::new(rate.round() as u32, 1);
-        }
-        Self::new((rate * 1000.0).round() as u32, 1000)
-    }
-
-    /// Frames per second.
-    pub fn per_second(self) -> f64 {
-        f64::from(self.frames) / f64::from(self.seconds)
-    }
-
-    /// The time from one frame to the next.
-    pub fn interval(self) -> Duration {
-        Duration::from_nanos(u64::from(self.seconds) * 1_000_000_000 / u64::from(self.frames))
-    }
-
-    /// Ticks of `clock_rate` before frame number `frame`, modulo 2³².
-    pub fn ticks(self, frame: u64, clock_rate: ClockRate) -> u32 {
-        let ticks = u128::from(frame) * u128::from(clock_rate.hertz()) * u128::from(self.seconds);
-        (ticks / u128::from(self.frames)) as u32
-    }
-}
-
-impl Default for FrameRate {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
+use crate::time::{ClockRate, FrameRate, RtpTimestamp};
 
 /// Configuration of a [`Sender`](super::Sender).
 #[derive(Clone, Debug)]
@@ -212,29 +155,4 @@ pub enum ConfigError {
         /// The number given.
         packets: usize,
     },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn common_rates_are_exact() {
-        for (rate, frames, seconds) in
-            [(30.0, 30, 1), (29.97, 30_000, 1001), (59.94, 60_000, 1001), (12.5, 12_500, 1000)]
-        {
-            let expected = FrameRate::new(frames, seconds).unwrap();
-            assert_eq!(FrameRate::from_f64(rate), Some(expected), "{rate}");
-        }
-        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(FrameRate::from_f64(rate), None);
-        }
-    }
-
-    #[test]
-    fn ticks_do_not_drift() {
-        let rate = FrameRate::new(30_000, 1001).unwrap();
-        assert_eq!(rate.ticks(1, ClockRate::VIDEO), 3003);
-        assert_eq!(rate.ticks(30_000, ClockRate::VIDEO), 1001 * 90_000);
-    }
 }

@@ -27,7 +27,7 @@ mod sources;
 mod stats;
 mod window;
 
-pub use config::{ConfigError, FrameRate, MEMORY_BESIDE_A_FRAME, ReceiverConfig, SenderConfig};
+pub use config::{ConfigError, MEMORY_BESIDE_A_FRAME, ReceiverConfig, SenderConfig};
 pub use demux::{Demux, Route};
 pub use event::Event;
 pub use receive::Receiver;

@@ -56,7 +56,8 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use crate::payload::{Fragment, FrameError, Packetiser, Run};
-    use crate::stream::{FrameRate, SenderConfig};
+    use crate::stream::SenderConfig;
+    use crate::time::FrameRate;
     use crate::{Batch, ClockRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
     use super::Sender;

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use rushes_netsim::{Conditions, Network, Statistics, Way};
+use rushes_proto::FrameRate;
 use rushes_proto::control::{ControlEvent, MediaSent, Participant, ParticipantConfig, Reception};
 use rushes_proto::payload::Frame;
 use rushes_proto::repair::RequestTiming;
@@ -14,8 +15,8 @@ use rushes_proto::srtp::{
     MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite, Unprotector,
 };
 use rushes_proto::stream::{
-    Event, FrameRate, ReceiveStatistics, Receiver, ReceiverConfig, Retransmission, Sender,
-    SenderConfig, SentSoFar,
+    Event, ReceiveStatistics, Receiver, ReceiverConfig, Retransmission, Sender, SenderConfig,
+    SentSoFar,
 };
 use rushes_proto::timer::{FeedbackTiming, TimerConfig};
 use rushes_proto::{Batch, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 pub use rushes_netsim::Seeded;
 use rushes_netsim::{Course, Link, Loss, Path, Straying};
+use rushes_proto::FrameRate;
 use rushes_proto::payload::generic::Generic;
 use rushes_proto::payload::h264::H264;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::opus::Opus;
 use rushes_proto::payload::{Delivery, Fragment, Frame, FrameSettings, PayloadFormat, Piece};
-use rushes_proto::stream::{FrameRate, Receiver, ReceiverConfig, Sender, SenderConfig};
+use rushes_proto::stream::{Receiver, ReceiverConfig, Sender, SenderConfig};
 use rushes_proto::{Batch, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 /// The formats that the tests use.

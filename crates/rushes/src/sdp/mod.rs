@@ -27,8 +27,8 @@ mod keys;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use rushes_proto::FrameRate;
 pub use rushes_proto::sdp::*;
-use rushes_proto::stream::FrameRate;
 
 use crate::error::Error;
 use crate::format::Codec;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rushes_net::{MulticastOptions, ReceivePath, SendPath, SocketOptions};
 use rushes_proto::payload::{Delivery, FrameSettings, Framing};
-use rushes_proto::stream::{FrameRate, ReceiverConfig};
-use rushes_proto::{ClockRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+use rushes_proto::stream::ReceiverConfig;
+use rushes_proto::{ClockRate, FrameRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 use super::control::ControlSettings;
 use super::session::Session;

@@ -8,10 +8,9 @@ use rushes_proto::control::{Participant, ParticipantConfig};
 use rushes_proto::payload::PayloadFormat;
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::stream::{
-    FrameRate, MEMORY_BESIDE_A_FRAME, Receiver, ReceiverConfig, Retransmission, Route, Sender,
-    SenderConfig,
+    MEMORY_BESIDE_A_FRAME, Receiver, ReceiverConfig, Retransmission, Route, Sender, SenderConfig,
 };
-use rushes_proto::{Batch, PayloadType, RtpTimestamp, Ssrc};
+use rushes_proto::{Batch, FrameRate, PayloadType, RtpTimestamp, Ssrc};
 
 use super::builder::StreamBuilder;
 use super::control::Recovery;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rushes_proto::stream::FrameRate;
+use rushes_proto::FrameRate;
 
 /// How much of the difference between the expected and the real arrival moves the instant, and the
 /// interval: 1/8 and 1/64.

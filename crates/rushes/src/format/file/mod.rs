@@ -8,7 +8,8 @@
 //! | generic | octets, cut into frames of one size |
 //! | an application's own | defined by its [`FileKind`] |
 //!
-//! Reading needs memory for little more than one frame. A pipe or a device is a live source: its
+//! Reading needs memory for little more than one frame, of video for seventeen: the times at which
+//! pictures are presented follow from those after them. A pipe or a device is a live source: its
 //! frames carry the instant of their arrival, and [`MediaReader::next_frame_until`] waits for them
 //! no longer than it is told. Data is written to `NAME.part`, which is renamed when the file is
 //! finished and removed otherwise; if the disk is full, it is kept.
@@ -19,6 +20,7 @@ mod error;
 pub(super) mod klv;
 mod live;
 pub(super) mod ogg_opus;
+mod pictures;
 mod reader;
 mod silence;
 mod sink;
@@ -36,6 +38,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use rushes_proto::RtpTimestamp;
+use rushes_proto::payload::nal::PictureTime;
 
 use super::Codec;
 
@@ -58,6 +61,9 @@ pub struct FileKind {
 pub struct MediaFrame {
     /// Its octets: an access unit, an Opus packet, a KLV item, or a piece of a generic file.
     pub data: Vec<u8>,
+    /// When it is presented, if it is an access unit: the order of sampling is that of
+    /// presentation, and a file is in decoding order.
+    pub picture: Option<PictureTime>,
     /// Its duration in ticks of the codec's clock, if the file contains it (Opus).
     pub duration: Option<u32>,
     /// The instant at which its first octets arrived, from a live source.

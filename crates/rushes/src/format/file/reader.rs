@@ -5,10 +5,11 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rushes_proto::FrameRate;
 use rushes_proto::payload::Framing;
-use rushes_proto::stream::FrameRate;
 
 use super::live::{Arrived, Live};
+use super::pictures::Pictures;
 use super::silence::Silence;
 use super::{FileError, FrameReader, MediaFrame};
 use crate::format::Codec;
@@ -61,6 +62,10 @@ pub struct MediaReader {
     reader: Box<dyn FrameReader>,
     input: Input,
     has_ended: bool,
+    framing: Framing,
+    pictures: Pictures,
+    /// What is wrong with the file after the frames that are still to be returned.
+    error: Option<FileError>,
     frame: MediaFrame,
     /// `frame` was not returned yet.
     is_ready: bool,
@@ -140,12 +145,16 @@ impl MediaReader {
     }
 
     fn new(input: Input, path: &Path, codec: Codec, options: ReadOptions) -> Self {
+        let is_live = matches!(input, Input::Live(_));
         Self {
             codec,
             path: path.to_owned(),
             reader: (codec.files.reader)(path, options),
             input,
             has_ended: false,
+            framing: options.framing,
+            pictures: Pictures::new(codec.nal, is_live),
+            error: None,
             frame: MediaFrame::default(),
             is_ready: false,
             begun: None,
@@ -162,6 +171,12 @@ impl MediaReader {
     /// Whether this is a live source, whose frames come when they are made.
     pub fn is_live(&self) -> bool {
         matches!(self.input, Input::Live(_))
+    }
+
+    /// The frame rate that the latest frame declares (H.264, H.265); after [`open`](Self::open) of a
+    /// file it is that of the first frame.
+    pub fn frame_rate(&self) -> Option<FrameRate> {
+        self.frame.picture?.frame_rate
     }
 
     /// The next frame; `None` at the end of the file. Waits for a live source.
@@ -193,20 +208,39 @@ impl MediaReader {
             return Ok(Progress::Frame);
         }
         loop {
-            if self.reader.next_frame(&mut self.frame)? {
-                self.note_frame();
+            if self.pictures.next(&mut self.frame) {
                 return Ok(Progress::Frame);
             }
-            if self.has_ended {
-                return Ok(Progress::End);
+            if let Some(error) = self.error.take() {
+                return Err(error);
             }
-            if !self.feed(deadline).map_err(|source| {
-                let path = self.path.clone();
-                FileError::Io { path, action: "read", source }
-            })? {
-                return Ok(Progress::Pending);
+            match self.advance(deadline) {
+                Ok(Some(progress)) => return Ok(progress),
+                Ok(None) => {}
+                Err(error) => {
+                    self.error = Some(error);
+                    self.pictures.finish();
+                }
             }
         }
+    }
+
+    /// Finds the next frame or reads the next bytes; `None` if there is more to do.
+    fn advance(&mut self, deadline: Option<Instant>) -> Result<Option<Progress>, FileError> {
+        if self.reader.next_frame(&mut self.frame)? {
+            self.note_frame();
+            let is_next = self.pictures.take(&mut self.frame, self.framing);
+            return Ok(is_next.then_some(Progress::Frame));
+        }
+        if self.has_ended {
+            self.pictures.finish();
+            return Ok((!self.pictures.has_waiting()).then_some(Progress::End));
+        }
+        let is_fed = self.feed(deadline).map_err(|source| {
+            let path = self.path.clone();
+            FileError::Io { path, action: "read", source }
+        })?;
+        Ok((!is_fed).then_some(Progress::Pending))
     }
 
     /// Gives the next bytes or the end of the input to the reader, or notes a silence; `false` if

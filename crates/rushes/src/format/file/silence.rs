@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rushes_proto::stream::FrameRate;
+use rushes_proto::FrameRate;
 
 use super::live::Piece;
 

@@ -7,7 +7,6 @@ mod h266;
 mod headers;
 mod look_ahead;
 mod position;
-mod rate;
 mod reading;
 mod recent;
 mod step;
@@ -20,10 +19,10 @@ mod write;
 
 pub use look_ahead::PictureLookAhead;
 pub use position::Position;
-pub use rate::FrameRate;
 
 use super::header::NalCodec;
 use crate::payload::builder::Framing;
+use crate::time::FrameRate;
 use headers::{Entry, Headers};
 use reading::Order;
 use timeline::Timeline;
@@ -66,13 +65,13 @@ pub enum PictureOrder {
 /// timestamps (RFC 6184 section 5.1, RFC 7798 section 4.1, RFC 9328 section 4.1).
 ///
 /// ```
-/// use rushes_proto::ClockRate;
-/// use rushes_proto::payload::{Framing, nal::{FrameRate, NalCodec, PictureClock}};
+/// use rushes_proto::{ClockRate, FrameRate};
+/// use rushes_proto::payload::{Framing, nal::{NalCodec, PictureClock}};
 /// # let access_units = [b"\0\0\x01\x65\x88", b"\0\0\x01\x41\x9a"];
 /// let mut clock = PictureClock::new(NalCodec::H264);
 /// for access_unit in access_units {
 ///     let time = clock.push(access_unit, Framing::AnnexB);
-///     let rate = time.frame_rate.or(FrameRate::new(30, 1)).unwrap();
+///     let rate = time.frame_rate.unwrap_or_default();
 ///     let base = 1_234_567_u32; // random, see RFC 3550 section 5.1
 ///     let ticks = time.position.ticks(ClockRate::VIDEO, rate);
 ///     let timestamp = base.wrapping_add(ticks as u32);

@@ -1,6 +1,6 @@
 //! What the headers of an access unit contribute to its presentation position.
 
-use super::rate::FrameRate;
+use crate::time::FrameRate;
 
 /// The first slice of an access unit, with its parameter sets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

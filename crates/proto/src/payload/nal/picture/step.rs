@@ -3,7 +3,7 @@
 //! It is usually 2 in H.264, whose fields are counted, and 1 in H.265 and H.266. Some encoders use
 //! 1 in H.264 or 2 in H.265, which no header declares.
 
-use super::rate::greatest_divisor;
+use crate::time::greatest_divisor;
 
 /// Frames after which a step that has not been contradicted is believed: more than a sequence of
 /// the usual structures begins with before it codes each second frame.

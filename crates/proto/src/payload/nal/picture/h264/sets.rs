@@ -1,8 +1,8 @@
 //! Sequence and picture parameter sets of H.264.
 
 use super::super::bits::BitReader;
-use super::super::rate::FrameRate;
 use super::super::vui;
+use crate::time::FrameRate;
 
 /// The fields of a sequence parameter set that slice headers and picture order counts need
 /// (ITU-T H.264 sections 7.3.2.1.1 and E.1.1).
@@ -151,7 +151,7 @@ fn read_vui(bits: &mut BitReader<'_>, timing: &mut Timing) -> Option<()> {
     if bits.flag()? {
         let units = bits.bits(32)?;
         let scale = bits.bits(32)?;
-        timing.rate = FrameRate::new(scale.into(), 2 * u64::from(units));
+        timing.rate = FrameRate::reduced(scale.into(), 2 * u64::from(units));
         bits.skip(1)?; // fixed_frame_rate_flag
     }
     let mut has_hrd = false;

@@ -1,10 +1,10 @@
 //! Headers made by hand, field by field.
 
-use super::super::rate::FrameRate;
 use super::super::reading::{Order, Reading};
 use super::super::write::BitWriter;
 use super::Stream;
 use crate::payload::nal::NalCodec;
+use crate::time::FrameRate;
 
 /// `seq_parameter_set_data` of a Main profile stream up to `pic_order_cnt_type`, frame numbers of
 /// four bits.

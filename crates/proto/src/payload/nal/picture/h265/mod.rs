@@ -7,8 +7,8 @@ mod tests;
 
 use super::super::header::NalHeader;
 use super::bits::BitReader;
-use super::rate::FrameRate;
 use super::reading::{Counter, Declared, Order, Picture, Reading};
+use crate::time::FrameRate;
 use sets::{Pps, Sps};
 
 const RADL_N: u8 = 6;

@@ -1,9 +1,9 @@
 //! Video, sequence and picture parameter sets of H.265.
 
 use super::super::bits::BitReader;
-use super::super::rate::FrameRate;
 use super::super::vui;
 use super::reference_sets::skip_reference_sets;
+use crate::time::FrameRate;
 
 /// The fields of a sequence parameter set that slice headers and picture order counts need
 /// (ITU-T H.265 sections 7.3.2.2 and E.2.1).
@@ -44,7 +44,7 @@ fn read_vps_rate(bits: &mut BitReader<'_>) -> Option<FrameRate> {
 /// `num_units_in_tick` and `time_scale`: a tick is the interval between pictures.
 fn read_rate(bits: &mut BitReader<'_>) -> Option<FrameRate> {
     let units = bits.bits(32)?;
-    FrameRate::new(bits.bits(32)?.into(), units.into())
+    FrameRate::new(bits.bits(32)?, units)
 }
 
 /// `profile_tier_level` of `sub_layers` + 1 sub-layers (section 7.3.3).

@@ -1,10 +1,10 @@
 //! Headers made by hand, field by field.
 
-use super::super::rate::FrameRate;
 use super::super::reading::{Order, Picture, Reading};
 use super::super::write::BitWriter;
 use super::Stream;
 use crate::payload::nal::NalCodec;
+use crate::time::FrameRate;
 
 /// `profile_tier_level`, with two sub-layers if there are more than one.
 fn profile_tier_level(bits: &mut BitWriter, sub_layers: u32) {
