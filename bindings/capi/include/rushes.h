@@ -868,8 +868,8 @@ rushes_status rushes_stream_options_local_port(const struct rushes_stream_option
 rushes_status rushes_stream_options_remote_port(const struct rushes_stream_options *options,
                                                 uint16_t port);
 
-// The payload type to send and to accept, 0..=63 or 96..=127 (RFC 5761); by default 96 for H.264, 97 for H.265, 98 for
-// H.266, 111 for Opus, 99 for generic frames.
+// The payload type to send and to accept, 0..=63 or 96..=127 (RFC 5761); by default 96 for H.264,
+// 97 for H.265, 98 for H.266, 111 for Opus, 99 for generic frames.
 rushes_status rushes_stream_options_payload_type(const struct rushes_stream_options *options,
                                                  uint8_t payload_type);
 

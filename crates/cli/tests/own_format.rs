@@ -80,7 +80,7 @@ fn it_is_streamed_described_and_received_by_sdp() {
     let (file, sdp, copy) = (path("clouds.points"), path("clouds.sdp"), path("copy.points"));
     std::fs::write(&file, clouds()).unwrap();
     let to = format!("127.0.0.1:{}", free_port());
-    let send = ["send", &file, "--to", &to, "--sdp", &sdp, "-q"];
+    let send = ["send", &file, "--to", &to, "--sdp", &sdp, "-q", "--force"];
     finish(program(&[&send[..], &["--dry-run"]].concat()));
     let text = std::fs::read_to_string(&sdp).unwrap();
     assert!(text.contains("m=application") && text.contains("X-POINTS/90000"), "{text}");

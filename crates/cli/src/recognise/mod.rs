@@ -24,7 +24,7 @@ const HEAD_LEN: u64 = 256 << 10;
 ///
 /// # Errors
 /// [`Usage`], with the command or the option that helps; the error of the operating system if the
-/// file cannot be opened.
+/// file of a container cannot be opened.
 pub(crate) fn check_media(file: &Path, codec: Option<Codec>) -> anyhow::Result<()> {
     if codec.is_some_and(|codec| !HAVE_FORM.contains(&codec)) {
         return Ok(());
@@ -68,12 +68,7 @@ fn in_container(file: &Path, kind: &str, codec: Option<Codec>) -> String {
 /// # Errors
 /// As [`check_media`].
 pub(crate) fn check_frames(file: &Path) -> anyhow::Result<()> {
-    let head = match head(file) {
-        Ok(Some(head)) => head,
-        // What cannot be opened may be the name of a pattern or of many files.
-        Err(error) if container::of_name(file).is_some() => return Err(error),
-        Ok(None) | Err(_) => return Ok(()),
-    };
+    let Some(head) = head(file)? else { return Ok(()) };
     let like = || bitstream::look(&head).map(|look| look.codec.title);
     let kind = container::of_octets(&head).or_else(|| container::of_name(file));
     let Some(kind) = kind.or_else(like) else { return Ok(()) };
@@ -88,17 +83,26 @@ pub(crate) fn check_frames(file: &Path) -> anyhow::Result<()> {
 }
 
 /// The first bytes of an ordinary file; `None` for anything else, also for the standard input.
+///
+/// Other names than those of containers may be wrong in other ways, which are reported elsewhere.
 fn head(file: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     if file == Path::new("-") {
         return Ok(None);
     }
-    let name = || format!("{}: cannot open", file.display());
-    if !std::fs::metadata(file).with_context(name)?.is_file() {
+    match read_head(file) {
+        Err(error) if container::of_name(file).is_some() => {
+            Err(error).with_context(|| format!("{}: cannot open", file.display()))
+        }
+        head => Ok(head.unwrap_or_default()),
+    }
+}
+
+fn read_head(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    if !std::fs::metadata(file)?.is_file() {
         return Ok(None);
     }
     let mut head = Vec::new();
-    let opened = File::open(file).with_context(name)?;
-    opened.take(HEAD_LEN).read_to_end(&mut head).with_context(name)?;
+    File::open(file)?.take(HEAD_LEN).read_to_end(&mut head)?;
     Ok(Some(head))
 }
 

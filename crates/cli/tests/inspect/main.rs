@@ -234,7 +234,7 @@ fn an_extracted_stream_is_its_file() {
         let capture = bench.capture(&capture_of(&rtp_packets(&media(name), sending)).octets);
         let copy = bench.path(name);
         for ssrc in ["deadbeef", "0xDEADBEEF", "3735928559"] {
-            let more = ["--extract", ssrc, "-o", copy.to_str().unwrap()];
+            let more = ["--extract", ssrc, "-o", copy.to_str().unwrap(), "--force"];
             let (report, code) = inspect(&capture, &more);
             assert_eq!(code, 0, "{name}");
             assert_eq!(units(&copy), units(&media(name)), "{name}");

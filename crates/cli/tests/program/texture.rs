@@ -37,8 +37,8 @@ fn what_is_viewed_is_what_is_encoded_and_decoded_frame_by_frame() {
     for format in ["bc1", "ycocg-bc3"] {
         let (_, encoded) = path(&folder, "encoded.ktx2");
         let (expected, expected_name) = path(&folder, "expected.y4m");
-        must(&["encode", PATTERN, &encoded, "--frames", "40", "--format", format]);
-        must(&["decode", &encoded, &expected_name]);
+        must(&["encode", PATTERN, &encoded, "-f", "--frames", "40", "--format", format]);
+        must(&["decode", &encoded, &expected_name, "-f"]);
         let expected = frames(&expected);
         for transport in ["udp", "tcp"] {
             let more = ["--format", format, "--frames", "40", "--every-frame", "--once", "--json"];
