@@ -90,7 +90,8 @@ impl Schedule {
         let reorders = time.order == PictureOrder::Count && time.reorders != Some(false);
         let least = if reorders { REORDERED * Position::PER_FRAME } else { 0 };
         self.ahead = self.ahead.max(position.saturating_sub(place)).max(least);
-        let ticks = Position(position).ticks(self.clock_rate, self.rate) as u32;
+        // Modulo 2³²: positions before the first one are negative.
+        let ticks = Position(position).ticks(self.clock_rate, self.rate).cast_unsigned() as u32;
         FileTime { due, ticks: Some(ticks), age: self.interval(self.ahead - (position - place)) }
     }
 
@@ -135,11 +136,10 @@ mod tests {
     fn timestamps_are_those_of_presentation_and_the_capture_moves_with_them() {
         let mut schedule = Schedule::new(None, FrameRate::new(25, 1), ClockRate::VIDEO);
         for pass in 0..3 {
-            for (n, position) in [0, 4, 2, 1, 3, 8, 6, 5, 7].into_iter().enumerate() {
-                let time = schedule.next(&frame(position));
-                let place = pass * 9 + n as u64;
-                assert_eq!(time.due, Duration::from_millis(place * 40));
-                assert_eq!(time.ticks, Some((pass as u32 * 9 + position as u32) * 3600));
+            for (n, position) in (0..).zip([0_u32, 4, 2, 1, 3, 8, 6, 5, 7]) {
+                let time = schedule.next(&frame(position.into()));
+                assert_eq!(time.due, Duration::from_millis(u64::from(pass * 9 + n) * 40));
+                assert_eq!(time.ticks, Some((pass * 9 + position) * 3600));
                 assert_eq!(lead(time), -4 * 40, "sampled four frames before it is sent at most");
             }
             schedule.begin_again();
@@ -148,14 +148,13 @@ mod tests {
 
     #[test]
     fn a_declared_rate_yields_to_a_requested_one_and_must_make_sense() {
-        let rate = |requested, declared| {
-            Schedule::new(requested, declared, ClockRate::VIDEO).rate().per_second()
-        };
+        let rate =
+            |requested, declared| Some(Schedule::new(requested, declared, ClockRate::VIDEO).rate());
         let fps = |frames| FrameRate::new(frames, 1);
-        assert_eq!(rate(fps(50), fps(25)).round(), 50.0);
-        assert_eq!(rate(None, fps(25)).round(), 25.0);
-        assert_eq!(rate(None, fps(90_000)).round(), 30.0);
-        assert_eq!(rate(None, None).round(), 30.0);
+        assert_eq!(rate(fps(50), fps(25)), fps(50));
+        assert_eq!(rate(None, fps(25)), fps(25));
+        assert_eq!(rate(None, fps(90_000)), fps(30));
+        assert_eq!(rate(None, None), fps(30));
     }
 
     #[test]
