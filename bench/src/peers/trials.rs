@@ -15,8 +15,8 @@ use super::memory::MemoryFile;
 use super::output::{Expected, Output};
 use super::running::{Running, wait_for_port};
 use super::watch::Watch;
+use crate::ends::Trial;
 use crate::sequence::Sequence;
-use crate::trial::Trial;
 
 /// Maximum time until a receiver listens.
 const START_TIME: Duration = Duration::from_secs(5);
@@ -158,6 +158,8 @@ impl<'a> Rig<'a> {
         };
         trial.whole = trial.whole.min(trial.offered);
         trial.octets = self.sequence.octets_of(count) * trial.whole / trial.offered.max(1);
+        // Costs are of the octets that arrived.
+        trial.sent_octets = trial.octets;
         trial.seconds = seconds;
         Ok(trial)
     }
