@@ -101,7 +101,7 @@ fn of_sizes(settings: &Settings, ways: &[Way], sizes: &[usize]) -> anyhow::Resul
     let series = ways.iter().map(|way| {
         let of_way = || rows.iter().filter(|row| row.way == *way);
         let point =
-            |row: &Row| Some((row.shape.inter as f64 / 1000.0, quantile(row.trips.all(), 0.5)?));
+            |row: &Row| Some((row.shape.inter as f64 / 1000.0, quantile(&row.trips.all(), 0.5)?));
         let name = if *way == Way::Raw { format!("pull{BARE}") } else { way.name().to_owned() };
         let sum = |count: fn(&RoundTrips) -> u64| {
             of_way().map(|row| count(&row.trips)).sum::<u64>() as usize
@@ -165,10 +165,10 @@ fn names(rows: &[Row]) -> Table<'_, Row> {
 }
 
 fn times(table: Table<'_, Row>) -> Table<'_, Row> {
-    let all = |row: &Row, share| quantile(row.trips.all(), share);
+    let all = |row: &Row, share| quantile(&row.trips.all(), share);
     let median_of = |row: &Row, times: &[f64]| {
         let differ = row.shape.intra != row.shape.inter;
-        quantile(times.iter().copied(), 0.5).filter(|_| differ)
+        quantile(times, 0.5).filter(|_| differ)
     };
     table
         .measure("p50 ms", 3, move |row| all(row, 0.5))

@@ -11,8 +11,8 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 }
 
 /// The least of `values` that `share` of them do not exceed; `None` if there are none.
-pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> Option<f64> {
-    let values = sorted(values);
+pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let values = sorted(values.iter().copied());
     #[allow(clippy::cast_sign_loss, reason = "neither is negative")]
     let rank = (share * values.len() as f64).ceil() as usize;
     values.get(rank.max(1) - 1).copied()
@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn a_quantile_is_one_of_the_values() {
         let values = [3.0, 1.0, 2.0, 4.0];
-        let at = |share| quantile(values, share);
+        let at = |share| quantile(&values, share);
         assert_eq!([0.0, 0.5, 0.99, 1.0].map(at), [1.0, 2.0, 4.0, 4.0].map(Some));
-        assert_eq!(quantile([], 0.5), None);
+        assert_eq!(quantile(&[], 0.5), None);
         assert_eq!(mean(&values), Some(2.5));
         assert_eq!(mean(&[]), None);
     }

@@ -123,11 +123,11 @@ impl Case {
 
     /// The milliseconds that `share` of the frames did not exceed.
     fn took(&self, share: f64) -> Option<f64> {
-        quantile(self.encoding.iter().copied(), share)
+        quantile(&self.encoding, share)
     }
 
     /// The median of the copies.
     fn copy_took(&self) -> Option<f64> {
-        quantile(self.copying.iter().copied(), 0.5)
+        quantile(&self.copying, 0.5)
     }
 }

@@ -36,7 +36,7 @@ struct Row {
 
 impl Row {
     fn latency(&self, share: f64) -> Option<f64> {
-        quantile(self.latencies.iter().copied(), share)
+        quantile(&self.latencies, share)
     }
 }
 

@@ -143,12 +143,12 @@ impl Measured {
 
     /// The latency that `share` of the complete frames do not exceed.
     pub(super) fn latency(&self, share: f64) -> Option<f64> {
-        quantile(self.each(|timed| timed.latency), share)
+        quantile(&self.each(|timed| timed.latency), share)
     }
 
     /// The same of bare sockets.
     pub(super) fn bare(&self, share: f64) -> Option<f64> {
-        quantile(self.bare.iter().copied(), share)
+        quantile(&self.bare, share)
     }
 
     /// The number of incomplete frames.

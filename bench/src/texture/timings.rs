@@ -110,7 +110,7 @@ fn split(rows: &[delivery::Row]) -> Figure {
         })
     };
     let parts: Vec<Part<'_>> = rows.iter().flat_map(of_row).collect();
-    let at = |part: &Part<'_>, share| quantile(part.values.iter().copied(), share);
+    let at = |part: &Part<'_>, share| quantile(&part.values, share);
     Table::of(&parts)
         .text("frame", |part| &part.row.what)
         .text("by", |part| delivery::by(part.row))

@@ -7,8 +7,8 @@ use rushes_gpu::{Gpu, GpuEncoder};
 
 use super::super::Bench;
 use super::super::pictures::{UHD, clouds};
-use super::{at, repeated, timed};
-use crate::report::{Figure, Table};
+use super::{repeated, timed};
+use crate::report::{Figure, Table, quantile};
 
 const FORMATS: [Format; 5] =
     [Format::Bc1, Format::YCoCgBc3, Format::Etc1, Format::Etc2Rgb, Format::Astc4x4];
@@ -57,9 +57,9 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     let table = Table::of(&rows)
         .text("format", |row| row.format.to_string())
         .count("rows a stripe", |row| u64::from(row.stripe))
-        .measure("p50 ms", 2, |row| at(&row.whole, 0.5))
-        .measure("min ms", 2, |row| at(&row.whole, 0.0))
-        .measure("first stripe ms", 2, |row| at(&row.first, 0.5))
+        .measure("p50 ms", 2, |row| quantile(&row.whole, 0.5))
+        .measure("min ms", 2, |row| quantile(&row.whole, 0.0))
+        .measure("first stripe ms", 2, |row| quantile(&row.first, 0.5))
         .measure("one core ms", 2, |row| row.by_one_core);
     Ok(table.figure("gpu-encode", "Encoding RGBA8 of 2160p, memory to memory"))
 }
@@ -71,5 +71,5 @@ fn by_one_core(bench: &Bench<'_>, format: Format, picture: &[u8]) -> anyhow::Res
     };
     let mut frame = vec![0; encoder.output().bytes()];
     let times = repeated(bench, || timed(|| Ok(encoder.encode(picture, &mut frame)?)))?;
-    Ok(at(&times, 0.5))
+    Ok(quantile(&times, 0.5))
 }

@@ -14,8 +14,7 @@ use rushes_gpu::{Gpu, GpuSink, ReceivedFrame, Upload};
 use super::super::pictures::{FULL, Pictures, UHD};
 use super::super::stream::{Setup, Stream};
 use super::super::{Bench, Kind};
-use super::at;
-use crate::report::{Figure, Table};
+use crate::report::{Figure, Table, quantile};
 
 /// Maximum number of octets to read, as reading may be very slow.
 const READ: usize = 1 << 20;
@@ -65,12 +64,12 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     }
     let table = Table::of(&rows)
         .text("memory", |row| row.0)
-        .measure("written by one thread GB/s", 2, |row| at(&row.1.written[0], 0.5))
-        .measure("by one a unit GB/s", 2, |row| at(&row.1.written[1], 0.5))
-        .measure("read GB/s", 2, |row| at(&row.1.read, 0.5))
-        .measure("concealing a packet ms", 3, |row| at(&row.1.concealed[0], 0.5))
-        .measure("100 packets ms", 3, |row| at(&row.1.concealed[1], 0.5))
-        .measure("a unit ms", 3, |row| at(&row.1.concealed[2], 0.5));
+        .measure("written by one thread GB/s", 2, |row| quantile(&row.1.written[0], 0.5))
+        .measure("by one a unit GB/s", 2, |row| quantile(&row.1.written[1], 0.5))
+        .measure("read GB/s", 2, |row| quantile(&row.1.read, 0.5))
+        .measure("concealing a packet ms", 3, |row| quantile(&row.1.concealed[0], 0.5))
+        .measure("100 packets ms", 3, |row| quantile(&row.1.concealed[1], 0.5))
+        .measure("a unit ms", 3, |row| quantile(&row.1.concealed[2], 0.5));
     let title = format!("Memory to receive {} {} into, medians", resolution.name(), kind.output);
     Ok(table.figure("gpu-memory", title))
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use rushes_gpu::{Gpu, GpuOptions};
 
 use super::Bench;
-use crate::report::{Figure, quantile};
+use crate::report::Figure;
 
 type Figures = fn(&Bench<'_>, &Gpu) -> anyhow::Result<Figure>;
 
@@ -52,11 +52,6 @@ fn timed(once: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let start = Instant::now();
     once()?;
     Ok(start.elapsed().as_secs_f64() * 1e3)
-}
-
-/// One of `times` that `share` of them do not exceed.
-fn at(times: &[f64], share: f64) -> Option<f64> {
-    quantile(times.iter().copied(), share)
 }
 
 /// One frame of each trial after the other; `turn` is told whether it counts.

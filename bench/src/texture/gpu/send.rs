@@ -9,8 +9,8 @@ use rushes_gpu::{EncodedSource, Gpu};
 use super::super::pictures::{Pictures, UHD};
 use super::super::stream::{Setup, Stream, plain};
 use super::super::{Bench, Kind, name};
-use super::{at, in_turns};
-use crate::report::{Figure, Table};
+use super::in_turns;
+use crate::report::{Figure, Table, quantile};
 
 /// The encoding processor, and when the frame is sent.
 #[derive(Clone, Copy)]
@@ -83,9 +83,9 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
         .text("frame", |row| &row.0)
         .text("by", |row| &row.1)
         .text("encoded by", |row| row.2)
-        .measure("picture to first packet ms", 2, |row| at(&row.3[0], 0.5))
-        .measure("picture to last octet ms", 2, |row| at(&row.3[1], 0.5))
-        .measure("min ms", 2, |row| at(&row.3[1], 0.0))
+        .measure("picture to first packet ms", 2, |row| quantile(&row.3[0], 0.5))
+        .measure("picture to last octet ms", 2, |row| quantile(&row.3[1], 0.5))
+        .measure("min ms", 2, |row| quantile(&row.3[1], 0.0))
         .count("not whole", |row| row.4)
         .count("frames", |row| row.3[0].len() as u64 + row.4);
     let title = "RGBA8 of 2160p in memory to frames in the client's, medians";

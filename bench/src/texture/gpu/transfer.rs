@@ -12,8 +12,8 @@ use rushes_gpu::{
 use super::super::pictures::{FULL, Pictures, Resolution, UHD};
 use super::super::stream::{Arrival, ArrivalSender, Setup, Stream};
 use super::super::{Bench, Kind, name};
-use super::{at, in_turns};
-use crate::report::{Figure, Table};
+use super::in_turns;
+use crate::report::{Figure, Table, quantile};
 
 const CASES: [(Resolution, Format); 3] =
     [(UHD, Format::Bc1), (UHD, Format::YCoCgBc3), (FULL, Format::Rgb24)];
@@ -68,13 +68,13 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
         .text("frame", |row| &row.what)
         .text("by", |row| &row.by)
         .text("into", |row| row.way)
-        .measure("first packet to last octet ms", 3, |row| at(&row.arriving, 0.5))
-        .measure("last octet to device ms", 3, |row| at(&row.copying, 0.5))
-        .measure("first packet to device ms", 3, |row| at(&row.both, 0.5))
-        .measure("min ms", 3, |row| at(&row.both, 0.0))
-        .measure("p99 ms", 3, |row| at(&row.both, 0.99))
-        .measure("picture there to device ms", 3, |row| at(&row.since_capture, 0.5))
-        .measure("picture there to drawn ms", 3, |row| at(&row.until_drawn, 0.5))
+        .measure("first packet to last octet ms", 3, |row| quantile(&row.arriving, 0.5))
+        .measure("last octet to device ms", 3, |row| quantile(&row.copying, 0.5))
+        .measure("first packet to device ms", 3, |row| quantile(&row.both, 0.5))
+        .measure("min ms", 3, |row| quantile(&row.both, 0.0))
+        .measure("p99 ms", 3, |row| quantile(&row.both, 0.99))
+        .measure("picture there to device ms", 3, |row| quantile(&row.since_capture, 0.5))
+        .measure("picture there to drawn ms", 3, |row| quantile(&row.until_drawn, 0.5))
         .count("not whole", |row| row.lost)
         .count("frames", |row| row.frames);
     Ok(table.figure("gpu", "Into device memory, medians (table 5.2)"))
