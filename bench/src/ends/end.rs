@@ -33,7 +33,7 @@ pub(crate) fn run(args: &EndArgs) -> anyhow::Result<Outcome> {
 }
 
 fn send(spec: &Spec) -> anyhow::Result<Report> {
-    let sequence = Arc::new(Sequence::from(&spec.origin, spec.codec())?);
+    let sequence = Arc::new(Sequence::from(&spec.origin, spec.codec()?)?);
     let (mut outlets, mut addresses) = (Vec::<(Box<dyn Outlet>, Window)>::new(), Vec::new());
     for port in &spec.ports {
         let to = SocketAddr::new(spec.host.parse()?, *port);

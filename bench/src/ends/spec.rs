@@ -1,5 +1,6 @@
 //! The specification of a run.
 
+use anyhow::{Context as _, anyhow};
 use rushes::{Codec, ReceivePath, SendPath, Suite};
 use serde::{Deserialize, Serialize};
 
@@ -133,12 +134,13 @@ impl Spec {
         Self { suite: suite.map(|suite| suite.name().to_owned()), ..self }
     }
 
-    pub(super) fn codec(&self) -> Codec {
-        Codec::named(&self.codec).unwrap_or(Codec::H265)
+    pub(super) fn codec(&self) -> anyhow::Result<Codec> {
+        Codec::named(&self.codec).with_context(|| format!("no codec is named {:?}", self.codec))
     }
 
-    pub(super) fn suite(&self) -> Option<Suite> {
-        self.suite.as_ref()?.parse().ok()
+    pub(super) fn suite(&self) -> anyhow::Result<Option<Suite>> {
+        let suite = self.suite.as_deref().map(str::parse).transpose();
+        suite.map_err(|_| anyhow!("no suite is named {:?}", self.suite))
     }
 
     /// Access units per second, if they are sent at a fixed rate.

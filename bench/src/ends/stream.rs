@@ -17,7 +17,7 @@ const FRAME_LEN_MAX: usize = 256 << 20;
 /// Adds what both ends have in common.
 fn configured(spec: &Spec, builder: StreamBuilder) -> anyhow::Result<StreamBuilder> {
     let builder = builder.recovery(if spec.recovery { Recovery::On } else { Recovery::Off });
-    let Some(suite) = spec.suite() else { return Ok(builder) };
+    let Some(suite) = spec.suite()? else { return Ok(builder) };
     // A fixed key, known to both ends, is sufficient here.
     Ok(builder.security(Security::shared(suite, &vec![0x2d; suite.key_and_salt_len()])?))
 }
@@ -36,7 +36,7 @@ impl StreamOutlet {
     ) -> anyhow::Result<Self> {
         let mut builder = Context::new()
             .session(&spec.host)?
-            .stream(spec.codec())
+            .stream(spec.codec()?)
             .remote_port(to.port())
             .mtu(spec.mtu)
             .send_path(spec.path.send())
@@ -85,7 +85,7 @@ impl StreamInlet {
     pub(super) fn open(spec: &Spec) -> anyhow::Result<Self> {
         let session = Context::new().session_any().local_address(&spec.host)?;
         let builder = session
-            .stream(spec.codec())
+            .stream(spec.codec()?)
             .receive_path(spec.path.receive())
             .probation(1)
             .socket_buffer(spec.buffers[1])
