@@ -54,7 +54,7 @@ fn timed(once: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e3)
 }
 
-/// One frame of each trial after the other; `turn` is told whether it counts.
+/// One frame of each trial after the other; `turn` is passed whether it counts.
 fn in_turns<T>(
     bench: &Bench<'_>,
     trials: &mut [T],
