@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rushes::net::{self, SocketOptions};
 use rushes::{Codec, Context, MediaStream, Pacing, RtpTimestamp, StreamSender, sleep_until};
 
-use super::side::{PERIOD, Shape, Way};
+use super::shape::{PERIOD, Shape, Way};
 use crate::ends::{RAW_DATAGRAM_LEN, send_datagrams};
 use crate::sequence::access_unit;
 

@@ -1,13 +1,15 @@
 //! `rushes bench latency`: the round-trip time of an access unit.
 
 mod echo;
+mod shape;
 mod side;
 
 use clap::Args;
 
 pub(crate) use self::side::run as run_side;
 
-use self::side::{RoundTrips, Shape, Way, measure};
+use self::shape::{Shape, Way};
+use self::side::{RoundTrips, measure};
 use crate::ends::in_turns;
 use crate::report::{Across, BARE, Figure, Plot, Series, Table, mean, quantile};
 use crate::settings::{Measure, Settings};

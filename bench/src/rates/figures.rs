@@ -1,6 +1,6 @@
 //! The results of a sweep, as tables and plots.
 
-use super::{Line, RAW, SECURITIES, kept, peak};
+use super::rows::{Line, RAW, SECURITIES, kept, peak};
 use crate::ends::Trial;
 use crate::report::{Across, Figure, Plot, Series, Table};
 use crate::sweep::Point;
