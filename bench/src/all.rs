@@ -4,11 +4,19 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::Outcome;
+use crate::goodput::GoodputArgs;
+use crate::latency::LatencyArgs;
+use crate::peers::PeersArgs;
+use crate::rates::RatesArgs;
 use crate::report::{Figure, Machine, page};
-use crate::settings::{Settings, write};
-use crate::{
-    Outcome, goodput, latency, peers, rates, scaling, srtp, start_code, texture, zero_copy, zrtp,
-};
+use crate::scaling::ScalingArgs;
+use crate::settings::{Measure, Settings, usual, write};
+use crate::srtp::SrtpArgs;
+use crate::start_code::StartCodeArgs;
+use crate::texture::TextureArgs;
+use crate::zero_copy::ZeroCopyArgs;
+use crate::zrtp::ZrtpArgs;
 
 pub(crate) const HELP: &str = "\
 Without a command everything is measured, in about 20 minutes; --quick takes two. With
@@ -24,21 +32,25 @@ pub(crate) struct AllArgs {
     settings: Settings,
 }
 
-type Measure = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
+type Figures = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
 
 /// The measurements, in the order of the report.
-const SECTIONS: &[(&str, Measure)] = &[
-    ("goodput", |settings| goodput::figures(&goodput::GoodputArgs::of_all(settings))),
-    ("rates", |settings| rates::figures(&rates::RatesArgs::of_all(settings))),
-    ("peers", |settings| peers::figures(&peers::PeersArgs::of_all(settings))),
-    ("latency", |settings| latency::figures(&latency::LatencyArgs::of_all(settings))),
-    ("start codes", |settings| start_code::figures(&start_code::StartCodeArgs::of_all(settings))),
-    ("srtp", |settings| srtp::figures(&srtp::SrtpArgs::of_all(settings))),
-    ("zrtp", |settings| zrtp::figures(&zrtp::ZrtpArgs::of_all(settings))),
-    ("scaling", |settings| scaling::figures(&scaling::ScalingArgs::of_all(settings))),
-    ("zero copy", |settings| Ok(zero_copy::figures(&zero_copy::ZeroCopyArgs::of_all(settings)))),
-    ("texture", |settings| texture::figures(&texture::TextureArgs::of_all(settings))),
+const SECTIONS: [(&str, Figures); 10] = [
+    ("goodput", figures::<GoodputArgs>),
+    ("rates", figures::<RatesArgs>),
+    ("peers", figures::<PeersArgs>),
+    ("latency", figures::<LatencyArgs>),
+    ("start codes", figures::<StartCodeArgs>),
+    ("srtp", figures::<SrtpArgs>),
+    ("zrtp", figures::<ZrtpArgs>),
+    ("scaling", figures::<ScalingArgs>),
+    ("zero copy", figures::<ZeroCopyArgs>),
+    ("texture", figures::<TextureArgs>),
 ];
+
+fn figures<M: Measure>(settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+    usual::<M>()?.figures(settings)
+}
 
 pub(crate) fn run(args: &AllArgs) -> anyhow::Result<Outcome> {
     let settings = &args.settings;

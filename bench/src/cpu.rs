@@ -15,30 +15,27 @@ pub(crate) fn cpu_time() -> Duration {
     Duration::ZERO
 }
 
-/// Pins this process to one core, if that exists and the system allows it.
-#[cfg(target_os = "linux")]
+/// Pins this process to one core, if that exists.
 pub(crate) fn pin_to(core: usize) {
-    use rustix::thread::{CpuSet, sched_setaffinity};
-    let mut set = CpuSet::new();
-    set.set(core);
-    // Without pinning, the figures are noisier but valid.
-    let _ = sched_setaffinity(None, &set);
+    pin([core].into_iter());
 }
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn pin_to(_core: usize) {}
 
 /// Pins this process to the first (0) or the second (1) half of the cores.
-#[cfg(target_os = "linux")]
 pub(crate) fn pin_to_half(half: usize) {
-    use rustix::thread::{CpuSet, sched_setaffinity};
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut set = CpuSet::new();
     // A single core counts as both halves.
-    (0..cores).filter(|core| cores == 1 || core * 2 / cores == half).for_each(|core| set.set(core));
-    // Without pinning, the figures are noisier but valid.
-    let _ = sched_setaffinity(None, &set);
+    pin((0..cores).filter(|core| cores == 1 || core * 2 / cores == half));
 }
 
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn pin_to_half(_half: usize) {}
+/// Pins this process, if the system allows it. Without pinning, the figures are noisier but valid.
+fn pin(cores: impl Iterator<Item = usize>) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CpuSet, sched_setaffinity};
+        let mut set = CpuSet::new();
+        cores.for_each(|core| set.set(core));
+        let _ = sched_setaffinity(None, &set);
+    }
+    #[cfg(not(target_os = "linux"))]
+    drop(cores);
+}

@@ -1,13 +1,13 @@
 //! `rushes bench goodput`: the cost of each path to the kernel.
 
 use clap::Args;
-use rushes::{ReceivePath, SendPath};
+use rushes::Codec;
 
-use crate::Outcome;
+use crate::ends::{Clock, Path, Spec, Spread, Trial, Trials, in_turns};
 use crate::hosts::Hosts;
-use crate::pairs::{self, FASTEST, Figures, Load, Pair, Row, measure};
-use crate::report::{Cell, Figure};
-use crate::settings::Settings;
+use crate::report::{Figure, Table};
+use crate::sequence::{Origin, Sizes};
+use crate::settings::{Measure, Settings};
 use crate::values::parse_size;
 
 #[derive(Args, Clone, Debug)]
@@ -25,6 +25,7 @@ access units of one slice, made in memory. Rows are interleaved, and medians are
 CPU time is in seconds per gigabyte (10^9 octets) of payload.")]
 pub(crate) struct GoodputArgs {
     /// Octets in each access unit
+    // By default that of 4K video at 120 frames per second and 640 Mbit/s.
     #[arg(long, default_value = "667000", value_parser = parse_size, value_name = "OCTETS")]
     frame_size: usize,
     /// Octets of payload in each run of a row
@@ -39,128 +40,86 @@ pub(crate) struct GoodputArgs {
     /// Between two network namespaces joined by virtual Ethernet, instead of loopback; needs root
     #[arg(long)]
     veth: bool,
-    #[command(flatten)]
-    settings: Settings,
+}
+
+/// The fewest frames of a run.
+const FRAMES_MIN: usize = 10;
+
+/// Divisor of the amount to send on slow paths, so that they do not take minutes.
+const SLOW: usize = 4;
+
+/// One way of sending and its runs.
+struct Row {
+    name: &'static str,
+    trials: Trials,
+}
+
+/// A run by the fastest path, in the clear, of `amount` octets in access units of `len`.
+pub(crate) fn fastest(len: usize, amount: usize) -> Spec {
+    let frames = (amount / len).max(FRAMES_MIN) as u64;
+    Spec::new(Codec::H265, Origin::Slices(Sizes::flat(len)), frames)
 }
 
 impl GoodputArgs {
-    /// The arguments for a run of `rushes bench` without a command.
-    pub(crate) fn of_all(settings: &Settings) -> Self {
-        Self {
-            frame_size: FRAME_SIZE,
-            amount: 1 << 30,
-            runs: 5,
-            paced_share: 0.5,
-            veth: false,
-            settings: settings.clone(),
-        }
-    }
-
-    fn load(&self) -> Load {
-        let amount = if self.settings.quick { self.amount / 4 } else { self.amount };
-        Load { frame_len: self.frame_size, amount }
-    }
-
-    fn runs(&self) -> usize {
-        if self.settings.quick { self.runs.min(3) } else { self.runs }
-    }
-}
-
-/// Octets of an access unit of 4K video at 120 frames per second and 640 Mbit/s.
-pub(crate) const FRAME_SIZE: usize = 667_000;
-
-const ROWS: [Row; 5] = [
-    Row { name: "raw gso/gro", raw: true, ..FASTEST },
-    FASTEST,
-    Row { name: "with recovery", recovery: true, ..FASTEST },
-    Row {
-        name: "sendmmsg/recvmmsg",
-        send: SendPath::Sendmmsg,
-        receive: ReceivePath::Recvmmsg,
-        part: 4,
-        ..FASTEST
-    },
-    Row {
-        name: "one by one",
-        send: SendPath::Single,
-        receive: ReceivePath::Single,
-        part: 4,
-        ..FASTEST
-    },
-];
-
-pub(crate) fn run(args: &GoodputArgs) -> anyhow::Result<Outcome> {
-    let (figure, lost) = measured(args)?;
-    args.settings.report_all(&[figure])?;
-    Ok(if lost { Outcome::PacketsLost } else { Outcome::Done })
-}
-
-pub(crate) fn figures(args: &GoodputArgs) -> anyhow::Result<Vec<Figure>> {
-    Ok(vec![measured(args)?.0])
-}
-
-/// The figure, and whether packets were lost.
-fn measured(args: &GoodputArgs) -> anyhow::Result<(Figure, bool)> {
-    let hosts = if args.veth { Hosts::namespaces()? } else { Hosts::loopback() };
-    let (load, count) = (args.load(), args.runs());
-    let mut runs: Vec<Vec<Pair>> = vec![Vec::new(); ROWS.len()];
-    for run in 0..count {
-        for (row, pairs) in ROWS.iter().zip(&mut runs) {
-            args.settings.progress(&format!("goodput: run {} of {count}: {}", run + 1, row.name));
-            pairs.push(measure(load, &hosts, *row, None)?);
-        }
-    }
-    let best = pairs::figures(&runs[1]).gigabits;
-    let frames_per_second = best * 1e9 / 8.0 / args.frame_size as f64 * args.paced_share;
-    let mut paced = Vec::new();
-    for run in 0..count {
-        args.settings.progress(&format!("goodput: run {} of {count}: paced", run + 1));
-        let rate = Some(frames_per_second);
-        paced.push(measure(load, &hosts, ROWS[1], rate)?);
-    }
-    let names = ROWS.iter().map(|row| row.name).chain(["paced"]);
-    let rows: Vec<(&str, Figures)> =
-        names.zip(runs.iter().chain([&paced]).map(|runs| pairs::figures(runs))).collect();
-    let lost = rows.iter().any(|(_, figures)| figures.lost > 0);
-    Ok((figure(args, &rows), lost))
-}
-
-fn figure(args: &GoodputArgs, rows: &[(&str, Figures)]) -> Figure {
-    let raw = rows[0].1.gigabits.max(1e-9);
-    let row = |(name, figures): &(&str, Figures)| {
-        vec![
-            Cell::text(*name),
-            Cell::Measure(figures.gigabits, 2),
-            Cell::Measure(100.0 * figures.gigabits / raw, 0),
-            Cell::Measure(figures.least, 2),
-            Cell::Measure(figures.most, 2),
-            Cell::Measure(figures.send_cpu, 3),
-            Cell::Measure(figures.receive_cpu, 3),
-            Cell::Measure(figures.send_calls, 1),
-            Cell::Measure(figures.receive_calls, 1),
-            Cell::Count(figures.lost),
+    /// The rows but the paced one.
+    fn rows(&self, amount: usize) -> [(&'static str, Spec); 5] {
+        let fastest = fastest(self.frame_size, amount);
+        let slow = |path| Spec { path, ..self::fastest(self.frame_size, amount / SLOW) };
+        [
+            ("raw gso/gro", Spec { bare: true, ..fastest.clone() }),
+            ("gso/gro", fastest.clone()),
+            ("with recovery", Spec { recovery: true, ..fastest }),
+            ("sendmmsg/recvmmsg", slow(Path::Sendmmsg)),
+            ("one by one", slow(Path::Single)),
         ]
-    };
-    let place = if args.veth { "two namespaces, virtual Ethernet" } else { "loopback" };
-    let (size, runs) = (args.frame_size, args.runs());
-    Figure {
-        name: if args.veth { "goodput-veth" } else { "goodput" },
-        title: format!("Goodput: {size} octets a frame, {place}, medians of {runs} runs"),
-        heads: HEADS.to_vec(),
-        rows: rows.iter().map(row).collect(),
-        plots: Vec::new(),
+    }
+
+    fn figure(&self, rows: &[Row]) -> Figure {
+        let raw = rows.first().map_or(0.0, |row| row.trials.gigabits()).max(1e-9);
+        let place = if self.veth { "two namespaces, virtual Ethernet" } else { "loopback" };
+        let (size, runs) = (self.frame_size, rows.first().map_or(0, |row| row.trials.0.len()));
+        Table::of(rows)
+            .text("path", |row| row.name)
+            .measure("Gbit/s", 2, |row| row.trials.gigabits())
+            .measure("% of raw", 0, |row| 100.0 * row.trials.gigabits() / raw)
+            .measure("least", 2, |row| row.trials.extremes()[0])
+            .measure("most", 2, |row| row.trials.extremes()[1])
+            .measure("send s/GB", 3, |row| row.trials.costs()[0])
+            .measure("recv s/GB", 3, |row| row.trials.costs()[1])
+            .measure("send calls", 1, |row| row.trials.median(|trial| trial.calls[0]))
+            .measure("recv calls", 1, |row| row.trials.median(|trial| trial.calls[1]))
+            .count("lost", |row| row.trials.sum(|trial| trial.packets_lost))
+            .figure(
+                if self.veth { "goodput-veth" } else { "goodput" },
+                format!("Goodput: {size} octets a frame, {place}, medians of {runs} runs"),
+            )
     }
 }
 
-const HEADS: [&str; 10] = [
-    "path",
-    "Gbit/s",
-    "% of raw",
-    "least",
-    "most",
-    "send s/GB",
-    "recv s/GB",
-    "send calls",
-    "recv calls",
-    "lost",
-];
+impl Measure for GoodputArgs {
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+        let hosts = if self.veth { Hosts::namespaces()? } else { Hosts::loopback() };
+        let amount = settings.choose(self.amount, self.amount / 4);
+        let runs = settings.choose(self.runs, self.runs.min(3));
+        let measure = |ways: &[(&'static str, Spec)]| -> anyhow::Result<Vec<Row>> {
+            let results = in_turns(ways, runs, |run, (name, spec)| {
+                settings.progress(&format!("goodput: run {run} of {runs}: {name}"));
+                Trial::run(&hosts, spec)
+            })?;
+            let row = |((name, _), trials): (&(&'static str, Spec), _)| Row {
+                name,
+                trials: Trials(trials),
+            };
+            Ok(ways.iter().zip(results).map(row).collect())
+        };
+        let ways = self.rows(amount);
+        let mut rows = measure(&ways)?;
+        let best = rows[1].trials.gigabits();
+        let rate = best * 1e9 / 8.0 / self.frame_size as f64 * self.paced_share;
+        let clock = Clock::Steady(rate, Spread::Half);
+        let paced = Spec { clock, keep_alive: true, ..ways[1].1.clone() };
+        rows.extend(measure(&[("paced", paced)])?);
+        let has_failed = rows.iter().any(|row| row.trials.sum(|trial| trial.packets_lost) > 0);
+        Ok(vec![Figure { has_failed, ..self.figure(&rows) }])
+    }
+}

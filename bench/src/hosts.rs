@@ -1,6 +1,7 @@
 //! Where the two sides run: on the loopback interface, or in two temporary network namespaces.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
@@ -13,8 +14,7 @@ use crate::leftovers::Leftover;
 /// The locations and addresses of both sides.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    namespaces: Option<[String; 2]>,
-    _leftovers: Vec<Leftover>,
+    namespaces: Option<[Namespace; 2]>,
     pub(crate) sender: &'static str,
     pub(crate) receiver: &'static str,
 }
@@ -29,12 +29,7 @@ pub(crate) enum Side {
 impl Hosts {
     /// Both sides on this host.
     pub(crate) fn loopback() -> Self {
-        Self {
-            namespaces: None,
-            _leftovers: Vec::new(),
-            sender: "127.0.0.1",
-            receiver: "127.0.0.1",
-        }
+        Self { namespaces: None, sender: "127.0.0.1", receiver: "127.0.0.1" }
     }
 
     /// Two namespaces joined by a pair of virtual Ethernet devices with an MTU of 1 500 octets.
@@ -47,27 +42,20 @@ impl Hosts {
     pub(crate) fn namespaces_with(mtu: usize) -> anyhow::Result<Self> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let id = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Relaxed));
-        let names = [format!("rushes-{id}-s"), format!("rushes-{id}-r")];
+        let send = Namespace::add(format!("rushes-{id}-s"))?;
+        let receive = Namespace::add(format!("rushes-{id}-r"))?;
         // Addresses reserved for benchmarks (RFC 2544).
-        let hosts = Self {
-            namespaces: Some(names.clone()),
-            _leftovers: names.iter().map(|name| Leftover::namespace(name)).collect(),
-            sender: "198.18.0.1",
-            receiver: "198.18.0.2",
-        };
-        let [send, receive] = [&names[0], &names[1]];
+        let (near, far) = ("198.18.0.1", "198.18.0.2");
         for line in [
-            format!("netns add {send}"),
-            format!("netns add {receive}"),
             format!("-n {send} link add rushes0 type veth peer name rushes0 netns {receive}"),
-            format!("-n {send} addr add {}/30 dev rushes0", hosts.sender),
-            format!("-n {receive} addr add {}/30 dev rushes0", hosts.receiver),
+            format!("-n {send} addr add {near}/30 dev rushes0"),
+            format!("-n {receive} addr add {far}/30 dev rushes0"),
             format!("-n {send} link set rushes0 mtu {mtu} up"),
             format!("-n {receive} link set rushes0 mtu {mtu} up"),
         ] {
             ip(&line)?;
         }
-        Ok(hosts)
+        Ok(Self { namespaces: Some([send, receive]), sender: near, receiver: far })
     }
 
     /// A command that runs this program as `side`.
@@ -107,24 +95,42 @@ impl Hosts {
         let Some([send, receive]) = &self.namespaces else { return Command::new(program) };
         let name = if side == Side::Send { send } else { receive };
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", name]).arg(program);
+        command.args(["netns", "exec", &name.name]).arg(program);
         command
     }
 }
 
-impl Drop for Hosts {
-    fn drop(&mut self) {
-        for name in self.namespaces.iter().flatten() {
-            // Fails for namespaces that were never created.
-            let _ = ip(&format!("netns del {name}"));
-        }
+/// A network namespace, which is removed when this is dropped or the program is interrupted.
+#[derive(Debug)]
+pub(crate) struct Namespace {
+    pub(crate) name: String,
+    _leftover: Leftover,
+}
+
+impl Namespace {
+    pub(crate) fn add(name: String) -> anyhow::Result<Self> {
+        let namespace = Self { _leftover: Leftover::namespace(&name), name };
+        ip(&format!("netns add {namespace}"))?;
+        Ok(namespace)
     }
 }
 
-fn ip(line: &str) -> anyhow::Result<()> {
-    output(Command::new("ip").args(line.split(' ')))
-        .with_context(|| format!("`ip {line}`"))
-        .map(|_| ())
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // Fails for a namespace that was never created.
+        let _ = ip(&format!("netns del {self}"));
+    }
+}
+
+/// The standard output of `ip`.
+pub(crate) fn ip(line: &str) -> anyhow::Result<Vec<u8>> {
+    output(Command::new("ip").args(line.split(' '))).with_context(|| format!("`ip {line}`"))
 }
 
 /// The standard output of a program, if it succeeds.

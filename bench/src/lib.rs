@@ -26,22 +26,21 @@
 
 mod all;
 mod cpu;
+mod ends;
 mod goodput;
 mod hosts;
 mod latency;
 mod leftovers;
-mod pairs;
 mod peers;
 mod rates;
 mod report;
 mod scaling;
 mod sequence;
 mod settings;
-mod sides;
 mod srtp;
 mod start_code;
+mod sweep;
 mod texture;
-mod trial;
 mod values;
 mod zero_copy;
 mod zrtp;
@@ -49,6 +48,8 @@ mod zrtp;
 use std::fmt;
 
 use clap::{Args, Subcommand};
+
+use self::settings::Command;
 
 /// The command line after `rushes bench`.
 #[derive(Args, Debug)]
@@ -63,42 +64,37 @@ pub struct BenchArgs {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Payload rate and CPU time of each path to the kernel, compared with a loop without RTP
-    Goodput(goodput::GoodputArgs),
+    Goodput(Command<goodput::GoodputArgs>),
     /// Goodput, CPU time and loss against the frame rate, up to the highest that holds
-    Rates(rates::RatesArgs),
+    Rates(Command<rates::RatesArgs>),
     /// Other programs compared with Rushes, and how to measure your own
-    Peers(peers::PeersArgs),
+    Peers(Command<peers::PeersArgs>),
     /// Round-trip time of an access unit, by size and by way of receiving
-    Latency(latency::LatencyArgs),
+    Latency(Command<latency::LatencyArgs>),
     /// Speed of finding NAL units in a byte stream
-    StartCode(start_code::StartCodeArgs),
+    StartCode(Command<start_code::StartCodeArgs>),
     /// Cost of encryption: the whole path with each suite, compared with the path in the clear
-    Srtp(srtp::SrtpArgs),
+    Srtp(Command<srtp::SrtpArgs>),
     /// Time that two ends take to agree on keys, by kind of key agreement
-    Zrtp(zrtp::ZrtpArgs),
+    Zrtp(Command<zrtp::ZrtpArgs>),
     /// Effect of more streams, packet sizes, socket buffers, networks and pacing
-    Scaling(scaling::ScalingArgs),
+    Scaling(Command<scaling::ScalingArgs>),
     /// Savings of a sender by zero-copy sending, into a device that discards packets
-    ZeroCopy(zero_copy::ZeroCopyArgs),
+    ZeroCopy(Command<zero_copy::ZeroCopyArgs>),
     /// Latency of texture frames from memory to memory, as measured in the thesis
-    Texture(texture::TextureArgs),
-    /// One side of a measurement, in its own process
+    Texture(Command<texture::TextureArgs>),
+    /// One end of a trial, in its own process
     #[command(hide = true)]
-    Side(sides::SideArgs),
-    /// One side of a trial at one frame rate, in its own process
-    #[command(hide = true)]
-    Trial(rates::TrialArgs),
+    End(ends::EndArgs),
     /// One side of a round trip, in its own process
     #[command(hide = true)]
-    Echo(latency::EchoArgs),
-    /// One end of a measurement of `scaling`
-    #[command(hide = true)]
-    End(scaling::end::EndArgs),
+    Echo(ends::EndArgs),
 }
 
 impl What {
-    fn is_side(&self) -> bool {
-        matches!(self, Self::Side(_) | Self::Trial(_) | Self::Echo(_) | Self::End(_))
+    /// Whether it is a process of another measurement.
+    fn is_end(&self) -> bool {
+        matches!(self, Self::End(_) | Self::Echo(_))
     }
 }
 
@@ -125,32 +121,30 @@ impl std::error::Error for Usage {}
 
 /// Performs the measurements in `args`, and prints the results.
 ///
-/// Sides of a measurement are separate processes: the calling program is started again, with a
+/// Ends of a measurement are separate processes: the calling program is started again, with a
 /// hidden command after `bench`.
 ///
 /// # Errors
 ///
 /// If something cannot be measured on this machine; a [`Usage`] if the arguments are inconsistent.
 pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
-    // Sides leave nothing behind that must be removed.
-    if !args.what.as_ref().is_some_and(What::is_side) {
+    // Ends leave nothing behind that must be removed.
+    if !args.what.as_ref().is_some_and(What::is_end) {
         leftovers::watch();
     }
     match &args.what {
         None => all::run(&args.all),
-        Some(What::Goodput(args)) => goodput::run(args),
-        Some(What::Rates(args)) => rates::run(args),
-        Some(What::Peers(args)) => peers::run(args),
-        Some(What::Latency(args)) => latency::run(args),
-        Some(What::StartCode(args)) => start_code::run(args),
-        Some(What::Srtp(args)) => srtp::run(args),
-        Some(What::Zrtp(args)) => zrtp::run(args),
-        Some(What::Scaling(args)) => scaling::run(args),
-        Some(What::ZeroCopy(args)) => zero_copy::run(args),
-        Some(What::Texture(args)) => texture::run(args),
-        Some(What::Side(args)) => sides::run(args),
-        Some(What::Trial(args)) => rates::run_side(args),
+        Some(What::Goodput(command)) => command.run(),
+        Some(What::Rates(command)) => command.run(),
+        Some(What::Peers(command)) => command.run(),
+        Some(What::Latency(command)) => command.run(),
+        Some(What::StartCode(command)) => command.run(),
+        Some(What::Srtp(command)) => command.run(),
+        Some(What::Zrtp(command)) => command.run(),
+        Some(What::Scaling(command)) => command.run(),
+        Some(What::ZeroCopy(command)) => command.run(),
+        Some(What::Texture(command)) => command.run(),
+        Some(What::End(args)) => ends::run_end(args),
         Some(What::Echo(args)) => latency::run_side(args),
-        Some(What::End(args)) => scaling::end::run(args),
     }
 }

@@ -1,10 +1,11 @@
-//! Options of every measurement: its duration, and the destination of its results.
+//! What all measurements have in common: how long they take, and the destination of their results.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 
+use crate::Outcome;
 use crate::report::{Figure, svg};
 
 /// The options common to all measurements.
@@ -19,6 +20,42 @@ pub(crate) struct Settings {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A measurement, by its own options.
+pub(crate) trait Measure: Args {
+    /// Measures, in the order of the report.
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>>;
+
+    /// Measures, and reports the results.
+    fn run(&self, settings: &Settings) -> anyhow::Result<Outcome> {
+        settings.prepare()?;
+        let figures = self.figures(settings)?;
+        settings.report_all(&figures)?;
+        let has_failed = figures.iter().any(|figure| figure.has_failed);
+        Ok(if has_failed { Outcome::PacketsLost } else { Outcome::Done })
+    }
+}
+
+/// The options of one measurement, and the common ones.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Command<M: Measure> {
+    #[command(flatten)]
+    measure: M,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl<M: Measure> Command<M> {
+    pub(crate) fn run(&self) -> anyhow::Result<Outcome> {
+        self.measure.run(&self.settings)
+    }
+}
+
+/// A measurement by default, as in a run of `rushes bench` without a command.
+pub(crate) fn usual<M: Measure>() -> anyhow::Result<M> {
+    let command = M::augment_args(clap::Command::new("bench"));
+    Ok(M::from_arg_matches(&command.try_get_matches_from(["bench"])?)?)
 }
 
 impl Settings {
@@ -50,9 +87,13 @@ impl Settings {
         Ok(())
     }
 
+    /// The first number, or the second for a quick run.
+    pub(crate) fn choose<T>(&self, full: T, quick: T) -> T {
+        if self.quick { quick } else { full }
+    }
+
     /// Reports figures, and prints them as one JSON object if requested.
     pub(crate) fn report_all(&self, figures: &[Figure]) -> anyhow::Result<()> {
-        self.prepare()?;
         for figure in figures {
             self.report(figure)?;
         }

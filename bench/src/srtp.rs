@@ -8,12 +8,11 @@ use clap::Args;
 use rushes::Suite;
 use rushes_crypto::{Aead, CounterMode, Mac, TAG_LEN};
 
-use crate::Outcome;
-use crate::goodput::FRAME_SIZE;
+use crate::ends::{Spec, Trial, Trials, in_turns};
+use crate::goodput::fastest;
 use crate::hosts::Hosts;
-use crate::pairs::{self, FASTEST, Load, Pair, Row, measure};
-use crate::report::{Cell, Figure, median};
-use crate::settings::Settings;
+use crate::report::{Figure, Table, median};
+use crate::settings::{Measure, Settings};
 use crate::values::parse_size;
 
 #[derive(Args, Clone, Debug)]
@@ -42,21 +41,6 @@ pub(crate) struct SrtpArgs {
     /// Suites to measure; the four usual ones by default
     #[arg(long, value_name = "SUITE")]
     suite: Vec<Suite>,
-    #[command(flatten)]
-    settings: Settings,
-}
-
-impl SrtpArgs {
-    /// The arguments for a run of `rushes bench` without a command.
-    pub(crate) fn of_all(settings: &Settings) -> Self {
-        Self {
-            frame_size: FRAME_SIZE,
-            amount: 512 << 20,
-            runs: 7,
-            suite: Vec::new(),
-            settings: settings.clone(),
-        }
-    }
 }
 
 const USUAL: [Suite; 4] = [
@@ -72,48 +56,61 @@ const PAYLOAD_LEN: usize = 1400;
 /// The duration of a loop of primitives.
 const PRIMITIVES_TIME: Duration = Duration::from_millis(300);
 
-/// A suite, or none, with the measurements of its runs.
-struct Line {
-    row: Row,
-    pairs: Vec<Pair>,
-    /// Gbit/s of the primitives alone, run by run.
-    primitives: Vec<f64>,
+/// The results of a row's runs: Gbit/s of the primitives alone beside each.
+type Runs = Vec<(Trial, Option<f64>)>;
+
+/// A suite, or none, with the results of its runs.
+struct Row {
+    name: &'static str,
+    trials: Trials,
+    /// Gbit/s of the primitives alone.
+    primitives: Option<f64>,
 }
 
-pub(crate) fn run(args: &SrtpArgs) -> anyhow::Result<Outcome> {
-    let (figure, lost) = measured(args)?;
-    args.settings.report_all(&[figure])?;
-    Ok(if lost { Outcome::PacketsLost } else { Outcome::Done })
-}
-
-pub(crate) fn figures(args: &SrtpArgs) -> anyhow::Result<Vec<Figure>> {
-    Ok(vec![measured(args)?.0])
-}
-
-/// The figure, and whether packets were lost.
-fn measured(args: &SrtpArgs) -> anyhow::Result<(Figure, bool)> {
-    let hosts = Hosts::loopback();
-    let quick = args.settings.quick;
-    let amount = if quick { args.amount / 4 } else { args.amount };
-    let load = Load { frame_len: args.frame_size, amount };
-    let suites = if args.suite.is_empty() { &USUAL[..] } else { &args.suite };
-    let plain = Row { name: "plain", ..FASTEST };
-    let secured =
-        suites.iter().map(|suite| Row { name: suite.name(), suite: Some(*suite), ..plain });
-    let line = |row| Line { row, pairs: Vec::new(), primitives: Vec::new() };
-    let mut lines: Vec<Line> = [plain].into_iter().chain(secured).map(line).collect();
-    let runs = if quick { args.runs.min(3) } else { args.runs };
-    for run in 0..runs {
-        for line in &mut lines {
-            args.settings.progress(&format!("srtp: run {} of {runs}: {}", run + 1, line.row.name));
-            if let Some(suite) = line.row.suite {
-                line.primitives.push(primitives(suite)?);
-            }
-            line.pairs.push(measure(load, &hosts, line.row, None)?);
-        }
+impl Measure for SrtpArgs {
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+        let hosts = Hosts::loopback();
+        let plain = fastest(self.frame_size, settings.choose(self.amount, self.amount / 4));
+        let suites = if self.suite.is_empty() { &USUAL[..] } else { &self.suite };
+        let name = |suite: Option<Suite>| suite.map_or("plain", Suite::name);
+        let way = |suite| (suite, plain.clone().secured(suite));
+        let ways: Vec<(Option<Suite>, Spec)> =
+            [None].into_iter().chain(suites.iter().copied().map(Some)).map(way).collect();
+        let runs = settings.choose(self.runs, self.runs.min(3));
+        let results = in_turns(&ways, runs, |run, (suite, spec)| {
+            settings.progress(&format!("srtp: run {run} of {runs}: {}", name(*suite)));
+            let alone = suite.map(primitives).transpose()?;
+            Ok((Trial::run(&hosts, spec)?, alone))
+        })?;
+        let row = |((suite, _), runs): (&(Option<Suite>, Spec), Runs)| {
+            let alone = median(runs.iter().filter_map(|(_, alone)| *alone));
+            let trials = Trials(runs.into_iter().map(|(trial, _)| trial).collect());
+            Row { name: name(*suite), trials, primitives: suite.map(|_| alone) }
+        };
+        let rows: Vec<Row> = ways.iter().zip(results).map(row).collect();
+        let has_failed = rows.iter().any(|row| row.trials.sum(|trial| trial.packets_lost) > 0);
+        let size = self.frame_size;
+        let title = format!("Encryption: {size} octets a frame, loopback, medians of {runs} runs");
+        Ok(vec![Figure { has_failed, ..figure(&rows, title) }])
     }
-    let lost = lines.iter().any(|line| pairs::figures(&line.pairs).lost > 0);
-    Ok((figure(args, runs, &mut lines), lost))
+}
+
+fn figure(rows: &[Row], title: String) -> Figure {
+    let plain = rows.first().map_or(0.0, |row| row.trials.gigabits()).max(1e-9);
+    let of_primitives =
+        |row: &Row| row.primitives.map(|alone| 100.0 * row.trials.gigabits() / alone.max(1e-9));
+    Table::of(rows)
+        .text("suite", |row| row.name)
+        .measure("Gbit/s", 2, |row| row.trials.gigabits())
+        .measure("% of plain", 0, |row| 100.0 * row.trials.gigabits() / plain)
+        .measure("least", 2, |row| row.trials.extremes()[0])
+        .measure("most", 2, |row| row.trials.extremes()[1])
+        .measure("primitives", 2, |row| row.primitives)
+        .measure("% of primitives", 0, of_primitives)
+        .measure("send s/GB", 3, |row| row.trials.costs()[0])
+        .measure("recv s/GB", 3, |row| row.trials.costs()[1])
+        .count("lost", |row| row.trials.sum(|trial| trial.packets_lost))
+        .figure("srtp", title)
 }
 
 /// Gbit/s of payload that one core can encrypt and tag, without any other work.
@@ -158,46 +155,3 @@ fn time(
     }
     Some(start.elapsed().as_secs_f64() / n as f64)
 }
-
-fn figure(args: &SrtpArgs, runs: usize, lines: &mut [Line]) -> Figure {
-    let plain = lines.first().map_or(0.0, |line| pairs::figures(&line.pairs).gigabits).max(1e-9);
-    let rows = lines.iter_mut().map(|line| {
-        let figures = pairs::figures(&line.pairs);
-        let primitives = (!line.primitives.is_empty()).then(|| median(&mut line.primitives));
-        vec![
-            Cell::text(line.row.name),
-            Cell::Measure(figures.gigabits, 2),
-            Cell::Measure(100.0 * figures.gigabits / plain, 0),
-            Cell::Measure(figures.least, 2),
-            Cell::Measure(figures.most, 2),
-            Cell::measure(primitives, 2),
-            Cell::measure(primitives.map(|alone| 100.0 * figures.gigabits / alone.max(1e-9)), 0),
-            Cell::Measure(figures.send_cpu, 3),
-            Cell::Measure(figures.receive_cpu, 3),
-            Cell::Count(figures.lost),
-        ]
-    });
-    Figure {
-        name: "srtp",
-        title: format!(
-            "Encryption: {} octets a frame, loopback, medians of {runs} runs",
-            args.frame_size
-        ),
-        heads: HEADS.to_vec(),
-        rows: rows.collect(),
-        plots: Vec::new(),
-    }
-}
-
-const HEADS: [&str; 10] = [
-    "suite",
-    "Gbit/s",
-    "% of plain",
-    "least",
-    "most",
-    "primitives",
-    "% of primitives",
-    "send s/GB",
-    "recv s/GB",
-    "lost",
-];

@@ -7,25 +7,15 @@ use clap::Args;
 use memchr::memmem::Finder;
 use rushes::payload::nal::find_start_codes;
 
-use crate::Outcome;
-use crate::report::{Cell, Figure, median};
-use crate::settings::Settings;
+use crate::ends::in_turns;
+use crate::report::{Figure, Table, median};
+use crate::settings::{Measure, Settings};
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 One core counts the start codes (0 0 1) of the same octets in memory, in turns: by the library, by
 `memmem` of the memchr crate, and octet by octet. GB/s are medians of the turns.")]
-pub(crate) struct StartCodeArgs {
-    #[command(flatten)]
-    settings: Settings,
-}
-
-impl StartCodeArgs {
-    /// The arguments for a run of `rushes bench` without a command.
-    pub(crate) fn of_all(settings: &Settings) -> Self {
-        Self { settings: settings.clone() }
-    }
-}
+pub(crate) struct StartCodeArgs {}
 
 /// Generates this number of octets.
 type Make = fn(usize) -> Vec<u8>;
@@ -67,50 +57,37 @@ fn octet_by_octet(octets: &[u8]) -> usize {
     octets.windows(3).filter(|window| **window == [0, 0, 1]).count()
 }
 
-pub(crate) fn run(args: &StartCodeArgs) -> anyhow::Result<Outcome> {
-    args.settings.report_all(&figures(args)?)?;
-    Ok(Outcome::Done)
-}
-
-pub(crate) fn figures(args: &StartCodeArgs) -> anyhow::Result<Vec<Figure>> {
-    args.settings.progress("start codes");
-    let (turns, time) = if args.settings.quick { (3, 20) } else { (9, 40) };
-    let finder = Finder::new(&[0, 0, 1]);
-    let mut rows = Vec::new();
-    for (name, make) in CASES {
-        let octets = make(LEN);
+impl Measure for StartCodeArgs {
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+        settings.progress("start codes");
+        let (turns, time) = settings.choose((9, 40), (3, 20));
+        let finder = Finder::new(&[0, 0, 1]);
         let searches: [Search<'_>; 3] = [
             &|octets| find_start_codes(octets).count(),
             &|octets| finder.find_iter(octets).count(),
             &octet_by_octet,
         ];
-        let found = searches.map(|search| search(&octets));
-        anyhow::ensure!(
-            found == [found[2]; 3],
-            "{name}: start codes were missed or invented: {found:?}"
-        );
-        let mut speeds = [const { Vec::new() }; 3];
-        for _ in 0..turns {
-            for (search, speeds) in searches.iter().zip(&mut speeds) {
-                speeds.push(speed(search, &octets, Duration::from_millis(time)));
-            }
+        let mut rows = Vec::new();
+        for (name, make) in CASES {
+            let octets = make(LEN);
+            let found = searches.map(|search| search(&octets));
+            anyhow::ensure!(
+                found == [found[2]; 3],
+                "{name}: start codes were missed or invented: {found:?}"
+            );
+            let time = Duration::from_millis(time);
+            let speeds = in_turns(&searches, turns, |_, search| Ok(speed(*search, &octets, time)))?;
+            rows.push((name, speeds.into_iter().map(median).collect::<Vec<f64>>()));
         }
-        let [library, memmem, octet] = speeds.map(|mut speeds| median(&mut speeds));
-        rows.push(vec![
-            Cell::text(name),
-            Cell::Measure(library, 1),
-            Cell::Measure(memmem, 1),
-            Cell::Measure(octet, 1),
-            Cell::Measure(library / octet, 1),
-        ]);
+        let table = Table::of(&rows)
+            .text("octets", |row| row.0)
+            .measure("library", 1, |row| row.1[0])
+            .measure("memmem", 1, |row| row.1[1])
+            .measure("octet by octet", 1, |row| row.1[2])
+            .measure("library / octet by octet", 1, |row| row.1[0] / row.1[2]);
+        let title = format!("Start codes: GB/s on one core, {LEN} octets at a time, medians");
+        Ok(vec![table.figure("start-code", title)])
     }
-    Ok(vec![Figure {
-        name: "start-code",
-        title: format!("Start codes: GB/s on one core, {LEN} octets at a time, medians"),
-        heads: vec!["octets", "library", "memmem", "octet by octet", "library / octet by octet"],
-        rows,
-        plots: Vec::new(),
-    }])
 }
 
 /// GB/s that `search` reaches in `time`.

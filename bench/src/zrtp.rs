@@ -7,9 +7,9 @@ use clap::Args;
 use rushes::zrtp::{AlgorithmList, Kem, KeyAgreement, Opening, ZrtpConfig};
 use rushes::{Codec, Context, Security};
 
-use crate::Outcome;
-use crate::report::{Cell, Figure, median};
-use crate::settings::Settings;
+use crate::ends::in_turns;
+use crate::report::{Figure, Table, median};
+use crate::settings::{Measure, Settings};
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -20,15 +20,6 @@ pub(crate) struct ZrtpArgs {
     /// Agreements of each kind
     #[arg(long, default_value_t = 50)]
     runs: usize,
-    #[command(flatten)]
-    settings: Settings,
-}
-
-impl ZrtpArgs {
-    /// The arguments for a run of `rushes bench` without a command.
-    pub(crate) fn of_all(settings: &Settings) -> Self {
-        Self { runs: 50, settings: settings.clone() }
-    }
 }
 
 /// Timeout of one agreement.
@@ -42,38 +33,24 @@ const KINDS: [(&str, KeyAgreement); 5] = [
     ("MODP 3072 (DH3k)", KeyAgreement::Dh3k),
 ];
 
-pub(crate) fn run(args: &ZrtpArgs) -> anyhow::Result<Outcome> {
-    args.settings.report_all(&figures(args)?)?;
-    Ok(Outcome::Done)
-}
-
-pub(crate) fn figures(args: &ZrtpArgs) -> anyhow::Result<Vec<Figure>> {
-    let runs = if args.settings.quick { args.runs.min(10) } else { args.runs.max(1) };
-    args.settings.progress(&format!("zrtp: {runs} runs"));
-    let mut rows = KINDS.map(|(name, kind)| (name, kind, Vec::new(), Vec::new()));
-    for _ in 0..runs {
-        for (_, kind, first, second) in &mut rows {
-            let [one, other] = agree(*kind)?;
-            first.push(one.as_secs_f64() * 1e3);
-            second.push(other.as_secs_f64() * 1e3);
-        }
-    }
-    let row = |(name, _, mut first, mut second): (&str, KeyAgreement, Vec<f64>, Vec<f64>)| {
-        vec![
-            Cell::text(name),
-            Cell::Measure(median(&mut first), 2),
-            Cell::Measure(median(&mut second), 2),
-        ]
-    };
-    Ok(vec![Figure {
-        name: "zrtp",
-        title: format!(
+impl Measure for ZrtpArgs {
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+        let runs = settings.choose(self.runs.max(1), self.runs.min(10));
+        settings.progress(&format!("zrtp: {runs} runs"));
+        let results = in_turns(&KINDS, runs, |_, (_, kind)| agree(*kind))?;
+        let rows: Vec<_> = KINDS.iter().zip(results).collect();
+        let millis = |times: &[[Duration; 2]], stream: usize| {
+            median(times.iter().map(|time| time[stream].as_secs_f64() * 1e3))
+        };
+        let title = format!(
             "Key agreement: milliseconds until both ends may send, loopback, medians of {runs} runs"
-        ),
-        heads: vec!["agreement", "first stream ms", "second stream ms"],
-        rows: rows.into_iter().map(row).collect(),
-        plots: Vec::new(),
-    }])
+        );
+        let table = Table::of(&rows)
+            .text("agreement", |((name, _), _)| *name)
+            .measure("first stream ms", 2, |(_, times)| millis(times, 0))
+            .measure("second stream ms", 2, |(_, times)| millis(times, 1));
+        Ok(vec![table.figure("zrtp", title)])
+    }
 }
 
 /// The times of the first and the second stream of a session.

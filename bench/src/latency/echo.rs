@@ -2,24 +2,18 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rushes::net::{self, SocketOptions};
 use rushes::{Codec, Context, MediaStream, Pacing, RtpTimestamp, StreamSender, sleep_until};
 
-use super::shape::{PERIOD, Shape};
-use super::way::Way;
-use crate::sides::{RAW_DATAGRAM_LEN, access_unit};
+use super::shape::{PERIOD, Shape, Way};
+use crate::ends::{RAW_DATAGRAM_LEN, send_datagrams};
+use crate::sequence::access_unit;
 
 /// Timeout for an access unit.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Interval at which the answering side checks whether to stop.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Longer than any measurement.
 const SPIN_TIME: Duration = Duration::from_secs(3600);
@@ -34,8 +28,8 @@ const TICKS: u32 = 90;
 pub(super) trait Link: Sized {
     /// The port at which it receives.
     fn port(&self) -> u16;
-    /// Sends all received access units to `to`.
-    fn answer(self, to: SocketAddr) -> anyhow::Result<Answering>;
+    /// Sends all received access units to `to` until the process ends.
+    fn answer(self, to: SocketAddr) -> anyhow::Result<()>;
     /// Sets the destination of `push`.
     fn connect(&mut self, to: SocketAddr) -> anyhow::Result<()>;
     /// Sends access unit `n`.
@@ -44,30 +38,12 @@ pub(super) trait Link: Sized {
     fn take(&mut self, deadline: Instant) -> anyhow::Result<Option<(u32, Instant)>>;
 }
 
-/// A link that answers in the background.
-pub(super) struct Answering {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-    _hooked: Option<MediaStream>,
-}
-
-impl Answering {
-    pub(super) fn stop(self) {
-        self.stop.store(true, Relaxed);
-        if let Some(thread) = self.thread {
-            let _ = thread.join();
-        }
-    }
-}
-
 /// The round-trip time of each access unit; `None` if it did not come back.
 pub(super) fn ask(
     mut link: impl Link,
-    to: SocketAddr,
     shape: Shape,
     frames: u64,
 ) -> anyhow::Result<Vec<Option<Duration>>> {
-    link.connect(to)?;
     let (mut intra, mut inter) = (access_unit(shape.intra), access_unit(shape.inter));
     let interval = Duration::from_secs_f64(1.0 / shape.rate);
     let count = frames + WARM_UP;
@@ -128,28 +104,22 @@ impl Link for Rtp {
         self.receiving.local_address().port()
     }
 
-    fn answer(mut self, to: SocketAddr) -> anyhow::Result<Answering> {
+    fn answer(mut self, to: SocketAddr) -> anyhow::Result<()> {
         let (mut sender, _receiver) = sender(to)?.split()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let is_hooked = self.is_hooked();
-        let mut receiving = self.receiving;
-        if is_hooked {
-            receiving.on_frame(move |frame| {
-                // The asking side detects missing replies.
+        // The asking side detects missing replies.
+        if self.is_hooked() {
+            self.receiving.on_frame(move |frame| {
                 let _ = sender.push_frame(&frame, frame.timestamp());
             })?;
-            return Ok(Answering { stop, thread: None, _hooked: Some(receiving) });
-        }
-        self.sender = None;
-        let stopped = stop.clone();
-        let thread = std::thread::spawn(move || {
-            while !stopped.load(Relaxed) {
-                if let Ok(Some(frame)) = receiving.pull_frame(POLL_INTERVAL) {
-                    let _ = sender.push_frame(&frame, frame.timestamp());
-                }
+            loop {
+                std::thread::park();
             }
-        });
-        Ok(Answering { stop, thread: Some(thread), _hooked: None })
+        }
+        loop {
+            if let Ok(Some(frame)) = self.receiving.pull_frame(REPLY_TIMEOUT) {
+                let _ = sender.push_frame(&frame, frame.timestamp());
+            }
+        }
     }
 
     fn connect(&mut self, to: SocketAddr) -> anyhow::Result<()> {
@@ -208,17 +178,8 @@ impl Bare {
     }
 
     fn send(&mut self, octets: &[u8], to: SocketAddr) -> anyhow::Result<()> {
-        let mut lengths = [0_u16; 44];
-        for octets in octets.chunks(44 * RAW_DATAGRAM_LEN) {
-            let datagrams = octets.chunks(RAW_DATAGRAM_LEN);
-            let count = datagrams.len();
-            for (len, datagram) in lengths.iter_mut().zip(datagrams) {
-                *len = datagram.len() as u16;
-            }
-            let deadline = Instant::now() + REPLY_TIMEOUT;
-            self.socket.send(&mut self.queue, octets, &lengths[..count], to, deadline)?;
-        }
-        Ok(())
+        let socket = (&self.socket, &mut self.queue);
+        send_datagrams(socket, octets, RAW_DATAGRAM_LEN, to, |_| ())
     }
 
     /// Reads until there is a complete access unit, and returns its end in `received`. A datagram
@@ -249,20 +210,15 @@ impl Link for Bare {
         self.socket.local_address().port()
     }
 
-    fn answer(mut self, to: SocketAddr) -> anyhow::Result<Answering> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = std::thread::spawn(move || {
-            while !stopped.load(Relaxed) {
-                if let Ok(Some(end)) = self.receive(Instant::now() + POLL_INTERVAL) {
-                    let octets = std::mem::take(&mut self.received);
-                    let _ = self.send(&octets[..end], to);
-                    self.received = octets;
-                    self.forget(end);
-                }
+    fn answer(mut self, to: SocketAddr) -> anyhow::Result<()> {
+        loop {
+            if let Ok(Some(end)) = self.receive(Instant::now() + REPLY_TIMEOUT) {
+                let octets = std::mem::take(&mut self.received);
+                let _ = self.send(&octets[..end], to);
+                self.received = octets;
+                self.forget(end);
             }
-        });
-        Ok(Answering { stop, thread: Some(thread), _hooked: None })
+        }
     }
 
     fn connect(&mut self, to: SocketAddr) -> anyhow::Result<()> {

@@ -3,19 +3,16 @@
 mod echo;
 mod shape;
 mod side;
-mod trial;
-mod way;
 
 use clap::Args;
 
-pub(crate) use self::side::{EchoArgs, run as run_side};
+pub(crate) use self::side::run as run_side;
 
-use self::shape::Shape;
-use self::trial::Trial;
-use self::way::Way;
-use crate::Outcome;
-use crate::report::{Across, BARE, Cell, Figure, Plot, Series};
-use crate::settings::Settings;
+use self::shape::{Shape, Way};
+use self::side::{RoundTrips, measure};
+use crate::ends::in_turns;
+use crate::report::{Across, BARE, Figure, Plot, Series, Table, mean, quantile};
+use crate::settings::{Measure, Settings};
 use crate::values::parse_size;
 
 #[derive(Args, Clone, Debug)]
@@ -39,27 +36,6 @@ pub(crate) struct LatencyArgs {
     /// Access units in the long runs, which look for single late ones
     #[arg(long, value_name = "NUMBER")]
     frames: Option<u64>,
-    #[command(flatten)]
-    settings: Settings,
-}
-
-impl LatencyArgs {
-    /// The arguments for a run of `rushes bench` without a command.
-    pub(crate) fn of_all(settings: &Settings) -> Self {
-        Self { frame_size: Vec::new(), frames: None, settings: settings.clone() }
-    }
-
-    fn ways(&self) -> &'static [Way] {
-        if self.settings.quick { &WAYS_QUICK } else { &Way::ALL }
-    }
-
-    fn sizes(&self) -> &[usize] {
-        match (self.frame_size.is_empty(), self.settings.quick) {
-            (false, _) => &self.frame_size,
-            (true, false) => &SIZES,
-            (true, true) => &SIZES_QUICK,
-        }
-    }
 }
 
 /// Sizes of access units, from a small inter frame to a large intra frame.
@@ -72,153 +48,138 @@ const WAYS_QUICK: [Way; 3] = [Way::Pull, Way::HookSpinning, Way::Raw];
 /// 660 Mbit/s at 120 frames per second, intra frames five times as large as others.
 const VIDEO: Shape = Shape { intra: 3_235_000, inter: 647_000, rate: 120.0 };
 
-pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<Outcome> {
-    args.settings.report_all(&figures(args)?)?;
-    Ok(Outcome::Done)
+/// Loads of the long runs.
+const LONG: [Shape; 2] = [
+    Shape { intra: 12_500, inter: 12_500, rate: 1000.0 },
+    Shape { intra: 667_000, inter: 667_000, rate: 240.0 },
+];
+
+/// The results of one way with one load.
+struct Row {
+    way: Way,
+    shape: Shape,
+    trips: RoundTrips,
 }
 
-pub(crate) fn figures(args: &LatencyArgs) -> anyhow::Result<Vec<Figure>> {
-    Ok(vec![of_video(args)?, of_sizes(args)?, of_many(args)?])
+impl Measure for LatencyArgs {
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+        let ways = settings.choose(&Way::ALL[..], &WAYS_QUICK);
+        let usual = settings.choose(&SIZES[..], &SIZES_QUICK);
+        let sizes = if self.frame_size.is_empty() { usual } else { &self.frame_size };
+        let frames = self.frames.unwrap_or_else(|| settings.choose(10_000, 500));
+        Ok(vec![
+            of_video(settings, ways)?,
+            of_sizes(settings, ways, sizes)?,
+            of_many(settings, frames)?,
+        ])
+    }
 }
 
 /// Table IV of the papers: intra, inter and all frames, at 30 and 120 frames per second.
-fn of_video(args: &LatencyArgs) -> anyhow::Result<Figure> {
-    let (frames, rounds) = if args.settings.quick { ([20, 60], 1) } else { ([60, 240], 2) };
+fn of_video(settings: &Settings, ways: &[Way]) -> anyhow::Result<Figure> {
+    let (frames, rounds) = settings.choose(([60, 240], 2), ([20, 60], 1));
     let mut rows = Vec::new();
-    for (rate, frames) in [30_u32, 120].into_iter().zip(frames) {
-        let shape = Shape { rate: f64::from(rate), ..VIDEO };
-        let trials = interleaved(args, "video", shape, frames, rounds, args.ways())?;
-        for (way, trial) in args.ways().iter().zip(&trials) {
-            let mut row = vec![Cell::text(way.name()), Cell::Count(rate.into())];
-            row.extend(cells(trial, shape));
-            rows.push(row);
-        }
+    for (rate, frames) in [30.0, 120.0].into_iter().zip(frames) {
+        let shape = Shape { rate, ..VIDEO };
+        rows.extend(interleaved(settings, "video", shape, (frames, rounds), ways)?);
     }
-    let heads = ["receiving", "frames/s"].into_iter().chain(HEADS).collect();
+    #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
+    let table = names(&rows).count("frames/s", |row| row.shape.rate as u64);
+    let [intra, inter] = [VIDEO.intra / 1000, VIDEO.inter / 1000];
     let title = format!(
-        "Round trip of 4K video: intra frames of {} KB, others of {} KB, loopback",
-        VIDEO.intra / 1000,
-        VIDEO.inter / 1000
+        "Round trip of 4K video: intra frames of {intra} KB, others of {inter} KB, loopback"
     );
-    Ok(Figure { name: "latency-video", title, heads, rows, plots: Vec::new() })
+    Ok(times(table).figure("latency-video", title))
 }
 
 /// Latency against the size of the access unit.
-fn of_sizes(args: &LatencyArgs) -> anyhow::Result<Figure> {
-    let (frames, rounds) = if args.settings.quick { (40, 1) } else { (120, 2) };
-    let ways = args.ways();
+fn of_sizes(settings: &Settings, ways: &[Way], sizes: &[usize]) -> anyhow::Result<Figure> {
+    let load = settings.choose((120, 2), (40, 1));
     let mut rows = Vec::new();
-    let empty = |way: &Way| Series {
-        name: if *way == Way::Raw { format!("pull{BARE}") } else { way.name().to_owned() },
-        points: Vec::new(),
-        is_reference: *way == Way::Raw,
-        lost: (0, 0),
-    };
-    let mut series: Vec<Series> = ways.iter().map(empty).collect();
-    for &size in args.sizes() {
+    for &size in sizes {
         let shape = Shape { intra: size, inter: size, rate: 120.0 };
-        let trials = interleaved(args, "size", shape, frames, rounds, ways)?;
-        for ((way, trial), series) in ways.iter().zip(&trials).zip(&mut series) {
-            let median = trial.all().quantile(0.5);
-            series.points.extend(median.map(|median| (size as f64 / 1000.0, median)));
-            series.lost.0 += trial.failed as usize;
-            series.lost.1 += trial.sent as usize;
-            let mut row = vec![Cell::text(way.name()), Cell::Count(size as u64)];
-            row.extend(cells(trial, shape));
-            rows.push(row);
-        }
+        rows.extend(interleaved(settings, "size", shape, load, ways)?);
     }
-    let plot = Plot {
-        name: "latency-size".to_owned(),
-        title: "Round trip against the size of the access unit, 120 a second, medians".to_owned(),
-        x: "access unit (KB)",
-        y: "round trip (ms)",
-        across: Across::Decades,
-        decades: true,
-        series,
-    };
-    Ok(Figure {
-        name: "latency-size",
-        title: "Round trip against the size of the access unit, 120 a second, loopback".to_owned(),
-        heads: ["receiving", "octets"].into_iter().chain(HEADS).collect(),
-        rows,
-        plots: vec![plot],
-    })
+    let series = ways.iter().map(|way| {
+        let of_way = || rows.iter().filter(|row| row.way == *way);
+        let point =
+            |row: &Row| Some((row.shape.inter as f64 / 1000.0, quantile(&row.trips.all(), 0.5)?));
+        let name = if *way == Way::Raw { format!("pull{BARE}") } else { way.name().to_owned() };
+        let sum = |count: fn(&RoundTrips) -> u64| {
+            of_way().map(|row| count(&row.trips)).sum::<u64>() as usize
+        };
+        let lost = (sum(|trips| trips.failed), sum(|trips| trips.sent));
+        Series { lost, ..Series::new(name, of_way().filter_map(point)) }
+    });
+    let what = "Round trip against the size of the access unit, 120 a second";
+    let axes = ["access unit (KB)", "round trip (ms)"];
+    let plot = Plot::new("latency-size", format!("{what}, medians"), axes, Across::Decades, series);
+    let table = names(&rows).count("octets", |row| row.shape.inter as u64);
+    let figure = times(table).figure("latency-size", format!("{what}, loopback"));
+    Ok(figure.plots([plot.with_decades()]))
 }
 
 /// Latency of many access units, to find any that is a frame late.
-fn of_many(args: &LatencyArgs) -> anyhow::Result<Figure> {
-    let frames = args.frames.unwrap_or(if args.settings.quick { 500 } else { 10_000 });
+fn of_many(settings: &Settings, frames: u64) -> anyhow::Result<Figure> {
     let mut rows = Vec::new();
-    for (size, rate) in [(12_500, 1000.0), (667_000, 240.0)] {
-        let shape = Shape { intra: size, inter: size, rate };
+    for shape in LONG {
         for way in [Way::Hook, Way::Pull, Way::Raw] {
             // Each way takes half of the long run; bare sockets in addition show the effect of the
             // machine.
-            let trial = interleaved(args, "many", shape, frames / 2, 1, &[way])?.remove(0);
-            let head = [Cell::text(way.name()), Cell::Count(size as u64), Cell::Measure(rate, 0)];
-            rows.push(head.into_iter().chain(cells(&trial, shape)).collect());
+            rows.extend(interleaved(settings, "many", shape, (frames / 2, 1), &[way])?);
         }
     }
-    Ok(Figure {
-        name: "latency-many",
-        title: format!("Round trips of {frames} access units of each size, loopback"),
-        heads: ["receiving", "octets", "frames/s"].into_iter().chain(HEADS).collect(),
-        rows,
-        plots: Vec::new(),
-    })
+    let table =
+        names(&rows)
+            .count("octets", |row| row.shape.inter as u64)
+            .measure("frames/s", 0, |row| row.shape.rate);
+    let title = format!("Round trips of {frames} access units of each size, loopback");
+    Ok(times(table).figure("latency-many", title))
 }
 
-/// Runs `ways` in turns; returns the combined results of each.
+/// Runs `ways` in turns, as often as there are rounds; returns the combined results of each.
 fn interleaved(
-    args: &LatencyArgs,
+    settings: &Settings,
     what: &str,
     shape: Shape,
-    frames: u64,
-    rounds: usize,
+    (frames, rounds): (u64, usize),
     ways: &[Way],
-) -> anyhow::Result<Vec<Trial>> {
-    let mut trials = vec![Trial::default(); ways.len()];
-    for _ in 0..rounds {
-        for (way, trial) in ways.iter().zip(&mut trials) {
-            args.settings.progress(&format!(
-                "latency, {what}: {} octets, {} a second, {}",
-                shape.inter,
-                shape.rate,
-                way.name()
-            ));
-            trial.add(&trial::measure(shape, frames, *way)?);
+) -> anyhow::Result<Vec<Row>> {
+    let Shape { inter, rate, .. } = shape;
+    let results = in_turns(ways, rounds, |_, way| {
+        let name = way.name();
+        settings.progress(&format!("latency, {what}: {inter} octets, {rate} a second, {name}"));
+        measure(shape, frames, *way)
+    })?;
+    let row = |(way, results): (&Way, Vec<RoundTrips>)| {
+        let mut trips = RoundTrips::default();
+        for more in results {
+            trips.add(more);
         }
-    }
-    Ok(trials)
+        Row { way: *way, shape, trips }
+    };
+    Ok(ways.iter().zip(results).map(row).collect())
 }
 
-const HEADS: [&str; 9] = [
-    "p50 ms",
-    "p99 ms",
-    "max ms",
-    "mean ms",
-    "intra p50 ms",
-    "inter p50 ms",
-    "late",
-    "failed",
-    "frames",
-];
+/// A table with the column of the ways.
+fn names(rows: &[Row]) -> Table<'_, Row> {
+    Table::of(rows).text("receiving", |row| row.way.name())
+}
 
-fn cells(trial: &Trial, shape: Shape) -> Vec<Cell> {
-    let all = trial.all();
-    let late = all.above(1e3 / shape.rate) as u64;
-    let differ = shape.intra != shape.inter;
-    let of = |times: &trial::Times| times.quantile(0.5).filter(|_| differ);
-    vec![
-        Cell::measure(all.quantile(0.5), 3),
-        Cell::measure(all.quantile(0.99), 3),
-        Cell::measure(all.quantile(1.0), 3),
-        Cell::measure(all.mean(), 3),
-        Cell::measure(of(&trial.intra), 3),
-        Cell::measure(of(&trial.inter), 3),
-        Cell::Count(late),
-        Cell::Count(trial.failed),
-        Cell::Count(trial.sent),
-    ]
+fn times(table: Table<'_, Row>) -> Table<'_, Row> {
+    let all = |row: &Row, share| quantile(&row.trips.all(), share);
+    let median_of = |row: &Row, times: &[f64]| {
+        let differ = row.shape.intra != row.shape.inter;
+        quantile(times, 0.5).filter(|_| differ)
+    };
+    table
+        .measure("p50 ms", 3, move |row| all(row, 0.5))
+        .measure("p99 ms", 3, move |row| all(row, 0.99))
+        .measure("max ms", 3, move |row| all(row, 1.0))
+        .measure("mean ms", 3, |row| mean(&row.trips.all()))
+        .measure("intra p50 ms", 3, move |row| median_of(row, &row.trips.intra))
+        .measure("inter p50 ms", 3, move |row| median_of(row, &row.trips.inter))
+        .count("late", |row| row.trips.late(row.shape))
+        .count("failed", |row| row.trips.failed)
+        .count("frames", |row| row.trips.sent)
 }

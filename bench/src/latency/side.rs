@@ -1,94 +1,102 @@
-//! The two processes of a round trip.
+//! The two processes of a round trip, and the times measured by the asking one.
 
 use std::io::{BufRead, Read, Write};
 use std::net::SocketAddr;
 
 use anyhow::Context as _;
-use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::echo::{self, Bare, Link, Rtp};
-use super::shape::{PERIOD, Shape};
-use super::way::Way;
+use super::shape::{PERIOD, Shape, Way};
 use crate::Outcome;
 use crate::cpu::pin_to;
+use crate::ends::{EndArgs, Process};
+use crate::hosts::{Hosts, Side};
 
-#[derive(Args, Clone, Debug)]
-pub(crate) struct EchoArgs {
-    /// Sends and measures the time, instead of sending back
-    #[arg(long)]
-    ask: bool,
-    /// Port of the other side (only for the answering side; the asking side reads it from stdin)
-    #[arg(long, default_value_t = 0)]
-    port: u16,
-    #[arg(long)]
+/// What a process does.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+struct Spec {
     way: Way,
-    #[arg(long)]
-    intra: usize,
-    #[arg(long)]
-    inter: usize,
-    #[arg(long)]
-    rate: f64,
-    #[arg(long)]
+    shape: Shape,
     frames: u64,
-    #[arg(long)]
-    core: usize,
+    /// The port to send back to; absent for the asking side, which reads it from its input.
+    port: Option<u16>,
 }
 
-/// The output of the asking side, in milliseconds.
+/// Round trips in milliseconds.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Measured {
-    pub(crate) intra: Vec<f64>,
-    pub(crate) inter: Vec<f64>,
-    pub(crate) failed: u64,
+pub(super) struct RoundTrips {
+    pub(super) intra: Vec<f64>,
+    pub(super) inter: Vec<f64>,
+    pub(super) sent: u64,
+    pub(super) failed: u64,
 }
 
-pub(crate) fn run(args: &EchoArgs) -> anyhow::Result<Outcome> {
-    pin_to(args.core);
-    let shape = Shape { intra: args.intra, inter: args.inter, rate: args.rate };
-    match args.way {
-        Way::Raw => sides(args, shape, Bare::open(shape)?),
-        way => sides(args, shape, Rtp::open(way)?),
+impl RoundTrips {
+    pub(super) fn add(&mut self, other: Self) {
+        self.intra.extend(other.intra);
+        self.inter.extend(other.inter);
+        self.sent += other.sent;
+        self.failed += other.failed;
+    }
+
+    pub(super) fn all(&self) -> Vec<f64> {
+        [&self.intra[..], &self.inter].concat()
+    }
+
+    /// The number of times of a frame interval or more.
+    pub(super) fn late(&self, shape: Shape) -> u64 {
+        self.all().iter().filter(|time| **time >= 1e3 / shape.rate).count() as u64
+    }
+}
+
+/// Runs both processes once.
+pub(super) fn measure(shape: Shape, frames: u64, way: Way) -> anyhow::Result<RoundTrips> {
+    let hosts = Hosts::loopback();
+    let spec = Spec { way, shape, frames, port: None };
+    // Each process reports its port, and is passed that of the other.
+    let mut asking = Process::start(&hosts, Side::Send, "echo", &spec)?;
+    let port = Some(asking.line()?.parse()?);
+    let mut answering = Process::start(&hosts, Side::Receive, "echo", &Spec { port, ..spec })?;
+    let port = answering.line()?;
+    asking.write(&port)?;
+    asking.report()
+}
+
+/// Runs one of the processes.
+pub(crate) fn run(args: &EndArgs) -> anyhow::Result<Outcome> {
+    let spec: Spec = serde_json::from_str(&args.spec)?;
+    pin_to(usize::from(spec.port.is_some()));
+    match spec.way {
+        Way::Raw => side(spec, Bare::open(spec.shape)?),
+        way => side(spec, Rtp::open(way)?),
     }?;
     Ok(Outcome::Done)
 }
 
-fn sides(args: &EchoArgs, shape: Shape, link: impl Link) -> anyhow::Result<()> {
+fn side(spec: Spec, mut link: impl Link) -> anyhow::Result<()> {
     println!("{}", link.port());
     std::io::stdout().flush()?;
-    if !args.ask {
-        return answer(link, to(args.port));
+    let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
+    if let Some(port) = spec.port {
+        std::thread::spawn(|| {
+            // Nothing is ever written to it: it is closed when the parent process ends.
+            let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
+            std::process::exit(0);
+        });
+        return link.answer(local(port));
     }
     let mut port = String::new();
     std::io::stdin().lock().read_line(&mut port)?;
-    let port = port.trim().parse().context("the other side sent no port")?;
-    let times = echo::ask(link, to(port), shape, args.frames)?;
-    let mut measured = Measured::default();
+    link.connect(local(port.trim().parse().context("the other side sent no port")?))?;
+    let times = echo::ask(link, spec.shape, spec.frames)?;
+    let mut trips = RoundTrips { sent: spec.frames, ..RoundTrips::default() };
     for (n, time) in times.iter().enumerate() {
-        let Some(time) = time else {
-            measured.failed += 1;
-            continue;
-        };
-        let times = if (n as u64).is_multiple_of(PERIOD) {
-            &mut measured.intra
-        } else {
-            &mut measured.inter
-        };
-        times.push(time.as_secs_f64() * 1e3);
+        let is_intra = (n as u64).is_multiple_of(PERIOD);
+        let kind = if is_intra { &mut trips.intra } else { &mut trips.inter };
+        kind.extend(time.map(|time| time.as_secs_f64() * 1e3));
+        trips.failed += u64::from(time.is_none());
     }
-    println!("{}", serde_json::to_string(&measured)?);
+    println!("{}", serde_json::to_string(&trips)?);
     Ok(())
-}
-
-/// Sends everything back until the parent process closes the input.
-fn answer(link: impl Link, to: SocketAddr) -> anyhow::Result<()> {
-    let answering = link.answer(to)?;
-    // Nothing is ever written to it.
-    std::io::stdin().lock().read_to_end(&mut Vec::new())?;
-    answering.stop();
-    Ok(())
-}
-
-fn to(port: u16) -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], port))
 }

@@ -16,15 +16,16 @@ use clap::Args;
 use rushes::Codec;
 
 use self::adapter::Adapter;
-use self::sweep::{Steps, Sweep, units};
+use self::sweep::{plan, units};
 use self::table::{KERNEL, Line, State};
 use self::trials::{Part, Rig, StartUp};
-use crate::rates::contestant::Contestant as _;
-use crate::rates::raw;
+use crate::Usage;
+use crate::ends::Trial;
+use crate::rates::kernel;
 use crate::report::Figure;
 use crate::sequence::Sequence;
-use crate::settings::Settings;
-use crate::{Outcome, Usage};
+use crate::settings::{Measure, Settings};
+use crate::sweep::{Plan, sweep as sweep_rates};
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
@@ -33,15 +34,15 @@ pub(crate) struct PeersArgs {
     #[arg(long, value_parser = parse_codec, value_name = "CODEC")]
     codec: Vec<Codec>,
     /// Bit rate of the sequence at 120 access units per second, in Mbit/s
-    #[arg(long, default_value_t = BIT_RATE / 1_000_000, value_name = "MBITS",
+    #[arg(long, default_value_t = 640, value_name = "MBITS",
         value_parser = clap::value_parser!(u64).range(1..20_000))]
     bit_rate: u64,
     /// The first frame rate
-    #[arg(long, default_value_t = FIRST_RATE, value_name = "FPS",
+    #[arg(long, default_value_t = 60, value_name = "FPS",
         value_parser = clap::value_parser!(u32).range(1..1_000_000))]
     from: u32,
     /// The highest frame rate to try
-    #[arg(long, default_value_t = LAST_RATE, value_name = "FPS",
+    #[arg(long, default_value_t = 8_000, value_name = "FPS",
         value_parser = clap::value_parser!(u32).range(1..1_000_000))]
     to: u32,
     /// Name of another program, which --send-command and --receive-command start
@@ -56,8 +57,6 @@ pub(crate) struct PeersArgs {
     /// Measure only Rushes and --peer
     #[arg(long)]
     only: bool,
-    #[command(flatten)]
-    settings: Settings,
 }
 
 const HELP: &str = "\
@@ -98,49 +97,20 @@ times; it is read after the trial. Standard output is a little faster: emptying 
 memory back to the system. The receiver has to bind {port} on IPv4 or IPv6, and is sent SIGINT at the
 end; what it writes only then is late. RTP has the payload type 96, packets 1472 octets.";
 
-const BIT_RATE: u64 = 640_000_000;
-const FIRST_RATE: u32 = 60;
-const LAST_RATE: u32 = 8_000;
-
 /// Maximum number of octets that a trial sends.
 const AMOUNT: u64 = 400_000_000;
 
 impl PeersArgs {
-    /// The arguments for a run of `rushes bench` without a command.
-    pub(crate) fn of_all(settings: &Settings) -> Self {
-        Self {
-            codec: Vec::new(),
-            bit_rate: BIT_RATE / 1_000_000,
-            from: FIRST_RATE,
-            to: LAST_RATE,
-            peer: None,
-            send_command: None,
-            receive_command: None,
-            only: false,
-            settings: settings.clone(),
-        }
-    }
-
-    fn codecs(&self) -> Vec<Codec> {
-        match (self.codec.is_empty(), self.settings.quick) {
+    fn codecs(&self, settings: &Settings) -> Vec<Codec> {
+        match (self.codec.is_empty(), settings.quick) {
             (false, _) => self.codec.clone(),
             (true, true) => vec![Codec::H265],
             (true, false) => vec![Codec::H265, Codec::H264],
         }
     }
 
-    fn steps(&self) -> Steps {
-        let (first, last) = (self.from, self.to);
-        if self.settings.quick {
-            let amount = AMOUNT / 4;
-            Steps { first, last, factor: 4, halvings: 1, peak_runs: 1, amount }
-        } else {
-            Steps { first, last, factor: 2, halvings: 2, peak_runs: 3, amount: AMOUNT }
-        }
-    }
-
     /// The programs and their measured parts, in the order of the table.
-    fn rows(&self) -> anyhow::Result<Vec<(Adapter, Part)>> {
+    fn rows(&self, settings: &Settings) -> anyhow::Result<Vec<(Adapter, Part)>> {
         let mut rows = Vec::new();
         let mut clear = Adapter::usual(false)?;
         let mut secured = Adapter::usual(true)?;
@@ -148,7 +118,7 @@ impl PeersArgs {
             clear.truncate(1);
             secured.clear();
         }
-        if self.settings.quick {
+        if settings.quick {
             secured.clear();
         }
         if let Some(name) = &self.peer {
@@ -160,7 +130,7 @@ impl PeersArgs {
             clear.push(Adapter::parse(name, send, receive, false)?);
         }
         // Sender and receiver alone take as long as the whole, and show less.
-        let has_halves = !self.settings.quick || self.only;
+        let has_halves = !settings.quick || self.only;
         let parts: &[Part] =
             if has_halves { &[Part::Whole, Part::Send, Part::Receive] } else { &[Part::Whole] };
         for &part in parts {
@@ -176,124 +146,104 @@ impl PeersArgs {
     }
 }
 
-pub(crate) fn run(args: &PeersArgs) -> anyhow::Result<Outcome> {
-    args.settings.prepare()?;
-    args.settings.report_all(&figures(args)?)?;
-    Ok(Outcome::Done)
-}
-
-pub(crate) fn figures(args: &PeersArgs) -> anyhow::Result<Vec<Figure>> {
-    let rows = args.rows()?;
-    let mut lines = Vec::new();
-    for (n, codec) in args.codecs().into_iter().enumerate() {
-        let sequence = Sequence::make(codec, args.bit_rate * 1_000_000)?;
-        let mut rig = Rig::new(&sequence)?;
-        // The start-up cost of a program is measured once.
-        let mut start_ups = Vec::new();
-        if !args.settings.quick && !args.only {
-            lines.push(kernel(args, &sequence));
-        }
-        let is_of = |(adapter, part): &&(Adapter, Part)| {
-            n == 0 || args.only || !adapter.secured && *part == Part::Whole
-        };
-        let of_codec = rows.iter().filter(is_of);
-        let rows: Vec<_> = of_codec.cloned().collect();
-        // Programs that are compared with each other take turns.
-        for group in
-            rows.chunk_by(|(one, part), (other, its)| (one.secured, *part) == (other.secured, *its))
-        {
-            lines.extend(measure(args, &sequence, &mut rig, &mut start_ups, group));
-        }
-    }
-    Ok(vec![table::figure(args.bit_rate, &lines)])
-}
-
-/// The start-up costs of programs, by name and whether they secure packets.
-type StartUps = Vec<((String, bool), StartUp)>;
-
-/// Measures programs in turns, one frame rate after the other.
-fn measure(
-    args: &PeersArgs,
-    sequence: &Sequence,
-    rig: &mut Rig<'_>,
-    start_ups: &mut StartUps,
-    group: &[(Adapter, Part)],
-) -> Vec<Line> {
-    let steps = args.steps();
-    let codec = sequence.codec.title;
-    let mut sweeps: Vec<(Sweep, Option<State>)> = group
-        .iter()
-        .map(|(adapter, _)| (Sweep::new(steps), (!adapter.is_installed()).then_some(State::Absent)))
-        .collect();
-    let mut is_over = false;
-    while !is_over {
-        is_over = true;
-        for ((adapter, part), (sweep, end)) in group.iter().zip(&mut sweeps) {
-            if end.is_some() {
-                continue;
-            }
-            let Some(fps) = sweep.next() else { continue };
-            is_over = false;
-            let (name, part_name) = (&adapter.name, part.name());
-            args.settings.progress(&format!("peers: {codec}: {name}, {part_name}, {fps} fps"));
-            let mut run = || {
-                let start_up = start_up(rig, start_ups, adapter)?;
-                rig.run((adapter, *part), start_up, fps, units(sequence, fps, steps.amount))
+impl Measure for PeersArgs {
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+        let rows = self.rows(settings)?;
+        let plan = plan(self.from, self.to, settings.quick);
+        let mut lines = Vec::new();
+        for (n, codec) in self.codecs(settings).into_iter().enumerate() {
+            let sequence = Sequence::make(codec, self.bit_rate * 1_000_000)?;
+            let mut measuring = Measuring {
+                settings,
+                sequence: &sequence,
+                rig: Rig::new(&sequence)?,
+                start_ups: Vec::new(),
             };
-            match run() {
-                Ok(trial) => sweep.take(fps, trial),
-                Err(error) => {
-                    args.settings.progress(&format!("peers: {error:#}"));
-                    *end = Some(State::Failed);
-                }
+            if !settings.quick && !self.only {
+                // Starts higher, as it is the fastest.
+                let first = (plan.first * 8.0).min(plan.last);
+                lines.push(measuring.kernel(&Plan { first, ..plan.clone() })?);
+            }
+            let is_of = |(adapter, part): &&(Adapter, Part)| {
+                n == 0 || self.only || !adapter.secured && *part == Part::Whole
+            };
+            let rows: Vec<_> = rows.iter().filter(is_of).cloned().collect();
+            // Programs that are compared with each other take turns.
+            let is_alike = |(one, part): &(Adapter, Part), (other, its): &(Adapter, Part)| {
+                (one.secured, *part) == (other.secured, *its)
+            };
+            for group in rows.chunk_by(is_alike) {
+                lines.extend(measuring.programs(&plan, group)?);
             }
         }
+        Ok(vec![table::figure(self.bit_rate, &lines)])
     }
-    let lines = group.iter().zip(sweeps).map(|((adapter, part), (sweep, end))| {
-        let state = end.unwrap_or_else(|| State::Swept(sweep.points()));
-        let (name, secured) = (adapter.name.clone(), adapter.secured);
-        Line { codec, name, secured, part: *part, state }
-    });
-    lines.collect()
 }
 
-/// The limit of the kernel, without the work of any program.
-fn kernel(args: &PeersArgs, sequence: &Sequence) -> Line {
-    let codec = sequence.codec.title;
-    args.settings.progress(&format!("peers: {codec}: {KERNEL}"));
-    let steps = args.steps();
-    // Starts higher, as it is the fastest.
-    let first = steps.first.saturating_mul(8).min(steps.last);
-    let mut sweep = Sweep::new(Steps { first, ..steps });
-    let mut end = None;
-    while let Some(fps) = sweep.next() {
-        match raw().run(sequence, f64::from(fps)) {
-            Ok(trial) => sweep.take(fps, trial),
-            Err(error) => {
-                args.settings.progress(&format!("peers: {error:#}"));
-                end = Some(State::Failed);
-                break;
+/// The measurements with one sequence.
+struct Measuring<'a> {
+    settings: &'a Settings,
+    sequence: &'a Sequence,
+    rig: Rig<'a>,
+    /// The start-up costs of programs, by name and whether they secure packets: measured once.
+    start_ups: Vec<((String, bool), StartUp)>,
+}
+
+impl Measuring<'_> {
+    /// Measures programs in turns, one frame rate after the other.
+    fn programs(&mut self, plan: &Plan, group: &[(Adapter, Part)]) -> anyhow::Result<Vec<Line>> {
+        let codec = self.sequence.codec.title;
+        let swept = sweep_rates(group, plan, |(adapter, part), rate| {
+            if !adapter.is_installed() {
+                return Ok(None);
             }
-        }
+            let (name, part_name) = (&adapter.name, part.name());
+            self.progress(&format!("{codec}: {name}, {part_name}, {rate} fps"));
+            let trial = self.trial(adapter, *part, rate);
+            Ok(trial.map_err(|error| self.progress(&format!("{error:#}"))).ok())
+        })?;
+        let line = |((adapter, part), points): (&(Adapter, Part), Option<_>)| {
+            let missing = if adapter.is_installed() { State::Failed } else { State::Absent };
+            let state = points.map_or(missing, State::Swept);
+            let (name, secured) = (adapter.name.clone(), adapter.secured);
+            Line { codec, name, secured, part: *part, state }
+        };
+        Ok(group.iter().zip(swept).map(line).collect())
     }
-    let state = end.unwrap_or_else(|| State::Swept(sweep.points()));
-    Line { codec, name: KERNEL.to_owned(), secured: false, part: Part::Whole, state }
-}
 
-fn start_up(
-    rig: &mut Rig<'_>,
-    start_ups: &mut StartUps,
-    adapter: &Adapter,
-) -> anyhow::Result<StartUp> {
-    let is_its = |((name, secured), _): &&((String, bool), StartUp)| {
-        (name, *secured) == (&adapter.name, adapter.secured)
-    };
-    if let Some((_, start_up)) = start_ups.iter().find(is_its) {
-        return Ok(*start_up);
+    /// The limit of the kernel, without the work of any program.
+    fn kernel(&self, plan: &Plan) -> anyhow::Result<Line> {
+        let codec = self.sequence.codec.title;
+        self.progress(&format!("{codec}: {KERNEL}"));
+        let swept = sweep_rates(&[()], plan, |(), rate| {
+            let trial = kernel(self.sequence, rate);
+            Ok(trial.map_err(|error| self.progress(&format!("{error:#}"))).ok())
+        })?;
+        let state = swept.into_iter().flatten().next().map_or(State::Failed, State::Swept);
+        Ok(Line { codec, name: KERNEL.to_owned(), secured: false, part: Part::Whole, state })
     }
-    let start_up = rig.start_up(adapter)?;
-    start_ups.push(((adapter.name.clone(), adapter.secured), start_up));
-    Ok(start_up)
+
+    fn trial(&mut self, adapter: &Adapter, part: Part, rate: f64) -> anyhow::Result<Trial> {
+        let start_up = self.start_up(adapter)?;
+        #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
+        let fps = rate as u32;
+        let amount = self.settings.choose(AMOUNT, AMOUNT / 4);
+        self.rig.run((adapter, part), start_up, fps, units(self.sequence, fps, amount))
+    }
+
+    fn start_up(&mut self, adapter: &Adapter) -> anyhow::Result<StartUp> {
+        let key = (adapter.name.clone(), adapter.secured);
+        if let Some((_, start_up)) = self.start_ups.iter().find(|(its, _)| *its == key) {
+            return Ok(*start_up);
+        }
+        let start_up = self.rig.start_up(adapter)?;
+        self.start_ups.push((key, start_up));
+        Ok(start_up)
+    }
+
+    fn progress(&self, what: &str) {
+        self.settings.progress(&format!("peers: {what}"));
+    }
 }
 
 fn parse_codec(text: &str) -> Result<Codec, String> {

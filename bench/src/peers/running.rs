@@ -44,16 +44,18 @@ impl Running {
 
     /// Whether it has ended by itself.
     pub(super) fn has_ended(&mut self) -> bool {
-        if self.cpu.is_none() {
-            let before = cpu_of_ended();
-            // Children are waited for only here and in `end`, by one thread: the difference belongs
-            // to this child.
-            if matches!(self.child.try_wait(), Ok(Some(_))) {
-                self.cpu = Some(cpu_of_ended() - before);
-                self.leftover = None;
-            }
-        }
+        self.note_end(|child| matches!(child.try_wait(), Ok(Some(_))));
         self.cpu.is_some()
+    }
+
+    /// Notes its CPU time if `has_ended` finds that it has ended. Children are waited for only
+    /// there, by one thread: the difference belongs to this child.
+    fn note_end(&mut self, has_ended: impl FnOnce(&mut Child) -> bool) {
+        let before = cpu_of_ended();
+        if self.cpu.is_none() && has_ended(&mut self.child) {
+            self.cpu = Some(cpu_of_ended() - before);
+            self.leftover = None;
+        }
     }
 
     /// Waits for its end; `false` if it is still running at `deadline`.
@@ -81,11 +83,7 @@ impl Running {
     pub(super) fn end(&mut self) {
         if !self.has_ended() {
             let _ = self.child.kill();
-            let before = cpu_of_ended();
-            if self.child.wait().is_ok() {
-                self.cpu = Some(cpu_of_ended() - before);
-                self.leftover = None;
-            }
+            self.note_end(|child| child.wait().is_ok());
         }
     }
 

@@ -1,9 +1,10 @@
 //! The results of the programs, as a table and as plots.
 
-use super::sweep::{Point, peak, reached};
+use super::sweep::{median, peak, reached};
 use super::trials::Part;
-use crate::report::{Across, Cell, Figure, Plot, Series};
-use crate::trial::Trial;
+use crate::ends::Trial;
+use crate::report::{Across, Figure, Plot, Series, Table};
+use crate::sweep::Point;
 
 /// The name of the kernel's row.
 pub(super) const KERNEL: &str = "UDP alone";
@@ -24,22 +25,10 @@ pub(super) enum State {
     Absent,
     /// It failed.
     Failed,
+    /// It has no RTP for the codec.
+    Unsupported,
     Swept(Vec<Point>),
 }
-
-const HEADS: [&str; 11] = [
-    "who",
-    "codec",
-    "part",
-    "Gbit/s",
-    "% of Rushes",
-    "fps",
-    "of fps",
-    "loss %",
-    "send s/GB",
-    "recv s/GB",
-    "state",
-];
 
 /// Factor above the requested rate that counts as too fast: the first access unit is larger than
 /// the others, and its time is unknown.
@@ -50,119 +39,108 @@ impl Line {
         format!("{}{}", self.name, if self.secured { ", SRTP" } else { "" })
     }
 
-    fn gigabits(&self) -> Option<f64> {
-        self.peak().map(|(_, trial)| trial.gigabits())
-    }
-
     /// The frame rate and the median trial of the peak.
-    fn peak(&self) -> Option<(u32, Trial)> {
+    fn peak(&self) -> Option<(f64, Trial)> {
         match &self.state {
-            State::Swept(points) => peak(points).map(|point| (point.fps, point.median())),
-            State::Absent | State::Failed => None,
+            State::Swept(points) => peak(points).map(|point| (point.rate, median(point))),
+            State::Absent | State::Failed | State::Unsupported => None,
         }
     }
 
-    fn cells(&self, lines: &[Self]) -> Vec<Cell> {
+    fn trial(&self) -> Option<Trial> {
+        self.peak().map(|(_, trial)| trial)
+    }
+
+    /// Its goodput as a share of that of Rushes, in percent.
+    fn share(&self, lines: &[Self]) -> Option<f64> {
         let ours = lines.iter().find(|line| {
             line.name == "Rushes"
                 && (line.codec, line.secured, line.part) == (self.codec, self.secured, self.part)
         });
-        let ours = ours.and_then(Self::gigabits);
-        let share = self.gigabits().zip(ours).map(|(its, ours)| 100.0 * its / ours.max(1e-9));
-        let best = self.peak();
-        let state = match (&self.state, best) {
+        let ours = ours.and_then(Self::trial)?;
+        Some(100.0 * self.trial()?.gigabits() / ours.gigabits().max(1e-9))
+    }
+
+    fn state(&self) -> &'static str {
+        match (&self.state, self.peak()) {
             (State::Absent, _) => "absent",
             (State::Failed, _) => "failed",
+            (State::Unsupported, _) => "no RTP for it",
             (State::Swept(_), None) => "lost too much",
-            (State::Swept(_), Some((fps, trial))) => {
-                if reached(&trial) > TOO_FAST * f64::from(fps) { "too fast" } else { "measured" }
-            }
-        };
-        let trial = best.map(|(_, trial)| trial);
-        let cpu = |seconds: Option<f64>, octets: u64| {
-            seconds.map(|seconds| seconds / (octets as f64 * 1e-9).max(1e-9))
-        };
-        vec![
-            Cell::text(self.who()),
-            Cell::text(self.codec),
-            Cell::text(self.part.name()),
-            Cell::measure(self.gigabits(), 2),
-            Cell::measure(share, 1),
-            Cell::measure(trial.map(|trial| reached(&trial)), 0),
-            best.map_or(Cell::None, |(fps, _)| Cell::Count(u64::from(fps))),
-            Cell::measure(trial.map(|trial| 100.0 * trial.loss()), 1),
-            Cell::measure(trial.and_then(|trial| cpu(trial.send_cpu, trial.octets)), 2),
-            Cell::measure(trial.and_then(|trial| cpu(trial.receive_cpu, trial.octets)), 2),
-            Cell::text(state),
-        ]
+            (State::Swept(_), Some((fps, trial))) if reached(&trial) > TOO_FAST * fps => "too fast",
+            (State::Swept(_), Some(_)) => "measured",
+        }
     }
 }
 
 pub(super) fn figure(bit_rate: u64, lines: &[Line]) -> Figure {
-    let mut rows: Vec<Vec<Cell>> = lines.iter().map(|line| line.cells(lines)).collect();
-    for name in ["FFmpeg", "GStreamer"] {
-        let absent =
-            if lines.iter().any(|line| line.name == name) { "no RTP for it" } else { continue };
-        let mut row = vec![Cell::text(name), Cell::text("H.266"), Cell::text(Part::Whole.name())];
-        row.resize(HEADS.len() - 1, Cell::None);
-        row.push(Cell::text(absent));
-        rows.push(row);
-    }
+    let unsupported = ["FFmpeg", "GStreamer"].into_iter().filter_map(|name| {
+        lines.iter().find(|line| line.name == name)?;
+        let (name, codec, state) = (name.to_owned(), "H.266", State::Unsupported);
+        Some(Line { codec, name, secured: false, part: Part::Whole, state })
+    });
+    let unsupported: Vec<Line> = unsupported.collect();
+    let rows: Vec<&Line> = lines.iter().chain(&unsupported).collect();
+    #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
+    let table = Table::of(&rows)
+        .text("who", |line| line.who())
+        .text("codec", |line| line.codec)
+        .text("part", |line| line.part.name())
+        .measure("Gbit/s", 2, |line| Some(line.trial()?.gigabits()))
+        .measure("% of Rushes", 1, |line| line.share(lines))
+        .measure("fps", 0, |line| Some(reached(&line.trial()?)))
+        .count("of fps", |line| line.peak().map(|(fps, _)| fps as u64))
+        .measure("loss %", 1, |line| Some(100.0 * line.trial()?.loss()))
+        .measure("send s/GB", 2, |line| line.trial()?.send_cost())
+        .measure("recv s/GB", 2, |line| line.trial()?.receive_cost())
+        .text("state", |line| line.state());
+    let title = format!(
+        "Programs, peak goodput with no more than 2.5 % lost: a sequence of {bit_rate} Mbit/s at \
+         120 frames a second, loopback"
+    );
     let mut codecs: Vec<&'static str> = lines.iter().map(|line| line.codec).collect();
     codecs.dedup();
-    Figure {
-        name: "peers",
-        title: format!(
-            "Programs, peak goodput with no more than 2.5 % lost: a sequence of {bit_rate} Mbit/s at \
-             120 frames a second, loopback"
-        ),
-        heads: HEADS.to_vec(),
-        rows,
-        plots: codecs.into_iter().flat_map(|codec| plots(codec, lines)).collect(),
-    }
+    let plots = codecs.into_iter().flat_map(|codec| plots(codec, lines));
+    table.figure("peers", title).plots(plots)
 }
 
 /// Goodput and loss of the whole path against the requested frame rate.
 fn plots(codec: &'static str, lines: &[Line]) -> [Plot; 2] {
-    let plot = |what: &str, title: &str, y, decades, value: &dyn Fn(&Trial) -> f64| {
+    let plot = |what: &str, title: &str, y, value: &dyn Fn(&Trial) -> f64| {
         let whole = lines.iter().filter(|line| line.codec == codec && line.part == Part::Whole);
         let series = whole.filter_map(|line| {
             let State::Swept(points) = &line.state else { return None };
-            let point = |point: &Point| (f64::from(point.fps), value(&point.median()));
-            let points = points.iter().map(point).collect();
-            Some(Series {
-                name: line.who(),
-                points,
-                is_reference: line.secured || line.name == KERNEL,
-                lost: (0, 0),
-            })
+            let points = points.iter().map(|point| (point.rate, value(&median(point))));
+            let is_reference = line.secured || line.name == KERNEL;
+            Some(Series::new(line.who(), points).reference(is_reference))
         });
-        Plot {
-            name: format!("peers-{}{what}", codec.to_ascii_lowercase().replace('.', "")),
-            title: format!("{codec} from program to program: {title}"),
-            x: "requested frames a second",
-            y,
-            across: Across::Octaves,
-            decades,
-            series: series.collect(),
-        }
+        Plot::new(
+            format!("peers-{}{what}", codec.to_ascii_lowercase().replace('.', "")),
+            format!("{codec} from program to program: {title}"),
+            ["requested frames a second", y],
+            Across::Octaves,
+            series,
+        )
     };
     [
-        plot("", "complete access units", "goodput (Gbit/s)", true, &Trial::gigabits),
-        plot("-loss", "losses", "frames lost (%)", false, &|trial| 100.0 * trial.loss()),
+        plot("", "complete access units", "goodput (Gbit/s)", &Trial::gigabits).with_decades(),
+        plot("-loss", "losses", "frames lost (%)", &|trial| 100.0 * trial.loss()),
     ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ends::Trials;
 
     #[test]
     fn whoever_is_absent_has_a_row_and_whoever_is_not_its_share_of_ours() {
         let trial = |octets| {
             let (seconds, send_cpu) = (1.0, Some(0.5));
-            let trial = Trial { offered: 10, whole: 10, octets, seconds, ..Trial::default() };
-            State::Swept(vec![Point::new(10, Trial { send_cpu, ..trial })])
+            let (offered, sent_octets) = (10, octets);
+            let trial = Trial { offered, whole: 10, sent_octets, octets, ..Trial::default() };
+            let trials = Trials(vec![Trial { seconds, send_cpu, ..trial }]);
+            State::Swept(vec![Point { rate: 10.0, trials }])
         };
         let line = |name: &str, state| {
             let (name, codec, part) = (name.to_owned(), "H.265", Part::Whole);

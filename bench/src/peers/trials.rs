@@ -15,8 +15,8 @@ use super::memory::MemoryFile;
 use super::output::{Expected, Output};
 use super::running::{Running, wait_for_port};
 use super::watch::Watch;
+use crate::ends::Trial;
 use crate::sequence::Sequence;
-use crate::trial::Trial;
 
 /// Maximum time until a receiver listens.
 const START_TIME: Duration = Duration::from_secs(5);
@@ -123,25 +123,18 @@ impl<'a> Rig<'a> {
         count: usize,
     ) -> anyhow::Result<Trial> {
         let port = free_port()?;
-        let mut trial = Trial { offered: count as u64, ..Trial::default() };
-        let since = |cpu: Option<f64>, start: f64| cpu.map(|cpu| (cpu - start).max(0.0));
         let more = count + 1;
-        let seconds = match part {
+        let share = count as f64 / more as f64;
+        let (send_cpu, received) = match part {
             Part::Send => {
                 self.write(more)?;
-                let (whole, times, cpu) = self.send_to_sink(adapter, port, fps, more)?;
-                trial.whole = whole;
-                trial.send_cpu = since(cpu, start_up.send);
-                times.map_or(0.0, |(first, last)| (last - first).as_secs_f64())
+                let counted = self.send_to_sink(adapter, port, fps, more)?;
+                (counted.cpu, Received { cpu: None, ..counted })
             }
             Part::Receive => {
                 let to = SocketAddr::from(([127, 0, 0, 1], port));
                 let rate = f64::from(fps);
-                let received =
-                    self.receiver(adapter, port, more, |rig| rig.source.send(to, more, rate))?;
-                trial.whole = received.whole;
-                trial.receive_cpu = since(received.cpu, start_up.receive);
-                received.seconds * count as f64 / more as f64
+                (None, self.receiver(adapter, port, more, |rig| rig.source.send(to, more, rate))?)
             }
             Part::Whole => {
                 self.write(more)?;
@@ -150,16 +143,23 @@ impl<'a> Rig<'a> {
                     send_cpu = rig.sender(adapter, port, fps, more)?;
                     Ok(())
                 })?;
-                trial.whole = received.whole;
-                trial.send_cpu = since(send_cpu, start_up.send);
-                trial.receive_cpu = since(received.cpu, start_up.receive);
-                received.seconds * count as f64 / more as f64
+                (send_cpu, received)
             }
         };
-        trial.whole = trial.whole.min(trial.offered);
-        trial.octets = self.sequence.octets_of(count) * trial.whole / trial.offered.max(1);
-        trial.seconds = seconds;
-        Ok(trial)
+        let (offered, whole) = (count as u64, received.whole.min(count as u64));
+        let octets = self.sequence.octets_of(count) * whole / offered.max(1);
+        let since = |cpu: Option<f64>, start: f64| cpu.map(|cpu| (cpu - start).max(0.0));
+        Ok(Trial {
+            offered,
+            whole,
+            // Costs are of the octets that arrived.
+            sent_octets: octets,
+            octets,
+            seconds: received.seconds * if part == Part::Send { 1.0 } else { share },
+            send_cpu: since(send_cpu, start_up.send),
+            receive_cpu: since(received.cpu, start_up.receive),
+            ..Trial::default()
+        })
     }
 
     /// Runs the sender until it ends; returns its CPU seconds.
@@ -192,24 +192,23 @@ impl<'a> Rig<'a> {
         Places { codec, file, sdp, out: self.out.path(), port, fps, octet_rate }
     }
 
-    /// Runs the sender with a sink; returns complete access units, arrival times, and CPU seconds.
-    #[allow(clippy::type_complexity, reason = "used once")]
+    /// Runs the sender with a sink; the CPU seconds are those of the sender.
     fn send_to_sink(
         &self,
         adapter: &Adapter,
         port: u16,
         fps: u32,
         count: usize,
-    ) -> anyhow::Result<(u64, Option<(Instant, Instant)>, Option<f64>)> {
+    ) -> anyhow::Result<Received> {
         let sink = Sink::open(port)?;
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let counted = scope.spawn(|| sink.count(&is_over));
             let cpu = self.sender(adapter, port, fps, count);
             is_over.store(true, Ordering::Relaxed);
-            let count_of_sink =
-                counted.join().map_err(|_| anyhow::anyhow!("the sink panicked"))??;
-            Ok((count_of_sink.whole, count_of_sink.times, cpu?))
+            let counted = counted.join().map_err(|_| anyhow::anyhow!("the sink panicked"))??;
+            let seconds = counted.times.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
+            Ok(Received { whole: counted.whole, seconds, cpu: cpu? })
         })
     }
 
@@ -255,10 +254,10 @@ impl<'a> Rig<'a> {
     }
 }
 
-/// The result of a receiver.
+/// The result of one end.
 #[derive(Clone, Copy, Debug)]
 struct Received {
-    /// Complete access units in its output.
+    /// Complete access units that arrived.
     whole: u64,
     /// Seconds that they took.
     seconds: f64,

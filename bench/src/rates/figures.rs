@@ -1,144 +1,116 @@
 //! The results of a sweep, as tables and plots.
 
-use super::ours::RAW;
-use super::sweep::{Line, Point};
-use crate::report::{Across, Cell, Figure, Plot, Series};
-use crate::sequence::Sequence;
-use crate::trial::Trial;
+use super::rows::{Line, RAW, SECURITIES, kept, peak};
+use crate::ends::Trial;
+use crate::report::{Across, Figure, Plot, Series, Table};
+use crate::sweep::Point;
 
-/// The lines and the title of one plot.
-pub(super) struct Group<'n> {
-    /// Part of the files' names.
-    pub(super) name: &'n str,
-    pub(super) title: String,
-    /// The prefix of the names of its lines.
-    pub(super) prefix: String,
+/// One row of a table: a line of a sequence at one of its rates.
+struct Row<'l> {
+    sequence: &'l str,
+    name: &'l str,
+    point: Option<&'l Point>,
+    /// Gbit/s of the kernel alone at its peak.
+    raw: Option<f64>,
 }
 
-const X: &str = "access units a second";
-
 /// Every rate that was tried, with its plots.
-pub(super) fn points(sequence: &Sequence, lines: &[Line<'_>], groups: &[Group<'_>]) -> Figure {
+pub(super) fn points(sequence: &str, lines: &[Line]) -> Figure {
     let mut rows = Vec::new();
-    for line in lines {
-        for point in &line.points {
-            let mut row = vec![Cell::text(line.contestant.name())];
-            row.extend(measures(sequence, point));
-            row.push(Cell::measure(sent_share(point), 1));
-            row.push(Cell::Count(point.trials.len() as u64));
-            rows.push(row);
-        }
+    for Line { name, points } in lines {
+        let row = |point| Row { sequence, name, point: Some(point), raw: None };
+        rows.extend(points.iter().map(row));
     }
-    let heads = ["row"].into_iter().chain(MEASURES).chain(["% of rate", "runs"]);
-    Figure {
-        name: "rates-points",
-        title: format!("Every rate that was tried: {}, loopback, medians", sequence.name()),
-        heads: heads.collect(),
-        rows,
-        plots: groups.iter().flat_map(|group| plots(sequence, lines, group)).collect(),
-    }
+    let table = measures(Table::of(&rows).text("row", |row| row.name))
+        .measure("% of rate", 1, |row| sent_share(row.point?))
+        .count("runs", |row| row.point.map(|point| point.trials.0.len() as u64));
+    let title = format!("Every rate that was tried: {sequence}, loopback, medians");
+    table.figure("rates-points", title).plots(plots(sequence, lines))
 }
 
 /// The peaks of one sequence's sweep.
-pub(super) fn peaks(sequence: &Sequence, lines: &[Line<'_>]) -> Figure {
-    let title = format!(
-        "Peak goodput with at most 2.5 % of access units lost (fig. 4): {}, loopback",
-        sequence.name()
-    );
-    let heads = ["row"].into_iter().chain(MEASURES).chain(["% of raw"]).collect();
-    let rows = lines.iter().map(|line| {
-        let mut row = vec![Cell::text(line.contestant.name())];
-        row.extend(peak(sequence, line, raw(lines)));
-        row
-    });
-    Figure { name: "rates", title, heads, rows: rows.collect(), plots: Vec::new() }
+pub(super) fn peaks(sequence: &str, lines: &[Line]) -> Figure {
+    let rows = of_peaks(sequence, lines);
+    let title = "Peak goodput with at most 2.5 % of access units lost (fig. 4)";
+    measures(Table::of(&rows).text("row", |row| row.name))
+        .measure("% of raw", 0, of_raw)
+        .figure("rates", format!("{title}: {sequence}, loopback"))
 }
 
 /// The peaks of several sequences (table II of ISM 2021).
-pub(super) fn codecs<'l, 'c: 'l>(
-    swept: impl Iterator<Item = (&'l Sequence, &'l [Line<'c>])>,
-) -> Figure {
-    let mut rows = Vec::new();
-    for (sequence, lines) in swept {
-        for line in lines {
-            let mut row = vec![Cell::text(sequence.name()), Cell::text(line.contestant.name())];
-            row.extend(peak(sequence, line, raw(lines)));
-            rows.push(row);
-        }
-    }
-    let heads = ["sequence", "row"].into_iter().chain(MEASURES).chain(["% of raw"]).collect();
+pub(super) fn codecs(swept: &[(String, Vec<Line>)]) -> Figure {
+    let rows = swept.iter().flat_map(|(sequence, lines)| of_peaks(sequence, lines));
+    let rows: Vec<Row<'_>> = rows.collect();
+    let table = Table::of(&rows).text("sequence", |row| row.sequence).text("row", |row| row.name);
     let title = "Peak goodput by codec and bit rate at 120 a second (table II), loopback";
-    Figure { name: "rates-codecs", title: title.to_owned(), heads, rows, plots: Vec::new() }
+    measures(table).measure("% of raw", 0, of_raw).figure("rates-codecs", title)
 }
 
-const MEASURES: [&str; 5] = ["fps", "Gbit/s", "loss %", "send s/GB", "recv s/GB"];
-
-fn measures(sequence: &Sequence, point: &Point) -> [Cell; 5] {
-    let [send, receive] = point.cpu(sequence);
-    [
-        Cell::Measure(point.rate, 0),
-        Cell::Measure(point.median(Trial::gigabits), 2),
-        Cell::Measure(100.0 * point.median(Trial::loss), 2),
-        Cell::measure(send, 3),
-        Cell::measure(receive, 3),
-    ]
+fn of_peaks<'l>(sequence: &'l str, lines: &'l [Line]) -> Vec<Row<'l>> {
+    let kernel = lines.iter().find(|line| line.name == RAW).and_then(Line::peak);
+    let raw = kernel.map(|point| point.trials.gigabits());
+    let row = |line: &'l Line| Row { sequence, name: &line.name, point: line.peak(), raw };
+    lines.iter().map(row).collect()
 }
 
-fn peak(sequence: &Sequence, line: &Line<'_>, raw: Option<f64>) -> Vec<Cell> {
-    let Some(peak) = line.peak() else { return vec![Cell::None; MEASURES.len() + 1] };
-    let share = raw.map(|raw| 100.0 * peak.median(Trial::gigabits) / raw.max(1e-9));
-    measures(sequence, peak).into_iter().chain([Cell::measure(share, 0)]).collect()
+fn measures<'i, 'l>(table: Table<'i, Row<'l>>) -> Table<'i, Row<'l>> {
+    table
+        .measure("fps", 0, |row| Some(row.point?.rate))
+        .measure("Gbit/s", 2, |row| Some(row.point?.trials.gigabits()))
+        .measure("loss %", 2, |row| Some(loss(row.point?)))
+        .measure("send s/GB", 3, |row| row.point?.trials.costs()[0])
+        .measure("recv s/GB", 3, |row| row.point?.trials.costs()[1])
 }
 
-/// Peak of the kernel alone, in Gbit/s.
-fn raw(lines: &[Line<'_>]) -> Option<f64> {
-    let raw = lines.iter().find(|line| line.contestant.name() == RAW)?;
-    Some(raw.peak()?.median(Trial::gigabits))
+fn of_raw(row: &Row<'_>) -> Option<f64> {
+    Some(100.0 * row.point?.trials.gigabits() / row.raw?.max(1e-9))
+}
+
+fn loss(point: &Point) -> f64 {
+    100.0 * point.trials.median(Trial::loss)
 }
 
 /// The share of the rate that the sender reached, in percent.
 fn sent_share(point: &Point) -> Option<f64> {
-    let share = |trial: &Trial| trial.sent_rate.map_or(f64::NAN, |rate| 100.0 * rate / point.rate);
-    Some(point.median(share)).filter(|share| !share.is_nan())
+    point.trials.median_of_some(|trial| trial.sent_rate.map(|_| 100.0 * kept(trial, point.rate)))
 }
 
-/// Goodput, loss and CPU time of a group's lines against the rate.
-fn plots(sequence: &Sequence, lines: &[Line<'_>], group: &Group<'_>) -> Vec<Plot> {
-    let is_shown = |line: &&Line<'_>| {
-        let name = line.contestant.name();
-        name == RAW || name.starts_with(&group.prefix)
-    };
-    let plot = |what: &str, title: &str, y, value: &dyn Fn(&Point) -> Option<f64>| {
-        let series = lines.iter().filter(is_shown).map(|line| Series {
-            name: line.contestant.name().to_owned(),
-            points: line
-                .points
-                .iter()
-                .filter_map(|point| Some((point.rate, value(point)?)))
-                .collect(),
-            is_reference: line.contestant.is_reference(),
-            lost: (0, 0),
-        });
-        Plot {
-            name: format!("rates-{}-{what}", group.name),
-            title: format!("{title}, {}: {}", group.title, sequence.name()),
-            x: X,
-            y,
-            across: Across::Octaves,
-            decades: false,
-            series: series.collect(),
+/// Goodput, loss and CPU time against the rate, each with a plot for every suite.
+fn plots(sequence: &str, lines: &[Line]) -> Vec<Plot> {
+    type Value = fn(&Point) -> Option<f64>;
+    let values: [(&str, &str, &str, Value); 3] = [
+        ("goodput", "Goodput", "goodput (Gbit/s)", |point| {
+            Some(point.trials.gigabits()).filter(|rate| *rate > 0.0)
+        }),
+        ("loss", "Loss", "access units lost (%)", |point| Some(loss(point))),
+        ("cpu", "CPU time", "CPU time, both sides (s/GB)", |point| {
+            // With heavy loss, CPU time per received octet has no bound: only rates that were held
+            // count.
+            let [send, receive] = point.trials.costs();
+            peak(std::slice::from_ref(point)).and(Some(send? + receive?))
+        }),
+    ];
+    let mut plots = Vec::new();
+    for (row, _, group, security) in SECURITIES {
+        let prefix = format!("{row}, ");
+        for (name, what, y, value) in values {
+            let shown =
+                lines.iter().filter(|line| line.name == RAW || line.name.starts_with(&prefix));
+            let series = shown.map(|line| {
+                let point = |point: &Point| Some((point.rate, value(point)?));
+                let points = line.points.iter().filter_map(point);
+                Series::new(line.name.clone(), points).reference(line.name == RAW)
+            });
+            let title = format!("{what}, {security}: {sequence}");
+            let axes = ["access units a second", y];
+            plots.push(Plot::new(
+                format!("rates-{group}-{name}"),
+                title,
+                axes,
+                Across::Octaves,
+                series,
+            ));
         }
-    };
-    let gigabits = |point: &Point| Some(point.median(Trial::gigabits)).filter(|rate| *rate > 0.0);
-    let loss = |point: &Point| Some(100.0 * point.median(Trial::loss));
-    // With heavy loss, CPU time per received octet has no bound: only rates that were held count.
-    let cpu = |point: &Point| {
-        let [send, receive] = point.cpu(sequence);
-        Some(send? + receive?).filter(|_| point.holds())
-    };
-    vec![
-        plot("goodput", "Goodput", "goodput (Gbit/s)", &gigabits),
-        plot("loss", "Loss", "access units lost (%)", &loss),
-        plot("cpu", "CPU time", "CPU time, both sides (s/GB)", &cpu),
-    ]
+    }
+    plots
 }

@@ -1,12 +1,7 @@
 //! `rushes bench rates`: goodput, CPU time and loss against the rate of access units.
 
-pub(crate) mod contestant;
 mod figures;
-mod ours;
-mod raw;
-mod rtp;
-mod side;
-mod sweep;
+mod rows;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -16,17 +11,13 @@ use clap::Args;
 use rushes::Codec;
 use rushes::file::codec_of;
 
-pub(crate) use self::side::TrialArgs;
+pub(crate) use self::rows::kernel;
 
-use self::contestant::Contestant;
-use self::figures::Group;
-use self::ours::{Ours, PATHS, SECURITIES};
-use self::side::{CODECS, parse_codec};
-use self::sweep::{Line, Plan, Sweep};
-use crate::cpu::pin_to;
+use self::rows::{Line, Row, all_rows, few_rows, has_kept, peak};
 use crate::report::Figure;
 use crate::sequence::{Origin, Sequence};
-use crate::settings::Settings;
+use crate::settings::{Measure, Settings};
+use crate::sweep::{Plan, Point, sweep};
 use crate::values::parse_size;
 use crate::{Outcome, Usage};
 
@@ -68,23 +59,6 @@ pub(crate) struct RatesArgs {
     /// Measure nothing: write the first sequence to this file, for other programs
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     write: Option<PathBuf>,
-    #[command(flatten)]
-    settings: Settings,
-}
-
-impl RatesArgs {
-    /// The arguments for a run of `rushes bench` without a command.
-    pub(crate) fn of_all(settings: &Settings) -> Self {
-        Self {
-            file: None,
-            codec: Vec::new(),
-            bit_rate: Vec::new(),
-            fps: Vec::new(),
-            socket_buffer: None,
-            write: None,
-            settings: settings.clone(),
-        }
-    }
 }
 
 const MEGABIT: u64 = 1_000_000;
@@ -106,72 +80,63 @@ const FIRST_QUICK: f64 = 3e9;
 const FACTOR: f64 = 1.5;
 const FACTOR_QUICK: f64 = 2.0;
 
-pub(crate) fn run(args: &RatesArgs) -> anyhow::Result<Outcome> {
-    if let (Some(file), Some((codec, origin))) = (&args.write, args.sequences()?.first()) {
-        Sequence::from(origin, *codec)?.write_to(file)?;
-        return Ok(Outcome::Done);
-    }
-    args.settings.prepare()?;
-    args.settings.report_all(&figures(args)?)?;
-    Ok(Outcome::Done)
-}
+/// Maximum number of steps up and down, and a half so that the last is within it: no sender is
+/// faster, and slower rates are useless.
+const STEPS_UP_MAX: f64 = 23.5;
+const STEPS_DOWN_MAX: f64 = 9.5;
 
-/// Runs one side of a trial.
-pub(crate) fn run_side(args: &TrialArgs) -> anyhow::Result<Outcome> {
-    pin_to(args.core);
-    let done = match (args.send, args.raw) {
-        (true, false) => rtp::send(args),
-        (true, true) => raw::send(args),
-        (false, false) => rtp::receive(args),
-        (false, true) => raw::receive(args),
-    }?;
-    println!("{}", serde_json::to_string(&done)?);
-    Ok(Outcome::Done)
-}
+/// The codecs of generated sequences.
+const CODECS: [Codec; 3] = [Codec::H265, Codec::H264, Codec::H266];
 
-/// The kernel's limit.
-pub(crate) fn raw() -> impl Contestant {
-    Ours::raw(None)
-}
-
-/// Points and plots of the first sequence, its peaks, and those of the others.
-pub(crate) fn figures(args: &RatesArgs) -> anyhow::Result<Vec<Figure>> {
-    let start = Instant::now();
-    let quick = args.settings.quick;
-    let sequences = args.sequences()?;
-    let Some(((codec, origin), others)) = sequences.split_first() else { bail!("no sequence") };
-    let first = Sequence::from(origin, *codec)?;
-    let all = args.all_rows();
-    let time = match (quick, others.is_empty()) {
-        (true, _) => TIME_QUICK,
-        (false, true) => TIME,
-        (false, false) => MAIN_TIME,
-    };
-    let plan = args.plan(if quick { FIRST_QUICK } else { FIRST }, &first, start + time);
-    let lines = sweep(args, &first, &all, plan)?;
-    let mut measured = vec![points(&first, &lines), figures::peaks(&first, &lines)];
-    if !others.is_empty() {
-        let few = args.few_rows();
-        let begin = slowest(&lines, &few).unwrap_or(FIRST) / FACTOR;
-        let mut swept = Vec::new();
-        for (n, (codec, origin)) in others.iter().enumerate() {
-            let sequence = Sequence::from(origin, *codec)?;
-            // An equal share of the remaining time.
-            let left = TIME.saturating_sub(start.elapsed()) / (others.len() - n) as u32;
-            let plan = args.plan(begin, &sequence, Instant::now() + left);
-            let plan = Plan { halvings: 1, runs: 1, ..plan };
-            let lines = sweep(args, &sequence, &few, plan)?;
-            swept.push((sequence.without_octets(), lines));
+impl Measure for RatesArgs {
+    fn run(&self, settings: &Settings) -> anyhow::Result<Outcome> {
+        if let (Some(file), Some((codec, origin))) =
+            (&self.write, self.sequences(settings)?.first())
+        {
+            Sequence::from(origin, *codec)?.write_to(file)?;
+            return Ok(Outcome::Done);
         }
-        measured
-            .push(figures::codecs(swept.iter().map(|(sequence, lines)| (sequence, &lines[..]))));
+        settings.prepare()?;
+        settings.report_all(&self.figures(settings)?)?;
+        Ok(Outcome::Done)
     }
-    Ok(measured)
+
+    /// Points and plots of the first sequence, its peaks, and those of the others.
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+        let start = Instant::now();
+        let sequences = self.sequences(settings)?;
+        let Some(((codec, origin), others)) = sequences.split_first() else { bail!("no sequence") };
+        let first = Sequence::from(origin, *codec)?;
+        let time = match (settings.quick, others.is_empty()) {
+            (true, _) => TIME_QUICK,
+            (false, true) => TIME,
+            (false, false) => MAIN_TIME,
+        };
+        let plan = self.plan(settings, settings.choose(FIRST, FIRST_QUICK), &first, start + time);
+        let lines = self.sweep(settings, &first, &all_rows(settings.quick), &plan)?;
+        let name = first.name();
+        let mut measured = vec![figures::points(&name, &lines), figures::peaks(&name, &lines)];
+        if !others.is_empty() {
+            let few = few_rows();
+            let begin = slowest(&lines, &few).unwrap_or(FIRST) / FACTOR;
+            let mut swept = Vec::new();
+            for (n, (codec, origin)) in others.iter().enumerate() {
+                let sequence = Sequence::from(origin, *codec)?;
+                // An equal share of the remaining time.
+                let left = TIME.saturating_sub(start.elapsed()) / (others.len() - n) as u32;
+                let plan = self.plan(settings, begin, &sequence, Instant::now() + left);
+                let plan = Plan { halvings: 1, runs: 1, ..plan };
+                swept.push((sequence.name(), self.sweep(settings, &sequence, &few, &plan)?));
+            }
+            measured.push(figures::codecs(&swept));
+        }
+        Ok(measured)
+    }
 }
 
 impl RatesArgs {
     /// The sequences to send; the one with all rows comes first.
-    fn sequences(&self) -> anyhow::Result<Vec<(Codec, Origin)>> {
+    fn sequences(&self, settings: &Settings) -> anyhow::Result<Vec<(Codec, Origin)>> {
         if let Some(file) = &self.file {
             let codec = match self.codec.first() {
                 Some(codec) => *codec,
@@ -184,7 +149,7 @@ impl RatesArgs {
             };
             return Ok(vec![(codec, Origin::File(file.clone()))]);
         }
-        let quick = self.settings.quick;
+        let quick = settings.quick;
         let codecs = match (&self.codec[..], quick || !self.bit_rate.is_empty()) {
             ([], true) => vec![MAIN.0],
             ([], false) => CODECS.to_vec(),
@@ -206,84 +171,60 @@ impl RatesArgs {
         Ok(made.into_iter().map(origin).collect())
     }
 
-    fn plan(&self, first: f64, sequence: &Sequence, end: Instant) -> Plan {
-        let quick = self.settings.quick;
+    /// A sweep from `first` bits per second until `end`.
+    fn plan(&self, settings: &Settings, first: f64, sequence: &Sequence, end: Instant) -> Plan {
+        let factor = settings.choose(FACTOR, FACTOR_QUICK);
         // Converts bits per second to access units per second.
         let first = first * sequence.rate / sequence.bit_rate().max(1.0);
+        let first = first.clamp(1.0, 100_000.0);
         Plan {
-            first: first.clamp(1.0, 100_000.0),
-            factor: if quick { FACTOR_QUICK } else { FACTOR },
-            halvings: if quick { 0 } else { 2 },
-            runs: if quick { 1 } else { 3 },
+            first,
+            last: first * factor.powf(STEPS_UP_MAX),
+            factor,
+            divisor: factor,
+            floor: first / factor.powf(STEPS_DOWN_MAX),
+            halvings: settings.choose(2, 0),
+            runs: settings.choose(3, 1),
+            is_whole: false,
             rates: self.fps.clone(),
-            end,
+            end: Some(end),
+            kept: has_kept,
+            peak,
         }
     }
 
-    fn all_rows(&self) -> Vec<Ours> {
-        let mut rows = Vec::new();
-        for (n, security) in SECURITIES.into_iter().enumerate() {
-            for (m, path) in PATHS.into_iter().enumerate() {
-                for paced in [false, true] {
-                    // Quick runs change at most one of the three from the first row.
-                    let differs = [n > 0, m > 0, paced].into_iter().filter(|one| *one).count();
-                    if !self.settings.quick || differs <= 1 {
-                        rows.push(Ours::new(security, path, paced, self.socket_buffer));
-                    }
-                }
-            }
+    fn sweep(
+        &self,
+        settings: &Settings,
+        sequence: &Sequence,
+        rows: &[Row],
+        plan: &Plan,
+    ) -> anyhow::Result<Vec<Line>> {
+        let what = sequence.name();
+        let swept = sweep(rows, plan, |row, rate| {
+            settings.progress(&format!("rates: {what}: {rate:.0} a second: {}", row.name));
+            row.run(sequence, rate, self.socket_buffer).map(Some)
+        })?;
+        if plan.end.is_some_and(|end| Instant::now() >= end) {
+            settings.progress(&format!("rates: {what}: not all was measured in the time allowed"));
         }
-        rows.push(Ours::raw(self.socket_buffer));
-        rows
+        let line = |(row, points): (&Row, Option<Vec<Point>>)| Line {
+            name: row.name.clone(),
+            points: points.unwrap_or_default(),
+        };
+        Ok(rows.iter().zip(swept).map(line).collect())
     }
-
-    /// Without encryption and with AEAD, by the fastest path, and the kernel alone.
-    fn few_rows(&self) -> Vec<Ours> {
-        let buffer = self.socket_buffer;
-        let ours = |security| Ours::new(security, PATHS[0], false, buffer);
-        vec![ours(SECURITIES[0]), ours(SECURITIES[2]), Ours::raw(buffer)]
-    }
-}
-
-fn sweep<'c>(
-    args: &RatesArgs,
-    sequence: &Sequence,
-    rows: &'c [Ours],
-    plan: Plan,
-) -> anyhow::Result<Vec<Line<'c>>> {
-    let lines = rows.iter().map(|row| Line::new(row)).collect();
-    let progress = |what: &str| args.settings.progress(what);
-    let end = plan.end;
-    let mut sweep = Sweep { sequence, plan, lines, progress: &progress };
-    sweep.run()?;
-    if Instant::now() >= end {
-        progress(&format!("rates: {}: not all was measured in the time allowed", sequence.name()));
-    }
-    Ok(sweep.lines)
 }
 
 /// Bits per second of the slowest of `rows` at its peak.
-fn slowest(lines: &[Line<'_>], rows: &[Ours]) -> Option<f64> {
-    let peak = |row: &Ours| {
-        let line = lines.iter().find(|line| line.contestant.name() == row.name())?;
-        Some(line.peak()?.median(|trial| trial.gigabits() * 1e9))
-    };
-    rows.iter().filter_map(peak).min_by(f64::total_cmp)
+fn slowest(lines: &[Line], rows: &[Row]) -> Option<f64> {
+    let lines = lines.iter().filter(|line| rows.iter().any(|row| row.name == line.name));
+    lines.filter_map(|line| Some(line.peak()?.trials.gigabits() * 1e9)).min_by(f64::total_cmp)
 }
 
-fn points(sequence: &Sequence, lines: &[Line<'_>]) -> Figure {
-    let names = ["plain", "aes-cm", "aead"];
-    let titles = ["in the clear", "AES-CM and SHA-1", "AEAD AES-128-GCM"];
-    let groups: Vec<Group<'_>> = SECURITIES
-        .iter()
-        .zip(names.iter().zip(titles))
-        .map(|(security, (name, title))| Group {
-            name,
-            title: title.to_owned(),
-            prefix: format!("{}, ", security.0),
-        })
-        .collect();
-    figures::points(sequence, lines, &groups)
+fn parse_codec(text: &str) -> Result<Codec, String> {
+    let codec = Codec::named(text).filter(|codec| CODECS.contains(codec));
+    codec.ok_or_else(|| format!("{text:?} is not one of h264, h265, h266"))
 }
 
 fn parse_rate(text: &str) -> Result<f64, String> {
@@ -300,40 +241,109 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
     use super::*;
+    use crate::ends::{Trial, Trials};
+    use crate::settings::usual;
 
-    fn args(change: impl Fn(&mut RatesArgs)) -> RatesArgs {
-        let mut args = RatesArgs::of_all(&Settings::default());
+    fn sequences(
+        quick: bool,
+        change: impl Fn(&mut RatesArgs),
+    ) -> anyhow::Result<Vec<(Codec, Origin)>> {
+        let mut args: RatesArgs = usual()?;
         change(&mut args);
-        args
+        args.sequences(&Settings { quick, ..Settings::default() })
     }
 
     #[test]
     fn all_codecs_and_bit_rates_are_swept_and_the_one_of_all_rows_comes_first() {
-        let all = args(|_| ()).sequences().unwrap();
+        let all = sequences(false, |_| ()).unwrap();
         assert_eq!(all.len(), 12);
         assert_eq!(all[0], (Codec::H265, Origin::Made(660_000_000)));
-        let quick = args(|args| args.settings.quick = true).sequences().unwrap();
+        let quick = sequences(true, |_| ()).unwrap();
         assert_eq!(quick, [(Codec::H265, Origin::Made(660_000_000))]);
     }
 
     #[test]
     fn what_is_asked_for_is_swept() {
-        let one = args(|args| args.bit_rate = vec![8]).sequences().unwrap();
+        let one = sequences(false, |args| args.bit_rate = vec![8]).unwrap();
         assert_eq!(one, [(Codec::H265, Origin::Made(8_000_000))]);
-        let codec = args(|args| args.codec = vec![Codec::H266]).sequences().unwrap();
+        let codec = sequences(false, |args| args.codec = vec![Codec::H266]).unwrap();
         assert_eq!(codec.len(), 4);
-        let file = args(|args| args.file = Some("a.264".into())).sequences().unwrap();
+        let file = sequences(false, |args| args.file = Some("a.264".into())).unwrap();
         assert_eq!(file, [(Codec::H264, Origin::File("a.264".into()))]);
-        assert!(args(|args| args.file = Some("a.opus".into())).sequences().is_err());
+        assert!(sequences(false, |args| args.file = Some("a.opus".into())).is_err());
     }
 
     #[test]
     fn rows_have_names_of_their_own() {
         for (quick, count) in [(false, 19), (true, 7)] {
-            let rows = args(|args| args.settings.quick = quick).all_rows();
-            let names: std::collections::BTreeSet<&str> = rows.iter().map(Ours::name).collect();
+            let rows = all_rows(quick);
+            let names: std::collections::BTreeSet<&String> =
+                rows.iter().map(|row| &row.name).collect();
             assert_eq!((names.len(), rows.len()), (count, count));
         }
+    }
+
+    /// The points of a way that loses too much beyond `limit`, and in trial number `disturbed`.
+    fn swept(limit: f64, disturbed: usize, change: impl Fn(&mut Plan)) -> Vec<Point> {
+        let sequence = Sequence::make(Codec::H265, 1_000_000).unwrap();
+        let (args, end) = (usual::<RatesArgs>().unwrap(), Instant::now() + TIME);
+        let plan = args.plan(&Settings::default(), 100.0, &sequence, end);
+        let (first, factor, floor) = (100.0, 2.0, 100.0 / 2.0_f64.powf(STEPS_DOWN_MAX));
+        let divisor = factor;
+        let mut plan = Plan { first, last: 1e9, factor, divisor, floor, halvings: 3, ..plan };
+        change(&mut plan);
+        let mut trials = 0;
+        let swept = sweep(&[()], &plan, |(), rate| {
+            trials += 1;
+            let whole = if rate <= limit && trials != disturbed { 64 } else { 60 };
+            let (octets, seconds) = (64_000, 1.0);
+            Ok(Some(Trial { offered: 64, whole, octets, seconds, ..Trial::default() }))
+        });
+        swept.unwrap().remove(0).unwrap()
+    }
+
+    #[test]
+    fn the_peak_is_found_within_the_last_halving_above_and_below_the_first_rate() {
+        for limit in [1500.0, 70.0, 3.0] {
+            let points = swept(limit, 0, |_| ());
+            let peak = peak(&points).unwrap();
+            assert!(peak.rate <= limit);
+            assert!(peak.rate > limit / 1.1, "{} {limit}", peak.rate);
+            assert_eq!(peak.trials.0.len(), 3);
+        }
+    }
+
+    #[test]
+    fn a_disturbed_trial_is_no_end() {
+        assert!(peak(&swept(1500.0, 3, |_| ())).unwrap().rate > 1300.0);
+    }
+
+    #[test]
+    fn what_never_holds_has_no_peak_and_comes_to_an_end() {
+        let points = swept(0.0, 0, |_| ());
+        assert!(peak(&points).is_none());
+        assert_eq!(points.len(), 11);
+    }
+
+    #[test]
+    fn rates_that_are_told_are_the_only_ones() {
+        let points = swept(1e9, 0, |plan| plan.rates = vec![50.0, 20.0]);
+        let rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
+        assert_eq!(rates, [20.0, 50.0]);
+        assert_eq!(points[0].trials.0.len(), 3);
+    }
+
+    #[test]
+    fn after_its_end_nothing_is_tried() {
+        assert!(swept(1e9, 0, |plan| plan.end = Some(Instant::now())).is_empty());
+    }
+
+    #[test]
+    fn a_sender_that_is_late_has_not_reached_the_rate() {
+        let trial = Trial { offered: 64, whole: 64, sent_rate: Some(97.0), ..Trial::default() };
+        let point = |rate| [Point { rate, trials: Trials(vec![trial]) }];
+        assert!(peak(&point(100.0)).is_none());
+        assert!(peak(&point(99.0)).is_some());
     }
 
     #[test]

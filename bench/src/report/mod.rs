@@ -7,10 +7,10 @@ mod figure;
 mod machine;
 mod page;
 mod plot;
-mod table;
+mod statistics;
 
-pub(crate) use self::figure::{Across, BARE, Cell, Figure, Plot, Series};
+pub(crate) use self::figure::{Across, BARE, Figure, Plot, Series, Table};
 pub(crate) use self::machine::Machine;
 pub(crate) use self::page::page;
 pub(crate) use self::plot::svg;
-pub(crate) use self::table::median;
+pub(crate) use self::statistics::{mean, median, quantile};

@@ -80,33 +80,15 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::super::figure::{Across, Plot, Series};
+    use super::super::figure::{Across, Plot, Series, Table};
     use super::*;
 
     #[test]
     fn the_page_has_every_table_and_plot_and_nothing_from_elsewhere() {
-        let series = vec![Series {
-            name: "ours".to_owned(),
-            points: vec![(1.0, 2.0), (2.0, 3.0)],
-            is_reference: false,
-            lost: (0, 0),
-        }];
-        let plot = Plot {
-            name: "one".to_owned(),
-            title: "A plot".to_owned(),
-            x: "across",
-            y: "up",
-            across: Across::Linear,
-            decades: false,
-            series,
-        };
-        let figure = Figure {
-            name: "one",
-            title: "Less < more".to_owned(),
-            heads: vec!["what", "ms"],
-            rows: vec![vec![Cell::text("a&b"), Cell::Measure(1.25, 1)]],
-            plots: vec![plot],
-        };
+        let series = Series::new("ours", [(1.0, 2.0), (2.0, 3.0)]);
+        let plot = Plot::new("one", "A plot", ["across", "up"], Across::Linear, [series]);
+        let table = Table::of(&[1.25]).text("what", |_| "a&b").measure("ms", 1, |item| *item);
+        let figure = table.figure("one", "Less < more").plots([plot]);
         let machine = Machine { facts: vec![("system", "linux".to_owned())] };
         let text = page(&machine, true, Duration::from_secs(90), &[figure]).unwrap();
         for part in ["Less &lt; more", "a&amp;b", "<svg", "A plot", "1.5 minutes", "linux", "quick"]

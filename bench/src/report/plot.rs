@@ -43,19 +43,15 @@ pub(crate) fn svg(plot: &Plot) -> anyhow::Result<Option<String>> {
     {
         let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
         let frame = Frame { plot, root: &root };
+        let factors = || (left / 1.15..right * 1.15).log_scale();
+        let evenly = || left - 0.3..right + 0.3;
         match (&plot.across, plot.decades) {
-            (Across::Octaves, true) => {
-                frame.draw((left / 1.15..right * 1.15).log_scale().base(2.0), up.log_scale())
-            }
-            (Across::Octaves, false) => {
-                frame.draw((left / 1.15..right * 1.15).log_scale().base(2.0), up)
-            }
-            (Across::Decades, true) => {
-                frame.draw((left / 1.15..right * 1.15).log_scale(), up.log_scale())
-            }
-            (Across::Decades, false) => frame.draw((left / 1.15..right * 1.15).log_scale(), up),
-            (_, true) => frame.draw(left - 0.3..right + 0.3, up.log_scale()),
-            (_, false) => frame.draw(left - 0.3..right + 0.3, up),
+            (Across::Octaves, true) => frame.draw(factors().base(2.0), up.log_scale()),
+            (Across::Octaves, false) => frame.draw(factors().base(2.0), up),
+            (Across::Decades, true) => frame.draw(factors(), up.log_scale()),
+            (Across::Decades, false) => frame.draw(factors(), up),
+            (_, true) => frame.draw(evenly(), up.log_scale()),
+            (_, false) => frame.draw(evenly(), up),
         }
         .map_err(|error| anyhow!("cannot draw {}: {error}", plot.name))?;
     }
@@ -104,8 +100,8 @@ impl Frame<'_, '_> {
             .x_labels(labels)
             .x_label_formatter(&name)
             .y_label_formatter(&|y| if plot.decades { round(*y) } else { short(*y) })
-            .x_desc(plot.x)
-            .y_desc(plot.y)
+            .x_desc(plot.axes[0])
+            .y_desc(plot.axes[1])
             .axis_desc_style(("sans-serif", 16))
             .label_style(("sans-serif", 13))
             .light_line_style(TRANSPARENT)
@@ -175,9 +171,9 @@ mod tests {
     use super::*;
 
     fn plot(points: Vec<(f64, f64)>, across: Across, decades: bool) -> Plot {
-        let series = vec![Series { name: "one".into(), points, is_reference: false, lost: (1, 2) }];
-        let (name, title) = ("x".into(), "a title".into());
-        Plot { name, title, x: "units", y: "latency, ms", across, decades, series }
+        let series = Series { lost: (1, 2), ..Series::new("one", points) };
+        let plot = Plot::new("x", "a title", ["units", "latency, ms"], across, [series]);
+        Plot { decades, ..plot }
     }
 
     #[test]

@@ -2,23 +2,22 @@
 
 use rushes::net::{SocketOptions, UdpSocket};
 
-use super::pair::{Figures, measure_all};
-use super::spec::{Clock, Spec, Spread, Units};
-use super::{ScalingArgs, series};
+use super::{Bench, GROUP, grouped, lines};
+use crate::ends::{Clock, Spec, Spread, Trials};
 use crate::hosts::Hosts;
-use crate::report::{Across, BARE, Cell, Figure, Plot};
+use crate::report::{Across, Figure, Plot, Table};
 
 /// Octets: the default of Linux, and sizes that media programs request.
 const SIZES: [usize; 5] = [208 << 10, 1 << 20, 4 << 20, 16 << 20, 40 << 20];
 
 const QUICK_SIZES: [usize; 3] = [208 << 10, 4 << 20, 40 << 20];
 
+/// Octets of a sender's buffer: full links should drop packets, instead of blocking the sender.
+pub(super) const SEND_BUFFER_MIN: usize = 4 << 20;
+
 /// Gbit/s of access units: far below the limit of the processors, but too much for buffers of 208
 /// KiB.
 const RATE: f64 = 8.0;
-
-/// Period of intra-coded access units, and how many times as large as others they are.
-const GROUP: (u64, usize) = (8, 4);
 
 const WAYS: [(&str, Spread, bool); 4] = [
     ("bursts", Spread::Burst, false),
@@ -27,72 +26,60 @@ const WAYS: [(&str, Spread, bool); 4] = [
     ("paced", Spread::Half, true),
 ];
 
-pub(super) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
-    let sizes: &[usize] = if args.is_quick() { &QUICK_SIZES } else { &SIZES };
-    let units = Units { mean: args.frame_size, group: GROUP.0, intra: GROUP.1 };
-    let fps = RATE * 1e9 / 8.0 / args.frame_size as f64;
-    let frames = args.frames(units, fps);
-    let mut specs = Vec::new();
-    for &buffer in sizes {
-        for (_, spread, bare) in WAYS {
-            let clock = Clock::Steady(fps, spread);
-            specs.push(Spec { buffer, bare, clock, ..Spec::new(units, frames) });
-        }
-    }
-    args.settings.progress(&format!("scaling: {} socket buffers", sizes.len()));
-    let turns = args.runs(3);
-    let measured = measure_all(&Hosts::loopback(), &specs, turns)?;
-    let mut rows = Vec::new();
-    for (&size, of_size) in sizes.iter().zip(measured.chunks(WAYS.len())) {
+/// The results of one way with one size.
+struct Row {
+    size: usize,
+    granted: usize,
+    name: &'static str,
+    bare: bool,
+    trials: Trials,
+}
+
+pub(super) fn figures(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
+    let sizes = bench.settings.choose(&SIZES[..], &QUICK_SIZES);
+    let fps = RATE * 1e9 / 8.0 / bench.args.frame_size as f64;
+    let (mut specs, mut ways) = (Vec::new(), Vec::new());
+    for &size in sizes {
         let granted = granted(size)?;
-        for ((name, _, bare), figures) in WAYS.iter().zip(of_size) {
-            let end = if *bare { ", sockets alone" } else { "" };
-            rows.push(vec![
-                Cell::text(octets(size)),
-                Cell::text(octets(granted)),
-                Cell::text(format!("{name}{end}")),
-                Cell::Count(figures.offered),
-                Cell::Count(figures.lost),
-                Cell::Measure(figures.loss(), 2),
-                Cell::Count(figures.socket_drops),
-                Cell::Measure(figures.gigabits, 2),
-            ]);
+        for (name, spread, bare) in WAYS {
+            let (clock, buffers) = (Clock::Steady(fps, spread), [size.max(SEND_BUFFER_MIN), size]);
+            let usual = bench.spec(grouped(bench.args.frame_size), fps);
+            specs.push(Spec { clock, bare, buffers, ..usual });
+            ways.push((size, granted, name, bare));
         }
     }
-    let lines = WAYS.iter().enumerate().map(|(n, (name, _, bare))| {
-        let points = measured.iter().skip(n).step_by(WAYS.len()).enumerate();
-        let points = points.map(|(place, it): (usize, &Figures)| (place as f64, it.loss()));
-        series(format!("{name}{}", if *bare { BARE } else { "" }), points.collect(), *bare)
-    });
-    let plot = Plot {
-        name: "buffers".to_owned(),
-        title: format!("Access units not whole by socket buffer, {RATE} Gbit/s, loopback"),
-        x: "octets in the receiver's socket buffer, as requested",
-        y: "access units not whole, %",
-        across: Across::Names(sizes.iter().map(|&size| octets(size)).collect()),
-        decades: false,
-        series: lines.collect(),
-    };
-    Ok(vec![Figure {
-        name: "buffers",
-        title: format!(
-            "Socket buffers, loopback, {RATE} Gbit/s: {} octets an access unit, each {}th {} times \
-             as large as others, {turns} runs; paced: over half of the time until the next",
-            args.frame_size, GROUP.0, GROUP.1
-        ),
-        heads: vec![
-            "buffer",
-            "granted",
-            "sent in",
-            "units",
-            "not whole",
-            "%",
-            "full socket",
-            "Gbit/s",
-        ],
-        rows,
-        plots: vec![plot],
-    }])
+    bench.settings.progress(&format!("scaling: {} socket buffers", sizes.len()));
+    let results = ways.into_iter().zip(bench.measure(&Hosts::loopback(), &specs)?);
+    let row = |((size, granted, name, bare), trials)| Row { size, granted, name, bare, trials };
+    let rows: Vec<Row> = results.map(row).collect();
+    let name = |row: &Row| (row.name.to_owned(), row.bare);
+    let plot = Plot::new(
+        "buffers",
+        format!("Access units not whole by socket buffer, {RATE} Gbit/s, loopback"),
+        ["octets in the receiver's socket buffer, as requested", "access units not whole, %"],
+        Across::names(sizes.iter().map(|&size| octets(size))),
+        lines(&rows, WAYS.len(), name, |row| row.trials.loss()),
+    );
+    let table = Table::of(&rows)
+        .text("buffer", |row| octets(row.size))
+        .text("granted", |row| octets(row.granted))
+        .text("sent in", |row| {
+            format!("{}{}", row.name, if row.bare { ", sockets alone" } else { "" })
+        })
+        .count("units", |row| row.trials.offered())
+        .count("not whole", |row| row.trials.lost())
+        .measure("%", 2, |row| row.trials.loss())
+        .count("full socket", |row| row.trials.sum(|trial| trial.socket_drops))
+        .measure("Gbit/s", 2, |row| row.trials.gigabits());
+    let title = format!(
+        "Socket buffers, loopback, {RATE} Gbit/s: {} octets an access unit, each {}th {} times \
+         as large as others, {} runs; paced: over half of the time until the next",
+        bench.args.frame_size,
+        GROUP.0,
+        GROUP.1,
+        bench.runs(3)
+    );
+    Ok(vec![table.figure("buffers", title).plots([plot])])
 }
 
 /// The buffer size that the system grants; with root privileges, all of it.

@@ -1,24 +1,17 @@
 //! `rushes bench scaling`: the effect of more streams, packet sizes, socket buffers and networks.
 
-mod bare;
 mod bucket;
 mod buffers;
-pub(crate) mod end;
-mod flow;
-mod packet_size;
-mod pair;
-mod places;
-mod spec;
-mod streams;
-mod streams_end;
+mod goodput;
 
 use clap::{Args, ValueEnum};
+use rushes::Codec;
 
-use self::pair::Figures;
-use self::spec::{Spec, Units};
-use crate::Outcome;
-use crate::report::{Cell, Figure, Series};
-use crate::settings::Settings;
+use crate::ends::{Spec, Trial, Trials, in_turns};
+use crate::hosts::Hosts;
+use crate::report::{BARE, Figure, Series};
+use crate::sequence::{Origin, Sizes};
+use crate::settings::{Measure, Settings};
 use crate::values::parse_size;
 
 #[derive(Args, Clone, Debug)]
@@ -48,8 +41,6 @@ pub(crate) struct ScalingArgs {
     /// Access units of each stream in a run; by default as many as take about 0.3 s
     #[arg(long, value_parser = clap::value_parser!(u32).range(4..=100_000))]
     frames: Option<u32>,
-    #[command(flatten)]
-    settings: Settings,
 }
 
 /// The figures to measure.
@@ -63,78 +54,84 @@ enum Which {
     All,
 }
 
-impl ScalingArgs {
-    /// The arguments for a run of `rushes bench` without a command.
-    pub(crate) fn of_all(settings: &Settings) -> Self {
-        let settings = settings.clone();
-        let frame_size = crate::goodput::FRAME_SIZE;
-        Self { figure: Which::All, frame_size, runs: None, frames: None, settings }
-    }
+/// Period of intra-coded access units where their sizes vary, and how many times as large as
+/// others they are.
+const GROUP: (usize, usize) = (8, 4);
 
-    fn is_quick(&self) -> bool {
-        self.settings.quick
-    }
-
-    fn runs(&self, full: usize) -> usize {
-        let usual = if self.is_quick() { 1 } else { full };
-        self.runs.map_or(usual, usize::from)
-    }
-
-    /// Access units of equal size, enough for some tenths of a second at `gigabits`.
-    fn flat(&self, gigabits: f64) -> Spec {
-        let units = Units::flat(self.frame_size);
-        Spec::new(units, self.frames(units, gigabits * 1e9 / 8.0 / self.frame_size as f64))
-    }
-
-    /// The number of access units of a run at `fps`, in whole groups.
-    fn frames(&self, units: Units, fps: f64) -> u64 {
-        let seconds = if self.is_quick() { 0.12 } else { 0.3 };
-        #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
-        let usual = (fps * seconds) as u64;
-        let frames = self.frames.map_or(usual, u64::from);
-        frames.next_multiple_of(units.group).max(4)
-    }
+/// The context of every figure.
+struct Bench<'a> {
+    args: &'a ScalingArgs,
+    settings: &'a Settings,
 }
 
-pub(crate) fn run(args: &ScalingArgs) -> anyhow::Result<Outcome> {
-    args.settings.report_all(&figures(args)?)?;
-    Ok(Outcome::Done)
-}
-
-pub(crate) fn figures(args: &ScalingArgs) -> anyhow::Result<Vec<Figure>> {
-    type Measure = fn(&ScalingArgs) -> anyhow::Result<Vec<Figure>>;
-    let all: [(Which, Measure); 5] = [
-        (Which::Streams, streams::figures),
-        (Which::PacketSize, packet_size::figures),
-        (Which::Buffers, buffers::figures),
-        (Which::Places, places::figures),
-        (Which::Bucket, bucket::figures),
-    ];
-    let mut figures = Vec::new();
-    for (which, measure) in all {
-        if args.figure == which || args.figure == Which::All {
-            figures.extend(measure(args)?);
+impl Measure for ScalingArgs {
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+        type Figures = fn(&Bench<'_>) -> anyhow::Result<Vec<Figure>>;
+        let all: [(Which, Figures); 5] = [
+            (Which::Streams, goodput::by_streams),
+            (Which::PacketSize, goodput::by_packet_size),
+            (Which::Buffers, buffers::figures),
+            (Which::Places, goodput::by_place),
+            (Which::Bucket, bucket::figures),
+        ];
+        let bench = Bench { args: self, settings };
+        let mut figures = Vec::new();
+        for (which, measure) in all {
+            if self.figure == which || self.figure == Which::All {
+                figures.extend(measure(&bench)?);
+            }
         }
+        Ok(figures)
     }
-    Ok(figures)
 }
 
-/// A line of measurements.
-fn series(name: impl Into<String>, points: Vec<(f64, f64)>, is_reference: bool) -> Series {
-    Series { name: name.into(), points, is_reference, lost: (0, 0) }
+impl Bench<'_> {
+    fn runs(&self, full: usize) -> usize {
+        self.args.runs.map_or_else(|| self.settings.choose(full, 1), usize::from)
+    }
+
+    /// Access units of one stream with these sizes, some tenths of a second at `fps`, in whole
+    /// groups.
+    fn spec(&self, sizes: Sizes, fps: f64) -> Spec {
+        #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
+        let usual = (fps * self.settings.choose(0.3, 0.12)) as u64;
+        let frames = self.args.frames.map_or(usual, u64::from);
+        let frames = frames.next_multiple_of(sizes.group as u64).max(4);
+        Spec { halves: true, ..Spec::new(Codec::H265, Origin::Slices(sizes), frames) }
+    }
+
+    /// Access units of equal size, at about `gigabits`.
+    fn flat(&self, gigabits: f64) -> Spec {
+        let size = self.args.frame_size;
+        self.spec(Sizes::flat(size), gigabits * 1e9 / 8.0 / size as f64)
+    }
+
+    /// The results of all `specs`, which take turns.
+    fn measure(&self, hosts: &Hosts, specs: &[Spec]) -> anyhow::Result<Vec<Trials>> {
+        let results = in_turns(specs, self.runs(3), |_, spec| Trial::run(hosts, spec))?;
+        Ok(results.into_iter().map(Trials).collect())
+    }
 }
 
-/// The heads of [`costs`].
-const COST_HEADS: [&str; 4] = ["Gbit/s", "send s/GB", "recv s/GB", "not whole"];
+/// Access units of `mean` octets, of which some are larger.
+fn grouped(mean: usize) -> Sizes {
+    Sizes { mean, group: GROUP.0, intra: GROUP.1 }
+}
 
-/// The last cells in the rows of goodput tables.
-fn costs(figures: &Figures) -> [Cell; 4] {
-    [
-        Cell::Measure(figures.gigabits, 2),
-        Cell::Measure(figures.send_cpu, 3),
-        Cell::Measure(figures.receive_cpu, 3),
-        Cell::Count(figures.lost),
-    ]
+/// A line for each of `ways` ways, which alternate in `rows`; the places are in their order.
+fn lines<R>(
+    rows: &[R],
+    ways: usize,
+    name: impl Fn(&R) -> (String, bool),
+    value: impl Fn(&R) -> f64,
+) -> Vec<Series> {
+    let line = |way: usize| {
+        let (name, bare) = name(&rows[way]);
+        let of_way = rows.iter().skip(way).step_by(ways);
+        let points = of_way.enumerate().map(|(place, row)| (place as f64, value(row)));
+        Series::new(format!("{name}{}", if bare { BARE } else { "" }), points)
+    };
+    (0..ways).map(line).collect()
 }
 
 /// Prints that something cannot be measured here.

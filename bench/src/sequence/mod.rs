@@ -14,6 +14,7 @@ use rushes::Codec;
 use rushes::file::{MediaReader, ReadOptions};
 use rushes::payload::Framing;
 use rushes::payload::nal::{NalCodec, find_units};
+use serde::{Deserialize, Serialize};
 
 /// Access units per second at which a sequence has its nominal bit rate.
 pub(crate) const NOMINAL_RATE: f64 = 120.0;
@@ -36,11 +37,37 @@ pub(crate) struct Sequence {
 }
 
 /// The origin of a sequence.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) enum Origin {
     /// Generated, with this number of bits per second at 120 access units per second.
     Made(u64),
+    /// Access units of one slice each, of H.265.
+    Slices(Sizes),
     File(PathBuf),
+}
+
+/// The sizes of access units: an intra-coded one, then others, repeated.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Sizes {
+    /// Octets of an access unit, on average.
+    pub(crate) mean: usize,
+    /// Access units from one intra-coded one to the next.
+    pub(crate) group: usize,
+    /// How many times as large as others an intra-coded access unit is.
+    pub(crate) intra: usize,
+}
+
+impl Sizes {
+    /// Access units of equal size.
+    pub(crate) fn flat(len: usize) -> Self {
+        Self { mean: len, group: 1, intra: 1 }
+    }
+
+    /// Octets of unit `n`.
+    fn len(&self, n: usize) -> usize {
+        let other = self.mean * self.group / (self.group - 1 + self.intra);
+        if n.is_multiple_of(self.group) { other * self.intra } else { other }
+    }
 }
 
 /// One access unit.
@@ -56,8 +83,21 @@ impl Sequence {
     pub(crate) fn from(origin: &Origin, codec: Codec) -> anyhow::Result<Self> {
         match origin {
             Origin::Made(bit_rate) => Self::make(codec, *bit_rate),
+            Origin::Slices(sizes) => Ok(Self::slices(codec, *sizes)),
             Origin::File(path) => Self::read(path, codec),
         }
+    }
+
+    /// Access units of these sizes; all but the first of a group are the same octets.
+    fn slices(codec: Codec, sizes: Sizes) -> Self {
+        let mut octets = access_unit(sizes.len(0));
+        let first = octets.len();
+        let mut units = vec![Unit { octets: 0..first, is_intra: true }];
+        if sizes.group > 1 {
+            octets.extend(access_unit(sizes.len(1)));
+            units.resize(sizes.group, Unit { octets: first..octets.len(), is_intra: false });
+        }
+        Self { codec, octets, units, rate: NOMINAL_RATE, origin: Origin::Slices(sizes) }
     }
 
     /// One intra period of a picture of 3840 by 2160: the intra access unit is five times as large
@@ -99,11 +139,16 @@ impl Sequence {
         &self.octets[self.units[n % self.units.len()].octets.clone()]
     }
 
+    /// The same to be overwritten.
+    pub(crate) fn unit_mut(&mut self, n: usize) -> &mut [u8] {
+        &mut self.octets[self.units[n % self.units.len()].octets.clone()]
+    }
+
     /// Octets of the first `count` access units.
     pub(crate) fn octets_of(&self, count: usize) -> u64 {
-        let len = |unit: &Unit| unit.octets.len() as u64;
+        let len = |units: &[Unit]| units.iter().map(|unit| unit.octets.len() as u64).sum::<u64>();
         let (rounds, rest) = (count / self.units.len(), count % self.units.len());
-        self.len() as u64 * rounds as u64 + self.units[..rest].iter().map(len).sum::<u64>()
+        len(&self.units) * rounds as u64 + len(&self.units[..rest])
     }
 
     /// Access units from the first intra access unit to the next, or all if there is only one.
@@ -115,19 +160,10 @@ impl Sequence {
         }
     }
 
-    /// Octets of the byte stream.
-    fn len(&self) -> usize {
-        self.units.last().map_or(0, |unit| unit.octets.end)
-    }
-
-    /// The same sequence without its octets, with only the sizes.
-    pub(crate) fn without_octets(self) -> Self {
-        Self { octets: Vec::new(), ..self }
-    }
-
     /// Bits per second at its nominal rate.
     pub(crate) fn bit_rate(&self) -> f64 {
-        self.len() as f64 * 8.0 * self.rate / self.units.len() as f64
+        let count = self.units.len();
+        self.octets_of(count) as f64 * 8.0 * self.rate / count as f64
     }
 
     /// A short description.
@@ -135,12 +171,29 @@ impl Sequence {
         let codec = self.codec.title;
         match &self.origin {
             Origin::Made(bit_rate) => format!("{codec}, {} Mbit/s", bit_rate / 1_000_000),
+            Origin::Slices(sizes) => format!("{codec}, {} octets", sizes.mean),
             Origin::File(path) => {
                 let name = path.file_name().unwrap_or(path.as_os_str());
                 format!("{codec}, {}", name.to_string_lossy())
             }
         }
     }
+}
+
+/// An access unit of one slice: a header, then octets without a start code, like those of a slice.
+pub(crate) fn access_unit(len: usize) -> Vec<u8> {
+    let mut unit = vec![0, 0, 0, 1, 0x02, 0x01, 0x80];
+    let mut state = 1_u32;
+    while unit.len() < len {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let octet = (state >> 24) as u8;
+        // Approximate emulation prevention: no two zeros in a row.
+        unit.push(if octet == 0 && unit.last() == Some(&0) { 1 } else { octet });
+    }
+    if let Some(last) = unit.last_mut() {
+        *last |= 1;
+    }
+    unit
 }
 
 /// Whether a NAL unit is a slice of a picture that decoding can begin with.

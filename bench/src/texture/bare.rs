@@ -8,14 +8,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::net::{Interest, Read, SocketOptions, TcpListener, TcpOptions, TcpSocket, UdpSocket};
+use rushes::net::{
+    Arena, Interest, Read, SocketOptions, TcpListener, TcpOptions, TcpSocket, UdpSocket,
+};
+
+use crate::ends::send_datagrams;
 
 /// Maximum number of octets in transit by UDP: half of a socket's default buffer, so that nothing
 /// is lost. The sender reads the receiver's progress from shared memory.
 const WINDOW: usize = 2 << 20;
-
-/// Octets of datagrams for one system call.
-const SLAB: usize = 65_000;
 
 /// Octets of one write to a TCP connection.
 const WRITE: usize = 1 << 20;
@@ -23,11 +24,12 @@ const WRITE: usize = 1 << 20;
 /// Timeout of every step.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The start of a thread's next turn.
-type Turns = mpsc::Receiver<()>;
+/// The sender's work of one turn.
+type Push = Box<dyn FnMut() + Send>;
 
-/// When a receiver had its last octet; `None` if octets were lost.
-type Done = mpsc::Sender<Option<Instant>>;
+/// The receiver's work of one turn: calls its argument when it is ready, and returns when it had its
+/// last octet; `None` if octets were lost.
+type Pull = Box<dyn FnMut(&dyn Fn()) -> Option<Instant> + Send>;
 
 /// Senders and receivers, a pair of threads for each unit.
 pub(super) struct Bare {
@@ -48,20 +50,30 @@ impl Bare {
         let options =
             SocketOptions { send_buffer: buffer, receive_buffer: buffer, ..Default::default() };
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
-        Self::start(octets, units, |part, turns| {
+        Self::start(octets, units, |part| {
             let receiver = UdpSocket::bind(local, &options)?;
             let sender = UdpSocket::bind(local, &options)?;
             let to = receiver.local_address();
             sender.connect(to)?;
-            let taken = Arc::new(AtomicUsize::new(0));
-            let seen = taken.clone();
-            let Ends { receive, ready, done, send } = turns;
-            thread::spawn(move || receive_udp(&receiver, part, &taken, &(receive, ready, done)));
-            thread::spawn(move || {
-                let way = Way { socket: sender, to, datagram };
-                send_udp(&way, part, &seen, &send);
-            });
-            Ok(())
+            let (mut arena, mut queue) = (receiver.arena(), sender.send_queue());
+            let (octets, taken) = (vec![0x2d; part], Arc::new(AtomicUsize::new(0)));
+            let seen = Arc::clone(&taken);
+            let push = move || {
+                let (until, mut sent) = (Instant::now() + TIMEOUT, 0);
+                let wait = |slab| {
+                    // Lost octets are never taken; the receiver reports them.
+                    while sent - seen.load(Ordering::Acquire).min(sent) > WINDOW
+                        && Instant::now() < until
+                    {
+                        thread::yield_now();
+                    }
+                    sent += slab;
+                };
+                // The receiver reports what was not sent, too.
+                let _ = send_datagrams((&sender, &mut queue), &octets, datagram, to, wait);
+            };
+            let pull = move |ready: &dyn Fn()| pull_udp(&receiver, &mut arena, part, &taken, ready);
+            Ok((Box::new(push), Box::new(pull)))
         })
     }
 
@@ -70,31 +82,53 @@ impl Bare {
         let options =
             TcpOptions { send_buffer: buffer, receive_buffer: buffer, ..Default::default() };
         let listener = TcpListener::bind(([127, 0, 0, 1], 0).into(), &options)?;
-        Self::start(octets, units, |part, turns| {
+        Self::start(octets, units, |part| {
             let deadline = Instant::now() + TIMEOUT;
             let receiver = TcpSocket::connect(listener.local_address(), &options, deadline)?;
             let sender = listener.accept(Some(deadline), None)?.context("no connection arrived")?;
-            let Ends { receive, ready, done, send } = turns;
-            thread::spawn(move || receive_tcp(&receiver, part, &(receive, ready, done)));
-            thread::spawn(move || send_tcp(&sender, part, &send));
-            Ok(())
+            let (octets, mut buffer) = (vec![0x2d; part], vec![0; part]);
+            let push = move || {
+                let until = Some(Instant::now() + TIMEOUT);
+                for piece in octets.chunks(WRITE) {
+                    if sender.write_all(&mut [IoSlice::new(piece)], until, None).is_err() {
+                        return;
+                    }
+                }
+            };
+            let pull = move |ready: &dyn Fn()| pull_tcp(&receiver, &mut buffer, ready);
+            Ok((Box::new(push), Box::new(pull)))
         })
     }
 
+    /// Starts the threads of each pair of `open`, which is passed its share of the octets.
     fn start(
         octets: usize,
         units: usize,
-        mut pair: impl FnMut(usize, Ends) -> anyhow::Result<()>,
+        mut open: impl FnMut(usize) -> anyhow::Result<(Push, Pull)>,
     ) -> anyhow::Result<Self> {
         let (ready_sender, ready) = mpsc::channel();
         let (done_sender, done) = mpsc::channel();
         let mut bare = Self { receivers: Vec::new(), senders: Vec::new(), ready, done };
         for unit in 0..units {
-            let (receiver, receive) = mpsc::channel();
-            let (sender, send) = mpsc::channel();
             let part = octets * (unit + 1) / units - octets * unit / units;
+            let (mut push, mut pull) = open(part)?;
+            let (receiver, turns) = mpsc::channel();
             let (ready, done) = (ready_sender.clone(), done_sender.clone());
-            pair(part, Ends { receive, ready, done, send })?;
+            // Channels are closed when the measurement has ended.
+            thread::spawn(move || {
+                let is_ready = || {
+                    let _ = ready.send(());
+                };
+                while turns.recv().is_ok() {
+                    let _ = done.send(pull(&is_ready));
+                }
+            });
+            let (sender, turns) = mpsc::channel();
+            thread::spawn(move || {
+                while turns.recv().is_ok() {
+                    push();
+                }
+            });
             bare.receivers.push(receiver);
             bare.senders.push(sender);
         }
@@ -123,110 +157,42 @@ impl Bare {
     }
 }
 
-/// The ends of a pair's channels.
-struct Ends {
-    receive: Turns,
-    ready: mpsc::Sender<()>,
-    done: Done,
-    send: Turns,
-}
-
-/// The socket, the destination and the length of datagrams.
-struct Way {
-    socket: UdpSocket,
-    to: SocketAddr,
-    datagram: usize,
-}
-
-fn send_udp(way: &Way, part: usize, taken: &AtomicUsize, turns: &Turns) {
-    let Way { socket, to, datagram } = way;
-    let octets = vec![0x2d; part];
-    let per_slab = (SLAB / datagram).max(1) * datagram;
-    let lengths = vec![*datagram as u16; per_slab / datagram];
-    let last = part % per_slab;
-    let mut last_lengths = vec![*datagram as u16; last / datagram];
-    last_lengths.extend((!last.is_multiple_of(*datagram)).then_some((last % datagram) as u16));
-    let mut queue = socket.send_queue();
-    while turns.recv().is_ok() {
-        let until = Instant::now() + TIMEOUT;
-        let mut sent = 0;
-        for slab in octets.chunks(per_slab) {
-            // Lost octets are never taken; the receiver reports them.
-            while sent - taken.load(Ordering::Acquire).min(sent) > WINDOW && Instant::now() < until
-            {
-                thread::yield_now();
-            }
-            let lengths = if slab.len() == per_slab { &lengths } else { &last_lengths };
-            if socket.send(&mut queue, slab, lengths, *to, until).is_err() {
-                break;
-            }
-            sent += slab.len();
-        }
-    }
-}
-
-fn receive_udp(
+fn pull_udp(
     socket: &UdpSocket,
+    arena: &mut Arena,
     part: usize,
     taken: &AtomicUsize,
-    (turns, ready, done): &(Turns, mpsc::Sender<()>, Done),
-) {
-    let mut arena = socket.arena();
-    while turns.recv().is_ok() {
-        // Discard datagrams left over from an earlier turn.
-        while socket.receive(&mut arena, Instant::now(), None).is_ok_and(|left| !left.is_empty()) {}
-        taken.store(0, Ordering::Release);
-        let _ = ready.send(());
-        let until = Instant::now() + TIMEOUT;
-        let mut have = 0;
-        while have < part {
-            match socket.receive(&mut arena, until, None) {
-                Ok(datagrams) if !datagrams.is_empty() => {
-                    have += datagrams.map(|datagram| datagram.data.len()).sum::<usize>();
-                    taken.store(have, Ordering::Release);
-                }
-                _ => break,
-            }
+    ready: &dyn Fn(),
+) -> Option<Instant> {
+    // Discard datagrams left over from an earlier turn.
+    while socket.receive(arena, Instant::now(), None).is_ok_and(|left| !left.is_empty()) {}
+    taken.store(0, Ordering::Release);
+    ready();
+    let until = Instant::now() + TIMEOUT;
+    let mut have = 0;
+    while have < part {
+        let datagrams = socket.receive(arena, until, None).ok()?;
+        if datagrams.is_empty() {
+            return None;
         }
-        let _ = done.send((have >= part).then(Instant::now));
+        have += datagrams.map(|datagram| datagram.data.len()).sum::<usize>();
+        taken.store(have, Ordering::Release);
     }
+    Some(Instant::now())
 }
 
-fn send_tcp(socket: &TcpSocket, part: usize, turns: &Turns) {
-    let octets = vec![0x2d; part];
-    while turns.recv().is_ok() {
-        let until = Some(Instant::now() + TIMEOUT);
-        for piece in octets.chunks(WRITE) {
-            if socket.write_all(&mut [IoSlice::new(piece)], until, None).is_err() {
-                return;
-            }
+fn pull_tcp(socket: &TcpSocket, buffer: &mut [u8], ready: &dyn Fn()) -> Option<Instant> {
+    ready();
+    let until = Instant::now() + TIMEOUT;
+    let mut have = 0;
+    while have < buffer.len() && Instant::now() < until {
+        match socket.read(&mut buffer[have..]).ok()? {
+            Read::Octets(octets) => have += octets,
+            Read::Nothing => socket.wait(Interest::Readable, Some(until), None).map(drop).ok()?,
+            Read::End => return None,
         }
     }
-}
-
-fn receive_tcp(
-    socket: &TcpSocket,
-    part: usize,
-    (turns, ready, done): &(Turns, mpsc::Sender<()>, Done),
-) {
-    let mut buffer = vec![0; part];
-    while turns.recv().is_ok() {
-        let _ = ready.send(());
-        let until = Instant::now() + TIMEOUT;
-        let mut have = 0;
-        while have < part && Instant::now() < until {
-            match socket.read(&mut buffer[have..]) {
-                Ok(Read::Octets(octets)) => have += octets,
-                Ok(Read::Nothing) => {
-                    if socket.wait(Interest::Readable, Some(until), None).is_err() {
-                        break;
-                    }
-                }
-                _ => break,
-            }
-        }
-        let _ = done.send((have == part).then(Instant::now));
-    }
+    (have == buffer.len()).then(Instant::now)
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@ use std::time::Instant;
 use rushes::texture::{Decoder, Encoder, Format, InstructionSet, metric};
 
 use super::pictures::{UHD, clouds};
-use super::point::percentile;
 use super::{Bench, delivery};
-use crate::report::{Across, Cell, Figure, Plot};
+use crate::report::{Across, Figure, Plot, Table, quantile};
 
 const FORMATS: [Format; 8] = [
     Format::Rgb24,
@@ -49,41 +48,34 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
             case.turn(&picture, &mut copy, run > 0)?;
         }
     }
-    let heads = vec![
-        "format",
-        "by",
-        "p50 ms",
-        "min ms",
-        "GPixel/s",
-        "best GPixel/s",
-        "copy p50 ms",
-        "of copy %",
-        "PSNR dB",
-    ];
-    let rows = cases.iter().map(Case::row).collect();
     let mut series = Vec::new();
     for case in &cases {
         let at = FORMATS.iter().position(|&format| format == case.format()).unwrap_or_default();
-        let median = percentile(&case.encoding, 50.0);
-        let name = format!("{:?}", case.set);
-        delivery::add(&mut series, &name, false, at as f64, median.map(speed));
-        let median = percentile(&case.copying, 50.0);
+        let point = |millis: Option<f64>| millis.map(|millis| (at as f64, speed(millis)));
+        let line = delivery::line(&mut series, &format!("{:?}", case.set));
+        line.points.extend(point(case.took(0.5)));
         if case.set == InstructionSet::Portable {
-            delivery::add(&mut series, "copy of as much", true, at as f64, median.map(speed));
+            let line = delivery::line(&mut series, "copy of as much");
+            line.is_reference = true;
+            line.points.extend(point(case.copy_took()));
         }
     }
-    let plot = Plot {
-        name: "encode".into(),
-        title: "Encoding RGBA8 of 2160p on one core, medians".into(),
-        x: "format",
-        y: "speed (GPixel/s)",
-        across: Across::Names(FORMATS.map(|format| format.to_string()).to_vec()),
-        decades: false,
-        series,
-    };
-    let title =
-        "Encoding RGBA8 of 2160p on one core, compared with a copy of as many octets".to_owned();
-    Ok(vec![Figure { name: "encode", title, heads, rows, plots: vec![plot] }])
+    let what = "Encoding RGBA8 of 2160p on one core";
+    let across = Across::names(FORMATS);
+    let axes = ["format", "speed (GPixel/s)"];
+    let plot = Plot::new("encode", format!("{what}, medians"), axes, across, series);
+    let table = Table::of(&cases)
+        .text("format", |case| case.format().to_string())
+        .text("by", |case| format!("{:?}", case.set))
+        .measure("p50 ms", 2, |case| case.took(0.5))
+        .measure("min ms", 2, |case| case.took(0.0))
+        .measure("GPixel/s", 2, |case| case.took(0.5).map(speed))
+        .measure("best GPixel/s", 2, |case| case.took(0.0).map(speed))
+        .measure("copy p50 ms", 2, Case::copy_took)
+        .measure("of copy %", 0, |case| Some(100.0 * case.copy_took()? / case.took(0.5)?))
+        .measure("PSNR dB", 2, |case| Some(case.decibels).filter(|value| value.is_finite()));
+    let title = format!("{what}, compared with a copy of as many octets");
+    Ok(vec![table.figure("encode", title).plots([plot])])
 }
 
 /// GPixel/s at `millis` milliseconds per frame.
@@ -129,20 +121,13 @@ impl Case {
         Ok(())
     }
 
-    fn row(&self) -> Vec<Cell> {
-        let at = |percent| percentile(&self.encoding, percent);
-        let copy = percentile(&self.copying, 50.0);
-        let share = copy.zip(at(50.0)).map(|(copy, ours)| 100.0 * copy / ours);
-        vec![
-            Cell::text(self.format().to_string()),
-            Cell::text(format!("{:?}", self.set)),
-            Cell::measure(at(50.0), 2),
-            Cell::measure(at(0.0), 2),
-            Cell::measure(at(50.0).map(speed), 2),
-            Cell::measure(at(0.0).map(speed), 2),
-            Cell::measure(copy, 2),
-            Cell::measure(share, 0),
-            Cell::measure(Some(self.decibels).filter(|decibels| decibels.is_finite()), 2),
-        ]
+    /// The milliseconds that `share` of the frames did not exceed.
+    fn took(&self, share: f64) -> Option<f64> {
+        quantile(&self.encoding, share)
+    }
+
+    /// The median of the copies.
+    fn copy_took(&self) -> Option<f64> {
+        quantile(&self.copying, 0.5)
     }
 }

@@ -4,8 +4,8 @@ use rushes::texture::Format;
 
 use super::pictures::Pictures;
 use super::point::{self, Turns};
-use super::{Bench, Kind, delivery, name, named};
-use crate::report::{Across, Cell, Figure, Plot};
+use super::{Bench, Kind, delivery, name};
+use crate::report::{Across, Figure, Plot, Table};
 
 /// Formats that are sent without encoding, and formats that are encoded while sending.
 const KINDS: [Kind; 5] = [
@@ -18,43 +18,34 @@ const KINDS: [Kind; 5] = [
 
 pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let resolutions = bench.resolutions()?;
-    let names: Vec<String> = resolutions.iter().map(|one| one.name()).collect();
     let mut series = vec![Vec::new(); bench.transports.len()];
     let mut rows = Vec::new();
     for (n, &resolution) in resolutions.iter().enumerate() {
         let mut pictures = Pictures::draw(resolution)?;
         for kind in KINDS {
             for (&transport, series) in bench.transports.iter().zip(&mut series) {
-                bench.progress(&format!(
-                    "latency: {} {} by {}",
-                    resolution.name(),
-                    kind.name(),
-                    name(transport)
-                ));
+                let (what, format, by) = (resolution.name(), kind.name(), name(transport));
+                bench.progress(&format!("latency: {what} {format} by {by}"));
                 let setup = bench.setup(&mut pictures, kind, transport)?;
                 let turns = Turns { with_bare: !kind.is_live(), ..bench.turns() };
                 let measured = point::measure(&setup, turns)?;
                 // Bare sockets would double the number of lines; they are in the tables.
-                let bare = Vec::new();
-                let drawn = point::Measured { bare, ..measured.clone() };
-                delivery::plot(series, &kind.name(), n as f64, &drawn);
-                let mut row =
-                    vec![Cell::text(resolution.name()), Cell::text(kind.name()), named(transport)];
-                row.extend(delivery::cells(&measured, bench.cores));
-                rows.push(row);
+                delivery::plot(series, &format, n as f64, &measured);
+                rows.push(delivery::Row { what, format, value: 0, transport, measured });
             }
         }
     }
-    let plots = bench.transports.iter().zip(series).map(|(&transport, series)| Plot {
-        name: format!("latency-{transport}").to_lowercase(),
-        title: format!("Latency against resolution, {}, medians", name(transport)),
-        x: "resolution (lines)",
-        y: "latency (ms)",
-        across: Across::Names(names.clone()),
-        decades: true,
-        series,
+    let plots = bench.transports.iter().zip(series).map(|(&transport, series)| {
+        let file = format!("latency-{transport}").to_lowercase();
+        let title = format!("Latency against resolution, {}, medians", name(transport));
+        let across = Across::names(resolutions.iter().map(|one| one.name()));
+        let axes = ["resolution (lines)", "latency (ms)"];
+        Plot::new(file, title, axes, across, series).with_decades()
     });
-    let heads = ["resolution", "format", "by"].into_iter().chain(delivery::HEADS).collect();
-    let title = "Latency against resolution (fig. 5.2)".to_owned();
-    Ok(vec![Figure { name: "latency", title, heads, rows, plots: plots.collect() }])
+    let table = Table::of(&rows)
+        .text("resolution", |row| &row.what)
+        .text("format", |row| &row.format)
+        .text("by", delivery::by)
+        .with(|table| delivery::columns(table, bench.cores));
+    Ok(vec![table.figure("latency", "Latency against resolution (fig. 5.2)").plots(plots)])
 }

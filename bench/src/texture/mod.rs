@@ -22,10 +22,10 @@ use rushes::texture::{Format, Layout, Transport};
 use self::pictures::{Pictures, Resolution};
 use self::point::Turns;
 use self::stream::{Setup, Stream};
-use crate::report::{Cell, Figure};
-use crate::settings::Settings;
+use crate::Usage;
+use crate::report::Figure;
+use crate::settings::{Measure, Settings};
 use crate::values::parse_size;
-use crate::{Outcome, Usage};
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -75,26 +75,6 @@ pub(crate) struct TextureArgs {
     /// Bits per second at which datagrams are paced, 0 for no pacing; by default as in a server
     #[arg(long, value_name = "BITS")]
     bit_rate: Option<u64>,
-    #[command(flatten)]
-    settings: Settings,
-}
-
-impl TextureArgs {
-    /// The arguments for a run of `rushes bench` without a command.
-    pub(crate) fn of_all(settings: &Settings) -> Self {
-        Self {
-            figure: Which::All,
-            runs: None,
-            frames: None,
-            transport: Ways::All,
-            units: None,
-            resolution: Vec::new(),
-            socket_buffer: 4 << 20,
-            gpu: false,
-            bit_rate: None,
-            settings: settings.clone(),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -128,6 +108,7 @@ enum Ways {
 /// The context of every figure.
 struct Bench<'a> {
     args: &'a TextureArgs,
+    settings: &'a Settings,
     transports: Vec<Transport>,
     cores: usize,
     units: usize,
@@ -164,28 +145,25 @@ impl Kind {
     }
 }
 
-pub(crate) fn run(args: &TextureArgs) -> anyhow::Result<Outcome> {
-    args.settings.report_all(&figures(args)?)?;
-    Ok(Outcome::Done)
-}
-
-pub(crate) fn figures(args: &TextureArgs) -> anyhow::Result<Vec<Figure>> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let units = args.units.map_or(cores, usize::from);
-    let mut bench = Bench { args, transports: Vec::new(), cores, units };
-    bench.resolutions()?;
-    bench.transports = bench.find_transports()?;
-    bench.progress(&format!("{cores} cores, loopback, {units} units unless stated otherwise"));
-    let mut all = Vec::new();
-    for (which, measure) in FIGURES {
-        if args.figure == which || args.figure == Which::All {
-            all.extend(measure(&bench)?);
+impl Measure for TextureArgs {
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let units = self.units.map_or(cores, usize::from);
+        let mut bench = Bench { args: self, settings, transports: Vec::new(), cores, units };
+        bench.resolutions()?;
+        bench.transports = bench.find_transports()?;
+        bench.progress(&format!("{cores} cores, loopback, {units} units unless stated otherwise"));
+        let mut all = Vec::new();
+        for (which, measure) in FIGURES {
+            if self.figure == which || self.figure == Which::All {
+                all.extend(measure(&bench)?);
+            }
         }
+        if self.gpu || self.figure == Which::Gpu {
+            all.extend(gpu::measure(&bench)?);
+        }
+        Ok(all)
     }
-    if args.gpu || args.figure == Which::Gpu {
-        all.extend(gpu::measure(&bench)?);
-    }
-    Ok(all)
 }
 
 /// Without the feature `gpu`.
@@ -196,9 +174,9 @@ mod gpu {
     }
 }
 
-type Measure = fn(&Bench<'_>) -> anyhow::Result<Vec<Figure>>;
+type Figures = fn(&Bench<'_>) -> anyhow::Result<Vec<Figure>>;
 
-const FIGURES: [(Which, Measure); 6] = [
+const FIGURES: [(Which, Figures); 6] = [
     (Which::Frames, frames::measure),
     (Which::Latency, latency::measure),
     (Which::Units, sweep::units),
@@ -217,7 +195,7 @@ impl Bench<'_> {
         }
         let is_wished = |one: &Resolution| {
             if wished.is_empty() {
-                !self.args.settings.quick || [1080, 2160].contains(&one.height)
+                !self.settings.quick || [1080, 2160].contains(&one.height)
             } else {
                 wished.contains(&one.height)
             }
@@ -275,7 +253,7 @@ impl Bench<'_> {
 
     /// The turns at each point.
     fn turns(&self) -> Turns {
-        let (frames, longest) = if self.args.settings.quick { (10, 400) } else { (30, 1_000) };
+        let (frames, longest) = self.settings.choose((30, 1_000), (10, 400));
         let longest = match self.args.frames {
             Some(_) => Duration::MAX,
             None => Duration::from_millis(longest),
@@ -285,22 +263,16 @@ impl Bench<'_> {
     }
 
     fn runs(&self) -> usize {
-        let runs = if self.args.settings.quick { 3 } else { 12 };
-        self.args.runs.map_or(runs, NonZeroUsize::get)
+        self.args.runs.map_or_else(|| self.settings.choose(12, 3), NonZeroUsize::get)
     }
 
     /// Prints what is being measured.
     fn progress(&self, what: &str) {
-        self.args.settings.progress(what);
+        self.settings.progress(what);
     }
 }
 
 /// The name of a transport in tables and plots.
 fn name(transport: Transport) -> String {
     transport.to_string().to_uppercase()
-}
-
-/// A cell with a transport's name.
-fn named(transport: Transport) -> Cell {
-    Cell::text(name(transport))
 }

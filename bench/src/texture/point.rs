@@ -7,6 +7,7 @@ use rushes::texture::Transport;
 use super::bare::Bare;
 use super::stream::{Arrival, Setup, Stream};
 use crate::cpu;
+use crate::report::quantile;
 
 /// Turns before the measured ones, to touch every slot of the client's memory.
 const WARM_UP: usize = 4;
@@ -140,8 +141,14 @@ impl Measured {
         self.frames.iter().flatten().map(figure).collect()
     }
 
-    pub(super) fn latencies(&self) -> Vec<f64> {
-        self.each(|timed| timed.latency)
+    /// The latency that `share` of the complete frames do not exceed.
+    pub(super) fn latency(&self, share: f64) -> Option<f64> {
+        quantile(&self.each(|timed| timed.latency), share)
+    }
+
+    /// The same of bare sockets.
+    pub(super) fn bare(&self, share: f64) -> Option<f64> {
+        quantile(&self.bare, share)
     }
 
     /// The number of incomplete frames.
@@ -149,32 +156,8 @@ impl Measured {
         self.frames.iter().filter(|frame| frame.is_none()).count()
     }
 
-    /// Gbit/s at a latency in milliseconds.
-    pub(super) fn gigabits(&self, latency: f64) -> f64 {
-        self.octets as f64 * 8e-6 / latency
-    }
-}
-
-/// The percentile `percent` of `values`, the nearest one of them; `None` if there are none.
-#[allow(clippy::cast_sign_loss, reason = "percentages are not negative")]
-pub(super) fn percentile(values: &[f64], percent: f64) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = (percent / 100.0 * sorted.len().saturating_sub(1) as f64).round() as usize;
-    sorted.get(at).copied()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::percentile;
-
-    #[test]
-    fn a_percentile_is_one_of_the_values() {
-        let values = [3.0, 1.0, 2.0];
-        assert_eq!(
-            [0.0, 50.0, 99.0].map(|part| percentile(&values, part)),
-            [1.0, 2.0, 3.0].map(Some)
-        );
-        assert_eq!(percentile(&[], 50.0), None);
+    /// Gbit/s at the median latency.
+    pub(super) fn gigabits(&self) -> Option<f64> {
+        Some(self.octets as f64 * 8e-6 / self.latency(0.5)?)
     }
 }

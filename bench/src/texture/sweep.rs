@@ -3,8 +3,8 @@
 use rushes::texture::{Format, Transport};
 
 use super::pictures::{FULL, Pictures, Resolution, UHD};
-use super::{Bench, Kind, delivery, name, named, point};
-use crate::report::{Across, Cell, Figure, Plot};
+use super::{Bench, Kind, Setup, delivery, name, point};
+use crate::report::{Across, Figure, Plot, Table};
 
 /// A frame of 8.3 MB, and the thesis's frame of 99.5 MB.
 const CASES: [(Resolution, Format); 2] = [(UHD, Format::YCoCgBc3), (FULL, Format::Rgb24)];
@@ -36,7 +36,7 @@ pub(super) fn units(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         head: "units",
         x: "units (sockets and threads on each side)",
     };
-    let values = if bench.args.settings.quick { &UNITS_QUICK[..] } else { &UNITS };
+    let values = bench.settings.choose(&UNITS[..], &UNITS_QUICK);
     sweep.measure(bench, |_| values, |setup, units| setup.units = units)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn packet_sizes(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         head: "payload",
         x: "octets of a packet behind its header",
     };
-    let values = |transport| match (transport, bench.args.settings.quick) {
+    let values = |transport| match (transport, bench.settings.quick) {
         (Transport::Tcp, false) => &CHUNKS[..],
         (Transport::Tcp, true) => &CHUNKS_QUICK,
         // RTP packets are made to fit in those of a network.
@@ -63,10 +63,10 @@ impl Sweep {
         &self,
         bench: &Bench<'_>,
         values: impl Fn(Transport) -> &'v [usize],
-        set: impl Fn(&mut super::Setup, usize),
+        set: impl Fn(&mut Setup, usize),
     ) -> anyhow::Result<Vec<Figure>> {
         let (mut rows, mut plots) = (Vec::new(), Vec::new());
-        let cases = if bench.args.settings.quick { &CASES[..1] } else { &CASES };
+        let cases = bench.settings.choose(&CASES[..], &CASES[..1]);
         for &(wished, format) in cases {
             for resolution in bench.of_resolutions(&[wished])? {
                 let mut pictures = Pictures::draw(resolution)?;
@@ -80,24 +80,25 @@ impl Sweep {
                         set(&mut setup, value);
                         let measured = point::measure(&setup, bench.turns())?;
                         delivery::plot(series, &by, value as f64, &measured);
-                        let value = Cell::Count(value as u64);
-                        let mut row = vec![Cell::text(what.clone()), named(transport), value];
-                        row.extend(delivery::cells(&measured, bench.cores));
-                        rows.push(row);
+                        delivery::plot_bare(series, &by, value as f64, &measured);
+                        let (what, format) = (what.clone(), String::new());
+                        rows.push(delivery::Row { what, format, value, transport, measured });
                     }
                 }
-                plots.push(Plot {
-                    name: format!("{}-{}", self.name, what.replace(' ', "-")),
-                    title: format!("{}, {what}, medians", self.title),
-                    x: self.x,
-                    y: "latency (ms)",
-                    across: Across::Octaves,
-                    decades: false,
-                    series: series.into_iter().flatten().collect(),
-                });
+                plots.push(Plot::new(
+                    format!("{}-{}", self.name, what.replace(' ', "-")),
+                    format!("{}, {what}, medians", self.title),
+                    [self.x, "latency (ms)"],
+                    Across::Octaves,
+                    series.into_iter().flatten(),
+                ));
             }
         }
-        let heads = ["frame", "by", self.head].into_iter().chain(delivery::HEADS).collect();
-        Ok(vec![Figure { name: self.name, title: self.title.to_owned(), heads, rows, plots }])
+        let table = Table::of(&rows)
+            .text("frame", |row| &row.what)
+            .text("by", delivery::by)
+            .count(self.head, |row| row.value as u64)
+            .with(|table| delivery::columns(table, bench.cores));
+        Ok(vec![table.figure(self.name, self.title).plots(plots)])
     }
 }

@@ -3,9 +3,9 @@
 use rushes::texture::{Format, Transport};
 
 use super::pictures::{FULL, Pictures, Resolution, UHD};
-use super::point::{Measured, Timed, Turns, measure as measure_point, percentile};
-use super::{Bench, Kind, delivery, name, named};
-use crate::report::{Cell, Figure};
+use super::point::{self, Timed, Turns};
+use super::{Bench, Kind, delivery, name};
+use crate::report::{Figure, Table, mean, quantile};
 
 /// The results of the thesis: milliseconds, and Gbit/s for each of the sixteen cores that sent and
 /// received.
@@ -39,57 +39,6 @@ const CASES: [Case; 4] = [
     Case { resolution: UHD, kind: Kind::live(Format::YCoCgBc3), aims: [10.0, 10.0], thesis: None },
 ];
 
-pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
-    let (mut timings, mut deliveries, mut comparisons) = (Vec::new(), Vec::new(), Vec::new());
-    for case in CASES {
-        for resolution in bench.of_resolutions(&[case.resolution])? {
-            let mut pictures = Pictures::draw(resolution)?;
-            for &transport in &bench.transports {
-                let what = format!("{} {}", resolution.name(), case.kind.name());
-                bench.progress(&format!("timings: {what} by {}", name(transport)));
-                let setup = bench.setup(&mut pictures, case.kind, transport)?;
-                let frames = bench.turns().frames * 2;
-                let with_bare = !case.kind.is_live();
-                let turns = Turns { frames, with_bare, ..bench.turns() };
-                let measured = measure_point(&setup, turns)?;
-                timings.extend(split(&what, transport, &measured));
-                let mut row = vec![Cell::text(what.clone()), named(transport)];
-                row.extend(delivery::cells(&measured, bench.cores));
-                deliveries.push(row);
-                let is_case = resolution == case.resolution && transport != Transport::Rtp;
-                if is_case {
-                    comparisons.push(compared(&case, what, transport, &measured, bench.cores));
-                }
-            }
-        }
-    }
-    let figure = |name, title: &str, heads: &[&'static str], rows| Figure {
-        name,
-        title: title.to_owned(),
-        heads: heads.to_vec(),
-        rows,
-        plots: Vec::new(),
-    };
-    let delivery_heads: Vec<_> = ["frame", "by"].into_iter().chain(delivery::HEADS).collect();
-    Ok(vec![
-        figure("timings", "Where the time of a frame goes (table 5.2)", &TIMING_HEADS, timings),
-        figure(
-            "delivery",
-            "The same frames compared with sockets alone",
-            &delivery_heads,
-            deliveries,
-        ),
-        figure(
-            "thesis",
-            "Comparison with the aims and the thesis (16 cores)",
-            &THESIS_HEADS,
-            comparisons,
-        ),
-    ])
-}
-
-const TIMING_HEADS: [&str; 7] = ["frame", "by", "time", "p50 ms", "min ms", "mean ms", "max ms"];
-
 type Time = (&'static str, fn(&Timed) -> f64);
 
 const TIMES: [Time; 7] = [
@@ -102,58 +51,93 @@ const TIMES: [Time; 7] = [
     ("whole: picture there to last octet in place", |timed| timed.latency),
 ];
 
-fn split(what: &str, transport: Transport, measured: &Measured) -> Vec<Vec<Cell>> {
-    let row = |(time, figure): Time| {
-        let values = measured.each(figure);
-        let at = |percent| Cell::measure(percentile(&values, percent), 3);
-        let count = values.len();
-        let mean = (count > 0).then(|| values.iter().sum::<f64>() / count as f64);
-        let (what, time) = (Cell::text(what), Cell::text(time));
-        vec![what, named(transport), time, at(50.0), at(0.0), Cell::measure(mean, 3), at(100.0)]
-    };
-    TIMES.into_iter().map(row).collect()
+/// One of the times of one case.
+struct Part<'r> {
+    row: &'r delivery::Row,
+    time: &'static str,
+    values: Vec<f64>,
 }
 
-const THESIS_HEADS: [&str; 11] = [
-    "frame",
-    "by",
-    "p50 ms",
-    "min ms",
-    "aim ms",
-    "met",
-    "not whole",
-    "Gbit/s per core",
-    "thesis ms",
-    "thesis per core",
-    "times the thesis",
-];
+/// A case with an aim.
+struct Comparison<'r> {
+    row: &'r delivery::Row,
+    aim: f64,
+    thesis: Option<Thesis>,
+    per_core: Option<f64>,
+}
 
-fn compared(
-    case: &Case,
-    what: String,
-    transport: Transport,
-    measured: &Measured,
-    cores: usize,
-) -> Vec<Cell> {
-    let latencies = measured.latencies();
-    let by = usize::from(transport == Transport::Tcp);
-    let aim = case.aims[by];
-    let median = percentile(&latencies, 50.0);
-    let met = median.is_some_and(|median| median <= aim) && measured.lost() == 0;
-    let per_core = median.map(|median| measured.gigabits(median) / cores as f64);
-    let theirs = case.thesis.map(|thesis| thesis[by]);
-    let ratio = per_core.zip(theirs).map(|(ours, theirs)| ours / theirs.per_core);
-    vec![
-        Cell::text(what),
-        named(transport),
-        Cell::measure(median, 3),
-        Cell::measure(percentile(&latencies, 0.0), 3),
-        Cell::Measure(aim, 1),
-        Cell::text(if met { "yes" } else { "no" }),
-        Cell::Count(measured.lost() as u64),
-        Cell::measure(per_core, 2),
-        Cell::measure(theirs.map(|theirs| theirs.millis), 0),
-        Cell::measure(theirs.map(|theirs| theirs.per_core), 2),
-        Cell::measure(ratio, 1),
-    ]
+pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
+    let (mut rows, mut aims) = (Vec::new(), Vec::new());
+    for case in CASES {
+        for resolution in bench.of_resolutions(&[case.resolution])? {
+            let mut pictures = Pictures::draw(resolution)?;
+            for &transport in &bench.transports {
+                let what = format!("{} {}", resolution.name(), case.kind.name());
+                bench.progress(&format!("timings: {what} by {}", name(transport)));
+                let setup = bench.setup(&mut pictures, case.kind, transport)?;
+                let frames = bench.turns().frames * 2;
+                let with_bare = !case.kind.is_live();
+                let turns = Turns { frames, with_bare, ..bench.turns() };
+                let (measured, format) = (point::measure(&setup, turns)?, String::new());
+                rows.push(delivery::Row { what, format, value: 0, transport, measured });
+                let is_case = resolution == case.resolution && transport != Transport::Rtp;
+                let by = usize::from(transport == Transport::Tcp);
+                let aim = (case.aims[by], case.thesis.map(|thesis| thesis[by]));
+                aims.push(is_case.then_some(aim));
+            }
+        }
+    }
+    let deliveries = Table::of(&rows)
+        .text("frame", |row| &row.what)
+        .text("by", delivery::by)
+        .with(|table| delivery::columns(table, bench.cores))
+        .figure("delivery", "The same frames compared with sockets alone");
+    let comparisons = rows.iter().zip(aims).filter_map(|(row, aim)| {
+        let (aim, thesis) = aim?;
+        let per_core = row.measured.gigabits().map(|gigabits| gigabits / bench.cores as f64);
+        Some(Comparison { row, aim, thesis, per_core })
+    });
+    let comparisons: Vec<_> = comparisons.collect();
+    Ok(vec![split(&rows), deliveries, compared(&comparisons)])
+}
+
+/// The parts of each latency.
+fn split(rows: &[delivery::Row]) -> Figure {
+    let of_row = |row| {
+        TIMES.map(|(time, figure): Time| {
+            let row: &delivery::Row = row;
+            Part { row, time, values: row.measured.each(figure) }
+        })
+    };
+    let parts: Vec<Part<'_>> = rows.iter().flat_map(of_row).collect();
+    let at = |part: &Part<'_>, share| quantile(&part.values, share);
+    Table::of(&parts)
+        .text("frame", |part| &part.row.what)
+        .text("by", |part| delivery::by(part.row))
+        .text("time", |part| part.time)
+        .measure("p50 ms", 3, |part| at(part, 0.5))
+        .measure("min ms", 3, |part| at(part, 0.0))
+        .measure("mean ms", 3, |part| mean(&part.values))
+        .measure("max ms", 3, |part| at(part, 1.0))
+        .figure("timings", "Where the time of a frame goes (table 5.2)")
+}
+
+fn compared(comparisons: &[Comparison<'_>]) -> Figure {
+    let met = |one: &Comparison<'_>| {
+        let latency = one.row.measured.latency(0.5);
+        latency.is_some_and(|median| median <= one.aim) && one.row.measured.lost() == 0
+    };
+    Table::of(comparisons)
+        .text("frame", |one| &one.row.what)
+        .text("by", |one| delivery::by(one.row))
+        .measure("p50 ms", 3, |one| one.row.measured.latency(0.5))
+        .measure("min ms", 3, |one| one.row.measured.latency(0.0))
+        .measure("aim ms", 1, |one| one.aim)
+        .text("met", |one| if met(one) { "yes" } else { "no" })
+        .count("not whole", |one| one.row.measured.lost() as u64)
+        .measure("Gbit/s per core", 2, |one| one.per_core)
+        .measure("thesis ms", 0, |one| one.thesis.map(|thesis| thesis.millis))
+        .measure("thesis per core", 2, |one| one.thesis.map(|thesis| thesis.per_core))
+        .measure("times the thesis", 1, |one| Some(one.per_core? / one.thesis?.per_core))
+        .figure("thesis", "Comparison with the aims and the thesis (16 cores)")
 }

@@ -7,9 +7,8 @@ mod ways;
 
 use clap::Args;
 
-use crate::Outcome;
-use crate::report::{Cell, Figure};
-use crate::settings::Settings;
+use crate::report::{Figure, Table};
+use crate::settings::{Measure, Settings};
 use crate::values::parse_size;
 
 #[derive(Args, Clone, Debug)]
@@ -31,23 +30,6 @@ pub(crate) struct ZeroCopyArgs {
     /// Octets of a turn
     #[arg(long, default_value = "128M", value_parser = parse_size, value_name = "OCTETS")]
     amount: usize,
-    #[command(flatten)]
-    settings: Settings,
-}
-
-impl ZeroCopyArgs {
-    /// The arguments for a run of `rushes bench` without a command.
-    pub(crate) fn of_all(settings: &Settings) -> Self {
-        Self { turns: 15, amount: 128 << 20, settings: settings.clone() }
-    }
-
-    fn turns(&self) -> usize {
-        usize::from(if self.settings.quick { self.turns.min(5) } else { self.turns })
-    }
-
-    fn amount(&self) -> usize {
-        if self.settings.quick { self.amount / 4 } else { self.amount }
-    }
 }
 
 /// The results of one way of sending: medians.
@@ -65,59 +47,49 @@ struct Row {
     message: f64,
 }
 
-pub(crate) fn run(args: &ZeroCopyArgs) -> anyhow::Result<Outcome> {
-    args.settings.report_all(&figures(args))?;
-    Ok(Outcome::Done)
-}
-
-/// Without rows where it cannot be measured, which is reported.
-pub(crate) fn figures(args: &ZeroCopyArgs) -> Vec<Figure> {
-    args.settings.progress(&format!("zero copy: {} turns", args.turns()));
-    let rows = measure(args).unwrap_or_else(|why| {
-        eprintln!("zero copy: left out: needs Linux, root and `ip` ({why:#})");
-        Vec::new()
-    });
-    vec![figure(&rows, args.turns())]
+impl Measure for ZeroCopyArgs {
+    /// Without rows where it cannot be measured, which is reported.
+    fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
+        let turns = usize::from(settings.choose(self.turns, self.turns.min(5)));
+        let amount = settings.choose(self.amount, self.amount / 4);
+        settings.progress(&format!("zero copy: {turns} turns"));
+        let rows = measure(turns, amount).unwrap_or_else(|why| {
+            eprintln!("zero copy: left out: needs Linux, root and `ip` ({why:#})");
+            Vec::new()
+        });
+        Ok(vec![figure(&rows, turns)])
+    }
 }
 
 #[cfg(target_os = "linux")]
-fn measure(args: &ZeroCopyArgs) -> anyhow::Result<Vec<Row>> {
-    let (turns, amount) = (args.turns(), args.amount());
+fn measure(turns: usize, amount: usize) -> anyhow::Result<Vec<Row>> {
     // A separate thread, because it enters the namespace and cannot leave it.
     let measuring = std::thread::spawn(move || ways::measure(turns, amount));
     measuring.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the measuring thread panicked")))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn measure(_: &ZeroCopyArgs) -> anyhow::Result<Vec<Row>> {
+fn measure(_: usize, _: usize) -> anyhow::Result<Vec<Row>> {
     Err(anyhow::anyhow!("this system is not Linux"))
 }
 
 fn figure(rows: &[Row], turns: usize) -> Figure {
-    let cells = |row: &Row| {
+    let of_copied = |row: &Row| {
         let copied = rows.iter().find(|other| other.what == row.what && !other.is_lent);
-        vec![
-            Cell::text(row.what),
-            Cell::text(if row.is_lent { "lent" } else { "copied" }),
-            Cell::Measure(row.cpu, 4),
-            Cell::measure(copied.map(|copied| 100.0 * row.cpu / copied.cpu), 0),
-            Cell::Measure(row.gigabits, 1),
-            Cell::Measure(row.message, 0),
-            Cell::Count(row.lent.0),
-            Cell::Count(row.lent.1),
-        ]
+        copied.map(|copied| 100.0 * row.cpu / copied.cpu)
     };
-    Figure {
-        name: "zero-copy",
-        title: format!("Sending into a device that discards packets: medians of {turns} turns"),
-        heads: HEADS.to_vec(),
-        rows: rows.iter().map(cells).collect(),
-        plots: Vec::new(),
-    }
+    let title = format!("Sending into a device that discards packets: medians of {turns} turns");
+    Table::of(rows)
+        .text("what", |row| row.what)
+        .text("slabs", |row| if row.is_lent { "lent" } else { "copied" })
+        .measure("send s/GB", 4, |row| row.cpu)
+        .measure("% of copied", 0, of_copied)
+        .measure("Gbit/s", 1, |row| row.gigabits)
+        .measure("message", 0, |row| row.message)
+        .count("lent", |row| row.lent.0)
+        .count("copied after all", |row| row.lent.1)
+        .figure("zero-copy", title)
 }
-
-const HEADS: [&str; 8] =
-    ["what", "slabs", "send s/GB", "% of copied", "Gbit/s", "message", "lent", "copied after all"];
 
 #[cfg(test)]
 mod tests {

@@ -127,13 +127,13 @@ pub(super) fn measure(turns: usize, octets: usize) -> anyhow::Result<Vec<Row>> {
         }
     }
     let rows = ways.iter().zip(taken).map(|((what, is_lent, way), taken)| {
-        let (mut cpu, mut gigabits, message) = taken;
+        let (cpu, gigabits, message) = taken;
         let counters = way.counters();
         Row {
             what,
             is_lent: *is_lent,
-            cpu: median(&mut cpu),
-            gigabits: median(&mut gigabits),
+            cpu: median(cpu),
+            gigabits: median(gigabits),
             lent: (counters.lent, counters.lent_copied + counters.lent_refused),
             message,
         }

@@ -5,9 +5,8 @@ use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, 
 
 use super::super::Bench;
 use super::super::pictures::{Pictures, UHD};
-use super::super::point::percentile;
-use super::{figure, timed};
-use crate::report::{Cell, Figure};
+use super::{repeated, timed};
+use crate::report::{Figure, Table, quantile};
 
 const FORMATS: [Format; 6] =
     [Format::Rgba8, Format::Rgb24, Format::Yuv420, Format::Bc1, Format::Bc3, Format::YCoCgBc3];
@@ -31,22 +30,22 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
             let frame = DeviceFrame::with_path(gpu, &layout, path)?;
             frame.write(gpu, &octets[0]);
             let place = Place::exact(&layout);
-            let mut times = Vec::new();
-            for run in 0..=bench.runs() {
+            let times = repeated(bench, || {
                 let mut recorder = gpu.recorder();
                 decoder.draw(gpu, &mut recorder, &frame, target.target(), &place);
                 gpu.wait()?;
-                let time = timed(|| {
+                timed(|| {
                     gpu.submit(recorder);
                     Ok(gpu.wait()?)
-                })?;
-                // In the first run, the driver creates its resources.
-                times.extend((run > 0).then_some(time));
-            }
-            let [median, least] = [50.0, 0.0].map(|at| Cell::measure(percentile(&times, at), 3));
-            rows.push(vec![Cell::text(format.to_string()), Cell::text(path_name), median, least]);
+                })
+            })?;
+            rows.push((format, path_name, times));
         }
     }
-    let heads = ["format", "by", "p50 ms", "min ms"];
-    Ok(figure("gpu-draw", "Drawing 2160p, submitted to done", gpu, &heads, rows))
+    let table = Table::of(&rows)
+        .text("format", |row| row.0.to_string())
+        .text("by", |row| row.1)
+        .measure("p50 ms", 3, |row| quantile(&row.2, 0.5))
+        .measure("min ms", 3, |row| quantile(&row.2, 0.0));
+    Ok(table.figure("gpu-draw", "Drawing 2160p, submitted to done"))
 }

@@ -7,9 +7,8 @@ use rushes_gpu::{Gpu, GpuEncoder};
 
 use super::super::Bench;
 use super::super::pictures::{UHD, clouds};
-use super::super::point::percentile;
-use super::{figure, timed};
-use crate::report::{Cell, Figure};
+use super::{repeated, timed};
+use crate::report::{Figure, Table, quantile};
 
 const FORMATS: [Format; 5] =
     [Format::Bc1, Format::YCoCgBc3, Format::Etc1, Format::Etc2Rgb, Format::Astc4x4];
@@ -17,17 +16,27 @@ const FORMATS: [Format; 5] =
 /// Rows of blocks in a stripe; 540 are a whole frame of 2160p.
 const STRIPES: [u32; 3] = [540, 68, 17];
 
+/// The times of one format in stripes of one size, in milliseconds.
+struct Row {
+    format: Format,
+    stripe: u32,
+    whole: Vec<f64>,
+    /// Until the first stripe was encoded.
+    first: Vec<f64>,
+    by_one_core: Option<f64>,
+}
+
 pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     let picture = clouds();
     let mut rows = Vec::new();
     for format in FORMATS {
         bench.progress(&format!("gpu: encoding {format}"));
-        let by_core = by_one_core(bench, format, &picture)?;
+        let by_one_core = by_one_core(bench, format, &picture)?;
         let mut encoder = GpuEncoder::new(gpu, format, UHD.width, UHD.height)?;
         for stripe in STRIPES {
-            let (mut whole, mut first) = (Vec::new(), Vec::new());
+            let mut first = Vec::new();
             let mut frame = vec![0; encoder.output().bytes()];
-            for run in 0..=bench.runs() {
+            let whole = repeated(bench, || {
                 let start = Instant::now();
                 let (mut at, mut first_at) = (0, None);
                 let time = timed(|| {
@@ -36,26 +45,23 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
                         frame[at..at + octets.len()].copy_from_slice(octets);
                         at += octets.len();
                     })?)
-                })?;
-                // The first run allocates memory.
-                if run > 0 {
-                    whole.push(time);
-                    first.extend(first_at.map(|at| (at - start).as_secs_f64() * 1e3));
-                }
-            }
-            let at = |times: &[f64], percent| Cell::measure(percentile(times, percent), 2);
-            rows.push(vec![
-                Cell::text(format.to_string()),
-                Cell::Count(u64::from(stripe)),
-                at(&whole, 50.0),
-                at(&whole, 0.0),
-                at(&first, 50.0),
-                Cell::measure(by_core, 2),
-            ]);
+                });
+                first.extend(first_at.map(|at| (at - start).as_secs_f64() * 1e3));
+                time
+            })?;
+            // The first run does not count here either.
+            first.drain(..1.min(first.len()));
+            rows.push(Row { format, stripe, whole, first, by_one_core });
         }
     }
-    let heads = ["format", "rows a stripe", "p50 ms", "min ms", "first stripe ms", "one core ms"];
-    Ok(figure("gpu-encode", "Encoding RGBA8 of 2160p, memory to memory", gpu, &heads, rows))
+    let table = Table::of(&rows)
+        .text("format", |row| row.format.to_string())
+        .count("rows a stripe", |row| u64::from(row.stripe))
+        .measure("p50 ms", 2, |row| quantile(&row.whole, 0.5))
+        .measure("min ms", 2, |row| quantile(&row.whole, 0.0))
+        .measure("first stripe ms", 2, |row| quantile(&row.first, 0.5))
+        .measure("one core ms", 2, |row| row.by_one_core);
+    Ok(table.figure("gpu-encode", "Encoding RGBA8 of 2160p, memory to memory"))
 }
 
 /// The median of the main processor; `None` for formats that it does not encode.
@@ -64,10 +70,6 @@ fn by_one_core(bench: &Bench<'_>, format: Format, picture: &[u8]) -> anyhow::Res
         return Ok(None);
     };
     let mut frame = vec![0; encoder.output().bytes()];
-    let mut times = Vec::new();
-    for run in 0..=bench.runs() {
-        let time = timed(|| Ok(encoder.encode(picture, &mut frame)?))?;
-        times.extend((run > 0).then_some(time));
-    }
-    Ok(percentile(&times, 50.0))
+    let times = repeated(bench, || timed(|| Ok(encoder.encode(picture, &mut frame)?)))?;
+    Ok(quantile(&times, 0.5))
 }

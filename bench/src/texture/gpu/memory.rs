@@ -12,21 +12,9 @@ use rushes::texture::{
 use rushes_gpu::{Gpu, GpuSink, ReceivedFrame, Upload};
 
 use super::super::pictures::{FULL, Pictures, UHD};
-use super::super::point::percentile;
 use super::super::stream::{Setup, Stream};
 use super::super::{Bench, Kind};
-use super::figure;
-use crate::report::{Cell, Figure};
-
-const HEADS: [&str; 7] = [
-    "memory",
-    "written by one thread GB/s",
-    "by one a unit GB/s",
-    "read GB/s",
-    "concealing a packet ms",
-    "100 packets ms",
-    "a unit ms",
-];
+use crate::report::{Figure, Table, quantile};
 
 /// Maximum number of octets to read, as reading may be very slow.
 const READ: usize = 1 << 20;
@@ -63,7 +51,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     let (mut rows, mut open) = (Vec::new(), Vec::new());
     for (name, upload) in WAYS {
         bench.progress(&format!("gpu: memory, {name}"));
-        let costs = Arc::default();
+        let costs = Arc::<Mutex<Costs>>::default();
         match stream(gpu, &setup, upload, bench.runs(), &costs) {
             Ok(stream) => open.push(stream),
             Err(error) => {
@@ -71,16 +59,19 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
                 continue;
             }
         }
-        let costs = costs.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut row = vec![Cell::text(name)];
-        let speeds = costs.written.iter().chain([&costs.read]);
-        row.extend(speeds.map(|times| Cell::measure(percentile(times, 50.0), 2)));
-        let times = costs.concealed.iter();
-        row.extend(times.map(|times| Cell::measure(percentile(times, 50.0), 3)));
-        rows.push(row);
+        let mut costs = costs.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.push((name, std::mem::take(&mut *costs)));
     }
+    let table = Table::of(&rows)
+        .text("memory", |row| row.0)
+        .measure("written by one thread GB/s", 2, |row| quantile(&row.1.written[0], 0.5))
+        .measure("by one a unit GB/s", 2, |row| quantile(&row.1.written[1], 0.5))
+        .measure("read GB/s", 2, |row| quantile(&row.1.read, 0.5))
+        .measure("concealing a packet ms", 3, |row| quantile(&row.1.concealed[0], 0.5))
+        .measure("100 packets ms", 3, |row| quantile(&row.1.concealed[1], 0.5))
+        .measure("a unit ms", 3, |row| quantile(&row.1.concealed[2], 0.5));
     let title = format!("Memory to receive {} {} into, medians", resolution.name(), kind.output);
-    Ok(figure("gpu-memory", &title, gpu, &HEADS, rows))
+    Ok(table.figure("gpu-memory", title))
 }
 
 /// Opens a client with such memory, and measures it; nothing is sent.

@@ -11,33 +11,40 @@ use std::time::Instant;
 use rushes_gpu::{Gpu, GpuOptions};
 
 use super::Bench;
-use crate::report::{Cell, Figure};
+use crate::report::Figure;
 
+type Figures = fn(&Bench<'_>, &Gpu) -> anyhow::Result<Figure>;
+
+const FIGURES: [Figures; 5] =
+    [transfer::measure, draw::measure, encode::measure, send::measure, memory::measure];
+
+/// Turns before the measured ones, to touch every slot of the client's memory.
+const WARM_UP: u64 = 4;
+
+/// The figures; their titles end with the device.
 pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let gpu = Gpu::open(GpuOptions::default())?;
     let software = if gpu.is_software() { ", which is this processor" } else { "" };
     bench.progress(&format!("graphics: {}{software}", gpu.name()));
-    let mut figures = vec![transfer::measure(bench, &gpu)?];
-    figures.push(draw::measure(bench, &gpu)?);
-    figures.push(encode::measure(bench, &gpu)?);
-    figures.push(send::measure(bench, &gpu)?);
-    figures.push(memory::measure(bench, &gpu)?);
+    let mut figures = Vec::new();
+    for measure in FIGURES {
+        let figure = measure(bench, &gpu)?;
+        figures.push(Figure { title: format!("{}: {}", figure.title, gpu.name()), ..figure });
+    }
     if let Some(error) = gpu.first_error() {
         anyhow::bail!("{}: {error}", gpu.name());
     }
     Ok(figures)
 }
 
-/// A table whose title ends with the device.
-fn figure(
-    name: &'static str,
-    title: &str,
-    gpu: &Gpu,
-    heads: &[&'static str],
-    rows: Vec<Vec<Cell>>,
-) -> Figure {
-    let title = format!("{title}: {}", gpu.name());
-    Figure { name, title, heads: heads.to_vec(), rows, plots: Vec::new() }
+/// Milliseconds that each run of `once` takes, without the first, in which memory is allocated and
+/// the driver creates its resources.
+fn repeated(
+    bench: &Bench<'_>,
+    mut once: impl FnMut() -> anyhow::Result<f64>,
+) -> anyhow::Result<Vec<f64>> {
+    once()?;
+    (0..bench.runs()).map(|_| once()).collect()
 }
 
 /// Milliseconds that `once` takes.
@@ -45,4 +52,24 @@ fn timed(once: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let start = Instant::now();
     once()?;
     Ok(start.elapsed().as_secs_f64() * 1e3)
+}
+
+/// One frame of each trial after the other; `turn` is passed whether it counts.
+fn in_turns<T>(
+    bench: &Bench<'_>,
+    trials: &mut [T],
+    mut turn: impl FnMut(&mut T, bool) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let turns = bench.turns();
+    let longest = turns.longest.saturating_mul(trials.len() as u32);
+    let start = Instant::now();
+    for number in 0..turns.frames as u64 + WARM_UP {
+        if number > WARM_UP + 5 && start.elapsed() > longest {
+            break;
+        }
+        for trial in &mut *trials {
+            turn(trial, number >= WARM_UP)?;
+        }
+    }
+    Ok(())
 }

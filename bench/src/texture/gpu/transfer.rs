@@ -10,32 +10,13 @@ use rushes_gpu::{
 };
 
 use super::super::pictures::{FULL, Pictures, Resolution, UHD};
-use super::super::point::percentile;
 use super::super::stream::{Arrival, ArrivalSender, Setup, Stream};
-use super::super::{Bench, Kind, name, named};
-use super::figure;
-use crate::report::{Cell, Figure};
+use super::super::{Bench, Kind, name};
+use super::in_turns;
+use crate::report::{Figure, Table, quantile};
 
 const CASES: [(Resolution, Format); 3] =
     [(UHD, Format::Bc1), (UHD, Format::YCoCgBc3), (FULL, Format::Rgb24)];
-
-const HEADS: [&str; 12] = [
-    "frame",
-    "by",
-    "into",
-    "first packet to last octet ms",
-    "last octet to device ms",
-    "first packet to device ms",
-    "min ms",
-    "p99 ms",
-    "picture there to device ms",
-    "picture there to drawn ms",
-    "not whole",
-    "frames",
-];
-
-/// Turns before the measured ones, to touch every slot of the client's memory.
-const WARM_UP: u64 = 4;
 
 /// The way of octets into device memory.
 #[derive(Clone, Copy)]
@@ -79,13 +60,38 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
             bench.progress(&format!("gpu: {what} by {}", name(transport)));
             let setup = bench.setup(&mut pictures, Kind::of(format), transport)?;
             for trial in trials(bench, gpu, &setup)? {
-                let mut row = vec![Cell::text(what.clone()), named(transport)];
-                row.extend(trial.cells());
-                rows.push(row);
+                rows.push(trial.row(what.clone(), name(transport)));
             }
         }
     }
-    Ok(figure("gpu", "Into device memory, medians (table 5.2)", gpu, &HEADS, rows))
+    let table = Table::of(&rows)
+        .text("frame", |row| &row.what)
+        .text("by", |row| &row.by)
+        .text("into", |row| row.way)
+        .measure("first packet to last octet ms", 3, |row| quantile(&row.arriving, 0.5))
+        .measure("last octet to device ms", 3, |row| quantile(&row.copying, 0.5))
+        .measure("first packet to device ms", 3, |row| quantile(&row.both, 0.5))
+        .measure("min ms", 3, |row| quantile(&row.both, 0.0))
+        .measure("p99 ms", 3, |row| quantile(&row.both, 0.99))
+        .measure("picture there to device ms", 3, |row| quantile(&row.since_capture, 0.5))
+        .measure("picture there to drawn ms", 3, |row| quantile(&row.until_drawn, 0.5))
+        .count("not whole", |row| row.lost)
+        .count("frames", |row| row.frames);
+    Ok(table.figure("gpu", "Into device memory, medians (table 5.2)"))
+}
+
+/// The results of one way, of complete frames in milliseconds.
+struct Row {
+    what: String,
+    by: String,
+    way: &'static str,
+    arriving: Vec<f64>,
+    copying: Vec<f64>,
+    both: Vec<f64>,
+    since_capture: Vec<f64>,
+    until_drawn: Vec<f64>,
+    lost: u64,
+    frames: u64,
 }
 
 /// Measures all ways in turns.
@@ -100,30 +106,21 @@ fn trials(bench: &Bench<'_>, gpu: &Gpu, setup: &Setup) -> anyhow::Result<Vec<Tri
             Err(error) => eprintln!("{way} is left out: {error:#}"),
         }
     }
-    let turns = bench.turns();
-    let start = Instant::now();
-    for turn in 0..turns.frames as u64 + WARM_UP {
-        if turn > WARM_UP + 5 && start.elapsed() > turns.longest.saturating_mul(WAYS.len() as u32) {
-            break;
+    in_turns(bench, &mut trials, |trial, counts| {
+        let Some(arrival) = trial.stream.turn() else {
+            trial.missing += u64::from(counts);
+            return Ok(());
+        };
+        let last = trial.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(frame) = last {
+            let mut recorder = gpu.recorder();
+            decoder.draw(gpu, &mut recorder, &frame, picture.target(), &Place::exact(&layout));
+            gpu.submit(recorder);
+            gpu.wait()?;
         }
-        for trial in &mut trials {
-            let Some(arrival) = trial.stream.turn() else {
-                trial.missing += u64::from(turn >= WARM_UP);
-                continue;
-            };
-            let last = trial.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if let Some(frame) = last {
-                let mut recorder = gpu.recorder();
-                let place = Place::exact(&layout);
-                decoder.draw(gpu, &mut recorder, &frame, picture.target(), &place);
-                gpu.submit(recorder);
-                gpu.wait()?;
-            }
-            if turn >= WARM_UP {
-                trial.arrivals.push((arrival, Instant::now()));
-            }
-        }
-    }
+        trial.arrivals.extend(counts.then(|| (arrival, Instant::now())));
+        Ok(())
+    })?;
     Ok(trials)
 }
 
@@ -177,35 +174,30 @@ impl Trial {
         Ok(Self { way, stream, last, arrivals: Vec::new(), missing: 0 })
     }
 
-    fn cells(self) -> Vec<Cell> {
+    fn row(self, what: String, by: String) -> Row {
         let sent = self.stream.close();
+        let frames = self.arrivals.len() as u64 + self.missing;
         let whole: Vec<_> =
-            self.arrivals.iter().filter(|(arrival, _)| arrival.is_whole).copied().collect();
+            self.arrivals.into_iter().filter(|(arrival, _)| arrival.is_whole).collect();
         let each = |time: &dyn Fn(&Arrival, Instant) -> Option<Duration>| -> Vec<f64> {
             let times = whole.iter().filter_map(|(arrival, drawn_at)| time(arrival, *drawn_at));
             times.map(|time| time.as_secs_f64() * 1e3).collect()
         };
-        let captured =
-            |frame: u64| sent.iter().find(|sent| sent.frame == frame).map(|sent| sent.captured_at);
-        let at = |times: &[f64], percent| Cell::measure(percentile(times, percent), 3);
-        let median = |times: Vec<f64>| at(&times, 50.0);
-        let total = each(&|one, _| Some(one.ready_at - one.first_at));
-        let not_whole = self.arrivals.len() - whole.len();
-        vec![
-            Cell::text(self.way),
-            median(each(&|one, _| Some(one.done_at.saturating_duration_since(one.first_at)))),
-            median(each(&|one, _| Some(one.ready_at.saturating_duration_since(one.done_at)))),
-            at(&total, 50.0),
-            at(&total, 0.0),
-            at(&total, 99.0),
-            median(each(&|one, _| {
-                Some(one.ready_at.saturating_duration_since(captured(one.frame)?))
-            })),
-            median(each(&|one, drawn_at| {
-                Some(drawn_at.saturating_duration_since(captured(one.frame)?))
-            })),
-            Cell::Count(not_whole as u64 + self.missing),
-            Cell::Count(self.arrivals.len() as u64 + self.missing),
-        ]
+        let since_capture = |one: &Arrival, at: Instant| {
+            let sent = sent.iter().find(|sent| sent.frame == one.frame)?;
+            Some(at.saturating_duration_since(sent.captured_at))
+        };
+        Row {
+            what,
+            by,
+            way: self.way,
+            arriving: each(&|one, _| Some(one.done_at.saturating_duration_since(one.first_at))),
+            copying: each(&|one, _| Some(one.ready_at.saturating_duration_since(one.done_at))),
+            both: each(&|one, _| Some(one.ready_at - one.first_at)),
+            since_capture: each(&|one, _| since_capture(one, one.ready_at)),
+            until_drawn: each(&since_capture),
+            lost: frames - whole.len() as u64,
+            frames,
+        }
     }
 }

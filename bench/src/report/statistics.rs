@@ -1,0 +1,51 @@
+//! What is reported of repeated measurements.
+
+/// The median of `values`, 0 if there are none.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let values = sorted(values);
+    match values.len() {
+        0 => 0.0,
+        len if len % 2 == 1 => values[len / 2],
+        len => f64::midpoint(values[len / 2 - 1], values[len / 2]),
+    }
+}
+
+/// The least of `values` that `share` of them do not exceed; `None` if there are none.
+pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let values = sorted(values.iter().copied());
+    #[allow(clippy::cast_sign_loss, reason = "neither is negative")]
+    let rank = (share * values.len() as f64).ceil() as usize;
+    values.get(rank.max(1) - 1).copied()
+}
+
+/// The mean of `values`; `None` if there are none.
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_the_middle() {
+        assert!((median([3.0, 1.0, 2.0]) - 2.0).abs() < f64::EPSILON);
+        assert!((median([4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_quantile_is_one_of_the_values() {
+        let values = [3.0, 1.0, 2.0, 4.0];
+        let at = |share| quantile(&values, share);
+        assert_eq!([0.0, 0.5, 0.99, 1.0].map(at), [1.0, 2.0, 4.0, 4.0].map(Some));
+        assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(mean(&values), Some(2.5));
+        assert_eq!(mean(&[]), None);
+    }
+}
