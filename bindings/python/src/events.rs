@@ -81,6 +81,13 @@ pub(crate) fn of_stream(py: Python<'_>, event: &rushes::Event) -> PyResult<Event
         E::PacketsLost { ssrc, first, packets } => {
             draft("packets-lost", Some(ssrc)).with("first", first.0)?.with("packets", packets)?
         }
+        E::OtherPayloadType { payload_type, address, packets } => {
+            let address = address.map(|address| address.to_string());
+            draft("other-payload-type", None)
+                .with("payload_type", payload_type)?
+                .with("address", address)?
+                .with("packets", packets)?
+        }
         E::Refused { reason, packets } => {
             draft("refused", None).with("reason", reason.name())?.with("packets", packets)?
         }

@@ -82,6 +82,7 @@ pub(super) struct Counts {
     pub(super) packets_lost: u64,
     pub(super) frames: u64,
     pub(super) frames_dropped: u64,
+    pub(super) packets_unusable: u64,
 }
 
 impl Counts {
@@ -91,6 +92,7 @@ impl Counts {
             packets_lost: self.packets_lost + other.packets_lost,
             frames: self.frames + other.frames,
             frames_dropped: self.frames_dropped + other.frames_dropped,
+            packets_unusable: self.packets_unusable + other.packets_unusable,
         }
     }
 
@@ -100,6 +102,7 @@ impl Counts {
             packets_lost: source.packets_lost,
             frames: source.frames,
             frames_dropped: source.frames_dropped,
+            packets_unusable: source.packets_unusable,
         }
     }
 }
@@ -398,6 +401,7 @@ mod tests {
                     packets_lost: 0,
                     frames: 0,
                     frames_dropped: 0,
+                    packets_unusable: 0,
                     received: 0,
                     expected: 0,
                     first_heard: self.now,

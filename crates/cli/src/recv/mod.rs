@@ -5,6 +5,7 @@ mod contest;
 mod decoder;
 #[cfg(feature = "window")]
 mod delimit;
+mod hints;
 mod reception;
 mod verdict;
 #[cfg(feature = "window")]
@@ -22,6 +23,7 @@ use rushes::file::{MediaWriter, codec_of};
 use rushes::net::resolve;
 use rushes::{Codec, Session, StreamBuilder};
 
+use self::hints::Hints;
 use self::reception::{Received, Reception};
 use self::verdict::Verdict;
 use self::writer::{NoObserver, StreamObserver, Writer};
@@ -77,7 +79,11 @@ fn stream_into<A: StreamObserver>(
     let media = file.map(|file| args.overwrite.media_writer(file, codec)).transpose()?;
     let mut writer = Writer::new(media, observer, codec, parameter_sets);
     if !args.output.quiet {
-        stream.receiver()?.on_event(|event| security::report_event(&event));
+        let mut hints = Hints::new(codec, args.sdp.is_some() || args.stream.payload_type.is_some());
+        stream.receiver()?.on_event(move |event| {
+            security::report_event(&event);
+            hints.take(&event);
+        });
     }
     let mut received = Received::default();
     let ended = Reception::new(args, &mut stream, &mut writer, &mut received).run(interrupt);

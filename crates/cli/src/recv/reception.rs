@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use rushes::{Frame, MediaStream, RtpTimestamp, Ssrc};
 
-use super::contest::{Change, Contest, Incoming, Turn};
+use super::contest::{Change, Contest, Counts, Incoming, Turn};
+use super::hints;
 use super::writer::{StreamObserver, Writer};
 use crate::args::RecvArgs;
 use crate::control::{Latency, RtcpSummary};
@@ -78,6 +79,8 @@ pub(super) struct Reception<'a, A> {
     updated: Option<Instant>,
     /// Packets of all sources at the last check.
     packets: u64,
+    /// It was said that payloads cannot be used.
+    warned: bool,
 }
 
 impl<'a, A: StreamObserver> Reception<'a, A> {
@@ -87,7 +90,7 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         writer: &'a mut Writer<A>,
         received: &'a mut Received,
     ) -> Self {
-        Self { args, stream, writer, received, updated: None, packets: 0 }
+        Self { args, stream, writer, received, updated: None, packets: 0, warned: false }
     }
 
     /// Receives until the reception ends.
@@ -141,7 +144,12 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         let written = self.received.contest.written();
         self.received.rtcp.poll(self.stream, written);
         let sources = self.received.contest.sources();
-        self.writer.observer.lost(sources.map(|(_, counts)| counts.packets_lost).sum());
+        let counts = sources.fold(Counts::default(), |sum, (_, counts)| sum.plus(counts));
+        self.writer.observer.lost(counts.packets_lost);
+        if counts.packets_unusable > 0 && !self.warned && !self.args.output.quiet {
+            self.warned = true;
+            eprintln!("rushes: {}", hints::unusable(counts.packets_unusable));
+        }
     }
 
     fn take(&mut self, frame: &Frame) -> anyhow::Result<()> {

@@ -28,7 +28,7 @@ impl Verdict {
             let ends = sent.map_or(0, |sent| sent.saturating_sub(of_source.packets));
             lost += of_source.packets_lost.max(ends.min(u64::from(u32::MAX / 2)));
         }
-        let is_whole = lost == 0 && counts.frames_dropped == 0;
+        let is_whole = lost == 0 && counts.frames_dropped == 0 && counts.packets_unusable == 0;
         let is_complete = is_whole && received.frames > 0;
         Self { counts, lost, is_complete, statistics: stream.statistics() }
     }
@@ -80,7 +80,8 @@ impl Verdict {
     /// The counters of the reception: of the written sources alone, where they can be separated.
     fn received(&self, received: &Received) -> Value {
         let mut object = report::received(&self.statistics);
-        let Counts { packets, packets_lost, frames, frames_dropped } = self.counts;
+        let Counts { packets, packets_lost, frames, frames_dropped, packets_unusable } =
+            self.counts;
         let written = received.contest.written();
         let receive = &self.statistics.receive;
         let mut sources = receive.sources.iter().chain(receive.ended.iter().rev());
@@ -90,6 +91,7 @@ impl Verdict {
             "frames_dropped": frames_dropped,
             "packets": packets,
             "packets_lost": packets_lost,
+            "packets_unusable": packets_unusable,
             "jitter_ticks": source.map(|source| source.jitter),
             "jitter_ms": source.map(|source| source.jitter_time.as_secs_f64() * 1e3),
             "ssrc": written.map(|ssrc| ssrc.to_string()),
@@ -147,9 +149,14 @@ impl Verdict {
             return Outcome::Failed;
         }
         if !self.is_complete {
+            let Counts { frames_dropped, packets_unusable, .. } = self.counts;
+            let unusable = match packets_unusable {
+                0 => String::new(),
+                packets => format!(", {packets} packets with payloads of another format"),
+            };
+            let lost = self.lost;
             eprintln!(
-                "rushes: incomplete: {} packets lost, {} frames dropped",
-                self.lost, self.counts.frames_dropped,
+                "rushes: incomplete: {lost} packets lost, {frames_dropped} frames dropped{unusable}"
             );
             return Outcome::Failed;
         }

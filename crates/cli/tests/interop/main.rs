@@ -13,4 +13,5 @@ mod ports;
 mod relay;
 mod reports;
 mod rig;
+mod sampling;
 mod secured;

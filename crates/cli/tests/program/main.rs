@@ -38,6 +38,7 @@ mod texture_gpu;
 mod texture_rig;
 #[cfg(unix)]
 mod texture_secured;
+mod unusable;
 #[cfg(all(target_os = "linux", feature = "window"))]
 mod window;
 #[cfg(all(target_os = "linux", feature = "window"))]

@@ -4,8 +4,9 @@ use core::net::SocketAddr;
 use std::time::Instant;
 
 use super::candidate::{Arrived, Report};
+use super::event::Event;
 use super::receive::Receiver;
-use super::secure::refusal_reason;
+use super::secure::{REPORT_INTERVAL, refusal_reason};
 use super::stats::Discard;
 use crate::payload::PacketInfo;
 use crate::rtp::Packet;
@@ -139,7 +140,21 @@ impl Receiver {
     fn handle_clear(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &[u8]) {
         if let Err(reason) = self.take(now, from, datagram) {
             self.discard(reason);
+            if reason == Discard::PayloadType {
+                self.note_other_payload_type(now, from, datagram);
+            }
         }
+    }
+
+    /// Counts a packet of another payload type, and emits an event if one is due.
+    fn note_other_payload_type(&mut self, now: Instant, from: Option<SocketAddr>, packet: &[u8]) {
+        let (packets, last) = &mut self.other_types;
+        *packets += 1;
+        let is_due = last.is_none_or(|last| now.saturating_duration_since(last) >= REPORT_INTERVAL);
+        let Some(octet) = packet.get(1).filter(|_| is_due) else { return };
+        *last = Some(now);
+        let packets = std::mem::take(packets);
+        self.emit(Event::OtherPayloadType { payload_type: octet & 0x7f, address: from, packets });
     }
 
     fn take(

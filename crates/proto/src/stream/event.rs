@@ -1,5 +1,7 @@
 //! Events of a receiver.
 
+use core::net::SocketAddr;
+
 use super::stats::Discard;
 use crate::seq::ExtendedSequence;
 use crate::ssrc::Ssrc;
@@ -44,6 +46,16 @@ pub enum Event {
         /// Why: [`Discard::Authentication`], [`Discard::Replayed`], [`Discard::KeyExpired`] or
         /// [`Discard::UnknownKey`].
         reason: Discard,
+        /// How many since the last report.
+        packets: u64,
+    },
+    /// Packets of another payload type than the stream's were discarded. Reported once a second at
+    /// most.
+    OtherPayloadType {
+        /// Their payload type, 0 to 127: of the latest, if there were several.
+        payload_type: u8,
+        /// Where the latest came from, if known.
+        address: Option<SocketAddr>,
         /// How many since the last report.
         packets: u64,
     },

@@ -32,6 +32,8 @@ pub(super) struct Inbound {
     /// Packets that are in frames or were discarded there, and packets given up.
     taken: u64,
     lost: u64,
+    /// Packets whose payload could not be used.
+    unusable: u64,
     jitter: Jitter,
     stray: Option<Kept>,
     pub(super) missing: Option<Missing>,
@@ -89,6 +91,7 @@ impl Inbound {
             received: 0,
             taken: 0,
             lost: 0,
+            unusable: 0,
             jitter: Jitter::new(config.clock_rate, info.arrival),
             stray: None,
             missing: config.requests.map(Missing::new),
@@ -224,6 +227,7 @@ impl Inbound {
             packets_lost: self.lost,
             frames: self.builder.delivered(),
             frames_dropped: self.builder.dropped(),
+            packets_unusable: self.unusable,
         }
     }
 
@@ -358,7 +362,9 @@ impl Inbound {
         }
         self.builder.begin_packet(info);
         if let Err(error) = self.depacketiser.push(payload, info, &mut self.builder) {
-            report.statistics.discards.count(reason(error));
+            let reason = reason(error);
+            report.statistics.discards.count(reason);
+            self.unusable += u64::from(reason != Discard::FragmentWithoutStart);
             // Packets of reserved types are to be ignored (RFC 6184 section 5.4), so none of
             // them belonged to the frame.
             if !matches!(error, PayloadError::UnknownType { .. }) {

@@ -71,6 +71,8 @@ pub struct Receiver {
     pub(super) security: Option<Box<Security>>,
     /// Retransmission streams, each with the source to which it belongs.
     pub(super) retransmissions: VecDeque<(Ssrc, Ssrc)>,
+    /// Packets of other payload types since the last event about them, and when that was.
+    pub(super) other_types: (u64, Option<Instant>),
 }
 
 /// Maximum number of our other SSRCs that are known.
@@ -104,6 +106,7 @@ impl Receiver {
             conflict: None,
             security: None,
             retransmissions: VecDeque::new(),
+            other_types: (0, None),
         })
     }
 

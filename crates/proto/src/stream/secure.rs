@@ -7,8 +7,8 @@ use super::receive::Receiver;
 use super::stats::Discard;
 use crate::srtp::{KeyEvent, UnprotectError, Unprotector};
 
-/// The interval of events about refused packets.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// The interval of events about refused packets and those of other payload types.
+pub(super) const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reasons that are reported.
 const REPORTED: [Discard; 4] =

@@ -237,6 +237,9 @@ pub struct SourceStatistics {
     pub frames: u64,
     /// Frames (or units) begun and dropped.
     pub frames_dropped: u64,
+    /// Packets accepted whose payload the format does not know or allow, apart from those that only
+    /// lack others before them.
+    pub packets_unusable: u64,
 }
 
 #[cfg(test)]
