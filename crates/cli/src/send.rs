@@ -164,7 +164,8 @@ impl Sending<'_> {
         stream: &mut MediaStream,
     ) -> anyhow::Result<()> {
         let first = stream.sender().next_timestamp();
-        let mut times = LiveTimes::new(self.args.timing.fps, source.clock_rate, first);
+        let mut times =
+            LiveTimes::new(source.codec, self.args.timing.fps, source.clock_rate, first);
         while !self.interrupt.is_requested() {
             let next = reader.next_frame_until(Instant::now() + LIVE_POLL_INTERVAL)?;
             let frame = match next {

@@ -4,17 +4,14 @@ use std::time::{Duration, Instant};
 
 use rushes_proto::FrameRate;
 
-/// How much of the difference between the expected and the real arrival moves the instant, and the
-/// interval: 1/8 and 1/64.
+/// How much of the difference between the expected and the real arrival moves the instant: 1/8.
 const PHASE_GAIN: i64 = 8;
-const INTERVAL_GAIN: i64 = 64;
 
-/// The smallest step, for frames that come all at once: 90 ticks of a video clock.
-const STEP_MIN: Duration = Duration::from_millis(1);
+/// Number of intervals that the mean follows.
+const INTERVALS: u32 = 16;
 
-/// A frame that comes this much earlier or later than expected begins anew: the source paused, or
-/// its clock was set.
-const JUMP: Duration = Duration::from_millis(500);
+/// A frame that comes this much later than expected begins anew: the source paused.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Sampling instants of the frames of a live source, from their arrival.
 ///
@@ -29,19 +26,54 @@ const JUMP: Duration = Duration::from_millis(500);
 /// let start = Instant::now();
 /// assert_eq!(clock.next(start), start);
 /// let second = clock.next(start + Duration::from_millis(35));
-/// assert!(second > start + Duration::from_millis(33) && second < start + Duration::from_millis(35));
+/// assert!(second > start + Duration::from_millis(33) && second <= start + Duration::from_millis(35));
 /// ```
 #[derive(Clone, Debug)]
 pub struct ArrivalClock {
     rate: Option<FrameRate>,
     interval: Duration,
     last: Option<Instant>,
+    arrivals: Arrivals,
+}
+
+/// The arrivals from which the interval is measured.
+#[derive(Clone, Debug, Default)]
+struct Arrivals {
+    last: Option<Instant>,
+    /// Intervals in the mean, at most [`INTERVALS`].
+    intervals: u32,
+    /// Frames since `last` that came together with it.
+    together: u32,
+}
+
+impl Arrivals {
+    /// The mean interval after a frame at `arrival`, of which the mean was `interval`. Frames that
+    /// come at once have the next interval in common.
+    fn next(&mut self, arrival: Instant, interval: Duration) -> Duration {
+        let Some(last) = self.last else {
+            self.last = Some(arrival);
+            return interval;
+        };
+        let since = arrival.saturating_duration_since(last);
+        if since < interval / 8 {
+            self.together += 1;
+            return interval;
+        }
+        self.last = Some(arrival);
+        let frames = std::mem::take(&mut self.together) + 1;
+        if since > PAUSE {
+            return interval;
+        }
+        self.intervals = (self.intervals + 1).min(INTERVALS);
+        (interval * (self.intervals - 1) + since / frames) / self.intervals
+    }
 }
 
 impl ArrivalClock {
     /// A clock of frames at `rate`, or of a rate that it measures.
     pub fn new(rate: Option<FrameRate>) -> Self {
-        Self { rate, interval: rate.unwrap_or_default().interval(), last: None }
+        let interval = rate.unwrap_or_default().interval();
+        Self { rate, interval, last: None, arrivals: Arrivals::default() }
     }
 
     /// The same clock, whose next frames are at `rate`.
@@ -55,37 +87,40 @@ impl ArrivalClock {
         self.interval
     }
 
-    /// The sampling instant of the next frame, the first octets of which came at `arrival`. When
-    /// frames come early it is later than `arrival`: with a known rate as much as the source is
-    /// ahead, otherwise by half a second, and one millisecond for each frame after that.
+    /// The sampling instant of the next frame, the first octets of which came at `arrival`. It is
+    /// later than `arrival` where frames come early: several at once are three quarters of an
+    /// interval apart, at least.
     pub fn next(&mut self, arrival: Instant) -> Instant {
         let Some(last) = self.last else {
+            self.arrivals.next(arrival, self.interval);
             self.last = Some(arrival);
             return arrival;
         };
-        let expected = last + self.interval;
-        let late = nanos_between(expected, arrival);
-        let jumps = late.unsigned_abs() > JUMP.as_nanos() as u64;
-        let instant = match self.rate {
-            Some(rate) if jumps && late > 0 => {
-                let nanos = rate.interval().as_nanos().max(1);
-                let intervals = (arrival - last).as_nanos().div_ceil(nanos);
-                last + rate.interval() * u32::try_from(intervals).unwrap_or(u32::MAX)
-            }
-            Some(_) => expected,
-            // Instants must increase, even if many frames come at once.
-            None if jumps => arrival.max(last + STEP_MIN),
-            None => {
-                let instant = moved(expected, late / PHASE_GAIN).max(last + self.interval / 2);
-                let correction = late.clamp(-nanos(self.interval), nanos(self.interval));
-                let interval = nanos(self.interval) + correction / INTERVAL_GAIN;
-                self.interval = Duration::from_nanos(interval.max(1).unsigned_abs());
-                instant
-            }
+        let instant = if let Some(rate) = self.rate {
+            after(last, rate, arrival)
+        } else {
+            self.interval = self.arrivals.next(arrival, self.interval);
+            let expected = last + self.interval;
+            let late = nanos_between(expected, arrival);
+            let begins_anew = late > nanos(PAUSE);
+            let smoothed = moved(expected, late / PHASE_GAIN);
+            let instant = if begins_anew { arrival } else { smoothed };
+            instant.max(last + self.interval * 3 / 4)
         };
         self.last = Some(instant);
         instant
     }
+}
+
+/// The instant of the next frame at `rate` after `last`: after a pause, the first one that is not
+/// before `arrival`.
+fn after(last: Instant, rate: FrameRate, arrival: Instant) -> Instant {
+    let next = last + rate.interval();
+    if arrival.saturating_duration_since(next) <= PAUSE {
+        return next;
+    }
+    let intervals = (arrival - last).as_nanos().div_ceil(rate.interval().as_nanos().max(1));
+    last + rate.interval() * u32::try_from(intervals).unwrap_or(u32::MAX)
 }
 
 fn nanos(duration: Duration) -> i64 {
@@ -108,8 +143,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    const MS: Duration = Duration::from_millis(1);
 
     fn instants(rate: Option<f64>, arrivals: impl IntoIterator<Item = u64>) -> Vec<f64> {
         let mut clock = ArrivalClock::new(rate.and_then(FrameRate::from_f64));
@@ -161,11 +194,19 @@ mod tests {
         }
 
         #[test]
-        fn a_burst_runs_ahead_by_half_a_second_at_most(frames in 1..200_usize) {
-            let mut clock = ArrivalClock::new(None);
-            let start = Instant::now();
-            let last = (0..frames).map(|_| clock.next(start)).last().unwrap();
-            prop_assert!(last - start < JUMP + 700 * MS, "{:?}", last - start);
+        fn a_rate_is_found_whatever_it_is(interval in 5_000..500_000_u64, together in 1..4_u64) {
+            let arrival = |n: u64| (n - n % together) * interval;
+            let found = instants(None, (0..400).map(arrival));
+            let mean = (found[399] - found[200]) * 1e3 / 199.0;
+            prop_assert!((mean / interval as f64 - 1.0).abs() < 0.05, "{} {}", mean, interval);
         }
+    }
+
+    #[test]
+    fn an_encoder_that_ends_gives_its_last_frames_at_once() {
+        let arrivals = (0..100).map(|n| n * 40_000).chain([100 * 40_000; 45]);
+        let found = instants(None, arrivals);
+        let steps: Vec<_> = found.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(steps.iter().all(|step| (29.0..41.0).contains(step)), "{steps:?}");
     }
 }
