@@ -266,9 +266,8 @@ pub(crate) struct SendArgs {
     #[arg(long, default_value = "30s", value_parser = parse_duration, value_name = "TIME",
         help_heading = "Network")]
     pub(crate) give_up: Duration,
-    /// Send the file this many times
-    #[arg(long = "loop", default_value_t = 1, value_parser = value_parser!(u64).range(1..),
-        value_name = "TIMES")]
+    /// Send the file this many times; 0: until Ctrl-C
+    #[arg(long = "loop", default_value_t = 1, value_name = "TIMES")]
     pub(crate) repeat: u64,
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
@@ -348,6 +347,13 @@ pub(crate) struct RecvArgs {
     /// End after this much silence, once the stream has begun
     #[arg(long, value_parser = parse_duration, default_value = "2s", value_name = "TIME")]
     pub(crate) idle_timeout: Duration,
+    /// End with exit code 1 if nothing of the stream has come after this long; by default, wait for
+    /// ever
+    #[arg(long, value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) wait: Option<Duration>,
+    /// End this long after the first frame
+    #[arg(long, value_parser = parse_duration, value_name = "TIME", conflicts_with = "until_bye")]
+    pub(crate) duration: Option<Duration>,
     /// Exit with 1 unless the sender sends a goodbye (RTCP BYE). Some never do, for example FFmpeg
     #[arg(long, conflicts_with = "no_rtcp")]
     pub(crate) until_bye: bool,

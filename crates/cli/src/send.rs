@@ -1,5 +1,6 @@
 //! `rushes send`: sends a file to a host.
 
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use rushes::file::{MediaFrame, MediaReader, NextFrame};
@@ -59,7 +60,8 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
     };
     zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
-    let len = (!is_live).then(|| source.len().saturating_mul(args.repeat));
+    let is_endless = is_live || args.repeat == 0;
+    let len = (!is_endless).then(|| source.len().saturating_mul(args.repeat));
     let mut sending = Sending {
         args,
         interrupt: &interrupt,
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     };
     let start = Instant::now();
     let begin = (start, stream.sender().next_timestamp());
-    for _ in 0..args.repeat {
+    for _ in 0..NonZeroU64::new(args.repeat).map_or(u64::MAX, NonZeroU64::get) {
         let reader = match reader.take() {
             Some(reader) => reader,
             None => source.open(args.timing.fps)?,
@@ -102,7 +104,8 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
         agreed.ask()?;
     }
-    Ok(outcome(&interrupt, &outage))
+    // A source without an end is ended by Ctrl-C.
+    Ok(outcome(interrupt.is_requested() && !is_endless, &outage))
 }
 
 /// Refuses options that contradict each other.
@@ -114,7 +117,7 @@ fn check(args: &SendArgs, source: &Source) -> Result<(), Usage> {
         let reason = "--dry-run cannot describe a --zrtp stream: its values are new in each run";
         return Err(Usage(reason.to_owned()));
     }
-    if args.repeat > 1 && source.is_live() {
+    if args.repeat != 1 && source.is_live() {
         let reason = format!("{} can be read only once: leave --loop out", source.name());
         return Err(Usage(reason));
     }
@@ -214,11 +217,11 @@ impl Sending<'_> {
 }
 
 /// Reports unsent frames; the outcome is whether everything was sent.
-fn outcome(interrupt: &Interrupt, outage: &Outage) -> Outcome {
+fn outcome(is_cut_short: bool, outage: &Outage) -> Outcome {
     if outage.frames() > 0 {
         eprintln!("rushes: incomplete: {} frames could not be sent", outage.frames());
     }
-    let is_complete = !interrupt.is_requested() && outage.frames() == 0;
+    let is_complete = !is_cut_short && outage.frames() == 0;
     if is_complete { Outcome::Done } else { Outcome::Failed }
 }
 

@@ -150,7 +150,7 @@ fn an_odd_part_of_a_line_is_left_out_and_named() {
         ("m=video 5004/x RTP/AVP 31", "number of ports"),
         ("m=video 5004 RTP/AVP 128 31", "payload type"),
         ("m=video 5004 RTP/AVP 31 H264", "payload type"),
-        ("m=video 5004 RTP/AVP 72 31", "payload type 72 is not among 0 to 63"),
+        ("m=video 5004 RTP/AVP 72 31", "payload type 72 is among 64 to 95"),
     ] {
         let (description, warnings) = parse(&format!("v=0\n{line}\n")).unwrap();
         assert_warned(&warnings, 2, part, &LeftOut::Part);

@@ -28,6 +28,10 @@ pub(super) enum End {
     Silence,
     /// The user asked to end it.
     Signal,
+    /// Nothing of the stream came in the time that the user gave it.
+    Wait,
+    /// The time that the user gave it is over.
+    Duration,
 }
 
 impl End {
@@ -36,6 +40,8 @@ impl End {
             Self::Bye => "bye",
             Self::Silence => "silence",
             Self::Signal => "signal",
+            Self::Wait => "wait",
+            Self::Duration => "duration",
         }
     }
 }
@@ -81,6 +87,9 @@ pub(super) struct Reception<'a, A> {
     packets: u64,
     /// It was said that payloads cannot be used.
     warned: bool,
+    /// When the reception began, and when its first frame was written.
+    start: Instant,
+    first: Option<Instant>,
 }
 
 impl<'a, A: StreamObserver> Reception<'a, A> {
@@ -90,7 +99,9 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         writer: &'a mut Writer<A>,
         received: &'a mut Received,
     ) -> Self {
-        Self { args, stream, writer, received, updated: None, packets: 0, warned: false }
+        let start = Instant::now();
+        let (updated, packets, warned, first) = (None, 0, false, None);
+        Self { args, stream, writer, received, updated, packets, warned, start, first }
     }
 
     /// Receives until the reception ends.
@@ -98,13 +109,14 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         let mut progress = Progress::new(self.args.output, None);
         let mut interrupted_at: Option<Instant> = None;
         self.received.end = loop {
-            if interrupted_at.is_none() && interrupt.is_requested() {
+            if interrupted_at.is_none() && (interrupt.is_requested() || self.has_had_its_time()) {
                 interrupted_at = Some(Instant::now());
             }
-            // After Ctrl-C, only frames that are already waiting are taken.
+            let end = if interrupt.is_requested() { End::Signal } else { End::Duration };
+            // Then only frames that are already waiting are taken.
             let patience = if interrupted_at.is_some() { Duration::ZERO } else { POLL_INTERVAL };
             if interrupted_at.is_some_and(|at| at.elapsed() >= AFTER_INTERRUPT) {
-                break End::Signal;
+                break end;
             }
             let frame = self.stream.pull_frame(patience)?;
             let packets = self.packets;
@@ -115,7 +127,7 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
             }
             // Packets count as activity even if they complete no frame.
             if interrupted_at.is_some() && is_quiet && self.packets == packets {
-                break End::Signal;
+                break end;
             }
             if let Some(end) = self.next_source_or_end()? {
                 break end;
@@ -125,6 +137,12 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         self.finish()?;
         progress.finish();
         Ok(())
+    }
+
+    /// Whether the time is over that the user gave the stream.
+    fn has_had_its_time(&self) -> bool {
+        let over = self.first.zip(self.args.duration);
+        over.is_some_and(|(first, duration)| first.elapsed() >= duration)
     }
 
     /// Checks counters and reports, when that is due or the source of a frame is new.
@@ -174,6 +192,7 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
     ) -> anyhow::Result<()> {
         self.writer.write(octets, timestamp)?;
         self.received.count(octets, arrival);
+        self.first.get_or_insert_with(Instant::now);
         Ok(())
     }
 
@@ -200,7 +219,10 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
     fn next_source_or_end(&mut self) -> anyhow::Result<Option<End>> {
         let now = Instant::now();
         let received = &mut *self.received;
-        let Some(last) = received.contest.last_heard() else { return Ok(None) };
+        let Some(last) = received.contest.last_heard() else {
+            let has_waited = self.args.wait.is_some_and(|wait| self.start.elapsed() >= wait);
+            return Ok(has_waited.then_some(End::Wait));
+        };
         let has_left = received.has_left();
         // After a goodbye, the library waits for missing and late packets, then ends the source.
         let is_over = has_left && received.contest.has_ended()

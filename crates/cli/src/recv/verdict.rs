@@ -145,6 +145,10 @@ impl Verdict {
     fn outcome(&self, args: &RecvArgs, received: &Received) -> Outcome {
         if received.frames == 0 {
             let file = if args.output_file.is_some() { "; no file was written" } else { "" };
+            if let (End::Wait, Some(time)) = (received.end, args.wait) {
+                eprintln!("rushes: nothing of the stream came within {time:?} (--wait){file}");
+                return Outcome::Failed;
+            }
             eprintln!("rushes: no complete frame was received{file}");
             return Outcome::Failed;
         }

@@ -108,10 +108,36 @@ fn a_sender_whose_source_is_silent_ends_at_a_signal() {
     std::thread::sleep(Duration::from_millis(500));
     interrupt(&sender);
     let sent = sender.wait_with_output().unwrap();
-    assert_eq!(sent.status.code(), Some(1), "not all of the source was sent");
+    assert_eq!(sent.status.code(), Some(0), "a camera has no other end");
     receiver.kill().unwrap();
     receiver.wait().unwrap();
     drop(pipe);
+}
+
+#[test]
+fn a_file_is_sent_until_a_signal_and_received_for_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join(MEDIA[0]);
+    let (receiver, to) = listening(&copy, &["--duration", "1s", "--no-rtcp"]);
+    let arguments = ["--to", &to, "--loop", "0", "--fps", "100", "-q", "--no-rtcp"];
+    let sender = rushes(&[&["send", &media(MEDIA[0])], &arguments[..]].concat()).spawn().unwrap();
+    let received = ended(receiver);
+    let report = json(&received);
+    assert_eq!((received.status.code(), &report["end"]), (Some(0), &"duration".into()), "{report}");
+    interrupt(&sender);
+    let sent = sender.wait_with_output().unwrap();
+    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
+}
+
+#[test]
+fn a_receiver_waits_no_longer_than_asked() {
+    let copy = tempfile::tempdir().unwrap().path().join("x.264");
+    let port = free_port().to_string();
+    let arguments = ["recv", "--from", &port, "--wait", "300ms", "--json", "-o"];
+    let output = rushes(&arguments).arg(&copy).output().unwrap();
+    assert_eq!((output.status.code(), &json(&output)["end"]), (Some(1), &"wait".into()));
+    let log = text(&output.stderr);
+    assert!(log.contains("nothing of the stream came within 300ms (--wait); no file"), "{log}");
 }
 
 /// As `timeout` of the GNU core utilities does it: to the program and to its group.

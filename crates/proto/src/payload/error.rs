@@ -138,6 +138,10 @@ pub enum PayloadError {
         /// The rule that it breaks.
         reason: &'static str,
     },
+    /// A header of an Ogg file (RFC 7845 section 5), which GStreamer sends as the first packets of a
+    /// stream from one. It holds no sound.
+    #[error("the header of an Ogg file is not an Opus packet")]
+    OggHeader,
     /// A packet type of a packetization mode that was not agreed (RFC 6184 section 5.4).
     #[error("packet type {packet_type} belongs to the interleaved mode")]
     OutsideMode {

@@ -129,7 +129,10 @@ impl Depacketiser for OpusDepacketiser {
             // A keep-alive, or padding alone.
             return Ok(());
         }
-        ticks(payload).map_err(|reason| PayloadError::Opus { reason })?;
+        ticks(payload).map_err(|reason| {
+            let is_header = payload.starts_with(b"OpusHead") || payload.starts_with(b"OpusTags");
+            if is_header { PayloadError::OggHeader } else { PayloadError::Opus { reason } }
+        })?;
         frame.push_unit(payload)
     }
 
@@ -169,6 +172,15 @@ mod tests {
         let mut listener = Listener::new(&Opus::default(), Delivery::AccessUnit);
         assert_eq!(listener.take(&[0x03], 0, false), Err(error));
         assert_eq!(listener.take(&[], 0, false), Ok(()));
+        assert!(listener.frames().is_empty());
+    }
+
+    #[test]
+    fn the_headers_of_an_ogg_file_are_told_from_damage() {
+        let mut listener = Listener::new(&Opus::default(), Delivery::AccessUnit);
+        for header in [&b"OpusHead\x01\x02\x38\x01"[..], b"OpusTags\x06\0\0\0rushes"] {
+            assert_eq!(listener.take(header, 0, false), Err(PayloadError::OggHeader));
+        }
         assert!(listener.frames().is_empty());
     }
 

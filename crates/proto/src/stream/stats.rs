@@ -237,8 +237,8 @@ pub struct SourceStatistics {
     pub frames: u64,
     /// Frames (or units) begun and dropped.
     pub frames_dropped: u64,
-    /// Packets accepted whose payload the format does not know or allow, apart from those that only
-    /// lack others before them.
+    /// Packets accepted whose payload the format does not know or allow, apart from fragments whose
+    /// start was lost and the headers of Ogg files that GStreamer sends.
     pub packets_unusable: u64,
 }
 
