@@ -18,6 +18,7 @@ use crate::error::{ClosedError, ConfigError, FileError};
 use crate::input::Input;
 use crate::integer::{arguments, optional_arguments};
 use crate::options::codec;
+use crate::wait::WAIT_SLICE;
 
 arguments! {
     frame_len_of: usize = "frame_len";
@@ -103,26 +104,46 @@ impl MediaReader {
         let wait = Duration::try_from_secs_f64(timeout).map_err(|_| {
             ConfigError::new_err(format!("timeout: {timeout} is not a number of seconds from 0 on"))
         })?;
-        let mut guard = attached(&self.0, py);
-        let reader: &mut Reader = &mut guard;
-        let deadline = Instant::now().checked_add(wait);
-        let next = py.detach(|| match deadline {
-            Some(deadline) => reader.next_frame_until(deadline),
-            // As good as for ever.
-            None => Ok(reader.next_frame()?.map_or(NextFrame::End, NextFrame::Frame)),
-        });
-        match next.map_err(failed)? {
-            NextFrame::Frame(frame) => Ok(Some(PyBytes::new(py, &frame.data))),
-            NextFrame::Pending => Ok(None),
-            NextFrame::End => Err(PyEOFError::new_err("the file has no more frames")),
+        match self.next(py, Some(wait))? {
+            Next::Frame(frame) => Ok(Some(frame)),
+            Next::Pending => Ok(None),
+            Next::End => Err(PyEOFError::new_err("the file has no more frames")),
         }
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        match self.next(py, None)? {
+            Next::Frame(frame) => Ok(Some(frame)),
+            Next::Pending | Next::End => Ok(None),
+        }
+    }
+}
+
+/// The next frame, as Python has it.
+enum Next<'py> {
+    Frame(Bound<'py, PyBytes>),
+    Pending,
+    End,
+}
+
+impl MediaReader {
+    /// The next frame, if there is one within `timeout`. Signals are handled meanwhile.
+    fn next<'py>(&self, py: Python<'py>, timeout: Option<Duration>) -> PyResult<Next<'py>> {
         let mut guard = attached(&self.0, py);
         let reader: &mut Reader = &mut guard;
-        let frame = py.detach(|| reader.next_frame()).map_err(failed)?;
-        Ok(frame.map(|frame| PyBytes::new(py, &frame.data)))
+        let start = Instant::now();
+        loop {
+            let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
+            let slice = left.unwrap_or(WAIT_SLICE).min(WAIT_SLICE);
+            match py.detach(|| reader.next_frame_until(Instant::now() + slice)).map_err(failed)? {
+                NextFrame::Frame(frame) => return Ok(Next::Frame(PyBytes::new(py, &frame.data))),
+                NextFrame::End => return Ok(Next::End),
+                NextFrame::Pending => py.check_signals()?,
+            }
+            if left.is_some_and(|left| left <= slice) {
+                return Ok(Next::Pending);
+            }
+        }
     }
 }
 

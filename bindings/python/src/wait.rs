@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::error::Failure;
 
 /// How long a wait lasts before Python can handle signals.
-const WAIT_SLICE: Duration = Duration::from_millis(50);
+pub(crate) const WAIT_SLICE: Duration = Duration::from_millis(50);
 
 /// A timeout of `seconds`; `None` if there is no limit.
 pub(crate) fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {

@@ -4,20 +4,22 @@ use std::time::{Duration, Instant};
 
 use rushes::file::{ArrivalClock, MediaFrame};
 use rushes::payload::nal::{PictureOrder, PictureTime, Position};
-use rushes::{ClockRate, Codec, FrameRate, RtpTimestamp};
+use rushes::{ClockRate, FrameRate, RtpTimestamp};
 
-/// Number of frames in a row that nobody had to wait for, after which a source is not live: a
-/// pipe holds fewer while the stream is being set up.
+/// A source is not live after this many frames in a row that nobody had to wait for: a pipe holds
+/// fewer while the stream is set up.
 const AHEAD_MAX: u32 = 90;
 
-/// Interval of frames that had to wait in the pipe.
+/// Interval of frames that had to wait in the pipe. It is not that of their arrivals: a pipe that is
+/// full is written as fast as it is read.
 const CATCH_UP: Duration = Duration::from_nanos(1_000_000_000 / 240);
 
-/// A packet that comes this much later than its predecessor ends begins anew.
+/// The delay after which a packet begins anew, counted from the end of the packet before.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The most that a picture is presented before or after its place in decoding order: 16 frames.
-const SHIFT_MAX: i64 = 16 * Position::PER_FRAME;
+/// The most that a picture is presented before or after its place in decoding order, 16 frames: more
+/// is a gap.
+const SHIFT_MAX: u64 = 16 * Position::PER_FRAME.unsigned_abs();
 
 /// When to send a frame, and as of when.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +36,10 @@ pub(crate) struct LiveTimes {
     clock_rate: ClockRate,
     /// The rate, once it is not measured.
     rate: Option<FrameRate>,
+    /// When the first frame was captured, and its timestamp.
     first: (Option<Instant>, RtpTimestamp),
+    /// By how much the source is ahead of its rate or durations: its clock is faster than ours.
+    early: Duration,
     /// The end of the last frame of known duration.
     end: Option<Instant>,
     /// When the last frame was due.
@@ -46,15 +51,19 @@ pub(crate) struct LiveTimes {
 
 impl LiveTimes {
     /// Times of frames at `rate`, if it is known, from the timestamp `first` on.
-    pub(crate) fn new(
-        codec: Codec,
-        rate: Option<FrameRate>,
-        clock_rate: ClockRate,
-        first: RtpTimestamp,
-    ) -> Self {
+    pub(crate) fn new(rate: Option<FrameRate>, clock_rate: ClockRate, first: RtpTimestamp) -> Self {
         let (clock, first) = (ArrivalClock::new(rate), (None, first));
-        let reordering = Reordering::new(codec);
-        Self { clock, clock_rate, rate, first, end: None, last_due: None, ahead: 0, reordering }
+        Self {
+            clock,
+            clock_rate,
+            rate,
+            first,
+            early: Duration::ZERO,
+            end: None,
+            last_due: None,
+            ahead: 0,
+            reordering: Reordering::default(),
+        }
     }
 
     /// The times of the next frame.
@@ -66,24 +75,34 @@ impl LiveTimes {
             let follows = self.end.filter(|end| arrival < *end + PAUSE);
             let begin = follows.unwrap_or(arrival);
             self.end = Some(begin + self.clock_rate.duration(ticks));
-            (begin, begin)
+            (begin, self.due(begin, frame, now))
         } else {
             let captured = self.clock.next(arrival);
             let catch_up = self.last_due.filter(|_| frame.is_ahead).map(|last| last + CATCH_UP);
-            let due = if self.rate.is_some() { Some(captured) } else { catch_up };
-            (captured, due.unwrap_or(now))
+            let paced = self.rate.map(|_| self.due(captured, frame, now));
+            (captured, paced.or(catch_up).unwrap_or(now))
         };
         self.last_due = Some(due.max(now));
         let first = *self.first.0.get_or_insert(captured);
-        let timestamp = self.first.1.plus(self.clock_rate.ticks(captured.duration_since(first)));
-        let interval = self.clock.interval();
-        let (shift, age) = self.reordering.next(frame);
-        let ticks = i64::from(self.clock_rate.ticks(interval)) * shift / Position::PER_FRAME;
-        // Modulo 2³²: a picture can be presented before its place in decoding order.
-        let timestamp = timestamp.plus(ticks.cast_unsigned() as u32);
-        let age = interval.mul_f64(age as f64 / Position::PER_FRAME as f64);
+        let ticks = i64::from(self.clock_rate.ticks(captured.duration_since(first)));
+        let per_frame = i64::from(self.clock_rate.ticks(self.clock.interval()));
+        let (ticks, age) = self.reordering.next(frame, ticks, per_frame);
         let captured = captured.min(now);
-        FrameTime { due, timestamp, captured: captured.checked_sub(age).unwrap_or(captured) }
+        let age = self.clock_rate.duration(u32::try_from(age).unwrap_or(0));
+        FrameTime {
+            due,
+            // Modulo 2³²: a picture can be presented before the first one.
+            timestamp: self.first.1.plus(ticks.cast_unsigned() as u32),
+            captured: captured.checked_sub(age).unwrap_or(captured),
+        }
+    }
+
+    /// When a frame is due that was captured at `captured` by the source's own clock.
+    fn due(&mut self, captured: Instant, frame: &MediaFrame, now: Instant) -> Instant {
+        if !frame.is_ahead {
+            self.early = captured.saturating_duration_since(now);
+        }
+        captured.checked_sub(self.early).unwrap_or(captured)
     }
 
     /// Whether the source has just turned out not to be live; from now on its frames are sent at
@@ -98,37 +117,62 @@ impl LiveTimes {
     }
 }
 
-/// Pictures that are presented in another order than they come.
-#[derive(Debug)]
+/// Pictures that are presented in another order than they come. Their timestamps are in the order
+/// of presentation, whenever they come.
+#[derive(Debug, Default)]
 struct Reordering {
-    codec: Codec,
     frames: i64,
-    /// The lead of the last random access point: what was lost before it does not count.
-    base: i64,
-    /// The greatest lead.
+    /// By how much pictures lead their places in decoding order without being reordered: what an
+    /// encoder left out.
+    base: Option<i64>,
+    /// The picture that is presented last so far, and the one before it that was so: their positions
+    /// and ticks.
+    top: Option<(i64, i64)>,
+    low: Option<(i64, i64)>,
+    /// The most ticks that a picture is presented after its arrival.
     ahead: i64,
 }
 
 impl Reordering {
-    fn new(codec: Codec) -> Self {
-        Self { codec, frames: 0, base: 0, ahead: 0 }
-    }
-
-    /// By how much the next frame is presented after its place in decoding order, and by how much
-    /// it counts as captured before that place, both as positions.
-    fn next(&mut self, frame: &MediaFrame) -> (i64, i64) {
+    /// The ticks at which the next frame is presented, and how many of them it counts as captured
+    /// before it came; `arrival` is what its arrival says, `per_frame` the ticks of an interval.
+    fn next(&mut self, frame: &MediaFrame, arrival: i64, per_frame: i64) -> (i64, i64) {
         let place = self.frames.saturating_mul(Position::PER_FRAME);
         self.frames += 1;
         let reorders =
             |time: &PictureTime| time.order == PictureOrder::Count && time.reorders != Some(false);
-        let Some(time) = frame.picture.filter(reorders) else { return (0, 0) };
-        let lead = time.position.0.saturating_sub(place);
-        if self.frames == 1 || (self.codec.is_key_frame)(&frame.data) {
-            self.base = lead;
+        let Some(time) = frame.picture.filter(reorders) else { return (arrival, 0) };
+        let position = time.position.0;
+        let lead = position.saturating_sub(place);
+        let base = self.base.filter(|base| lead.abs_diff(*base) <= SHIFT_MAX).unwrap_or(lead);
+        self.base = Some(base);
+        let ticks = self.in_order(
+            position,
+            arrival + (lead - base) * per_frame / Position::PER_FRAME,
+            per_frame,
+        );
+        self.ahead = self.ahead.max(ticks.saturating_sub(arrival));
+        (ticks, self.ahead - (ticks - arrival))
+    }
+
+    /// The ticks of a picture at `position`: near to `ticks`, and between those of its neighbours.
+    fn in_order(&mut self, position: i64, ticks: i64, per_frame: i64) -> i64 {
+        let Some((top, at)) = self.top else {
+            self.top = Some((position, ticks));
+            return ticks;
+        };
+        if position > top {
+            let least = (position - top).saturating_mul(per_frame) / (2 * Position::PER_FRAME);
+            let ticks = ticks.max(at + least.clamp(1, (2 * per_frame).max(1)));
+            self.low = self.top.replace((position, ticks));
+            return ticks;
         }
-        let shift = lead.saturating_sub(self.base).clamp(-SHIFT_MAX, SHIFT_MAX);
-        self.ahead = self.ahead.max(shift);
-        (shift, self.ahead - shift)
+        match self.low {
+            Some((low, from)) if position > low => {
+                from + (at - from).saturating_mul(position - low) / (top - low)
+            }
+            _ => at - (top - position).saturating_mul(per_frame) / Position::PER_FRAME,
+        }
     }
 }
 
@@ -140,7 +184,7 @@ mod tests {
     fn pictures_are_sampled_in_the_order_of_presentation() {
         let start = Instant::now();
         let fps = FrameRate::new(25, 1);
-        let mut times = LiveTimes::new(Codec::H264, fps, ClockRate::VIDEO, RtpTimestamp(9));
+        let mut times = LiveTimes::new(fps, ClockRate::VIDEO, RtpTimestamp(9));
         let mut captured = Vec::new();
         for (n, position) in (0..).zip([0_u32, 4, 2, 1, 3, 8, 6, 5, 7]) {
             let arrival = start + n * 40 * MS;
@@ -162,22 +206,42 @@ mod tests {
         }
     }
 
+    fn picture(position: i64) -> MediaFrame {
+        let mut frame = MediaFrame::default();
+        frame.picture = Some(PictureTime {
+            position: Position(position * Position::PER_FRAME),
+            order: PictureOrder::Count,
+            frame_rate: None,
+            reorders: None,
+        });
+        frame
+    }
+
     #[test]
     fn frames_that_an_encoder_leaves_out_are_in_the_arrival_alone() {
-        let mut reordering = Reordering::new(Codec::H264);
-        let mut next = |position: i64, is_key: bool| {
-            let mut frame = MediaFrame::default();
-            frame.data = if is_key { b"\0\0\x01\x65\x88".to_vec() } else { Vec::new() };
-            frame.picture = Some(PictureTime {
-                position: Position(position * Position::PER_FRAME),
-                order: PictureOrder::Count,
-                frame_rate: None,
-                reorders: None,
-            });
-            reordering.next(&frame).0 / Position::PER_FRAME
-        };
-        assert_eq!([next(0, true), next(2, false), next(1, false)], [0, 1, -1]);
-        assert_eq!([next(30, true), next(32, false), next(31, false)], [0, 1, -1]);
+        let mut reordering = Reordering::default();
+        let came = [(0, 0), (2, 1), (1, 2), (30, 30), (32, 31), (31, 32)];
+        let found = came.map(|(position, arrival)| {
+            reordering.next(&picture(position), arrival * 3600, 3600).0 / 3600
+        });
+        assert_eq!(found, [0, 2, 1, 30, 32, 31]);
+    }
+
+    #[test]
+    fn the_order_of_presentation_outlives_pauses_anywhere() {
+        for pause in 0..40 {
+            let mut reordering = Reordering::default();
+            let order = (0..10).flat_map(|group| [0, 3, 1, 2].map(|place| group * 4 + place));
+            let mut found: Vec<(i64, i64)> = Vec::new();
+            for (n, position) in (0..).zip(order) {
+                let late = if n >= pause { 20 } else { 0 };
+                let ticks = reordering.next(&picture(position), (n + late) * 3600, 3600).0;
+                found.push((position, ticks));
+            }
+            found.sort_unstable();
+            let is_sorted = found.windows(2).all(|pair| pair[0].1 < pair[1].1);
+            assert!(is_sorted, "{pause}: {found:?}");
+        }
     }
 
     const MS: Duration = Duration::from_millis(1);
@@ -191,8 +255,7 @@ mod tests {
     #[test]
     fn frames_of_a_live_source_leave_when_they_come() {
         let start = Instant::now();
-        let mut times =
-            LiveTimes::new(Codec::Generic, None, ClockRate::VIDEO, RtpTimestamp(u32::MAX));
+        let mut times = LiveTimes::new(None, ClockRate::VIDEO, RtpTimestamp(u32::MAX));
         for n in 0..100_u32 {
             let arrival = start + n * 33 * MS;
             // Each is known to be whole when the next one begins.
@@ -209,7 +272,7 @@ mod tests {
     #[test]
     fn a_file_in_a_pipe_is_sent_at_the_default_rate() {
         let start = Instant::now();
-        let mut times = LiveTimes::new(Codec::Generic, None, ClockRate::VIDEO, RtpTimestamp(0));
+        let mut times = LiveTimes::new(None, ClockRate::VIDEO, RtpTimestamp(0));
         let (mut now, mut turns) = (start, Vec::new());
         let mut last = None;
         for n in 0..300 {
@@ -231,7 +294,7 @@ mod tests {
     #[test]
     fn a_backlog_is_sent_at_once_and_the_delay_ends() {
         let start = Instant::now();
-        let mut times = LiveTimes::new(Codec::Generic, None, ClockRate::VIDEO, RtpTimestamp(0));
+        let mut times = LiveTimes::new(None, ClockRate::VIDEO, RtpTimestamp(0));
         let mut now = start + 1000 * MS;
         for n in 0..30 {
             let time = times.next(&frame(start + n * 33 * MS, None, true), now);
@@ -243,7 +306,7 @@ mod tests {
     #[test]
     fn packets_of_known_durations_follow_each_other_though_they_come_in_pages() {
         let start = Instant::now();
-        let mut times = LiveTimes::new(Codec::Opus, None, ClockRate::OPUS, RtpTimestamp(7));
+        let mut times = LiveTimes::new(None, ClockRate::OPUS, RtpTimestamp(7));
         for page in 0..3_u32 {
             let arrival = start + page * 1000 * MS;
             for n in 0..50 {

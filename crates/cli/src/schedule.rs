@@ -72,8 +72,8 @@ impl Schedule {
         if let (None, Some(ticks)) = (self.requested, frame.duration) {
             let start = self.ticks;
             self.ticks += u64::from(ticks);
-            let hertz = u64::from(self.clock_rate.hertz());
-            let due = Duration::from_nanos(start * 1_000_000_000 / hertz);
+            let nanos = u128::from(start) * 1_000_000_000 / u128::from(self.clock_rate.hertz());
+            let due = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
             return FileTime { due, ticks: None, age: Duration::ZERO };
         }
         let due = self.after(number);
@@ -155,6 +155,15 @@ mod tests {
         assert_eq!(rate(None, fps(25)), fps(25));
         assert_eq!(rate(None, fps(90_000)), fps(30));
         assert_eq!(rate(None, None), fps(30));
+    }
+
+    #[test]
+    fn a_stream_of_weeks_is_still_in_time() {
+        let mut schedule = Schedule::new(None, None, ClockRate::OPUS);
+        let mut frame = MediaFrame::default();
+        frame.duration = Some(u32::MAX);
+        let last = (0..1000).map(|_| schedule.next(&frame).due).last().unwrap();
+        assert_eq!(last.as_secs(), 999 * u64::from(u32::MAX) / 48_000);
     }
 
     #[test]

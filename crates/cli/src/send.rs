@@ -28,7 +28,7 @@ const LAST_REQUESTS: Duration = Duration::from_millis(500);
 /// Interval between checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The same, and between looks at the network, while a live source has no frame.
+/// Interval between checks for Ctrl-C and for packets, while a live source has no frame.
 const LIVE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Pause before the next attempt to send, where no schedule sets one.
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
             sending.file(reader, begin, &mut schedule, &mut stream)?;
             schedule.begin_again();
         }
-        if interrupt.is_requested() {
+        if interrupt.is_requested() || sending.position == 0 {
             break;
         }
     }
@@ -167,8 +167,7 @@ impl Sending<'_> {
         stream: &mut MediaStream,
     ) -> anyhow::Result<()> {
         let first = stream.sender().next_timestamp();
-        let mut times =
-            LiveTimes::new(source.codec, self.args.timing.fps, source.clock_rate, first);
+        let mut times = LiveTimes::new(self.args.timing.fps, source.clock_rate, first);
         while !self.interrupt.is_requested() {
             let next = reader.next_frame_until(Instant::now() + LIVE_POLL_INTERVAL)?;
             let frame = match next {
@@ -186,7 +185,7 @@ impl Sending<'_> {
                 wait_until(time.due, stream, &mut self.rtcp, self.interrupt)?;
             }
             self.push(frame, (Some(time.timestamp), time.captured), stream)?;
-            if times.turns_out_a_file() && !self.args.output.quiet {
+            if times.turns_out_a_file() && !self.args.output.quiet && !self.args.timing.flat_out {
                 eprintln!(
                     "rushes: {} is ahead of real time; it is now sent at 30 frames per second \
                      (--fps sets another rate)",

@@ -96,6 +96,12 @@ impl Counts {
         }
     }
 
+    /// Whether so many payloads could not be used that the stream is of another format: a few
+    /// packets of types that are reserved for extensions are to be ignored.
+    pub(super) fn is_of_another_format(self) -> bool {
+        self.packets_unusable * 20 > self.packets
+    }
+
     fn of(source: &SourceStatistics) -> Self {
         Self {
             packets: source.packets,

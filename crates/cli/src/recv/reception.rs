@@ -164,7 +164,7 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         let sources = self.received.contest.sources();
         let counts = sources.fold(Counts::default(), |sum, (_, counts)| sum.plus(counts));
         self.writer.observer.lost(counts.packets_lost);
-        if counts.packets_unusable > 0 && !self.warned && !self.args.output.quiet {
+        if counts.is_of_another_format() && !self.warned && !self.args.output.quiet {
             self.warned = true;
             eprintln!("rushes: {}", hints::unusable(counts.packets_unusable));
         }

@@ -28,7 +28,7 @@ impl Verdict {
             let ends = sent.map_or(0, |sent| sent.saturating_sub(of_source.packets));
             lost += of_source.packets_lost.max(ends.min(u64::from(u32::MAX / 2)));
         }
-        let is_whole = lost == 0 && counts.frames_dropped == 0 && counts.packets_unusable == 0;
+        let is_whole = lost == 0 && counts.frames_dropped == 0 && !counts.is_of_another_format();
         let is_complete = is_whole && received.frames > 0;
         Self { counts, lost, is_complete, statistics: stream.statistics() }
     }
@@ -155,7 +155,7 @@ impl Verdict {
         if !self.is_complete {
             let Counts { frames_dropped, packets_unusable, .. } = self.counts;
             let unusable = match packets_unusable {
-                0 => String::new(),
+                _ if !self.counts.is_of_another_format() => String::new(),
                 packets => format!(", {packets} packets with payloads of another format"),
             };
             let lost = self.lost;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use rushes::file::{MediaReader, ReadOptions, codec_of};
 
-use crate::rig::{MEDIA, free_port, interrupt, json, listening, media, run, rushes, text, units};
+use crate::rig::{
+    MEDIA, RunningProgram, free_port, interrupt, json, listening, media, run, rushes, text, units,
+};
 use crate::strangers::ended;
 
 fn frames(file: &str) -> Vec<Vec<u8>> {
@@ -101,14 +103,17 @@ fn what_cannot_be_sent_from_a_pipe_is_refused_with_the_reason() {
 
 #[test]
 fn a_sender_whose_source_is_silent_ends_at_a_signal() {
-    let (mut receiver, to) = listening(&tempfile::tempdir().unwrap().path().join("x.264"), &[]);
-    let mut sender = sending("h264", &to, &["--stats-interval", "1s"]);
-    let mut pipe = sender.stdin.take().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (mut receiver, to) = listening(&folder.path().join("x.264"), &[]);
+    let mut sender = rushes(&["send", "-", "--codec", "h264", "--to", &to]);
+    let sender = sender.args(["--stats-interval", "100ms"]).stdin(Stdio::piped());
+    let mut sender = RunningProgram::of(sender);
+    let mut pipe = sender.child.stdin.take().unwrap();
     pipe.write_all(&frames(&media(MEDIA[0]))[0]).unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    interrupt(&sender);
-    let sent = sender.wait_with_output().unwrap();
-    assert_eq!(sent.status.code(), Some(0), "a camera has no other end");
+    sender.wait_for("1 frames");
+    interrupt(&sender.child);
+    let (status, log) = sender.end();
+    assert_eq!(status.code(), Some(0), "a camera has no other end: {log}");
     receiver.kill().unwrap();
     receiver.wait().unwrap();
     drop(pipe);
@@ -131,7 +136,8 @@ fn a_file_is_sent_until_a_signal_and_received_for_a_time() {
 
 #[test]
 fn a_receiver_waits_no_longer_than_asked() {
-    let copy = tempfile::tempdir().unwrap().path().join("x.264");
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("x.264");
     let port = free_port().to_string();
     let arguments = ["recv", "--from", &port, "--wait", "300ms", "--json", "-o"];
     let output = rushes(&arguments).arg(&copy).output().unwrap();

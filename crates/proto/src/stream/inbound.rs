@@ -363,9 +363,13 @@ impl Inbound {
         self.builder.begin_packet(info);
         if let Err(error) = self.depacketiser.push(payload, info, &mut self.builder) {
             report.statistics.discards.count(reason(error));
-            let is_expected =
-                matches!(error, PayloadError::FragmentWithoutStart | PayloadError::OggHeader);
-            self.unusable += u64::from(!is_expected);
+            let is_of_another_format = !matches!(
+                error,
+                PayloadError::FragmentWithoutStart
+                    | PayloadError::FrameTooLarge { .. }
+                    | PayloadError::OggHeader
+            );
+            self.unusable += u64::from(is_of_another_format);
             // Packets of reserved types are to be ignored (RFC 6184 section 5.4), so none of
             // them belonged to the frame.
             if !matches!(error, PayloadError::UnknownType { .. }) {

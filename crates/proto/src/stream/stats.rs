@@ -238,7 +238,8 @@ pub struct SourceStatistics {
     /// Frames (or units) begun and dropped.
     pub frames_dropped: u64,
     /// Packets accepted whose payload the format does not know or allow, apart from fragments whose
-    /// start was lost and the headers of Ogg files that GStreamer sends.
+    /// start was lost, frames that are too large, and the headers of Ogg files that GStreamer sends.
+    /// Packets of types reserved for extensions, which are to be ignored, are among them.
     pub packets_unusable: u64,
 }
 

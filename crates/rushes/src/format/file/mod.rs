@@ -68,7 +68,7 @@ pub struct MediaFrame {
     pub duration: Option<u32>,
     /// The instant at which its first octets arrived, from a live source.
     pub arrival: Option<Instant>,
-    /// Nobody had to wait for it. If that stays so, a live source is none: a pipe from a program
+    /// Nobody had to wait for it. If that stays so, the source is not live: a pipe from a program
     /// that reads a file, for example.
     pub is_ahead: bool,
 }

@@ -19,6 +19,9 @@ const PRE_SKIP: u16 = 3840;
 const CAPTURE_PATTERN: &[u8] = b"OggS";
 const PAGE_HEADER_LEN: usize = 27;
 
+/// Maximum bytes of pages without the end of a packet.
+const PACKET_MAX: usize = 64 << 20;
+
 /// Maximum bytes between two pages.
 const JUNK_MAX: usize = 150 << 10;
 
@@ -84,6 +87,8 @@ pub struct OpusReader {
     head: Option<(u32, OpusHead)>,
     has_tags: bool,
     number: u64,
+    /// Bytes of pages since the last packet that ended.
+    unfinished: usize,
 }
 
 impl OpusReader {
@@ -98,6 +103,7 @@ impl OpusReader {
             head: None,
             has_tags: false,
             number: 0,
+            unfinished: 0,
         }
     }
 
@@ -121,6 +127,12 @@ impl OpusReader {
                 continue;
             };
             if packet.stream_serial() != serial {
+                // A chained stream begins when the one before is over, as radio stations do it.
+                let head = OpusHead::parse(&packet.data).filter(|_| packet.first_in_stream());
+                if let Some(head) = head.filter(|_| self.has_tags) {
+                    self.head = Some((packet.stream_serial(), head));
+                    self.has_tags = false;
+                }
                 continue;
             }
             if !self.has_tags {
@@ -154,7 +166,11 @@ impl OpusReader {
     fn next_of_any_stream(&mut self) -> Result<Option<Packet>, FileError> {
         loop {
             if let Some(packet) = self.packets.read_packet() {
+                self.unfinished = 0;
                 return Ok(Some(packet));
+            }
+            if self.unfinished > PACKET_MAX {
+                return Err(self.not_opus("a packet is larger than 64 MiB"));
             }
             let page = self.next_page().and_then(|page| {
                 let Some(page) = page else { return Ok(false) };
@@ -203,6 +219,7 @@ impl OpusReader {
         let len = PAGE_HEADER_LEN + table.len() + body.len();
         self.bytes.skip(len);
         (self.has_page, self.junk) = (true, 0);
+        self.unfinished += len;
         page.map(Some)
     }
 }
@@ -462,6 +479,41 @@ mod tests {
             positions.push((packet.absgp_page(), packet.last_in_stream()));
         }
         assert_eq!(positions[2..], [(960 + 48_960, false), (960 + 48_960, true)]);
+    }
+
+    #[test]
+    fn chained_streams_are_read_one_after_the_other() {
+        let write = |serial: u32, octet: u8| {
+            let mut writer = OpusWriter::new(Vec::new(), serial);
+            writer.write(&[0x08, octet], RtpTimestamp(0)).unwrap();
+            writer.write(&[0x08, octet + 1], RtpTimestamp(960)).unwrap();
+            writer.finish().unwrap()
+        };
+        let mut reader = OpusReader::new(Path::new("radio"));
+        reader.feed(&[write(1, 10), write(2, 20), write(3, 30)].concat());
+        reader.finish();
+        let packets = std::iter::from_fn(|| reader.next_packet().unwrap());
+        let found: Vec<u8> = packets.map(|(packet, _)| packet[1]).collect();
+        assert_eq!(found, [10, 11, 20, 21, 30, 31]);
+    }
+
+    #[test]
+    fn a_packet_without_an_end_takes_no_more_than_its_share() {
+        let mut writer = PacketWriter::new(Vec::new());
+        let head = OpusHead { channels: 1, pre_skip: 0, input_rate: 0, gain: 0, mapping: 0 };
+        writer.write_packet(head.write(), 7, PacketWriteEndInfo::EndPage, 0).unwrap();
+        let packet = vec![0; PACKET_MAX + (1 << 20)];
+        writer.write_packet(packet, 7, PacketWriteEndInfo::EndPage, 0).unwrap();
+        let mut reader = OpusReader::new(Path::new("long"));
+        let mut error = None;
+        for piece in writer.into_inner().chunks(1 << 20) {
+            reader.feed(piece);
+            error = reader.next_packet().err();
+            if error.is_some() {
+                break;
+            }
+        }
+        assert!(error.unwrap().to_string().contains("larger than 64 MiB"));
     }
 
     #[test]

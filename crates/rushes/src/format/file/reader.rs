@@ -240,7 +240,9 @@ impl MediaReader {
             let path = self.path.clone();
             FileError::Io { path, action: "read", source }
         })?;
-        Ok((!is_fed).then_some(Progress::Pending))
+        // A source that is fast and has no frames does not hold its reader up.
+        let is_late = self.is_live() && deadline.is_some_and(|it| it <= Instant::now());
+        Ok((!is_fed || (is_late && !self.has_ended)).then_some(Progress::Pending))
     }
 
     /// Gives the next bytes or the end of the input to the reader, or notes a silence; `false` if

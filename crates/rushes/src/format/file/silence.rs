@@ -56,7 +56,11 @@ impl Silence {
     pub(super) fn note_frame(&mut self, arrival: Option<Instant>) {
         let since =
             self.frame.zip(arrival).map(|(before, it)| it.saturating_duration_since(before));
-        if let Some(since) = since.filter(|since| !self.is_given && *since < 2 * SILENCE_MAX) {
+        // Frames that waited in the pipe came together.
+        let is_interval = |since: &Duration| {
+            !self.is_given && *since >= self.interval / 8 && *since < 2 * SILENCE_MAX
+        };
+        if let Some(since) = since.filter(is_interval) {
             self.interval = (self.interval * (SMOOTHING - 1) + since) / SMOOTHING;
         }
         self.frame = arrival.or(self.frame);
@@ -112,6 +116,16 @@ mod tests {
         }
         let last = start + Duration::from_millis(99);
         assert_eq!(silence.due(1), Some(last + Duration::from_millis(10)));
+    }
+
+    #[test]
+    fn frames_that_waited_do_not_shorten_the_silence() {
+        let now = Instant::now();
+        let mut silence = Silence::new(None);
+        silence.note_bytes(&piece(1, now));
+        let before = silence.due(1);
+        (0..100).for_each(|_| silence.note_frame(Some(now)));
+        assert_eq!(silence.due(1), before);
     }
 
     #[test]
