@@ -8,7 +8,7 @@ use crate::hosts::Hosts;
 use crate::report::{Figure, Table};
 use crate::sequence::{Origin, Sizes};
 use crate::settings::{Measure, Settings};
-use crate::values::parse_size;
+use crate::values::{parse_count, parse_size};
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -32,7 +32,7 @@ pub(crate) struct GoodputArgs {
     #[arg(long, default_value = "1G", value_parser = parse_size, value_name = "OCTETS")]
     amount: usize,
     /// Runs of each row
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = parse_count)]
     runs: usize,
     /// Rate of the paced row, as a share of the best
     #[arg(long, default_value_t = 0.5)]

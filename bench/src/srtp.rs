@@ -13,7 +13,7 @@ use crate::goodput::fastest;
 use crate::hosts::Hosts;
 use crate::report::{Figure, Table, median};
 use crate::settings::{Measure, Settings};
-use crate::values::parse_size;
+use crate::values::{parse_count, parse_size};
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -36,7 +36,7 @@ pub(crate) struct SrtpArgs {
     #[arg(long, default_value = "512M", value_parser = parse_size, value_name = "OCTETS")]
     amount: usize,
     /// Runs of each row
-    #[arg(long, default_value_t = 7)]
+    #[arg(long, default_value_t = 7, value_parser = parse_count)]
     runs: usize,
     /// Suites to measure; the four usual ones by default
     #[arg(long, value_name = "SUITE")]

@@ -18,9 +18,26 @@ pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     number.checked_mul(factor).ok_or_else(|| format!("{text:?} is too large"))
 }
 
+/// A number of runs: 1 or more.
+pub(crate) fn parse_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("there must be at least one run".to_owned()),
+        Ok(count) => Ok(count),
+        Err(_) => Err(format!("{text:?} is not a number of runs")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parse_size;
+    use super::{parse_count, parse_size};
+
+    #[test]
+    fn nothing_is_measured_in_no_run() {
+        assert_eq!(parse_count("3"), Ok(3));
+        for wrong in ["0", "-1", "three", ""] {
+            assert!(parse_count(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn sizes_have_units() {

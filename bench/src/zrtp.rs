@@ -10,6 +10,7 @@ use rushes::{Codec, Context, Security};
 use crate::ends::in_turns;
 use crate::report::{Figure, Table, median};
 use crate::settings::{Measure, Settings};
+use crate::values::parse_count;
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -18,7 +19,7 @@ receive. Rows are interleaved; medians are printed, and the second of the two st
 which derives its keys from those of the first (Multistream).")]
 pub(crate) struct ZrtpArgs {
     /// Agreements of each kind
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = parse_count)]
     runs: usize,
 }
 

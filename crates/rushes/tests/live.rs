@@ -5,8 +5,8 @@ use std::io::{PipeWriter, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rushes::Codec;
-use rushes::file::{MediaReader, NextFrame, ReadOptions};
+use rushes::file::{MediaReader, MediaWriter, NextFrame, ReadOptions};
+use rushes::{Codec, RtpTimestamp};
 
 /// Longer than any wait that does not fail.
 const LONG: Duration = Duration::from_secs(30);
@@ -149,6 +149,22 @@ fn a_named_pipe_is_opened_without_waiting_for_its_writer() {
     assert!(next(&mut reader) == frames[0]);
     drop(pipe);
     assert!(has_ended(&mut reader));
+}
+
+/// `recv -o - | ffplay -`: the player has a frame before the next one comes.
+#[test]
+fn a_frame_written_to_a_pipe_is_there_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("player.264");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let mut player = MediaReader::open(&path, Codec::H264, ReadOptions::default()).unwrap();
+    let mut writer = MediaWriter::create(&path, Codec::H264).unwrap();
+    for frame in frames(AVC, Codec::H264).iter().take(20) {
+        writer.write(frame, RtpTimestamp(0)).unwrap();
+        assert!(next(&mut player) == *frame);
+    }
+    writer.finish().unwrap();
+    assert!(has_ended(&mut player));
 }
 
 #[test]

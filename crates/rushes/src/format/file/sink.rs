@@ -63,6 +63,15 @@ impl Sink {
         Ok(())
     }
 
+    /// Passes the buffer to the program at the other end of a pipe, which waits for the frame. A file
+    /// is written in larger pieces.
+    pub(super) fn pass_on(&mut self) -> io::Result<()> {
+        match self.target {
+            Target::File(_) => Ok(()),
+            Target::Stream(_) | Target::Output(_) => self.flush(),
+        }
+    }
+
     /// Passes the buffer to the operating system.
     fn drain(&mut self) -> io::Result<()> {
         let mut done = 0;

@@ -90,7 +90,10 @@ impl MediaWriter {
     /// pipe or a device, or if the frame is not of the file's codec.
     pub fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> Result<(), FileError> {
         let written = match &mut self.sink {
-            Some(sink) => self.writer.write(frame, timestamp, sink),
+            Some(sink) => {
+                let written = self.writer.write(frame, timestamp, sink);
+                written.and_then(|()| sink.pass_on())
+            }
             None => Err(ended()),
         };
         match written {
