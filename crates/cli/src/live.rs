@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// is a gap.
 const SHIFT_MAX: u64 = 16 * Position::PER_FRAME.unsigned_abs();
 
-/// When to send a frame, and as of when.
+/// When a frame is sent, and its sampling instant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameTime {
     pub(crate) due: Instant,
@@ -34,7 +34,7 @@ pub(crate) struct FrameTime {
 pub(crate) struct LiveTimes {
     clock: ArrivalClock,
     clock_rate: ClockRate,
-    /// The rate, once it is not measured.
+    /// The rate, if it is known; otherwise it is measured.
     rate: Option<FrameRate>,
     /// When the first frame was captured, and its timestamp.
     first: (Option<Instant>, RtpTimestamp),
@@ -84,7 +84,7 @@ impl LiveTimes {
         };
         self.last_due = Some(due.max(now));
         let first = *self.first.0.get_or_insert(captured);
-        let ticks = i64::from(self.clock_rate.ticks(captured.duration_since(first)));
+        let ticks = self.ticks(captured.duration_since(first));
         let per_frame = i64::from(self.clock_rate.ticks(self.clock.interval()));
         let (ticks, age) = self.reordering.next(frame, ticks, per_frame);
         let captured = captured.min(now);
@@ -95,6 +95,12 @@ impl LiveTimes {
             timestamp: self.first.1.plus(ticks.cast_unsigned() as u32),
             captured: captured.checked_sub(age).unwrap_or(captured),
         }
+    }
+
+    /// Ticks in `time`, also of a source that runs for days: 2³² ticks of video are 13 hours.
+    fn ticks(&self, time: Duration) -> i64 {
+        let ticks = time.as_nanos() * u128::from(self.clock_rate.hertz()) / 1_000_000_000;
+        i64::try_from(ticks).unwrap_or(i64::MAX)
     }
 
     /// When a frame is due that was captured at `captured` by the source's own clock.
@@ -122,11 +128,11 @@ impl LiveTimes {
 #[derive(Debug, Default)]
 struct Reordering {
     frames: i64,
-    /// By how much pictures lead their places in decoding order without being reordered: what an
-    /// encoder left out.
+    /// The part of the lead of pictures over their places in decoding order that is not reordering:
+    /// frames that the encoder left out.
     base: Option<i64>,
-    /// The picture that is presented last so far, and the one before it that was so: their positions
-    /// and ticks.
+    /// Position and ticks of the latest picture in presentation order, and of the one that was the
+    /// latest before it.
     top: Option<(i64, i64)>,
     low: Option<(i64, i64)>,
     /// The most ticks that a picture is presented after its arrival.
@@ -134,8 +140,8 @@ struct Reordering {
 }
 
 impl Reordering {
-    /// The ticks at which the next frame is presented, and how many of them it counts as captured
-    /// before it came; `arrival` is what its arrival says, `per_frame` the ticks of an interval.
+    /// The ticks at which the next frame is presented, and those from its capture to its arrival.
+    /// `arrival` is the ticks of its arrival, `per_frame` those of a frame interval.
     fn next(&mut self, frame: &MediaFrame, arrival: i64, per_frame: i64) -> (i64, i64) {
         let place = self.frames.saturating_mul(Position::PER_FRAME);
         self.frames += 1;
@@ -215,6 +221,20 @@ mod tests {
             reorders: None,
         });
         frame
+    }
+
+    #[test]
+    fn the_order_of_presentation_outlives_the_wrap_of_timestamps() {
+        let start = Instant::now();
+        let mut times = LiveTimes::new(FrameRate::new(1, 3600), ClockRate::VIDEO, RtpTimestamp(0));
+        let order = (0..10_u32).flat_map(|group| [0, 3, 1, 2].map(|place| group * 4 + place));
+        for (n, position) in (0..).zip(order) {
+            let arrival = start + n * Duration::from_secs(3600);
+            let mut frame = picture(position.into());
+            frame.arrival = Some(arrival);
+            let ticks = u64::from(position) * 3600 * 90_000;
+            assert_eq!(times.next(&frame, arrival).timestamp, RtpTimestamp(ticks as u32));
+        }
     }
 
     #[test]

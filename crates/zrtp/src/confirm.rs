@@ -147,7 +147,7 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// Reads the length of the signature and the flags from the word that contains both (section 5.7).
+/// Splits a word into the signature length and the flags (section 5.7).
 fn signature_and_flags(word: u32) -> (usize, Flags) {
     let [_, high, low, flags] = word.to_be_bytes();
     (usize::from(u16::from_be_bytes([high & 1, low])), Flags::from(flags))

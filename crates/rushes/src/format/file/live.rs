@@ -34,7 +34,7 @@ pub(super) enum Arrived {
 #[derive(Debug)]
 pub(super) struct Live {
     pieces: Receiver<io::Result<Piece>>,
-    /// Whether bytes had to be waited for; reset by whoever reads it.
+    /// Whether a caller has waited for bytes since the last frame.
     pub(super) has_waited: bool,
 }
 

@@ -11,7 +11,7 @@
 //! Reading needs memory for little more than one frame, of video for seventeen: the times at which
 //! pictures are presented follow from those after them. A pipe or a device is a live source: its
 //! frames carry the instant of their arrival, and [`MediaReader::next_frame_until`] waits for them
-//! no longer than it is told. Data is written to `NAME.part`, which is renamed when the file is
+//! until a deadline. Data is written to `NAME.part`, which is renamed when the file is
 //! finished and removed otherwise; if the disk is full, it is kept.
 
 mod arrival_clock;

@@ -64,7 +64,7 @@ pub struct MediaReader {
     has_ended: bool,
     framing: Framing,
     pictures: Pictures,
-    /// What is wrong with the file after the frames that are still to be returned.
+    /// The error to return after the frames that wait.
     error: Option<FileError>,
     frame: MediaFrame,
     /// `frame` was not returned yet.
