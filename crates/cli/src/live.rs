@@ -6,6 +6,8 @@ use rushes::file::{ArrivalClock, MediaFrame};
 use rushes::payload::nal::{PictureOrder, PictureTime, Position};
 use rushes::{ClockRate, FrameRate, RtpTimestamp};
 
+use crate::schedule::length;
+
 /// A source is not live after this many frames in a row that nobody had to wait for: a pipe holds
 /// fewer while the stream is set up.
 const AHEAD_MAX: u32 = 90;
@@ -127,7 +129,8 @@ impl LiveTimes {
 /// of presentation, whenever they come.
 #[derive(Debug, Default)]
 struct Reordering {
-    frames: i64,
+    /// The place of the next picture in decoding order, as a position.
+    place: i64,
     /// The part of the lead of pictures over their places in decoding order that is not reordering:
     /// frames that the encoder left out.
     base: Option<i64>,
@@ -143,8 +146,11 @@ impl Reordering {
     /// The ticks at which the next frame is presented, and those from its capture to its arrival.
     /// `arrival` is the ticks of its arrival, `per_frame` those of a frame interval.
     fn next(&mut self, frame: &MediaFrame, arrival: i64, per_frame: i64) -> (i64, i64) {
-        let place = self.frames.saturating_mul(Position::PER_FRAME);
-        self.frames += 1;
+        let is_field = frame.picture.is_some_and(|time| time.is_field);
+        let place = self.place;
+        self.place = place.saturating_add(length(is_field));
+        // What arrives is a field then.
+        let per_frame = if is_field { 2 * per_frame } else { per_frame };
         let reorders =
             |time: &PictureTime| time.order == PictureOrder::Count && time.reorders != Some(false);
         let Some(time) = frame.picture.filter(reorders) else { return (arrival, 0) };
@@ -198,6 +204,7 @@ mod tests {
             frame.picture = Some(PictureTime {
                 position: Position(i64::from(position) * Position::PER_FRAME),
                 order: PictureOrder::Count,
+                is_field: false,
                 frame_rate: None,
                 reorders: Some(true),
             });
@@ -217,6 +224,7 @@ mod tests {
         frame.picture = Some(PictureTime {
             position: Position(position * Position::PER_FRAME),
             order: PictureOrder::Count,
+            is_field: false,
             frame_rate: None,
             reorders: None,
         });

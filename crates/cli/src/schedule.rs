@@ -33,7 +33,8 @@ pub(crate) struct Schedule {
     requested: Option<FrameRate>,
     rate: FrameRate,
     clock_rate: ClockRate,
-    frames: u64,
+    /// The place of the next frame in decoding order, as a position.
+    place: i64,
     ticks: u64,
     /// The position of the file's first frame, and the end of the last one in presentation order,
     /// both counted from the first pass over the file.
@@ -53,7 +54,7 @@ impl Schedule {
         let declared = declared.filter(|rate| DECLARED.contains(&rate.per_second()));
         let rate = requested.or(declared).unwrap_or_default();
         let (base, end, ahead) = (0, 0, 0);
-        Self { requested, rate, clock_rate, frames: 0, ticks: 0, base, end, ahead }
+        Self { requested, rate, clock_rate, place: 0, ticks: 0, base, end, ahead }
     }
 
     pub(crate) fn rate(&self) -> FrameRate {
@@ -67,8 +68,6 @@ impl Schedule {
 
     /// The times of the next frame.
     pub(crate) fn next(&mut self, frame: &MediaFrame) -> FileTime {
-        let number = self.frames;
-        self.frames += 1;
         if let (None, Some(ticks)) = (self.requested, frame.duration) {
             let start = self.ticks;
             self.ticks += u64::from(ticks);
@@ -76,39 +75,40 @@ impl Schedule {
             let due = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
             return FileTime { due, ticks: None, age: Duration::ZERO };
         }
-        let due = self.after(number);
+        let place = self.place;
+        let is_field = frame.picture.is_some_and(|time| time.is_field);
+        self.place = place.saturating_add(length(is_field));
+        let due = self.after(place);
         match frame.picture {
-            Some(time) => self.presented(time, number, due),
+            Some(time) => self.presented(time, place, due),
             None => FileTime { due, ticks: None, age: Duration::ZERO },
         }
     }
 
-    fn presented(&mut self, time: PictureTime, number: u64, due: Duration) -> FileTime {
+    fn presented(&mut self, time: PictureTime, place: i64, due: Duration) -> FileTime {
         let position = self.base.saturating_add(time.position.0);
-        self.end = self.end.max(position.saturating_add(Position::PER_FRAME));
-        let place = i64::try_from(number).unwrap_or(i64::MAX).saturating_mul(Position::PER_FRAME);
+        self.end = self.end.max(position.saturating_add(length(time.is_field)));
         let reorders = time.order == PictureOrder::Count && time.reorders != Some(false);
         let least = if reorders { REORDERED * Position::PER_FRAME } else { 0 };
         self.ahead = self.ahead.max(position.saturating_sub(place)).max(least);
         // Modulo 2³²: positions before the first one are negative.
         let ticks = Position(position).ticks(self.clock_rate, self.rate).cast_unsigned() as u32;
-        FileTime { due, ticks: Some(ticks), age: self.interval(self.ahead - (position - place)) }
+        FileTime { due, ticks: Some(ticks), age: self.after(self.ahead - (position - place)) }
     }
 
-    /// The time between two positions.
-    fn interval(&self, positions: i64) -> Duration {
-        let interval = self.rate.interval().as_nanos();
-        let nanos = interval * u128::try_from(positions).unwrap_or(0);
-        let nanos = nanos / u128::from(Position::PER_FRAME.unsigned_abs());
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-    }
-
-    /// The time of frame `number`.
-    fn after(&self, number: u64) -> Duration {
+    /// The time from position 0 to another; zero if that is before it.
+    fn after(&self, position: i64) -> Duration {
         let (frames, seconds) = (self.rate.numerator(), self.rate.denominator());
-        let nanos = u128::from(number) * u128::from(seconds) * 1_000_000_000 / u128::from(frames);
+        let divisor = u128::from(frames) * u128::from(Position::PER_FRAME.unsigned_abs());
+        let position = u128::try_from(position).unwrap_or(0);
+        let nanos = position * u128::from(seconds) * 1_000_000_000 / divisor;
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
+}
+
+/// The positions from a picture to the next: those of a frame, or of half of one.
+pub(crate) fn length(is_field: bool) -> i64 {
+    if is_field { Position::PER_FRAME / 2 } else { Position::PER_FRAME }
 }
 
 #[cfg(test)]
@@ -120,6 +120,7 @@ mod tests {
         frame.picture = Some(PictureTime {
             position: Position(position * Position::PER_FRAME),
             order: PictureOrder::Count,
+            is_field: false,
             frame_rate: FrameRate::new(25, 1),
             reorders: Some(true),
         });
@@ -143,6 +144,22 @@ mod tests {
                 assert_eq!(lead(time), -4 * 40, "sampled four frames before it is sent at most");
             }
             schedule.begin_again();
+        }
+    }
+
+    #[test]
+    fn two_fields_take_the_time_of_a_frame() {
+        let mut schedule = Schedule::new(None, FrameRate::new(25, 1), ClockRate::VIDEO);
+        for n in 0..10_u32 {
+            let mut field = frame(0);
+            field.picture = field.picture.map(|time| PictureTime {
+                position: Position(i64::from(n) * Position::PER_FRAME / 2),
+                is_field: true,
+                ..time
+            });
+            let time = schedule.next(&field);
+            assert_eq!(time.due, Duration::from_millis(u64::from(n) * 20));
+            assert_eq!(time.ticks, Some(n * 1800));
         }
     }
 

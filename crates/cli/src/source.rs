@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rushes::file::{MediaReader, ReadOptions, codec_of};
+use rushes::file::{MediaReader, ReadOptions, codec_of, is_live};
 use rushes::{ClockRate, Codec, FrameRate};
 
 use crate::args::{StreamArgs, codec_names};
@@ -66,8 +66,7 @@ impl Source {
 
     /// Whether it is a pipe or a device, which can be read once and whose end is not known.
     pub(crate) fn is_live(&self) -> bool {
-        let metadata = self.file.as_ref().and_then(|file| std::fs::metadata(file).ok());
-        metadata.is_some_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+        self.file.as_deref().is_some_and(is_live)
     }
 
     /// Octets in the file, for progress.

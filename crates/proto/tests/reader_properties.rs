@@ -220,6 +220,20 @@ fn silence_ends_an_access_unit_and_the_next_unit_begins_another() {
 }
 
 #[test]
+fn a_silence_between_two_slices_of_a_picture_is_noticed() {
+    let mut reader = AccessUnitReader::new(NalCodec::H264, Framing::AnnexB);
+    let mut silent_after = |octets: &[u8]| {
+        reader.feed(octets);
+        reader.flush();
+        assert_eq!(reader.next_access_unit(), Ok(Some(octets)));
+        reader.was_interrupted()
+    };
+    assert!(!silent_after(b"\0\0\x01\x41\x9awhole"));
+    assert!(!silent_after(b"\0\0\x01\x41\x9afirst slice"));
+    assert!(silent_after(b"\0\0\x01\x41\x7bnext slice"));
+}
+
+#[test]
 fn an_error_is_said_again() {
     let mut reader = AccessUnitReader::new(NalCodec::H264, Framing::AnnexB).limit(8);
     reader.feed(b"\0\0\x01\x65\x88too large");

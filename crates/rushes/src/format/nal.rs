@@ -85,12 +85,12 @@ impl FrameReader for Bitstream {
     }
 
     fn flush(&mut self) {
-        // A source that was silent within a unit once will be so again.
-        if self.reader.skipped() == 0 {
+        // A source that was silent within a frame once will be so again.
+        if !self.reader.was_interrupted() {
             self.reader.flush();
         } else if !std::mem::replace(&mut self.warned, true) {
             let path = self.path.display();
-            tracing::warn!(%path, "silent within a frame, of which the rest was lost");
+            tracing::warn!(%path, "silent within a frame, which was cut there");
         }
     }
 }

@@ -75,6 +75,9 @@ pub struct AccessUnitReader {
     begun: bool,
     end: End,
     skipped: u64,
+    /// After a silence, the detector of the access unit that it ended.
+    before: Option<AccessUnitDetector>,
+    interrupted: bool,
     failed: Option<ReadError>,
 }
 
@@ -106,6 +109,8 @@ impl AccessUnitReader {
             begun: false,
             end: End::Open,
             skipped: 0,
+            before: None,
+            interrupted: false,
             failed: None,
         }
     }
@@ -170,6 +175,12 @@ impl AccessUnitReader {
         self.skipped
     }
 
+    /// Whether more of an access unit came after a [`flush`](Self::flush) that ended it: octets of a
+    /// unit, which are lost, or another slice, which is returned as an access unit of its own.
+    pub fn was_interrupted(&self) -> bool {
+        self.interrupted || self.skipped > 0
+    }
+
     /// The next whole access unit, without zeros at its end; `None` if more octets are needed,
     /// or, after [`finish`](Self::finish), if there are no more.
     ///
@@ -204,6 +215,11 @@ impl AccessUnitReader {
             };
             let head = &self.buffer[unit..self.buffer.len().min(unit + HEAD_LEN)];
             let boundary = self.detector.push(head);
+            if let Some(mut before) = self.before.take() {
+                let is_vcl =
+                    self.codec.header(head).is_some_and(|it| self.codec.is_vcl(it.nal_type));
+                self.interrupted |= is_vcl && before.push(head) == Boundary::Inside;
+            }
             if !std::mem::replace(&mut self.begun, true) {
                 self.start = place;
                 continue;
@@ -232,7 +248,8 @@ impl AccessUnitReader {
         self.check_limit(self.buffer.len())?;
         if end == End::Silence {
             self.begun = false;
-            self.detector = AccessUnitDetector::new(self.codec);
+            let next = AccessUnitDetector::new(self.codec);
+            self.before = Some(std::mem::replace(&mut self.detector, next));
             self.search = self.buffer.len();
         }
         Ok(Some(self.buffer.len()))

@@ -30,7 +30,7 @@ pub use self::arrival_clock::ArrivalClock;
 pub use self::bytes::Bytes;
 pub use self::error::FileError;
 pub use self::ogg_opus::{OpusHead, OpusReader, OpusWriter};
-pub use self::reader::{MediaReader, NextFrame, ReadOptions};
+pub use self::reader::{MediaReader, NextFrame, ReadOptions, is_live};
 pub use self::writer::MediaWriter;
 
 use std::io::{self, Write};

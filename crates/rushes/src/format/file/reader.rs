@@ -75,6 +75,12 @@ pub struct MediaReader {
     silence: Silence,
 }
 
+/// Whether the file at `path` is a pipe or a device, which [`MediaReader::open`] reads as a live
+/// source.
+pub fn is_live(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
 /// Where the bytes come from.
 enum Input {
     File { file: Box<dyn Read + Send>, piece: Vec<u8> },
@@ -101,8 +107,7 @@ impl MediaReader {
     /// [`FileError::Io`], or the error in the first frame.
     pub fn open(path: &Path, codec: Codec, options: ReadOptions) -> Result<Self, FileError> {
         let failed = |source| FileError::Io { path: path.to_owned(), action: "open", source };
-        let metadata = std::fs::metadata(path).map_err(failed)?;
-        if !metadata.is_file() && !metadata.is_dir() {
+        if is_live(path) {
             let source = path.to_owned();
             let live = Live::spawn(move || File::open(source)).map_err(failed)?;
             return Ok(Self::new(Input::Live(live), path, codec, options));

@@ -34,6 +34,8 @@ pub struct PictureTime {
     pub position: Position,
     /// From what the position follows.
     pub order: PictureOrder,
+    /// Whether it is one field of a pair, which H.264 has as access units of their own: half a frame.
+    pub is_field: bool,
     /// The frame rate that the active parameter sets declare; `None` if they declare none. Of
     /// H.266, none is read.
     ///
@@ -137,6 +139,7 @@ fn place(timeline: &mut Timeline, entry: Entry) -> PictureTime {
     PictureTime {
         position: Position(position),
         order,
+        is_field: entry.is_field,
         frame_rate: entry.declared.rate,
         reorders: entry.declared.reorders,
     }
