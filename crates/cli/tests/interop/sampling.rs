@@ -33,7 +33,7 @@ fn timestamps(send: impl FnOnce(u16) + Send + 'static) -> Vec<i32> {
     found.iter().map(|it| it.wrapping_sub(first).cast_signed()).collect()
 }
 
-fn ffmpeg(arguments: &[&str]) {
+pub(crate) fn ffmpeg(arguments: &[&str]) {
     let mut command = Command::new("ffmpeg");
     let status = command.args(["-v", "error", "-nostdin"]).args(arguments).status();
     assert!(status.unwrap().success(), "{arguments:?}");

@@ -19,6 +19,14 @@ pub enum FileError {
         /// The error and its position.
         source: ReadError,
     },
+    /// A container is damaged, or has a form that cannot be read.
+    #[error("{}: cannot read the container: {source}", path.display())]
+    Container {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A file that must be new exists already.
     #[error("{}: exists already", path.display())]
     Exists {
@@ -67,6 +75,16 @@ pub enum FileError {
         position: u64,
         /// The error, as a predicate: `is cut off by the end of the file`.
         reason: &'static str,
+    },
+    /// A container has no track of the wanted codec.
+    #[error("{}: contains no {codec}, but {codings}", path.display())]
+    NoTrack {
+        /// The file.
+        path: PathBuf,
+        /// The wanted codec.
+        codec: &'static str,
+        /// The codings of its tracks, as the container names them.
+        codings: String,
     },
     /// The Ogg pages are damaged.
     #[error("{}: not an Ogg file: {source}", path.display())]

@@ -6,6 +6,7 @@
 //! | Opus | Ogg Opus (RFC 7845) |
 //! | KLV | items one after the other (SMPTE ST 336) |
 //! | generic | octets, cut into frames of one size |
+//! | H.264, H.265, H.266, Opus | a track of a container: MP4, QuickTime, Matroska, WebM (feature `containers`) |
 //! | an application's own | defined by its [`FileKind`] |
 //!
 //! Reading needs memory for little more than one frame, of video for seventeen: the times at which
@@ -16,9 +17,12 @@
 
 mod arrival_clock;
 mod bytes;
+#[cfg(feature = "containers")]
+mod container;
 mod error;
 pub(super) mod klv;
 mod live;
+mod media_time;
 pub(super) mod ogg_opus;
 mod pictures;
 mod reader;
@@ -28,7 +32,10 @@ mod writer;
 
 pub use self::arrival_clock::ArrivalClock;
 pub use self::bytes::Bytes;
+#[cfg(feature = "containers")]
+pub use self::container::{Track, tracks};
 pub use self::error::FileError;
+pub use self::media_time::MediaTime;
 pub use self::ogg_opus::{OpusHead, OpusReader, OpusWriter};
 pub use self::reader::{MediaReader, NextFrame, ReadOptions, is_live};
 pub use self::writer::MediaWriter;
@@ -64,6 +71,10 @@ pub struct MediaFrame {
     /// When it is presented, if it is an access unit: the order of sampling is that of
     /// presentation, and a file is in decoding order.
     pub picture: Option<PictureTime>,
+    /// When it is decoded, and presented, by the container that it is from.
+    pub decoded: Option<MediaTime>,
+    /// See [`decoded`](Self::decoded).
+    pub presented: Option<MediaTime>,
     /// Its duration in ticks of the codec's clock, if the file contains it (Opus).
     pub duration: Option<u32>,
     /// The instant at which its first octets arrived, from a live source.

@@ -1,11 +1,12 @@
 //! When the pictures of a file are presented.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use rushes_proto::payload::Framing;
 use rushes_proto::payload::nal::{NalCodec, PictureClock, PictureLookAhead};
 
-use super::MediaFrame;
+use super::{MediaFrame, MediaTime};
 
 /// Number of access units of a file that are read ahead: as many as encoders present before a
 /// random access point that they follow.
@@ -19,7 +20,33 @@ pub(super) enum Pictures {
     /// Of a live source: each at once.
     Live(PictureClock),
     /// Of a file: after some others.
-    Ahead(PictureLookAhead, VecDeque<MediaFrame>),
+    Ahead(PictureLookAhead, Waiting),
+}
+
+/// Frames that wait for others.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    frames: VecDeque<MediaFrame>,
+    /// When they are presented, the first one first.
+    presented: BinaryHeap<Reverse<MediaTime>>,
+}
+
+impl Waiting {
+    fn push(&mut self, frame: MediaFrame) {
+        self.presented.extend(frame.presented.map(Reverse));
+        self.frames.push_back(frame);
+    }
+
+    /// Of frames whose times of decoding are not known, the first is decoded when the first is
+    /// presented.
+    fn pop(&mut self) -> Option<MediaFrame> {
+        let mut frame = self.frames.pop_front()?;
+        if frame.presented.is_some() {
+            let first = self.presented.pop().map(|Reverse(time)| time);
+            frame.decoded = frame.decoded.or(first);
+        }
+        Some(frame)
+    }
 }
 
 impl Pictures {
@@ -27,7 +54,9 @@ impl Pictures {
         match codec {
             None => Self::None,
             Some(codec) if is_live => Self::Live(PictureClock::new(codec)),
-            Some(codec) => Self::Ahead(PictureLookAhead::new(codec, LOOK_AHEAD), VecDeque::new()),
+            Some(codec) => {
+                Self::Ahead(PictureLookAhead::new(codec, LOOK_AHEAD), Waiting::default())
+            }
         }
     }
 
@@ -41,7 +70,7 @@ impl Pictures {
             }
             Self::Ahead(clock, waiting) => {
                 clock.push(&frame.data, framing);
-                waiting.push_back(std::mem::take(frame));
+                waiting.push(std::mem::take(frame));
                 false
             }
         }
@@ -56,14 +85,14 @@ impl Pictures {
 
     /// Whether frames wait for others.
     pub(super) fn has_waiting(&self) -> bool {
-        matches!(self, Self::Ahead(_, waiting) if !waiting.is_empty())
+        matches!(self, Self::Ahead(_, waiting) if !waiting.frames.is_empty())
     }
 
     /// Moves a frame that has waited long enough to `frame`; `false` if there is none.
     pub(super) fn next(&mut self, frame: &mut MediaFrame) -> bool {
         let Self::Ahead(clock, waiting) = self else { return false };
         let Some(time) = clock.next_time() else { return false };
-        let next = waiting.pop_front();
+        let next = waiting.pop();
         let is_frame = next.is_some();
         *frame = MediaFrame { picture: Some(time), ..next.unwrap_or_default() };
         is_frame

@@ -1,7 +1,7 @@
 //! Reading frames from a file or a live source.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -99,7 +99,7 @@ enum Progress {
 
 impl MediaReader {
     /// Opens the file at `path` as a file of `codec`. Its first frame is read at once, so that
-    /// another kind of file is noticed.
+    /// another kind of file is noticed. Of a container, the first track of `codec` is read.
     ///
     /// A pipe or a device is a live source, which is opened in the background.
     ///
@@ -112,9 +112,7 @@ impl MediaReader {
             let live = Live::spawn(move || File::open(source)).map_err(failed)?;
             return Ok(Self::new(Input::Live(live), path, codec, options));
         }
-        let file = File::open(path).map_err(failed)?;
-        let file = Input::File { file: Box::new(file), piece: vec![0; PIECE_LEN] };
-        Self::new(file, path, codec, options).with_first()
+        Self::of_file(File::open(path).map_err(failed)?, path, codec, options)
     }
 
     /// Reads octets in memory as a file of `codec`; errors contain `name` as its path.
@@ -127,9 +125,7 @@ impl MediaReader {
         codec: Codec,
         options: ReadOptions,
     ) -> Result<Self, FileError> {
-        let file = Box::new(Cursor::new(octets));
-        let file = Input::File { file, piece: vec![0; PIECE_LEN] };
-        Self::new(file, Path::new(name), codec, options).with_first()
+        Self::of_file(Cursor::new(octets), Path::new(name), codec, options)
     }
 
     /// Reads a live source of `codec`, on a thread of its own; errors contain `name` as its path.
@@ -149,12 +145,42 @@ impl MediaReader {
         Ok(Self::new(Input::Live(live), path, codec, options))
     }
 
+    fn of_file(
+        file: impl Read + Seek + Send + 'static,
+        path: &Path,
+        codec: Codec,
+        options: ReadOptions,
+    ) -> Result<Self, FileError> {
+        #[cfg(feature = "containers")]
+        let file = match super::container::open(file, path, codec, options)? {
+            Ok(track) => {
+                // Which reads the file itself.
+                let nothing = Input::File { file: Box::new(io::empty()), piece: vec![0; 1] };
+                return Self::of(track, nothing, path, codec, options).with_first();
+            }
+            Err(file) => file,
+        };
+        let file = Input::File { file: Box::new(file), piece: vec![0; PIECE_LEN] };
+        Self::new(file, path, codec, options).with_first()
+    }
+
     fn new(input: Input, path: &Path, codec: Codec, options: ReadOptions) -> Self {
+        let reader = (codec.files.reader)(path, options);
+        Self::of(reader, input, path, codec, options)
+    }
+
+    fn of(
+        reader: Box<dyn FrameReader>,
+        input: Input,
+        path: &Path,
+        codec: Codec,
+        options: ReadOptions,
+    ) -> Self {
         let is_live = matches!(input, Input::Live(_));
         Self {
             codec,
             path: path.to_owned(),
-            reader: (codec.files.reader)(path, options),
+            reader,
             input,
             has_ended: false,
             framing: options.framing,
