@@ -221,8 +221,13 @@ pub(crate) struct LoopbackArgs {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
+A container (MP4, QuickTime, Matroska, WebM) is sent with its own times: its video to the port of --to,
+its audio to the port two after that, and in step. --codec selects one of them.
+
 Examples:
   rushes send film.265 --to 192.0.2.7:5004
+  rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp
+  rushes send film.264 --audio film.opus --to 192.0.2.7:5004
   rushes send film.264 --to [2001:db8::7]:5004 --fps 59.94 --loop 10
   rushes send film.266 --to 239.1.2.3:5004 --pacing 900M
   rushes send film.265 --to 192.0.2.7:5004 --recovery rtx --sdp film.sdp
@@ -236,6 +241,10 @@ pub(crate) struct SendArgs {
     /// sent when the next one begins, or after half a frame interval of silence, with the time of
     /// its arrival or, with --fps, at that rate
     pub(crate) file: PathBuf,
+    /// Audio file to send with it, to the port two after that of --to. Options of a stream, such as
+    /// --ssrc and --payload-type, are those of the video
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audio: Option<PathBuf>,
     /// Host and port to send to
     #[arg(long, value_parser = parse_to, value_name = "HOST:PORT")]
     pub(crate) to: Endpoint,

@@ -94,10 +94,22 @@ fn keep_source(media: &mut Media, ssrc: Ssrc) {
     media.ssrcs.retain(|source| source.ssrc == ssrc || Some(source.ssrc) == rtx);
 }
 
-/// Writes the description of a stream that is set up as `builder` and sends `source`.
-pub(crate) fn write(file: &Path, builder: &StreamBuilder, source: &Source) -> anyhow::Result<()> {
-    let encoding = encoding_of(source)?;
-    let text = builder.description(encoding).context("cannot describe the stream")?.write();
+/// Writes the description of the streams that are set up as `builders` and send `sources`.
+pub(crate) fn write(
+    file: &Path,
+    builders: &[StreamBuilder],
+    sources: &[Source],
+) -> anyhow::Result<()> {
+    let mut description: Option<Description> = None;
+    for (builder, source) in builders.iter().zip(sources) {
+        let of_stream = builder.description(encoding_of(source)?);
+        let of_stream = of_stream.context("cannot describe the stream")?;
+        match &mut description {
+            Some(description) => description.media.extend(of_stream.media),
+            none => *none = Some(of_stream),
+        }
+    }
+    let text = description.map(|it| it.write()).unwrap_or_default();
     if file == Path::new("-") {
         std::io::stdout().write_all(text.as_bytes())?;
         return Ok(());

@@ -1,9 +1,11 @@
 //! The times of the frames of a file.
 
-use std::time::Duration;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
-use rushes::file::MediaFrame;
-use rushes::payload::nal::{PictureOrder, PictureTime, Position};
+use rushes::file::{MediaFrame, MediaTime};
+use rushes::payload::nal::{PictureOrder, Position};
 use rushes::{ClockRate, FrameRate};
 
 /// The rates that a file may declare; others are units of time without a meaning for frames.
@@ -13,6 +15,10 @@ const DECLARED: std::ops::RangeInclusive<f64> = 1.0..=300.0;
 /// their order differs; more, once one is.
 const REORDERED: i64 = 4;
 
+/// How far a container's time of an Opus packet may be from the end of the packet before, in parts of
+/// a second: Matroska counts milliseconds.
+const ROUNDING: u32 = 500;
+
 /// When a frame is due, counted from the beginning of the stream, and its sampling instant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct FileTime {
@@ -20,26 +26,52 @@ pub(crate) struct FileTime {
     /// Ticks from the first timestamp to that of the frame, modulo 2³²; `None` if the format knows
     /// its own.
     pub(crate) ticks: Option<u32>,
-    /// How long before `due` it counts as captured.
-    pub(crate) age: Duration,
+    /// When it is presented, counted as `due` in nanoseconds; a film may have pictures before its
+    /// beginning.
+    presented: i64,
+    /// How long after `due` frames are presented at most, in nanoseconds.
+    ahead: i64,
 }
 
-/// The times of the frames of a file: at a rate, or following the durations in the file.
+/// By how much the streams of a film are sampled before they are presented: the same for all, so that
+/// they stay in step.
+#[derive(Debug, Default)]
+pub(crate) struct Lead(AtomicI64);
+
+impl Lead {
+    /// Makes the lead at least `nanos`.
+    pub(crate) fn raise(&self, nanos: i64) -> i64 {
+        self.0.fetch_max(nanos, Relaxed).max(nanos)
+    }
+
+    /// When a frame of a stream that began at `start` counts as captured, not after `now`.
+    pub(crate) fn captured(&self, start: Instant, time: &FileTime, now: Instant) -> Instant {
+        let nanos = time.presented.saturating_sub(self.raise(time.ahead));
+        let distance = Duration::from_nanos(nanos.unsigned_abs());
+        let captured = if nanos < 0 { start.checked_sub(distance) } else { Some(start + distance) };
+        captured.map_or(now, |captured| captured.min(now))
+    }
+}
+
+/// The times of the frames of a file: those of its container, or at a rate, or following the durations
+/// in the file.
 ///
-/// Frames are sent in decoding order at even intervals. Their timestamps are those of presentation.
+/// Without a container, frames are sent in decoding order at even intervals. Timestamps are those of
+/// presentation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
-    /// The requested rate; without one, frames of known duration follow their durations.
+    /// The requested rate; without one, a container's times and known durations are followed.
     requested: Option<FrameRate>,
     rate: FrameRate,
     clock_rate: ClockRate,
-    /// The place of the next frame in decoding order, as a position.
+    /// The time of the container with which the film begins.
+    origin: MediaTime,
+    /// When the current pass over the file begins, and how long its frames last so far.
+    begin: Duration,
+    len: Duration,
+    /// The place of the next frame in decoding order, as a position, and the end of the last one.
     place: i64,
-    ticks: u64,
-    /// The position of the file's first frame, and the end of the last one in presentation order,
-    /// both counted from the first pass over the file.
-    base: i64,
-    end: i64,
+    ticks: i64,
     /// The greatest difference between a picture's position and its place in decoding order.
     ahead: i64,
 }
@@ -53,47 +85,101 @@ impl Schedule {
     ) -> Self {
         let declared = declared.filter(|rate| DECLARED.contains(&rate.per_second()));
         let rate = requested.or(declared).unwrap_or_default();
-        let (base, end, ahead) = (0, 0, 0);
-        Self { requested, rate, clock_rate, place: 0, ticks: 0, base, end, ahead }
+        let (begin, len, origin) = (Duration::ZERO, Duration::ZERO, MediaTime::ZERO);
+        Self { requested, rate, clock_rate, origin, begin, len, place: 0, ticks: 0, ahead: 0 }
+    }
+
+    /// Sets the time of the container with which the film begins.
+    pub(crate) fn with_origin(self, origin: MediaTime) -> Self {
+        Self { origin, ..self }
     }
 
     pub(crate) fn rate(&self) -> FrameRate {
         self.rate
     }
 
+    /// The end of the frames so far.
+    pub(crate) fn end(&self) -> Duration {
+        self.begin + self.len
+    }
+
     /// Begins the file again.
-    pub(crate) fn begin_again(&mut self) {
-        self.base = self.end;
+    pub(crate) fn begin_again(&mut self, begin: Duration) {
+        (self.begin, self.len, self.place, self.ticks) = (begin, Duration::ZERO, 0, 0);
     }
 
     /// The times of the next frame.
     pub(crate) fn next(&mut self, frame: &MediaFrame) -> FileTime {
-        if let (None, Some(ticks)) = (self.requested, frame.duration) {
-            let start = self.ticks;
-            self.ticks += u64::from(ticks);
-            let nanos = u128::from(start) * 1_000_000_000 / u128::from(self.clock_rate.hertz());
-            let due = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-            return FileTime { due, ticks: None, age: Duration::ZERO };
-        }
-        let place = self.place;
-        let is_field = frame.picture.is_some_and(|time| time.is_field);
-        self.place = place.saturating_add(length(is_field));
-        let due = self.after(place);
-        match frame.picture {
-            Some(time) => self.presented(time, place, due),
-            None => FileTime { due, ticks: None, age: Duration::ZERO },
+        match (frame.presented, frame.duration) {
+            (Some(presented), _) if self.requested.is_none() => self.timed(frame, presented),
+            (_, Some(ticks)) if self.requested.is_none() => {
+                let start = self.ticks;
+                self.ticks = start.saturating_add(i64::from(ticks));
+                self.len = self.duration(self.ticks);
+                self.time(self.duration(start), Some(start), nanos(self.duration(start)))
+            }
+            _ => self.even(frame),
         }
     }
 
-    fn presented(&mut self, time: PictureTime, place: i64, due: Duration) -> FileTime {
-        let position = self.base.saturating_add(time.position.0);
-        self.end = self.end.max(position.saturating_add(length(time.is_field)));
-        let reorders = time.order == PictureOrder::Count && time.reorders != Some(false);
+    /// Of a frame with the times of its container.
+    fn timed(&mut self, frame: &MediaFrame, presented: MediaTime) -> FileTime {
+        let due = frame.decoded.unwrap_or(presented).since(self.origin);
+        let exact = presented.ticks(self.clock_rate) - self.origin.ticks(self.clock_rate);
+        let at = presented.nanos().saturating_sub(self.origin.nanos());
+        let (ticks, duration) = match frame.duration {
+            Some(duration) => {
+                let is_next =
+                    exact.abs_diff(self.ticks) <= (self.clock_rate.hertz() / ROUNDING).into();
+                let ticks = if is_next { self.ticks } else { exact };
+                self.ticks = ticks.saturating_add(i64::from(duration));
+                (ticks, self.clock_rate.duration(duration))
+            }
+            None => (exact, self.rate.interval()),
+        };
+        let end = at.saturating_add(nanos(duration));
+        self.len = self.len.max(Duration::from_nanos(u64::try_from(end).unwrap_or(0)));
+        self.time(due, Some(ticks), at)
+    }
+
+    /// Of a frame at the rate.
+    fn even(&mut self, frame: &MediaFrame) -> FileTime {
+        let place = self.place;
+        let length = length(frame.picture.is_some_and(|time| time.is_field));
+        self.place = place.saturating_add(length);
+        let due = self.after(place);
+        let Some(picture) = frame.picture else {
+            self.len = self.after(self.place);
+            return self.time(due, None, nanos(due));
+        };
+        let position = picture.position.0;
+        self.len = self.len.max(self.after(self.place.max(position.saturating_add(length))));
+        let reorders = picture.order == PictureOrder::Count && picture.reorders != Some(false);
         let least = if reorders { REORDERED * Position::PER_FRAME } else { 0 };
         self.ahead = self.ahead.max(position.saturating_sub(place)).max(least);
-        // Modulo 2³²: positions before the first one are negative.
-        let ticks = Position(position).ticks(self.clock_rate, self.rate).cast_unsigned() as u32;
-        FileTime { due, ticks: Some(ticks), age: self.after(self.ahead - (position - place)) }
+        let ticks = picture.position.ticks(self.clock_rate, self.rate);
+        let presented =
+            if position < 0 { -nanos(self.after(-position)) } else { nanos(self.after(position)) };
+        let time = self.time(due, Some(ticks), presented);
+        FileTime { ahead: nanos(self.after(self.ahead)).max(time.ahead), ..time }
+    }
+
+    /// The time of a frame that is due, and presented, so long after the beginning of the pass.
+    fn time(&self, due: Duration, ticks: Option<i64>, presented: i64) -> FileTime {
+        let begin = i64::from(self.clock_rate.ticks(self.begin));
+        FileTime {
+            due: self.begin + due,
+            // Modulo 2³²: pictures before the first one have negative ticks.
+            ticks: ticks.map(|ticks| begin.wrapping_add(ticks).cast_unsigned() as u32),
+            presented: nanos(self.begin).saturating_add(presented),
+            ahead: presented.saturating_sub(nanos(due)),
+        }
+    }
+
+    /// The duration of ticks, also of more than 2³².
+    fn duration(&self, ticks: i64) -> Duration {
+        let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.clock_rate.hertz());
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
     }
 
     /// The time from position 0 to another; zero if that is before it.
@@ -106,6 +192,10 @@ impl Schedule {
     }
 }
 
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
 /// The positions from a picture to the next: those of a frame, or of half of one.
 pub(crate) fn length(is_field: bool) -> i64 {
     if is_field { Position::PER_FRAME / 2 } else { Position::PER_FRAME }
@@ -113,6 +203,8 @@ pub(crate) fn length(is_field: bool) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use rushes::payload::nal::PictureTime;
+
     use super::*;
 
     fn frame(position: i64) -> MediaFrame {
@@ -129,8 +221,10 @@ mod tests {
 
     /// The time of capture minus that of presentation, in milliseconds.
     fn lead(time: FileTime) -> i64 {
-        let captured = time.due.as_millis() as i64 - time.age.as_millis() as i64;
-        captured - i64::from(time.ticks.unwrap()) / 90
+        let (lead, start) = (Lead::default(), Instant::now() + Duration::from_secs(60));
+        let now = start + time.due;
+        let captured = lead.captured(start, &time, now) + Duration::from_secs(60);
+        (captured - start).as_millis() as i64 - 60_000 - i64::from(time.ticks.unwrap()) / 90
     }
 
     #[test]
@@ -143,7 +237,7 @@ mod tests {
                 assert_eq!(time.ticks, Some((pass * 9 + position) * 3600));
                 assert_eq!(lead(time), -4 * 40, "sampled four frames before it is sent at most");
             }
-            schedule.begin_again();
+            schedule.begin_again(schedule.end());
         }
     }
 
@@ -187,11 +281,61 @@ mod tests {
     fn frames_of_known_duration_follow_their_durations() {
         let mut schedule = Schedule::new(None, None, ClockRate::OPUS);
         let mut frame = MediaFrame::default();
-        for (ticks, due) in [(960, 0), (2880, 20), (120, 80)] {
-            frame.duration = Some(ticks);
-            let expected =
-                FileTime { due: Duration::from_millis(due), ticks: None, age: Duration::ZERO };
-            assert_eq!(schedule.next(&frame), expected);
+        for (duration, due) in [(960, 0), (2880, 20), (120, 80)] {
+            frame.duration = Some(duration);
+            let time = schedule.next(&frame);
+            assert_eq!(time.due, Duration::from_millis(due));
+            assert_eq!(time.ticks, Some(u32::try_from(due * 48).unwrap()));
         }
+    }
+
+    fn timed(decoded: i64, presented: i64, duration: Option<u32>) -> MediaFrame {
+        let time = |millis| Some(MediaTime::new(millis, 1_000.try_into().unwrap()));
+        let mut frame = MediaFrame::default();
+        (frame.decoded, frame.presented) = (time(decoded), time(presented));
+        frame.duration = duration;
+        frame
+    }
+
+    #[test]
+    fn a_film_has_the_times_of_its_container_in_each_pass() {
+        let origin = timed(-80, 0, None).decoded.unwrap();
+        let rate = FrameRate::new(25, 1);
+        let mut schedule = Schedule::new(None, rate, ClockRate::VIDEO).with_origin(origin);
+        for pass in 0..2 {
+            let begin = pass * 200;
+            for (decoded, presented) in [(-80, 0), (-40, 80), (0, 40)] {
+                let time = schedule.next(&timed(decoded, presented, None));
+                assert_eq!(time.due.as_millis() as i64, begin + decoded + 80);
+                assert_eq!(i64::from(time.ticks.unwrap()), (begin + presented + 80) * 90);
+            }
+            assert_eq!(schedule.end().as_millis() as i64, begin + 200);
+            schedule.begin_again(schedule.end());
+        }
+        let mut requested = Schedule::new(rate, None, ClockRate::VIDEO);
+        requested.next(&timed(0, 0, None));
+        assert_eq!(requested.next(&timed(5, 5, None)).due.as_millis(), 40, "a rate was requested");
+    }
+
+    #[test]
+    fn rounded_times_of_packets_are_made_even_and_gaps_are_kept() {
+        let mut schedule = Schedule::new(None, None, ClockRate::OPUS);
+        // Packets of 2.5 ms, whose times are whole milliseconds, and a pause.
+        for (millis, ticks) in [(0, 0), (3, 120), (5, 240), (8, 360), (60, 2880), (63, 3000)] {
+            assert_eq!(schedule.next(&timed(millis, millis, Some(120))).ticks, Some(ticks));
+        }
+    }
+
+    #[test]
+    fn streams_of_a_film_are_sampled_by_the_same_clock() {
+        let (lead, start) = (Lead::default(), Instant::now());
+        lead.raise(nanos(Duration::from_millis(80)));
+        let mut video = Schedule::new(None, None, ClockRate::VIDEO);
+        let mut audio = Schedule::new(None, None, ClockRate::OPUS);
+        let now = start + Duration::from_secs(9);
+        let of = |time: FileTime| lead.captured(start, &time, now);
+        let picture = of(video.next(&timed(1_000, 1_080, None)));
+        assert_eq!(picture, start + Duration::from_secs(1));
+        assert_eq!(picture, of(audio.next(&timed(1_080, 1_080, Some(960)))));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rushes::file::{MediaReader, ReadOptions, codec_of, is_live};
+use rushes::file::{MediaReader, ReadOptions, Track, codec_of, is_live, tracks};
 use rushes::{ClockRate, Codec, FrameRate};
 
 use crate::args::{StreamArgs, codec_names};
@@ -14,36 +14,126 @@ const CLIP: &[u8] = include_bytes!("../assets/clip.265");
 /// The standard input, as a file.
 const STDIN: &str = "/dev/stdin";
 
-/// A file to send, or the clip.
+/// A file to send, a track of one, or the clip.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     file: Option<PathBuf>,
     pub(crate) codec: Codec,
     pub(crate) clock_rate: ClockRate,
+    /// The frame rate that a container gives.
+    pub(crate) frame_rate: Option<FrameRate>,
+    is_track: bool,
     options: ReadOptions,
 }
 
 impl Source {
+    /// A file, or the first track of a container that can be sent; without a file, the clip.
     pub(crate) fn new(file: Option<&Path>, args: &StreamArgs) -> anyhow::Result<Self> {
-        // As a path: the standard input can be a file, too.
-        let file = file.map(|file| if file == Path::new("-") { Path::new(STDIN) } else { file });
-        let given = args.codec;
-        if let Some(file) = file {
-            recognise::check_media(file, given.or_else(|| codec_of(file)))?;
-        }
-        let codec = match (given, file) {
-            (Some(codec), Some(_)) => codec,
-            (None, Some(file)) => codec_of(file).ok_or_else(|| unknown_codec(file))?,
-            (Some(codec), None) if codec != Codec::H265 => {
+        let Some(file) = file else {
+            if args.codec.is_some_and(|codec| codec != Codec::H265) {
                 let reason = "the built-in clip is H.265; for another codec, give a file";
                 return Err(Usage(reason.to_owned()).into());
             }
-            (_, None) => Codec::H265,
+            return Ok(Self::of(None, Codec::H265, None, args));
         };
+        let file = as_path(file);
+        if let Some(tracks) = tracks_of(file, args.codec)? {
+            let wanted = tracks.iter().filter(|track| match args.codec {
+                Some(codec) => track.codec == Some(codec),
+                None => track.codec.is_some(),
+            });
+            let track = wanted.min_by_key(|track| track.media != "video");
+            let track = track.ok_or_else(|| recognise::no_track(file, args.codec, &tracks))?;
+            return Self::of_track(file, track, args);
+        }
+        recognise::check_media(file, args.codec.or_else(|| codec_of(file)))?;
+        let codec = args.codec.or_else(|| codec_of(file)).ok_or_else(|| unknown_codec(file))?;
+        let clock_rate = args.clock_rate;
+        Ok(Self::of(Some(file), codec, clock_rate, args))
+    }
+
+    /// A file and the audio in it, or beside it in the file `audio`.
+    pub(crate) fn all(
+        file: &Path,
+        audio: Option<&Path>,
+        args: &StreamArgs,
+        quiet: bool,
+    ) -> anyhow::Result<Vec<Self>> {
+        let first = Self::new(Some(file), args)?;
+        let second = match audio {
+            Some(audio) => Some(Self::audio(audio, args)?),
+            None if first.is_track && first.codec.media == "video" && args.codec.is_none() => {
+                Self::audio_of_film(as_path(file), args, quiet)?
+            }
+            None => None,
+        };
+        Ok([Some(first), second].into_iter().flatten().collect())
+    }
+
+    /// The file of `--audio`.
+    fn audio(file: &Path, args: &StreamArgs) -> anyhow::Result<Self> {
+        let args = StreamArgs { codec: None, clock_rate: None, ..args.clone() };
+        if let Some(tracks) = tracks_of(file, None)? {
+            let is_audio = |track: &&Track| track.media == "audio" && track.codec.is_some();
+            let track = tracks.iter().find(is_audio);
+            let track = track.ok_or_else(|| recognise::no_audio(file, &tracks))?;
+            return Self::of_track(file, track, &args);
+        }
+        let source = Self::new(Some(file), &args)?;
+        if source.codec.media != "audio" || source.is_live() {
+            let reason = format!(
+                "--audio needs an audio file, and {} is {}. Try: --audio speech.opus",
+                source.name(),
+                if source.is_live() { "a pipe or a device" } else { source.codec.title }
+            );
+            return Err(Usage(reason).into());
+        }
+        Ok(source)
+    }
+
+    /// The audio track of a film, if it can be sent.
+    fn audio_of_film(file: &Path, args: &StreamArgs, quiet: bool) -> anyhow::Result<Option<Self>> {
+        let tracks = tracks_of(file, None)?.unwrap_or_default();
+        let audio = || tracks.iter().filter(|track| track.media == "audio");
+        let args = StreamArgs { clock_rate: None, ..args.clone() };
+        match audio().find(|track| track.codec.is_some()) {
+            Some(track) => Self::of_track(file, track, &args).map(Some),
+            None => {
+                if let (Some(track), false) = (audio().next(), quiet) {
+                    eprintln!("rushes: {}", recognise::audio_left_out(file, track));
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn of_track(file: &Path, track: &Track, args: &StreamArgs) -> anyhow::Result<Self> {
+        let codec = track.codec.ok_or_else(|| unknown_codec(file))?;
+        let source = Self::of(Some(file), codec, args.clock_rate, args);
+        Ok(Self { frame_rate: track.frame_rate, is_track: true, ..source })
+    }
+
+    fn of(
+        file: Option<&Path>,
+        codec: Codec,
+        clock_rate: Option<ClockRate>,
+        args: &StreamArgs,
+    ) -> Self {
         let mut options = ReadOptions::default();
         options.frame_len = args.frame_size;
-        let clock_rate = args.clock_rate.unwrap_or(codec.clock_rate);
-        Ok(Self { file: file.map(Path::to_owned), codec, clock_rate, options })
+        Self {
+            file: file.map(Path::to_owned),
+            codec,
+            clock_rate: clock_rate.unwrap_or(codec.clock_rate),
+            frame_rate: None,
+            is_track: false,
+            options,
+        }
+    }
+
+    /// Whether it is a track of a container.
+    pub(crate) fn is_track(&self) -> bool {
+        self.is_track
     }
 
     /// Opens the source; `rate` is that of its frames, if it is known.
@@ -76,6 +166,17 @@ impl Source {
             None => CLIP.len() as u64,
         }
     }
+}
+
+/// The file as a path: the standard input can be a file, too.
+fn as_path(file: &Path) -> &Path {
+    if file == Path::new("-") { Path::new(STDIN) } else { file }
+}
+
+/// The tracks of `file`, if it is a container and not to be sent as octets.
+fn tracks_of(file: &Path, codec: Option<Codec>) -> anyhow::Result<Option<Vec<Track>>> {
+    let is_octets = codec.is_some_and(|codec| !recognise::has_form(codec));
+    if is_octets { Ok(None) } else { Ok(tracks(file)?) }
 }
 
 pub(crate) fn unknown_codec(file: &Path) -> Usage {

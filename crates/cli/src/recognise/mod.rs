@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rushes::Codec;
+use rushes::file::Track;
 
 use self::bitstream::Look;
 use crate::Usage;
@@ -19,6 +20,53 @@ const HAVE_FORM: [Codec; 5] = [Codec::H264, Codec::H265, Codec::H266, Codec::Opu
 /// Bytes of a file that are examined.
 const HEAD_LEN: u64 = 256 << 10;
 
+/// Whether files of `codec` have a known form.
+pub(crate) fn has_form(codec: Codec) -> bool {
+    HAVE_FORM.contains(&codec)
+}
+
+/// The error for a container that has no track of `codec` or, without one, none that can be sent.
+pub(crate) fn no_track(file: &Path, codec: Option<Codec>, tracks: &[Track]) -> Usage {
+    let wanted =
+        codec.map_or_else(|| "track that can be sent".to_owned(), |it| it.title.to_owned());
+    let from = quoted(file);
+    let to = quoted(&file.with_extension("sent.mkv"));
+    Usage(format!(
+        "{} has no {wanted}, but {}. Try: ffmpeg -i {from} -c:v libx264 -c:a libopus {to}",
+        file.display(),
+        codings(tracks),
+    ))
+}
+
+/// The error for a container without audio that can be sent.
+pub(crate) fn no_audio(file: &Path, tracks: &[Track]) -> Usage {
+    let to = quoted(&file.with_extension("opus"));
+    Usage(format!(
+        "{} has no audio that can be sent, but {}. Try: ffmpeg -i {} -vn -c:a libopus {to}",
+        file.display(),
+        codings(tracks),
+        quoted(file),
+    ))
+}
+
+/// The message about audio of a film that cannot be sent.
+pub(crate) fn audio_left_out(file: &Path, track: &Track) -> String {
+    format!(
+        "the audio of {} ({}) is left out: only Opus can be sent. Try: ffmpeg -i {} -c:v copy -c:a \
+         libopus {}",
+        file.display(),
+        track.coding,
+        quoted(file),
+        quoted(&file.with_extension("sent.mkv")),
+    )
+}
+
+fn codings(tracks: &[Track]) -> String {
+    let texts: Vec<_> =
+        tracks.iter().map(|track| format!("{} ({})", track.coding, track.media)).collect();
+    if texts.is_empty() { "no track at all".to_owned() } else { texts.join(", ") }
+}
+
 /// Checks that `file`, to be read as `codec` if that is known, is neither a container nor clearly
 /// of another codec. Pipes and devices are not read.
 ///
@@ -26,7 +74,7 @@ const HEAD_LEN: u64 = 256 << 10;
 /// [`Usage`], with the command or the option that helps; the error of the operating system if the
 /// file of a container cannot be opened.
 pub(crate) fn check_media(file: &Path, codec: Option<Codec>) -> anyhow::Result<()> {
-    if codec.is_some_and(|codec| !HAVE_FORM.contains(&codec)) {
+    if codec.is_some_and(|codec| !has_form(codec)) {
         return Ok(());
     }
     let Some(head) = head(file)? else { return Ok(()) };

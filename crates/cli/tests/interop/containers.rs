@@ -3,12 +3,14 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use rushes::file::{MediaFrame, MediaReader, ReadOptions, tracks};
 use rushes::payload::nal::find_start_codes;
 use rushes::{ClockRate, Codec};
 
-use crate::rig::have;
+use crate::ffmpeg::ffmpeg_receives;
+use crate::rig::{describe, have, ports, send};
 use crate::sampling::ffmpeg;
 
 /// How containers are made: a name, and the options of `ffmpeg` for video, audio and the container.
@@ -131,4 +133,68 @@ fn frames_and_times_are_those_of_the_container() {
             }
         }
     }
+}
+
+/// The frames in a list of FFmpeg's `framemd5`: when they are presented, in seconds, and their
+/// hashes.
+fn listed(text: &str) -> Vec<(f64, String)> {
+    let base = text.lines().find_map(|line| line.strip_prefix("#tb 0: 1/")).unwrap();
+    let per_second: f64 = base.trim().parse().unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let frame = |line: &str| {
+        let fields: Vec<_> = line.split(',').map(str::trim).collect();
+        (fields[2].parse::<f64>().unwrap() / per_second, fields[5].to_owned())
+    };
+    lines.map(frame).collect()
+}
+
+/// The frames of a track as FFmpeg decodes them.
+fn decoded(path: &Path, track: &str) -> Vec<(f64, String)> {
+    let list = path.with_extension(format!("{track}.md5")).display().to_string();
+    let film = path.display().to_string();
+    let track = format!("0:{track}");
+    let times = ["-fps_mode", "passthrough", "-enc_time_base", "-1", "-copyts"];
+    let arguments = [&["-i", &film, "-map", &track][..], &times, &["-f", "framemd5", &list]];
+    ffmpeg(&arguments.concat());
+    listed(&std::fs::read_to_string(list).unwrap())
+}
+
+#[test]
+fn a_film_is_sent_with_its_sound_in_step() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("film.mp4");
+    film(&path, FILMS[0].1);
+    // Four ports in a row.
+    let port = loop {
+        let (first, second) = (ports(), ports());
+        if second == first + 2 {
+            break first;
+        }
+    };
+    let sdp = describe(&path, port, folder.path(), &[]);
+    let lists = ["v", "a"].map(|track| folder.path().join(track).display().to_string());
+    let times = ["-fps_mode", "passthrough", "-enc_time_base", "-1"];
+    let [video, audio] = lists.each_ref().map(|list| ["-f", "framemd5", list]);
+    let output =
+        [&["-copyts", "-map", "0:v"][..], &times, &video, &["-map", "0:a"], &times, &audio];
+    let process = ffmpeg_receives(&sdp, port, &output.concat());
+    let report = send(&path, port, &[]);
+    process.stop_after(Duration::from_secs(5));
+    let streams = report["streams"].as_array().unwrap();
+    let codecs: Vec<_> = streams.iter().map(|it| it["codec"].as_str().unwrap()).collect();
+    assert_eq!(codecs, ["h264", "opus"]);
+    let of_film = ["v", "a"].map(|track| decoded(&path, track));
+    let received = lists.map(|list| listed(&std::fs::read_to_string(list).unwrap()));
+    let hashes =
+        |frames: &[(f64, String)]| frames.iter().map(|it| it.1.clone()).collect::<Vec<_>>();
+    assert_eq!(hashes(&of_film[0]), hashes(&received[0]));
+    // FFmpeg places the streams by the clocks in the sender reports, from the first ones on.
+    let shifts = [0, 1].map(|track| {
+        let last = |frames: &[(f64, String)]| frames.last().unwrap().0;
+        last(&received[track]) - last(&of_film[track])
+    });
+    assert!((shifts[0] - shifts[1]).abs() < 0.002, "out of step: {shifts:?} seconds");
 }

@@ -167,7 +167,8 @@ pub(crate) fn rushes<S: AsRef<OsStr>>(arguments: &[S]) -> Process {
 pub(crate) fn send(file: &Path, port: u16, more: &[&str]) -> Value {
     let to = format!("127.0.0.1:{port}");
     let mut arguments = vec!["send", file.to_str().unwrap(), "--to", &to, "--json"];
-    if !more.contains(&"--fps") && file.extension() != Some(OsStr::new("opus")) {
+    let is_bare = |it: &OsStr| ["264", "265", "266"].iter().any(|bare| it == OsStr::new(bare));
+    if !more.contains(&"--fps") && file.extension().is_some_and(is_bare) {
         arguments.extend(["--fps", "60"]);
     }
     arguments.extend(more);

@@ -62,10 +62,19 @@ fn timestamps_are_those_that_ffmpeg_sends_from_a_container() {
     {
         let folder = tempfile::tempdir().unwrap();
         let (film, bare) = film(folder.path(), codec, rate, extension);
-        let theirs = thread::spawn(move || {
+        let theirs = thread::spawn({
+            let film = film.clone();
+            move || {
+                timestamps(move |port| {
+                    let to = format!("rtp://127.0.0.1:{port}");
+                    ffmpeg(&["-re", "-i", &film, "-c", "copy", "-f", "rtp", &to]);
+                })
+            }
+        });
+        let of_container = thread::spawn(move || {
             timestamps(move |port| {
-                let to = format!("rtp://127.0.0.1:{port}");
-                ffmpeg(&["-re", "-i", &film, "-c", "copy", "-f", "rtp", &to]);
+                let to = format!("127.0.0.1:{port}");
+                rushes(&["send", &film, "--to", &to, "--no-rtcp", "-q"]).finish();
             })
         });
         let ours = timestamps(move |port| {
@@ -73,6 +82,7 @@ fn timestamps_are_those_that_ffmpeg_sends_from_a_container() {
             rushes(&["send", &bare, "--to", &to, "--no-rtcp", "-q"]).finish();
         });
         let theirs = theirs.join().unwrap();
+        assert_eq!(of_container.join().unwrap(), theirs, "{extension} at {rate}");
         assert!(ours.len() > 40, "{ours:?}");
         assert_eq!(ours.len(), theirs.len(), "{extension} at {rate}");
         // FFmpeg rounds each to its container's clock.

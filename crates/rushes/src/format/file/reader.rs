@@ -210,6 +210,16 @@ impl MediaReader {
         self.frame.picture?.frame_rate
     }
 
+    /// The next frame, which stays the next one; `None` at the end of the file. Waits for a live
+    /// source.
+    ///
+    /// # Errors
+    /// [`FileError`], with the file and the position.
+    pub fn peek(&mut self) -> Result<Option<&MediaFrame>, FileError> {
+        self.is_ready = matches!(self.read(None)?, Progress::Frame);
+        Ok(self.is_ready.then_some(&self.frame))
+    }
+
     /// The next frame; `None` at the end of the file. Waits for a live source.
     ///
     /// # Errors

@@ -34,6 +34,9 @@ enum Kind {
     Matroska,
 }
 
+/// The codecs that containers carry; files of others may consist of any octets.
+const CARRIED: [Codec; 4] = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus];
+
 /// The octets of a container.
 pub(super) trait Octets: Read + Seek + Send {}
 
@@ -47,7 +50,11 @@ pub fn tracks(path: &Path) -> Result<Option<Vec<Track>>, FileError> {
     if super::is_live(path) {
         return Ok(None);
     }
-    let mut file = File::open(path).map_err(|source| failed(path, source))?;
+    let opened = File::open(path).map_err(|source| {
+        let path = path.to_owned();
+        FileError::Io { path, action: "open", source }
+    });
+    let mut file = opened?;
     Ok(match kind(&mut file).map_err(|source| failed(path, source))? {
         Some(Kind::Mp4) => Some(mp4::Movie::open(Box::new(file), path)?.tracks()),
         Some(Kind::Matroska) => Some(matroska::tracks(Box::new(file), path)?),
@@ -63,6 +70,9 @@ pub(super) fn open<F: Octets + 'static>(
     codec: Codec,
     options: ReadOptions,
 ) -> Result<Result<Box<dyn FrameReader>, F>, FileError> {
+    if !CARRIED.contains(&codec) {
+        return Ok(Err(file));
+    }
     let kind = kind(&mut file).map_err(|source| failed(path, source))?;
     let Some(kind) = kind else { return Ok(Err(file)) };
     let file = Box::new(file);

@@ -1,0 +1,126 @@
+//! What the streams of a film share: when it began, how far ahead it is sampled, and its passes.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rushes::file::{MediaReader, MediaTime};
+
+use crate::interrupt::Interrupt;
+use crate::schedule::Lead;
+use crate::source::Source;
+
+/// Frames of a container from which the lead is taken: more than encoders reorder.
+const LEAD_FRAMES: usize = 64;
+
+/// A film that is sent as one or more streams.
+pub(super) struct Film<'a> {
+    pub(super) start: Instant,
+    pub(super) lead: Lead,
+    interrupt: &'a Interrupt,
+    has_failed: AtomicBool,
+    streams: usize,
+    passes: Mutex<Passes>,
+}
+
+/// The passes over a file that is sent repeatedly: each begins when all streams have ended the one
+/// before.
+#[derive(Debug, Default)]
+struct Passes {
+    /// When the passes so far began.
+    begun: Vec<Duration>,
+    /// The streams that have ended the current pass, and the latest end.
+    ended: usize,
+    end: Duration,
+}
+
+impl<'a> Film<'a> {
+    /// A film of so many streams that begins now.
+    pub(super) fn new(streams: usize, lead: Lead, interrupt: &'a Interrupt) -> Self {
+        let passes = Mutex::new(Passes::default());
+        let has_failed = AtomicBool::new(false);
+        Self { start: Instant::now(), lead, interrupt, has_failed, streams, passes }
+    }
+
+    /// Whether to stop: the user wants it, or another stream has failed.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.interrupt.is_requested() || self.has_failed.load(Relaxed)
+    }
+
+    /// Stops the other streams.
+    pub(super) fn fail(&self) {
+        self.has_failed.store(true, Relaxed);
+    }
+
+    /// Notes that a stream has ended the current pass, at `end`.
+    pub(super) fn end_pass(&self, end: Duration) {
+        let mut passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        passes.ended += 1;
+        passes.end = passes.end.max(end);
+        if passes.ended == self.streams {
+            passes.ended = 0;
+            let end = passes.end;
+            passes.begun.push(end);
+        }
+    }
+
+    /// When the pass after so many others begins; `None` while another stream has not ended the one
+    /// before.
+    pub(super) fn begin_of_pass(&self, passed: usize) -> Option<Duration> {
+        let passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        passes.begun.get(passed.checked_sub(1)?).copied()
+    }
+}
+
+/// The time of the containers with which the film begins: the first at which a frame is decoded.
+pub(super) fn origin(readers: &mut [Option<MediaReader>]) -> anyhow::Result<MediaTime> {
+    let mut first = None;
+    for reader in readers.iter_mut().flatten().filter(|reader| !reader.is_live()) {
+        let frame = reader.peek()?;
+        let time = frame.and_then(|frame| frame.decoded.or(frame.presented));
+        first = match (first, time) {
+            (Some(a), Some(b)) if a < b => Some(a),
+            (first, time) => time.or(first),
+        };
+    }
+    Ok(first.unwrap_or(MediaTime::ZERO))
+}
+
+/// How far ahead of its times of decoding a film is presented.
+pub(super) fn lead(sources: &[Source]) -> anyhow::Result<Lead> {
+    let lead = Lead::default();
+    for source in sources.iter().filter(|source| source.is_track()) {
+        let mut reader = source.open(None)?;
+        for _ in 0..LEAD_FRAMES {
+            let Some(frame) = reader.next_frame()? else { break };
+            if let (Some(decoded), Some(presented)) = (frame.decoded, frame.presented) {
+                lead.raise(presented.nanos().saturating_sub(decoded.nanos()));
+            }
+        }
+    }
+    Ok(lead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_begins_when_all_streams_have_ended_the_one_before() {
+        let interrupt = Interrupt::default();
+        let film = Film::new(2, Lead::default(), &interrupt);
+        let seconds = Duration::from_secs;
+        film.end_pass(seconds(3));
+        assert_eq!(film.begin_of_pass(1), None);
+        film.end_pass(seconds(2));
+        assert_eq!(film.begin_of_pass(1), Some(seconds(3)));
+        film.end_pass(seconds(6));
+        assert_eq!(film.begin_of_pass(2), None);
+        film.end_pass(seconds(6));
+        assert_eq!(film.begin_of_pass(2), Some(seconds(6)));
+        assert!(!film.is_stopped());
+        film.fail();
+        assert!(film.is_stopped());
+    }
+}

@@ -1,0 +1,237 @@
+//! `rushes send`: sends a file, or the tracks of one, to a host.
+
+mod film;
+mod report;
+mod sending;
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rushes::file::MediaReader;
+use rushes::{Context, FrameRate, Pacing, StreamBuilder};
+use serde_json::json;
+
+use self::film::Film;
+use self::sending::Sending;
+use crate::args::SendArgs;
+use crate::control::RtcpSummary;
+use crate::interrupt::Interrupt;
+use crate::outage::Outage;
+use crate::progress::Progress;
+use crate::schedule::Schedule;
+use crate::source::Source;
+use crate::{Outcome, Usage, describe, security, stream, zrtp};
+
+/// The ports that a stream takes: one for media, one for RTCP.
+const PORTS: u16 = 2;
+
+pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
+    let interrupt = Interrupt::install()?;
+    let sources = Source::all(&args.file, args.audio.as_deref(), &args.stream, args.output.quiet)?;
+    check(args, &sources)?;
+    // A file that cannot be read is reported before anything is sent. What a live source makes
+    // before there is a stream is late.
+    let open = |source: &Source| {
+        if source.is_live() { Ok(None) } else { source.open(args.timing.fps).map(Some) }
+    };
+    let mut readers = sources.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
+    let origin = film::origin(&mut readers)?;
+    let lead = film::lead(&sources)?;
+    let schedules: Vec<_> = sources
+        .iter()
+        .zip(&readers)
+        .map(|(source, reader)| {
+            let declared = reader.as_ref().and_then(MediaReader::frame_rate).or(source.frame_rate);
+            Schedule::new(args.timing.fps, declared, source.clock_rate).with_origin(origin)
+        })
+        .collect();
+    let context = stream::context(&args.control)?;
+    let mut builders = Vec::new();
+    for (number, (source, schedule)) in sources.iter().zip(&schedules).enumerate() {
+        builders.push(build(args, &context, source, (number as u16, schedule.rate()))?);
+    }
+    if let Some(file) = &args.sdp {
+        args.overwrite.check(file)?;
+        describe::write(file, &builders, &sources)?;
+        if args.dry_run {
+            if args.output.json {
+                crate::report::print_line(json!({ "described": file.display().to_string() }))?;
+            }
+            return Ok(Outcome::Done);
+        }
+    }
+    let mut sendings = Vec::new();
+    for ((source, builder), schedule) in sources.into_iter().zip(builders).zip(schedules) {
+        let opened = zrtp::open(builder, &interrupt, |_| Ok(()))?;
+        let Some((stream, agreed)) = opened else {
+            anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
+        };
+        zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
+        sendings.push(sending(args, source, (stream, agreed), schedule, sendings.is_empty()));
+    }
+    let film = Film::new(sendings.len(), lead, &interrupt);
+    send(&mut sendings, readers, &film, &interrupt)?;
+    report::print(args, &sendings)?;
+    for agreed in sendings.iter().filter_map(|it| it.agreed.as_ref()) {
+        if args.security.zrtp_ask {
+            agreed.ask()?;
+        }
+    }
+    // A source without an end is ended by Ctrl-C.
+    let is_endless = args.repeat == 0 || sendings.iter().any(|it| it.source.is_live());
+    Ok(report::outcome(interrupt.is_requested() && !is_endless, &sendings))
+}
+
+/// Sends the streams, each on a thread of its own if there are several.
+fn send(
+    sendings: &mut [Sending<'_>],
+    readers: Vec<Option<MediaReader>>,
+    film: &Film<'_>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let mut pairs = sendings.iter_mut().zip(readers);
+    let first = pairs.next();
+    thread::scope(|scope| {
+        let mut others = Vec::new();
+        let run = |(sending, reader): (&mut Sending<'_>, _)| {
+            let sent = sending.run(film, interrupt, reader);
+            if sent.is_err() {
+                film.fail();
+            }
+            sent
+        };
+        for pair in pairs {
+            let other = thread::Builder::new().name("rushes-send".to_owned());
+            others.push(
+                other.spawn_scoped(scope, move || run(pair)).context("cannot start a thread")?,
+            );
+        }
+        let sent = first.map_or(Ok(()), run);
+        for other in others {
+            other.join().map_err(|_| anyhow::anyhow!("a sending thread panicked"))??;
+        }
+        sent
+    })
+}
+
+fn sending<'a>(
+    args: &'a SendArgs,
+    source: Source,
+    (stream, agreed): (rushes::MediaStream, Option<zrtp::Agreed>),
+    schedule: Schedule,
+    is_first: bool,
+) -> Sending<'a> {
+    let is_endless = source.is_live() || args.repeat == 0;
+    let len = (!is_endless).then(|| source.len().saturating_mul(args.repeat));
+    // One bar; the other stream is much smaller.
+    let mut output = args.output;
+    output.quiet |= !is_first;
+    Sending {
+        args,
+        source,
+        stream,
+        agreed,
+        schedule,
+        progress: Progress::new(output, len),
+        rtcp: RtcpSummary::default(),
+        outage: Outage::new(args.give_up, args.output.quiet),
+        position: 0,
+        time: Duration::ZERO,
+    }
+}
+
+/// Refuses options that contradict each other.
+fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
+    if args.to.port == 0 {
+        return Err(Usage("--to needs a port from 1 to 65535".to_owned()));
+    }
+    if args.dry_run && args.security.zrtp {
+        let reason = "--dry-run cannot describe a --zrtp stream: its values are new in each run";
+        return Err(Usage(reason.to_owned()));
+    }
+    let live = sources.iter().find(|source| source.is_live());
+    if let (Some(source), true) = (live, args.repeat != 1) {
+        let reason = format!("{} can be read only once: leave --loop out", source.name());
+        return Err(Usage(reason));
+    }
+    if let (Some(source), true) = (live, sources.len() > 1) {
+        let reason = format!(
+            "{} is live, and --audio is a file of another time: leave --audio out",
+            source.name()
+        );
+        return Err(Usage(reason));
+    }
+    Ok(())
+}
+
+/// The stream of source `number`. The options of a stream are those of the first; others have the
+/// ports after its ports, and default values.
+fn build(
+    args: &SendArgs,
+    context: &Context,
+    source: &Source,
+    (number, rate): (u16, FrameRate),
+) -> anyhow::Result<StreamBuilder> {
+    let is_first = number == 0;
+    let (mut of_stream, mut control) = (args.stream.clone(), args.control.clone());
+    let ssrc = args.ssrc.filter(|_| is_first);
+    if !is_first {
+        (of_stream.payload_type, of_stream.clock_rate) = (None, None);
+        (control.rtcp_port, control.rtx_payload_type, control.rtx_ssrc) = (None, None, None);
+    }
+    let payload_type = of_stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
+    stream::check_rtx(&control, payload_type, ssrc)?;
+    let sets_source = ssrc.is_some() || control.rtx_ssrc.is_some();
+    if sets_source && args.security.has_given_key() && !args.fresh_key {
+        let reason = "a second run with the same key and SSRC repeats the key stream, which reveals \
+                      both streams: leave --ssrc and --rtx-ssrc out, add --fresh-key if the key is \
+                      new, or use --zrtp --secret-file, which makes a key for each run";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    if args.sdp.is_some() && control.rtx_ssrc.is_some() && ssrc.is_none() {
+        let reason = "--sdp can name --rtx-ssrc only together with --ssrc: give --ssrc too";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    let host = args.to.host.as_deref().unwrap_or("127.0.0.1");
+    let session = context.session(host)?;
+    let timing = args.timing;
+    let pacing = match (timing.pacing, timing.flat_out) {
+        (Some(pacing), _) => pacing,
+        (None, true) => Pacing::Off,
+        (None, false) => Pacing::default(),
+    };
+    let local_port = if args.local_port == 0 { Some(0) } else { port(args.local_port, number) };
+    let ports = local_port.zip(port(args.to.port, number));
+    let (local_port, remote_port) = ports.ok_or_else(|| {
+        Usage(
+            "the second stream needs two ports after those of the first: give lower ones"
+                .to_owned(),
+        )
+    })?;
+    let mut builder = stream::set(session.stream(source.codec), &session, &of_stream)
+        .local_port(local_port)
+        .remote_port(remote_port)
+        .frame_rate(rate)
+        .pacing(pacing)
+        .zero_copy(args.zero_copy);
+    builder = stream::set_control(builder, &control);
+    if let Some(ssrc) = ssrc {
+        builder = builder.ssrc(ssrc);
+    }
+    if let Some(ssrc) = control.rtx_ssrc {
+        builder = builder.rtx_ssrc(ssrc);
+    }
+    // A description carries the key to the receiver, so a random one is made if none is given.
+    let secured = match args.sdp {
+        // A key made now would not be that of a later run.
+        Some(_) if !args.dry_run => args.security.security_or_random()?,
+        _ => args.security.security()?,
+    };
+    Ok(security::set(builder, secured))
+}
+
+/// The port of stream `number`, if the first has `port`.
+fn port(port: u16, number: u16) -> Option<u16> {
+    port.checked_add(PORTS * number)
+}

@@ -1,0 +1,74 @@
+//! The report of what was sent, and the exit code.
+
+use serde_json::{Value, json};
+
+use super::sending::Sending;
+use crate::args::SendArgs;
+use crate::{Outcome, report, zrtp};
+
+/// Prints the report.
+pub(super) fn print(args: &SendArgs, sendings: &[Sending<'_>]) -> anyhow::Result<()> {
+    if args.output.json {
+        let mut objects: Vec<_> = sendings.iter().map(object).collect();
+        let only = if objects.len() == 1 { objects.pop() } else { None };
+        report::print_line(only.unwrap_or_else(|| json!({ "streams": objects })))?;
+        return Ok(());
+    }
+    if !args.output.quiet {
+        sendings.iter().for_each(print_text);
+    }
+    Ok(())
+}
+
+fn object(sending: &Sending<'_>) -> Value {
+    let Sending { args, source, stream, .. } = sending;
+    let statistics = stream.statistics();
+    json!({
+        "source": source.name(),
+        "codec": source.codec.name,
+        "ssrc": stream.ssrc().to_string(),
+        "security": args.security.name(),
+        "zrtp": sending.agreed.as_ref().map(zrtp::Agreed::object),
+        "seconds": sending.time.as_secs_f64(),
+        "megabits_per_second": report::megabits(statistics.send.frame_octets, sending.time),
+        "sent": report::sent(&statistics),
+        "unsent": sending.outage.report(),
+        "rtcp": sending.rtcp.report(stream),
+    })
+}
+
+fn print_text(sending: &Sending<'_>) {
+    let Sending { source, stream, time, .. } = sending;
+    let statistics = stream.statistics();
+    let send = &statistics.send;
+    let name = match source.is_track() {
+        true => format!("{} ({})", source.name(), source.codec.title),
+        false => source.name(),
+    };
+    eprintln!(
+        "sent {name}: {} frames in {} packets, {} octets, {:.2} s, {:.1} Mbit/s, {:.2} system calls \
+         a frame",
+        send.frames,
+        send.packets,
+        send.frame_octets,
+        time.as_secs_f64(),
+        report::megabits(send.frame_octets, *time),
+        statistics.socket.calls() as f64 / send.frames.max(1) as f64,
+    );
+    if send.units_left_out > 0 {
+        eprintln!("left out: {} NAL units of types that RTP does not carry", send.units_left_out);
+    }
+    let reports = sending.rtcp.text(stream);
+    if !reports.is_empty() {
+        eprintln!("reports: {reports}");
+    }
+}
+
+/// Reports unsent frames; the outcome is whether everything was sent.
+pub(super) fn outcome(is_cut_short: bool, sendings: &[Sending<'_>]) -> Outcome {
+    let unsent: u64 = sendings.iter().map(|sending| sending.outage.frames()).sum();
+    if unsent > 0 {
+        eprintln!("rushes: incomplete: {unsent} frames could not be sent");
+    }
+    if is_cut_short || unsent > 0 { Outcome::Failed } else { Outcome::Done }
+}

@@ -1,0 +1,218 @@
+//! One stream of a film, or of a live source, while it is sent.
+
+use std::time::{Duration, Instant};
+
+use rushes::file::{MediaFrame, MediaReader, NextFrame};
+use rushes::{Error, MediaStream, RtpTimestamp};
+
+use super::film::Film;
+use crate::args::SendArgs;
+use crate::control::RtcpSummary;
+use crate::interrupt::Interrupt;
+use crate::live::LiveTimes;
+use crate::outage::Outage;
+use crate::progress::Progress;
+use crate::schedule::Schedule;
+use crate::source::Source;
+use crate::zrtp::Agreed;
+
+/// Number and spacing of the packets without payload that end a stream. They reveal a lost tail;
+/// several, because they can be lost too, and late enough for a full buffer to drain.
+const END_PACKETS: u32 = 3;
+const END_PACKET_SPACING: Duration = Duration::from_millis(50);
+
+/// How long requests for the last packets are answered.
+const LAST_REQUESTS: Duration = Duration::from_millis(500);
+
+/// Interval between checks for Ctrl-C.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Interval between checks for Ctrl-C and for packets, while a live source has no frame.
+const LIVE_POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Pause before the next attempt to send, where no schedule sets one.
+const OUTAGE_PAUSE: Duration = Duration::from_millis(10);
+
+/// A stream that frames are sent to.
+pub(super) struct Sending<'a> {
+    pub(super) args: &'a SendArgs,
+    pub(super) source: Source,
+    pub(super) stream: MediaStream,
+    pub(super) agreed: Option<Agreed>,
+    pub(super) schedule: Schedule,
+    pub(super) progress: Progress,
+    pub(super) rtcp: RtcpSummary,
+    pub(super) outage: Outage,
+    /// Octets sent.
+    pub(super) position: u64,
+    /// From the first frame to the last.
+    pub(super) time: Duration,
+}
+
+impl Sending<'_> {
+    /// Sends all frames, beginning with those of `reader`, and ends the stream.
+    pub(super) fn run(
+        &mut self,
+        film: &Film<'_>,
+        interrupt: &Interrupt,
+        reader: Option<MediaReader>,
+    ) -> anyhow::Result<()> {
+        match reader {
+            Some(reader) => self.passes(film, reader)?,
+            None => {
+                let reader = self.source.open(self.args.timing.fps)?;
+                self.live(film, reader)?;
+            }
+        }
+        self.time = film.start.elapsed();
+        if self.position == 0 && !film.is_stopped() {
+            anyhow::bail!("{}: contains no frame; nothing was sent", self.source.name());
+        }
+        self.end()?;
+        self.rtcp.poll(&self.stream, None);
+        if !self.args.control.no_rtcp {
+            // A receiver that gets the goodbye reports on the whole stream when it leaves.
+            self.stream.rtcp().send_bye("")?;
+            ignore_transient(self.rtcp.await_reports(&mut self.stream, interrupt))?;
+        }
+        self.progress.finish();
+        Ok(())
+    }
+
+    /// Sends a file as often as it was asked for.
+    fn passes(&mut self, film: &Film<'_>, mut reader: MediaReader) -> anyhow::Result<()> {
+        let first = self.stream.sender().next_timestamp();
+        for passed in 1.. {
+            self.file(film, reader, first)?;
+            film.end_pass(self.schedule.end());
+            if self.args.repeat == passed as u64 || self.position == 0 || film.is_stopped() {
+                break;
+            }
+            let begin = loop {
+                match film.begin_of_pass(passed) {
+                    Some(begin) => break begin,
+                    None if film.is_stopped() => return Ok(()),
+                    None => self.wait_until(film, Instant::now() + LIVE_POLL_INTERVAL)?,
+                }
+            };
+            self.schedule.begin_again(begin);
+            reader = self.source.open(self.args.timing.fps)?;
+        }
+        Ok(())
+    }
+
+    /// Sends the frames of a file when they are due.
+    fn file(
+        &mut self,
+        film: &Film<'_>,
+        mut reader: MediaReader,
+        first: RtpTimestamp,
+    ) -> anyhow::Result<()> {
+        while let Some(frame) = reader.next_frame()? {
+            if film.is_stopped() {
+                break;
+            }
+            let time = self.schedule.next(frame);
+            if !self.args.timing.flat_out {
+                self.wait_until(film, film.start + time.due)?;
+            }
+            let captured = film.lead.captured(film.start, &time, Instant::now());
+            self.push(film, frame, (time.ticks.map(|ticks| first.plus(ticks)), captured))?;
+        }
+        Ok(())
+    }
+
+    /// Sends the frames of a live source when they come.
+    fn live(&mut self, film: &Film<'_>, mut reader: MediaReader) -> anyhow::Result<()> {
+        let first = self.stream.sender().next_timestamp();
+        let mut times = LiveTimes::new(self.args.timing.fps, self.source.clock_rate, first);
+        while !film.is_stopped() {
+            let next = reader.next_frame_until(Instant::now() + LIVE_POLL_INTERVAL)?;
+            let frame = match next {
+                NextFrame::Frame(frame) => frame,
+                NextFrame::Pending => {
+                    // Requests and reports are answered.
+                    ignore_transient(self.stream.sender().wait_until(Instant::now()))?;
+                    self.rtcp.poll(&self.stream, None);
+                    continue;
+                }
+                NextFrame::End => break,
+            };
+            let time = times.next(frame, Instant::now());
+            if !self.args.timing.flat_out {
+                self.wait_until(film, time.due)?;
+            }
+            self.push(film, frame, (Some(time.timestamp), time.captured))?;
+            if times.turns_out_a_file() && !self.args.output.quiet && !self.args.timing.flat_out {
+                eprintln!(
+                    "rushes: {} is ahead of real time; it is now sent at 30 frames per second \
+                     (--fps sets another rate)",
+                    self.source.name()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one frame.
+    fn push(
+        &mut self,
+        film: &Film<'_>,
+        frame: &MediaFrame,
+        (timestamp, captured): (Option<RtpTimestamp>, Instant),
+    ) -> anyhow::Result<()> {
+        let sent = self.stream.sender().push_frame_captured(&frame.data, timestamp, captured);
+        if !self.outage.take(sent)? && self.args.timing.flat_out {
+            // The file must not end before the network is back.
+            self.wait_until(film, Instant::now() + OUTAGE_PAUSE)?;
+        }
+        self.position += frame.data.len() as u64;
+        let stream = &self.stream;
+        self.progress.show(self.position, || stream.statistics());
+        Ok(())
+    }
+
+    /// Waits until `due` or the end, and answers requests meanwhile.
+    fn wait_until(&mut self, film: &Film<'_>, due: Instant) -> anyhow::Result<()> {
+        while Instant::now() < due && !film.is_stopped() {
+            let until = due.min(Instant::now() + POLL_INTERVAL);
+            ignore_transient(self.stream.sender().wait_until(until))?;
+            self.rtcp.poll(&self.stream, None);
+        }
+        Ok(())
+    }
+
+    /// Makes a lost tail detectable. With RTCP, the report in the goodbye counts the packets;
+    /// without, packets without payload follow. (They would disturb the Opus decoders of other
+    /// programs.)
+    fn end(&mut self) -> anyhow::Result<()> {
+        let stream = &mut self.stream;
+        if self.args.control.no_rtcp {
+            for _ in 0..END_PACKETS {
+                ignore_transient(stream.sender().wait_until(Instant::now() + END_PACKET_SPACING))?;
+                ignore_transient(stream.sender().send_keep_alive())?;
+            }
+            return Ok(());
+        }
+        if stream.statistics().send.packets == 1 {
+            // Receivers accept a source from its second packet on (RFC 3550 appendix A.1).
+            ignore_transient(stream.sender().send_keep_alive())?;
+        }
+        // Time for a full buffer to drain, and for requests for the last packets.
+        let recovers = self.args.control.recovery.is_some();
+        let time = if recovers { LAST_REQUESTS } else { END_PACKET_SPACING };
+        ignore_transient(stream.sender().wait_until(Instant::now() + time))?;
+        Ok(())
+    }
+}
+
+/// Ignores transient network errors, where there is nothing to repeat.
+fn ignore_transient(outcome: Result<(), Error>) -> Result<(), Error> {
+    match outcome {
+        Err(error) if error.is_transient() => {
+            std::thread::sleep(OUTAGE_PAUSE);
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
