@@ -9,7 +9,7 @@ use super::{FileKind, FrameReader, blocks};
 
 /// The NAL units of an Annex B frame, without the zeros that belong to the next start code. They are
 /// not collected, because a hostile frame may consist of millions.
-fn units(frame: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn units(frame: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut starts = find_start_codes(frame).peekable();
     std::iter::from_fn(move || {
         let start = starts.next()? + 3;

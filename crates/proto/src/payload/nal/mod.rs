@@ -11,7 +11,9 @@ mod start_code;
 
 pub use access_unit::{AccessUnitDetector, Boundary};
 pub use header::{NalCodec, NalHeader};
-pub use picture::{PictureClock, PictureLookAhead, PictureOrder, PictureTime, Position};
+pub use picture::{
+    PictureClock, PictureFormat, PictureLookAhead, PictureOrder, PictureTime, Position,
+};
 pub use reader::{AccessUnitReader, ReadError};
 pub use start_code::find_start_codes;
 

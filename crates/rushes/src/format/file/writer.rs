@@ -13,7 +13,8 @@ use super::{FileError, FrameWriter};
 use crate::format::Codec;
 
 /// A media file being written: frames of video and of the generic format one after the other,
-/// Opus packets in Ogg.
+/// Opus packets in Ogg; or a container with one track, if the name of the file is that of one: `mp4`,
+/// `m4v`, `m4a`, `mov`, `mkv`, `mka` or, for Opus, `webm` (feature `containers`).
 ///
 /// An ordinary file is written as `NAME.part` and renamed in [`finish`](Self::finish); if dropped
 /// before, it is removed. Pipes and devices are written directly, and `-` is the standard output.
@@ -43,6 +44,7 @@ impl MediaWriter {
     /// # Errors
     /// [`FileError::Io`].
     pub fn create(path: &Path, codec: Codec) -> Result<Self, FileError> {
+        let writer = writer(path, codec).map_err(|source| failed(path, "write", source))?;
         let (target, part) = if path == Path::new("-") {
             (Target::Output(io::stdout()), None)
         } else if is_ordinary(path) {
@@ -60,7 +62,7 @@ impl MediaWriter {
             path: path.to_owned(),
             part,
             replaces: true,
-            writer: (codec.files.writer)(),
+            writer,
             sink: Some(Sink::new(target)),
             ends: VecDeque::new(),
             whole: (0, 0),
@@ -121,7 +123,10 @@ impl MediaWriter {
             Some(sink) => self.writer.finish(sink).and_then(|()| sink.begin_again()),
             None => Err(ended()),
         };
-        self.writer = (self.codec.files.writer)();
+        match writer(&self.path, self.codec) {
+            Ok(writer) => self.writer = writer,
+            Err(source) => return Err(self.give_up("write", source)),
+        }
         outcome.map_err(|source| self.give_up("write", source))
     }
 
@@ -210,6 +215,15 @@ impl std::fmt::Debug for MediaWriter {
             .field("codec", codec)
             .finish_non_exhaustive()
     }
+}
+
+/// The writer for a file of `codec`, or of a container by its name.
+fn writer(path: &Path, codec: Codec) -> io::Result<Box<dyn FrameWriter>> {
+    #[cfg(feature = "containers")]
+    if let Some(writer) = super::container::writer(path, codec)? {
+        return Ok(writer);
+    }
+    Ok((codec.files.writer)())
 }
 
 fn ended() -> io::Error {

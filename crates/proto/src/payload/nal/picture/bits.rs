@@ -92,6 +92,11 @@ impl<'u> BitReader<'u> {
     }
 }
 
+/// A window that a flag announces: its distances from the left, right, top and bottom.
+pub(super) fn read_window(bits: &mut BitReader<'_>) -> Option<[u32; 4]> {
+    if bits.flag()? { Some([bits.ue()?, bits.ue()?, bits.ue()?, bits.ue()?]) } else { Some([0; 4]) }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

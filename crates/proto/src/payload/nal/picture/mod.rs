@@ -1,6 +1,7 @@
 //! When pictures are presented, from the headers of their access units.
 
 mod bits;
+mod format;
 mod h264;
 mod h265;
 mod h266;
@@ -17,6 +18,7 @@ mod vui;
 #[cfg(test)]
 mod write;
 
+pub use format::PictureFormat;
 pub use look_ahead::PictureLookAhead;
 pub use position::Position;
 

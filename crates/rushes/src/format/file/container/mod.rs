@@ -1,9 +1,12 @@
 //! Containers: MP4 (ISO/IEC 14496-12, QuickTime) and Matroska (RFC 9559, WebM). They hold several
 //! tracks, whose frames have times.
 
+mod configuration;
 mod matroska;
+mod matroska_writer;
 mod mp4;
 mod units;
+mod writing;
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -11,6 +14,7 @@ use std::path::Path;
 
 use rushes_proto::FrameRate;
 
+pub(super) use self::writing::writer;
 use super::{Codec, FileError, FrameReader, ReadOptions};
 
 /// A track of a container.

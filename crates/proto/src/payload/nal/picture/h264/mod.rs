@@ -7,10 +7,16 @@ mod slice;
 mod tests;
 
 use super::super::header::NalHeader;
+use super::format::PictureFormat;
 use super::reading::{Declared, Order, Reading};
 use count::Counter;
 use sets::{Pps, Sps};
 use slice::Structure;
+
+/// The format that `seq_parameter_set_rbsp` in `octets` declares.
+pub(super) fn picture_format(octets: &[u8]) -> Option<PictureFormat> {
+    sets::read_sps(octets)?.1?.format
+}
 
 /// The parameter sets of a stream, and its last picture.
 #[derive(Clone, Debug)]

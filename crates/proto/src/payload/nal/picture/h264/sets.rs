@@ -1,6 +1,7 @@
 //! Sequence and picture parameter sets of H.264.
 
-use super::super::bits::BitReader;
+use super::super::bits::{BitReader, read_window};
+use super::super::format::PictureFormat;
 use super::super::vui;
 use crate::time::FrameRate;
 
@@ -15,6 +16,7 @@ pub(super) struct Sps {
     pub(super) frame_num_len: u32,
     pub(super) order: Order,
     pub(super) frame_mbs_only: bool,
+    pub(super) format: Option<PictureFormat>,
     pub(super) rate: Option<FrameRate>,
     /// `max_num_reorder_frames`, as declared or inferred.
     pub(super) reorder_max: Option<u32>,
@@ -63,11 +65,12 @@ pub(super) fn read_sps(octets: &[u8]) -> Option<(u8, Option<Sps>)> {
 
 fn read_sps_fields(bits: &mut BitReader<'_>, profile: u32, intra_only: bool) -> Option<Sps> {
     let (mut separate_colour_planes, mut has_chroma) = (false, true);
+    let (mut chroma_format, mut bit_depths) = (1, [8, 8]);
     if HIGH_PROFILES.contains(&profile) {
-        let chroma_format = bits.ue_max(3)?;
+        chroma_format = bits.ue_max(3)?;
         separate_colour_planes = chroma_format == 3 && bits.flag()?;
         has_chroma = chroma_format != 0 && !separate_colour_planes;
-        bits.skip_codes(2)?; // bit depths
+        bit_depths = [8 + bits.ue_max(6)?, 8 + bits.ue_max(6)?];
         bits.skip(1)?; // qpprime_y_zero_transform_bypass_flag
         if bits.flag()? {
             skip_scaling_lists(bits, if chroma_format == 3 { 12 } else { 8 })?;
@@ -77,13 +80,16 @@ fn read_sps_fields(bits: &mut BitReader<'_>, profile: u32, intra_only: bool) -> 
     let order = read_order(bits, frame_num_len)?;
     bits.skip_codes(1)?; // max_num_ref_frames
     bits.skip(1)?; // gaps_in_frame_num_value_allowed_flag
-    bits.skip_codes(2)?; // width and height
+    let blocks = [bits.ue()?, bits.ue()?];
     let frame_mbs_only = bits.flag()?;
     bits.skip(u32::from(!frame_mbs_only))?; // mb_adaptive_frame_field_flag
     bits.skip(1)?; // direct_8x8_inference_flag
-    if bits.flag()? {
-        bits.skip_codes(4)?; // cropping
-    }
+    let crop = read_window(bits)?;
+    let rows = 2 - u32::from(frame_mbs_only);
+    let samples = |blocks: u32, rows: u32| blocks.checked_add(1)?.checked_mul(16 * rows);
+    let size = samples(blocks[0], 1).zip(samples(blocks[1], rows)).map(<[u32; 2]>::from);
+    let format =
+        size.and_then(|size| PictureFormat::cropped(chroma_format, size, crop, rows, bit_depths));
     let mut timing = Timing::default();
     if bits.flag()? {
         // What a damaged or cut VUI still declares is used.
@@ -96,6 +102,7 @@ fn read_sps_fields(bits: &mut BitReader<'_>, profile: u32, intra_only: bool) -> 
         frame_num_len,
         order,
         frame_mbs_only,
+        format,
         rate: timing.rate,
         reorder_max,
     })

@@ -7,6 +7,7 @@ mod tests;
 
 use super::super::header::NalHeader;
 use super::bits::BitReader;
+use super::format::PictureFormat;
 use super::reading::{Counter, Declared, Order, Picture, Reading};
 use crate::time::FrameRate;
 use sets::{Pps, Sps};
@@ -20,6 +21,11 @@ const BLA_N_LP: u8 = 18;
 const IDR_W_RADL: u8 = 19;
 const IDR_N_LP: u8 = 20;
 const RSV_IRAP_VCL23: u8 = 23;
+
+/// The format that `seq_parameter_set_rbsp` in `octets` declares.
+pub(super) fn picture_format(octets: &[u8]) -> Option<PictureFormat> {
+    sets::read_sps(octets)?.1?.format
+}
 
 /// The parameter sets of a stream, and its last picture.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Video, sequence and picture parameter sets of H.265.
 
-use super::super::bits::BitReader;
+use super::super::bits::{BitReader, read_window};
+use super::super::format::PictureFormat;
 use super::super::vui;
 use super::reference_sets::skip_reference_sets;
 use crate::time::FrameRate;
@@ -15,6 +16,7 @@ pub(super) struct Sps {
     pub(super) lsb_len: u32,
     /// `sps_max_num_reorder_pics` of the highest sub-layer.
     pub(super) reorder_max: u32,
+    pub(super) format: Option<PictureFormat>,
     pub(super) rate: Option<FrameRate>,
 }
 
@@ -73,12 +75,12 @@ pub(super) fn read_sps(octets: &[u8]) -> Option<(u8, Option<Sps>)> {
 }
 
 fn read_sps_fields(bits: &mut BitReader<'_>, vps: u8, sub_layers: u32) -> Option<Sps> {
-    let separate_colour_planes = bits.ue_max(3)? == 3 && bits.flag()?;
-    bits.skip_codes(2)?; // width and height
-    if bits.flag()? {
-        bits.skip_codes(4)?; // conformance window
-    }
-    bits.skip_codes(2)?; // bit depths
+    let chroma_format = bits.ue_max(3)?;
+    let separate_colour_planes = chroma_format == 3 && bits.flag()?;
+    let size = [bits.ue()?, bits.ue()?];
+    let window = read_window(bits)?;
+    let bit_depths = [8 + bits.ue_max(8)?, 8 + bits.ue_max(8)?];
+    let format = PictureFormat::cropped(chroma_format, size, window, 1, bit_depths);
     let lsb_len = 4 + bits.ue_max(12)?;
     let first = if bits.flag()? { 0 } else { sub_layers };
     let mut reorder_max = 0;
@@ -89,7 +91,7 @@ fn read_sps_fields(bits: &mut BitReader<'_>, vps: u8, sub_layers: u32) -> Option
     }
     // The rate of a damaged or cut set is unknown.
     let rate = read_sps_rate(bits, lsb_len);
-    Some(Sps { vps, separate_colour_planes, lsb_len, reorder_max, rate })
+    Some(Sps { vps, separate_colour_planes, lsb_len, reorder_max, format, rate })
 }
 
 fn read_sps_rate(bits: &mut BitReader<'_>, lsb_len: u32) -> Option<FrameRate> {

@@ -6,6 +6,7 @@ mod tests;
 
 use super::super::header::NalHeader;
 use super::bits::BitReader;
+use super::format::PictureFormat;
 use super::reading::{Counter, Declared, Order, Picture, Reading};
 use sets::Sps;
 
@@ -14,6 +15,11 @@ const RASL: u8 = 3;
 const IDR_W_RADL: u8 = 7;
 const IDR_N_LP: u8 = 8;
 const GDR: u8 = 10;
+
+/// The format that `seq_parameter_set_rbsp` in `octets` declares.
+pub(super) fn picture_format(octets: &[u8]) -> Option<PictureFormat> {
+    sets::read_sps(octets)?.1?.format
+}
 
 /// The parameter sets of a stream, and its last picture.
 #[derive(Clone, Debug)]

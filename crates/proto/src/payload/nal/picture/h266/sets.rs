@@ -1,6 +1,7 @@
 //! Sequence and picture parameter sets of H.266.
 
-use super::super::bits::BitReader;
+use super::super::bits::{BitReader, read_window};
+use super::super::format::PictureFormat;
 
 /// The fields of a sequence parameter set that picture headers and picture order counts need
 /// (ITU-T H.266 section 7.3.2.4).
@@ -14,6 +15,7 @@ pub(super) struct Sps {
     pub(super) extra_picture_header_bits: u32,
     /// `dpb_max_num_reorder_pics` of the highest sub-layer, if the set has it.
     pub(super) reorder_max: Option<u32>,
+    pub(super) format: Option<PictureFormat>,
 }
 
 /// Reads `seq_parameter_set_rbsp` of the base layer: the id, and the set unless it is damaged.
@@ -26,7 +28,7 @@ pub(super) fn read_sps(octets: &[u8]) -> Option<(u8, Option<Sps>)> {
 fn read_sps_fields(bits: &mut BitReader<'_>) -> Option<Sps> {
     bits.skip(4)?; // sps_video_parameter_set_id
     let sub_layers = bits.bits(3)?;
-    bits.skip(2)?; // sps_chroma_format_idc
+    let chroma_format = bits.bits(2)?;
     let block_len = 32 << bits.bits(2)?;
     let has_buffering = bits.flag()?;
     if has_buffering {
@@ -37,13 +39,12 @@ fn read_sps_fields(bits: &mut BitReader<'_>) -> Option<Sps> {
         bits.skip(1)?; // sps_res_change_in_clvs_allowed_flag
     }
     let size = [bits.ue()?, bits.ue()?];
-    if bits.flag()? {
-        bits.skip_codes(4)?; // conformance window
-    }
+    let window = read_window(bits)?;
     if bits.flag()? {
         skip_subpictures(bits, size, block_len)?;
     }
-    bits.skip_codes(1)?; // sps_bitdepth_minus8
+    let bit_depths = [8 + bits.ue_max(8)?; 2];
+    let format = PictureFormat::cropped(chroma_format, size, window, 1, bit_depths);
     bits.skip(2)?; // entropy coding synchronisation, entry points
     let lsb_len = 4 + bits.bits(4)?;
     if lsb_len > 16 {
@@ -57,7 +58,7 @@ fn read_sps_fields(bits: &mut BitReader<'_>) -> Option<Sps> {
     let extra_slice_header_bytes = bits.bits(2)?;
     bits.skip(8 * extra_slice_header_bytes)?;
     let reorder_max = if has_buffering { Some(read_reorder_max(bits, sub_layers)?) } else { None };
-    Some(Sps { lsb_len, msb_cycle_len, extra_picture_header_bits, reorder_max })
+    Some(Sps { lsb_len, msb_cycle_len, extra_picture_header_bits, reorder_max, format })
 }
 
 /// `profile_tier_level` of `sub_layers` + 1 sub-layers (section 7.3.3.1).

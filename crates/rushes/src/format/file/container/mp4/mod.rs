@@ -2,6 +2,7 @@
 
 mod fragments;
 mod table;
+mod writer;
 
 use std::io::{Read, Seek, SeekFrom};
 use std::num::NonZeroU32;
@@ -14,6 +15,7 @@ use rushes_proto::payload::opus::packet_duration;
 
 use self::fragments::Fragments;
 use self::table::Table;
+pub(super) use self::writer::Fragmented;
 use super::units::NalUnits;
 use super::{Octets, Track, damaged, failed, missing};
 use crate::format::file::{Codec, FileError, FrameReader, MediaFrame, MediaTime, ReadOptions};

@@ -1,0 +1,170 @@
+//! Matroska and WebM files (RFC 9559), written from the beginning to the end: what was written can be
+//! read, also if the recording is interrupted.
+
+use std::io::{self, Write};
+
+use rushes_proto::ClockRate;
+
+use super::configuration::{Configuration, Form};
+use super::writing::{Muxer, Sample, shift};
+
+/// Milliseconds and octets after which a cluster ends. Times in it have 16 bits.
+const CLUSTER_MILLIS: u64 = 1_000;
+const CLUSTER_OCTETS: usize = 4 << 20;
+
+/// The size of an element that ends where one of its parent's level begins (RFC 8794 section 6.2).
+const UNKNOWN: [u8; 8] = [0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+
+/// What wrote the file.
+const APPLICATION: &[u8] = concat!("Rushes ", env!("CARGO_PKG_VERSION")).as_bytes();
+
+pub(super) struct Matroska {
+    kind: &'static str,
+    clock_rate: ClockRate,
+    is_video: bool,
+    /// The samples of the current cluster, and their octets.
+    samples: Vec<Sample>,
+    octets: usize,
+    /// The time of the file at which the first frame is presented, in ticks: later than others.
+    first: Option<i64>,
+    written: u64,
+}
+
+impl Matroska {
+    /// A file of this kind: `matroska` or `webm`.
+    pub(super) fn new(kind: &'static str) -> Self {
+        let clock_rate = ClockRate::VIDEO;
+        let (samples, octets, first) = (Vec::new(), 0, None);
+        Self { kind, clock_rate, is_video: false, samples, octets, first, written: 0 }
+    }
+
+    /// The nearest millisecond.
+    fn millis(&self, ticks: u64) -> u64 {
+        let hertz = u128::from(self.clock_rate.hertz());
+        u64::try_from((u128::from(ticks) * 1_000 + hertz / 2) / hertz).unwrap_or(u64::MAX)
+    }
+}
+
+impl Muxer for Matroska {
+    fn begin(&mut self, configuration: &Configuration, to: &mut dyn Write) -> io::Result<()> {
+        self.clock_rate = configuration.codec.clock_rate;
+        self.is_video = configuration.pictures().is_some();
+        let mut header = Element::default();
+        header.unsigned(0x4286, 1).unsigned(0x42f7, 1).unsigned(0x42f2, 4).unsigned(0x42f3, 8);
+        header.octets(0x4282, self.kind.as_bytes()).unsigned(0x4287, 4).unsigned(0x4285, 2);
+        let mut info = Element::default();
+        // Times are milliseconds.
+        info.unsigned(0x2a_d7b1, 1_000_000);
+        info.octets(0x4d80, APPLICATION).octets(0x5741, APPLICATION);
+        let mut tracks = Element::default();
+        tracks.octets(0xae, &track(configuration).0);
+        let mut file = Element::default();
+        file.octets(0x1a45_dfa3, &header.0).open(0x1853_8067);
+        file.octets(0x1549_a966, &info.0).octets(0x1654_ae6b, &tracks.0);
+        to.write_all(&file.0)
+    }
+
+    fn write(&mut self, sample: Sample, to: &mut dyn Write) -> io::Result<()> {
+        let begin = self.samples.first().map_or(sample.presented, |first| first.presented);
+        let distance = self.millis(sample.presented.abs_diff(begin));
+        let ends = distance >= CLUSTER_MILLIS || self.octets > CLUSTER_OCTETS;
+        if ends || self.is_video && sample.is_key {
+            self.finish(to)?;
+        }
+        self.octets += sample.data.len();
+        self.samples.push(sample);
+        Ok(())
+    }
+
+    fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
+        let samples = std::mem::take(&mut self.samples);
+        let Some(begin) = samples.first() else { return Ok(()) };
+        let shift = *self.first.get_or_insert_with(|| shift(&samples));
+        let time = |sample: &Sample| {
+            let ticks = sample.presented.saturating_add(shift);
+            self.millis(u64::try_from(ticks).unwrap_or(0))
+        };
+        let mut cluster = Element::default();
+        cluster.unsigned(0xe7, time(begin));
+        for sample in &samples {
+            let relative = time(sample).wrapping_sub(time(begin)) as u16;
+            let [high, low] = relative.to_be_bytes();
+            // A simple block: the track, the time, and whether it is a key frame.
+            let head = [0x81, high, low, u8::from(sample.is_key) << 7];
+            cluster.id(0xa3).len(head.len() + sample.data.len());
+            cluster.0.extend(head);
+            cluster.0.extend_from_slice(&sample.data);
+        }
+        let mut head = Element::default();
+        head.id(0x1f43_b675).len(cluster.0.len());
+        to.write_all(&head.0)?;
+        to.write_all(&cluster.0)?;
+        self.octets = 0;
+        self.written += samples.len() as u64;
+        Ok(())
+    }
+
+    fn samples_written(&self) -> u64 {
+        self.written
+    }
+}
+
+/// The entry of the only track.
+fn track(configuration: &Configuration) -> Element {
+    let mut entry = Element::default();
+    let coding = match configuration.form {
+        Form::Avc(..) => "V_MPEG4/ISO/AVC",
+        Form::Hevc(..) => "V_MPEGH/ISO/HEVC",
+        Form::Vvc(..) => "V_MPEGI/ISO/VVC",
+        Form::Opus(_) => "A_OPUS",
+    };
+    // Number, identifier, type; no lacing.
+    let kind = if configuration.pictures().is_some() { 1 } else { 2 };
+    entry.unsigned(0xd7, 1).unsigned(0x73c5, 1).unsigned(0x83, kind).unsigned(0x9c, 0);
+    entry.octets(0x86, coding.as_bytes()).octets(0x63a2, &configuration.record());
+    if let Some(format) = configuration.pictures() {
+        let mut video = Element::default();
+        video.unsigned(0xb0, format.width.into()).unsigned(0xba, format.height.into());
+        entry.octets(0xe0, &video.0);
+    }
+    if let Form::Opus(dops) = &configuration.form {
+        let mut audio = Element::default();
+        audio.octets(0xb5, &f64::from(dops.input_sample_rate).to_be_bytes());
+        audio.unsigned(0x9f, dops.output_channel_count.into());
+        entry.octets(0xe1, &audio.0);
+    }
+    entry
+}
+
+/// Elements one after the other (RFC 8794).
+#[derive(Debug, Default)]
+struct Element(Vec<u8>);
+
+impl Element {
+    fn id(&mut self, id: u32) -> &mut Self {
+        let octets = id.to_be_bytes();
+        self.0.extend(octets.iter().skip_while(|octet| **octet == 0));
+        self
+    }
+
+    /// The size of an element's data: in eight octets, which any size fits.
+    fn len(&mut self, len: usize) -> &mut Self {
+        self.0.extend((1_u64 << 56 | len as u64).to_be_bytes());
+        self
+    }
+
+    fn octets(&mut self, id: u32, octets: &[u8]) -> &mut Self {
+        self.id(id).len(octets.len()).0.extend_from_slice(octets);
+        self
+    }
+
+    fn unsigned(&mut self, id: u32, number: u64) -> &mut Self {
+        self.octets(id, &number.to_be_bytes())
+    }
+
+    /// The beginning of an element of unknown size.
+    fn open(&mut self, id: u32) -> &mut Self {
+        self.id(id).0.extend(UNKNOWN);
+        self
+    }
+}

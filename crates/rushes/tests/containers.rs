@@ -1,0 +1,202 @@
+//! Containers: what was written is read again, and damage ends in errors.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![cfg(feature = "containers")]
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use rushes::file::{MediaFrame, MediaReader, MediaWriter, ReadOptions, tracks};
+use rushes::payload::nal::{PictureFormat, find_start_codes};
+use rushes::{Codec, FrameRate, RtpTimestamp};
+
+const FILES: [(&str, Codec, Option<(u32, u32)>); 4] = [
+    ("avc_cif_60f_baseline.264", Codec::H264, Some((352, 288))),
+    ("hevc_192x128_90f_tiny_nals.265", Codec::H265, Some((192, 128))),
+    ("vvc_192x128_64f_vvenc_tiny_nals.266", Codec::H266, Some((192, 128))),
+    ("opus_speech_mono_mixed_durations.opus", Codec::Opus, None),
+];
+
+fn media(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(name)
+}
+
+fn read(path: &Path, codec: Codec) -> Vec<MediaFrame> {
+    let mut reader = MediaReader::open(path, codec, ReadOptions::default()).unwrap();
+    std::iter::from_fn(|| reader.next_frame().unwrap().cloned()).collect()
+}
+
+/// The NAL units of a frame for which `is` holds.
+fn units(codec: Codec, frame: &[u8], is: fn(Codec, u8) -> bool) -> Vec<&[u8]> {
+    let starts: Vec<_> = find_start_codes(frame).collect();
+    let ends = starts.iter().skip(1).copied().chain([frame.len()]);
+    let units = starts.iter().zip(ends).map(|(start, end)| {
+        let unit = &frame[start + 3..end];
+        &unit[..unit.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1)]
+    });
+    units
+        .filter(|it| codec.nal.unwrap().header(it).is_some_and(|it| is(codec, it.nal_type)))
+        .collect()
+}
+
+fn slices(codec: Codec, frame: &[u8]) -> Vec<&[u8]> {
+    units(codec, frame, |codec, nal_type| codec.nal.unwrap().is_vcl(nal_type))
+}
+
+/// The time of each frame of a file, from the first one on.
+fn times(codec: Codec, frames: &[MediaFrame]) -> Vec<i64> {
+    let rate = FrameRate::new(25, 1).unwrap();
+    let mut audio = 0;
+    let time = |frame: &MediaFrame| match (frame.picture, frame.duration) {
+        (Some(picture), _) => picture.position.ticks(codec.clock_rate, rate),
+        (None, duration) => {
+            audio += i64::from(duration.unwrap_or(0));
+            audio - i64::from(duration.unwrap_or(0))
+        }
+    };
+    frames.iter().map(time).collect()
+}
+
+/// Writes `frames` to a file in `folder`.
+fn write(folder: &Path, extension: &str, codec: Codec, frames: &[MediaFrame]) -> PathBuf {
+    let path = folder.join(format!("{}.{extension}", codec.name));
+    let mut writer = MediaWriter::create(&path, codec).unwrap();
+    for (frame, time) in frames.iter().zip(times(codec, frames)) {
+        writer.write(&frame.data, RtpTimestamp(7).plus(time as u32)).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+/// The containers that are written for `codec`.
+fn containers(codec: Codec) -> &'static [&'static str] {
+    if codec == Codec::H266 { &["mkv"] } else { &["mp4", "mkv"] }
+}
+
+#[test]
+fn what_is_written_is_read_again_with_its_times() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, codec, size) in FILES {
+        let frames = read(&media(name), codec);
+        let expected = times(codec, &frames);
+        // The first frame may be presented after others.
+        let begin = *expected.iter().min().unwrap();
+        if let Some((width, height)) = size {
+            let sets = units(codec, &frames[0].data, |_, _| true);
+            let of_set = |set| PictureFormat::of_parameter_set(codec.nal.unwrap(), set);
+            let format = sets.into_iter().find_map(of_set).unwrap();
+            assert_eq!((format.width, format.height), (width, height), "{name}");
+            assert_eq!(
+                (format.chroma_format, format.bit_depth_luma),
+                (1, 8 + 2 * u8::from(codec == Codec::H266))
+            );
+        }
+        for extension in containers(codec) {
+            let path = write(folder.path(), extension, codec, &frames);
+            let found = tracks(&path).unwrap().unwrap();
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].codec, Some(codec), "{found:?}");
+            let copy = read(&path, codec);
+            assert_eq!(copy.len(), frames.len(), "{extension} of {name}");
+            // Matroska counts milliseconds.
+            let margin = if *extension == "mkv" { codec.clock_rate.hertz() / 2_000 } else { 0 };
+            for (number, (frame, copy)) in frames.iter().zip(&copy).enumerate() {
+                let time = copy.presented.unwrap().ticks(codec.clock_rate);
+                let expected = expected[number] - begin;
+                assert!(
+                    time.abs_diff(expected) <= margin.into(),
+                    "{name} {extension} {number}: {time} {expected}"
+                );
+                if codec.has_nal_units() {
+                    assert_eq!(slices(codec, &frame.data), slices(codec, &copy.data));
+                } else {
+                    assert_eq!((&frame.data, frame.duration), (&copy.data, copy.duration));
+                }
+            }
+            if codec.has_nal_units() {
+                assert!((codec.has_parameter_sets)(&copy[0].data));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_container_is_asked_for_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let frames = read(&media(FILES[0].0), Codec::H264);
+    let path = write(folder.path(), "mp4", Codec::H264, &frames);
+    let error = MediaReader::open(&path, Codec::Opus, ReadOptions::default()).unwrap_err();
+    assert!(error.to_string().ends_with("contains no Opus, but avc1"), "{error}");
+    // As octets, it is a file like others.
+    let octets = std::fs::read(&path).unwrap();
+    let raw: Vec<u8> = read(&path, Codec::Generic).into_iter().flat_map(|it| it.data).collect();
+    assert_eq!(raw, octets);
+    for (name, codec) in [("a.webm", Codec::H264), ("a.mp4", Codec::H266)] {
+        let error = MediaWriter::create(&folder.path().join(name), codec).unwrap_err();
+        assert!(error.to_string().contains("name it .mkv"), "{error}");
+        assert!(!folder.path().join(format!("{name}.part")).exists());
+    }
+    assert_eq!(tracks(&media(FILES[0].0)).unwrap(), None);
+}
+
+#[test]
+fn frames_before_the_first_parameter_sets_are_left_out_and_a_new_source_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let codec = Codec::H264;
+    let frames = read(&media(FILES[0].0), codec);
+    let path = folder.path().join("late.mp4");
+    let mut writer = MediaWriter::create(&path, codec).unwrap();
+    let mut put = |frame: &MediaFrame, timestamp| {
+        writer.write(&frame.data, RtpTimestamp(timestamp)).unwrap();
+    };
+    put(&frames[1], 0);
+    put(&frames[0], 3_000);
+    put(&frames[1], 6_000);
+    writer.change_source();
+    writer.write(&frames[0].data, RtpTimestamp(123)).unwrap();
+    writer.finish().unwrap();
+    let copy = read(&path, codec);
+    let times: Vec<_> =
+        copy.iter().map(|it| it.presented.unwrap().ticks(codec.clock_rate)).collect();
+    assert_eq!(times, [3_000, 6_000, 9_000]);
+}
+
+/// Reads all of a damaged file: the frames before the damage, and perhaps an error.
+fn survives(octets: Vec<u8>, codec: Codec) {
+    let len = octets.len();
+    let reader = MediaReader::from_octets(octets, "damaged", codec, ReadOptions::default());
+    let Ok(mut reader) = reader else { return };
+    let mut read = 0;
+    while let Ok(Some(frame)) = reader.next_frame() {
+        read += frame.data.len();
+        // Parameter sets are repeated, and octets may stand for several frames.
+        assert!(read < 1_000 * len, "a file of {len} octets has no end");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_containers_end_in_errors(
+        seed in any::<[u8; 32]>(),
+        cut in 0.0..1.0_f64,
+        changes in prop::collection::vec((0.0..1.0_f64, any::<u8>()), 0..12),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let (name, codec, _) = FILES[usize::from(seed[0]) % FILES.len()];
+        let mut frames = read(&media(name), codec);
+        frames.truncate(12);
+        for extension in containers(codec) {
+            let path = write(folder.path(), extension, codec, &frames);
+            let mut octets = std::fs::read(path).unwrap();
+            // The indices, at the beginning, are hit more often than the frames.
+            for (place, value) in &changes {
+                let at = (place * place * place * octets.len() as f64) as usize;
+                octets[at] = *value;
+            }
+            survives(octets.clone(), codec);
+            octets.truncate((cut * octets.len() as f64) as usize);
+            survives(octets, codec);
+        }
+    }
+}
