@@ -7,6 +7,7 @@ from typing_extensions import disjoint_base
 from rushes._aio import AsyncFrames
 from rushes._types import (
     Address,
+    AddressLike,
     BytesLike,
     Format,
     Rate,
@@ -574,7 +575,7 @@ class Pictures:
 @final
 class TextureServer:
     def __new__(
-        cls, address: Address, source: Source, **options: Unpack[TextureServerOptions]
+        cls, address: AddressLike, source: Source, **options: Unpack[TextureServerOptions]
     ) -> Self: ...
     @property
     def local_address(self) -> Address: ...
@@ -591,7 +592,7 @@ class TextureServer:
 class TextureClient:
     def __new__(
         cls,
-        address: Address,
+        address: AddressLike,
         *,
         queue: int = 3,
         every_frame: bool = False,

@@ -30,9 +30,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Receives a server's frames into memory, on its own threads.
 ///
-/// `address` is the server's host and port. Frames wait to be taken in a queue of `queue`; when it
-/// is full the oldest is dropped (`skipped`), or with `every_frame` the server is held up. Leaving
-/// a `with` block closes it.
+/// `address` is the server's host and port: a tuple of both, or a text such as `localhost:7000` or
+/// `[::1]:7000`. Frames wait to be taken in a queue of `queue`; when it is full the oldest is dropped
+/// (`skipped`), or with `every_frame` the server is held up. Leaving a `with` block closes it.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct TextureClient {
     inner: Arc<Inner>,
