@@ -97,6 +97,15 @@ impl MediaReader {
         attached(&self.0, py).is_live()
     }
 
+    /// The frame rate that the latest frame declares (H.264, H.265), as a `Fraction`; before the first
+    /// frame of a file is read, that of the first one. `None` if it declares none.
+    #[getter]
+    fn frame_rate<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(rate) = attached(&self.0, py).frame_rate() else { return Ok(None) };
+        let fraction = py.import("fractions")?.getattr("Fraction")?;
+        fraction.call1((rate.numerator(), rate.denominator())).map(Some)
+    }
+
     /// The next frame, or `None` if a live source has none within `timeout` seconds.
     ///
     /// Raises `EOFError` at the end of the file.
