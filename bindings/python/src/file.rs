@@ -17,6 +17,7 @@ use crate::buffer::{Memory, Octets};
 use crate::error::{ClosedError, ConfigError, FileError};
 use crate::input::Input;
 use crate::integer::{arguments, optional_arguments};
+use crate::log::take_level;
 use crate::options::codec;
 use crate::wait::WAIT_SLICE;
 
@@ -81,6 +82,7 @@ impl MediaReader {
             }
         };
         options.frame_len = frame_len;
+        take_level(py);
         let codec = codec_for(&path, format)?;
         // Opening blocks on a pipe that has no writer yet.
         let reader = py.detach(|| Reader::open(&path, codec, options));

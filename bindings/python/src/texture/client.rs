@@ -15,6 +15,7 @@ use super::queue::{Next, Queue};
 use super::stats::TextureClientStatistics;
 use crate::error::{Failure, NetError, StateError};
 use crate::integer::{address, arguments};
+use crate::log::take_level;
 use crate::open::{Close, OPEN, close_dropped};
 use crate::options::Setting;
 use crate::stream::{call, callable};
@@ -105,6 +106,7 @@ impl TextureClient {
         every_frame: bool,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        take_level(py);
         let options = of_client(options)?;
         let address = resolve(py, address)?;
         let queue = Arc::new(Queue::new(queue, every_frame));

@@ -12,6 +12,7 @@ use super::source;
 use super::stats::{SentTextureFrame, TextureServerCounts};
 use crate::error::Failure;
 use crate::integer::address;
+use crate::log::take_level;
 use crate::open::{Close, OPEN, close_dropped};
 use crate::wait::{Call, lock};
 use crate::zrtp::Sas;
@@ -69,6 +70,7 @@ impl TextureServer {
         source: &Bound<'_, PyAny>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        take_level(py);
         let (options, source) = (of_server(options)?, source::of(py, source)?);
         let address = resolve(py, address)?;
         let server = py.detach(|| Server::serve(address, source, options));
