@@ -1,8 +1,11 @@
-/* Sends a file of H.265: send HOST PORT FILE [FPS] [zrtp] */
+/* Sends a file, or what a program writes into a pipe:
+     send HOST PORT FILE [FPS] [zrtp]
+     ffmpeg -i CAMERA -c:v libx265 -tune zerolatency -f hevc - | send HOST PORT -
+   Both are H.265. */
 #include <rushes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "nal_file.h"
 
 static void check(rushes_status status, const char *what) {
     if (status >= 0) return;
@@ -17,17 +20,42 @@ static int32_t compare(void *user, const char *sas, bool is_verified) {
     return 0;
 }
 
+/* Messages of the library, such as that the system limits a buffer. */
+static void show(void *user, int32_t level, const char *text) {
+    (void)user, (void)level;
+    fprintf(stderr, "send: %s\n", text);
+}
+
+/* Sends a frame of a file at the time that its place in the file has, a live one at once. */
+static void send_frame(rushes_stream *stream, const rushes_media_frame *frame, uint32_t start,
+                       uint32_t fps) {
+    if (frame->age != UINT64_MAX) {
+        check(rushes_stream_push_frame_captured(stream, frame->data, frame->len, NULL, frame->age),
+              "frame");
+        return;
+    }
+    /* The order of presentation, which is not that of the file. The clock of video has 90 kHz. */
+    uint32_t timestamp = start + (uint32_t)(frame->position * 90000 / (120 * (int64_t)fps));
+    check(rushes_stream_push_frame(stream, frame->data, frame->len,
+                                   frame->is_picture ? &timestamp : NULL),
+          "frame");
+    /* Answers requests and reports meanwhile. */
+    check(rushes_stream_wait(stream, RUSHES_SECONDS(1) / fps), "wait");
+}
+
 int main(int argc, char **argv) {
     if (argc < 4) {
-        fprintf(stderr, "usage: send HOST PORT FILE [FPS] [zrtp]\n");
+        fprintf(stderr, "usage: send HOST PORT FILE|- [FPS] [zrtp]\n");
         return 2;
     }
-    uint32_t fps = argc > 4 ? (uint32_t)atoi(argv[4]) : 30;
-    struct nal_file file;
-    if (!nal_file_open(&file, argv[3])) {
-        fprintf(stderr, "send: %s cannot be read\n", argv[3]);
-        return 1;
+    uint32_t fps = argc > 4 ? (uint32_t)atoi(argv[4]) : 30, start;
+    if (fps == 0) {
+        fprintf(stderr, "send: %s frames per second: try 30\n", argv[4]);
+        return 2;
     }
+    rushes_media_reader *reader;
+    check(rushes_set_log(RUSHES_LOG_LEVEL_WARNING, show, NULL, NULL), "log");
+    check(rushes_media_reader_open(argv[3], RUSHES_CODEC_H265, NULL, 0, &reader), "file");
 
     rushes_context *context;
     rushes_session *session;
@@ -42,14 +70,17 @@ int main(int argc, char **argv) {
         check(rushes_stream_options_zrtp_sas_hook(options, compare, NULL, NULL), "ZRTP");
     }
     check(rushes_stream_open(options, &stream), "stream");
+    check(rushes_stream_next_timestamp(stream, &start), "timestamp");
 
-    const uint8_t *data;
-    size_t len;
-    while (nal_file_next(&file, &data, &len)) {
-        check(rushes_stream_push_frame(stream, data, len, NULL), "frame");
-        /* Answers requests and reports meanwhile. */
-        check(rushes_stream_wait(stream, RUSHES_SECONDS(1) / fps), "wait");
-    }
+    rushes_media_frame frame;
+    rushes_status status;
+    do {
+        status = rushes_media_reader_next(reader, RUSHES_MILLISECONDS(10), &frame, sizeof frame);
+        if (status == RUSHES_OK) send_frame(stream, &frame, start, fps);
+        /* A live source has no frame yet. */
+        if (status == RUSHES_TIMEOUT) check(rushes_stream_wait(stream, 0), "wait");
+    } while (status >= 0);
+    if (status != RUSHES_ERROR_ENDED) check(status, "file");
 
     rushes_statistics statistics;
     check(rushes_stream_statistics(stream, &statistics, sizeof statistics), "statistics");
@@ -59,6 +90,6 @@ int main(int argc, char **argv) {
     rushes_stream_options_close(options);
     rushes_session_close(session);
     rushes_context_close(context);
-    nal_file_close(&file);
+    rushes_media_reader_close(reader);
     return 0;
 }

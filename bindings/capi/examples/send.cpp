@@ -1,19 +1,20 @@
-// Sends a file of H.265: send_cpp HOST PORT FILE [FPS] [zrtp]
+// Sends a file of H.265, or with - the standard input: send_cpp HOST PORT FILE|- [FPS] [zrtp]
 #include <rushes.hpp>
 
 #include <iostream>
 #include <string>
 
-#include "nal_file.h"
-
 int main(int argc, char **argv) try {
     if (argc < 4) {
-        std::cerr << "usage: send_cpp HOST PORT FILE [FPS] [zrtp]\n";
+        std::cerr << "usage: send_cpp HOST PORT FILE|- [FPS] [zrtp]\n";
         return 2;
     }
     const std::uint32_t fps = argc > 4 ? static_cast<std::uint32_t>(std::stoul(argv[4])) : 30;
-    nal_file file;
-    if (!nal_file_open(&file, argv[3])) throw std::runtime_error("the file cannot be read");
+    if (fps == 0) throw std::runtime_error("0 frames per second: try 30");
+    rushes::set_log(rushes::log_level::warning, [](rushes::log_level, std::string_view text) {
+        std::cerr << "send_cpp: " << text << '\n';
+    });
+    rushes::media_reader reader(argv[3], rushes::codec::h265);
 
     rushes::context context;
     rushes::session session = context.create_session(argv[1]);
@@ -27,10 +28,15 @@ int main(int argc, char **argv) try {
     }
     rushes::media_stream stream = options.open();
 
-    const std::uint8_t *data;
-    std::size_t len;
-    while (nal_file_next(&file, &data, &len)) {
-        stream.push_frame(data, len);
+    const std::uint32_t start = stream.next_timestamp();
+    for (const rushes::media_frame &frame : reader) {
+        if (frame.age()) {
+            stream.push_frame_captured(frame.data(), *frame.age());
+            continue;
+        }
+        // The order of presentation, which is not that of the file. The clock of video has 90 kHz.
+        const std::int64_t ticks = frame.position().value_or(0) * 90000 / (120 * std::int64_t(fps));
+        stream.push_frame(frame.data(), start + static_cast<std::uint32_t>(ticks));
         // Answers requests and reports meanwhile.
         stream.wait(std::chrono::seconds(1) / fps);
     }
@@ -38,7 +44,6 @@ int main(int argc, char **argv) try {
     std::cout << statistics.frames_sent << " frames in " << statistics.packets_sent
               << " packets\n";
     stream.close();
-    nal_file_close(&file);
 } catch (const std::exception &error) {
     std::cerr << "send_cpp: " << error.what() << '\n';
     return 1;

@@ -1,4 +1,5 @@
-// Rushes: video and audio between machines in real time. C++17, header only, over rushes.h.
+// Rushes: video and audio between machines in real time. C++17 or later, header only, over
+// rushes.h.
 //
 // Objects own their handles: they are movable, not copyable, and close the handle on destruction;
 // where it cannot be closed, as from its own hook, destruction ends the process (std::terminate).
@@ -22,20 +23,40 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
+#if __has_include(<version>)
+#include <version>
+#endif
+#ifdef __cpp_lib_span
+#include <span>
+#endif
 
 namespace rushes {
 
-// A view of contiguous elements that it does not own. std::span is C++20.
+// A view of contiguous elements that it does not own, in C++17. Where the standard library has
+// std::span (C++20), the two convert to each other. Read-only octets (rushes::bytes) are made from
+// std::byte as well: of a pointer and a length, a std::span, a vector, an array.
 template <class T> class span {
+    // Whether a pointer `P` points to octets that are not declared as such.
+    template <class P>
+    static constexpr bool is_byte = std::is_same_v<T, const std::uint8_t> &&
+                                    std::is_convertible_v<P, const std::byte *>;
+
 public:
     constexpr span() noexcept = default;
     constexpr span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
     template <class C, class = std::enable_if_t<std::is_convertible_v<
                            decltype(std::declval<C &>().data()), T *>>>
     constexpr span(C &&container) noexcept : data_(container.data()), size_(container.size()) {}
+    template <class P, class = std::enable_if_t<is_byte<P *>>>
+    span(P *data, std::size_t size) noexcept
+        : data_(reinterpret_cast<T *>(data)), size_(size) {}
+    template <class C, class = std::enable_if_t<is_byte<decltype(std::declval<C &>().data())>>,
+              class = void>
+    span(C &&container) noexcept : span(container.data(), container.size()) {}
 
     constexpr T *data() const noexcept { return data_; }
     constexpr std::size_t size() const noexcept { return size_; }
@@ -48,6 +69,15 @@ private:
     T *data_ = nullptr;
     std::size_t size_ = 0;
 };
+
+} // namespace rushes
+
+#ifdef __cpp_lib_ranges
+// The elements outlive the view.
+template <class T> inline constexpr bool std::ranges::enable_borrowed_range<rushes::span<T>> = true;
+#endif
+
+namespace rushes {
 
 // Read-only octets.
 using bytes = span<const std::uint8_t>;
@@ -178,6 +208,15 @@ enum class recovery : std::int32_t {
     verbatim = RUSHES_RECOVERY_MODE_VERBATIM,
 };
 
+// The severity of a message; see rushes_log_level.
+enum class log_level : std::int32_t {
+    error = RUSHES_LOG_LEVEL_ERROR,
+    warning = RUSHES_LOG_LEVEL_WARNING,
+    info = RUSHES_LOG_LEVEL_INFO,
+    debug = RUSHES_LOG_LEVEL_DEBUG,
+    trace = RUSHES_LOG_LEVEL_TRACE,
+};
+
 enum class key_frame : std::int32_t {
     picture_loss = RUSHES_KEY_FRAME_PICTURE_LOSS,
     full_intra = RUSHES_KEY_FRAME_FULL_INTRA,
@@ -197,8 +236,27 @@ using event = rushes_event;
 using rtcp_event = rushes_rtcp_event;
 using texture_frame = rushes_texture_frame;
 using statistics = rushes_statistics;
+using rtcp_statistics = rushes_rtcp_statistics;
+using read_options = rushes_read_options;
 using peer = rushes_peer;
 using source = rushes_source;
+
+// Calls hook(log_level, std::string_view text) for every message of the library from now on, up to
+// the level `most`, instead of an earlier hook. See rushes_set_log(): the hook is called on any
+// thread, one call at a time, and must use no object and no function of the library.
+template <class F> void set_log(log_level most, F &&hook) {
+    using function = std::decay_t<F>;
+    detail::check(rushes_set_log(
+        static_cast<std::int32_t>(most),
+        [](void *user, std::int32_t level, const char *text) noexcept {
+            (*static_cast<function *>(user))(static_cast<log_level>(level), std::string_view(text));
+        },
+        detail::store_hook(std::forward<F>(hook)), detail::release<function>));
+}
+// Removes the hook: no messages, as at first.
+inline void set_log_off() {
+    detail::check(rushes_set_log(RUSHES_LOG_LEVEL_OFF, nullptr, nullptr, nullptr));
+}
 
 // A received frame, lent by its stream until this object is destroyed.
 class frame {
@@ -261,6 +319,11 @@ public:
     }
     void send_bye_packet(const std::string &reason = {}) {
         detail::check(rushes_stream_send_bye(stream_, reason.c_str()));
+    }
+    rtcp_statistics get_statistics() const {
+        rtcp_statistics now{};
+        detail::check(rushes_stream_rtcp_statistics(stream_, &now, sizeof now));
+        return now;
     }
     std::vector<peer> peers() const {
         return detail::collect<peer>([this](std::size_t index, peer *one) {
@@ -381,6 +444,12 @@ public:
     std::vector<source> sources() const {
         return detail::collect<source>([this](std::size_t index, source *one) {
             return rushes_stream_source(get(), index, one, sizeof *one);
+        });
+    }
+    // The latest sources that have ended, at most 16, the newest last.
+    std::vector<source> ended_sources() const {
+        return detail::collect<source>([this](std::size_t index, source *one) {
+            return rushes_stream_ended_source(get(), index, one, sizeof *one);
         });
     }
     std::uint32_t get_ssrc() const {
@@ -614,6 +683,112 @@ private:
         return session(raw);
     }
     detail::handle<rushes_context, rushes_context_close> handle_;
+};
+
+// A frame of a file: a view, valid until the next frame is read from the same reader, or until the
+// reader is destroyed.
+class media_frame {
+public:
+    explicit media_frame(const rushes_media_frame &raw) noexcept : raw_(raw) {}
+    // The octets: an access unit, an Opus packet, a KLV item, or a piece of a generic file.
+    bytes data() const noexcept { return {raw_.data, raw_.len}; }
+    std::size_t size() const noexcept { return raw_.len; }
+    // The position in presentation order, in 1/120 of a frame interval, of video.
+    std::optional<std::int64_t> position() const noexcept {
+        if (!raw_.is_picture) return {};
+        return raw_.position;
+    }
+    // The time since its first octets arrived, from a live source.
+    std::optional<rushes::duration> age() const noexcept {
+        if (raw_.age == UINT64_MAX) return {};
+        return rushes::duration(raw_.age);
+    }
+    // Its duration in ticks of the codec's clock, if the file contains it (Opus).
+    std::optional<std::uint32_t> duration() const noexcept {
+        if (raw_.duration == 0) return {};
+        return raw_.duration;
+    }
+    bool is_field() const noexcept { return raw_.is_field; }
+    // Whether the caller did not have to wait for it.
+    bool is_ahead() const noexcept { return raw_.is_ahead; }
+
+private:
+    rushes_media_frame raw_;
+};
+
+// The frames of a media file, or of a live source: a pipe or a device.
+class media_reader {
+public:
+    // Opens a file, or with "-" the standard input. Without a codec, the name's extension tells it.
+    explicit media_reader(const std::string &path, std::optional<codec> codec = {},
+                          const read_options &options = {}) {
+        const std::int32_t number = codec ? static_cast<std::int32_t>(*codec) : 0;
+        detail::check(rushes_media_reader_open(path.c_str(), number, &options, sizeof options,
+                                               handle_.place()));
+    }
+    // The next frame; none at the end (has_ended()), and if a live source has none in time.
+    std::optional<media_frame> next(duration timeout = forever) {
+        rushes_media_frame raw{};
+        const rushes_status status =
+            rushes_media_reader_next(handle_.get(), detail::nanos(timeout), &raw, sizeof raw);
+        has_ended_ = status == RUSHES_ERROR_ENDED;
+        if (has_ended_ || !detail::check(status)) return {};
+        return media_frame(raw);
+    }
+    // Whether the latest next() found that there are no more frames.
+    bool has_ended() const noexcept { return has_ended_; }
+    bool is_live() const {
+        bool is_live = false;
+        detail::check(rushes_media_reader_is_live(handle_.get(), &is_live));
+        return is_live;
+    }
+    // The frame rate that the latest frame declares, as frames in seconds; after opening a file,
+    // that of the first one.
+    std::optional<std::pair<std::uint32_t, std::uint32_t>> frame_rate() const {
+        std::pair<std::uint32_t, std::uint32_t> rate;
+        if (!detail::check(rushes_media_reader_frame_rate(handle_.get(), &rate.first,
+                                                          &rate.second))) {
+            return {};
+        }
+        return rate;
+    }
+
+    // The frames that are left, for a loop: for (const rushes::media_frame &frame : reader).
+    class iterator {
+    public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = media_frame;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const media_frame *;
+        using reference = const media_frame &;
+        iterator() noexcept = default;
+        reference operator*() const { return *frame_; }
+        pointer operator->() const { return &*frame_; }
+        iterator &operator++() {
+            frame_ = reader_->next();
+            return *this;
+        }
+        void operator++(int) { ++*this; }
+        // Equal are those at the end.
+        friend bool operator==(const iterator &one, const iterator &other) noexcept {
+            return one.frame_.has_value() == other.frame_.has_value();
+        }
+        friend bool operator!=(const iterator &one, const iterator &other) noexcept {
+            return !(one == other);
+        }
+
+    private:
+        friend class media_reader;
+        explicit iterator(media_reader &reader) : reader_(&reader) { ++*this; }
+        media_reader *reader_ = nullptr;
+        std::optional<media_frame> frame_;
+    };
+    iterator begin() { return iterator(*this); }
+    iterator end() noexcept { return {}; }
+
+private:
+    detail::handle<rushes_media_reader, rushes_media_reader_close> handle_;
+    bool has_ended_ = false;
 };
 
 // Settings of texture servers and clients; each has a working default.

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
+use rushes::file::FileError;
 use rushes::net::NetError;
 use rushes::payload::FrameError;
 use rushes::texture::TextureError;
@@ -59,8 +60,10 @@ pub enum Status {
     System = -20,
     /// Texture video could not start.
     Texture = -21,
-    /// Texture video has ended.
+    /// Texture video has ended, or a file has no more frames.
     Ended = -22,
+    /// A media file cannot be read.
+    File = -23,
 }
 
 /// Why a call failed.
@@ -133,6 +136,12 @@ impl From<rushes::srtp::KeyError> for Failure {
     }
 }
 
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Self::new(Status::File, chain(&error))
+    }
+}
+
 impl From<NetError> for Failure {
     fn from(error: NetError) -> Self {
         Self::new(of_net(&error), chain(&error))
@@ -150,6 +159,11 @@ impl From<TextureError> for Failure {
         };
         Self::new(status, chain(&error))
     }
+}
+
+/// The failure of an index that is out of range.
+pub(crate) fn out_of_range(what: &str) -> Failure {
+    Failure::new(Status::Argument, format!("the index is out of range: there are fewer {what}"))
 }
 
 /// The name of a status, such as "closed"; "unknown" for any other number. The text is static:
@@ -181,6 +195,7 @@ pub extern "C" fn rushes_status_name(status: i32) -> *const c_char {
         -20 => c"system",
         -21 => c"texture",
         -22 => c"ended",
+        -23 => c"file",
         _ => c"unknown",
     };
     name.as_ptr()

@@ -31,9 +31,14 @@ pub enum EventKind {
     /// A source continues with sequence numbers far from its earlier ones, as after a restart:
     /// `ssrc`.
     SourceRestarted = 10,
+    /// Packets of another payload type than the stream's were discarded: `payload_type` and
+    /// `address` of the latest, and `count` since the last such event. Reported once a second at
+    /// most.
+    OtherPayloadType = 11,
 }
 
-/// An event of a receiver. Fields that the kind does not name are 0 or NULL.
+/// An event of a receiver. Fields that the kind does not name are 0 or NULL. Later versions may add
+/// fields at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Event {
@@ -49,6 +54,10 @@ pub struct Event {
     pub count: u64,
     /// Why packets were refused or the socket cannot be read; otherwise NULL.
     pub reason: *const c_char,
+    /// The address and port that packets came from, such as "192.0.2.1:5004"; NULL if unknown.
+    pub address: *const c_char,
+    /// Their payload type, 0..=127.
+    pub payload_type: u8,
 }
 
 /// An event with every field empty.
@@ -59,6 +68,8 @@ const NONE: Event = Event {
     first: 0,
     count: 0,
     reason: ptr::null(),
+    address: ptr::null(),
+    payload_type: 0,
 };
 
 /// Passes the event of an unreadable socket to `take`.
@@ -73,7 +84,7 @@ pub(crate) fn with_error(error: &rushes::Error, take: impl FnOnce(*const Event))
 pub(crate) fn with(event: &rushes::Event, take: impl FnOnce(*const Event)) {
     use rushes::Event as LibraryEvent;
     let of = |kind: EventKind| Event { kind: kind as i32, ..NONE };
-    let reason_text;
+    let text;
     let event = match *event {
         LibraryEvent::FrameDropped { ssrc, timestamp } => {
             Event { ssrc: ssrc.0, timestamp: timestamp.0, ..of(EventKind::FrameDropped) }
@@ -85,8 +96,15 @@ pub(crate) fn with(event: &rushes::Event, take: impl FnOnce(*const Event)) {
             Event { ssrc: ssrc.0, first: first.0, count: packets, ..of(EventKind::PacketsLost) }
         }
         LibraryEvent::Refused { reason, packets } => {
-            reason_text = CString::new(reason.name()).unwrap_or_default();
-            Event { count: packets, reason: reason_text.as_ptr(), ..of(EventKind::Refused) }
+            text = CString::new(reason.name()).ok();
+            let reason = text.as_ref().map_or(ptr::null(), |text| text.as_ptr());
+            Event { count: packets, reason, ..of(EventKind::Refused) }
+        }
+        LibraryEvent::OtherPayloadType { payload_type, address, packets } => {
+            text = address.and_then(|address| CString::new(address.to_string()).ok());
+            let address = text.as_ref().map_or(ptr::null(), |text| text.as_ptr());
+            let kind = of(EventKind::OtherPayloadType);
+            Event { count: packets, address, payload_type, ..kind }
         }
         LibraryEvent::SourceEnded { ssrc } => Event { ssrc: ssrc.0, ..of(EventKind::SourceEnded) },
         LibraryEvent::SourceStarted { ssrc } => {

@@ -5,6 +5,7 @@ use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Failure, Status};
+use crate::log;
 
 thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
@@ -18,6 +19,10 @@ pub(crate) fn guard(act: impl FnOnce() -> Result<(), Failure>) -> Status {
 
 /// The same for functions that return a status other than [`Status::Ok`] on success.
 pub(crate) fn guard_with(act: impl FnOnce() -> Result<Status, Failure>) -> Status {
+    if log::is_hook_running() {
+        store_message("a log hook cannot call the library".to_owned());
+        return Status::Busy;
+    }
     let outcome = catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
         let message = panic.downcast_ref::<&str>().map(|message| (*message).to_owned());
         let message = message.or_else(|| panic.downcast_ref::<String>().cloned());

@@ -20,6 +20,11 @@ pub type EventHook = Option<extern "C-unwind" fn(user: *mut c_void, event: *cons
 /// call only.
 pub type RtcpHook = Option<extern "C-unwind" fn(user: *mut c_void, event: *const ControlEvent)>;
 
+/// Receives a message of the library: its severity, a rushes_log_level, and a text in English that is
+/// valid during the call only. rushes_set_log() specifies what it may do.
+pub type LogHook =
+    Option<extern "C-unwind" fn(user: *mut c_void, level: i32, text: *const std::ffi::c_char)>;
+
 /// Receives the short authentication string on which both ends agreed by ZRTP, for people to
 /// compare: a text that is valid during the call only, and whether it was compared in an earlier
 /// session that this one continues. It may block. It returns 1 if the strings are equal, 0 if they

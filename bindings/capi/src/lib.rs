@@ -35,12 +35,16 @@ mod frame;
 mod guard;
 mod handle;
 mod hook;
+mod log;
+mod media_reader;
 mod options;
 mod options_control;
 mod options_security;
 mod options_socket;
+mod peer;
 mod pointer;
 mod session;
+mod source;
 mod statistics;
 mod stream;
 mod texture;
@@ -48,6 +52,7 @@ mod turn;
 mod zrtp;
 
 // Types that C passes as plain integers: a number that is no variant must not become an enum here.
+pub use log::LogLevel;
 pub use options::Codec;
 pub use options_control::{RecoveryMode, SdesItem};
 pub use options_security::{SrtpSuite, ZrtpPolicy};

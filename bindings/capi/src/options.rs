@@ -54,7 +54,7 @@ pub(crate) fn argument(message: impl Into<String>) -> Failure {
     Failure::new(Status::Argument, message)
 }
 
-fn codec(number: i32) -> Result<rushes::Codec, Failure> {
+pub(crate) fn codec(number: i32) -> Result<rushes::Codec, Failure> {
     const NAMES: [&str; 6] = ["h264", "h265", "h266", "opus", "generic", "klv"];
     let name = usize::try_from(i64::from(number) - 1).ok().and_then(|place| NAMES.get(place));
     let codec = name.and_then(|name| rushes::Codec::named(name));

@@ -110,6 +110,29 @@ pub(crate) fn write_prefix<T: Copy>(place: *mut T, size: usize, value: T) -> Res
     Ok(())
 }
 
+/// A struct of integers, for which any octets are a value.
+pub(crate) trait Plain: Copy {}
+
+/// The first `size` octets of a struct that C lends; the fields after them, which the caller's
+/// version of the header does not declare, are those of `default`. Null means `default`.
+pub(crate) fn read_prefix<T: Plain>(
+    place: *const T,
+    size: usize,
+    default: T,
+) -> Result<T, Failure> {
+    let mut value = default;
+    if place.is_null() {
+        return Ok(value);
+    }
+    check(place.cast_mut())?;
+    let (from, to) = (place.cast::<u8>(), (&raw mut value).cast::<u8>());
+    let len = size.min(size_of::<T>());
+    // SAFETY: C guarantees `size` octets there, which do not overlap with `value`; any octets are a
+    // value of `T`.
+    unsafe { ptr::copy_nonoverlapping(from, to, len) };
+    Ok(value)
+}
+
 /// Writes a string and a terminating zero octet into `size` octets.
 pub(crate) fn write_text(place: *mut c_char, size: usize, text: &str) -> Result<(), Failure> {
     check(place)?;
@@ -168,6 +191,16 @@ mod tests {
         let mut place = [9_u32; 2];
         assert!(write_prefix(&raw mut place, 4, [1, 2]).is_ok());
         assert_eq!(place, [1, 9]);
+    }
+
+    impl Plain for [u16; 2] {}
+
+    #[test]
+    fn what_a_caller_does_not_know_has_its_default() {
+        let given = [7, 8];
+        assert_eq!(read_prefix(&raw const given, 2, [1, 2]).ok(), Some([7, 2]));
+        assert_eq!(read_prefix(&raw const given, 400, [1, 2]).ok(), Some(given));
+        assert_eq!(read_prefix(ptr::null(), 4, [1, 2]).ok(), Some([1, 2]));
     }
 
     #[test]

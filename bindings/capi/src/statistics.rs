@@ -1,10 +1,9 @@
-//! Counters of a stream, its sources and its RTCP peers.
+//! Counters of a stream.
 
-use std::ffi::c_char;
+use rushes::Discard;
 
-use crate::control_event::{ReportBlock, nanos};
-use crate::error::{Failure, Status};
-use crate::guard::{guard, guard_with};
+use crate::error::Status;
+use crate::guard::guard;
 use crate::stream::Stream;
 use crate::{handle, pointer};
 
@@ -38,7 +37,7 @@ pub struct Statistics {
     pub requested: u64,
     /// Missing packets that arrived after they were requested.
     pub recovered: u64,
-    /// Datagrams that were discarded.
+    /// Datagrams that were discarded, for the reasons in `discarded_...`.
     pub discarded: u64,
     /// Octets of memory held for frames that are not delivered yet.
     pub held_octets: u64,
@@ -70,56 +69,80 @@ pub struct Statistics {
     pub frames_unsure: u64,
     /// Frames dropped to free memory for other sources.
     pub frames_displaced: u64,
-}
-
-/// Reception statistics of one source. Later versions may add fields at the end.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Source {
-    /// The source.
-    pub ssrc: u32,
-    /// Packets received, late ones and duplicates included.
-    pub received: u64,
-    /// Packets that should have arrived so far.
-    pub expected: u64,
-    /// Packets expected less those received.
-    pub cumulative_lost: i64,
-    /// The extended sequence number of the newest packet, with the wraps in the upper bits.
-    pub highest: u64,
-    /// Interarrival jitter (RFC 3550 appendix A.8) in nanoseconds.
-    pub jitter: u64,
-    /// Nanoseconds since its last packet arrived.
-    pub silence: u64,
-    /// Packets accepted: in time and not duplicates.
-    pub packets: u64,
-    /// Packets that were missing when the receiver stopped waiting for them.
-    pub packets_lost: u64,
-    /// Frames (or units) delivered.
-    pub frames: u64,
-    /// Frames (or units) begun and dropped.
-    pub frames_dropped: u64,
-}
-
-/// RTCP state of one peer. Later versions may add fields at the end.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Peer {
-    /// Its synchronisation source.
-    pub ssrc: u32,
-    /// Whether it sent BYE.
-    pub has_left: bool,
-    /// Whether it has reported about our media: `report`.
-    pub has_reported: bool,
-    /// Its last report about our media.
-    pub report: ReportBlock,
-    /// The last round-trip time to it in nanoseconds; 0 if it is not known.
-    pub round_trip: u64,
-    /// Its canonical name, with a zero octet at its end; empty until the peer announces it.
-    pub cname: [c_char; 256],
+    /// Requests for packets that are no longer kept, or that were repeated too often.
+    pub retransmissions_refused: u64,
+    /// Events dropped because too many were waiting.
+    pub events_forgotten: u64,
+    /// Datagrams that the system accepted for sending; by socket, like the following counters up to
+    /// `lent_refused`.
+    pub sent_datagrams: u64,
+    /// Octets in them, without headers.
+    pub sent_octets: u64,
+    /// Datagrams received.
+    pub received_datagrams: u64,
+    /// Octets in them, without headers.
+    pub received_octets: u64,
+    /// ICMP messages reporting that the destination port is closed.
+    pub unreachable: u64,
+    /// Datagrams dropped because they were larger than any UDP datagram can be.
+    pub truncated: u64,
+    /// Messages lent to the kernel rather than copied (rushes_stream_options_zero_copy()).
+    pub lent: u64,
+    /// Of them, those that the kernel has released, as of the last check.
+    pub lent_back: u64,
+    /// Of them, those that the kernel copied after all, as it does on loopback.
+    pub lent_copied: u64,
+    /// Messages that the kernel refused to borrow and that were copied.
+    pub lent_refused: u64,
+    /// Empty datagrams, which keep a path open (RFC 6263): no fault. This and the following counters,
+    /// up to `discarded_unknown_key`, add up to `discarded`.
+    pub discarded_keep_alive: u64,
+    /// Datagrams that are not RTP: too short, another version, or lengths beyond the end.
+    pub discarded_not_rtp: u64,
+    /// RTCP on the port of RTP (RFC 5761).
+    pub discarded_rtcp: u64,
+    /// Packets of another payload type than the stream's.
+    pub discarded_payload_type: u64,
+    /// Packets of another source than the configured one.
+    pub discarded_other_source: u64,
+    /// Packets of sources beyond the maximum number of concurrent sources.
+    pub discarded_too_many_sources: u64,
+    /// Packets of sources that did not pass their probation.
+    pub discarded_probation: u64,
+    /// Packets with the stream's own SSRC: a collision or a loop.
+    pub discarded_own_source: u64,
+    /// Packets of a known source from another address.
+    pub discarded_conflict: u64,
+    /// Retransmissions of packets that were not missing.
+    pub discarded_retransmission: u64,
+    /// Packets whose sequence number is far from the others, and that none followed.
+    pub discarded_stray: u64,
+    /// Packets that were received before.
+    pub discarded_duplicate: u64,
+    /// Packets that arrived when they were no longer awaited.
+    pub discarded_late: u64,
+    /// Packets with a payload that the format does not allow.
+    pub discarded_payload: u64,
+    /// Packets of a packetization mode that was not agreed.
+    pub discarded_outside_mode: u64,
+    /// Fragments whose start is missing.
+    pub discarded_fragment_without_start: u64,
+    /// Packets of frames that are larger than the stream allows.
+    pub discarded_frame_too_large: u64,
+    /// Packets of a secured stream whose tag does not match: forged, damaged, in clear, or under
+    /// another key.
+    pub discarded_authentication: u64,
+    /// Packets of a secured stream that were received before, or are older than the replay window.
+    pub discarded_replayed: u64,
+    /// Packets of a secured stream under an exhausted master key.
+    pub discarded_key_expired: u64,
+    /// Packets of a secured stream that name an unknown master key.
+    pub discarded_unknown_key: u64,
 }
 
 fn of(statistics: &rushes::Statistics) -> Statistics {
     let rushes::Statistics { send, receive, socket, .. } = statistics;
+    let discarded = |reason| receive.discards.get(reason);
     Statistics {
         frames_sent: send.frames,
         frame_octets_sent: send.frame_octets,
@@ -150,6 +173,39 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         not_requested: receive.not_requested,
         frames_unsure: receive.frames_unsure,
         frames_displaced: receive.frames_displaced,
+        retransmissions_refused: send.retransmissions_refused,
+        events_forgotten: receive.events_forgotten,
+        sent_datagrams: socket.sent_datagrams,
+        sent_octets: socket.sent_bytes,
+        received_datagrams: socket.received_datagrams,
+        received_octets: socket.received_bytes,
+        unreachable: socket.refused,
+        truncated: socket.truncated,
+        lent: socket.lent,
+        lent_back: socket.lent_back,
+        lent_copied: socket.lent_copied,
+        lent_refused: socket.lent_refused,
+        discarded_keep_alive: discarded(Discard::KeepAlive),
+        discarded_not_rtp: discarded(Discard::NotRtp),
+        discarded_rtcp: discarded(Discard::Rtcp),
+        discarded_payload_type: discarded(Discard::PayloadType),
+        discarded_other_source: discarded(Discard::OtherSource),
+        discarded_too_many_sources: discarded(Discard::TooManySources),
+        discarded_probation: discarded(Discard::Probation),
+        discarded_own_source: discarded(Discard::OwnSource),
+        discarded_conflict: discarded(Discard::Conflict),
+        discarded_retransmission: discarded(Discard::Retransmission),
+        discarded_stray: discarded(Discard::Stray),
+        discarded_duplicate: discarded(Discard::Duplicate),
+        discarded_late: discarded(Discard::Late),
+        discarded_payload: discarded(Discard::Payload),
+        discarded_outside_mode: discarded(Discard::OutsideMode),
+        discarded_fragment_without_start: discarded(Discard::FragmentWithoutStart),
+        discarded_frame_too_large: discarded(Discard::FrameTooLarge),
+        discarded_authentication: discarded(Discard::Authentication),
+        discarded_replayed: discarded(Discard::Replayed),
+        discarded_key_expired: discarded(Discard::KeyExpired),
+        discarded_unknown_key: discarded(Discard::UnknownKey),
     }
 }
 
@@ -167,117 +223,15 @@ pub extern "C" fn rushes_stream_statistics(
     })
 }
 
-/// The number of datagrams discarded for the reason named `reason`, such as "duplicate", "late" or
-/// "authentication failed"; 0 for an unknown reason.
-#[unsafe(no_mangle)]
-pub extern "C" fn rushes_stream_discarded(
-    stream: *const Stream,
-    reason: *const c_char,
-    count: *mut u64,
-) -> Status {
-    guard(|| {
-        let stream = handle::get(stream)?;
-        let reason = pointer::text(reason)?;
-        let discards = stream.handle.statistics().receive.discards;
-        let found = discards.iter().find(|(known, _)| known.name() == reason);
-        pointer::write(count, found.map_or(0, |(_, count)| count))
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The source at `index` among those that the stream tracks; RUSHES_ERROR_ARGUMENT if `index` is
-/// out of range. `size` is sizeof(rushes_source).
-#[unsafe(no_mangle)]
-pub extern "C" fn rushes_stream_source(
-    stream: *const Stream,
-    index: usize,
-    source: *mut Source,
-    size: usize,
-) -> Status {
-    guard(|| {
-        let statistics = handle::get(stream)?.handle.statistics();
-        let of = statistics.receive.sources.get(index).ok_or_else(|| out_of_range("sources"))?;
-        let source_of = Source {
-            ssrc: of.ssrc.0,
-            received: of.received,
-            expected: of.expected,
-            cumulative_lost: of.cumulative_lost,
-            highest: of.highest.0,
-            jitter: nanos(of.jitter_time),
-            silence: nanos(of.last_heard.elapsed()),
-            packets: of.packets,
-            packets_lost: of.packets_lost,
-            frames: of.frames,
-            frames_dropped: of.frames_dropped,
-        };
-        pointer::write_prefix(source, size, source_of)
-    })
-}
-
-/// The peer at `index` among those that the stream's RTCP knows; RUSHES_ERROR_ARGUMENT if `index`
-/// is out of range. `size` is sizeof(rushes_peer).
-#[unsafe(no_mangle)]
-pub extern "C" fn rushes_stream_peer(
-    stream: *const Stream,
-    index: usize,
-    peer: *mut Peer,
-    size: usize,
-) -> Status {
-    guard(|| {
-        let peers = handle::get(stream)?.rtcp.peers();
-        let of = peers.get(index).ok_or_else(|| out_of_range("peers"))?;
-        let peer_of = Peer {
-            ssrc: of.ssrc.0,
-            has_left: of.left,
-            has_reported: of.reported.is_some(),
-            report: of.reported.as_ref().map(ReportBlock::from).unwrap_or_default(),
-            round_trip: of.round_trip.map_or(0, nanos),
-            cname: pointer::text_array(&of.cname),
-        };
-        pointer::write_prefix(peer, size, peer_of)
-    })
-}
-
-/// When a frame of the source `ssrc` was captured, by the sender's wall clock: an NTP timestamp
-/// (RFC 5905), by the same clock for all streams of one sender. RUSHES_TIMEOUT before its first
-/// sender report.
-#[unsafe(no_mangle)]
-pub extern "C" fn rushes_stream_capture_time(
-    stream: *const Stream,
-    ssrc: u32,
-    timestamp: u32,
-    ntp: *mut u64,
-) -> Status {
-    guard_with(|| {
-        pointer::check(ntp)?;
-        let peers = handle::get(stream)?.rtcp.peers();
-        let peer = peers.iter().find(|peer| peer.ssrc.0 == ssrc);
-        let Some(clock) = peer.and_then(|peer| peer.clock) else { return Ok(Status::Timeout) };
-        pointer::write(ntp, clock.to_ntp(rushes::RtpTimestamp(timestamp)).0)?;
-        Ok(Status::Ok)
-    })
-}
-
-/// Nanoseconds since a frame of the source `ssrc` was captured, by the sender's wall clock and ours;
-/// negative if the sender's is ahead. RUSHES_TIMEOUT before its first sender report, and if the
-/// clocks are an hour or more apart: some senders do not report wall-clock time.
-#[unsafe(no_mangle)]
-pub extern "C" fn rushes_stream_capture_latency(
-    stream: *const Stream,
-    ssrc: u32,
-    timestamp: u32,
-    latency: *mut i64,
-) -> Status {
-    guard_with(|| {
-        pointer::check(latency)?;
-        let rtcp = &handle::get(stream)?.rtcp;
-        let timestamp = rushes::RtpTimestamp(timestamp);
-        let known = rtcp.capture_latency(rushes::Ssrc(ssrc), timestamp);
-        let Some(nanos) = known else { return Ok(Status::Timeout) };
-        pointer::write(latency, nanos)?;
-        Ok(Status::Ok)
-    })
-}
-
-fn out_of_range(what: &str) -> Failure {
-    Failure::new(Status::Argument, format!("the index is out of range: there are fewer {what}"))
+    #[test]
+    fn each_reason_has_its_counter() {
+        let source = include_str!("statistics.rs");
+        let (declared, filled) = ("    pub discarded_", ": discarded(Discard::");
+        assert_eq!(source.matches(declared).count(), Discard::ALL.len() + 1);
+        assert_eq!(source.matches(filled).count(), Discard::ALL.len() + 1);
+    }
 }

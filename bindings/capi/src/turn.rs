@@ -45,8 +45,8 @@ impl<T> Turn<T> {
             Ok(guard) => Ok(Taken::new(guard)),
             Err(TryLockError::Poisoned(poisoned)) => Ok(Taken::new(poisoned.into_inner())),
             Err(TryLockError::WouldBlock) => Err(busy(
-                "another call is in progress on this stream, on another thread or further up on \
-                 this one",
+                "another call is in progress that excludes this one, on another thread or further up \
+                 on this one",
             )),
         }
     }

@@ -11,7 +11,7 @@ use cbindgen::{
 };
 
 /// In the order of the header.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 22] = [
     "error",
     "context",
     "hook",
@@ -27,13 +27,17 @@ const SOURCES: [&str; 18] = [
     "control",
     "control_event",
     "statistics",
+    "source",
+    "peer",
+    "media_reader",
+    "log",
     "texture/options",
     "texture/server",
     "texture/client",
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 41] = [
+const NAMES: [(&str, &str); 47] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -44,6 +48,7 @@ const NAMES: [(&str, &str); 41] = [
     ("EventHook", "event_hook"),
     ("RtcpHook", "rtcp_hook"),
     ("SasHook", "sas_hook"),
+    ("LogHook", "log_hook"),
     ("TextureHook", "texture_hook"),
     ("TextureSourceHook", "texture_source_hook"),
     ("Release", "release"),
@@ -68,6 +73,11 @@ const NAMES: [(&str, &str); 41] = [
     ("Statistics", "statistics"),
     ("Source", "source"),
     ("Peer", "peer"),
+    ("RtcpStatistics", "rtcp_statistics"),
+    ("MediaReader", "media_reader"),
+    ("ReadOptions", "read_options"),
+    ("MediaFrame", "media_frame"),
+    ("LogLevel", "log_level"),
     ("TextureOptions", "texture_options"),
     ("TextureTiming", "texture_timing"),
     ("TextureServer", "texture_server"),
@@ -94,7 +104,7 @@ fn config() -> Config {
         "ZrtpWarning",
         "EventKind",
     ];
-    let more = ["KeyFrame", "RtcpEventKind", "TextureTiming"];
+    let more = ["KeyFrame", "RtcpEventKind", "LogLevel", "TextureTiming"];
     Config {
         language: Language::C,
         cpp_compat: true,

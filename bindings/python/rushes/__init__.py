@@ -18,6 +18,7 @@ sending release the interpreter lock. All exceptions of the library derive from 
 """
 
 import atexit as _atexit
+import logging as _logging
 
 from rushes._aio import AsyncFrames
 from rushes._rushes import (
@@ -119,6 +120,9 @@ __all__ = [
     "encode_texture",
     "texture_formats",
 ]
+
+# As every library's: it prints nothing, unless the application configures logging.
+_logging.getLogger(__name__).addHandler(_logging.NullHandler())
 
 # Threads of the library must not call the interpreter while it shuts down.
 _atexit.register(close_all)

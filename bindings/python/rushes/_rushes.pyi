@@ -1,5 +1,6 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self, Unpack, final
 
 from typing_extensions import disjoint_base
@@ -7,6 +8,7 @@ from typing_extensions import disjoint_base
 from rushes._aio import AsyncFrames
 from rushes._types import (
     Address,
+    AddressLike,
     BytesLike,
     Format,
     Rate,
@@ -196,6 +198,8 @@ class MediaReader:
     ) -> Self: ...
     @property
     def is_live(self) -> bool: ...
+    @property
+    def frame_rate(self) -> Fraction | None: ...
     def read(self, timeout: float) -> bytes | None: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
@@ -343,6 +347,10 @@ class SourceStatistics:
     def received(self) -> int: ...
     @property
     def expected(self) -> int: ...
+    @property
+    def packets_unusable(self) -> int: ...
+    @property
+    def known_for(self) -> float: ...
     @property
     def silent_for(self) -> float: ...
     @property
@@ -574,7 +582,7 @@ class Pictures:
 @final
 class TextureServer:
     def __new__(
-        cls, address: Address, source: Source, **options: Unpack[TextureServerOptions]
+        cls, address: AddressLike, source: Source, **options: Unpack[TextureServerOptions]
     ) -> Self: ...
     @property
     def local_address(self) -> Address: ...
@@ -591,7 +599,7 @@ class TextureServer:
 class TextureClient:
     def __new__(
         cls,
-        address: Address,
+        address: AddressLike,
         *,
         queue: int = 3,
         every_frame: bool = False,

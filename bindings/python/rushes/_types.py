@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Address",
+    "AddressLike",
     "BytesLike",
     "Format",
     "HasArray",
@@ -46,6 +47,8 @@ class HasArray(Protocol):
 BytesLike: TypeAlias = HasBuffer | HasArray
 #: A host and a port.
 Address: TypeAlias = tuple[str, int]
+#: The same, or one text: ``"localhost:7000"``, ``"[::1]:7000"``.
+AddressLike: TypeAlias = Address | str
 #: The payload format of a stream.
 Format: TypeAlias = Literal["h264", "h265", "h266", "opus", "klv", "generic"]
 #: Frames per second: 60, ``Fraction(60000, 1001)``, 59.94.

@@ -17,6 +17,7 @@ use crate::buffer::{Memory, Octets};
 use crate::error::{ClosedError, ConfigError, FileError};
 use crate::input::Input;
 use crate::integer::{arguments, optional_arguments};
+use crate::log::take_level;
 use crate::options::codec;
 use crate::wait::WAIT_SLICE;
 
@@ -81,6 +82,7 @@ impl MediaReader {
             }
         };
         options.frame_len = frame_len;
+        take_level(py);
         let codec = codec_for(&path, format)?;
         // Opening blocks on a pipe that has no writer yet.
         let reader = py.detach(|| Reader::open(&path, codec, options));
@@ -95,6 +97,15 @@ impl MediaReader {
     #[getter]
     fn is_live(&self, py: Python<'_>) -> bool {
         attached(&self.0, py).is_live()
+    }
+
+    /// The frame rate that the latest frame declares (H.264, H.265), as a `Fraction`; before the first
+    /// frame of a file is read, that of the first one. `None` if it declares none.
+    #[getter]
+    fn frame_rate<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(rate) = attached(&self.0, py).frame_rate() else { return Ok(None) };
+        let fraction = py.import("fractions")?.getattr("Fraction")?;
+        fraction.call1((rate.numerator(), rate.denominator())).map(Some)
     }
 
     /// The next frame, or `None` if a live source has none within `timeout` seconds.

@@ -1,7 +1,10 @@
 //! Integers from Python, with errors that name the argument, its value and the range.
 
+use std::net::Ipv6Addr;
+
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::error::ConfigError;
 
@@ -79,8 +82,34 @@ macro_rules! optional_arguments {
 
 pub(crate) use {arguments, optional_arguments};
 
-/// A host and a port.
+/// A host and a port: a tuple of both, or a text such as `localhost:7000` or `[::1]:7000`.
 pub(crate) fn address(value: &Bound<'_, PyAny>) -> PyResult<(String, u16)> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return split(&text.to_cow()?).map_err(ConfigError::new_err);
+    }
     let (host, port) = value.extract::<(String, Bound<'_, PyAny>)>()?;
     Ok((host, integer("port", &port)?))
+}
+
+/// The host and the port in a text.
+fn split(text: &str) -> Result<(String, u16), String> {
+    let example = |host: &str| format!("address: {text:?} has no port; type \"{host}:7000\"");
+    if text.parse::<Ipv6Addr>().is_ok() {
+        return Err(format!("{}, with brackets", example(&format!("[{text}]"))));
+    }
+    let Some((host, port)) = text.rsplit_once(':').filter(|_| !text.ends_with(']')) else {
+        return Err(example(if text.is_empty() { "localhost" } else { text }));
+    };
+    let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    if inner.is_none() && host.contains(':') {
+        let wanted = format!("type \"[{host}]:{port}\"");
+        return Err(format!("address: {text:?}: an IPv6 address needs brackets; {wanted}"));
+    }
+    let host = inner.unwrap_or(host);
+    if host.is_empty() {
+        return Err(format!("address: {text:?} has no host; type \"localhost:{port}\""));
+    }
+    let number = port.parse();
+    let wrong = |_| format!("address: {text:?}: {port:?} is not a port, 0 to 65535");
+    Ok((host.to_owned(), number.map_err(wrong)?))
 }

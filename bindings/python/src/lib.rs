@@ -16,6 +16,7 @@ mod file;
 mod frame;
 mod input;
 mod integer;
+mod log;
 mod open;
 mod options;
 mod rtcp;

@@ -7,6 +7,7 @@ use std::thread;
 use pyo3::prelude::*;
 
 use crate::error::Failure;
+use crate::log;
 use crate::wait::lock;
 
 /// An object that is closed at the end.
@@ -64,8 +65,14 @@ impl Open {
 /// All open objects of this process.
 pub(crate) static OPEN: Open = Open::new();
 
-/// Closes every open stream, server and client, as happens when the interpreter ends.
+/// Closes every open stream, server and client, and waits until messages so far have been passed to
+/// `logging`, as happens when the interpreter ends.
 #[pyfunction]
 pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
-    Ok(py.detach(|| OPEN.close())?)
+    let closed = py.detach(|| {
+        let closed = OPEN.close();
+        log::finish();
+        closed
+    });
+    Ok(closed?)
 }

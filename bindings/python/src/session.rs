@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use rushes::StreamBuilder;
 
 use crate::error::{Failure, ZrtpError};
+use crate::log::take_level;
 use crate::open::Open;
 use crate::options::{apply, codec};
 use crate::security::Security;
@@ -104,6 +105,7 @@ impl Session {
         format: &str,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
+        take_level(py);
         let (builder, parameters) = self.builder(format, options)?;
         if builder.agrees_on_keys() {
             let timeout = parameters.timeout;
@@ -125,6 +127,7 @@ impl Session {
         format: &str,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Opening> {
+        take_level(py);
         let (builder, parameters) = self.builder(format, options)?;
         Opening::begin(py, &self.shared, builder, parameters.on_sas)
     }

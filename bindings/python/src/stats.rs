@@ -107,8 +107,12 @@ mirror! {
         received: u64 = |s: &LibrarySource| s.received,
         /// Packets that should have arrived so far (RFC 3550 appendix A.3).
         expected: u64 = |s: &LibrarySource| s.expected,
+        /// Packets accepted whose payload the format does not know or allow.
+        packets_unusable: u64 = |s: &LibrarySource| s.packets_unusable,
         /// Seconds since the last packet arrived.
         silent_for: f64 = |s: &LibrarySource| s.last_heard.elapsed().as_secs_f64(),
+        /// Seconds since the first packet arrived.
+        known_for: f64 = |s: &LibrarySource| s.first_heard.elapsed().as_secs_f64(),
         /// Packets expected less those received; negative with duplicates (RFC 3550 appendix A.3).
         cumulative_lost: i64 = |s: &LibrarySource| s.cumulative_lost,
         /// The extended sequence number of the newest packet.
@@ -152,7 +156,7 @@ mirror! {
         held_octets: usize = |s: &LibraryReceived| s.held_octets,
         /// Events dropped because they were not polled in time.
         events_forgotten: u64 = |s: &LibraryReceived| s.events_forgotten,
-        /// Discarded datagrams by reason.
+        /// Discarded datagrams by reason; a reason that has not occurred is missing.
         discards: BTreeMap<&'static str, u64> = |s: &LibraryReceived| s.discards.iter().map(|(reason, count)| (reason.name(), count)).collect(),
         /// Each source that is tracked and past its probation.
         sources: Vec<SourceStatistics> = |s: &LibraryReceived| s.sources.iter().map(SourceStatistics::of).collect(),

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::Failure;
+use crate::log::take_level;
 
 /// How long a wait lasts before Python can handle signals.
 pub(crate) const WAIT_SLICE: Duration = Duration::from_millis(50);
@@ -25,7 +26,7 @@ pub(crate) fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {
 
 /// Waits repeatedly for short times, without the interpreter lock, until a wait returns a value;
 /// `None` if none has within `timeout`. Signals are handled in between, so that Ctrl-C interrupts
-/// it.
+/// it, and changes of the log level take effect.
 pub(crate) fn in_slices<T: Send>(
     py: Python<'_>,
     timeout: Option<Duration>,
@@ -39,6 +40,7 @@ pub(crate) fn in_slices<T: Send>(
             return Ok(Some(got));
         }
         py.check_signals()?;
+        take_level(py);
         if left.is_some_and(|left| left <= slice) {
             return Ok(None);
         }

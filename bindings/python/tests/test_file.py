@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,9 @@ def test_a_live_source_is_waited_for_no_longer_than_asked(tmp_path: Path) -> Non
 
 def test_a_file_is_cut_into_access_units() -> None:
     film = MEDIA / "hevc_192x128_90f_tiny_nals.265"
-    frames = list(rushes.MediaReader(film))
+    reader = rushes.MediaReader(film)
+    assert reader.frame_rate == Fraction(30)
+    frames = list(reader)
     assert len(frames) == 90
     assert b"".join(frames) == film.read_bytes()
 
@@ -60,7 +63,9 @@ def test_a_file_is_cut_into_access_units() -> None:
 def test_pieces_of_anything_have_a_length(tmp_path: Path) -> None:
     file = tmp_path / "octets.bin"
     file.write_bytes(bytes(2_500))
-    lengths = [len(piece) for piece in rushes.MediaReader(file, frame_len=1_000)]
+    reader = rushes.MediaReader(file, frame_len=1_000)
+    assert reader.frame_rate is None
+    lengths = [len(piece) for piece in reader]
     assert lengths == [1_000, 1_000, 500]
 
 

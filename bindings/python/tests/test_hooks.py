@@ -162,6 +162,23 @@ def test_sources_and_conflicts_are_told(pair: Make) -> None:
     assert events.items[0].ssrc == sender.ssrc
 
 
+def test_another_payload_type_is_told_with_its_sender(pair: Make) -> None:
+    receiver, _ = pair("generic", rtcp=False)
+    events = Gathered()
+    receiver.on_event(events)
+    with rushes.Context().session("127.0.0.1") as session:
+        other = session.stream(
+            "generic", remote_port=receiver.local_address[1], payload_type=33, rtcp=False
+        )
+        other.push_frame(b"of another kind")
+        assert receiver.pull_frame(0.1) is None
+        (event,) = events.wait_for(1)
+        address = f"127.0.0.1:{other.local_address[1]}"
+    assert event.kind == "other-payload-type"
+    assert event.details == {"payload_type": 33, "address": address, "packets": 1}
+    assert receiver.statistics().receive.discards == {"other payload type": 1}
+
+
 def test_a_hook_cannot_use_what_has_called_it(
     pair: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -56,6 +57,47 @@ def test_pictures_arrive_as_they_were(transport: str) -> None:
     assert all(np.array_equal(np.asarray(frame), sent[frame.number]) for frame in whole)
     assert client.statistics().frames_whole == len(whole)
     assert client.skipped == 0
+
+
+def test_an_address_may_be_one_text() -> None:
+    with rushes.TextureServer("127.0.0.1:0", pictures(ramps(2))) as server:
+        host, port = server.local_address
+        with rushes.TextureClient(f"{host}:{port}") as client:
+            assert client.pull_frame(TIME_LIMIT) is not None
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("localhost", 'has no port; type "localhost:7000"'),
+        ("", 'has no port; type "localhost:7000"'),
+        ("::1", r'has no port; type "\[::1\]:7000", with brackets'),
+        ("[::1]", r'has no port; type "\[::1\]:7000"'),
+        ("fe80::1%eth0:7000", r'needs brackets; type "\[fe80::1%eth0\]:7000"'),
+        (":7000", 'has no host; type "localhost:7000"'),
+        ("localhost:http", '"http" is not a port, 0 to 65535'),
+        ("localhost:70000", '"70000" is not a port, 0 to 65535'),
+        (("localhost", 70000), "port: 70000 is outside 0 to 65535"),
+    ],
+)
+def test_an_error_in_an_address_shows_what_to_type(
+    address: str | tuple[str, int], message: str
+) -> None:
+    with pytest.raises(rushes.ConfigError, match=message):
+        rushes.TextureClient(address)
+
+
+def test_an_ipv6_address_stands_in_brackets() -> None:
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            pytest.skip("this machine has no IPv6")
+    with (
+        rushes.TextureServer("[::1]:0", pictures(ramps(2))) as server,
+        rushes.TextureClient(f"[::1]:{server.local_address[1]}", transport="tcp") as client,
+    ):
+        assert client.pull_frame(TIME_LIMIT) is not None
 
 
 def test_arrays_look_at_the_frame_itself() -> None:

@@ -19,7 +19,11 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
     let (host, port) = text
         .rsplit_once(':')
         .and_then(|(host, port)| Some((host, port.parse().ok()?)))
-        .ok_or_else(|| argument(format!("{text:?} is not an address with a port")))?;
+        .ok_or_else(|| {
+            argument(format!(
+                "{text:?} is not a host and a port; type \"localhost:7000\" or \"[::1]:7000\""
+            ))
+        })?;
     Ok(rushes::net::resolve(host.trim_start_matches('[').trim_end_matches(']'), port)?)
 }
 

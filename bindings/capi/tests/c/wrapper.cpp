@@ -7,6 +7,9 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <fstream>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <thread>
 
@@ -207,6 +210,101 @@ static void textures_arrive() {
     CHECK(frames == 5);
 }
 
+static void files_are_loops_over_frames() {
+    const std::string clip = MEDIA "/hevc_192x128_90f_tiny_nals.265";
+    std::ifstream file(clip, std::ios::binary);
+    const std::string whole{std::istreambuf_iterator<char>(file), {}};
+    rushes::media_reader reader(clip);
+    CHECK(!reader.is_live() && !reader.has_ended());
+    CHECK(reader.frame_rate() == std::pair(std::uint32_t(30), std::uint32_t(1)));
+    std::string read;
+    int frames = 0;
+    for (const rushes::media_frame &frame : reader) {
+        read.append(reinterpret_cast<const char *>(frame.data().data()), frame.size());
+        CHECK(frame.position() && !frame.age() && !frame.duration() && !frame.is_field());
+        ++frames;
+    }
+    CHECK(frames == 90 && read == whole && reader.has_ended());
+    CHECK(reader.begin() == reader.end());
+    CHECK(thrown([&] { rushes::media_reader("nothing.265"); }) == RUSHES_ERROR_FILE);
+    CHECK(thrown([&] { rushes::media_reader("-"); }) == RUSHES_ERROR_ARGUMENT);
+    rushes::read_options options{};
+    options.frame_len = 1000;
+    rushes::media_reader pieces(clip, rushes::codec::generic, options);
+    auto first = pieces.next();
+    CHECK(first && first->size() == 1000 && !first->position());
+}
+
+// Octets are octets, in whichever type a program has them.
+static void bytes_are_made_of_any_octets() {
+    rushes::context context;
+    auto session = context.create_session("127.0.0.1");
+    auto [receiver, sender] = open(session);
+    const std::array<std::byte, 3> array{std::byte('o'), std::byte('n'), std::byte('e')};
+    const std::vector<std::byte> vector(array.begin(), array.end());
+    const std::vector<std::uint8_t> octets{'o', 'n', 'e'};
+    sender.push_frame(array);
+    sender.push_frame(vector);
+    sender.push_frame(octets);
+    sender.push_frame({vector.data(), vector.size()});
+    std::size_t frames = 4;
+#ifdef __cpp_lib_span
+    sender.push_frame(std::span<const std::byte>(vector));
+    sender.push_frame(std::span<const std::uint8_t>(octets), 1000);
+    std::vector<std::byte> own = vector;
+    sender.push_frame(std::span<std::byte>(own));
+    sender.push_frame({std::span<const std::byte>(vector).first(1), std::span(octets).subspan(1)});
+    frames += 4;
+#else
+    static_assert(__cplusplus < 202002L, "C++20 has std::span");
+#endif
+    for (std::size_t n = 0; n < frames; ++n) {
+        auto frame = receiver.pull_frame(10s);
+        CHECK(frame && text_of(*frame) == "one");
+#ifdef __cpp_lib_span
+        const std::span<const std::uint8_t> view = frame->data();
+        CHECK(std::as_bytes(view).size() == 3 && std::span(frame->data()).front() == 'o');
+#endif
+    }
+}
+
+static void messages_reach_a_function_object() {
+    rushes::context context;
+    auto options = context.create_session("127.0.0.1").stream(rushes::codec::generic);
+    options.socket_buffer(2'000'000'000);
+    auto texts = std::make_shared<std::string>();
+    const std::function<void(rushes::log_level, std::string_view)> hook =
+        [texts](rushes::log_level level, std::string_view text) {
+            if (level == rushes::log_level::warning) texts->append(text);
+        };
+    rushes::set_log(rushes::log_level::warning, hook);
+    CHECK(texts.use_count() == 3);
+    options.open();
+    rushes::set_log_off();
+    CHECK(texts.use_count() == 2);
+    CHECK(texts->find("sysctl -w net.core.rmem_max=2000000000") != std::string::npos);
+}
+
+// A log hook that throws ends the process: nothing unwinds through the library.
+static void a_log_hook_that_throws_ends_the_process() {
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        std::freopen("/dev/null", "w", stderr);
+        alarm(20);
+        rushes::context context;
+        auto options = context.create_session("127.0.0.1").stream(rushes::codec::generic);
+        auto hook = [](rushes::log_level, std::string_view) { throw std::runtime_error("no"); };
+        rushes::set_log(rushes::log_level::trace, hook);
+        options.socket_buffer(2'000'000'000).open();
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 // A hook that throws ends the process, as documented.
 static void a_hook_that_throws_ends_the_process() {
     std::fflush(nullptr);
@@ -278,6 +376,7 @@ int main(int argc, char **) {
         a_hook_that_throws_ends_the_process();
         a_stream_that_goes_in_its_hook_ends_the_process();
         a_bare_hook_that_throws_ends_the_process();
+        a_log_hook_that_throws_ends_the_process();
     }
     a_session_receives_on_a_local_address();
     objects_move_and_close();
@@ -285,4 +384,7 @@ int main(int argc, char **) {
     two_ends_agree_on_keys();
     a_secret_lets_in_only_those_that_know_it();
     textures_arrive();
+    files_are_loops_over_frames();
+    bytes_are_made_of_any_octets();
+    messages_reach_a_function_object();
 }

@@ -183,6 +183,27 @@ fn every_end_agrees_on_keys_with_every_other() {
 }
 
 #[test]
+fn the_senders_read_a_pipe() {
+    if !can_build() {
+        return;
+    }
+    let (place, clip) = (folder("pipes"), home().join(CLIP));
+    for sender in [made().join("send"), configured().join("send_cpp")] {
+        let (port, copy) = (ports(), place.join("copy.265"));
+        let mut receiver = receiver(End::C, false, port, &copy).unwrap();
+        let receiving = Process::start(&mut receiver);
+        wait_for(port);
+        let line =
+            format!("cat '{}' | '{}' 127.0.0.1 {port} - 300", clip.display(), sender.display());
+        let output = run(Command::new("sh").arg("-c").arg(line));
+        assert!(output.contains("90 frames"), "{output}");
+        let (received, output) = receiving.end();
+        assert!(received, "{output}");
+        assert!(units(&copy) == units(&clip), "{}", sender.display());
+    }
+}
+
+#[test]
 fn the_first_program_of_the_documentation_runs() {
     if !have(&["c++", "pkg-config"]) {
         return;

@@ -1,36 +1,48 @@
 //! The tests written in C and C++, plain and under memory checkers.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::rig::{folder, have, home, prefix, run, skip, static_flags};
 
-const PROGRAMS: [&str; 4] = ["misuse.c", "streams.c", "textures.c", "wrapper.cpp"];
+/// The tests, and the standards that they are compiled by.
+const PROGRAMS: [(&str, &str); 5] = [
+    ("misuse.c", "c11"),
+    ("streams.c", "c11"),
+    ("media.c", "c11"),
+    ("textures.c", "c11"),
+    ("wrapper.cpp", "c++17"),
+];
 
-fn compiler(source: &str) -> Command {
-    let is_cpp = Path::new(source).extension().is_some_and(|extension| extension == "cpp");
-    let mut command = Command::new(if is_cpp { "c++" } else { "cc" });
-    command.arg(if is_cpp { "-std=c++17" } else { "-std=c11" });
+/// The wrapper by a later standard, which adds nothing that memory checkers could find.
+const LATER: (&str, &str) = ("wrapper.cpp", "c++20");
+
+fn compiler((source, standard): (&str, &str)) -> Command {
+    let mut command = Command::new(if standard.starts_with("c++") { "c++" } else { "cc" });
+    command.arg(format!("-std={standard}"));
+    let media = fs::canonicalize(home().join("../../vectors/media")).unwrap();
+    command.arg(format!("-DMEDIA=\"{}\"", media.display()));
     command.args(["-D_POSIX_C_SOURCE=200809L", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
     command.arg("-I").arg(prefix().join("include")).arg(home().join("tests/c").join(source));
     command
 }
 
 /// The tests, compiled against the shared library.
-fn plain() -> &'static [PathBuf; 4] {
-    static PLAIN: OnceLock<[PathBuf; 4]> = OnceLock::new();
+fn plain() -> &'static [PathBuf] {
+    static PLAIN: OnceLock<Vec<PathBuf>> = OnceLock::new();
     PLAIN.get_or_init(|| {
         let place = folder("plain");
-        PROGRAMS.map(|source| compile(source, &place, &[]))
+        PROGRAMS.map(|program| compile(program, &place, &[])).into()
     })
 }
 
 /// Compiles a test against the shared library.
-fn compile(source: &str, place: &Path, flags: &[&str]) -> PathBuf {
-    let program = place.join(source).with_extension("plain");
+fn compile((source, standard): (&str, &str), place: &Path, flags: &[&str]) -> PathBuf {
+    let program = place.join(format!("{source}-{standard}"));
     let libraries = prefix().join("lib");
-    let mut command = compiler(source);
+    let mut command = compiler((source, standard));
     command.args(flags).arg("-o").arg(&program).arg("-L").arg(&libraries).arg("-lrushes");
     run(command.arg(format!("-Wl,-rpath,{}", libraries.display())).arg("-pthread"));
     program
@@ -41,7 +53,8 @@ fn they_pass() {
     if !have(&["cc", "c++"]) {
         return;
     }
-    for program in plain() {
+    let later = compile(LATER, &folder("later"), &[]);
+    for program in plain().iter().chain([&later]) {
         run(&mut Command::new(program));
     }
 }
@@ -53,15 +66,15 @@ fn they_pass_under_address_sanitizer() {
     }
     let place = folder("asan");
     let probe = place.join("probe.c");
-    std::fs::write(&probe, "int main(void) { return 0; }\n").unwrap();
+    fs::write(&probe, "int main(void) { return 0; }\n").unwrap();
     let mut probing = Command::new("cc");
     probing.arg("-fsanitize=address").arg(&probe).arg("-o").arg(place.join("probe"));
     if !probing.output().is_ok_and(|output| output.status.success()) {
         skip("the compiler has no AddressSanitizer");
         return;
     }
-    for source in PROGRAMS {
-        run(&mut Command::new(compile(source, &place, &["-fsanitize=address"])));
+    for program in PROGRAMS {
+        run(&mut Command::new(compile(program, &place, &["-fsanitize=address"])));
     }
     // And once linked statically.
     let program = place.join("inside");

@@ -15,6 +15,7 @@ use super::queue::{Next, Queue};
 use super::stats::TextureClientStatistics;
 use crate::error::{Failure, NetError, StateError};
 use crate::integer::{address, arguments};
+use crate::log::take_level;
 use crate::open::{Close, OPEN, close_dropped};
 use crate::options::Setting;
 use crate::stream::{call, callable};
@@ -30,9 +31,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Receives a server's frames into memory, on its own threads.
 ///
-/// `address` is the server's host and port. Frames wait to be taken in a queue of `queue`; when it
-/// is full the oldest is dropped (`skipped`), or with `every_frame` the server is held up. Leaving
-/// a `with` block closes it.
+/// `address` is the server's host and port: a tuple of both, or a text such as `localhost:7000` or
+/// `[::1]:7000`. Frames wait to be taken in a queue of `queue`; when it is full the oldest is dropped
+/// (`skipped`), or with `every_frame` the server is held up. Leaving a `with` block closes it.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct TextureClient {
     inner: Arc<Inner>,
@@ -105,6 +106,7 @@ impl TextureClient {
         every_frame: bool,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        take_level(py);
         let options = of_client(options)?;
         let address = resolve(py, address)?;
         let queue = Arc::new(Queue::new(queue, every_frame));

@@ -12,14 +12,16 @@ use super::source;
 use super::stats::{SentTextureFrame, TextureServerCounts};
 use crate::error::Failure;
 use crate::integer::address;
+use crate::log::take_level;
 use crate::open::{Close, OPEN, close_dropped};
 use crate::wait::{Call, lock};
 use crate::zrtp::Sas;
 
 /// Sends a source's frames to every client that connects, on its own threads.
 ///
-/// `address` is a host and a port, 0 for a free one. `source` is a path (Y4M, KTX 2.0, PNG), a
-/// pattern such as "pattern:1920x1080@60", or `Pictures`. Leaving a `with` block closes it.
+/// `address` is a host and a port, 0 for a free one: a tuple of both, or a text such as
+/// "0.0.0.0:7000". `source` is a path (Y4M, KTX 2.0, PNG), a pattern such as "pattern:1920x1080@60",
+/// or `Pictures`. Leaving a `with` block closes it.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct TextureServer {
     inner: Arc<Inner>,
@@ -68,6 +70,7 @@ impl TextureServer {
         source: &Bound<'_, PyAny>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        take_level(py);
         let (options, source) = (of_server(options)?, source::of(py, source)?);
         let address = resolve(py, address)?;
         let server = py.detach(|| Server::serve(address, source, options));
