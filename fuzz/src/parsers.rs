@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use rushes::Codec;
-use rushes::file::{MediaReader, OpusHead, ReadOptions};
+use rushes::file::{MediaFrame, MediaReader, OpusHead, ReadOptions};
 use rushes_proto::payload::Framing;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
@@ -89,10 +89,29 @@ pub fn media_files(octets: &[u8]) {
         return;
     };
     while let Ok(Some(frame)) = reader.next_frame() {
-        // Start codes may be written for lengths, but no frame is longer than the file.
-        assert!(frame.data.len() <= 2 * octets.len() + 8, "{codec:?}");
+        assert!(is_of(octets, frame), "{codec:?}");
         let _ = (codec.is_key_frame)(&frame.data);
         let _ = (codec.describe)(&codec, &frame.data);
+    }
+}
+
+/// Whether a frame is not longer than its file: start codes may be written for shorter lengths, and
+/// parameter sets repeated.
+fn is_of(octets: &[u8], frame: &MediaFrame) -> bool {
+    frame.data.len() <= 6 * octets.len() + 8
+}
+
+/// A container, of which a track of the codec that the first octet selects is read.
+pub fn containers(octets: &[u8]) {
+    let Some((first, octets)) = octets.split_first() else { return };
+    let codecs = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus];
+    let codec = codecs[usize::from(*first) % codecs.len()];
+    let reader = MediaReader::from_octets(octets.to_vec(), "fuzz", codec, ReadOptions::default());
+    let Ok(mut reader) = reader else { return };
+    // A few octets of an index can stand for the rest of the file many times.
+    for _ in 0..1_000 {
+        let Ok(Some(frame)) = reader.next_frame() else { break };
+        assert!(is_of(octets, frame), "{codec:?}");
     }
 }
 

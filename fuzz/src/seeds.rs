@@ -1,9 +1,10 @@
 //! Inputs made by our own senders, so that no target starts without seeds.
 #![allow(clippy::missing_panics_doc, reason = "our own senders make valid inputs")]
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rushes::file::{MediaReader, ReadOptions};
+use rushes::file::{FileError, MediaReader, MediaWriter, ReadOptions};
 use rushes::format::{FORMATS, FormatOptions, MediaFormat};
 use rushes::sdp::encoding_of;
 use rushes::{Codec, Context};
@@ -255,6 +256,39 @@ pub fn media_files() -> Vec<Vec<u8>> {
         [&[place as u8], &octets[..]].concat()
     };
     Codec::all().enumerate().map(of).collect()
+}
+
+/// Short films in each container, behind the number of their codec.
+pub fn containers() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for (number, codec, name, containers) in [
+        (0, Codec::H264, "avc_cif_60f_baseline.264", &["mp4", "mkv"][..]),
+        (1, Codec::H265, "hevc_192x128_90f_tiny_nals.265", &["mp4", "mkv"]),
+        (2, Codec::H266, "vvc_192x128_64f_vvenc_tiny_nals.266", &["mkv"]),
+        (3, Codec::Opus, "opus_speech_mono_mixed_durations.opus", &["mp4", "webm"]),
+    ] {
+        let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
+        for container in containers {
+            let film = std::env::temp_dir().join(format!("{}.{container}", std::process::id()));
+            write_film(path.as_ref(), codec, &film).expect("the file is in the repository");
+            let octets = std::fs::read(&film).expect("it was just written");
+            // It may be gone already.
+            let _ = std::fs::remove_file(film);
+            seeds.push([&[number], &octets[..]].concat());
+        }
+    }
+    seeds
+}
+
+/// Writes the first frames of a file to a container.
+fn write_film(from: &Path, codec: Codec, to: &Path) -> Result<(), FileError> {
+    let mut reader = MediaReader::open(from, codec, ReadOptions::default())?;
+    let mut writer = MediaWriter::create(to, codec)?;
+    for number in 0..4 {
+        let Some(frame) = reader.next_frame()? else { break };
+        writer.write(&frame.data, RtpTimestamp(number * 3_600))?;
+    }
+    writer.finish()
 }
 
 /// The messages of an agreement, and the packets that carry them.

@@ -37,6 +37,7 @@ macro_rules! targets {
 
 targets! {
     "access_units": parsers::access_units, seeds::access_units;
+    "containers": parsers::containers, seeds::containers;
     "delivery_assembly": frames::assembly, seeds::assembly;
     "delivery_control": delivery::control, seeds::control;
     "delivery_opening": delivery::opening, seeds::openings;

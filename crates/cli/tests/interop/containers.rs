@@ -10,7 +10,7 @@ use rushes::payload::nal::find_start_codes;
 use rushes::{ClockRate, Codec};
 
 use crate::ffmpeg::ffmpeg_receives;
-use crate::rig::{describe, have, ports, send};
+use crate::rig::{describe, have, ports, receive, received, send};
 use crate::sampling::ffmpeg;
 
 /// How containers are made: a name, and the options of `ffmpeg` for video, audio and the container.
@@ -197,4 +197,37 @@ fn a_film_is_sent_with_its_sound_in_step() {
         last(&received[track]) - last(&of_film[track])
     });
     assert!((shifts[0] - shifts[1]).abs() < 0.002, "out of step: {shifts:?} seconds");
+}
+
+#[test]
+fn a_received_film_is_written_to_a_container_with_its_times() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, track, codec, copies) in [
+        (0, "v", "h264", &["mp4", "mkv"][..]),
+        (5, "v", "h265", &["mp4", "mkv"]),
+        (0, "a", "opus", &["m4a", "webm"]),
+    ] {
+        let (name, options) = FILMS[name];
+        let path = folder.path().join(name);
+        film(&path, options);
+        for extension in copies {
+            let copy = folder.path().join(format!("copy.{extension}"));
+            let port = ports();
+            let process = receive(&copy, port, &["--codec", codec]);
+            send(&path, port, &["--codec", codec]);
+            assert_eq!(received(process)["complete"], true);
+            let (film, copy) = (decoded(&path, track), decoded(&copy, track));
+            assert_eq!(film.len(), copy.len(), "{extension} of {name}");
+            // FFmpeg cuts the first frame of the audio, as the container of the film says.
+            let shift = copy[1].0 - film[1].0;
+            for (film, copy) in film.iter().zip(&copy).skip(1) {
+                // Matroska counts milliseconds.
+                assert!((copy.0 - film.0 - shift).abs() < 0.001_1, "{film:?} {copy:?}");
+                assert!(track == "a" || film.1 == copy.1, "{extension} of {name}");
+            }
+        }
+    }
 }

@@ -35,7 +35,7 @@ fn timestamps(send: impl FnOnce(u16) + Send + 'static) -> Vec<i32> {
 
 pub(crate) fn ffmpeg(arguments: &[&str]) {
     let mut command = Command::new("ffmpeg");
-    let status = command.args(["-v", "error", "-nostdin"]).args(arguments).status();
+    let status = command.args(["-v", "error", "-nostdin", "-y"]).args(arguments).status();
     assert!(status.unwrap().success(), "{arguments:?}");
 }
 

@@ -2,6 +2,8 @@
 
 use crate::rig::{media, run, text};
 
+const OPUS: &str = "opus_speech_mono_mixed_durations.opus";
+
 /// The error output of a command line that is refused with the exit code 2.
 fn refused(arguments: &[&str]) -> String {
     let output = run(arguments);
@@ -59,33 +61,39 @@ fn a_frame_rate_is_kept_as_a_fraction() {
     assert_eq!(described("30000/1001"), described("29.97"));
 }
 
-/// The first octets of an MP4 file.
+/// The first octets of an MP4 file, and of files of containers that are not read.
 const MP4: &[u8] = b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41\0\0\0\x08free";
+const AVI: &[u8] = b"RIFF\0\0\0\0AVI LIST";
 
 #[test]
-fn a_container_is_named_with_the_command_that_unpacks_it() {
+fn a_container_is_named_with_the_command_that_helps() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, octets: &[u8]| {
         let path = folder.path().join(name);
         std::fs::write(&path, octets).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let (film, named) = (write("film.mp4", MP4), write("film.265", MP4));
+    let (old, named) = (write("film.avi", AVI), write("film.265", AVI));
     let empty = write("my film.mkv", b"");
+    let film = write("film.mp4", MP4);
     let command = |from: &str, to: &str| {
         format!("ffmpeg -i {from} -c copy {}", folder.path().join(to).display())
     };
     let quoted = format!("'{empty}'");
     for (arguments, kind, shown) in [
-        (&["send", &film, "--to", "127.0.0.1:9"][..], "MP4", command(&film, "film.264")),
-        (&["loopback", &film], "MP4", command(&film, "film.264")),
-        (&["loopback", &film, "--codec", "h265"], "MP4", command(&film, "film.265")),
-        (&["loopback", &named], "MP4", command(&named, "film.bare.265")),
+        (&["send", &old, "--to", "127.0.0.1:9"][..], "AVI", command(&old, "film.264")),
+        (&["loopback", &old], "AVI", command(&old, "film.264")),
+        (&["loopback", &old, "--codec", "h265"], "AVI", command(&old, "film.265")),
+        (&["loopback", &named], "AVI", command(&named, "film.bare.265")),
         (&["loopback", &empty], "MKV", format!("ffmpeg -i {quoted} -c copy '")),
     ] {
         let errors = refused(arguments);
         assert!(errors.contains(kind) && errors.contains(&shown), "{errors}");
     }
+    let output = run(&["send", &film, "--to", "127.0.0.1:9"]);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("no index (moov)"), "{errors}");
     let out = folder.path().join("film.ktx2");
     let out = out.to_str().unwrap();
     let frames = folder.path().join("film.y4m");
@@ -100,6 +108,21 @@ fn a_container_is_named_with_the_command_that_unpacks_it() {
     // Any octets can be sent as such.
     let sent = run(&["send", &film, "--codec", "raw", "--to", "127.0.0.1:9", "-q"]);
     assert!(sent.status.success(), "{}", text(&sent.stderr));
+}
+
+#[test]
+fn audio_beside_a_film_is_an_audio_file() {
+    let (film, speech) = (media("avc_cif_60f_baseline.264"), media(OPUS));
+    let to = ["--to", "127.0.0.1:9", "--flat-out", "--no-rtcp", "--json"];
+    let sent = run(&[&["send", &film, "--audio", &speech][..], &to].concat());
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&sent.stdout).unwrap();
+    let codecs: Vec<_> = (0..2).map(|it| report["streams"][it]["codec"].clone()).collect();
+    assert_eq!(codecs, ["h264", "opus"]);
+    let errors = refused(&[&["send", &film, "--audio", &film][..], &to].concat());
+    assert!(errors.contains("--audio needs an audio file") && errors.contains("H.264"), "{errors}");
+    let errors = refused(&["send", &film, "--audio", &speech, "--to", "127.0.0.1:65535"]);
+    assert!(errors.contains("two ports after"), "{errors}");
 }
 
 #[test]
