@@ -15,3 +15,5 @@ mod reports;
 mod rig;
 mod sampling;
 mod secured;
+#[path = "../../../../interop/skipped.rs"]
+mod skipped;
