@@ -1,6 +1,7 @@
 //! `rushes send`: sends a file to a host.
 
 use std::num::NonZeroU64;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rushes::file::{MediaFrame, MediaReader, NextFrame};
@@ -12,7 +13,7 @@ use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
 use crate::live::LiveTimes;
 use crate::outage::Outage;
-use crate::progress::Progress;
+use crate::progress::{Progress, note};
 use crate::schedule::Schedule;
 use crate::source::Source;
 use crate::{Outcome, Usage, describe, report, security, stream, zrtp};
@@ -46,16 +47,17 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let mut schedule = Schedule::new(args.timing.fps, declared, source.clock_rate);
     let builder = build(args, &source, schedule.rate())?;
     if let Some(file) = &args.sdp {
-        args.overwrite.check(file)?;
+        args.overwrite.check(file).map_err(|error| with_its_key(args, file, error))?;
         describe::write(file, &builder, &source)?;
         if args.dry_run {
+            note_new_key(args, file);
             if args.output.json {
                 report::print_line(json!({ "described": file.display().to_string() }))?;
             }
             return Ok(Outcome::Done);
         }
     }
-    let opened = zrtp::open(builder, &interrupt, |_| Ok(()))?;
+    let opened = zrtp::open(builder, &interrupt, None, |_| Ok(()))?;
     let Some((mut stream, agreed)) = opened else {
         anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
     };
@@ -106,6 +108,35 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     }
     // A source without an end is ended by Ctrl-C.
     Ok(outcome(interrupt.is_requested() && !is_endless, &outage))
+}
+
+/// Adds how to send a stream that a description with a new key describes.
+fn with_its_key(args: &SendArgs, file: &Path, error: anyhow::Error) -> anyhow::Error {
+    if !args.security.makes_a_key() {
+        return error;
+    }
+    let name = file.display();
+    anyhow::anyhow!("{error}; --key-file {name} instead of --sdp {name} sends with its key")
+}
+
+/// Says how to send the stream that was described with a new key.
+fn note_new_key(args: &SendArgs, file: &Path) {
+    let Some(suite) = args.security.srtp.filter(|_| args.security.makes_a_key()) else { return };
+    if args.output.quiet || file == Path::new("-") {
+        return;
+    }
+    let ssrc = match args.ssrc {
+        Some(ssrc) => {
+            let rtx = args.control.rtx_ssrc.map(|ssrc| format!(" --rtx-ssrc {:#010x}", ssrc.0));
+            format!(" --ssrc {:#010x}{} --fresh-key", ssrc.0, rtx.unwrap_or_default())
+        }
+        None => String::new(),
+    };
+    note!(
+        "{name} has a new key; to send with it: --srtp {suite} --key-file {name}{ssrc} instead of \
+         --sdp and --dry-run",
+        name = file.display(),
+    );
 }
 
 /// Refuses options that contradict each other.
@@ -186,8 +217,8 @@ impl Sending<'_> {
             }
             self.push(frame, (Some(time.timestamp), time.captured), stream)?;
             if times.turns_out_a_file() && !self.args.output.quiet && !self.args.timing.flat_out {
-                eprintln!(
-                    "rushes: {} is ahead of real time; it is now sent at 30 frames per second \
+                note!(
+                    "{} is ahead of real time; it is now sent at 30 frames per second \
                      (--fps sets another rate)",
                     source.name()
                 );
@@ -279,6 +310,15 @@ fn build(args: &SendArgs, source: &Source, rate: FrameRate) -> anyhow::Result<St
                       new, or use --zrtp --secret-file, which makes a key for each run";
         return Err(Usage(reason.to_owned()).into());
     }
+    if let Some(ssrc) = args.security.described_ssrc()?.filter(|ssrc| args.ssrc != Some(*ssrc)) {
+        let reason = format!(
+            "the description in --key-file names the SSRC {ssrc:#010x}, and its receivers accept \
+             no other: add --ssrc {ssrc:#010x} --fresh-key, in a single run, or describe the stream \
+             without --ssrc",
+            ssrc = ssrc.0,
+        );
+        return Err(Usage(reason).into());
+    }
     if args.sdp.is_some() && args.control.rtx_ssrc.is_some() && args.ssrc.is_none() {
         let reason = "--sdp can name --rtx-ssrc only together with --ssrc: give --ssrc too";
         return Err(Usage(reason.to_owned()).into());
@@ -306,9 +346,8 @@ fn build(args: &SendArgs, source: &Source, rate: FrameRate) -> anyhow::Result<St
     }
     // A description carries the key to the receiver, so a random one is made if none is given.
     let secured = match args.sdp {
-        // A key made now would not be that of a later run.
-        Some(_) if !args.dry_run => args.security.security_or_random()?,
-        _ => args.security.security()?,
+        Some(_) => args.security.security_or_random()?,
+        None => args.security.security()?,
     };
     Ok(security::set(builder, secured))
 }
