@@ -3,6 +3,9 @@
 //! The package's behaviour is tested in Python (`.ci/python`); this test needs nothing installed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,8 +22,9 @@ fn has_python() -> bool {
     let asks = "import sys; raise SystemExit(sys.version_info < (3, 11))";
     let ended = Command::new("python3").args(["-c", asks]).status();
     let found = ended.is_ok_and(|status| status.success());
-    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-    assert!(found || !required, "python3 3.11 or later is required");
+    if !found {
+        skipped::missing("python3 of 3.11 or later", "python3");
+    }
     found
 }
 
@@ -33,7 +37,6 @@ fn library() -> PathBuf {
 #[test]
 fn the_packages_first_example_runs() {
     if cfg!(not(unix)) || !has_python() {
-        eprintln!("skipped: no python3 of 3.11 or later");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

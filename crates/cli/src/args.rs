@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum, value_parser};
+use clap::{ArgAction, Args, ValueEnum, value_parser};
 use rushes::{
     ClockRate, Codec, Delivery, FrameRate, Pacing, PayloadType, ReceivePath, Recovery, SendPath,
     Ssrc,
@@ -154,6 +154,17 @@ pub(crate) struct ControlArgs {
     pub(crate) keep_alive: Option<Duration>,
 }
 
+/// How much is shown of what the libraries log; without `--quiet`, warnings always are.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[allow(clippy::doc_markdown, reason = "clap prints these lines as they are")]
+pub(crate) struct VerboseArgs {
+    /// Print more than warnings: -v what happens, for example why a client was refused, -vv details
+    /// for debugging. RUST_LOG, for example RUST_LOG=rushes_net=debug, overrides -v and -q
+    #[arg(long, short, action = ArgAction::Count, conflicts_with = "quiet",
+        help_heading = "Output")]
+    pub(crate) verbose: u8,
+}
+
 /// Output options of a command.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct OutputArgs {
@@ -163,6 +174,8 @@ pub(crate) struct OutputArgs {
     /// Print nothing but errors
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) verbose: VerboseArgs,
     /// Print a line of statistics at this interval, for example 1s
     #[arg(long, value_parser = parse_duration, help_heading = "Output", value_name = "TIME")]
     pub(crate) stats_interval: Option<Duration>,
@@ -235,7 +248,10 @@ Examples:
     rushes send - --codec h264 --to 192.0.2.7:5004     a live camera
   rushes send film.265 --to 192.0.2.7:5004 --zrtp      no key needed: compare a few words
   rushes send film.265 --to 192.0.2.7:5004 --zrtp --secret-file secret     with a shared secret
-  rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.key")]
+  rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.key
+  rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --sdp film.sdp --dry-run
+  rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.sdp
+                                                      once the receiver has film.sdp and listens")]
 pub(crate) struct SendArgs {
     /// File to send; - for the standard input. A pipe or a device is a live source: each frame is
     /// sent when the next one begins, or after half a frame interval of silence, with the time of
@@ -261,7 +277,8 @@ pub(crate) struct SendArgs {
     /// Write a description of the stream (SDP) for receivers; - for the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
-    /// Write the description and send nothing
+    /// Write the description and send nothing. With --srtp but no key, the description gets a new
+    /// one, with which a later run sends: --key-file with the description, in place of --sdp
     #[arg(long, requires = "sdp")]
     pub(crate) dry_run: bool,
     #[command(flatten)]

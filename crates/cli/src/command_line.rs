@@ -6,6 +6,9 @@ use rushes_bench::BenchArgs;
 
 use crate::args::{LoopbackArgs, RecvArgs, SendArgs};
 use crate::inspect::InspectArgs;
+use crate::keygen::KeygenArgs;
+use crate::log::Verbosity;
+use crate::pages::ManArgs;
 use crate::texture::TextureArgs;
 
 /// Stream video and audio between machines in real time, over RTP.
@@ -40,13 +43,34 @@ pub(crate) enum Command {
     Texture(TextureArgs),
     /// Benchmark this machine
     Bench(BenchArgs),
+    /// Make a random key for --key-file, or a secret for --secret-file
+    Keygen(KeygenArgs),
     /// Print a completion script for a shell
     Completions {
         /// Shell to print the script for
         shell: Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual page, or write one for each command
+    Man(ManArgs),
+}
+
+impl Command {
+    /// How much the command shows of what the libraries log.
+    pub(crate) fn verbosity(&self) -> Verbosity {
+        let output = match self {
+            Self::Loopback(args) => args.output,
+            Self::Send(args) => args.output,
+            Self::Recv(args) => args.output,
+            Self::Texture(args) => args.output(),
+            Self::Inspect(InspectArgs { quiet, verbose, .. }) => {
+                return Verbosity { quiet: *quiet, verbose: verbose.verbose };
+            }
+            Self::Bench(_) | Self::Keygen(_) | Self::Completions { .. } | Self::Man(_) => {
+                return Verbosity::default();
+            }
+        };
+        Verbosity { quiet: output.quiet, verbose: output.verbose.verbose }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Descriptions (SDP): read for `recv`, written for `send`.
 
-use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use rushes::sdp::{self, Description, Encoding, Media, Warning};
 use rushes::{Codec, Context, Ssrc, StreamBuilder};
 
 use crate::Usage;
+use crate::keygen::create_private;
 use crate::source::Source;
 
 /// Maximum number of frames of a file searched for parameter sets.
@@ -116,19 +116,11 @@ pub(crate) fn write(
     }
     // Renamed when whole: a receiver may be waiting for it.
     let part = file.with_extension("sdp.part");
-    create(&part)
+    // A description can hold keys.
+    create_private(&part)
         .and_then(|mut part| part.write_all(text.as_bytes()))
         .and_then(|()| std::fs::rename(&part, file))
         .with_context(|| file.display().to_string())
-}
-
-/// A new file that only its owner may read: a description can hold keys.
-fn create(file: &Path) -> std::io::Result<File> {
-    let _ = std::fs::remove_file(file);
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.write(true).create_new(true).open(file)
 }
 
 /// The encoding of the source, with the parameter sets that it begins with. Those of a live source,

@@ -13,8 +13,10 @@ mod describe;
 mod endpoint;
 mod inspect;
 mod interrupt;
+mod keygen;
 mod latency;
 mod live;
+mod log;
 mod loopback;
 mod outage;
 mod overwrite;
@@ -73,6 +75,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    log::show(cli.command.verbosity());
     let outcome = match &cli.command {
         Command::Loopback(args) => loopback::run(args),
         Command::Send(args) => send::run(args),
@@ -84,7 +87,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }),
         Command::Inspect(args) => inspect::run(args),
         Command::Completions { shell } => pages::completions(*shell),
-        Command::Man => pages::man(),
+        Command::Keygen(args) => keygen::run(args),
+        Command::Man(args) => pages::man(args),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use rushes::Error;
 use serde_json::{Value, json};
 
+use crate::progress::note;
+
 /// The frames that could not be sent, and the time since the outage began.
 #[derive(Debug)]
 pub(crate) struct Outage {
@@ -51,7 +53,7 @@ impl Outage {
             self.since = Some(now);
             self.outages += 1;
             if !self.quiet {
-                eprintln!("rushes: {error}; trying again for {:?}", self.give_up);
+                note!("{error}; trying again for {:?}", self.give_up);
             }
             return Ok(false);
         };
@@ -75,7 +77,7 @@ impl Outage {
         let frames = self.frames - std::mem::replace(&mut self.frames_before, self.frames);
         if !self.quiet {
             let seconds = time.as_secs_f64();
-            eprintln!("rushes: sending works again after {seconds:.1} s, {frames} frames are lost");
+            note!("sending works again after {seconds:.1} s, {frames} frames are lost");
         }
     }
 

@@ -1,15 +1,55 @@
 //! Progress display: a bar on a terminal, plain lines elsewhere if requested.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
 use rushes::Statistics;
 
 use crate::args::OutputArgs;
 
 /// Minimum interval between redraws of the bar.
 const REDRAW: Duration = Duration::from_millis(100);
+
+/// The bar on the terminal, if there is one.
+static BAR: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
+
+/// A bar on the terminal, above which [`print_above`] prints.
+pub(crate) fn draw(bar: ProgressBar, template: &str) -> ProgressBar {
+    bar.set_draw_target(ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.downgrade());
+    bar
+}
+
+/// Prints a line on the error output; a bar on the terminal stays whole below it.
+pub(crate) fn print_above(line: &str) {
+    // The threads of the library print, too: an error output that is closed must not end them.
+    let print = || {
+        // The harness of tests hears only the macro.
+        if cfg!(test) {
+            eprintln!("{line}");
+        } else {
+            let _ = writeln!(stderr(), "{line}");
+        }
+    };
+    let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match bar.and_then(|bar| bar.upgrade()) {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
+
+/// Prints a message of the program while a stream runs.
+macro_rules! note {
+    ($($text:tt)*) => {
+        $crate::progress::print_above(&format!("rushes: {}", format_args!($($text)*)))
+    };
+}
+pub(crate) use note;
 
 /// A bar of octets, or of time if the end is not known.
 #[derive(Debug)]
@@ -32,11 +72,7 @@ impl Progress {
                 Some(len) => (ProgressBar::new(len), "{bar:30} {percent:>3} %  {msg}"),
                 None => (ProgressBar::new_spinner(), "{spinner} {elapsed}  {msg}"),
             };
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
-            }
-            bar
+            draw(bar, template)
         });
         Self {
             bar,
@@ -69,7 +105,7 @@ impl Progress {
                 // Printing the final object reports an output that cannot be written.
                 let _ = crate::report::print_line(crate::report::interval(time, &statistics));
             } else {
-                eprintln!("{time:8.1} s  {}", self.summary(&statistics));
+                print_above(&format!("{time:8.1} s  {}", self.summary(&statistics)));
             }
         }
     }

@@ -1,15 +1,18 @@
 //! `--srtp` and `--key`: options that secure a stream.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
+use rushes::sdp::{Description, InlineKey};
 use rushes::zrtp::{PeerPolicy, ZrtpConfig};
-use rushes::{ControlEvent, Event, Security, StreamBuilder, Suite};
+use rushes::{ControlEvent, Event, Security, Ssrc, StreamBuilder, Suite};
 use zeroize::Zeroizing;
 
+use crate::progress::note;
 use crate::{Usage, secret_file};
 
 /// Octets in the shortest secret.
@@ -34,7 +37,8 @@ pub(crate) struct SecurityArgs {
         help_heading = "Security"
     )]
     pub(crate) key: Option<SecretText>,
-    /// File with the key in base64, readable by its owner only. Use a new key for each run: packets
+    /// File with the key in base64, as `rushes keygen` makes it, or a description (SDP) with it, as
+    /// `send --sdp` writes it; readable by its owner only. Use a new key for each run: packets
     /// recorded in an earlier run under the same key are accepted again. Between two Rushes
     /// programs, --zrtp --secret-file is safer
     #[arg(long, value_name = "FILE", requires = "srtp", help_heading = "Security")]
@@ -85,7 +89,13 @@ impl SecurityArgs {
     fn octets(&self, suite: Suite) -> anyhow::Result<Option<Zeroizing<Vec<u8>>>> {
         let text = match (&self.key, &self.key_file) {
             (Some(SecretText(text)), _) => text.clone(),
-            (None, Some(file)) => secret_file::read(file)?,
+            (None, Some(file)) => {
+                let text = secret_file::read(file)?;
+                match DescribedKey::parse(file, &text, suite)? {
+                    Some(described) => return Ok(Some(described.key)),
+                    None => text,
+                }
+            }
             (None, None) => return Ok(None),
         };
         let usage = |reason: String| anyhow::Error::from(Usage(reason));
@@ -113,10 +123,17 @@ impl SecurityArgs {
         let octets = self.octets(suite)?.ok_or_else(|| {
             Usage(format!(
                 "--srtp needs a key of {need} octets that both sides know: --key or --key-file; \
-                 make one with: head -c {need} /dev/urandom | base64 -w0"
+                 make one with: rushes keygen {suite} -o FILE"
             ))
         })?;
         Ok(Some(Security::shared(suite, &octets)?))
+    }
+
+    /// The SSRC that a description in `--key-file` names, if it does.
+    pub(crate) fn described_ssrc(&self) -> anyhow::Result<Option<Ssrc>> {
+        let (Some(suite), Some(file)) = (self.srtp, &self.key_file) else { return Ok(None) };
+        let described = DescribedKey::parse(file, &secret_file::read(file)?, suite)?;
+        Ok(described.and_then(|described| described.ssrc))
     }
 
     fn agreement(&self) -> anyhow::Result<Security> {
@@ -128,7 +145,7 @@ impl SecurityArgs {
             if secret.len() < SECRET_LEN_MIN {
                 let reason = format!(
                     "{} holds a secret of {} octets, and the minimum is {SECRET_LEN_MIN}; make one \
-                     with: head -c 32 /dev/urandom | base64 -w0",
+                     with: rushes keygen secret -o FILE",
                     file.display(),
                     secret.len(),
                 );
@@ -143,6 +160,11 @@ impl SecurityArgs {
     /// Whether the master key was given, so that it may have been used before.
     pub(crate) fn has_given_key(&self) -> bool {
         self.key.is_some() || self.key_file.is_some()
+    }
+
+    /// Whether a stream with a description gets a new key.
+    pub(crate) fn makes_a_key(&self) -> bool {
+        self.srtp.is_some() && !self.has_given_key()
     }
 
     /// The suite, for reports.
@@ -163,6 +185,40 @@ impl SecurityArgs {
     }
 }
 
+/// The key in a description.
+struct DescribedKey {
+    key: Zeroizing<Vec<u8>>,
+    /// The only SSRC that its receivers accept, if it names one.
+    ssrc: Option<Ssrc>,
+}
+
+impl DescribedKey {
+    /// The first key for `suite` in `text`, the content of `file`; `None` if that is no description.
+    ///
+    /// # Errors
+    /// [`Usage`] if the description has no such key.
+    fn parse(file: &Path, text: &str, suite: Suite) -> anyhow::Result<Option<Self>> {
+        if !text.starts_with("v=") {
+            return Ok(None);
+        }
+        let name = file.display();
+        let description = Description::parse(text.as_bytes()).with_context(|| name.to_string())?;
+        for media in &description.media {
+            let chosen = media.first_acceptable_crypto(|crypto| {
+                let is_whole = |key: &InlineKey| key.key_and_salt.len() == suite.key_and_salt_len();
+                crypto.line.suite == suite.name()
+                    && crypto.line.session_params.is_empty()
+                    && crypto.keys.iter().all(is_whole)
+            });
+            if let Some(key) = chosen.and_then(|crypto| crypto.keys.first().cloned()) {
+                let key = Zeroizing::new(key.key_and_salt.to_vec());
+                return Ok(Some(Self { key, ssrc: media.ssrc() }));
+            }
+        }
+        Err(Usage(format!("{name} describes no media with a key for {suite} (a=crypto)")).into())
+    }
+}
+
 /// Secures a stream if `security` is given.
 pub(crate) fn set(builder: StreamBuilder, security: Option<Security>) -> StreamBuilder {
     match security {
@@ -175,10 +231,10 @@ pub(crate) fn set(builder: StreamBuilder, security: Option<Security>) -> StreamB
 pub(crate) fn report_event(event: &Event) {
     match event {
         Event::Refused { reason, packets } => {
-            eprintln!("rushes: refused {packets} packets: {}", reason.name());
+            note!("refused {packets} packets: {}", reason.name());
         }
-        Event::KeyExpiring { left } => eprintln!("rushes: the key can protect {left} more packets"),
-        Event::KeyExpired => eprintln!("rushes: the key is used up"),
+        Event::KeyExpiring { left } => note!("the key can protect {left} more packets"),
+        Event::KeyExpired => note!("the key is used up"),
         _ => {}
     }
 }
@@ -186,7 +242,7 @@ pub(crate) fn report_event(event: &Event) {
 /// Reports refused RTCP datagrams on the error output.
 pub(crate) fn report_control_event(event: &ControlEvent) {
     if let ControlEvent::Refused { datagrams } = event {
-        eprintln!("rushes: refused {datagrams} reports that are not authentic");
+        note!("refused {datagrams} reports that are not authentic: another key, or none?");
     }
 }
 

@@ -6,6 +6,7 @@ use rushes::file::{MediaReader, ReadOptions, Track, codec_of, is_live, tracks};
 use rushes::{ClockRate, Codec, FrameRate};
 
 use crate::args::{StreamArgs, codec_names};
+use crate::progress::note;
 use crate::{Usage, recognise};
 
 /// Thirty pictures of 640 by 360, four tiles and slices each, made for this project.
@@ -100,7 +101,7 @@ impl Source {
             Some(track) => Self::of_track(file, track, &args).map(Some),
             None => {
                 if let (Some(track), false) = (audio().next(), quiet) {
-                    eprintln!("rushes: {}", recognise::audio_left_out(file, track));
+                    note!("{}", recognise::audio_left_out(file, track));
                 }
                 Ok(None)
             }

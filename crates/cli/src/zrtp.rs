@@ -29,7 +29,7 @@ pub(crate) struct Agreed {
 impl Agreed {
     fn of(opening: Opening) -> Option<Self> {
         while let Some(warning) = opening.poll_warning() {
-            eprintln!("rushes: {}", warning_text(warning));
+            eprintln!("rushes: {warning}");
         }
         let status = opening.sas()?;
         Some(Self { opening, status })
@@ -80,29 +80,12 @@ pub(crate) fn object(status: &SasStatus) -> Value {
     })
 }
 
-/// The message for a warning.
-fn warning_text(warning: Warning) -> &'static str {
-    match warning {
-        Warning::CacheMismatch => {
-            "the other side does not have the secret of an earlier session: compare the strings; \
-             if they differ, a third party intercepts the connection"
-        }
-        Warning::VerifiedBefore => {
-            "WARNING: the strings were compared in an earlier session, and the other side does not \
-             have its secret: a third party may intercept the connection; compare the strings again"
-        }
-        Warning::Disclosure => "the other side discloses what it receives to others",
-        Warning::Signature => "the other side signed its string; the signature is not checked",
-        Warning::HelloHash => "ignored a Hello that does not match the announced one",
-        _ => "ignored a forged ZRTP message",
-    }
-}
-
-/// Opens a stream. With key agreement, waits for the other side and returns the result as well;
-/// `None` if Ctrl-C comes first.
+/// Opens a stream. With key agreement, waits for the other side, at most for `wait` if given, and
+/// returns the result as well; `None` if Ctrl-C comes first.
 pub(crate) fn open(
     builder: StreamBuilder,
     interrupt: &Interrupt,
+    wait: Option<Duration>,
     listening: impl FnOnce(SocketAddr) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<(MediaStream, Option<Agreed>)>> {
     if !builder.agrees_on_keys() {
@@ -113,11 +96,16 @@ pub(crate) fn open(
     let mut opening = builder.begin().map_err(stream::explain)?;
     listening(opening.local_address())?;
     let mut shown = Shown::default();
+    let start = Instant::now();
     while !interrupt.is_requested() {
         if let Some(stream) = opening.wait(POLL_INTERVAL).map_err(explain)? {
             return Ok(Some((stream, Agreed::of(opening))));
         }
         shown.show(&mut opening);
+        if let Some(wait) = wait.filter(|wait| start.elapsed() >= *wait) {
+            let cause = if shown.ignored { ": is --zrtp set on the other side?" } else { "" };
+            anyhow::bail!("no keys were agreed on within {wait:?} (--wait){cause}");
+        }
     }
     Ok(None)
 }
@@ -127,6 +115,7 @@ pub(crate) fn open(
 struct Shown {
     warnings: Vec<Warning>,
     failed: usize,
+    ignored: bool,
 }
 
 impl Shown {
@@ -135,8 +124,15 @@ impl Shown {
         while let Some(warning) = opening.poll_warning() {
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
-                eprintln!("rushes: {}", warning_text(warning));
+                eprintln!("rushes: {warning}");
             }
+        }
+        if !self.ignored && opening.datagrams_ignored() > 0 {
+            self.ignored = true;
+            eprintln!(
+                "rushes: packets arrive before any keys, and are ignored: is --zrtp set on the \
+                 other side?"
+            );
         }
         while let Some((address, error)) = opening.poll_failed() {
             self.failed += 1;
@@ -162,6 +158,9 @@ pub(crate) fn explain(error: rushes::Error) -> anyhow::Error {
             "refused (do both sides have the same --secret-file?)"
         }
         rushes::Error::Zrtp(ZrtpError::Peer(_)) => "refused",
+        rushes::Error::Zrtp(ZrtpError::NoPeer) => {
+            "the other side does not agree on keys (is --zrtp set there, and is it running?)"
+        }
         _ => return error.into(),
     };
     anyhow::Error::from(error).context(help)

@@ -31,10 +31,9 @@ pub(crate) fn send_buffer(socket: &Socket, requested: usize) -> io::Result<Buffe
     }
     let actual = sys::usable_buffer(socket.send_buffer_size()?);
     if actual < requested {
+        let advice = advice("net.core.wmem_max", requested);
         tracing::warn!(
-            requested,
-            actual,
-            "the system limits the send buffer: `sysctl -w net.core.wmem_max={requested}` on Linux"
+            "the system limits the send buffer to {actual} of {requested} octets{advice}"
         );
     }
     Ok(BufferSize { requested, actual })
@@ -47,12 +46,22 @@ pub(crate) fn receive_buffer(socket: &Socket, requested: usize) -> io::Result<Bu
     }
     let actual = sys::usable_buffer(socket.recv_buffer_size()?);
     if actual < requested {
+        let advice = advice("net.core.rmem_max", requested);
         tracing::warn!(
-            requested,
-            actual,
-            "the system limits the receive buffer, bursts of datagrams may be lost: \
-             `sysctl -w net.core.rmem_max={requested}` on Linux"
+            "the system limits the receive buffer to {actual} of {requested} octets, bursts of \
+             datagrams may be lost{advice}"
         );
     }
     Ok(BufferSize { requested, actual })
+}
+
+/// How to raise the limit `name`, where we know.
+fn advice(name: &str, requested: usize) -> String {
+    if cfg!(target_os = "linux") {
+        // The kernel stores twice the size in an `int`.
+        let limit = requested.min(i32::MAX as usize / 2);
+        format!(". Try: sudo sysctl -w {name}={limit}")
+    } else {
+        String::new()
+    }
 }

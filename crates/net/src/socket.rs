@@ -182,8 +182,8 @@ impl UdpSocket {
             tracing::warn!(
                 %reason,
                 "the system does not segment datagrams of {segment} octets, which are probably \
-                 larger than the MTU of the path: they are sent one by one, perhaps in fragments; \
-                 lower the packet size"
+                 larger than the path's MTU; they are sent one by one, perhaps in fragments: lower \
+                 the packet size"
             );
         }
     }

@@ -15,7 +15,7 @@ fn any(options: &SocketOptions) -> Option<UdpSocket> {
     match UdpSocket::bind("[::]:0".parse().unwrap(), options) {
         Ok(socket) => Some(socket),
         Err(error @ (NetError::AddressNotAvailable { .. } | NetError::Create(_))) => {
-            eprintln!("skipped: this machine has no IPv6: {error}");
+            loopback::skipped::not_here(format!("this machine has no IPv6: {error}"));
             None
         }
         Err(error) => panic!("{error}"),

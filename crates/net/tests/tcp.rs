@@ -295,7 +295,7 @@ fn both_ip_versions_connect() {
         let listener = match TcpListener::bind(local, &options) {
             Ok(listener) => listener,
             Err(error) if local.is_ipv6() => {
-                eprintln!("skipped: this machine has no IPv6: {error}");
+                loopback::skipped::not_here(format!("this machine has no IPv6: {error}"));
                 continue;
             }
             Err(error) => panic!("{error}"),

@@ -234,7 +234,11 @@ fn multicast_works(group: IpAddr) -> bool {
             IpAddr::V6(group) => socket.join_multicast_v6(&group, 1),
         }
     };
-    attempt().inspect_err(|error| eprintln!("skipped: {group} cannot be joined: {error}")).is_ok()
+    attempt()
+        .inspect_err(|error| {
+            loopback::skipped::not_here(format!("{group} cannot be joined: {error}"));
+        })
+        .is_ok()
 }
 
 #[cfg(target_os = "linux")]
@@ -265,7 +269,7 @@ fn what_is_sent_to_a_group_arrives_at_each_of_its_receivers() {
             Ok(()) => {}
             // Loopback devices seldom have a route for IPv6 groups.
             Err(error) if group.is_ipv6() => {
-                eprintln!("skipped: {error}");
+                loopback::skipped::not_here(format!("no route to {group}: {error}"));
                 continue;
             }
             Err(error) => panic!("{error}"),

@@ -76,6 +76,23 @@ fn an_extension_bit_on_a_bare_header_is_counted() {
     victim.still_works(1);
 }
 
+#[test]
+fn key_agreement_that_this_end_does_not_use_is_counted_apart() {
+    let mut victim = Victim::new(Kind::H265);
+    for (datagram, is_zrtp) in [
+        (&b"\x10\0\0\x01ZRTP\0\0\0\x07a message"[..], true),
+        (b"\x13\0\0\x01ZRTP", true),
+        (b"\x10\0\0\x01ZRT", false),
+        (b"\x14\0\0\x01ZRTP\0\0\0\x07a message", false),
+    ] {
+        let before = victim.discards(Discard::Zrtp);
+        victim.take(datagram);
+        assert_eq!(victim.discards(Discard::Zrtp) - before, u64::from(is_zrtp), "{datagram:?}");
+    }
+    assert_eq!(victim.discards(Discard::NotRtp), 2);
+    victim.still_works(1);
+}
+
 /// R1: an extension that claims more words than the packet has.
 #[test]
 fn an_extension_longer_than_its_packet_is_counted() {

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -18,7 +21,7 @@ fn medium(name: &str) -> Option<Vec<u8>> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/media");
     let path = PathBuf::from(folder).join(name);
     if !path.exists() {
-        println!("skipped: no test media beside the repository");
+        skipped::not_here("no test media beside the repository");
         return None;
     }
     Some(std::fs::read(path).unwrap())

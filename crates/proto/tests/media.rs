@@ -4,6 +4,9 @@
 //! project.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -138,7 +141,8 @@ fn for_each_file(check: fn(&str, &[u8], &str, usize, usize)) {
     assert!(present >= 3, "the project's own files are missing");
     if present < FILES.len() {
         let absent = FILES.len() - present;
-        eprintln!("{absent} of {} files are not here and were skipped", FILES.len());
+        let all = FILES.len();
+        skipped::not_here(format!("{absent} of {all} files are not beside the repository"));
     }
 }
 

@@ -4,6 +4,9 @@
 //! tests are skipped with a message.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -45,15 +48,7 @@ fn run(program: &str, arguments: &[&str]) -> String {
 }
 
 fn is_installed() -> bool {
-    let found = ["ffmpeg", "ffprobe"]
-        .iter()
-        .all(|program| Command::new(program).arg("-version").output().is_ok());
-    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-    assert!(found || !required, "missing: ffmpeg, ffprobe");
-    if !found {
-        eprintln!("skipped, missing: ffmpeg, ffprobe");
-    }
-    found
+    skipped::have(&["ffmpeg", "ffprobe"])
 }
 
 /// An MP4 file.
@@ -242,9 +237,11 @@ fn h265_with_temporal_layers_has_the_positions_of_its_container() {
 
 #[test]
 fn h266_has_the_positions_of_its_container() {
-    if !is_installed() || !run("ffmpeg", &["-v", "error", "-encoders"]).contains("libvvenc") {
-        eprintln!("skipped, FFmpeg has no libvvenc");
+    if !is_installed() {
         return;
+    }
+    if !run("ffmpeg", &["-v", "error", "-encoders"]).contains("libvvenc") {
+        return skipped::not_here("FFmpeg has no libvvenc");
     }
     let encoding = |name, arguments| {
         let codec = NalCodec::H266;

@@ -1,6 +1,9 @@
 //! Format parameters out of the parameter sets of real streams.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
+
 use std::path::PathBuf;
 
 use rushes_proto::payload::Framing;
@@ -17,7 +20,7 @@ fn units(name: &str) -> Option<Vec<Vec<u8>>> {
     let own = root.join("vectors/media").join(name);
     let path = if own.exists() { own } else { root.join("../shared/media").join(name) };
     let Ok(octets) = std::fs::read(&path) else {
-        println!("skipped: {name} is not there");
+        skipped::not_here(format!("{name} is not beside the repository"));
         return None;
     };
     let mut units = Vec::new();

@@ -3,6 +3,9 @@
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
+
 use std::collections::BTreeMap;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -381,9 +384,7 @@ fn peer() -> Option<&'static Path> {
     match PEER.get_or_init(build_peer) {
         Ok(program) => Some(program),
         Err(reason) => {
-            let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-            assert!(!required, "{reason}");
-            eprintln!("skipped: {reason}");
+            skipped::missing(reason, "libsrtp2-dev pkg-config gcc");
             None
         }
     }

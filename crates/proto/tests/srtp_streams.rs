@@ -275,6 +275,11 @@ fn a_clear_report_is_not_authentic_to_a_secured_participant() {
         // The last report may still be on its way.
         let refused = secured.statistics().unauthentic;
         assert!(sent > 5 && (sent - 1..=sent).contains(&refused), "{suite}: {refused} of {sent}");
+        assert_eq!(secured.statistics().clear, refused, "{suite}");
+        // Neither can the other read what comes back, unless it is not encrypted.
+        let clear = session.parties[0].participant.statistics();
+        assert_eq!(clear.encrypted, clear.malformed, "{suite}");
+        assert!(clear.malformed > 5, "{suite}: {clear:?}");
         // The source is known from its media only, and nothing of its reports.
         for remote in secured.remotes() {
             assert!(remote.cname.is_empty() && remote.sender.is_none(), "{suite}");

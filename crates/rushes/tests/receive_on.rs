@@ -1,6 +1,9 @@
 //! Sessions that only receive, and addresses that cannot be peers.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
+
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
@@ -23,7 +26,7 @@ fn arrives(host: &str, stream: &mut MediaStream) -> bool {
 fn has_ipv6() -> bool {
     let has = UdpSocket::bind("[::1]:0").is_ok();
     if !has {
-        eprintln!("skipped: this machine has no IPv6");
+        skipped::not_here("this machine has no IPv6");
     }
     has
 }

@@ -4,6 +4,9 @@
 #![cfg(all(feature = "texture", target_os = "linux"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
+
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -187,7 +190,7 @@ fn with_network(name: &str, weather: Option<&str>, trial: impl FnOnce(&Network))
     });
     match network {
         Ok(network) => trial(&network),
-        Err(why) => println!("skipped: {why}"),
+        Err(why) => skipped::not_here(why),
     }
 }
 

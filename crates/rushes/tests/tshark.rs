@@ -4,6 +4,9 @@
 //! read as RTP only.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
+
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,11 +19,7 @@ use rushes::{Codec, Context, Pacing};
 const PORT: u16 = 5004;
 
 fn has_tshark() -> bool {
-    let found = Command::new("tshark").arg("--version").output().is_ok();
-    if !found {
-        eprintln!("skipped: tshark is not installed");
-    }
-    found
+    skipped::have(&["tshark"])
 }
 
 fn media(name: &str) -> PathBuf {

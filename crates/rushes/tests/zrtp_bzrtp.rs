@@ -7,6 +7,8 @@
 #[path = "../examples/zrtp_peer/mod.rs"]
 #[allow(dead_code, reason = "the example uses the rest")]
 mod peer;
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
 
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
@@ -40,9 +42,8 @@ fn bzrtp() -> Option<&'static Path> {
     match PROGRAM.get_or_init(build) {
         Ok(program) => Some(program),
         Err(reason) => {
-            let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-            assert!(!required, "{reason}");
-            eprintln!("skipped: {reason}");
+            let packages = "libbzrtp-dev libbctoolbox-dev libsqlite3-dev pkg-config gcc";
+            skipped::missing(reason, packages);
             None
         }
     }

@@ -1,6 +1,9 @@
 //! Files written and opened by name, and exchanged with FFmpeg.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#[path = "../../../interop/skipped.rs"]
+mod skipped;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -126,10 +129,10 @@ fn a_file_cut_short_gives_its_whole_frames_and_then_an_error() {
 
 /// What FFmpeg prints, or `None` where it is not installed.
 fn ffmpeg(arguments: &[&str]) -> Option<(bool, Vec<u8>)> {
-    let Ok(output) = Command::new("ffmpeg").args(["-v", "error"]).args(arguments).output() else {
-        println!("skipped: ffmpeg is not installed");
+    if !skipped::have(&["ffmpeg"]) {
         return None;
-    };
+    }
+    let output = Command::new("ffmpeg").args(["-v", "error"]).args(arguments).output().unwrap();
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     Some((output.status.success(), output.stdout))
 }

@@ -77,6 +77,27 @@ pub enum Warning {
     ForgedGoClear,
 }
 
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CacheMismatch => {
+                "the other side does not have the secret of an earlier session: compare the \
+                 strings; if they differ, a third party intercepts the connection"
+            }
+            Self::VerifiedBefore => {
+                "WARNING: the strings were compared in an earlier session, and the other side does \
+                 not have its secret: a third party may intercept the connection; compare the \
+                 strings again"
+            }
+            Self::AuxMismatch => "the other side does not have the shared secret",
+            Self::Disclosure => "the other side discloses what it receives to others",
+            Self::Signature => "the other side signed its string; the signature is not checked",
+            Self::HelloHash => "ignored a Hello that does not match the announced one",
+            Self::Forged | Self::ForgedGoClear => "ignored a forged ZRTP message",
+        })
+    }
+}
+
 /// An event in the exchange of one stream.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

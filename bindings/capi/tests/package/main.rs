@@ -9,3 +9,5 @@ mod examples;
 mod installed;
 mod programs;
 mod rig;
+#[path = "../../../../interop/skipped.rs"]
+mod skipped;

@@ -8,29 +8,16 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 use std::{fs, thread};
 
+pub(crate) use crate::skipped::have;
+use crate::skipped::missing;
+
 /// How long a process may run before it is killed and the test fails.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// Whether all of `programs` can be run; a test without them returns early.
-pub(crate) fn have(programs: &[&str]) -> bool {
-    let missing: Vec<_> = programs.iter().filter(|program| !on_path(program)).collect();
-    if missing.is_empty() {
-        return true;
-    }
-    skip(&format!("missing: {missing:?}"))
-}
-
 /// Reports that a test is skipped, or fails it where skipping is not allowed.
 pub(crate) fn skip(reason: &str) -> bool {
-    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-    assert!(!required, "{reason}");
-    eprintln!("skipped, {reason}");
+    missing(reason, "");
     false
-}
-
-fn on_path(program: &str) -> bool {
-    let Some(path) = std::env::var_os("PATH") else { return false };
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// This package's folder.

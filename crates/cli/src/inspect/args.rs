@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use rushes::{Codec, PayloadType, Ssrc};
 
-use crate::args::codec_names;
+use crate::args::{VerboseArgs, codec_names};
 use crate::overwrite::OverwriteArgs;
 use crate::values::{parse_duration, parse_payload_type};
 
@@ -62,7 +62,9 @@ pub(crate) struct InspectArgs {
     pub(super) json: bool,
     /// Print nothing but errors
     #[arg(long, short, help_heading = "Output", conflicts_with = "json")]
-    pub(super) quiet: bool,
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) verbose: VerboseArgs,
 }
 
 /// The value of `--codec`.

@@ -68,7 +68,12 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<Outcome> {
     let mut reader = CaptureReader::new(file).with_context(|| name.clone())?;
     let mut intake = Intake::new(Streams::new(settings, extraction));
     let failure = {
-        let output = OutputArgs { json: args.json, quiet: args.quiet, stats_interval: None };
+        let output = OutputArgs {
+            json: args.json,
+            quiet: args.quiet,
+            verbose: args.verbose,
+            stats_interval: None,
+        };
         let mut progress = Progress::new(output, Some(metadata.len()));
         let ended = read(&mut reader, &mut intake, &mut progress, &interrupt);
         progress.finish();

@@ -1,8 +1,13 @@
 //! What is said, while a stream is received, of packets that cannot be used.
 
+use std::fmt;
 use std::net::SocketAddr;
 
-use rushes::{Codec, Event};
+use rushes::proto::control::ControlStatistics;
+use rushes::proto::stream::ReceiveStatistics;
+use rushes::{Codec, Discard, Event};
+
+use crate::progress::note;
 
 /// Maximum number of payload types of which something is said: anybody can send any of them.
 const TYPES_MAX: usize = 4;
@@ -27,7 +32,7 @@ impl Hints {
             && self.reported.len() < TYPES_MAX
         {
             self.reported.push(payload_type);
-            eprintln!("rushes: {}", self.text(payload_type, address));
+            note!("{}", self.text(payload_type, address));
         }
     }
 
@@ -57,6 +62,64 @@ pub(super) fn unusable(packets: u64) -> String {
     )
 }
 
+/// Why nothing can be received, if the two sides do not seem to have the same keys.
+pub(super) fn keys(receive: &ReceiveStatistics, control: &ControlStatistics) -> Option<Keys> {
+    Keys::of(receive.packets, |reason| receive.discards.get(reason) > 0, control)
+}
+
+/// How the sender's keys differ from the receiver's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Keys {
+    /// The sender wants to agree on keys.
+    Agreement,
+    /// The sender has none.
+    None,
+    /// The sender has others.
+    Other,
+    /// The sender has others or none.
+    OtherOrNone,
+    /// The sender has keys, the receiver none.
+    Missing,
+}
+
+impl Keys {
+    fn of(
+        packets: u64,
+        has: impl Fn(Discard) -> bool,
+        control: &ControlStatistics,
+    ) -> Option<Self> {
+        if packets > 0 {
+            return (control.encrypted > 0).then_some(Self::Missing);
+        }
+        let is_refused = has(Discard::Authentication);
+        match control {
+            _ if has(Discard::Zrtp) => Some(Self::Agreement),
+            ControlStatistics { clear: 1.., .. } => Some(Self::None),
+            ControlStatistics { unauthentic: 1.., .. } if is_refused => Some(Self::Other),
+            _ if is_refused => Some(Self::OtherOrNone),
+            ControlStatistics { encrypted: 1.., .. } => Some(Self::Missing),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Agreement => "the sender wants to agree on keys. Try: --zrtp",
+            Self::None => "the sender does not encrypt: it needs the same --srtp and key",
+            Self::Other => "authentication fails: another key or suite?",
+            Self::OtherOrNone => {
+                "authentication fails: another key or suite, or a sender that does not encrypt?"
+            }
+            Self::Missing => {
+                "the sender seems to encrypt, its reports cannot be read. Try: --srtp SUITE \
+                 --key-file FILE, as on the other side"
+            }
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +139,27 @@ mod tests {
         );
         let described = Hints::new(Codec::H264, true).text(97, None);
         assert!(described.ends_with("ignored: another was given"), "{described}");
+    }
+
+    #[test]
+    fn keys_that_differ_are_told_apart_by_the_reports() {
+        let refused = |reason| reason == Discard::Authentication;
+        let none = ControlStatistics::default();
+        assert_eq!(Keys::of(0, |_| false, &none), None);
+        assert_eq!(Keys::of(0, |reason| reason == Discard::Zrtp, &none), Some(Keys::Agreement));
+        assert_eq!(Keys::of(0, refused, &none), Some(Keys::OtherOrNone));
+        let with = |set: fn(&mut ControlStatistics)| {
+            let mut control = none;
+            set(&mut control);
+            control
+        };
+        let other = with(|control| control.unauthentic = 1);
+        assert_eq!(Keys::of(0, refused, &other), Some(Keys::Other));
+        let clear = with(|control| (control.unauthentic, control.clear) = (2, 1));
+        assert_eq!(Keys::of(0, refused, &clear), Some(Keys::None));
+        assert_eq!(Keys::of(1, refused, &clear), None, "some packets are authentic");
+        let encrypted = with(|control| (control.malformed, control.encrypted) = (1, 1));
+        assert_eq!(Keys::of(1, |_| false, &encrypted), Some(Keys::Missing));
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn stream_into<A: StreamObserver>(
 ) -> anyhow::Result<Outcome> {
     let observer = observe(codec)?;
     let prints = !args.output.quiet && !args.output.json;
-    let opened = zrtp::open(builder, interrupt, |address| {
+    let opened = zrtp::open(builder, interrupt, args.wait, |address| {
         let listening = if prints { format!("listening on {address}\n") } else { String::new() };
         let warns = args.security.has_given_key() && !args.output.quiet;
         // In one write, for programs that read the address from a pipe.

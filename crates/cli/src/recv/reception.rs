@@ -10,7 +10,7 @@ use super::writer::{StreamObserver, Writer};
 use crate::args::RecvArgs;
 use crate::control::{Latency, RtcpSummary};
 use crate::interrupt::Interrupt;
-use crate::progress::Progress;
+use crate::progress::{Progress, note};
 
 /// How often Ctrl-C and the counters are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -87,6 +87,8 @@ pub(super) struct Reception<'a, A> {
     packets: u64,
     /// It was said that payloads cannot be used.
     warned: bool,
+    /// The difference of keys that was said.
+    keys: Option<hints::Keys>,
     /// When the reception began, and when its first frame was written.
     start: Instant,
     first: Option<Instant>,
@@ -100,8 +102,8 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         received: &'a mut Received,
     ) -> Self {
         let start = Instant::now();
-        let (updated, packets, warned, first) = (None, 0, false, None);
-        Self { args, stream, writer, received, updated, packets, warned, start, first }
+        let (updated, packets, warned, keys, first) = (None, 0, false, None, None);
+        Self { args, stream, writer, received, updated, packets, warned, keys, start, first }
     }
 
     /// Receives until the reception ends.
@@ -166,7 +168,12 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         self.writer.observer.lost(counts.packets_lost);
         if counts.is_of_another_format() && !self.warned && !self.args.output.quiet {
             self.warned = true;
-            eprintln!("rushes: {}", hints::unusable(counts.packets_unusable));
+            note!("{}", hints::unusable(counts.packets_unusable));
+        }
+        let keys = hints::keys(&receive, &self.stream.rtcp().statistics());
+        if keys.is_some() && keys != self.keys && !self.args.output.quiet {
+            self.keys = keys;
+            keys.inspect(|keys| note!("{keys}"));
         }
     }
 
@@ -200,7 +207,7 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
     fn change(&mut self, change: Change) -> anyhow::Result<()> {
         let Change { before, now, goes_on, frames } = change;
         if !self.args.output.quiet {
-            eprintln!("rushes: {}", change_text(before, now, goes_on));
+            note!("{}", change_text(before, now, goes_on));
         }
         self.writer.change(goes_on)?;
         let received = &mut *self.received;

@@ -4,6 +4,7 @@ use rushes::{MediaStream, Statistics};
 use serde_json::{Value, json};
 
 use super::contest::Counts;
+use super::hints::{self, Keys};
 use super::reception::{End, Received};
 use crate::args::RecvArgs;
 use crate::control::sent_by;
@@ -16,6 +17,8 @@ pub(super) struct Verdict {
     /// first received, if the sender's last report counts more.
     lost: u64,
     is_complete: bool,
+    /// How the sender's keys differ, if they seem to.
+    keys: Option<Keys>,
     statistics: Statistics,
 }
 
@@ -30,7 +33,9 @@ impl Verdict {
         }
         let is_whole = lost == 0 && counts.frames_dropped == 0 && !counts.is_of_another_format();
         let is_complete = is_whole && received.frames > 0;
-        Self { counts, lost, is_complete, statistics: stream.statistics() }
+        let statistics = stream.statistics();
+        let keys = hints::keys(&statistics.receive, &stream.rtcp().statistics());
+        Self { counts, lost, is_complete, keys, statistics }
     }
 
     /// Prints the report, and returns the outcome.
@@ -143,13 +148,16 @@ impl Verdict {
     }
 
     fn outcome(&self, args: &RecvArgs, received: &Received) -> Outcome {
+        let keys = self.keys.map_or_else(String::new, |keys| format!(": {keys}"));
         if received.frames == 0 {
             let file = if args.output_file.is_some() { "; no file was written" } else { "" };
             if let (End::Wait, Some(time)) = (received.end, args.wait) {
-                eprintln!("rushes: nothing of the stream came within {time:?} (--wait){file}");
+                eprintln!(
+                    "rushes: nothing of the stream came within {time:?} (--wait){file}{keys}"
+                );
                 return Outcome::Failed;
             }
-            eprintln!("rushes: no complete frame was received{file}");
+            eprintln!("rushes: no complete frame was received{file}{keys}");
             return Outcome::Failed;
         }
         if !self.is_complete {
@@ -160,7 +168,7 @@ impl Verdict {
             };
             let lost = self.lost;
             eprintln!(
-                "rushes: incomplete: {lost} packets lost, {frames_dropped} frames dropped{unusable}"
+                "rushes: incomplete: {lost} packets lost, {frames_dropped} frames dropped{unusable}{keys}"
             );
             return Outcome::Failed;
         }

@@ -4,6 +4,7 @@ mod film;
 mod report;
 mod sending;
 
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::args::SendArgs;
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
 use crate::outage::Outage;
-use crate::progress::Progress;
+use crate::progress::{Progress, note};
 use crate::schedule::Schedule;
 use crate::source::Source;
 use crate::{Outcome, Usage, describe, security, stream, zrtp};
@@ -47,14 +48,22 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         })
         .collect();
     let context = stream::context(&args.control)?;
+    // A description carries the key to the receiver, so a random one is made if none is given: the
+    // same for all streams, whose SSRCs differ.
+    let secured = match args.sdp {
+        Some(_) => args.security.security_or_random()?,
+        None => args.security.security()?,
+    };
     let mut builders = Vec::new();
     for (number, (source, schedule)) in sources.iter().zip(&schedules).enumerate() {
-        builders.push(build(args, &context, source, (number as u16, schedule.rate()))?);
+        let builder = build(args, &context, source, (number as u16, schedule.rate()))?;
+        builders.push(security::set(builder, secured.clone()));
     }
     if let Some(file) = &args.sdp {
-        args.overwrite.check(file)?;
+        args.overwrite.check(file).map_err(|error| with_its_key(args, file, error))?;
         describe::write(file, &builders, &sources)?;
         if args.dry_run {
+            note_new_key(args, file);
             if args.output.json {
                 crate::report::print_line(json!({ "described": file.display().to_string() }))?;
             }
@@ -63,7 +72,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     }
     let mut sendings = Vec::new();
     for ((source, builder), schedule) in sources.into_iter().zip(builders).zip(schedules) {
-        let opened = zrtp::open(builder, &interrupt, |_| Ok(()))?;
+        let opened = zrtp::open(builder, &interrupt, None, |_| Ok(()))?;
         let Some((stream, agreed)) = opened else {
             anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
         };
@@ -81,6 +90,35 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     // A source without an end is ended by Ctrl-C.
     let is_endless = args.repeat == 0 || sendings.iter().any(|it| it.source.is_live());
     Ok(report::outcome(interrupt.is_requested() && !is_endless, &sendings))
+}
+
+/// Adds how to send a stream that a description with a new key describes.
+fn with_its_key(args: &SendArgs, file: &Path, error: anyhow::Error) -> anyhow::Error {
+    if !args.security.makes_a_key() {
+        return error;
+    }
+    let name = file.display();
+    anyhow::anyhow!("{error}; --key-file {name} instead of --sdp {name} sends with its key")
+}
+
+/// Says how to send the stream that was described with a new key.
+fn note_new_key(args: &SendArgs, file: &Path) {
+    let Some(suite) = args.security.srtp.filter(|_| args.security.makes_a_key()) else { return };
+    if args.output.quiet || file == Path::new("-") {
+        return;
+    }
+    let ssrc = match args.ssrc {
+        Some(ssrc) => {
+            let rtx = args.control.rtx_ssrc.map(|ssrc| format!(" --rtx-ssrc {:#010x}", ssrc.0));
+            format!(" --ssrc {:#010x}{} --fresh-key", ssrc.0, rtx.unwrap_or_default())
+        }
+        None => String::new(),
+    };
+    note!(
+        "{name} has a new key; to send with it: --srtp {suite} --key-file {name}{ssrc} instead of \
+         --sdp and --dry-run",
+        name = file.display(),
+    );
 }
 
 /// Sends the streams, each on a thread of its own if there are several.
@@ -189,6 +227,15 @@ fn build(
                       new, or use --zrtp --secret-file, which makes a key for each run";
         return Err(Usage(reason.to_owned()).into());
     }
+    if let Some(ssrc) = args.security.described_ssrc()?.filter(|it| is_first && ssrc != Some(*it)) {
+        let reason = format!(
+            "the description in --key-file names the SSRC {ssrc:#010x}, and its receivers accept \
+             no other: add --ssrc {ssrc:#010x} --fresh-key, in a single run, or describe the stream \
+             without --ssrc",
+            ssrc = ssrc.0,
+        );
+        return Err(Usage(reason).into());
+    }
     if args.sdp.is_some() && control.rtx_ssrc.is_some() && ssrc.is_none() {
         let reason = "--sdp can name --rtx-ssrc only together with --ssrc: give --ssrc too";
         return Err(Usage(reason.to_owned()).into());
@@ -222,13 +269,7 @@ fn build(
     if let Some(ssrc) = control.rtx_ssrc {
         builder = builder.rtx_ssrc(ssrc);
     }
-    // A description carries the key to the receiver, so a random one is made if none is given.
-    let secured = match args.sdp {
-        // A key made now would not be that of a later run.
-        Some(_) if !args.dry_run => args.security.security_or_random()?,
-        _ => args.security.security()?,
-    };
-    Ok(security::set(builder, secured))
+    Ok(builder)
 }
 
 /// The port of stream `number`, if the first has `port`.

@@ -11,7 +11,7 @@ use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
 use crate::live::LiveTimes;
 use crate::outage::Outage;
-use crate::progress::Progress;
+use crate::progress::{Progress, note};
 use crate::schedule::Schedule;
 use crate::source::Source;
 use crate::zrtp::Agreed;
@@ -144,8 +144,8 @@ impl Sending<'_> {
             }
             self.push(film, frame, (Some(time.timestamp), time.captured))?;
             if times.turns_out_a_file() && !self.args.output.quiet && !self.args.timing.flat_out {
-                eprintln!(
-                    "rushes: {} is ahead of real time; it is now sent at 30 frames per second \
+                note!(
+                    "{} is ahead of real time; it is now sent at 30 frames per second \
                      (--fps sets another rate)",
                     self.source.name()
                 );

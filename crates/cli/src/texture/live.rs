@@ -3,11 +3,11 @@
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::Value;
 
 use crate::args::OutputArgs;
-use crate::report;
+use crate::{progress, report};
 
 /// Interval between redraws of the line.
 const REDRAW: Duration = Duration::from_millis(250);
@@ -23,14 +23,8 @@ pub(crate) struct Live {
 impl Live {
     pub(crate) fn new(output: OutputArgs) -> Self {
         let shows = stderr().is_terminal() && !output.quiet && !output.json;
-        let bar = shows.then(|| {
-            let bar = ProgressBar::new_spinner();
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed}  {msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
+        let bar =
+            shows.then(|| progress::draw(ProgressBar::new_spinner(), "{spinner} {elapsed}  {msg}"));
         let start = Instant::now();
         Self { next: start + interval_of(output), output, bar, start }
     }
@@ -72,10 +66,7 @@ impl Live {
         if self.output.quiet {
             return;
         }
-        match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
-        }
+        progress::print_above(line);
     }
 
     pub(crate) fn finish(&self) {

@@ -28,6 +28,7 @@ mod window;
 use clap::{Args, Subcommand};
 
 use crate::Outcome;
+use crate::args::OutputArgs;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -54,6 +55,18 @@ enum What {
     Serve(args::ServeArgs),
     /// Receive frames from a server, and write, show or measure them
     View(args::ViewArgs),
+}
+
+impl TextureArgs {
+    /// The output options of the command.
+    pub(crate) fn output(&self) -> OutputArgs {
+        match &self.what {
+            What::Encode(args) => args.files.report,
+            What::Decode(args) => args.files.report,
+            What::Serve(args) => args.report,
+            What::View(args) => args.report,
+        }
+    }
 }
 
 pub(crate) fn run(args: &TextureArgs) -> anyhow::Result<Outcome> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use clap::Args;
-use rushes::texture::Transport;
+use rushes::texture::{Reason, Transport};
 use rushes::zrtp::{PeerPolicy, SasStatus};
 use rushes::{Security, Suite};
 use serde_json::Value;
@@ -115,6 +115,18 @@ impl SecurityArgs {
     /// The suite, for reports.
     pub(crate) fn name(&self) -> Option<&'static str> {
         self.srtp.map(Suite::name).or_else(|| self.zrtp.then_some("ZRTP"))
+    }
+
+    /// What to do if the server or the client has refused the other for `reason`.
+    pub(crate) fn advice(&self, reason: Reason) -> &'static str {
+        match (reason, self.srtp, self.zrtp) {
+            (Reason::Key, Some(_), _) => ". Do both sides have the same --srtp and key?",
+            (Reason::Key, None, true) => ". Is --zrtp set on the server?",
+            (Reason::Key, None, false) => {
+                ". Try: --srtp SUITE --key-file FILE, or --zrtp, as there"
+            }
+            _ => "",
+        }
     }
 
     /// A possible cause if no frame was received.

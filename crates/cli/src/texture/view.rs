@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rushes::net::resolve;
 use rushes::texture::{
-    ClientOptions, ClientStatistics, FrameRate, Rate, Stopped, TextureClient, TextureSink,
+    ClientOptions, ClientStatistics, FrameRate, Rate, Stopped, TextureClient, TextureError,
+    TextureSink,
 };
 use rushes::zrtp::SasStatus;
 
@@ -79,6 +80,12 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let counting = Arc::new(counting);
     let client = TextureClient::connect(server, sink(counting.clone()), options);
     let sink = counting;
+    let client = client.map_err(|error| match &error {
+        TextureError::Ended(stopped) => {
+            anyhow::anyhow!("{error}{}", args.delivery.security.advice(stopped.reason))
+        }
+        _ => error.into(),
+    });
     let client = client.with_context(|| match args.format.filter(|it| encodable::needs_gpu(*it)) {
         Some(format) => format!(
             "cannot view {server} (a server encodes to {format} only with --format {format} --gpu)"

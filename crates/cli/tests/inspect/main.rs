@@ -5,6 +5,8 @@
 mod codecs;
 mod damage;
 mod others;
+#[path = "../../../../interop/skipped.rs"]
+mod skipped;
 mod wire;
 
 use std::net::SocketAddr;

@@ -10,7 +10,7 @@ use super::{Bench, Sending, capture_of, inspect, rtp_packets, units};
 fn shared(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/media").join(name);
     if !path.exists() {
-        eprintln!("skipped: no {}", path.display());
+        crate::skipped::not_here(format!("{name} is not beside the repository"));
         return None;
     }
     Some(path)

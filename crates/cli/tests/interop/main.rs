@@ -16,3 +16,5 @@ mod reports;
 mod rig;
 mod sampling;
 mod secured;
+#[path = "../../../../interop/skipped.rs"]
+mod skipped;

@@ -10,28 +10,24 @@ use rushes::file::{MediaReader, ReadOptions};
 
 use crate::media::assert_same;
 use crate::rig::{Process, ports, receive, received, send, wait_for};
+use crate::skipped;
 
 /// The peer, built once; `None`, with a message, without Go or its modules.
 fn pion() -> Option<&'static Path> {
-    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let build = || {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop/pion");
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pion");
         let built =
             Command::new("go").arg("build").arg("-o").arg(&program).current_dir(source).output();
         match built {
-            Ok(output) if output.status.success() => Some(program),
-            Ok(output) => {
-                eprintln!("skipped, pion: {}", String::from_utf8_lossy(&output.stderr));
-                None
-            }
-            Err(error) => {
-                eprintln!("skipped, go: {error}");
-                None
-            }
+            Ok(output) if output.status.success() => Ok(program),
+            Ok(output) => Err(format!("pion: {}", String::from_utf8_lossy(&output.stderr))),
+            Err(error) => Err(format!("go: {error}")),
         }
     };
-    BUILT.get_or_init(build).as_deref()
+    let built = BUILT.get_or_init(build);
+    built.as_deref().inspect_err(|reason| skipped::not_here(reason)).ok()
 }
 
 /// The file of this project, and a larger one if it is there.

@@ -11,24 +11,11 @@ use std::{fs, thread};
 use serde_json::Value;
 
 pub(crate) use crate::ports::ports;
+use crate::skipped;
+pub(crate) use crate::skipped::have;
 
 /// Time after which a process is killed and the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Whether all of `programs` can be run; a test without them returns early.
-pub(crate) fn have(programs: &[&str]) -> bool {
-    report_missing(&programs.iter().filter(|program| !on_path(program)).collect::<Vec<_>>())
-}
-
-fn report_missing(missing: &[&&str]) -> bool {
-    if missing.is_empty() {
-        return true;
-    }
-    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-    assert!(!required, "missing: {missing:?}");
-    eprintln!("skipped, missing: {missing:?}");
-    false
-}
 
 /// Whether GStreamer has all of `elements`; a test without them returns early, as with [`have`].
 pub(crate) fn have_elements(elements: &[&str]) -> bool {
@@ -36,12 +23,15 @@ pub(crate) fn have_elements(elements: &[&str]) -> bool {
         let output = Command::new("gst-inspect-1.0").arg(element).output();
         output.is_ok_and(|output| output.status.success())
     };
-    report_missing(&elements.iter().filter(|element| !is_installed(element)).collect::<Vec<_>>())
-}
-
-fn on_path(program: &str) -> bool {
-    let Some(path) = std::env::var_os("PATH") else { return false };
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    let missing: Vec<_> =
+        elements.iter().filter(|element| !is_installed(element)).copied().collect();
+    if missing.is_empty() {
+        return true;
+    }
+    let plugins = ["libav", "plugins-base", "plugins-good", "plugins-bad", "plugins-ugly"];
+    let packages = plugins.map(|name| format!("gstreamer1.0-{name}")).join(" ");
+    skipped::missing(format!("GStreamer's {}", missing.join(", ")), &packages);
+    false
 }
 
 /// Waits until some process listens on `port`.

@@ -12,17 +12,24 @@ mod bench_texture;
 mod described;
 mod endings;
 mod erasure;
+mod keygen;
+mod keys_differ;
 #[cfg(unix)]
 mod live;
+mod logged;
 mod mistakes;
 mod network;
 #[cfg(target_os = "linux")]
 mod outage;
 mod overwrite;
+mod pages;
 #[path = "../shared/ports.rs"]
 mod ports;
 mod rig;
 mod secured;
+#[path = "../../../../interop/skipped.rs"]
+mod skipped;
+mod skips;
 #[path = "../../../rushes/tests/texture_world/stranger.rs"]
 #[allow(dead_code, reason = "one server is played, and one client viewed")]
 mod stranger;
@@ -187,15 +194,6 @@ fn a_file_that_is_no_bitstream_is_told() {
     let output = run(&["loopback", path.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("no start code at octet 0"), "{}", text(&output.stderr));
-}
-
-#[test]
-fn completions_and_manual_are_made() {
-    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        assert!(text(&run(&["completions", shell]).stdout).contains("loopback"), "{shell}");
-    }
-    let manual = text(&run(&["man"]).stdout);
-    assert!(manual.contains(".TH") && manual.contains("loopback"));
 }
 
 #[test]

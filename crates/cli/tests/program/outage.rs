@@ -11,7 +11,7 @@ fn has_networks() -> bool {
     let tried = Command::new("unshare").args(["-rn", "sh", "-c", script]).output();
     let has = tried.is_ok_and(|output| output.status.success());
     if !has {
-        eprintln!("skipped: no network namespaces, or no ip(8)");
+        crate::skipped::not_here("no network namespaces, or no ip(8)");
     }
     has
 }

@@ -199,7 +199,7 @@ fn wrong_security_is_a_wrong_command_line_and_no_key_is_echoed() {
         (&[&gcm[..], &["--key", "c2VjcmV0"]].concat(), "needs a key of 28 octets, this one has 6"),
         (&[&gcm[..], &["--key", "c2Vjc*V0"]].concat(), "not base64"),
         (&gcm, "--key"),
-        (&[&gcm[..], &["--sdp", "x", "--dry-run"]].concat(), "--key"),
+        (&gcm, "rushes keygen AEAD_AES_128_GCM"),
     ] {
         let output = run(&[&["send", &name, "--to", "127.0.0.1:9"], arguments].concat());
         let log = text(&output.stderr);

@@ -9,8 +9,9 @@ fn has_device() -> bool {
     let more = ["--format", "bc1", "--duration", "1ms"];
     let output = rushes(&[&probe[..], &more].concat()).output().unwrap();
     let has_driver = !text(&output.stderr).contains("no graphics driver");
-    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-    assert!(has_driver || !required, "{}", text(&output.stderr));
+    if !has_driver {
+        crate::skipped::missing("a graphics driver", "mesa-vulkan-drivers libvulkan1");
+    }
     has_driver
 }
 

@@ -12,6 +12,8 @@ const PATTERN: &str = "pattern:320x180@60";
 /// 28 octets, and 28 others.
 const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
 const OTHER_KEY: &str = "MTEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
+/// 30 octets.
+const SUITE_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYjAx";
 const GCM: [&str; 3] = ["--srtp", "AEAD_AES_128_GCM", "--key"];
 
 /// Sends 40 frames between a server and a client with the same options; returns their reports.
@@ -75,13 +77,26 @@ fn a_server_shows_the_words_of_each_client_and_the_client_remembers_it() {
 #[test]
 fn sides_that_do_not_share_a_key_get_no_frame_and_are_told_why() {
     let (key, other) = ([&GCM[..], &[KEY]].concat(), [&GCM[..], &[OTHER_KEY]].concat());
-    for (serve, view, word) in [
-        (&key[..], &other[..], "the two sides have different keys"),
-        (&key, &["--transport", "rtp"], "accepts only clients that have its key"),
-        (&key, &["--transport", "tcp"], "accepts only clients that have its key"),
-        (&key, &["--zrtp"], "accepts only clients that have its key"),
-        (&["--transport", "rtp"], &key, "this server has no key"),
-        (&["--transport", "rtp"], &["--zrtp"], "the peer has not agreed on a key"),
+    let suite = ["--srtp", "AES_CM_128_HMAC_SHA1_80", "--key", SUITE_KEY];
+    let (clear, zrtp) = (["--transport", "rtp"], ["--zrtp"]);
+    let (is_same, is_zrtp) =
+        ("Do both sides have the same --srtp and key?", "Is --zrtp set on the");
+    let try_both = "Try: --srtp SUITE --key-file FILE, or --zrtp, as there";
+    for (serve, view, word, advice) in [
+        (&key[..], &other[..], "the two sides have different keys", is_same),
+        (&key, &suite, "the two sides have different keys", is_same),
+        (&key, &clear, "accepts only clients that have its key", try_both),
+        (&key, &["--transport", "tcp"], "accepts only clients that have its key", try_both),
+        (&key, &[], "accepts only clients that have its key", try_both),
+        (&key, &zrtp, "accepts only clients that have its key", is_zrtp),
+        (&clear, &key, "this server has no key", is_same),
+        (&["--transport", "udp"], &key, "this server has no key", is_same),
+        (&clear, &zrtp, "the peer has not agreed on a key", is_zrtp),
+        (&zrtp, &key, "this server has no key", is_same),
+        (&zrtp, &clear, "the server agrees on keys (ZRTP), and this side does not", try_both),
+        (&zrtp, &[], "the server agrees on keys (ZRTP), and this side does not", try_both),
+        (&zrtp, &["--transport", "udp"], "the server sends nothing unencrypted", try_both),
+        (&zrtp, &["--transport", "tcp"], "the server sends nothing unencrypted", try_both),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("copy.y4m").to_str().unwrap().to_owned();
@@ -90,7 +105,8 @@ fn sides_that_do_not_share_a_key_get_no_frame_and_are_told_why() {
         let viewed = texture(&[&arguments, view].concat());
         let log = text(&viewed.stderr);
         assert_eq!(viewed.status.code(), Some(1), "{view:?}: {log}");
-        assert!(log.contains(word) && !log.contains(KEY), "{view:?}: {log}");
+        assert!(log.contains(word) && !log.contains(KEY), "{serve:?}, {view:?}: {log}");
+        assert!(log.contains(advice), "{serve:?}, {view:?}: {log}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         assert!(server.interrupt().0.status.success());
     }

@@ -9,23 +9,12 @@ use rushes::texture::source::{RawHint, open, read_counter};
 use rushes::texture::{Decoder, Encoder, Format, Layout};
 
 use crate::rig::{rushes, text};
+pub(crate) use crate::skipped::have;
 use crate::texture_rig::serving;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) const SIZE: (u32, u32) = (640, 360);
-
-/// Whether all programs for a window test are available; otherwise the test returns early.
-pub(crate) fn have(programs: &[&str]) -> bool {
-    let is_there = |program: &&str| {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    };
-    let missing: Vec<_> = programs.iter().filter(|program| !is_there(program)).collect();
-    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-    assert!(missing.is_empty() || !required, "missing: {missing:?}");
-    missing.is_empty()
-}
 
 /// A virtual screen in memory.
 pub(crate) struct Display {

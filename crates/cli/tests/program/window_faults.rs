@@ -75,8 +75,9 @@ impl Faults {
     /// Whether the program draws through Vulkan; otherwise the test returns early.
     pub(crate) fn are_heard(&self) -> bool {
         let has_driver = !self.calls().is_empty();
-        let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
-        assert!(has_driver || !required, "no Vulkan driver");
+        if !has_driver {
+            crate::skipped::missing("a Vulkan driver", "mesa-vulkan-drivers libvulkan1");
+        }
         has_driver
     }
 

@@ -6,6 +6,9 @@
     reason = "each test uses only some items"
 )]
 
+#[path = "../../../../interop/skipped.rs"]
+mod skipped;
+
 use std::sync::{Mutex, PoisonError};
 
 use rushes_gpu::{Gpu, GpuOptions, Interface};
@@ -17,15 +20,15 @@ use rushes_texture::{Decoder, Format, Layout};
 pub(crate) fn devices() -> Vec<Gpu> {
     let _ = log::set_logger(&LISTENER);
     log::set_max_level(log::LevelFilter::Warn);
-    let required = std::env::var("RUSHES_INTEROP").is_ok_and(|value| value == "require");
     let open = |interface| {
         let before = driver_errors().len();
         let gpu = Gpu::open(GpuOptions { interface, validate: true });
         match gpu {
             Ok(gpu) => Some(gpu),
-            Err(error) if required => panic!("{interface:?}: {error}"),
             Err(error) => {
-                eprintln!("skipped {interface:?}: {error}");
+                let packages =
+                    "mesa-vulkan-drivers vulkan-validationlayers libegl1 libgl1-mesa-dri";
+                skipped::missing(format!("{interface:?}: {error}"), packages);
                 // Findings about a device that is not used do not count.
                 LISTENER.0.lock().unwrap_or_else(PoisonError::into_inner).truncate(before);
                 None

@@ -131,7 +131,7 @@ impl Lending {
 
     fn disable(&self, reason: &impl fmt::Display) {
         if self.is_enabled.swap(false, Relaxed) {
-            tracing::warn!(%reason, "zero-copy sending was stopped: slabs are copied");
+            tracing::warn!(%reason, "zero-copy sending has stopped, data is copied from now on");
         }
     }
 

@@ -84,7 +84,7 @@ impl TcpListener {
             Attempt::Exhausted(source) => {
                 let mut resource_error = self.lock_resource_error();
                 if resource_error.is_none() {
-                    tracing::warn!(%source, "connections to {} wait for resources", self.local);
+                    tracing::warn!(%source, "new connections to {} have to wait", self.local);
                     *resource_error = Some(source.to_string());
                 }
             }

@@ -1,6 +1,9 @@
 //! Two sockets on one machine, and datagrams with distinct contents.
 #![allow(dead_code, reason = "each test program uses only some items")]
 
+#[path = "../../../../interop/skipped.rs"]
+pub(crate) mod skipped;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -24,7 +27,7 @@ pub(crate) fn pair(local: SocketAddr, options: &SocketOptions) -> Option<(UdpSoc
         Err(error @ (NetError::AddressNotAvailable { .. } | NetError::Create(_)))
             if local.is_ipv6() =>
         {
-            eprintln!("skipped: this machine has no IPv6: {error}");
+            skipped::not_here(format!("this machine has no IPv6: {error}"));
             None
         }
         Err(error) => panic!("{error}"),

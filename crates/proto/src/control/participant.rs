@@ -13,7 +13,10 @@ use super::pending::{AppData, Pending};
 use super::remote::{Priority, Remote, RemoteStatistics, Remotes};
 use super::round_trip::RoundTripTime;
 use super::secure::{ControlError, Security};
-use crate::rtcp::{BitRateLimit, Compound, Dlrr, Packet, ReportBlock, RtcpError, Writer};
+use crate::rtcp::{
+    BitRateLimit, Compound, Dlrr, Packet, RECEIVER_REPORT, ReportBlock, RtcpError, SENDER_REPORT,
+    Writer,
+};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
@@ -49,8 +52,10 @@ pub struct ControlStatistics {
     /// Datagrams and packets that were malformed.
     pub malformed: u64,
     /// Datagrams refused because they are not authentic; counted only by secured participants, like
-    /// the next three.
+    /// the next four.
     pub unauthentic: u64,
+    /// Those of them that are readable as they are: their sender does not encrypt.
+    pub clear: u64,
     /// Datagrams refused as replays.
     pub replayed: u64,
     /// Datagrams refused because their master key is used up.
@@ -61,6 +66,9 @@ pub struct ControlStatistics {
     pub packets_unknown: u64,
     /// Events that were dropped because they were not collected in time.
     pub events_forgotten: u64,
+    /// Malformed datagrams that begin as a report does: their sender may encrypt. Counted only by
+    /// participants that are not secured.
+    pub encrypted: u64,
     /// Participants, including this one; an estimate if there are many.
     pub members: usize,
     /// Participants that send media.
@@ -156,7 +164,9 @@ impl Participant {
         self.statistics.received += 1;
         self.statistics.octets_received += len as u64;
         let Some(mut security) = self.security.take() else {
-            return Ok(self.handle_clear(now, from, datagram, len)?);
+            let outcome = self.handle_clear(now, from, datagram, len);
+            self.statistics.encrypted += u64::from(outcome.is_err() && begins_a_report(datagram));
+            return Ok(outcome?);
         };
         let outcome = match security.open(datagram) {
             Ok(end) => {
@@ -165,6 +175,9 @@ impl Participant {
             }
             Err(error) => Err(error),
         };
+        let is_clear =
+            outcome == Err(ControlError::Unauthentic) && Compound::parse(datagram).is_ok();
+        self.statistics.clear += u64::from(is_clear);
         self.security = Some(security);
         match outcome {
             Err(error) if !matches!(error, ControlError::Rtcp(_)) => self.refuse(now, error),
@@ -523,6 +536,11 @@ impl Participant {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) >> 32) as u32
     }
+}
+
+/// Whether a datagram has the first octets of a report, which SRTCP does not encrypt.
+fn begins_a_report(datagram: &[u8]) -> bool {
+    matches!(datagram, [128..=191, SENDER_REPORT | RECEIVER_REPORT, _, _, _, _, _, _, _, ..])
 }
 
 /// Whether a packet shows that another participant uses `own`. The sender named in feedback and in

@@ -131,6 +131,7 @@ impl Receiver {
             Err(_) if datagram.is_empty() => self.discard(Discard::KeepAlive),
             // SRTP does not encrypt the octet that distinguishes it from SRTCP.
             Err(_) if is_rtcp(datagram) => self.discard(Discard::Rtcp),
+            Err(UnprotectError::Malformed) => self.discard(not_rtp(datagram)),
             Err(refusal) => self.refuse(now, refusal_reason(refusal)),
         }
     }
@@ -169,7 +170,7 @@ impl Receiver {
         if is_rtcp(datagram) {
             return Err(Discard::Rtcp);
         }
-        let packet = Packet::parse(datagram).map_err(|_| Discard::NotRtp)?;
+        let packet = Packet::parse(datagram).map_err(|_| not_rtp(datagram))?;
         let ssrc = packet.ssrc();
         if self.own_ssrc == Some(ssrc) {
             self.conflict = from;
@@ -201,6 +202,15 @@ impl Receiver {
         }
         self.enforce_limits(n);
         if is_own { Ok(()) } else { Err(Discard::Conflict) }
+    }
+}
+
+/// Why a datagram without a header of RTP is discarded. ZRTP has the first octets 16 to 19 (RFC 7983
+/// section 7) and its magic cookie.
+fn not_rtp(datagram: &[u8]) -> Discard {
+    match datagram {
+        [16..=19, _, _, _, b'Z', b'R', b'T', b'P', ..] => Discard::Zrtp,
+        _ => Discard::NotRtp,
     }
 }
 

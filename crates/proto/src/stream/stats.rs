@@ -15,6 +15,8 @@ pub enum Discard {
     KeepAlive,
     /// Not RTP: too short, another version, or lengths beyond the end.
     NotRtp,
+    /// ZRTP, although this end does not agree on keys.
+    Zrtp,
     /// RTCP on a port for RTP (RFC 5761 section 4).
     Rtcp,
     /// Another payload type than the stream's.
@@ -58,9 +60,10 @@ pub enum Discard {
 
 impl Discard {
     /// All reasons, in the order of the checks.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::KeepAlive,
         Self::NotRtp,
+        Self::Zrtp,
         Self::Rtcp,
         Self::PayloadType,
         Self::OtherSource,
@@ -87,6 +90,7 @@ impl Discard {
         match self {
             Self::KeepAlive => "keep-alive",
             Self::NotRtp => "not RTP",
+            Self::Zrtp => "ZRTP",
             Self::Rtcp => "RTCP",
             Self::PayloadType => "other payload type",
             Self::OtherSource => "other source",

@@ -191,7 +191,8 @@ impl Inner {
         }
         while let Some((id, event)) = self.session.poll_event() {
             if let Event::Warning(warning) = event {
-                tracing::warn!(?warning, "ZRTP");
+                // The application polls it, and decides whether to show it.
+                tracing::debug!(%warning, "ZRTP");
                 if self.warnings.len() < WARNINGS_MAX {
                     self.warnings.push_back(warning);
                 }

@@ -140,11 +140,11 @@ impl SecretStore for FileStore {
             }
             Ok(None) => true,
             Ok(Some(_)) => {
-                tracing::error!(path = %self.path.display(), "the ZID in the file has changed");
+                tracing::error!(path = %self.path.display(), "another program has replaced the cache of ZRTP secrets: nothing is saved");
                 false
             }
             Err(error) => {
-                tracing::error!(%error, "the retained secrets cannot be reread");
+                tracing::error!(%error, "the cache of ZRTP secrets cannot be read again: nothing is saved");
                 false
             }
         };
@@ -159,7 +159,7 @@ impl SecretStore for FileStore {
         }
         // A file that cannot be read is not overwritten.
         if is_ours && let Err(error) = self.write() {
-            tracing::error!(%error, "the retained secrets were not saved");
+            tracing::error!(%error, "the ZRTP secrets were not saved");
         }
         drop(lock);
     }

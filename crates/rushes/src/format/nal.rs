@@ -90,7 +90,7 @@ impl FrameReader for Bitstream {
             self.reader.flush();
         } else if !std::mem::replace(&mut self.warned, true) {
             let path = self.path.display();
-            tracing::warn!(%path, "silent within a frame, which was cut there");
+            tracing::warn!("{path} was silent within a frame, which was cut there");
         }
     }
 }

@@ -145,6 +145,12 @@ impl Opening {
         self.failed.pop_front()
     }
 
+    /// Datagrams other than ZRTP that have arrived, and were ignored: if they are the peer's, it
+    /// does not agree on keys.
+    pub fn datagrams_ignored(&self) -> u64 {
+        self.port.ignored().1
+    }
+
     /// The local address of the stream's socket.
     pub fn local_address(&self) -> SocketAddr {
         self.port.local_address()

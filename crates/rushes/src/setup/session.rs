@@ -115,7 +115,7 @@ impl Session {
     }
 
     /// The next warning of the session's key agreement, for example that the peer lacks a retained
-    /// secret. All are logged as well.
+    /// secret. Each is logged as well, at level debug.
     #[cfg(feature = "zrtp")]
     pub fn poll_zrtp_warning(&self) -> Option<Warning> {
         self.known_agreement()?.poll_warning()

@@ -88,7 +88,13 @@ impl Sealing {
 }
 
 /// Begins to seal a channel that was clear at first, if `session` has agreed on a key.
+///
+/// Logs the warnings of the agreement, for which texture video has no events.
 pub(super) fn seal(channel: &mut Channel, session: Option<&Session>) -> Result<(), TextureError> {
+    #[cfg(feature = "zrtp")]
+    while let Some(warning) = session.and_then(Session::poll_zrtp_warning) {
+        tracing::warn!("ZRTP: {warning}");
+    }
     let session = session.filter(|_| channel.awaits_secret());
     let Some(key) = session.and_then(Session::exported_key) else { return Ok(()) };
     let parts = [&b"ZRTP"[..], &key];

@@ -244,8 +244,8 @@ impl Control {
         if self.inner.shared.is_stopped() {
             self.machine.stop(Reason::Ended, "");
         }
-        if let Some(why) = self.inner.shared.failure() {
-            self.machine.stop(Reason::Unsupported, &why);
+        if let Some((reason, why)) = self.inner.shared.failure() {
+            self.machine.stop(reason, &why);
         }
         let closed_at = self.inner.shared.closed_at();
         if closed_at.is_some_and(|at| at + REASON_TIMEOUT <= now) {

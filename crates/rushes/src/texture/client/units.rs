@@ -5,13 +5,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rushes_delivery::control::Reason;
 use rushes_delivery::{CREDIT_BYTES, Creditor, HEADER_BYTES, Place, UnitHeader};
 use rushes_net::{Interest, Read, TcpSocket, UdpSocket, Waker};
 use rushes_proto::payload::Frame;
+use rushes_proto::stream::Discard;
 
 use super::super::rtp::PendingStream;
 use super::super::{lock, transient};
 use super::frames::Frames;
+use crate::media::MediaStream;
 
 /// Longest wait of a thread before it checks whether to end.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -27,7 +30,7 @@ pub(super) struct Shared {
     /// The frames of the shape in force; none before the first.
     frames: Mutex<Option<Arc<Frames>>>,
     stopped: AtomicBool,
-    failure: Mutex<Option<String>>,
+    failure: Mutex<Option<(Reason, String)>>,
     /// When the server closed a unit's connection.
     closed_at: Mutex<Option<Instant>>,
     octets: AtomicU64,
@@ -66,11 +69,15 @@ impl Shared {
 
     /// Records the failure of a unit, which ends the stream.
     pub(super) fn fail(&self, why: String) {
-        lock(&self.failure).get_or_insert(why);
+        self.fail_for(Reason::Unsupported, why);
+    }
+
+    fn fail_for(&self, reason: Reason, why: String) {
+        lock(&self.failure).get_or_insert((reason, why));
         self.control.wake();
     }
 
-    pub(super) fn failure(&self) -> Option<String> {
+    pub(super) fn failure(&self) -> Option<(Reason, String)> {
         lock(&self.failure).clone()
     }
 
@@ -268,6 +275,10 @@ pub(super) fn receive_stream(shared: &Shared, pending: PendingStream) {
             // Further packets only if they have arrived already.
             timeout = Duration::ZERO;
         }
+        if packets.is_empty() && is_offered_keys(&stream) {
+            let why = "the server agrees on keys (ZRTP), and this side does not";
+            return shared.fail_for(Reason::Key, why.into());
+        }
         let Some(frames) = shared.frames() else { continue };
         let octets: usize = packets.iter().map(|packet| packet.data().len()).sum();
         frames.take(packets.iter().map(Frame::data), &stopped);
@@ -277,4 +288,11 @@ pub(super) fn receive_stream(shared: &Shared, pending: PendingStream) {
             frames.handle_timeout(Instant::now());
         }
     }
+}
+
+/// Whether the server wants to agree on keys, which this side does not. A stranger's packets change
+/// nothing once the stream has begun.
+fn is_offered_keys(stream: &MediaStream) -> bool {
+    let receive = stream.statistics().receive;
+    receive.packets == 0 && receive.discards.iter().any(|(reason, _)| reason == Discard::Zrtp)
 }

@@ -35,8 +35,8 @@ pub(super) fn choose(
     let preferred = if options.security.is_some() { Transport::Rtp } else { options.transport };
     let transport = wishes.transport.unwrap_or(preferred);
     if options.security.is_some() && transport != Transport::Rtp {
-        let text = "the server sends nothing unencrypted: use RTP with security";
-        return Err((Reason::Transport, text.into()));
+        let text = "the server sends nothing unencrypted: use RTP, secured as on the server";
+        return Err((Reason::Key, text.into()));
     }
     if !wishes.transports.contains(transport) {
         return Err((Reason::Transport, format!("the server sends by {transport} only")));

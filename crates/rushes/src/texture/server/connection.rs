@@ -154,7 +154,8 @@ impl Connection<'_> {
             }
             Some(_) => "this unit of the session does not exist or is already bound",
         };
-        tracing::warn!(peer = %self.peer(), unit = opening.unit, refusal, "a unit was refused");
+        // Any stranger can cause it.
+        tracing::info!(peer = %self.peer(), unit = opening.unit, refusal, "a unit was refused");
         let mut octets = Vec::new();
         Message::Refuse { reason: Reason::Token, text: refusal.into() }.write(&mut octets);
         // Best effort: a new connection has room for this short message.

@@ -320,7 +320,10 @@ fn accept(inner: &Arc<Inner>, listener: &TcpListener) {
             }
         };
         if inner.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
-            tracing::warn!(peer = %socket.peer_address(), "too many connections");
+            tracing::warn!(
+                peer = %socket.peer_address(),
+                "a connection was closed: {CONNECTIONS_MAX} others are open"
+            );
             inner.connections.fetch_sub(1, Ordering::AcqRel);
             continue;
         }
@@ -335,7 +338,7 @@ fn accept(inner: &Arc<Inner>, listener: &TcpListener) {
             connection::serve(&shared, socket);
         });
         if let Err(error) = spawned {
-            tracing::warn!(%error, "no thread could be started for a connection");
+            tracing::warn!(%error, "a connection was closed: no thread could be started for it");
             inner.pending.remove(&waiting);
             inner.connections.fetch_sub(1, Ordering::AcqRel);
         }

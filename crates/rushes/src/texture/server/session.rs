@@ -126,21 +126,28 @@ impl Session {
             return;
         }
         if !self.formats.contains(format.number()) {
-            return tracing::info!(%format, "a client keeps its format: it cannot show the new one");
+            let reason = "it cannot show the new one";
+            return tracing::info!(%format, reason, "a client keeps its format");
         }
         let units = self.binding.units();
         let encoding = choose::encode(&inner.layout, format, units, self.offer.payload as usize);
         let encoding = match encoding {
             Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
-            Ok(_) => return tracing::warn!(%format, units, "too few units to change the format"),
-            Err((_, text)) => return tracing::warn!(%format, text, "the format cannot be changed"),
+            Ok(_) => {
+                let reason = "it has too few units for the new one";
+                return tracing::info!(%format, reason, "a client keeps its format");
+            }
+            Err((_, reason)) => {
+                return tracing::info!(%format, reason, "a client keeps its format");
+            }
         };
         let Some(first_frame) = self.binding.work.pause(PAUSE_MAX) else {
             // The current frame takes too long to be sent.
             if let Some(current) = &self.current {
                 self.binding.work.resume(current.clone());
             }
-            return tracing::warn!(%format, "the format cannot be changed: a frame takes too long to be sent");
+            let reason = "the current frame takes too long to be sent";
+            return tracing::info!(%format, reason, "a client keeps its format");
         };
         let offer =
             choose::next_offer(&self.offer, &self.binding, encoding.shape(), (rate, first_frame));
