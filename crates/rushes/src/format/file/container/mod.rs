@@ -3,7 +3,6 @@
 
 mod configuration;
 mod matroska;
-mod matroska_writer;
 mod mp4;
 mod units;
 mod writing;

@@ -9,7 +9,7 @@ use rushes_proto::payload::opus::packet_duration;
 
 use super::CARRIED;
 use super::configuration::Configuration;
-use super::matroska_writer::Matroska;
+use super::matroska::Matroska;
 use super::mp4::Fragmented;
 use crate::format::Codec;
 use crate::format::file::FrameWriter;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use rushes_proto::ClockRate;
 
-use super::configuration::{Configuration, Form};
-use super::writing::{Muxer, Sample, shift};
+use super::super::configuration::{Configuration, Form};
+use super::super::writing::{Muxer, Sample, shift};
 
 /// Milliseconds and octets after which a cluster ends. Times in it have 16 bits.
 const CLUSTER_MILLIS: u64 = 1_000;
@@ -18,7 +18,7 @@ const UNKNOWN: [u8; 8] = [0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
 /// What wrote the file.
 const APPLICATION: &[u8] = concat!("Rushes ", env!("CARGO_PKG_VERSION")).as_bytes();
 
-pub(super) struct Matroska {
+pub(in super::super) struct Matroska {
     kind: &'static str,
     clock_rate: ClockRate,
     is_video: bool,
@@ -32,7 +32,7 @@ pub(super) struct Matroska {
 
 impl Matroska {
     /// A file of this kind: `matroska` or `webm`.
-    pub(super) fn new(kind: &'static str) -> Self {
+    pub(in super::super) fn new(kind: &'static str) -> Self {
         let clock_rate = ClockRate::VIDEO;
         let (samples, octets, first) = (Vec::new(), 0, None);
         Self { kind, clock_rate, is_video: false, samples, octets, first, written: 0 }

@@ -1,0 +1,350 @@
+//! Matroska and WebM files (RFC 9559).
+
+mod block;
+mod element;
+mod writer;
+
+use std::collections::VecDeque;
+use std::io;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use rushes_proto::FrameRate;
+use rushes_proto::payload::opus::packet_duration;
+
+use self::element::{Elements, children, unsigned};
+pub(super) use self::writer::Matroska;
+use super::units::NalUnits;
+use super::{Octets, Track, damaged, failed, missing};
+use crate::format::file::{Codec, FileError, FrameReader, MediaFrame, MediaTime, ReadOptions};
+
+/// Nanoseconds in a second: the unit of times in a file is a number of these.
+const NANOS: u64 = 1_000_000_000;
+
+/// The largest description of a file or its tracks, and the largest block, that are read.
+const INDEX_MAX: u64 = 16 << 20;
+const BLOCK_MAX: u64 = 256 << 20;
+
+/// Identifiers of elements.
+mod id {
+    pub(super) const SEGMENT: u32 = 0x1853_8067;
+    pub(super) const INFO: u32 = 0x1549_a966;
+    pub(super) const TIMESTAMP_SCALE: u32 = 0x2a_d7b1;
+    pub(super) const TRACKS: u32 = 0x1654_ae6b;
+    pub(super) const CLUSTER: u32 = 0x1f43_b675;
+    pub(super) const TIMESTAMP: u32 = 0xe7;
+    pub(super) const SIMPLE_BLOCK: u32 = 0xa3;
+    pub(super) const BLOCK_GROUP: u32 = 0xa0;
+    pub(super) const BLOCK: u32 = 0xa1;
+}
+
+/// A track, and what reading its frames needs.
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    number: u64,
+    kind: u64,
+    coding: String,
+    private: Vec<u8>,
+    /// Nanoseconds from one frame to the next, if that is known.
+    interval: Option<u64>,
+    /// By how many nanoseconds presentation is before the times in the file.
+    delay: u64,
+    /// The octets that were removed from the beginning of each frame.
+    prefix: Vec<u8>,
+    /// Why it cannot be read.
+    obstacle: Option<&'static str>,
+}
+
+/// A file up to its first cluster.
+struct Opened {
+    elements: Elements,
+    /// Nanoseconds in a unit of time.
+    unit: u64,
+    entries: Vec<Entry>,
+}
+
+/// The tracks of `file`, which errors call `path`.
+pub(super) fn tracks(file: Box<dyn Octets>, path: &Path) -> Result<Vec<Track>, FileError> {
+    Ok(open(file, path)?.entries.iter().map(Entry::track).collect())
+}
+
+fn open(file: Box<dyn Octets>, path: &Path) -> Result<Opened, FileError> {
+    let read = || -> io::Result<Opened> {
+        let (unit, entries) = (1_000_000, Vec::new());
+        let mut opened = Opened { elements: Elements::new(file)?, unit, entries };
+        while let Some(header) = opened.elements.next()? {
+            match header.id {
+                id::SEGMENT => {}
+                id::CLUSTER => break,
+                id::INFO | id::TRACKS => {
+                    let Some(data) = opened.elements.data(header, INDEX_MAX)? else { break };
+                    opened.take(header.id, &data);
+                }
+                _ if opened.elements.skip(header)? => {}
+                _ => break,
+            }
+        }
+        Ok(opened)
+    };
+    let opened = read().map_err(|source| wrong(path, source))?;
+    if opened.entries.is_empty() {
+        return Err(damaged(path, "it has no tracks before its frames"));
+    }
+    Ok(opened)
+}
+
+fn wrong(path: &Path, source: io::Error) -> FileError {
+    if source.kind() == io::ErrorKind::InvalidData {
+        damaged(path, source)
+    } else {
+        failed(path, source)
+    }
+}
+
+impl Opened {
+    fn take(&mut self, id: u32, data: &[u8]) {
+        for (child, body) in children(data) {
+            match (id, child) {
+                (id::INFO, id::TIMESTAMP_SCALE) => {
+                    self.unit = unsigned(body).filter(|unit| *unit > 0).unwrap_or(self.unit);
+                }
+                (id::TRACKS, 0xae) => self.entries.push(Entry::read(body)),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Entry {
+    fn read(data: &[u8]) -> Self {
+        let mut entry = Self::default();
+        for (id, body) in children(data) {
+            let number = || unsigned(body).unwrap_or(0);
+            match id {
+                0xd7 => entry.number = number(),
+                0x83 => entry.kind = number(),
+                0x86 => {
+                    let text = String::from_utf8_lossy(body);
+                    entry.coding = text.trim_end_matches('\0').to_owned();
+                }
+                0x63a2 => entry.private = body.to_vec(),
+                0x23_e383 => entry.interval = Some(number()).filter(|nanos| *nanos > 0),
+                0x56aa => entry.delay = number(),
+                0x6d80 => match removed_prefix(body) {
+                    Ok(prefix) => entry.prefix = prefix,
+                    Err(obstacle) => entry.obstacle = Some(obstacle),
+                },
+                _ => {}
+            }
+        }
+        entry
+    }
+
+    fn codec(&self) -> Option<Codec> {
+        Some(match &self.coding[..] {
+            "V_MPEG4/ISO/AVC" => Codec::H264,
+            "V_MPEGH/ISO/HEVC" => Codec::H265,
+            "V_MPEGI/ISO/VVC" => Codec::H266,
+            "A_OPUS" => Codec::Opus,
+            _ => return None,
+        })
+    }
+
+    fn track(&self) -> Track {
+        let media = match self.kind {
+            1 => "video",
+            2 => "audio",
+            _ => "other",
+        };
+        let rate = |nanos: u64| FrameRate::from_f64(NANOS as f64 / nanos as f64);
+        let frame_rate = self.interval.filter(|_| media == "video").and_then(rate);
+        Track { codec: self.codec(), media, coding: self.coding.clone(), frame_rate }
+    }
+}
+
+/// The octets that the encodings of a track removed from the beginning of each frame.
+fn removed_prefix(encodings: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let mut prefix = Vec::new();
+    for (_, encoding) in children(encodings).filter(|(id, _)| *id == 0x6240) {
+        let of = |data: &[u8], id: u32| {
+            children(data).find(|(child, _)| *child == id).map(|(_, body)| body.to_vec())
+        };
+        if of(encoding, 0x5035).is_some() {
+            return Err("the track is encrypted");
+        }
+        let compression = of(encoding, 0x5034).unwrap_or_default();
+        let algorithm = of(&compression, 0x4254).and_then(|body| unsigned(&body)).unwrap_or(0);
+        if algorithm != 3 || !prefix.is_empty() {
+            return Err("the track is compressed");
+        }
+        prefix = of(&compression, 0x4255).unwrap_or_default();
+    }
+    Ok(prefix)
+}
+
+/// The frames of the first track of `codec` in `file`, which errors call `path`.
+pub(super) fn reader(
+    file: Box<dyn Octets>,
+    path: &Path,
+    codec: Codec,
+    options: ReadOptions,
+) -> Result<Reader, FileError> {
+    let Opened { elements, unit, entries } = open(file, path)?;
+    let Some(entry) = entries.iter().find(|entry| entry.codec() == Some(codec)) else {
+        let tracks: Vec<_> = entries.iter().map(Entry::track).collect();
+        return Err(missing(path, codec, &tracks));
+    };
+    if let Some(obstacle) = entry.obstacle {
+        return Err(damaged(path, obstacle));
+    }
+    let units = codec.nal.map(|nal| {
+        let malformed = "the configuration of its codec is malformed";
+        NalUnits::of_record(nal, &entry.private, options.framing)
+            .ok_or_else(|| damaged(path, malformed))
+    });
+    Ok(Reader {
+        path: path.to_owned(),
+        units: units.transpose()?,
+        prefix: entry.prefix.clone(),
+        track: entry.number,
+        delay: i64::try_from(entry.delay).unwrap_or(i64::MAX),
+        interval: entry.interval,
+        unit,
+        elements,
+        cluster: 0,
+        waiting: VecDeque::new(),
+    })
+}
+
+/// The frames of a track.
+pub(super) struct Reader {
+    path: PathBuf,
+    elements: Elements,
+    track: u64,
+    /// `None` for Opus.
+    units: Option<NalUnits>,
+    prefix: Vec<u8>,
+    unit: u64,
+    delay: i64,
+    interval: Option<u64>,
+    /// The time of the current cluster, in units.
+    cluster: u64,
+    /// The frames of a block.
+    waiting: VecDeque<Waiting>,
+}
+
+struct Waiting {
+    data: Vec<u8>,
+    /// In units, and how many nanoseconds later.
+    time: i64,
+    later: u64,
+    is_key: bool,
+}
+
+impl Reader {
+    /// Reads the next block of the track; `false` at the end.
+    fn next_block(&mut self) -> io::Result<bool> {
+        while let Some(header) = self.elements.next()? {
+            match header.id {
+                id::SEGMENT | id::CLUSTER | id::BLOCK_GROUP => {}
+                id::TIMESTAMP => {
+                    let Some(data) = self.elements.data(header, 8)? else { return Ok(false) };
+                    self.cluster = unsigned(&data).unwrap_or(0);
+                }
+                id::SIMPLE_BLOCK | id::BLOCK => {
+                    // The last block of a recording that was interrupted is left out.
+                    let Some(data) = self.elements.data(header, BLOCK_MAX)? else {
+                        return Ok(false);
+                    };
+                    self.take(&data)?;
+                    if !self.waiting.is_empty() {
+                        return Ok(true);
+                    }
+                }
+                _ if self.elements.skip(header)? => {}
+                _ => break,
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes the frames of a block, if it is of the track.
+    fn take(&mut self, data: &[u8]) -> io::Result<()> {
+        let block = block::read(data).ok_or_else(|| {
+            let position = self.elements.position();
+            let reason = format!("the block before byte {position} is malformed");
+            io::Error::new(io::ErrorKind::InvalidData, reason)
+        })?;
+        if block.track != self.track {
+            return Ok(());
+        }
+        let cluster = i64::try_from(self.cluster).unwrap_or(i64::MAX);
+        let mut later = 0;
+        for frame in block.frames.iter().filter(|frame| !frame.is_empty()) {
+            let mut data = self.prefix.clone();
+            data.extend_from_slice(frame);
+            let time = cluster.saturating_add(block.time.into());
+            let waiting = Waiting { data, time, later, is_key: block.is_key };
+            let ticks = packet_duration(&waiting.data).unwrap_or(0);
+            let opus = u64::from(ticks) * NANOS / 48_000;
+            later += self.interval.unwrap_or(if self.units.is_none() { opus } else { 0 });
+            self.waiting.push_back(waiting);
+        }
+        Ok(())
+    }
+
+    /// When a frame is presented. Files whose unit divides a second are exact.
+    fn presented(&self, frame: &Waiting) -> MediaTime {
+        let per_second = u32::try_from(NANOS / self.unit).ok().and_then(NonZeroU32::new);
+        match per_second {
+            Some(per_second) if self.delay == 0 && frame.later == 0 && NANOS % self.unit == 0 => {
+                MediaTime::new(frame.time, per_second)
+            }
+            _ => {
+                let unit = i64::try_from(self.unit).unwrap_or(i64::MAX);
+                let later = i64::try_from(frame.later).unwrap_or(i64::MAX);
+                let nanos = frame.time.saturating_mul(unit).saturating_add(later);
+                let per_second = NonZeroU32::MIN.saturating_add(NANOS as u32 - 1);
+                MediaTime::new(nanos.saturating_sub(self.delay), per_second)
+            }
+        }
+    }
+}
+
+impl FrameReader for Reader {
+    /// Does nothing: the file is read where its elements are.
+    fn feed(&mut self, _: &[u8]) {}
+
+    fn finish(&mut self) {}
+
+    fn next_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError> {
+        let next = loop {
+            if let Some(next) = self.waiting.pop_front() {
+                break next;
+            }
+            if !self.next_block().map_err(|source| wrong(&self.path, source))? {
+                return Ok(false);
+            }
+        };
+        frame.presented = Some(self.presented(&next));
+        (frame.duration, frame.decoded) = (None, None);
+        match &self.units {
+            Some(units) => {
+                frame.data.clear();
+                units.convert(&next.data, next.is_key, &mut frame.data).map_err(|reason| {
+                    let position = self.elements.position();
+                    damaged(&self.path, format!("the frame before byte {position} {reason}"))
+                })?;
+            }
+            None => {
+                frame.duration = packet_duration(&next.data).ok();
+                frame.data = next.data;
+            }
+        }
+        Ok(true)
+    }
+
+    fn buffered(&self) -> usize {
+        0
+    }
+}
