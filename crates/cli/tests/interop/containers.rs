@@ -14,7 +14,7 @@ use crate::rig::{describe, have, ports, receive, received, send};
 use crate::sampling::ffmpeg;
 
 /// How containers are made: a name, and the options of `ffmpeg` for video, audio and the container.
-const FILMS: [(&str, &[&str]); 7] = [
+const FILMS: [(&str, &[&str]); 8] = [
     ("plain.mp4", &["-c:v", "libx264", "-bf", "3", "-c:a", "libopus"]),
     ("moved.mp4", &["-c:v", "libx264", "-bf", "3", "-c:a", "libopus", "-movflags", "+faststart"]),
     ("parts.mp4", &["-c:v", "libx264", "-c:a", "libopus", "-movflags", "frag_keyframe+empty_moov"]),
@@ -28,6 +28,8 @@ const FILMS: [(&str, &[&str]); 7] = [
         "open_groups.mkv",
         &["-c:v", "libx264", "-x264-params", "open-gop=1:keyint=12:bframes=3", "-c:a", "libopus"],
     ),
+    // Clusters of unknown size, as browsers record.
+    ("live.mkv", &["-c:v", "libx264", "-bf", "2", "-c:a", "libopus", "-live", "1"]),
 ];
 
 /// Makes a film of two seconds, with a beep.
