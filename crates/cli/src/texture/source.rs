@@ -7,6 +7,7 @@ use rushes::texture::source::{Frame, Preloaded, RawHint, Source, SourceError, Ta
 use rushes::texture::{Format, Layout, Rate, source};
 
 use super::args::SourceArgs;
+#[cfg(feature = "window")]
 use super::encoded;
 use crate::recognise;
 
@@ -74,6 +75,7 @@ impl Played {
     }
 }
 
+#[cfg(feature = "window")]
 impl Played {
     /// The same source, encoded to another format by the graphics processor.
     ///
