@@ -7,7 +7,6 @@ use clap::Args;
 /// Any arguments, `--help` included: all have the same answer.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing reads them"))]
 pub(crate) struct BenchArgs {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+#[cfg(feature = "window")]
+use rushes::texture::Format;
 use rushes::texture::source::{Frame, Preloaded, RawHint, Source, SourceError, Taker};
-use rushes::texture::{Format, Layout, Rate, source};
+use rushes::texture::{Layout, Rate, source};
 
 use super::args::SourceArgs;
 #[cfg(feature = "window")]
