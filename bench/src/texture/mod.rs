@@ -170,7 +170,8 @@ impl Measure for TextureArgs {
 #[cfg(not(feature = "gpu"))]
 mod gpu {
     pub(super) fn measure(_: &super::Bench<'_>) -> anyhow::Result<Vec<crate::report::Figure>> {
-        Err(crate::Usage("this program was built without graphics (feature `gpu`)".into()).into())
+        let line = "cargo install --path crates/cli --features bench,window";
+        Err(crate::Usage(format!("this build has no graphics; install it with: {line}")).into())
     }
 }
 

@@ -399,6 +399,7 @@ pub(crate) struct VideoWindowArgs {
     /// Show the video in a window, at the size of its first picture, decoded by the program ffmpeg
     /// (5.1 or later; 7.1 for H.266). F or F11 fills the screen, S shows statistics, Escape or Q
     /// closes it and ends the reception
+    #[cfg_attr(not(feature = "window"), doc = "(not in this build: cargo's feature `window`)")]
     #[arg(long, help_heading = "Window")]
     pub(crate) window: bool,
     /// Start in full screen

@@ -2,9 +2,9 @@
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
-use rushes_bench::BenchArgs;
 
 use crate::args::{LoopbackArgs, RecvArgs, SendArgs};
+use crate::bench::BenchArgs;
 use crate::inspect::InspectArgs;
 use crate::keygen::KeygenArgs;
 use crate::log::Verbosity;
@@ -42,6 +42,7 @@ pub(crate) enum Command {
     /// Encode, decode, send and receive frames in texture formats
     Texture(TextureArgs),
     /// Benchmark this machine
+    #[cfg_attr(not(feature = "bench"), doc = "(not in this build: cargo's feature `bench`)")]
     Bench(BenchArgs),
     /// Make a random key for --key-file, or a secret for --secret-file
     Keygen(KeygenArgs),

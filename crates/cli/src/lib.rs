@@ -6,11 +6,19 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(feature = "bench")]
+mod bench;
+#[cfg(not(feature = "bench"))]
+#[path = "bench_absent.rs"]
+mod bench;
+#[cfg(all(test, feature = "bench"))]
+mod bench_absent;
 mod command_line;
 mod compare;
 mod control;
 mod describe;
 mod endpoint;
+mod features;
 mod inspect;
 mod interrupt;
 mod keygen;
@@ -76,31 +84,34 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     log::show(cli.command.verbosity());
-    let outcome = match &cli.command {
-        Command::Loopback(args) => loopback::run(args),
-        Command::Send(args) => send::run(args),
-        Command::Recv(args) => recv::run(args),
-        Command::Texture(args) => texture::run(args),
-        Command::Bench(args) => rushes_bench::run(args).map(|outcome| match outcome {
-            rushes_bench::Outcome::Done => Outcome::Done,
-            rushes_bench::Outcome::PacketsLost => Outcome::Failed,
-        }),
-        Command::Inspect(args) => inspect::run(args),
-        Command::Completions { shell } => pages::completions(*shell),
-        Command::Keygen(args) => keygen::run(args),
-        Command::Man(args) => pages::man(args),
+    let outcome = match features::check(&cli.command, features::BUILT) {
+        Ok(()) => run_command(&cli.command),
+        Err(error) => Err(error.into()),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => ExitCode::from(1),
         Err(error) => {
             eprintln!("rushes: {}", explain(&error));
-            ExitCode::from(if error.is::<Usage>() || error.is::<rushes_bench::Usage>() {
-                2
-            } else {
-                1
-            })
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
+    }
+}
+
+fn run_command(command: &Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Loopback(args) => loopback::run(args),
+        Command::Send(args) => send::run(args),
+        Command::Recv(args) => recv::run(args),
+        Command::Texture(args) => texture::run(args),
+        #[cfg(feature = "bench")]
+        Command::Bench(args) => bench::run(args),
+        #[cfg(not(feature = "bench"))]
+        Command::Bench(_) => Ok(Outcome::Failed),
+        Command::Inspect(args) => inspect::run(args),
+        Command::Completions { shell } => pages::completions(*shell),
+        Command::Keygen(args) => keygen::run(args),
+        Command::Man(args) => pages::man(args),
     }
 }
 

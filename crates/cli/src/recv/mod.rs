@@ -10,9 +10,6 @@ mod reception;
 mod verdict;
 #[cfg(feature = "window")]
 pub(crate) mod window;
-#[cfg(not(feature = "window"))]
-#[path = "window_absent.rs"]
-mod window;
 mod writer;
 
 use std::io::Write;
@@ -47,6 +44,7 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
         args.overwrite.check(file)?;
     }
     let interrupt = Interrupt::install()?;
+    #[cfg(feature = "window")]
     if args.window.window {
         return window::run(args, &interrupt);
     }

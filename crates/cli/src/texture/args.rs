@@ -156,6 +156,7 @@ pub(crate) struct ServeArgs {
     /// Encode on the graphics processor, to bc1, ycocg-bc3, etc1, etc2 or astc-4x4, and send the
     /// first rows while it encodes the others (over UDP and RTP if that takes less than half the
     /// time between frames, and less than 25 ms). Clients cannot request other formats then
+    #[cfg_attr(not(feature = "window"), doc = "(not in this build: cargo's feature `window`)")]
     #[arg(long, requires = "format")]
     pub(crate) gpu: bool,
     /// Maximum number of clients at once; any others are asked to try again later
@@ -200,6 +201,7 @@ pub(crate) struct ServeArgs {
 pub(crate) struct WindowArgs {
     /// Show frames in a window: received into the graphics processor's memory, decoded as they are
     /// drawn. F or F11 fills the screen, S shows statistics, Escape or Q closes it
+    #[cfg_attr(not(feature = "window"), doc = "(not in this build: cargo's feature `window`)")]
     #[arg(long)]
     pub(crate) window: bool,
     /// Start in full screen

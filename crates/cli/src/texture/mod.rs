@@ -5,9 +5,6 @@ mod convert;
 mod encodable;
 #[cfg(feature = "window")]
 mod encoded;
-#[cfg(not(feature = "window"))]
-#[path = "encoded_absent.rs"]
-mod encoded;
 mod files;
 mod kind;
 mod live;
@@ -20,9 +17,6 @@ mod values;
 mod view;
 mod viewed;
 #[cfg(feature = "window")]
-mod window;
-#[cfg(not(feature = "window"))]
-#[path = "window_absent.rs"]
 mod window;
 
 use clap::{Args, Subcommand};
@@ -66,6 +60,16 @@ impl TextureArgs {
             What::Serve(args) => args.report,
             What::View(args) => args.report,
         }
+    }
+
+    /// Whether it opens a window.
+    pub(crate) fn has_window(&self) -> bool {
+        matches!(&self.what, What::View(args) if args.window.window)
+    }
+
+    /// Whether it encodes on the graphics processor.
+    pub(crate) fn has_gpu(&self) -> bool {
+        matches!(&self.what, What::Serve(args) if args.gpu)
     }
 }
 

@@ -36,7 +36,10 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let options = options(args)?;
     let mut played = source::open(&args.source, &args.input)?;
     if args.gpu {
-        played = played.encoded(args.format)?;
+        #[cfg(feature = "window")]
+        {
+            played = played.encoded(args.format)?;
+        }
     } else {
         encodable::check_server(played.layout().format(), args.format)?;
     }

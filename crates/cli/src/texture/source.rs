@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+#[cfg(feature = "window")]
+use rushes::texture::Format;
 use rushes::texture::source::{Frame, Preloaded, RawHint, Source, SourceError, Taker};
-use rushes::texture::{Format, Layout, Rate, source};
+use rushes::texture::{Layout, Rate, source};
 
 use super::args::SourceArgs;
+#[cfg(feature = "window")]
 use super::encoded;
 use crate::recognise;
 
@@ -74,6 +77,7 @@ impl Played {
     }
 }
 
+#[cfg(feature = "window")]
 impl Played {
     /// The same source, encoded to another format by the graphics processor.
     ///

@@ -18,7 +18,9 @@ use super::live::Live;
 use super::sink::{FileThread, Frames, ViewSink};
 use super::values::HEADER;
 use super::viewed::{Beginning, Tally, Viewed};
-use super::{encodable, output, security, window};
+#[cfg(feature = "window")]
+use super::window;
+use super::{encodable, output, security};
 use crate::interrupt::Interrupt;
 use crate::{Outcome, Usage};
 
@@ -55,6 +57,7 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     }
     let interrupt = Interrupt::install()?;
     let options = options(args)?;
+    #[cfg(feature = "window")]
     if args.window.window {
         return window::run(args, &interrupt, options);
     }
