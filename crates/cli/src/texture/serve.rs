@@ -36,6 +36,9 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let options = options(args)?;
     check_pipe(args)?;
     let is_paced = options.timing != Timing::FlatOut;
+    if source::is_pipe(&args.source) && !args.report.quiet {
+        eprintln!("waiting for the first frame of {}", source::name(&args.source));
+    }
     let opened = source::open(&args.source, &args.input, is_paced, &interrupt)?;
     let Some(mut played) = opened else { return Ok(Outcome::Done) };
     let pipe = played.handle();
