@@ -134,11 +134,11 @@ pub(crate) struct TimingArgs {
 The source plays from its beginning whenever the first client connects; at its end, the clients are
 notified, and others may connect. Ctrl-C notifies the clients too.
 
-A pipe or a device plays once, as its frames arrive: each is sent when its last octet was read, which
-is also its time of capture. Frames that no client is connected for are discarded; with --every-frame
-the pipe waits instead, for the first client too. A program that reads a file, and so is ahead of its
-rate, is read at its rate: that of the Y4M header or --fps. The end of the pipe ends the server. If it
-ends within a frame, the frames before are sent, and the exit code is 1.
+A pipe or a device plays once, as its frames arrive: each is sent when its last octet was read,
+which is also its time of capture. Without a client, frames are discarded; with --every-frame the
+pipe waits instead, for the first client too. A program that reads a file, and so is ahead of its
+rate, is read at its rate: that of the Y4M header or --fps. The end of the pipe ends the server. If
+it ends within a frame, the frames before are sent, and the exit code is 1.
 
 The exit code is 0 after Ctrl-C, --duration or --once, and 1 if the source cannot be read, or if
 with --once the client received no frame, disappeared or broke the protocol.
@@ -149,7 +149,8 @@ Examples:
   rushes texture serve film.ktx2 --listen [::]:7000 --preload --loop --transport tcp
   rushes texture serve film.y4m --listen 127.0.0.1:7000 --every-frame --once
   rushes texture serve film.y4m --listen 7000 --zrtp   no key needed: compare a few words
-  ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - | rushes texture serve - --listen 7000
+  ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - |
+    rushes texture serve - --listen 7000
   rushes texture serve /tmp/camera --size 1280x720 --input-format rgba --fps 60 --listen 7000
   rushes texture serve film.rgb --size 1920x1080 --fps 30 --listen 7000 --stats-interval 1s")]
 pub(crate) struct ServeArgs {

@@ -129,8 +129,8 @@ fn pixels(path: &Path, args: &SourceArgs) -> anyhow::Result<Option<Layout>> {
     let missing: Vec<_> = missing.map(|(option, _)| option).collect();
     if !missing.is_empty() {
         return Err(Usage(format!(
-            "{}: pixels in a pipe have no header that says their size, format and rate. Add: {}; for \
-             Y4M, which has one, give neither --size nor --input-format",
+            "{}: pixels in a pipe have no header that says their size, format and rate. Add: {}; \
+             for Y4M, which has one, give neither --size nor --input-format",
             name(path),
             missing.join(" ")
         ))
@@ -146,7 +146,7 @@ fn explained(error: SourceError, name: &str) -> anyhow::Error {
     let advice = match &error {
         SourceError::Empty(_) => {
             return anyhow::anyhow!(
-                "{name}: contains no frame; the program that writes it says why, or has to be started"
+                "{name}: contains no frame; see the messages of the program that writes it"
             );
         }
         SourceError::File { error: FileError::Y4m(Y4mError::Magic), .. } => {
@@ -198,7 +198,7 @@ impl Log {
             return result;
         };
         let text = format!(
-            "{} ended within frame {frame}, after {have} of {want} octets; that frame was discarded",
+            "{} ended within frame {frame}, after {have} of {want} octets; the frame was discarded",
             path.display()
         );
         *self.cut.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);

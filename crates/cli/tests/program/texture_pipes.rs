@@ -4,6 +4,7 @@ use std::io::{BufReader, PipeWriter, Write, pipe};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use rushes::texture::file::{FrameReader, Y4mReader, Y4mStream};
 
@@ -171,10 +172,16 @@ fn frames_can_be_limited_though_the_pipe_goes_on() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_device_that_never_ends_takes_bounded_memory_and_is_read_at_its_rate() {
-    let format = ["--size", "1280x720", "--input-format", "rgba", "--fps", "200"];
+    let format = ["--size", "1280x720", "--input-format", "rgba", "--fps", "25"];
     let server = serving("/dev/zero", &format);
     let view = ["view", &server.address, "--null", "--frames", "30", "--transport", "tcp"];
     must(&view);
+    for _ in 0..6000 {
+        if server.log().contains("ahead") {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kibibytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
