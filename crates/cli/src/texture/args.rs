@@ -156,7 +156,7 @@ Examples:
 pub(crate) struct ServeArgs {
     /// Frames to send: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
     /// (with --size), or pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]; - is the standard
-    /// input, and pipes and devices are live: Y4M, or pixels (with --size, --input-format and --fps)
+    /// input; pipes and devices are live: Y4M, or pixels (with --size, --input-format and --fps)
     pub(crate) source: PathBuf,
     /// Address and port to listen on; by default all IPv4 addresses, with [::] all IPv6 addresses.
     /// Port 0 selects a free one

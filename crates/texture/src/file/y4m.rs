@@ -58,8 +58,9 @@ fn line(reader: &mut impl BufRead, frame: u64) -> Result<Option<Vec<u8>>, FileEr
     }
 }
 
-/// Reads the first line; `None` if there is nothing. Another kind of file is reported as such, not as
-/// an overlong line.
+/// Reads the first line; `None` if there is nothing.
+///
+/// Another kind of file is reported as such, not as an overlong line.
 fn first_line(reader: &mut impl BufRead) -> Result<Option<Vec<u8>>, FileError> {
     let mut begin = Vec::new();
     reader.by_ref().take(MAGIC.len() as u64).read_to_end(&mut begin)?;
