@@ -188,7 +188,15 @@ impl FromStr for Format {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        let found = Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name));
+        // The names that FFmpeg has for the same pixels.
+        let own = match name {
+            "rgba" => "rgba8",
+            "rgb565le" => "rgb565",
+            "yuv420p" => "yuv420",
+            "yuv422p" => "yuv422",
+            name => name,
+        };
+        let found = Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(own));
         found.ok_or_else(|| UnknownFormat(name.to_owned()))
     }
 }
@@ -205,6 +213,19 @@ mod tests {
         }
         assert_eq!(Format::from_number(0), None);
         assert_eq!(Format::from_number(20), None);
+    }
+
+    #[test]
+    fn names_of_ffmpeg_are_understood() {
+        for (name, format) in [
+            ("rgb24", Format::Rgb24),
+            ("rgba", Format::Rgba8),
+            ("rgb565le", Format::Rgb565),
+            ("yuv420p", Format::Yuv420),
+            ("yuv422p", Format::Yuv422),
+        ] {
+            assert_eq!(name.parse(), Ok(format));
+        }
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_parser = parse_pixels, value_name = "WIDTHxHEIGHT",
         help_heading = "Source")]
     pub(crate) size: Option<(u32, u32)>,
-    /// Format of frames in a file without a header, or of the pattern
+    /// Format of frames in a file without a header, or of the pattern; also by FFmpeg's names rgba,
+    /// yuv420p, yuv422p and rgb565le
     #[arg(long, value_name = "FORMAT", help_heading = "Source")]
     pub(crate) input_format: Option<Format>,
     /// Frames per second, overriding the source: 60, 59.94, 30000/1001
@@ -36,7 +37,8 @@ pub(crate) struct SourceArgs {
 #[derive(Args, Debug)]
 pub(crate) struct FileArgs {
     /// Frames to read: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
-    /// (with --size), or pattern:WIDTHxHEIGHT@RATE,frames=NUMBER
+    /// (with --size), or pattern:WIDTHxHEIGHT@RATE,frames=NUMBER; - is the standard input: Y4M, or
+    /// pixels (with --size, --input-format and --fps)
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// File to write, by its extension: .ktx2, .y4m, .png (a file for each frame, numbered if there
@@ -132,6 +134,12 @@ pub(crate) struct TimingArgs {
 The source plays from its beginning whenever the first client connects; at its end, the clients are
 notified, and others may connect. Ctrl-C notifies the clients too.
 
+A pipe or a device plays once, as its frames arrive: each is sent when its last octet was read,
+which is also its time of capture. Without a client, frames are discarded; with --every-frame the
+pipe waits instead, for the first client too. A program that reads a file, and so is ahead of its
+rate, is read at its rate: that of the Y4M header or --fps. The end of the pipe ends the server. If
+it ends within a frame, the frames before are sent, and the exit code is 1.
+
 The exit code is 0 after Ctrl-C, --duration or --once, and 1 if the source cannot be read, or if
 with --once the client received no frame, disappeared or broke the protocol.
 
@@ -141,10 +149,14 @@ Examples:
   rushes texture serve film.ktx2 --listen [::]:7000 --preload --loop --transport tcp
   rushes texture serve film.y4m --listen 127.0.0.1:7000 --every-frame --once
   rushes texture serve film.y4m --listen 7000 --zrtp   no key needed: compare a few words
+  ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - |
+    rushes texture serve - --listen 7000
+  rushes texture serve /tmp/camera --size 1280x720 --input-format rgba --fps 60 --listen 7000
   rushes texture serve film.rgb --size 1920x1080 --fps 30 --listen 7000 --stats-interval 1s")]
 pub(crate) struct ServeArgs {
     /// Frames to send: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
-    /// (with --size), or pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]
+    /// (with --size), or pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]; - is the standard
+    /// input; pipes and devices are live: Y4M, or pixels (with --size, --input-format and --fps)
     pub(crate) source: PathBuf,
     /// Address and port to listen on; by default all IPv4 addresses, with [::] all IPv6 addresses.
     /// Port 0 selects a free one

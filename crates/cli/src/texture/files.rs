@@ -57,10 +57,11 @@ fn convert(
     check_pipe(args)?;
     output::check_new(&args.output, args.overwrite)?;
     let interrupt = Interrupt::install()?;
-    let mut source = source::open(&args.input, &args.source)?;
+    let opened = source::open(&args.input, &args.source, false, &interrupt)?;
+    let Some(mut source) = opened else { return Ok(Outcome::Failed) };
     let input = *source.layout();
     if source.length().is_none() && args.source.frames.is_none() && is_pattern(args) {
-        let reason = format!("{}: has no end; set --frames", args.input.display());
+        let reason = format!("{}: has no end; set --frames", source::name(&args.input));
         return Err(Usage(reason).into());
     }
     let format = choose(input.format());
@@ -91,7 +92,7 @@ fn convert(
     }
     live.finish();
     if done.frames == 0 {
-        anyhow::bail!("{}: contains no frame; nothing was written", args.input.display());
+        anyhow::bail!("{}: contains no frame; nothing was written", source::name(&args.input));
     }
     let layout = *output.layout();
     done.files = output.files();
@@ -123,7 +124,7 @@ fn print(args: &FileArgs, done: &Done, layouts: (&Layout, &Layout)) -> anyhow::R
     let (first, last) = (done.files.0.display().to_string(), done.files.1.display().to_string());
     if args.report.json {
         report::print_line(json!({
-            "input": args.input.display().to_string(),
+            "input": source::name(&args.input).to_string(),
             "output": args.output.display().to_string(),
             "first_file": first,
             "last_file": last,

@@ -1,6 +1,6 @@
 //! An output file, whose frames are converted to its format.
 
-use std::io::{BufWriter, Stdout, stdout};
+use std::io::{Stdout, Write, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -49,7 +49,7 @@ impl Output {
         let converter = Converter::new(input, format).with_context(name)?;
         let layout = *converter.output();
         let writer = match path.to_str() {
-            Some("-") => Y4mWriter::new(BufWriter::new(stdout()), layout, rate)
+            Some("-") => Y4mWriter::new(stdout(), layout, rate)
                 .map(|writer| Box::new(Pipe(writer)) as Box<dyn FrameWriter>),
             _ => file::create(path, layout, rate),
         };
@@ -133,11 +133,13 @@ impl Output {
 }
 
 /// Output of frames to another program.
-struct Pipe(Y4mWriter<BufWriter<Stdout>>);
+struct Pipe(Y4mWriter<Stdout>);
 
 impl FrameWriter for Pipe {
     fn write_frame(&mut self, frame: &[u8]) -> Result<(), FileError> {
-        self.0.write(frame)
+        self.0.write(frame)?;
+        // The reader gets the whole frame before the next one comes.
+        Ok(stdout().flush()?)
     }
 
     fn finish(self: Box<Self>) -> Result<(), FileError> {

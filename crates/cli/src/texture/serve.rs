@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use rushes::net::resolve;
 use rushes::texture::source::Source;
 use rushes::texture::{
-    Format, Reason, SentFrame, ServerCounts, ServerOptions, Stopped, StoppedBy, TextureServer,
-    Timing, Transport,
+    Format, LiveHandle, Reason, SentFrame, ServerCounts, ServerOptions, Stopped, StoppedBy,
+    TextureServer, Timing, Transport,
 };
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ use super::values::HEADER;
 use super::{encodable, security, source};
 use crate::interrupt::Interrupt;
 use crate::latency::Latencies;
-use crate::{Outcome, report};
+use crate::{Outcome, Usage, report};
 
 /// Interval at which the server is polled: it remembers 1 024 frames.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -34,7 +34,14 @@ const ENDS_MAX: usize = 100;
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::install()?;
     let options = options(args)?;
-    let mut played = source::open(&args.source, &args.input)?;
+    check_pipe(args)?;
+    let is_paced = options.timing != Timing::FlatOut;
+    if source::is_pipe(&args.source) && !args.report.quiet {
+        eprintln!("waiting for the first frame of {}", source::name(&args.source));
+    }
+    let opened = source::open(&args.source, &args.input, is_paced, &interrupt)?;
+    let Some(mut played) = opened else { return Ok(Outcome::Done) };
+    let pipe = played.handle();
     if args.gpu {
         #[cfg(feature = "window")]
         {
@@ -55,12 +62,14 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let transport = options.transport;
     let (log, what) = (played.log(), describe(args, &played, &options));
     let server = TextureServer::serve(local, played, options)
-        .with_context(|| format!("cannot serve {} at {local}", args.source.display()))?;
+        .with_context(|| format!("cannot serve {} at {local}", source::name(&args.source)))?;
     let live = Live::new(args.report);
     live.print(&format!("serving {what}; listening on {}", server.local_address()));
-    let mut watch = Watch { server, log, live, tally: Tally::new() };
+    let mut watch = Watch { server, log, pipe, live, tally: Tally::new() };
     watch.run(args, &interrupt);
-    let failure = watch.log.failure();
+    // A program that ends by the same Ctrl-C may have left a part of a frame.
+    let cut = watch.log.cut().filter(|_| !interrupt.is_requested());
+    let failure = watch.log.failure().or(cut);
     let Watch { server, live, mut tally, .. } = watch;
     let local = server.local_address();
     live.finish();
@@ -119,7 +128,7 @@ fn describe(args: &ServeArgs, played: &Played, options: &ServerOptions) -> Strin
     let is_as = if format == layout.format() { String::new() } else { format!(" as {format}") };
     format!(
         "{}: {}×{} {}{is_as} at {} frames/s",
-        args.source.display(),
+        source::name(&args.source),
         layout.width(),
         layout.height(),
         layout.format(),
@@ -127,10 +136,35 @@ fn describe(args: &ServeArgs, played: &Played, options: &ServerOptions) -> Strin
     )
 }
 
+/// Checks that nothing requires a pipe or a device to be read again.
+fn check_pipe(args: &ServeArgs) -> anyhow::Result<()> {
+    let option = match (args.repeat, args.preload) {
+        (true, _) => "--loop",
+        (_, Some(_)) => "--preload",
+        _ => return Ok(()),
+    };
+    if !source::is_pipe(&args.source) {
+        return Ok(());
+    }
+    let name = source::name(&args.source);
+    Err(Usage(format!("{name} can be read only once: {option} needs a file")).into())
+}
+
+/// A source that is no camera.
+fn ahead(args: &ServeArgs) -> String {
+    format!(
+        "{} is ahead of real time; it is read at its rate (--fps sets another, --flat-out sends as \
+         fast as clients receive)",
+        source::name(&args.source)
+    )
+}
+
 /// The state that is polled while the server runs.
 struct Watch {
     server: TextureServer,
     log: Arc<Log>,
+    /// The source, if it is a pipe or a device.
+    pipe: Option<LiveHandle>,
     live: Live,
     tally: Tally,
 }
@@ -139,7 +173,7 @@ impl Watch {
     /// Runs until the end.
     fn run(&mut self, args: &ServeArgs, interrupt: &Interrupt) {
         let start = Instant::now();
-        let (mut clients, mut is_short) = (0, false);
+        let (mut clients, mut is_short, mut is_ahead) = (0, false, false);
         while !interrupt.is_requested() && self.log.failure().is_none() {
             if args.duration.is_some_and(|duration| start.elapsed() >= duration) {
                 return;
@@ -149,6 +183,8 @@ impl Watch {
             for status in self.tally.agreed.take_up(self.server.sas()) {
                 self.live.print(&security::sas_text("the client", &status));
             }
+            // Whoever is still connected after that has frames left to receive.
+            let has_ended = self.pipe.as_ref().is_some_and(LiveHandle::has_ended);
             let counts = self.server.counts();
             if counts.clients > clients {
                 self.live.print(&format!("{} now", counted(counts.clients as u64, "client")));
@@ -170,6 +206,15 @@ impl Watch {
             }
             if is_over {
                 return;
+            }
+            if let Some(pipe) = &self.pipe {
+                if has_ended && counts.clients == 0 {
+                    return;
+                }
+                if pipe.is_ahead() && !is_ahead {
+                    is_ahead = true;
+                    self.live.print(&ahead(args));
+                }
             }
             if let Some(since) = self.live.due() {
                 let line = self.tally.line(&counts, since);
@@ -292,7 +337,7 @@ fn print(
         let ends = tally.ends.iter().map(
             |(client, end)| json!({ "client": client.to_string(), "reason": end.to_string() }),
         );
-        object["source"] = args.source.display().to_string().into();
+        object["source"] = source::name(&args.source).into();
         object["listen"] = local.to_string().into();
         object["format"] = args.format.map(Format::name).into();
         object["transport"] = transport.to_string().to_lowercase().into();

@@ -1,23 +1,60 @@
 //! The source of frames: a file or a pattern, at another rate or cut short if requested.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal, stdin};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use rushes::file::is_live;
 #[cfg(feature = "window")]
 use rushes::texture::Format;
-use rushes::texture::source::{Frame, Preloaded, RawHint, Source, SourceError, Taker};
-use rushes::texture::{Layout, Rate, source};
+use rushes::texture::file::{FileError, Y4mError};
+use rushes::texture::source::{Frame, Live, Preloaded, RawHint, Source, SourceError, Taker};
+use rushes::texture::{Layout, LiveHandle, LiveOptions, LiveSource, Rate, source};
 
 use super::args::SourceArgs;
 #[cfg(feature = "window")]
 use super::encoded;
-use crate::recognise;
+use crate::interrupt::Interrupt;
+use crate::{Usage, recognise};
+
+/// Interval at which a pipe's end and Ctrl-C are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The standard input, in messages.
+const STDIN: &str = "standard input";
+
+/// The name of a source in messages.
+pub(crate) fn name(path: &Path) -> String {
+    if is_stdin(path) { STDIN.to_owned() } else { path.display().to_string() }
+}
+
+/// Whether the source is a pipe or a device.
+pub(crate) fn is_pipe(path: &Path) -> bool {
+    is_stdin(path) || is_live(path)
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
 
 /// Opens the source that a command line names.
 ///
+/// Pipes and devices are live; `is_paced` says whether one that is ahead of its rate is read at its
+/// rate. Returns `None` if Ctrl-C ends the wait for their first frame.
+///
 /// # Errors
 /// If the source cannot be opened; the error names the options that would help.
-pub(crate) fn open(path: &Path, args: &SourceArgs) -> anyhow::Result<Played> {
+pub(crate) fn open(
+    path: &Path,
+    args: &SourceArgs,
+    is_paced: bool,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Option<Played>> {
+    if is_pipe(path) {
+        return open_live(path, args, is_paced, interrupt);
+    }
     let hint = RawHint { format: args.input_format, size: args.size, rate: args.fps };
     let source = source::open(path, &hint);
     if let Err(SourceError::Kind(path)) = &source {
@@ -29,7 +66,102 @@ pub(crate) fn open(path: &Path, args: &SourceArgs) -> anyhow::Result<Played> {
         error => error.into(),
     })?;
     let rate = args.fps.unwrap_or_else(|| source.rate());
-    Ok(Played { source, rate, most: args.frames, taken: 0, log: Arc::default() })
+    Ok(Some(Played { source, rate, most: args.frames, taken: 0, live: None, log: Arc::default() }))
+}
+
+fn open_live(
+    path: &Path,
+    args: &SourceArgs,
+    is_paced: bool,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Option<Played>> {
+    let name = name(path);
+    let mut options = LiveOptions::default();
+    (options.layout, options.rate, options.is_paced) = (pixels(path, args)?, args.fps, is_paced);
+    if is_stdin(path) && stdin().is_terminal() {
+        return Err(Usage(format!(
+            "{name} is a terminal; frames come from another program. Try: ffmpeg -i film.mp4 \
+             -pix_fmt yuv420p -f yuv4mpegpipe - | rushes texture serve - --listen 7000"
+        ))
+        .into());
+    }
+    let file = path.to_owned();
+    let open = move || -> std::io::Result<Box<dyn BufRead>> {
+        if is_stdin(&file) {
+            return Ok(Box::new(stdin().lock()));
+        }
+        Ok(Box::new(BufReader::new(File::open(file)?)))
+    };
+    let is_cancelled = || interrupt.is_requested();
+    let opened = LiveSource::open(name.as_ref(), options, open, is_cancelled);
+    let opened = opened.map_err(|error| explained(error, &name))?;
+    Ok(opened.map(|source| {
+        let (rate, live) = (source.rate(), Some(source.handle()));
+        close_on(interrupt.clone(), source.handle());
+        let (source, most, taken) = (Box::new(source), args.frames, 0);
+        Played { source, rate, most, taken, live, log: Arc::default() }
+    }))
+}
+
+/// Ends a source when the user wants to stop: its reader may wait for any time.
+fn close_on(interrupt: Interrupt, handle: LiveHandle) {
+    std::thread::spawn(move || {
+        while !interrupt.is_requested() && !handle.has_ended() {
+            interrupt.sleep_until(Instant::now() + CHECK_INTERVAL);
+        }
+        handle.close();
+    });
+}
+
+/// The layout of frames without a header in a pipe, if it has such.
+fn pixels(path: &Path, args: &SourceArgs) -> anyhow::Result<Option<Layout>> {
+    let guessed = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("rgb") => Some(Format::Rgb24),
+        Some("rgba") => Some(Format::Rgba8),
+        Some("yuv") => Some(Format::Yuv420),
+        _ => None,
+    };
+    let (format, size) = (args.input_format.or(guessed), args.size);
+    let given = [size.is_some(), format.is_some(), args.fps.is_some()];
+    if !given[0] && !given[1] {
+        return Ok(None);
+    }
+    let options =
+        ["--size WIDTHxHEIGHT", "--input-format rgb24 (or rgba, yuv420p, …)", "--fps RATE"];
+    let missing = options.into_iter().zip(given).filter(|(_, given)| !given);
+    let missing: Vec<_> = missing.map(|(option, _)| option).collect();
+    if !missing.is_empty() {
+        return Err(Usage(format!(
+            "{}: pixels in a pipe have no header that says their size, format and rate. Add: {}; \
+             for Y4M, which has one, give neither --size nor --input-format",
+            name(path),
+            missing.join(" ")
+        ))
+        .into());
+    }
+    let layout =
+        format.zip(size).map(|(format, (width, height))| Layout::new(format, width, height));
+    Ok(layout.transpose()?)
+}
+
+/// An error of a pipe, with what to type instead.
+fn explained(error: SourceError, name: &str) -> anyhow::Error {
+    let advice = match &error {
+        SourceError::Empty(_) => {
+            return anyhow::anyhow!(
+                "{name}: contains no frame; see the messages of the program that writes it"
+            );
+        }
+        SourceError::File { error: FileError::Y4m(Y4mError::Magic), .. } => {
+            "frames in a pipe are Y4M (ffmpeg … -pix_fmt yuv420p -f yuv4mpegpipe -), or pixels \
+             with --size WIDTHxHEIGHT --input-format FORMAT --fps RATE"
+        }
+        SourceError::File { error: FileError::Y4m(Y4mError::Samples(_)), .. } => {
+            "FFmpeg converts them with -pix_fmt yuv420p"
+        }
+        _ => return error.into(),
+    };
+    anyhow::Error::from(error).context(advice)
 }
 
 /// A source with the rate and length that the command line gives.
@@ -38,6 +170,7 @@ pub(crate) struct Played {
     rate: Rate,
     most: Option<u64>,
     taken: u64,
+    live: Option<LiveHandle>,
     log: Arc<Log>,
 }
 
@@ -45,12 +178,34 @@ pub(crate) struct Played {
 #[derive(Default)]
 pub(crate) struct Log {
     failure: Mutex<Option<String>>,
+    /// Why the last frame of a pipe was discarded.
+    cut: Mutex<Option<String>>,
 }
 
 impl Log {
     /// The reason why it cannot be read, if it failed.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Why the last frame of a pipe was discarded, if it was.
+    pub(crate) fn cut(&self) -> Option<String> {
+        self.cut.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes a pipe that ends within a frame end there: the frames before are sent.
+    fn note_cut(&self, result: Result<bool, SourceError>) -> Result<bool, SourceError> {
+        let Err(SourceError::File { path, error: FileError::Truncated { frame, have, want } }) =
+            result
+        else {
+            return result;
+        };
+        let text = format!(
+            "{} ended within frame {frame}, after {have} of {want} octets; the frame was discarded",
+            path.display()
+        );
+        *self.cut.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        Ok(false)
     }
 
     fn note<T>(&self, result: Result<T, SourceError>) -> Result<T, SourceError> {
@@ -62,6 +217,11 @@ impl Log {
 }
 
 impl Played {
+    /// The handle of a pipe or a device.
+    pub(crate) fn handle(&self) -> Option<LiveHandle> {
+        self.live.clone()
+    }
+
     pub(crate) fn log(&self) -> Arc<Log> {
         self.log.clone()
     }
@@ -115,11 +275,21 @@ impl Source for Played {
 
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
         if self.most.is_some_and(|most| self.taken >= most) {
+            // No more frames follow, and nobody reads the pipe.
+            self.live.iter().for_each(Live::close);
             return Ok(false);
         }
-        let more = self.log.note(self.source.give_frame(to))?;
+        let mut more = self.source.give_frame(to);
+        if self.live.is_some() {
+            more = self.log.note_cut(more);
+        }
+        let more = self.log.note(more)?;
         self.taken += u64::from(more);
         Ok(more)
+    }
+
+    fn live(&self) -> Option<Arc<dyn Live>> {
+        self.source.live()
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {

@@ -42,6 +42,8 @@ mod texture_ends;
 mod texture_files;
 #[cfg(all(target_os = "linux", feature = "window"))]
 mod texture_gpu;
+#[cfg(unix)]
+mod texture_pipes;
 mod texture_rig;
 #[cfg(unix)]
 mod texture_secured;

@@ -1,8 +1,9 @@
 //! A source whose frames the graphics processor encodes.
 
 use std::fmt;
+use std::sync::Arc;
 
-use rushes_texture::source::{GrowingFrame, SourceError, Taker};
+use rushes_texture::source::{GrowingFrame, Live, SourceError, Taker};
 use rushes_texture::{Decoder, Format, Frame, Layout, Rate, Source};
 
 use crate::device::Gpu;
@@ -162,6 +163,10 @@ impl<S: Source> Source for EncodedSource<S> {
         })?;
         // False if the device returned other stripes than requested.
         if fits { Ok(true) } else { Err(SourceError::Encoder("a stripe is missing".to_owned())) }
+    }
+
+    fn live(&self) -> Option<Arc<dyn Live>> {
+        self.source.live()
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {

@@ -36,6 +36,7 @@
 //! ```
 mod client;
 mod error;
+mod live;
 mod rtp;
 mod sealing;
 mod server;
@@ -48,6 +49,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use client::{ClientOptions, ClientStatistics, TextureClient};
 pub use error::TextureError;
+pub use live::{LiveHandle, LiveOptions, LiveSource};
 pub use rushes_delivery::Gap;
 pub use rushes_delivery::control::{
     ClockEstimate, FrameRate, Reason, Report, Stopped, StoppedBy, Transport,

@@ -39,6 +39,9 @@ pub enum FileError {
         /// Bytes of a frame.
         want: usize,
     },
+    /// A Y4M file that was to be read as frames without a header.
+    #[error("this is a Y4M file, whose header gives the size and the format")]
+    Raw,
     /// A file without a header whose length is not a multiple of the frame size.
     #[error("{bytes} bytes are {whole} frames of {want} bytes and a remainder of {remainder}")]
     Remainder {

@@ -23,7 +23,7 @@ pub use error::FileError;
 pub use ktx2::{Ktx2Error, Ktx2Reader, Ktx2Writer};
 pub use part::PartFile;
 pub use png::{PngError, PngWriter, read_png};
-pub use raw::{RawReader, RawWriter};
+pub use raw::{RawReader, RawStream, RawWriter};
 pub use y4m::{Y4mError, Y4mReader, Y4mStream, Y4mWriter};
 
 pub(crate) use png::digits;

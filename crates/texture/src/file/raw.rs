@@ -2,6 +2,7 @@
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
+use crate::file::y4m::MAGIC;
 use crate::file::{FileError, FrameReader, FrameWriter, PartFile, check_size, read_exactly};
 use crate::layout::Layout;
 use crate::rate::Rate;
@@ -65,6 +66,53 @@ impl<R: Read + Seek + Send> FrameReader for RawReader<R> {
     fn rewind(&mut self) -> Result<(), FileError> {
         self.frame = 0;
         Ok(self.reader.rewind()?)
+    }
+}
+
+/// Reads frames without a header from a source that cannot be rewound, such as a pipe.
+#[derive(Debug)]
+pub struct RawStream<R> {
+    reader: R,
+    layout: Layout,
+    frame: u64,
+}
+
+impl<R: Read> RawStream<R> {
+    /// Reads frames of `layout`.
+    pub fn new(reader: R, layout: Layout) -> Self {
+        Self { reader, layout, frame: 0 }
+    }
+
+    /// The layout of every frame.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The underlying reader; bytes that are read from it are missing afterwards.
+    pub fn get_mut(&mut self) -> &mut R {
+        &mut self.reader
+    }
+
+    /// Reads the next frame into `frame`; `false` at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Truncated`] if the input ends within a frame; [`FileError::Raw`] if it is a Y4M
+    /// file.
+    pub fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
+        let want = self.layout.bytes();
+        let have = read_exactly(&mut self.reader, frame, want, u64::MAX)?;
+        if self.frame == 0 && frame.starts_with(MAGIC) {
+            return Err(FileError::Raw);
+        }
+        if have == 0 {
+            return Ok(false);
+        }
+        if have < want {
+            return Err(FileError::Truncated { frame: self.frame, have, want });
+        }
+        self.frame += 1;
+        Ok(true)
     }
 }
 
@@ -140,6 +188,19 @@ mod tests {
             assert!(!reader.read_frame(&mut frame).unwrap());
             reader.rewind().unwrap();
         }
+    }
+
+    #[test]
+    fn a_stream_ends_between_frames_or_says_within_which() {
+        let mut frame = Vec::new();
+        let mut stream = RawStream::new(&b"frame oneframe"[..], layout());
+        assert!(stream.read_frame(&mut frame).unwrap());
+        assert_eq!(frame, b"frame one");
+        let error = stream.read_frame(&mut frame).unwrap_err();
+        assert!(matches!(error, FileError::Truncated { frame: 1, have: 5, want: 9 }), "{error}");
+        assert!(!stream.read_frame(&mut frame).unwrap());
+        let mut stream = RawStream::new(&b"YUV4MPEG2 W1 H1\n"[..], layout());
+        assert!(matches!(stream.read_frame(&mut frame), Err(FileError::Raw)));
     }
 
     #[test]

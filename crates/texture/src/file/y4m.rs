@@ -4,14 +4,14 @@
 //! in the layouts of a [`Format`] are supported: 4:2:0 and 4:2:2, limited range. The file does not
 //! specify its matrix; BT.709 is assumed.
 
-use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 
 use crate::file::{FileError, FrameReader, FrameWriter, PartFile, check_size, read_exactly};
 use crate::format::Format;
 use crate::layout::Layout;
 use crate::rate::Rate;
 
-const MAGIC: &[u8] = b"YUV4MPEG2";
+pub(super) const MAGIC: &[u8] = b"YUV4MPEG2";
 const FRAME: &[u8] = b"FRAME";
 
 /// Maximum bytes of a line of parameters, including the newline.
@@ -37,7 +37,10 @@ pub enum Y4mError {
     #[error("samples {0:?} are not supported; convert them to 8-bit 4:2:0 or 4:2:2 first")]
     Samples(String),
     /// Full range: luma from 0 to 255.
-    #[error("full-range colours are not supported; convert them to limited range first")]
+    #[error(
+        "full-range colours are not supported; convert them to limited range first (FFmpeg: -vf \
+             scale=out_range=limited)"
+    )]
     FullRange,
     /// A frame does not begin with `FRAME`.
     #[error("frame {0} does not begin with FRAME")]
@@ -52,6 +55,19 @@ fn line(reader: &mut impl BufRead, frame: u64) -> Result<Option<Vec<u8>>, FileEr
         None => Ok(None),
         Some(b'\n') => Ok(Some(line)),
         Some(_) => Err(Y4mError::Line(frame).into()),
+    }
+}
+
+/// Reads the first line; `None` if there is nothing.
+///
+/// Another kind of file is reported as such, not as an overlong line.
+fn first_line(reader: &mut impl BufRead) -> Result<Option<Vec<u8>>, FileError> {
+    let mut begin = Vec::new();
+    reader.by_ref().take(MAGIC.len() as u64).read_to_end(&mut begin)?;
+    match &begin[..] {
+        [] => Ok(None),
+        MAGIC => Ok(line(reader, 0)?.map(|rest| [begin, rest].concat())),
+        _ => Err(Y4mError::Magic.into()),
     }
 }
 
@@ -131,11 +147,7 @@ impl<R: BufRead + Seek> Y4mReader<R> {
     pub fn new(mut reader: R) -> Result<Self, FileError> {
         let bytes = reader.seek(SeekFrom::End(0))?;
         reader.rewind()?;
-        let line = match line(&mut reader, 0) {
-            Ok(line) => line.unwrap_or_default(),
-            Err(FileError::Y4m(error)) => return Err(not_y4m(&mut reader, error)?.into()),
-            Err(error) => return Err(error),
-        };
+        let line = first_line(&mut reader)?.unwrap_or_default();
         let (layout, rate) = header(&line)?;
         let first = line.len() as u64 + 1;
         // Hardly any program writes frame parameters; if there are some, the length is unknown.
@@ -144,14 +156,6 @@ impl<R: BufRead + Seek> Y4mReader<R> {
         let length = (rest % each == 0).then_some(rest / each);
         Ok(Self { reader, layout, rate, first, file: bytes, length, frame: 0 })
     }
-}
-
-/// Reports an overlong first line as another kind of file, unless it begins with the magic.
-fn not_y4m(reader: &mut (impl Read + Seek), error: Y4mError) -> io::Result<Y4mError> {
-    let mut begin = Vec::new();
-    reader.rewind()?;
-    reader.take(MAGIC.len() as u64).read_to_end(&mut begin)?;
-    Ok(if begin == MAGIC { error } else { Y4mError::Magic })
 }
 
 impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
@@ -185,6 +189,7 @@ impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
 pub struct Y4mStream<R> {
     reader: R,
     layout: Layout,
+    rate: Rate,
     frame: u64,
 }
 
@@ -195,14 +200,24 @@ impl<R: BufRead> Y4mStream<R> {
     ///
     /// As [`Y4mReader::new`].
     pub fn new(mut reader: R) -> Result<Option<Self>, FileError> {
-        let Some(line) = line(&mut reader, 0)? else { return Ok(None) };
-        let (layout, _) = header(&line)?;
-        Ok(Some(Self { reader, layout, frame: 0 }))
+        let Some(line) = first_line(&mut reader)? else { return Ok(None) };
+        let (layout, rate) = header(&line)?;
+        Ok(Some(Self { reader, layout, rate, frame: 0 }))
     }
 
     /// The layout of every frame.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// Frames per second.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The underlying reader; bytes that are read from it are missing afterwards.
+    pub fn get_mut(&mut self) -> &mut R {
+        &mut self.reader
     }
 
     /// Reads the next frame into `frame`; `false` at the end.

@@ -46,6 +46,9 @@ pub enum SourceError {
         /// Those of the first.
         want: (Format, u32, u32),
     },
+    /// A pipe or a device, which cannot be rewound.
+    #[error("{}: a pipe or a device can be read only once", .0.display())]
+    Once(PathBuf),
     /// The encoder of a source that encodes its frames failed.
     #[error("a frame could not be encoded: {0}")]
     Encoder(String),

@@ -36,7 +36,7 @@ impl Deref for Frame {
 
 /// Frames that a source keeps for reuse: as many as its user holds at once, plus one.
 #[derive(Debug, Default)]
-pub(super) struct Pool(Vec<Frame>);
+pub struct Pool(Vec<Frame>);
 
 /// Maximum frames of a pool; while more are held, every further frame is allocated anew.
 const FRAMES_MAX: usize = 8;
@@ -45,7 +45,11 @@ impl Pool {
     /// Fills a frame that is no longer held, or a new empty one if all are held.
     ///
     /// A reused frame still has its previous contents. Returns `None` if `fill` returns `false`.
-    pub(super) fn fill<E>(
+    ///
+    /// # Errors
+    ///
+    /// That of `fill`.
+    pub fn fill<E>(
         &mut self,
         fill: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
     ) -> Result<Option<Frame>, E> {

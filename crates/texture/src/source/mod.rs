@@ -1,4 +1,4 @@
-//! Sources of frames: files, folders of images, memory, and a test pattern.
+//! Sources of frames: files, folders of images, pipes, memory, and a test pattern.
 //!
 //! A [`Source`] returns each frame as a [`Frame`], whose bytes are shared and not copied: a
 //! preloaded frame, of perhaps 99.5 MB, is sent to every unit of every client from the same memory.
@@ -15,11 +15,14 @@ mod pattern;
 mod preloaded;
 mod reading;
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use crate::layout::Layout;
 use crate::rate::Rate;
 
 pub use error::SourceError;
-pub use frame::Frame;
+pub use frame::{Frame, Pool};
 pub use growing::GrowingFrame;
 pub use images::Images;
 pub use open::{RawHint, open};
@@ -66,12 +69,30 @@ pub trait Source: Send {
         Ok(more)
     }
 
+    /// The handle of a live source, whose frames arrive when they are made; by default `None`.
+    ///
+    /// Its frames are passed on when they arrive, and it is never rewound. It may wait for a frame
+    /// for any time, until it is [closed](Live::close). A source that takes its frames from another
+    /// one returns that one's handle.
+    fn live(&self) -> Option<Arc<dyn Live>> {
+        None
+    }
+
     /// Goes back to the first frame.
     ///
     /// # Errors
     ///
     /// [`SourceError`] if the source cannot be read again.
     fn rewind(&mut self) -> Result<(), SourceError>;
+}
+
+/// A handle of a live source, for other threads.
+pub trait Live: Send + Sync {
+    /// Ends the source: a thread that waits for a frame gets the end at once.
+    fn close(&self);
+
+    /// When the frame that the source returned last arrived; `None` if it returned none.
+    fn captured_at(&self) -> Option<Instant>;
 }
 
 /// A receiver of frames from a source, one at a time.
@@ -109,6 +130,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
         (**self).give_frame(to)
+    }
+
+    fn live(&self) -> Option<Arc<dyn Live>> {
+        (**self).live()
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rushes_texture::source::{GrowingFrame, Taker};
+use rushes_texture::source::{GrowingFrame, Live, Taker};
 use rushes_texture::{Frame, Source};
 
 use super::super::lock;
@@ -40,13 +40,19 @@ pub(super) struct Feed {
 struct State {
     sessions: Vec<Arc<Work>>,
     stopped: bool,
+    /// Whether a live source has ended.
+    is_over: bool,
     failure: Option<String>,
 }
 
 impl Feed {
     /// Feeds a session from now on.
     pub(super) fn join(&self, work: Arc<Work>) {
-        lock(&self.state).sessions.push(work);
+        let mut state = lock(&self.state);
+        if state.is_over {
+            return work.end();
+        }
+        state.sessions.push(work);
         self.changed.notify_all();
     }
 
@@ -83,8 +89,12 @@ impl Feed {
         !state.stopped
     }
 
-    /// Runs until it is stopped: the source plays from its beginning whenever there are sessions.
+    /// Runs until it is stopped: the source plays from its beginning whenever there are sessions. A
+    /// live source plays once.
     pub(super) fn run(&self, source: &mut dyn Source, timing: Timing, loops: bool) {
+        if let Some(live) = source.live() {
+            return self.run_live(source, timing, live);
+        }
         while self.wait_for_session() {
             let played = self.play(source, timing, loops);
             let rewound = |()| source.rewind().map_err(|error| error.to_string());
@@ -97,30 +107,44 @@ impl Feed {
 
     /// Plays the source until its end, or until no session is left.
     fn play(&self, source: &mut dyn Source, timing: Timing, loops: bool) -> Result<(), String> {
-        let bytes = source.layout().bytes();
-        let interval = source.rate().interval();
-        let due = Instant::now();
-        let (begun, takes, given, wrong) = (None, None, 0, None);
-        let mut round =
-            Round { feed: self, timing, interval, due, bytes, begun, takes, given, wrong };
+        let mut round = Round::new(self, source, timing);
+        round.interval = (timing != Timing::FlatOut).then(|| source.rate().interval());
         loop {
             let sessions = self.sessions();
             if sessions.is_empty() || self.is_stopped() {
                 return Ok(());
             }
-            let more = source.give_frame(&mut round).map_err(|error| error.to_string())?;
-            round.end();
-            if more && std::mem::take(&mut round.given) == 0 {
-                return Err("the source reported a frame but gave none".to_owned());
-            }
-            if let Some(have) = round.wrong {
-                return Err(format!("the source gave a frame of {have} octets instead of {bytes}"));
-            }
+            let more = round.pass_on(source)?;
             if !more && loops {
                 source.rewind().map_err(|error| error.to_string())?;
             } else if !more {
                 self.end(&sessions);
                 return Ok(());
+            }
+        }
+    }
+
+    /// Passes the frames of a live source on until its end. Without sessions they are discarded,
+    /// unless every frame is to be sent: then the source waits.
+    fn run_live(&self, source: &mut dyn Source, timing: Timing, live: Arc<dyn Live>) {
+        let mut round = Round::new(self, source, timing);
+        round.live = Some(live);
+        let is_wanted = || match timing {
+            Timing::Live => !self.is_stopped(),
+            Timing::EveryFrame | Timing::FlatOut => self.wait_for_session(),
+        };
+        while is_wanted() {
+            match round.pass_on(source) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let sessions = {
+                        let mut state = lock(&self.state);
+                        state.is_over = true;
+                        state.sessions.clone()
+                    };
+                    return self.end(&sessions);
+                }
+                Err(why) => return self.fail(why),
             }
         }
     }
@@ -171,8 +195,11 @@ impl Feed {
 struct Round<'a> {
     feed: &'a Feed,
     timing: Timing,
-    interval: Duration,
+    /// The time between frames, unless they are passed on at once.
+    interval: Option<Duration>,
     due: Instant,
+    /// The source, if it is live.
+    live: Option<Arc<dyn Live>>,
     /// Octets of each frame.
     bytes: usize,
     /// The growing frame, and when it began.
@@ -185,7 +212,29 @@ struct Round<'a> {
     wrong: Option<usize>,
 }
 
-impl Round<'_> {
+impl<'a> Round<'a> {
+    fn new(feed: &'a Feed, source: &dyn Source, timing: Timing) -> Self {
+        let (due, bytes) = (Instant::now(), source.layout().bytes());
+        let (interval, live, begun, takes, given, wrong) = (None, None, None, None, 0, None);
+        Self { feed, timing, interval, due, live, bytes, begun, takes, given, wrong }
+    }
+
+    /// Passes the source's next frame on; false at its end.
+    fn pass_on(&mut self, source: &mut dyn Source) -> Result<bool, String> {
+        let more = source.give_frame(self).map_err(|error| error.to_string())?;
+        self.end();
+        if more && std::mem::take(&mut self.given) == 0 {
+            return Err("the source reported a frame but gave none".to_owned());
+        }
+        match self.wrong {
+            Some(have) => {
+                let bytes = self.bytes;
+                Err(format!("the source gave a frame of {have} octets instead of {bytes}"))
+            }
+            None => Ok(more),
+        }
+    }
+
     fn is_right(&mut self, have: usize) -> bool {
         if have != self.bytes {
             self.wrong.get_or_insert(have);
@@ -210,14 +259,15 @@ impl Round<'_> {
         if self.timing != Timing::Live {
             feed.wait_for_room(&feed.sessions());
         }
-        if self.timing != Timing::FlatOut {
+        if let Some(interval) = self.interval {
             feed.sleep_until(self.due);
             // A late source does not hurry afterwards.
-            self.due = (self.due + self.interval).max(Instant::now());
+            self.due = (self.due + interval).max(Instant::now());
         }
-        let now = Instant::now();
+        let captured_at = self.live.as_ref().and_then(|live| live.captured_at());
+        let captured_at = captured_at.unwrap_or_else(Instant::now);
         for work in feed.sessions() {
-            work.push(picture.clone(), now);
+            work.push(picture.clone(), captured_at);
         }
     }
 }

@@ -29,6 +29,7 @@ use std::{fmt, thread};
 
 use rushes_delivery::control::{FrameRate, Reason, Report, Stopped, Timeline, Token};
 use rushes_net::{TcpListener, Waker};
+use rushes_texture::source::Live;
 use rushes_texture::{Encoder, Format, Layout, Source};
 
 use self::binding::Binding;
@@ -69,6 +70,8 @@ pub struct TextureServer {
     inner: Arc<Inner>,
     listener: Arc<TcpListener>,
     threads: Vec<JoinHandle<()>>,
+    /// The source, if it is live.
+    live: Option<Arc<dyn Live>>,
 }
 
 /// State shared by all threads of a server.
@@ -100,7 +103,9 @@ impl fmt::Debug for TextureServer {
 impl TextureServer {
     /// Listens on `local` (port 0 takes a free one), and serves clients until it is dropped.
     ///
-    /// The source plays from its beginning whenever a first client connects.
+    /// The source plays from its beginning whenever a first client connects. A
+    /// [live source](Source::live) plays once: its frames are passed on when they arrive, and
+    /// discarded while there is no client, unless [`ServerOptions::timing`] requires every frame.
     ///
     /// # Errors
     ///
@@ -135,10 +140,12 @@ impl TextureServer {
             waker: Waker::new()?,
             options,
         });
-        let mut server = Self { inner, listener: listener.clone(), threads: Vec::new() };
+        let mut server =
+            Self { inner, listener: listener.clone(), threads: Vec::new(), live: None };
         let inner = server.inner.clone();
         server.spawn("rushes-accept", move || accept(&inner, &listener))?;
         let inner = server.inner.clone();
+        server.live = source.live();
         let mut source = source;
         server.spawn("rushes-source", move || {
             let guard = OnPanic(|| inner.feed.fail("the source panicked".into()));
@@ -226,6 +233,9 @@ impl Drop for TextureServer {
     fn drop(&mut self) {
         self.inner.stopped.store(true, Ordering::Release);
         self.inner.feed.stop();
+        if let Some(live) = &self.live {
+            live.close();
+        }
         self.inner.waker.wake();
         self.inner.wake_sessions();
         for thread in self.threads.drain(..) {
