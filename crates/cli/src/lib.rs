@@ -16,6 +16,7 @@ mod interrupt;
 mod latency;
 mod live;
 mod loopback;
+mod metrics;
 mod outage;
 mod overwrite;
 mod pages;

@@ -27,6 +27,7 @@ mod window;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::sink::Frames;
 use crate::Outcome;
 
 #[derive(Args, Debug)]

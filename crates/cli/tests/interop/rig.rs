@@ -39,6 +39,14 @@ pub(crate) fn have_elements(elements: &[&str]) -> bool {
     report_missing(&elements.iter().filter(|element| !is_installed(element)).collect::<Vec<_>>())
 }
 
+/// Whether `python` has `module`; a test without it returns early, as with [`have`].
+pub(crate) fn have_python_module(python: &str, module: &str) -> bool {
+    let import = format!("import {module}");
+    let output = Command::new(python).args(["-c", &import]).output();
+    let is_installed = output.is_ok_and(|output| output.status.success());
+    report_missing(if is_installed { &[] } else { &[&module] })
+}
+
 fn on_path(program: &str) -> bool {
     let Some(path) = std::env::var_os("PATH") else { return false };
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

@@ -14,8 +14,12 @@ mod endings;
 mod erasure;
 #[cfg(unix)]
 mod live;
+#[cfg(unix)]
+mod metrics;
 mod mistakes;
 mod network;
+#[cfg(unix)]
+mod openmetrics;
 #[cfg(target_os = "linux")]
 mod outage;
 mod overwrite;
