@@ -44,7 +44,7 @@ pub(crate) fn have_python_module(python: &str, module: &str) -> bool {
     let import = format!("import {module}");
     let output = Command::new(python).args(["-c", &import]).output();
     let is_installed = output.is_ok_and(|output| output.status.success());
-    report_missing(if is_installed { &[] } else { &[&module] })
+    is_installed || report_missing(&[&module])
 }
 
 fn on_path(program: &str) -> bool {
