@@ -1,4 +1,5 @@
 //! `--metrics`: a running command seen from outside.
+#![allow(clippy::float_cmp, reason = "these are counts")]
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -1,4 +1,6 @@
 //! A strict reader of OpenMetrics text (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
+#![allow(clippy::expect_used, reason = "the line at fault is shown")]
+#![allow(clippy::float_cmp, reason = "these are counts")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +75,7 @@ impl Family {
             "HELP" => assert!(!value.is_empty(), "{}: no help", self.name),
             "TYPE" => {
                 assert!(["counter", "gauge", "histogram"].contains(&value), "{value}");
-                self.kind = value.to_owned();
+                value.clone_into(&mut self.kind);
             }
             "UNIT" => assert!(self.name.ends_with(&format!("_{value}")), "{}: {value}", self.name),
             _ => panic!("{}: unknown line {kind}", self.name),
@@ -88,7 +90,7 @@ impl Family {
         let suffix = name.strip_prefix(self.name.as_str()).expect(line);
         assert!(value.is_finite(), "{line}");
         match (self.kind.as_str(), suffix) {
-            ("counter", "_total") => assert!(value >= 0.0, "{line}"),
+            ("counter", "_total") | ("histogram", "_sum") => assert!(value >= 0.0, "{line}"),
             ("gauge", "") => {}
             ("histogram", "_bucket") => {
                 let bound = labels_read["le"].replace("+Inf", "inf").parse().expect(line);
@@ -101,7 +103,6 @@ impl Family {
                 }
             }
             ("histogram", "_count") => self.count = Some(value),
-            ("histogram", "_sum") => assert!(value >= 0.0, "{line}"),
             _ => panic!("{}: not of type {:?}: {line}", self.name, self.kind),
         }
         self.samples += 1;
