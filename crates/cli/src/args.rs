@@ -11,6 +11,7 @@ use rushes::{
 };
 
 use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
+use crate::metrics::MetricsArgs;
 use crate::overwrite::OverwriteArgs;
 use crate::security::SecurityArgs;
 use crate::values::{
@@ -304,6 +305,8 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
     #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
@@ -389,6 +392,8 @@ pub(crate) struct RecvArgs {
     pub(crate) control: ControlArgs,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -7,7 +7,8 @@ use rushes::{ClockMapping, ControlEvent, Frame, MediaStream, NtpTime, RtpTimesta
 use serde_json::{Value, json};
 
 use crate::interrupt::Interrupt;
-use crate::security;
+use crate::metrics::RTCP;
+use crate::{metrics, security};
 
 /// Interval at which the sender's clock mapping is read and the shortest latency is reset.
 const READ_INTERVAL: Duration = Duration::from_secs(1);
@@ -30,8 +31,8 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// Takes a frame that has just arrived.
-    pub(crate) fn take(&mut self, stream: &MediaStream, frame: &Frame) {
+    /// Takes a frame that has just arrived; returns its latency in seconds, if that is known.
+    pub(crate) fn take(&mut self, stream: &MediaStream, frame: &Frame) -> Option<f64> {
         let now = Instant::now();
         if self.read_at.is_none_or(|read_at| now.duration_since(read_at) >= READ_INTERVAL) {
             self.read_at = Some(now);
@@ -40,20 +41,21 @@ impl Latency {
             let peer = peers.into_iter().find(|peer| peer.ssrc == frame.ssrc());
             self.mapping = peer.and_then(|peer| peer.clock);
         }
-        let (Some(mapping), Ok(wall)) =
-            (self.mapping, SystemTime::now().duration_since(UNIX_EPOCH))
-        else {
-            return;
-        };
-        self.note(mapping, frame.timestamp(), NtpTime::from_unix(wall));
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        self.note(self.mapping?, frame.timestamp(), NtpTime::from_unix(wall))
     }
 
     /// Takes a frame of `timestamp` that arrived at `now`. Ignored if the sender's clock shows no
     /// wall time.
-    fn note(&mut self, mapping: ClockMapping, timestamp: RtpTimestamp, now: NtpTime) {
-        let Some(nanos) = mapping.latency(timestamp, now) else { return };
-        let latency = nanos as f64 / 1e9;
+    fn note(
+        &mut self,
+        mapping: ClockMapping,
+        timestamp: RtpTimestamp,
+        now: NtpTime,
+    ) -> Option<f64> {
+        let latency = mapping.latency(timestamp, now)? as f64 / 1e9;
         self.shortest = Some(self.shortest.map_or(latency, |shortest| shortest.min(latency)));
+        Some(latency)
     }
 
     fn end_interval(&mut self) {
@@ -163,19 +165,14 @@ impl RtcpSummary {
             .iter()
             .map(|(ssrc, reason)| json!({ "ssrc": ssrc.to_string(), "reason": reason }))
             .collect();
-        json!({
-            "reports_sent": statistics.reports_sent,
-            "feedback_sent": statistics.feedback_sent,
-            "datagrams_received": statistics.received,
-            "reports_received": self.reports,
-            "malformed": statistics.malformed,
-            "unauthentic": statistics.unauthentic,
-            "replayed": statistics.replayed,
-            "key_frames_requested": self.key_frames,
-            "packets_requested": self.packets,
-            "goodbyes": goodbyes,
-            "peers": peers,
-        })
+        let mut object = metrics::object(&RTCP, &statistics);
+        let mut add = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        add("reports_received", self.reports.into());
+        add("key_frames_requested", self.key_frames.into());
+        add("packets_requested", self.packets.into());
+        add("goodbyes", goodbyes.into());
+        add("peers", peers.into());
+        object.into()
     }
 
     /// A one-line summary; empty if nothing was received.

@@ -25,6 +25,7 @@ const TO: Wanted = Wanted { option: "--to ", port: 5004, is_remote: true };
 const FROM: Wanted = Wanted { option: "--from ", port: 5004, is_remote: false };
 const LISTEN: Wanted = Wanted { option: "--listen ", port: 7000, is_remote: false };
 const SERVER: Wanted = Wanted { option: "", port: 7000, is_remote: true };
+const METRICS: Wanted = Wanted { option: "--metrics ", port: 9464, is_remote: false };
 const PEER: Wanted = Wanted { option: "--peer ", port: 5004, is_remote: true };
 
 /// The value of `send --to`.
@@ -40,6 +41,11 @@ pub(crate) fn parse_from(text: &str) -> Result<Endpoint, String> {
 /// The value of `texture serve --listen`.
 pub(crate) fn parse_listen(text: &str) -> Result<Endpoint, String> {
     LISTEN.endpoint(text)
+}
+
+/// The value of `--metrics`.
+pub(crate) fn parse_metrics(text: &str) -> Result<Endpoint, String> {
+    METRICS.endpoint(text)
 }
 
 /// The server of `texture view`.

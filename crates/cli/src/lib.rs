@@ -26,6 +26,7 @@ mod latency;
 mod live;
 mod log;
 mod loopback;
+mod metrics;
 mod outage;
 mod overwrite;
 mod pages;

@@ -7,6 +7,9 @@ use std::time::Duration;
 use rushes::Statistics;
 use serde_json::{Value, json};
 
+use crate::metrics;
+use crate::metrics::{RECEIVED, SENT, SOCKET};
+
 /// Prints a line on the standard output. A broken pipe is not an error.
 pub(crate) fn print_line(line: impl Display) -> std::io::Result<()> {
     match writeln!(stdout(), "{line}") {
@@ -22,19 +25,9 @@ pub(crate) fn megabits(octets: u64, time: Duration) -> f64 {
 
 /// The statistics of sending, as JSON.
 pub(crate) fn sent(statistics: &Statistics) -> Value {
-    let send = &statistics.send;
-    json!({
-        "frames": send.frames,
-        "packets": send.packets,
-        "payload_octets": send.payload_octets,
-        "frame_octets": send.frame_octets,
-        "frames_cut": send.frames_cut,
-        "units_left_out": send.units_left_out,
-        "retransmitted": send.retransmitted,
-        "system_calls": statistics.socket.calls(),
-        "buffer_full": statistics.socket.buffer_full_waits,
-        "refused": statistics.socket.refused,
-    })
+    let mut object = metrics::object(&SENT, statistics);
+    object.extend(metrics::object(&SOCKET, statistics));
+    object.into()
 }
 
 /// The statistics of receiving, as JSON.
@@ -46,26 +39,14 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
         .map(|(reason, count)| (reason.name().to_owned(), count.into()))
         .collect();
     let source = receive.sources.first().or_else(|| receive.ended.last());
-    json!({
-        "frames": receive.frames,
-        "frames_dropped": receive.frames_dropped,
-        "frames_unsure": receive.frames_unsure,
-        "packets": receive.packets,
-        "packets_lost": receive.packets_lost,
-        "reordered": receive.reordered,
-        "requested": receive.requested,
-        "recovered": receive.recovered,
-        "unanswered": receive.unanswered,
-        "not_requested": receive.not_requested,
-        "payload_octets": receive.payload_octets,
-        "jitter_ticks": source.map(|source| source.jitter),
-        "jitter_ms": source.map(|source| source.jitter_time.as_secs_f64() * 1e3),
-        "ssrc": source.map(|source| source.ssrc.to_string()),
-        "discards": discards,
-        "foreign": statistics.foreign,
-        "kernel_drops": statistics.socket.kernel_drops,
-        "system_calls": statistics.socket.calls(),
-    })
+    let mut object = metrics::object(&RECEIVED, statistics);
+    object.extend(metrics::object(&SOCKET, statistics));
+    let mut add = |key: &str, value| object.insert(key.to_owned(), value);
+    add("jitter_ticks", json!(source.map(|source| source.jitter)));
+    add("jitter_ms", json!(source.map(|source| source.jitter_time.as_secs_f64() * 1e3)));
+    add("ssrc", json!(source.map(|source| source.ssrc.to_string())));
+    add("discards", discards.into());
+    object.into()
 }
 
 /// One line of statistics while a command runs.

@@ -1,6 +1,7 @@
 //! Rules for the whole repository that the compiler does not check.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The attribute that exports a function to C under its own name.
@@ -98,6 +99,42 @@ fn tests_named(text: &str) -> Vec<&str> {
         word.matches('_').count() >= 2 && word.chars().all(is_part)
     };
     text.split('`').skip(1).step_by(2).filter(is_name).collect()
+}
+
+/// The target of a source's messages up to its crate's first module, and their levels.
+fn messages(path: &Path, text: &str) -> Option<(String, BTreeSet<String>)> {
+    let path = path.to_str().unwrap().split_once("/crates/").map(|(_, path)| path.to_owned())?;
+    let (name, module) = path.split_once("/src/")?;
+    let module = module.split(['/', '.']).next().unwrap();
+    let name = if name == "rushes" { name.to_owned() } else { format!("rushes_{name}") };
+    let calls = text.split("tracing::").skip(1).filter_map(|call| call.split_once("!("));
+    let levels: BTreeSet<_> = calls.map(|(level, _)| level.to_owned()).collect();
+    let levels: BTreeSet<_> = levels.into_iter().filter(|level| is_name(level)).collect();
+    (!levels.is_empty()).then(|| (format!("{name}::{module}"), levels))
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_lowercase())
+}
+
+#[test]
+fn the_page_on_observing_lists_every_target_of_messages() {
+    let mut targets: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in all_sources().iter().filter(|path| !path.ends_with("tests/house.rs")) {
+        if let Some((target, levels)) = messages(path, &std::fs::read_to_string(path).unwrap()) {
+            targets.entry(target).or_default().extend(levels);
+        }
+    }
+    let row = |(target, levels): (String, BTreeSet<String>)| {
+        format!("| `{target}` | {} |", levels.into_iter().collect::<Vec<_>>().join(", "))
+    };
+    let rows: Vec<String> = targets.into_iter().map(row).collect();
+    assert!(rows.len() > 10 && rows.contains(&"| `rushes::media` | warn |".to_owned()), "{rows:?}");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/observing.md")).unwrap();
+    let is_target = |line: &&str| line.starts_with("| `rushes") && line.contains("::");
+    let listed: Vec<_> = page.lines().filter(is_target).collect();
+    assert!(listed == rows, "docs/observing.md should list\n{}", rows.join("\n"));
 }
 
 #[test]

@@ -28,6 +28,8 @@ use crate::args::RecvArgs;
 use crate::describe::{self, Described, Wanted};
 use crate::endpoint::{Endpoint, Peer};
 use crate::interrupt::Interrupt;
+use crate::metrics;
+use crate::metrics::Metrics;
 use crate::source::unknown_codec;
 use crate::{Outcome, Usage, security, stream, zrtp};
 
@@ -59,6 +61,7 @@ fn stream_into<A: StreamObserver>(
     interrupt: &Interrupt,
     observe: impl FnOnce(Codec) -> anyhow::Result<A>,
 ) -> anyhow::Result<Outcome> {
+    let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
     let observer = observe(codec)?;
     let prints = !args.output.quiet && !args.output.json;
     let opened = zrtp::open(builder, interrupt, args.wait, |address| {
@@ -84,6 +87,12 @@ fn stream_into<A: StreamObserver>(
         });
     }
     let mut received = Received::default();
+    metrics.observe(|| metrics::Receiving {
+        handle: stream.handle(),
+        rtcp: stream.rtcp(),
+        codec,
+        written: received.written.clone(),
+    });
     let ended = Reception::new(args, &mut stream, &mut writer, &mut received).run(interrupt);
     // Complete frames are saved before an error is reported.
     let media = writer.media.filter(|_| received.frames > 0);

@@ -1,5 +1,6 @@
 //! A reception in progress: its frames, their sources, and when it ends.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rushes::{Frame, MediaStream, RtpTimestamp, Ssrc};
@@ -10,6 +11,7 @@ use super::writer::{StreamObserver, Writer};
 use crate::args::RecvArgs;
 use crate::control::{Latency, RtcpSummary};
 use crate::interrupt::Interrupt;
+use crate::metrics::Written;
 use crate::progress::{Progress, note};
 
 /// How often Ctrl-C and the counters are checked.
@@ -60,6 +62,8 @@ pub(super) struct Received {
     pub(super) contest: Contest,
     pub(super) rtcp: RtcpSummary,
     pub(super) latency: Latency,
+    /// The same, for metrics.
+    pub(super) written: Arc<Written>,
     pub(super) end: End,
 }
 
@@ -162,6 +166,7 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         self.packets = receive.packets;
         self.received.contest.update(&receive);
         let written = self.received.contest.written();
+        self.received.written.set(written);
         self.received.rtcp.poll(self.stream, written);
         let sources = self.received.contest.sources();
         let counts = sources.fold(Counts::default(), |sum, (_, counts)| sum.plus(counts));
@@ -183,7 +188,8 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         let (ssrc, arrival, timestamp) = (frame.ssrc(), frame.arrival(), frame.timestamp());
         match received.contest.take(Incoming { ssrc, arrival, timestamp, octets: frame }) {
             Turn::Write => {
-                received.latency.take(self.stream, frame);
+                let capture = received.latency.take(self.stream, frame);
+                received.written.count(capture, arrival.elapsed());
                 self.write(frame, timestamp, arrival)
             }
             Turn::Wait => Ok(()),

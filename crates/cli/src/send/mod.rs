@@ -18,6 +18,8 @@ use self::sending::Sending;
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
+use crate::metrics;
+use crate::metrics::Metrics;
 use crate::outage::Outage;
 use crate::progress::{Progress, note};
 use crate::schedule::Schedule;
@@ -70,6 +72,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
             return Ok(Outcome::Done);
         }
     }
+    let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
     let mut sendings = Vec::new();
     for ((source, builder), schedule) in sources.into_iter().zip(builders).zip(schedules) {
         let opened = zrtp::open(builder, &interrupt, None, |_| Ok(()))?;
@@ -78,6 +81,9 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         };
         zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
         sendings.push(sending(args, source, (stream, agreed), schedule, sendings.is_empty()));
+    }
+    for (number, sending) in sendings.iter().enumerate() {
+        metrics.observe(|| observed(number, sending));
     }
     let film = Film::new(sendings.len(), lead, &interrupt);
     send(&mut sendings, readers, &film, &interrupt)?;
@@ -176,6 +182,25 @@ fn sending<'a>(
         outage: Outage::new(args.give_up, args.output.quiet),
         position: 0,
         time: Duration::ZERO,
+    }
+}
+
+/// A stream, as metrics see it.
+fn observed(number: usize, sending: &Sending<'_>) -> metrics::Sending {
+    let Sending { args, source, stream, schedule, .. } = sending;
+    let (timing, has_rate) = (args.timing, !source.is_live() && !args.timing.flat_out);
+    metrics::Sending {
+        handle: stream.handle(),
+        rtcp: stream.rtcp(),
+        number,
+        codec: source.codec,
+        clock_rate: source.clock_rate,
+        outages: sending.outage.counts(),
+        frame_rate: has_rate.then(|| schedule.rate().per_second()),
+        pacing: timing.pacing.and_then(|pacing| match pacing {
+            Pacing::Rate(bits) => Some(bits),
+            _ => None,
+        }),
     }
 }
 

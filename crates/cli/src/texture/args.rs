@@ -10,6 +10,7 @@ use super::security::SecurityArgs;
 use super::values::{parse_bit_rate, parse_packet, parse_pixels, parse_transport};
 use crate::args::OutputArgs;
 use crate::endpoint::{Endpoint, parse_listen, parse_server};
+use crate::metrics::MetricsArgs;
 use crate::overwrite::OverwriteArgs;
 use crate::values::{parse_duration, parse_size};
 
@@ -205,6 +206,8 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) delivery: DeliveryArgs,
     #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
+    #[command(flatten)]
     pub(crate) report: OutputArgs,
 }
 
@@ -287,6 +290,8 @@ pub(crate) struct ViewArgs {
     pub(crate) allow_loss: bool,
     #[command(flatten)]
     pub(crate) delivery: DeliveryArgs,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) report: OutputArgs,
 }

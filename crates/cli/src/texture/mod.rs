@@ -21,6 +21,7 @@ mod window;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::sink::Frames;
 use crate::Outcome;
 use crate::args::OutputArgs;
 

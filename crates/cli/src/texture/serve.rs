@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use rushes::net::resolve;
 use rushes::texture::source::Source;
 use rushes::texture::{
-    Format, LiveHandle, Reason, SentFrame, ServerCounts, ServerOptions, Stopped, StoppedBy,
-    TextureServer, Timing, Transport,
+    Format, LiveHandle, Reason, ServerCounts, ServerOptions, Stopped, StoppedBy, TextureServer,
+    Timing, Transport,
 };
 use serde_json::{Value, json};
 
@@ -23,7 +23,8 @@ use super::values::HEADER;
 use super::{encodable, security, source};
 use crate::interrupt::Interrupt;
 use crate::latency::Latencies;
-use crate::{Outcome, Usage, report};
+use crate::metrics::{Metrics, SERVED, Served};
+use crate::{Outcome, Usage, metrics, report};
 
 /// Interval at which the server is polled: it remembers 1 024 frames.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -60,20 +61,24 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let host = args.listen.host.as_deref().unwrap_or("0.0.0.0");
     let local = resolve(host, args.listen.port)?;
     let transport = options.transport;
+    let metrics = Metrics::start(&args.metrics, args.report.quiet)?;
+    let format = options.format.unwrap_or_else(|| played.layout().format());
+    let served = Arc::new(Served::new(format.name(), options.bit_rate));
+    metrics.observe(|| served.clone());
     let (log, what) = (played.log(), describe(args, &played, &options));
     let server = TextureServer::serve(local, played, options)
         .with_context(|| format!("cannot serve {} at {local}", source::name(&args.source)))?;
     let live = Live::new(args.report);
     live.print(&format!("serving {what}; listening on {}", server.local_address()));
-    let mut watch = Watch { server, log, pipe, live, tally: Tally::new() };
+    let mut watch = Watch { server, log, pipe, live, tally: Tally::new(), served };
     watch.run(args, &interrupt);
     // A program that ends by the same Ctrl-C may have left a part of a frame.
     let cut = watch.log.cut().filter(|_| !interrupt.is_requested());
     let failure = watch.log.failure().or(cut);
-    let Watch { server, live, mut tally, .. } = watch;
+    let Watch { server, live, mut tally, served, .. } = watch;
     let local = server.local_address();
     live.finish();
-    tally.take_up(&server);
+    tally.take_up(&server, &served);
     let (latest, counts) = (server.take_ends(), server.counts());
     // Dropping the server notifies its clients.
     drop(server);
@@ -167,6 +172,7 @@ struct Watch {
     pipe: Option<LiveHandle>,
     live: Live,
     tally: Tally,
+    served: Arc<Served>,
 }
 
 impl Watch {
@@ -179,7 +185,7 @@ impl Watch {
                 return;
             }
             interrupt.sleep_until(Instant::now() + POLL_INTERVAL);
-            self.tally.take_up(&self.server);
+            self.tally.take_up(&self.server, &self.served);
             for status in self.tally.agreed.take_up(self.server.sas()) {
                 self.live.print(&security::sas_text("the client", &status));
             }
@@ -252,12 +258,14 @@ impl Tally {
         }
     }
 
-    fn take_up(&mut self, server: &TextureServer) {
-        for SentFrame { took, .. } in server.take_frames() {
-            self.latest.count(took);
-            self.all.count(took);
+    fn take_up(&mut self, server: &TextureServer, served: &Served) {
+        for frame in server.take_frames() {
+            self.latest.count(frame.took);
+            self.all.count(frame.took);
+            served.count(&frame);
         }
         self.lost = server.reports().iter().map(|report| report.packets_lost).sum();
+        served.set(server.counts(), self.lost);
     }
 
     fn note_end(&mut self, client: SocketAddr, end: Stopped) {
@@ -310,19 +318,20 @@ impl Tally {
     fn object(&self, counts: &ServerCounts) -> Value {
         let time = self.start.elapsed();
         let took = |share| self.all.quantile(share).as_secs_f64() * 1e3;
-        json!({
+        let mut object = json!({
             "clients": counts.clients,
             "clients_served": self.served(counts),
-            "frames": counts.frames,
-            "octets": counts.octets,
-            "dropped": counts.dropped,
             "gigabits_per_second": gigabits(counts.octets, time),
             "seconds": time.as_secs_f64(),
             "zrtp": self.agreed.objects(),
             "encode_and_send_ms": {
                 "p50": took(0.5), "p99": took(0.99), "most": self.all.most().as_secs_f64() * 1e3,
             },
-        })
+        });
+        if let Value::Object(object) = &mut object {
+            object.extend(metrics::object(&SERVED, counts));
+        }
+        object
     }
 }
 

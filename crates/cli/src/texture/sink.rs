@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use rushes::texture::{ClientStatistics, Layout, Rate, TextureFrame, TextureSink}
 
 use super::kind::Kind;
 use super::output::Output;
+use crate::metrics::Histogram;
 
 /// Maximum number of frames queued for the disk or being written.
 const QUEUE: usize = 8;
@@ -32,6 +33,8 @@ pub(crate) struct ViewSink {
     next: AtomicU64,
     /// Median latency from the server's picture, and its maximum error.
     latency: Mutex<Option<(Duration, Duration)>>,
+    /// From a frame's first packet until it was in place, for metrics.
+    pub(crate) arrivals: Arc<Histogram>,
     queue: Option<Queue>,
 }
 
@@ -80,6 +83,7 @@ impl ViewSink {
             left_out: none(),
             next: none(),
             latency: Mutex::new(None),
+            arrivals: Arc::default(),
             queue: None,
         }
     }
@@ -161,6 +165,7 @@ impl TextureSink for ViewSink {
             count(&self.left_out, u64::from(!queue.push(frame)));
         }
         count(&self.frames, 1);
+        self.arrivals.count(frame.done_at().saturating_duration_since(frame.first_at()));
     }
 
     fn end(&self) {

@@ -22,6 +22,8 @@ use super::viewed::{Beginning, Tally, Viewed};
 use super::window;
 use super::{encodable, output, security};
 use crate::interrupt::Interrupt;
+use crate::metrics;
+use crate::metrics::{Metrics, ViewedCounts};
 use crate::{Outcome, Usage};
 
 /// Interval at which the stream is polled.
@@ -74,6 +76,7 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let kind = args.output.as_deref().map(Kind::of).transpose()?;
     let host = args.server.host.as_deref().unwrap_or("127.0.0.1");
     let server = resolve(host, args.server.port)?;
+    let metrics = Metrics::start(&args.metrics, args.report.quiet)?;
     let (counting, waiting) = if kind.is_some() {
         let (sink, waiting) = ViewSink::queueing(args.frames, args.every_frame);
         (sink, Some(waiting))
@@ -105,10 +108,13 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let beginning = Beginning::new(server, &client);
     let live = Live::new(args.report);
     live.print(&format!("receiving {beginning}"));
-    let mut watch = Watch { client, sink, file, live, agreed: None };
+    let format = client.shape().map_or("", |shape| shape.layout().format().name());
+    let viewed = Arc::new(metrics::Viewed::new(format, sink.arrivals.clone()));
+    metrics.observe(|| viewed.clone());
+    let mut watch = Watch { client, sink, file, live, agreed: None, viewed };
     let (end, time) = watch.run(args, interrupt);
     watch.poll_sas(args);
-    let Watch { client, sink, file, live, agreed } = watch;
+    let Watch { client, sink, file, live, agreed, .. } = watch;
     let (frames, statistics) = end_of(client, &sink, &end);
     live.finish();
     let written = file.map(FileThread::finish).transpose()?;
@@ -169,6 +175,7 @@ struct Watch {
     file: Option<FileThread>,
     live: Live,
     agreed: Option<SasStatus>,
+    viewed: Arc<metrics::Viewed>,
 }
 
 impl Watch {
@@ -201,7 +208,9 @@ impl Watch {
                 break End::Requested;
             }
             let now = self.sink.frames();
-            self.sink.note_latency(&self.client.statistics());
+            let client = self.client.statistics();
+            self.sink.note_latency(&client);
+            self.viewed.set(ViewedCounts { frames: now, client }, &self.client.take_latencies());
             if now.all != frames {
                 (frames, last) = (now.all, Instant::now());
             } else if last.elapsed() >= args.idle_timeout {

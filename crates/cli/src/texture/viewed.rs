@@ -15,7 +15,8 @@ use super::security;
 use super::sink::Frames;
 use super::values::HEADER;
 use super::view::End;
-use crate::{Outcome, report};
+use crate::metrics::{VIEWED, ViewedCounts};
+use crate::{Outcome, metrics, report};
 
 /// The parameters agreed on with the server.
 pub(crate) struct Beginning {
@@ -135,26 +136,22 @@ pub(crate) fn object(
     agreed: Option<&SasStatus>,
 ) -> Value {
     let milliseconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e3);
-    json!({
-        "frames": frames.all,
-        "frames_damaged": frames.damaged,
-        "frames_lost": frames.lost,
-        "frames_left_out": frames.left_out,
-        "frames_dropped_by_server": statistics.frames_dropped,
-        "tiles_concealed": statistics.tiles_concealed,
-        "packets": statistics.packets,
-        "packets_lost": statistics.packets_lost,
+    let mut object = json!({
         "packets_late": statistics.packets_late,
         "packets_duplicate": statistics.packets_duplicate,
         "packets_invalid": statistics.packets_invalid,
-        "octets": statistics.octets,
         "zrtp": agreed.map(security::object),
         "latency_ms": {
             "p50": milliseconds(statistics.latency_p50),
             "p99": milliseconds(statistics.latency_p99),
             "error": milliseconds(statistics.latency_error),
         },
-    })
+    });
+    if let Value::Object(object) = &mut object {
+        let counts = ViewedCounts { frames, client: *statistics };
+        object.extend(metrics::object(&VIEWED, &counts));
+    }
+    object
 }
 
 /// The results of a session.

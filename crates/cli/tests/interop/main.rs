@@ -1,4 +1,4 @@
-//! Software of other projects at the other end: FFmpeg, GStreamer, pion.
+//! Software of other projects at the other end: FFmpeg, GStreamer, pion, Prometheus.
 //!
 //! With `RUSHES_INTEROP=require` (as `.ci/run` sets it) a missing program is a failure; otherwise
 //! its tests are skipped with a message. All traffic stays on 127.0.0.1.
@@ -9,6 +9,7 @@ mod ffmpeg;
 mod frames;
 mod gstreamer;
 mod media;
+mod metrics;
 mod pion;
 #[path = "../shared/ports.rs"]
 mod ports;

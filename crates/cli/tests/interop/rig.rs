@@ -34,6 +34,17 @@ pub(crate) fn have_elements(elements: &[&str]) -> bool {
     false
 }
 
+/// Whether `python` has `module` of the package; a test without it returns early, as with [`have`].
+pub(crate) fn have_python_module(python: &str, module: &str, package: &str) -> bool {
+    let import = format!("import {module}");
+    let output = Command::new(python).args(["-c", &import]).output();
+    let is_installed = output.is_ok_and(|output| output.status.success());
+    if !is_installed {
+        skipped::missing(module, package);
+    }
+    is_installed
+}
+
 /// Waits until some process listens on `port`.
 pub(crate) fn wait_for(port: u16) {
     let name = format!(":{port:04X} ");

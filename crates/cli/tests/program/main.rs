@@ -17,8 +17,12 @@ mod keys_differ;
 #[cfg(unix)]
 mod live;
 mod logged;
+#[cfg(unix)]
+mod metrics;
 mod mistakes;
 mod network;
+#[cfg(unix)]
+mod openmetrics;
 #[cfg(target_os = "linux")]
 mod outage;
 mod overwrite;

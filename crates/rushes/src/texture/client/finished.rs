@@ -24,6 +24,8 @@ pub(super) struct Finished {
 struct Log {
     frames: VecDeque<(u64, Instant)>,
     latencies: VecDeque<Duration>,
+    /// Those that were not taken yet.
+    untaken: VecDeque<Duration>,
     tiles_concealed: u64,
 }
 
@@ -52,11 +54,18 @@ impl Finished {
     }
 
     pub(super) fn note_latency(&self, latency: Duration) {
-        let mut log = lock(&self.log);
-        if log.latencies.len() == LATENCIES_MAX {
-            log.latencies.pop_front();
+        let log = &mut *lock(&self.log);
+        for latencies in [&mut log.latencies, &mut log.untaken] {
+            if latencies.len() == LATENCIES_MAX {
+                latencies.pop_front();
+            }
+            latencies.push_back(latency);
         }
-        log.latencies.push_back(latency);
+    }
+
+    /// Removes and returns the latencies since the last call, oldest first.
+    pub(super) fn take_latencies(&self) -> Vec<Duration> {
+        lock(&self.log).untaken.drain(..).collect()
     }
 
     pub(super) fn tiles_concealed(&self) -> u64 {
@@ -68,5 +77,30 @@ impl Finished {
         sorted.sort_unstable();
         let at = |percent: usize| sorted.get(sorted.len().saturating_sub(1) * percent / 100);
         Latencies { p50: at(50).copied(), p99: at(99).copied() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_taken_once_and_remain_in_the_percentiles() {
+        let finished = Finished::default();
+        let note = |from, to| {
+            for latency in from..to {
+                finished.note_latency(Duration::from_micros(latency));
+            }
+        };
+        note(0, 10);
+        assert_eq!(finished.take_latencies().len(), 10);
+        assert!(finished.take_latencies().is_empty());
+        let most = LATENCIES_MAX as u64;
+        note(10, 15 + most);
+        let taken = finished.take_latencies();
+        assert_eq!(taken.len(), LATENCIES_MAX);
+        assert_eq!((taken[0].as_micros(), taken[1].as_micros()), (15, 16), "the oldest give way");
+        let median = Duration::from_micros(15 + (most - 1) / 2);
+        assert_eq!(finished.latencies().p50, Some(median));
     }
 }

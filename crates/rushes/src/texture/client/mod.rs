@@ -192,6 +192,12 @@ impl TextureClient {
         self.inner.statistics()
     }
 
+    /// Removes and returns the latencies of the frames since the last call, oldest first: the times
+    /// of which [`ClientStatistics::latency_p50`] is the median. The latest 1 024 are kept.
+    pub fn take_latencies(&self) -> Vec<Duration> {
+        self.inner.finished.take_latencies()
+    }
+
     /// Waits up to `longest` for the end of the stream; returns how it ended, if it has.
     pub fn wait(&self, longest: Duration) -> Option<Stopped> {
         let state = lock(&self.inner.state);

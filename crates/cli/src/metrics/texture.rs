@@ -1,0 +1,191 @@
+//! The metrics of texture video.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rushes::texture::{ClientStatistics, SentFrame, ServerCounts};
+
+use super::row::Row;
+#[cfg(test)]
+use super::row::metrics;
+use super::samples::{Metric, Samples};
+use super::stream::{
+    DISCARDS, FRAMES_RECEIVED, FRAMES_SENT, LATENCY, PACING, PACKETS_LOST, PACKETS_RECEIVED,
+};
+use super::{Histogram, Observed};
+use crate::texture::Frames;
+
+const PICTURES_DROPPED: Metric =
+    Metric::counter("pictures_dropped", "Pictures that the server did not encode in time");
+
+/// What a server has sent to all clients together.
+pub(crate) static SERVED: [Row<ServerCounts>; 3] = [
+    Row::new("frames", FRAMES_SENT, |it| it.frames),
+    Row::new(
+        "octets",
+        Metric::counter("tiles_sent", "Content of the tiles sent").unit("bytes"),
+        |it| it.octets,
+    ),
+    Row::new("dropped", PICTURES_DROPPED, |it| it.dropped),
+];
+
+/// The counters of a client and of its sink.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ViewedCounts {
+    pub(crate) frames: Frames,
+    pub(crate) client: ClientStatistics,
+}
+
+/// What a client has received.
+pub(crate) static VIEWED: [Row<ViewedCounts>; 9] = [
+    Row::new("frames", FRAMES_RECEIVED, |it| it.frames.all),
+    Row::new(
+        "frames_damaged",
+        Metric::counter("frames_damaged", "Frames with parts of the frame before"),
+        |it| it.frames.damaged,
+    ),
+    Row::new(
+        "frames_lost",
+        Metric::counter("frames_lost", "Frames of which nothing arrived in time"),
+        |it| it.frames.lost,
+    ),
+    Row::new(
+        "frames_left_out",
+        Metric::counter("frames_left_out", "Frames that the file was too slow for"),
+        |it| it.frames.left_out,
+    ),
+    Row::new("frames_dropped_by_server", PICTURES_DROPPED, |it| it.client.frames_dropped),
+    Row::new(
+        "tiles_concealed",
+        Metric::counter("tiles_concealed", "Tiles with parts of the frame before"),
+        |it| it.client.tiles_concealed,
+    ),
+    Row::new("packets", PACKETS_RECEIVED, |it| it.client.packets),
+    Row::new("packets_lost", PACKETS_LOST, |it| it.client.packets_lost),
+    Row::new(
+        "octets",
+        Metric::counter("received", "Packets received, their headers included").unit("bytes"),
+        |it| it.client.octets,
+    ),
+];
+
+/// The packets that a client discards, by reason.
+fn discards(client: &ClientStatistics) -> [(&'static str, u64); 3] {
+    [
+        ("duplicate", client.packets_duplicate),
+        ("invalid", client.packets_invalid),
+        ("late", client.packets_late),
+    ]
+}
+
+static CLIENTS: Metric = Metric::gauge("clients", "Clients that are connected");
+static CLIENTS_LOST: Metric =
+    Metric::gauge("clients_packets_lost", "Packets that the connected clients report lost");
+
+/// The metrics of `rushes texture serve`.
+#[cfg(test)]
+pub(super) fn of_serve() -> Vec<&'static Metric> {
+    metrics(&SERVED).chain([&CLIENTS, &CLIENTS_LOST, &LATENCY, &PACING]).collect()
+}
+
+/// The metrics of `rushes texture view`.
+#[cfg(test)]
+pub(super) fn of_view() -> Vec<&'static Metric> {
+    metrics(&VIEWED).chain([&DISCARDS, &LATENCY]).collect()
+}
+
+/// The latest values of a server, set whenever it is polled.
+#[derive(Debug, Default)]
+pub(crate) struct Served {
+    format: &'static str,
+    /// Bits per second to each client, if limited.
+    bit_rate: u64,
+    latest: Mutex<(ServerCounts, u64)>,
+    waited: Histogram,
+    took: Histogram,
+}
+
+impl Served {
+    pub(crate) fn new(format: &'static str, bit_rate: u64) -> Self {
+        Self { format, bit_rate, ..Self::default() }
+    }
+
+    /// Sets the counters, and the packets that clients report lost.
+    pub(crate) fn set(&self, counts: ServerCounts, lost: u64) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = (counts, lost);
+    }
+
+    /// Counts the times of a frame.
+    pub(crate) fn count(&self, frame: &SentFrame) {
+        self.waited.count(frame.waited);
+        self.took.count(frame.took);
+    }
+}
+
+impl Observed for Arc<Served> {
+    fn sample(&self, into: &mut Samples) {
+        let (counts, lost) = *self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        begin(into, self.format);
+        into.rows(&SERVED, &counts);
+        into.gauge(&CLIENTS, counts.clients as f64);
+        into.gauge(&CLIENTS_LOST, lost as f64);
+        if self.bit_rate > 0 {
+            into.gauge(&PACING, self.bit_rate as f64 / 8.0);
+        }
+        stages(into, [("capture_to_encoder", &self.waited), ("encode_and_send", &self.took)]);
+    }
+}
+
+/// The latest values of a client, set whenever it is polled.
+#[derive(Debug, Default)]
+pub(crate) struct Viewed {
+    format: &'static str,
+    latest: Mutex<ViewedCounts>,
+    capture_to_delivery: Histogram,
+    /// From a frame's first packet until it was in place.
+    first_packet_to_delivery: Arc<Histogram>,
+}
+
+impl Viewed {
+    /// `first_packet_to_delivery` is filled by the client's sink.
+    pub(crate) fn new(format: &'static str, first_packet_to_delivery: Arc<Histogram>) -> Self {
+        Self { format, first_packet_to_delivery, ..Self::default() }
+    }
+
+    /// Sets the counters, and counts the latencies that became known since the last time.
+    pub(crate) fn set(&self, counts: ViewedCounts, latencies: &[Duration]) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+        for latency in latencies {
+            self.capture_to_delivery.count(*latency);
+        }
+    }
+}
+
+impl Observed for Arc<Viewed> {
+    fn sample(&self, into: &mut Samples) {
+        let counts = *self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        begin(into, self.format);
+        into.rows(&VIEWED, &counts);
+        for (reason, count) in discards(&counts.client) {
+            into.label("reason", reason);
+            into.count(&DISCARDS, count);
+        }
+        into.without("reason");
+        let first = &self.first_packet_to_delivery;
+        let capture = &self.capture_to_delivery;
+        stages(into, [("capture_to_delivery", capture), ("first_packet_to_delivery", first)]);
+    }
+}
+
+fn begin(into: &mut Samples, format: &str) {
+    into.begin();
+    into.label("stream", "0");
+    into.label("codec", format);
+}
+
+fn stages<const N: usize>(into: &mut Samples, stages: [(&str, &Histogram); N]) {
+    for (stage, histogram) in stages {
+        into.label("stage", stage);
+        into.histogram(&LATENCY, histogram);
+    }
+}
