@@ -152,7 +152,7 @@ Examples:
   rushes texture serve film.y4m --listen 7000 --zrtp   no key needed: compare a few words
   ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - |
     rushes texture serve - --listen 7000
-  rushes texture serve /tmp/camera --size 1280x720 --input-format rgba --fps 60 --listen 7000
+  rushes texture serve camera.fifo --size 1280x720 --input-format rgba --fps 60 --listen 7000
   rushes texture serve film.rgb --size 1920x1080 --fps 30 --listen 7000 --stats-interval 1s")]
 pub(crate) struct ServeArgs {
     /// Frames to send: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw

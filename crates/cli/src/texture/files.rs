@@ -124,7 +124,7 @@ fn print(args: &FileArgs, done: &Done, layouts: (&Layout, &Layout)) -> anyhow::R
     let (first, last) = (done.files.0.display().to_string(), done.files.1.display().to_string());
     if args.report.json {
         report::print_line(json!({
-            "input": source::name(&args.input).to_string(),
+            "input": source::name(&args.input),
             "output": args.output.display().to_string(),
             "first_file": first,
             "last_file": last,

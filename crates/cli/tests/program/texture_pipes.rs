@@ -201,7 +201,9 @@ fn a_pipe_is_encoded_into_a_file() {
     let written = pictures.clone();
     let writing = thread::spawn(move || {
         writer.write_all(HEADER).unwrap();
-        written.iter().for_each(|picture| write(&mut writer, picture));
+        for picture in &written {
+            write(&mut writer, picture);
+        }
     });
     let encode = ["texture", "encode", "-", copy.to_str().unwrap()];
     let encoded = rushes(&encode).stdin(reader).output().unwrap();
