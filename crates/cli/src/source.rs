@@ -97,15 +97,13 @@ impl Source {
         let tracks = tracks_of(file, None)?.unwrap_or_default();
         let audio = || tracks.iter().filter(|track| track.media == "audio");
         let args = StreamArgs { clock_rate: None, ..args.clone() };
-        match audio().find(|track| track.codec.is_some()) {
-            Some(track) => Self::of_track(file, track, &args).map(Some),
-            None => {
-                if let (Some(track), false) = (audio().next(), quiet) {
-                    note!("{}", recognise::audio_left_out(file, track));
-                }
-                Ok(None)
-            }
+        if let Some(track) = audio().find(|track| track.codec.is_some()) {
+            return Self::of_track(file, track, &args).map(Some);
         }
+        if let (Some(track), false) = (audio().next(), quiet) {
+            note!("{}", recognise::audio_left_out(file, track));
+        }
+        Ok(None)
     }
 
     fn of_track(file: &Path, track: &Track, args: &StreamArgs) -> anyhow::Result<Self> {

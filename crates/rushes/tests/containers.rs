@@ -9,7 +9,10 @@ use rushes::file::{MediaFrame, MediaReader, MediaWriter, ReadOptions, tracks};
 use rushes::payload::nal::{PictureFormat, find_start_codes};
 use rushes::{Codec, FrameRate, RtpTimestamp};
 
-const FILES: [(&str, Codec, Option<(u32, u32)>); 4] = [
+/// Width and height.
+type Size = (u32, u32);
+
+const FILES: [(&str, Codec, Option<Size>); 4] = [
     ("avc_cif_60f_baseline.264", Codec::H264, Some((352, 288))),
     ("hevc_192x128_90f_tiny_nals.265", Codec::H265, Some((192, 128))),
     ("vvc_192x128_64f_vvenc_tiny_nals.266", Codec::H266, Some((192, 128))),
@@ -61,7 +64,7 @@ fn write(folder: &Path, extension: &str, codec: Codec, frames: &[MediaFrame]) ->
     let path = folder.join(format!("{}.{extension}", codec.name));
     let mut writer = MediaWriter::create(&path, codec).unwrap();
     for (frame, time) in frames.iter().zip(times(codec, frames)) {
-        writer.write(&frame.data, RtpTimestamp(7).plus(time as u32)).unwrap();
+        writer.write(&frame.data, RtpTimestamp(7).plus(time.cast_unsigned() as u32)).unwrap();
     }
     writer.finish().unwrap();
     path
@@ -179,8 +182,8 @@ proptest! {
     #[test]
     fn damaged_containers_end_in_errors(
         seed in any::<[u8; 32]>(),
-        cut in 0.0..1.0_f64,
-        changes in prop::collection::vec((0.0..1.0_f64, any::<u8>()), 0..12),
+        cut in 0..1_000_usize,
+        changes in prop::collection::vec((0..1_000_usize, any::<u8>()), 0..12),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let (name, codec, _) = FILES[usize::from(seed[0]) % FILES.len()];
@@ -191,11 +194,11 @@ proptest! {
             let mut octets = std::fs::read(path).unwrap();
             // The indices, at the beginning, are hit more often than the frames.
             for (place, value) in &changes {
-                let at = (place * place * place * octets.len() as f64) as usize;
+                let at = place.pow(3) * octets.len() / 1_000_usize.pow(3);
                 octets[at] = *value;
             }
             survives(octets.clone(), codec);
-            octets.truncate((cut * octets.len() as f64) as usize);
+            octets.truncate(cut * octets.len() / 1_000);
             survives(octets, codec);
         }
     }

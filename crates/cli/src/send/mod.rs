@@ -159,13 +159,13 @@ fn send(
     })
 }
 
-fn sending<'a>(
-    args: &'a SendArgs,
+fn sending(
+    args: &SendArgs,
     source: Source,
     (stream, agreed): (rushes::MediaStream, Option<zrtp::Agreed>),
     schedule: Schedule,
     is_first: bool,
-) -> Sending<'a> {
+) -> Sending<'_> {
     let is_endless = source.is_live() || args.repeat == 0;
     let len = (!is_endless).then(|| source.len().saturating_mul(args.repeat));
     // One bar; the other stream is much smaller.

@@ -41,9 +41,10 @@ fn print_text(sending: &Sending<'_>) {
     let Sending { source, stream, time, .. } = sending;
     let statistics = stream.statistics();
     let send = &statistics.send;
-    let name = match source.is_track() {
-        true => format!("{} ({})", source.name(), source.codec.title),
-        false => source.name(),
+    let name = if source.is_track() {
+        format!("{} ({})", source.name(), source.codec.title)
+    } else {
+        source.name()
     };
     eprintln!(
         "sent {name}: {} frames in {} packets, {} octets, {:.2} s, {:.1} Mbit/s, {:.2} system calls \

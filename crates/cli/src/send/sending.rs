@@ -57,12 +57,11 @@ impl Sending<'_> {
         interrupt: &Interrupt,
         reader: Option<MediaReader>,
     ) -> anyhow::Result<()> {
-        match reader {
-            Some(reader) => self.passes(film, reader)?,
-            None => {
-                let reader = self.source.open(self.args.timing.fps)?;
-                self.live(film, reader)?;
-            }
+        if let Some(reader) = reader {
+            self.passes(film, reader)?;
+        } else {
+            let reader = self.source.open(self.args.timing.fps)?;
+            self.live(film, reader)?;
         }
         self.time = film.start.elapsed();
         if self.position == 0 && !film.is_stopped() {

@@ -55,7 +55,7 @@ impl Configuration {
             NalCodec::H265 => {
                 Form::Hevc(format, hevc(format, [32, 33, 34].map(of_type_of(&of_type)))?)
             }
-            NalCodec::H266 => Form::Vvc(format, vvc([14, 15, 16, 17].map(of_type_of(&of_type)))?),
+            NalCodec::H266 => Form::Vvc(format, vvc(&[14, 15, 16, 17].map(of_type_of(&of_type)))?),
         };
         Some(Self { codec, form })
     }
@@ -154,7 +154,7 @@ fn hevc(format: PictureFormat, sets: [Sets; 3]) -> Option<Hvcc> {
 }
 
 /// A record without the optional profile, tier and level.
-fn vvc(sets: [Sets; 4]) -> Option<Vec<u8>> {
+fn vvc(sets: &[Sets; 4]) -> Option<Vec<u8>> {
     // Lengths of four octets.
     let mut record = vec![0xf8 | 3 << 1, 0];
     for (nal_type, sets) in sets.iter().filter(|(_, sets)| !sets.is_empty()) {

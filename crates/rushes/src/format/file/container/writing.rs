@@ -171,17 +171,14 @@ impl FrameWriter for TrackWriter {
         timestamp: RtpTimestamp,
         to: &mut dyn Write,
     ) -> io::Result<()> {
-        let sample = match self.codec.nal {
-            Some(nal) => {
-                let presented = self.clock.time(timestamp);
-                self.sample(nal, frame, presented)
-            }
-            None => {
-                let wrong = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-                let duration = Some(packet_duration(frame).map_err(wrong)?);
-                let presented = self.clock.time(timestamp);
-                Some(Sample { data: frame.to_vec(), presented, duration, is_key: true })
-            }
+        let sample = if let Some(nal) = self.codec.nal {
+            let presented = self.clock.time(timestamp);
+            self.sample(nal, frame, presented)
+        } else {
+            let wrong = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+            let duration = Some(packet_duration(frame).map_err(wrong)?);
+            let presented = self.clock.time(timestamp);
+            Some(Sample { data: frame.to_vec(), presented, duration, is_key: true })
         };
         let Some(sample) = sample else { return Ok(()) };
         if !self.has_begun && !self.begin(frame, to)? {

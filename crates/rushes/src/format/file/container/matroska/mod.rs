@@ -125,7 +125,7 @@ impl Entry {
                 0x83 => entry.kind = number(),
                 0x86 => {
                     let text = String::from_utf8_lossy(body);
-                    entry.coding = text.trim_end_matches('\0').to_owned();
+                    text.trim_end_matches('\0').clone_into(&mut entry.coding);
                 }
                 0x63a2 => entry.private = body.to_vec(),
                 0x23_e383 => entry.interval = Some(number()).filter(|nanos| *nanos > 0),
@@ -286,8 +286,8 @@ impl Reader {
             let time = cluster.saturating_add(block.time.into());
             let waiting = Waiting { data, time, later, is_key: block.is_key };
             let ticks = packet_duration(&waiting.data).unwrap_or(0);
-            let opus = u64::from(ticks) * NANOS / 48_000;
-            later += self.interval.unwrap_or(if self.units.is_none() { opus } else { 0 });
+            let known = if self.units.is_none() { u64::from(ticks) * NANOS / 48_000 } else { 0 };
+            later += self.interval.unwrap_or(known);
             self.waiting.push_back(waiting);
         }
         Ok(())
@@ -297,7 +297,9 @@ impl Reader {
     fn presented(&self, frame: &Waiting) -> MediaTime {
         let per_second = u32::try_from(NANOS / self.unit).ok().and_then(NonZeroU32::new);
         match per_second {
-            Some(per_second) if self.delay == 0 && frame.later == 0 && NANOS % self.unit == 0 => {
+            Some(per_second)
+                if self.delay == 0 && frame.later == 0 && NANOS.is_multiple_of(self.unit) =>
+            {
                 MediaTime::new(frame.time, per_second)
             }
             _ => {
@@ -328,18 +330,15 @@ impl FrameReader for Reader {
         };
         frame.presented = Some(self.presented(&next));
         (frame.duration, frame.decoded) = (None, None);
-        match &self.units {
-            Some(units) => {
-                frame.data.clear();
-                units.convert(&next.data, next.is_key, &mut frame.data).map_err(|reason| {
-                    let position = self.elements.position();
-                    damaged(&self.path, format!("the frame before byte {position} {reason}"))
-                })?;
-            }
-            None => {
-                frame.duration = packet_duration(&next.data).ok();
-                frame.data = next.data;
-            }
+        if let Some(units) = &self.units {
+            frame.data.clear();
+            units.convert(&next.data, next.is_key, &mut frame.data).map_err(|reason| {
+                let position = self.elements.position();
+                damaged(&self.path, format!("the frame before byte {position} {reason}"))
+            })?;
+        } else {
+            frame.duration = packet_duration(&next.data).ok();
+            frame.data = next.data;
         }
         Ok(true)
     }

@@ -30,23 +30,23 @@ pub(super) struct Table {
 /// Values that hold for so many samples each.
 #[derive(Debug)]
 struct Runs {
-    runs: Vec<(u32, i64)>,
+    values: Vec<(u32, i64)>,
     run: usize,
     used: u32,
 }
 
 impl Runs {
-    fn new(runs: Vec<(u32, i64)>) -> Self {
-        Self { runs, run: 0, used: 0 }
+    fn new(values: Vec<(u32, i64)>) -> Self {
+        Self { values, run: 0, used: 0 }
     }
 
     /// The value of the next sample; that of the last one if there are no more.
     fn next(&mut self) -> i64 {
-        while self.run + 1 < self.runs.len() && self.used >= self.runs[self.run].0 {
+        while self.run + 1 < self.values.len() && self.used >= self.values[self.run].0 {
             (self.run, self.used) = (self.run + 1, 0);
         }
         self.used = self.used.saturating_add(1);
-        self.runs.get(self.run).map_or(0, |(_, value)| *value)
+        self.values.get(self.run).map_or(0, |(_, value)| *value)
     }
 }
 
