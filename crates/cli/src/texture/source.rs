@@ -7,11 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rushes::file::is_live;
-#[cfg(feature = "window")]
-use rushes::texture::Format;
 use rushes::texture::file::{FileError, Y4mError};
 use rushes::texture::source::{Frame, Live, Preloaded, RawHint, Source, SourceError, Taker};
-use rushes::texture::{Layout, LiveHandle, LiveOptions, LiveSource, Rate, source};
+use rushes::texture::{Format, Layout, LiveHandle, LiveOptions, LiveSource, Rate, source};
 
 use super::args::SourceArgs;
 #[cfg(feature = "window")]

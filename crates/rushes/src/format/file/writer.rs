@@ -218,6 +218,14 @@ impl std::fmt::Debug for MediaWriter {
 }
 
 /// The writer for a file of `codec`, or of a container by its name.
+#[cfg_attr(
+    not(feature = "containers"),
+    allow(
+        unused_variables,
+        clippy::unnecessary_wraps,
+        reason = "only containers look at the name"
+    )
+)]
 fn writer(path: &Path, codec: Codec) -> io::Result<Box<dyn FrameWriter>> {
     #[cfg(feature = "containers")]
     if let Some(writer) = super::container::writer(path, codec)? {
