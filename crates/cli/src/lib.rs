@@ -29,6 +29,8 @@ mod loopback;
 mod metrics;
 mod outage;
 mod overwrite;
+#[cfg(test)]
+mod page_commands;
 mod pages;
 mod progress;
 mod recognise;

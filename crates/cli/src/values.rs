@@ -38,7 +38,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         "ms" => 1e-3,
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
-        _ => return Err(format!("{unit:?} is not one of us, ms, s, min")),
+        "h" => 3_600.0,
+        _ => return Err(format!("{unit:?} is not one of us, ms, s, min, h")),
     };
     let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a time"))?;
     Duration::try_from_secs_f64(number * factor).map_err(|error| format!("{text:?}: {error}"))
@@ -106,6 +107,7 @@ mod tests {
     fn values_have_units() {
         assert_eq!(parse_size("4M"), Ok(4 << 20));
         assert_eq!(parse_duration("1.5ms"), Ok(Duration::from_micros(1500)));
+        assert_eq!(parse_duration("2h"), Ok(Duration::from_secs(7200)));
         assert_eq!(parse_pacing("0.5"), Ok(Pacing::Share(0.5)));
         assert_eq!(parse_pacing("900M"), Ok(Pacing::Rate(900_000_000)));
         assert_eq!(parse_ssrc("0xff"), Ok(Ssrc(255)));
