@@ -744,6 +744,8 @@ typedef struct rushes_statistics {
     uint64_t discarded_keep_alive;
     // Datagrams that are not RTP: too short, another version, or lengths beyond the end.
     uint64_t discarded_not_rtp;
+    // ZRTP, although this end does not agree on keys.
+    uint64_t discarded_zrtp;
     // RTCP on the port of RTP (RFC 5761).
     uint64_t discarded_rtcp;
     // Packets of another payload type than the stream's.

@@ -99,6 +99,8 @@ pub struct Statistics {
     pub discarded_keep_alive: u64,
     /// Datagrams that are not RTP: too short, another version, or lengths beyond the end.
     pub discarded_not_rtp: u64,
+    /// ZRTP, although this end does not agree on keys.
+    pub discarded_zrtp: u64,
     /// RTCP on the port of RTP (RFC 5761).
     pub discarded_rtcp: u64,
     /// Packets of another payload type than the stream's.
@@ -187,6 +189,7 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         lent_refused: socket.lent_refused,
         discarded_keep_alive: discarded(Discard::KeepAlive),
         discarded_not_rtp: discarded(Discard::NotRtp),
+        discarded_zrtp: discarded(Discard::Zrtp),
         discarded_rtcp: discarded(Discard::Rtcp),
         discarded_payload_type: discarded(Discard::PayloadType),
         discarded_other_source: discarded(Discard::OtherSource),

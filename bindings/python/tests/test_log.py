@@ -18,7 +18,7 @@ Make = Callable[..., Pair]
 LOGGER = logging.getLogger("rushes")
 
 #: More octets than the kernel grants to anybody.
-TOO_LARGE = 2_000_000_000
+TOO_LARGE = 1_000_000_000
 
 
 class Gathered(logging.Handler):
@@ -82,7 +82,7 @@ def test_a_clamped_buffer_is_logged_with_its_advice(
     record = next(record for record in caplog.records if "rmem_max" in record.getMessage())
     assert (record.name, record.levelname) == ("rushes", "WARNING")
     assert f"sysctl -w net.core.rmem_max={TOO_LARGE}" in record.getMessage()
-    assert f"requested={TOO_LARGE}" in record.getMessage()
+    assert f" of {TOO_LARGE} octets" in record.getMessage()
     assert (record.filename, record.module) == ("buffer.rs", "buffer")
     assert record.lineno > 0
     # It is passed on by a thread that has nothing to do with it.

@@ -125,7 +125,8 @@ impl Schedule {
     /// Of a frame with the times of its container.
     fn timed(&mut self, frame: &MediaFrame, presented: MediaTime) -> FileTime {
         let due = frame.decoded.unwrap_or(presented).since(self.origin);
-        let exact = presented.ticks(self.clock_rate) - self.origin.ticks(self.clock_rate);
+        let exact =
+            presented.ticks(self.clock_rate).saturating_sub(self.origin.ticks(self.clock_rate));
         let at = presented.nanos().saturating_sub(self.origin.nanos());
         let (ticks, duration) = match frame.duration {
             Some(duration) => {
@@ -138,7 +139,8 @@ impl Schedule {
             None => (exact, self.rate.interval()),
         };
         let end = at.saturating_add(nanos(duration));
-        self.len = self.len.max(Duration::from_nanos(u64::try_from(end).unwrap_or(0)));
+        let end = Duration::from_nanos(u64::try_from(end).unwrap_or(0));
+        self.len = self.len.max(end).max(due.saturating_add(duration));
         self.time(due, Some(ticks), at)
     }
 

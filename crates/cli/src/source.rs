@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rushes::file::{MediaReader, ReadOptions, Track, codec_of, is_live, tracks};
+use rushes::file::{FileError, MediaReader, ReadOptions, Track, codec_of, is_live, tracks};
 use rushes::{ClockRate, Codec, FrameRate};
 
 use crate::args::{StreamArgs, codec_names};
@@ -175,7 +175,14 @@ fn as_path(file: &Path) -> &Path {
 /// The tracks of `file`, if it is a container and not to be sent as octets.
 fn tracks_of(file: &Path, codec: Option<Codec>) -> anyhow::Result<Option<Vec<Track>>> {
     let is_octets = codec.is_some_and(|codec| !recognise::has_form(codec));
-    if is_octets { Ok(None) } else { Ok(tracks(file)?) }
+    if is_octets {
+        return Ok(None);
+    }
+    match tracks(file) {
+        // A file that cannot be opened is reported where it is.
+        Err(FileError::Io { .. }) => Ok(None),
+        tracks => Ok(tracks?),
+    }
 }
 
 pub(crate) fn unknown_codec(file: &Path) -> Usage {

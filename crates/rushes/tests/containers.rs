@@ -163,6 +163,56 @@ fn frames_before_the_first_parameter_sets_are_left_out_and_a_new_source_goes_on(
     assert_eq!(times, [3_000, 6_000, 9_000]);
 }
 
+#[test]
+fn a_recording_without_parameter_sets_is_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let frames = read(&media(FILES[0].0), Codec::H264);
+    let path = folder.path().join("empty.mp4");
+    let mut writer = MediaWriter::create(&path, Codec::H264).unwrap();
+    writer.write(&frames[1].data, RtpTimestamp(0)).unwrap();
+    let error = writer.finish().unwrap_err();
+    assert!(error.to_string().contains("parameter sets"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_recording_that_was_interrupted_is_read_up_to_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let codec = Codec::H264;
+    let frames = read(&media(FILES[0].0), codec);
+    for extension in ["mp4", "mkv"] {
+        let octets = std::fs::read(write(folder.path(), extension, codec, &frames)).unwrap();
+        let cut = octets[..octets.len() - 100].to_vec();
+        let mut reader =
+            MediaReader::from_octets(cut, "cut", codec, ReadOptions::default()).unwrap();
+        let count = std::iter::from_fn(|| reader.next_frame().unwrap().cloned()).count();
+        assert!((1..frames.len()).contains(&count), "{extension}: {count}");
+    }
+}
+
+#[test]
+fn a_parameter_set_that_comes_back_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let codec = Codec::H264;
+    let frames = read(&media(FILES[0].0), codec);
+    let set = units(codec, &frames[0].data, |codec, it| codec.nal.unwrap().is_parameter_set(it));
+    let mut other = set[1].to_vec();
+    other.push(0x55);
+    let path = folder.path().join("sets.mkv");
+    let mut writer = MediaWriter::create(&path, codec).unwrap();
+    let with = |set: &[u8]| [&[0, 0, 0, 1], set, &frames[1].data].concat();
+    for (number, frame) in
+        [frames[0].data.clone(), with(&other), with(set[1]), with(set[1])].iter().enumerate()
+    {
+        writer.write(frame, RtpTimestamp(number as u32 * 3_000)).unwrap();
+    }
+    writer.finish().unwrap();
+    let copy = read(&path, codec);
+    let has =
+        |number: usize, set: &[u8]| units(codec, &copy[number].data, |_, _| true).contains(&set);
+    assert!(has(1, &other) && has(2, set[1]), "the set before was replaced");
+}
+
 /// Reads all of a damaged file: the frames before the damage, and perhaps an error.
 fn survives(octets: Vec<u8>, codec: Codec) {
     let len = octets.len();

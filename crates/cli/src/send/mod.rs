@@ -31,7 +31,8 @@ const PORTS: u16 = 2;
 
 pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::install()?;
-    let sources = Source::all(&args.file, args.audio.as_deref(), &args.stream, args.output.quiet)?;
+    let mut sources =
+        Source::all(&args.file, args.audio.as_deref(), &args.stream, args.output.quiet)?;
     check(args, &sources)?;
     // A file that cannot be read is reported before anything is sent. What a live source makes
     // before there is a stream is late.
@@ -39,6 +40,13 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         if source.is_live() { Ok(None) } else { source.open(args.timing.fps).map(Some) }
     };
     let mut readers = sources.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
+    if let Some(Some(sound)) = readers.get_mut(1)
+        && sound.peek()?.is_none()
+    {
+        note!("{}: its audio contains no frame, and is left out", sources[1].name());
+        sources.truncate(1);
+        readers.truncate(1);
+    }
     let origin = film::origin(&mut readers)?;
     let lead = film::lead(&sources)?;
     let schedules: Vec<_> = sources
@@ -46,7 +54,9 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         .zip(&readers)
         .map(|(source, reader)| {
             let declared = reader.as_ref().and_then(MediaReader::frame_rate).or(source.frame_rate);
-            Schedule::new(args.timing.fps, declared, source.clock_rate).with_origin(origin)
+            let requested =
+                args.timing.fps.filter(|_| sources.len() == 1 || source.codec.media == "video");
+            Schedule::new(requested, declared, source.clock_rate).with_origin(origin)
         })
         .collect();
     let context = stream::context(&args.control)?;
@@ -206,6 +216,13 @@ fn observed(number: usize, sending: &Sending<'_>) -> metrics::Sending {
 
 /// Refuses options that contradict each other.
 fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
+    if let (Some(_), [film, sound]) = (args.timing.fps, sources)
+        && (film.is_track() || sound.is_track())
+    {
+        let reason = "--fps would send the video at another speed than its sound: leave --fps out, \
+                      or send the video alone by --codec";
+        return Err(Usage(reason.to_owned()));
+    }
     if args.to.port == 0 {
         return Err(Usage("--to needs a port from 1 to 65535".to_owned()));
     }

@@ -29,6 +29,8 @@ pub struct MediaWriter {
     /// Whether it replaces an existing file when it is finished.
     replaces: bool,
     writer: Box<dyn FrameWriter>,
+    /// Frames were given to it.
+    is_begun: bool,
     /// `None` after an error.
     sink: Option<Sink>,
     /// Ends of frames that the operating system has not accepted yet: the octets and the frames up
@@ -63,6 +65,7 @@ impl MediaWriter {
             part,
             replaces: true,
             writer,
+            is_begun: false,
             sink: Some(Sink::new(target)),
             ends: VecDeque::new(),
             whole: (0, 0),
@@ -91,6 +94,7 @@ impl MediaWriter {
     /// afterwards. [`FileError::Io`] if it has accepted nothing of the file, if the output is a
     /// pipe or a device, or if the frame is not of the file's codec.
     pub fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> Result<(), FileError> {
+        self.is_begun = true;
         let written = match &mut self.sink {
             Some(sink) => {
                 let written = self.writer.write(frame, timestamp, sink);
@@ -118,6 +122,7 @@ impl MediaWriter {
     pub fn begin_again(&mut self) -> Result<(), FileError> {
         self.ends.clear();
         self.whole = (0, 0);
+        self.is_begun = false;
         let outcome = match &mut self.sink {
             // A pipe keeps the data, which must be complete.
             Some(sink) => self.writer.finish(sink).and_then(|()| sink.begin_again()),
@@ -141,13 +146,20 @@ impl MediaWriter {
     ///
     /// # Errors
     /// As [`write`](Self::write); [`FileError::Kept`] also if the file cannot be renamed, or may
-    /// not replace another.
+    /// not replace another. [`FileError::Io`] if no frame could be written to a container, which
+    /// needs parameter sets.
     pub fn finish(mut self) -> Result<(), FileError> {
         let finished = match &mut self.sink {
             Some(sink) => self.writer.finish(sink).and_then(|()| sink.flush()),
             None => Err(ended()),
         };
         if let Err(source) = finished {
+            return Err(self.give_up("write", source));
+        }
+        if self.is_begun && self.writer.frames_written() == 0 {
+            let reason = "no frame could be written, for want of parameter sets: name the file as a \
+                          bare bitstream, or give the description of the stream";
+            let source = io::Error::new(ErrorKind::InvalidData, reason);
             return Err(self.give_up("write", source));
         }
         self.note_end();

@@ -148,7 +148,7 @@ fn hevc(format: PictureFormat, sets: [Sets; 3]) -> Option<Hvcc> {
         length_size_minus_one: 3,
         arrays: sets
             .into_iter()
-            .map(|(nal_unit_type, nalus)| HvcCArray { completeness: false, nal_unit_type, nalus })
+            .map(|(nal_unit_type, nalus)| HvcCArray { completeness: true, nal_unit_type, nalus })
             .collect(),
     })
 }

@@ -60,7 +60,13 @@ impl NalUnits {
         out: &mut Vec<u8>,
     ) -> Result<(), &'static str> {
         let types = || self.units(sample).flatten().filter_map(|unit| self.codec.header(unit));
-        let has_sets = types().any(|header| self.codec.is_parameter_set(header.nal_type));
+        let sequence_set = match self.codec {
+            NalCodec::H264 => 7,
+            NalCodec::H265 => 33,
+            NalCodec::H266 => 15,
+        };
+        // Others alone are no beginning: adaptation parameter sets of H.266, for example.
+        let has_sets = types().any(|header| header.nal_type == sequence_set);
         let is_key = is_key || types().any(|header| self.codec.is_random_access(header.nal_type));
         let mut sets = (is_key && !has_sets).then_some(&self.parameter_sets);
         for unit in self.units(sample) {

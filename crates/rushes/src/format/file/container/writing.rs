@@ -18,6 +18,9 @@ use crate::format::nal::units;
 /// Parameter sets that are remembered: as many as H.264 has ids.
 const SETS_MAX: usize = 32 + 256;
 
+/// A timestamp so many ticks away from the last one is that of another clock: ten minutes of Opus.
+const JUMP: u32 = 600 * 48_000;
+
 /// One frame of a track.
 pub(super) struct Sample {
     /// NAL units with lengths of four octets, or an Opus packet.
@@ -108,12 +111,12 @@ struct Clock {
 impl Clock {
     fn time(&mut self, timestamp: RtpTimestamp) -> i64 {
         let time = match self.last {
-            Some((last, time)) => {
+            Some((last, time)) if timestamp.distance(last).unsigned_abs() < JUMP => {
                 let distance = i64::from(timestamp.distance(last));
                 self.step = if distance == 0 { self.step } else { distance.abs() };
                 time.saturating_add(distance)
             }
-            None => self.latest.saturating_add(self.step),
+            _ => self.latest.saturating_add(self.step),
         };
         self.last = Some((timestamp, time));
         self.latest = self.latest.max(time);
@@ -136,6 +139,10 @@ impl TrackWriter {
                 continue;
             }
             let is_known = self.written_sets.iter().any(|set| set == unit);
+            if nal.is_parameter_set(header.nal_type) && !is_known {
+                // It may replace one of those, which must come again after it.
+                self.written_sets.clear();
+            }
             if is_known || nal.is_access_unit_delimiter(header.nal_type) {
                 continue;
             }
@@ -212,5 +219,6 @@ mod tests {
         assert_eq!([time(3000), time(0), time(6000)], [6000, 3000, 9000]);
         clock.last = None;
         assert_eq!(clock.time(RtpTimestamp(77)), 15_000);
+        assert_eq!(clock.time(RtpTimestamp(1 << 31)), 21_000, "another clock");
     }
 }

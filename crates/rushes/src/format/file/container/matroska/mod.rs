@@ -25,6 +25,9 @@ const NANOS: u64 = 1_000_000_000;
 const INDEX_MAX: u64 = 16 << 20;
 const BLOCK_MAX: u64 = 256 << 20;
 
+/// The most octets that are removed from the beginning of each frame: start codes have a few.
+const PREFIX_MAX: usize = 256;
+
 /// Identifiers of elements.
 mod id {
     pub(super) const SEGMENT: u32 = 0x1853_8067;
@@ -178,6 +181,9 @@ fn removed_prefix(encodings: &[u8]) -> Result<Vec<u8>, &'static str> {
             return Err("the track is compressed");
         }
         prefix = of(&compression, 0x4255).unwrap_or_default();
+        if prefix.len() > PREFIX_MAX {
+            return Err("the track is compressed");
+        }
     }
     Ok(prefix)
 }
@@ -213,6 +219,7 @@ pub(super) fn reader(
         elements,
         cluster: 0,
         waiting: VecDeque::new(),
+        is_first: true,
     })
 }
 
@@ -231,6 +238,8 @@ pub(super) struct Reader {
     cluster: u64,
     /// The frames of a block.
     waiting: VecDeque<Waiting>,
+    /// No frame was read yet.
+    is_first: bool,
 }
 
 struct Waiting {
@@ -284,10 +293,12 @@ impl Reader {
             let mut data = self.prefix.clone();
             data.extend_from_slice(frame);
             let time = cluster.saturating_add(block.time.into());
-            let waiting = Waiting { data, time, later, is_key: block.is_key };
+            // Blocks in groups do not say so; parameter sets are due before the first frame.
+            let is_key = block.is_key || std::mem::take(&mut self.is_first);
+            let waiting = Waiting { data, time, later, is_key };
             let ticks = packet_duration(&waiting.data).unwrap_or(0);
             let known = if self.units.is_none() { u64::from(ticks) * NANOS / 48_000 } else { 0 };
-            later += self.interval.unwrap_or(known);
+            later = u64::saturating_add(later, self.interval.unwrap_or(known));
             self.waiting.push_back(waiting);
         }
         Ok(())

@@ -21,7 +21,7 @@ use super::{Octets, Track, damaged, failed, missing};
 use crate::format::file::{Codec, FileError, FrameReader, MediaFrame, MediaTime, ReadOptions};
 
 /// The largest index (`moov` or `moof`) that is read: hours of a film have a few megabytes.
-const INDEX_MAX: u64 = 256 << 20;
+const INDEX_MAX: u64 = 64 << 20;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -182,11 +182,11 @@ fn is_vvc(kind: mp4_atom::FourCC) -> bool {
 
 /// The four characters of a coding, as far as they are known.
 fn name_of(coding: &Coding) -> String {
-    let name = format!("{coding:?}");
-    match coding {
-        Coding::Unknown(kind, _) => kind.to_string(),
-        _ => name[..name.find(['(', ' ']).unwrap_or(name.len())].to_lowercase(),
+    if let Coding::Unknown(kind, _) = coding {
+        return kind.to_string();
     }
+    let name = format!("{coding:?}");
+    name[..name.find(['(', ' ']).unwrap_or(name.len())].to_lowercase()
 }
 
 /// How frames of `coding` are made; `None` if it is not known, or its configuration is malformed.
@@ -288,6 +288,10 @@ impl FrameReader for Reader {
         let Some(sample) = self.next_sample()? else { return Ok(false) };
         let end = sample.offset.checked_add(u64::from(sample.len));
         if end.is_none_or(|end| end > self.len) {
+            if self.fragments.is_some() {
+                // A recording in fragments that was interrupted.
+                return Ok(false);
+            }
             return Err(self.malformed(&sample, "is cut off by the end of the file"));
         }
         self.sample.resize(sample.len as usize, 0);

@@ -194,7 +194,13 @@ fn index(configuration: &Configuration) -> Moov {
         default_sample_flags: 0,
     };
     Moov {
-        mvhd: Mvhd { timescale: 1_000, next_track_id: TRACK + 1, ..Mvhd::default() },
+        mvhd: Mvhd {
+            timescale: 1_000,
+            rate: 1.into(),
+            volume: 1.into(),
+            next_track_id: TRACK + 1,
+            ..Mvhd::default()
+        },
         mvex: Some(Mvex { mehd: None, trex: vec![trex] }),
         trak: vec![trak],
         ..Moov::default()
