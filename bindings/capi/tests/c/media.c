@@ -178,8 +178,8 @@ static void on_event(void *user, const rushes_event *event) {
 
 static void on_log(void *user, int32_t level, const char *text) {
     struct seen *seen = user;
-    if (strstr(text, "sysctl -w net.core.rmem_max=1000000000") != NULL) {
-        CHECK(level == RUSHES_LOG_LEVEL_WARNING && strstr(text, " of 1000000000 octets") != NULL);
+    if (strstr(text, "sysctl -w net.core.rmem_max=1073741823") != NULL) {
+        CHECK(level == RUSHES_LOG_LEVEL_WARNING && strstr(text, " of 2000000000 octets") != NULL);
         EXPECT(rushes_stream_options_probation(seen->options, 1), RUSHES_ERROR_BUSY);
         EXPECT(rushes_set_log(RUSHES_LOG_LEVEL_OFF, NULL, NULL, NULL), RUSHES_ERROR_BUSY);
         CHECK(strstr(rushes_last_error_message(), "log hook") != NULL);
@@ -276,7 +276,7 @@ static void messages_reach_the_hook(void) {
     uint16_t port;
     int stranger = socket(AF_INET, SOCK_DGRAM, 0);
     seen.options = generic_options(&pair);
-    OK(rushes_stream_options_socket_buffer(seen.options, 1000000000));
+    OK(rushes_stream_options_socket_buffer(seen.options, 2000000000));
     EXPECT(rushes_set_log(6, on_log, &seen, on_release), RUSHES_ERROR_ARGUMENT);
     CHECK(seen.released == 1);
     OK(rushes_set_log(RUSHES_LOG_LEVEL_ERROR, on_log, &seen, on_release));

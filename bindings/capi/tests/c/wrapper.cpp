@@ -271,7 +271,7 @@ static void bytes_are_made_of_any_octets() {
 static void messages_reach_a_function_object() {
     rushes::context context;
     auto options = context.create_session("127.0.0.1").stream(rushes::codec::generic);
-    options.socket_buffer(1'000'000'000);
+    options.socket_buffer(2'000'000'000);
     auto texts = std::make_shared<std::string>();
     const std::function<void(rushes::log_level, std::string_view)> hook =
         [texts](rushes::log_level level, std::string_view text) {
@@ -282,7 +282,7 @@ static void messages_reach_a_function_object() {
     options.open();
     rushes::set_log_off();
     CHECK(texts.use_count() == 2);
-    CHECK(texts->find("sysctl -w net.core.rmem_max=1000000000") != std::string::npos);
+    CHECK(texts->find("sysctl -w net.core.rmem_max=1073741823") != std::string::npos);
 }
 
 // A log hook that throws ends the process: nothing unwinds through the library.
@@ -297,7 +297,7 @@ static void a_log_hook_that_throws_ends_the_process() {
         auto options = context.create_session("127.0.0.1").stream(rushes::codec::generic);
         auto hook = [](rushes::log_level, std::string_view) { throw std::runtime_error("no"); };
         rushes::set_log(rushes::log_level::trace, hook);
-        options.socket_buffer(1'000'000'000).open();
+        options.socket_buffer(2'000'000'000).open();
         _exit(0);
     }
     int status = 0;
