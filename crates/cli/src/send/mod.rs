@@ -34,19 +34,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let mut sources =
         Source::all(&args.file, args.audio.as_deref(), &args.stream, args.output.quiet)?;
     check(args, &sources)?;
-    // A file that cannot be read is reported before anything is sent. What a live source makes
-    // before there is a stream is late.
-    let open = |source: &Source| {
-        if source.is_live() { Ok(None) } else { source.open(args.timing.fps).map(Some) }
-    };
-    let mut readers = sources.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
-    if let Some(Some(sound)) = readers.get_mut(1)
-        && sound.peek()?.is_none()
-    {
-        note!("{}: its audio contains no frame, and is left out", sources[1].name());
-        sources.truncate(1);
-        readers.truncate(1);
-    }
+    let mut readers = open_all(args, &mut sources)?;
     let origin = film::origin(&mut readers)?;
     let lead = film::lead(&sources)?;
     let schedules: Vec<_> = sources
@@ -106,6 +94,27 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     // A source without an end is ended by Ctrl-C.
     let is_endless = args.repeat == 0 || sendings.iter().any(|it| it.source.is_live());
     Ok(report::outcome(interrupt.is_requested() && !is_endless, &sendings))
+}
+
+/// Opens all files, and leaves an empty one beside another out. A file that cannot be read is reported
+/// before anything is sent. A live source is opened later: what it makes before there is a stream is
+/// late.
+fn open_all(
+    args: &SendArgs,
+    sources: &mut Vec<Source>,
+) -> anyhow::Result<Vec<Option<MediaReader>>> {
+    let open = |source: &Source| {
+        if source.is_live() { Ok(None) } else { source.open(args.timing.fps).map(Some) }
+    };
+    let mut readers = sources.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
+    if let Some(Some(sound)) = readers.get_mut(1)
+        && sound.peek()?.is_none()
+    {
+        note!("{}: its audio contains no frame, and is left out", sources[1].name());
+        sources.truncate(1);
+        readers.truncate(1);
+    }
+    Ok(readers)
 }
 
 /// Adds how to send a stream that a description with a new key describes.
