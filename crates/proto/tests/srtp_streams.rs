@@ -276,7 +276,7 @@ fn a_clear_report_is_not_authentic_to_a_secured_participant() {
         let refused = secured.statistics().unauthentic;
         assert!(sent > 5 && (sent - 1..=sent).contains(&refused), "{suite}: {refused} of {sent}");
         assert_eq!(secured.statistics().clear, refused, "{suite}");
-        // Neither can the other read what comes back, unless it is not encrypted.
+        // The sender cannot read the reports that come back either, unless they are not encrypted.
         let clear = session.parties[0].participant.statistics();
         assert_eq!(clear.encrypted, clear.malformed, "{suite}");
         assert!(clear.malformed > 5, "{suite}: {clear:?}");

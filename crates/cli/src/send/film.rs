@@ -28,8 +28,9 @@ pub(super) struct Film<'a> {
 /// before.
 #[derive(Debug, Default)]
 struct Passes {
-    /// When the passes so far began.
-    begun: Vec<Duration>,
+    /// The passes that all streams have ended, and when the next one begins.
+    passed: usize,
+    begin: Duration,
     /// The streams that have ended the current pass, and the latest end.
     ended: usize,
     end: Duration,
@@ -60,8 +61,8 @@ impl<'a> Film<'a> {
         passes.end = passes.end.max(end);
         if passes.ended == self.streams {
             passes.ended = 0;
-            let end = passes.end;
-            passes.begun.push(end);
+            passes.passed += 1;
+            passes.begin = passes.end;
         }
     }
 
@@ -69,7 +70,7 @@ impl<'a> Film<'a> {
     /// before.
     pub(super) fn begin_of_pass(&self, passed: usize) -> Option<Duration> {
         let passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
-        passes.begun.get(passed.checked_sub(1)?).copied()
+        (passes.passed >= passed).then_some(passes.begin)
     }
 }
 

@@ -189,7 +189,7 @@ impl Watch {
             for status in self.tally.agreed.take_up(self.server.sas()) {
                 self.live.print(&security::sas_text("the client", &status));
             }
-            // Whoever is still connected after that has frames left to receive.
+            // Clients that are still connected after that have frames left to receive.
             let has_ended = self.pipe.as_ref().is_some_and(LiveHandle::has_ended);
             let counts = self.server.counts();
             if counts.clients > clients {

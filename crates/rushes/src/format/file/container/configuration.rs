@@ -52,10 +52,14 @@ impl Configuration {
         let format = sets.iter().find_map(|set| PictureFormat::of_parameter_set(nal, set))?;
         let form = match nal {
             NalCodec::H264 => Form::Avc(format, avc(format, of_type(7), of_type(8))?),
-            NalCodec::H265 => {
-                Form::Hevc(format, hevc(format, [32, 33, 34].map(of_type_of(&of_type)))?)
-            }
-            NalCodec::H266 => Form::Vvc(format, vvc(&[14, 15, 16, 17].map(of_type_of(&of_type)))?),
+            NalCodec::H265 => Form::Hevc(
+                format,
+                hevc(format, [32, 33, 34].map(|nal_type| (nal_type, of_type(nal_type))))?,
+            ),
+            NalCodec::H266 => Form::Vvc(
+                format,
+                vvc(&[14, 15, 16, 17].map(|nal_type| (nal_type, of_type(nal_type))))?,
+            ),
         };
         Some(Self { codec, form })
     }
@@ -91,10 +95,6 @@ impl Configuration {
 
 /// A number of a type, and the sets of that type.
 type Sets = (u8, Vec<Vec<u8>>);
-
-fn of_type_of(of_type: &impl Fn(u8) -> Vec<Vec<u8>>) -> impl Fn(u8) -> Sets {
-    move |nal_type| (nal_type, of_type(nal_type))
-}
 
 fn avc(format: PictureFormat, sequence: Vec<Vec<u8>>, picture: Vec<Vec<u8>>) -> Option<Avcc> {
     // Counts of 5 and 8 bits, and lengths of 16.
