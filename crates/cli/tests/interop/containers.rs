@@ -85,6 +85,33 @@ fn read(path: &Path, codec: Codec) -> Vec<MediaFrame> {
     std::iter::from_fn(|| reader.next_frame().unwrap().cloned()).collect()
 }
 
+/// FFmpeg writes the first fragment's samples into the index, and times into all others; those of
+/// other programs have none.
+#[test]
+fn fragments_without_times_follow_the_samples_of_the_index() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("parts.mp4");
+    film(&path, &["-c:v", "libx264", "-c:a", "libopus", "-movflags", "+frag_keyframe"]);
+    let mut octets = std::fs::read(&path).unwrap();
+    let places: Vec<_> =
+        octets.windows(4).enumerate().filter(|(_, it)| it == b"tfdt").map(|(at, _)| at).collect();
+    assert!(places.len() >= 4, "both tracks in several fragments: {places:?}");
+    for place in places {
+        octets[place..place + 4].copy_from_slice(b"free");
+    }
+    let bare = folder.path().join("without_times.mp4");
+    std::fs::write(&bare, octets).unwrap();
+    for codec in [Codec::H264, Codec::Opus] {
+        let times = |path| -> Vec<_> {
+            read(path, codec).iter().map(|it| (it.decoded, it.presented)).collect()
+        };
+        assert_eq!(times(&path), times(&bare), "{codec:?}");
+    }
+}
+
 #[test]
 fn frames_and_times_are_those_of_the_container() {
     if !have(&["ffmpeg"]) {

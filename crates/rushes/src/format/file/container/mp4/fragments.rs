@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use mp4_atom::{Atom, Moof, Traf, Trex, Trun};
 
-use super::table::Table;
 use super::{AnyError, Octets, Sample, end_of, next_box, read_index};
 
 /// Bit of a sample's flags: it is not a sync sample.
@@ -18,8 +17,8 @@ pub(super) struct Fragments {
     position: u64,
     /// The runs of the current fragment that are left.
     runs: VecDeque<Run>,
-    /// The time after the last sample.
-    decoded: i64,
+    /// The time after the last sample; `None` before the first one.
+    decoded: Option<i64>,
 }
 
 /// The samples of one run that are left.
@@ -43,23 +42,24 @@ struct Defaults {
 }
 
 impl Fragments {
-    /// Those from `position` on, after the samples of `table`.
-    pub(super) fn new(defaults: Trex, position: u64, table: &Table) -> Self {
-        Self { defaults, position, runs: VecDeque::new(), decoded: table.end() }
+    /// Those from `position` on.
+    pub(super) fn new(defaults: Trex, position: u64) -> Self {
+        Self { defaults, position, runs: VecDeque::new(), decoded: None }
     }
 
-    /// The next sample; `None` after the last one.
+    /// The next sample; `None` after the last one. The first one is at `begin`, unless its fragment
+    /// says another time.
     pub(super) fn next(
         &mut self,
         file: &mut dyn Octets,
         len: u64,
+        begin: i64,
     ) -> Result<Option<Sample>, AnyError> {
         loop {
             while let Some(run) = self.runs.front_mut() {
-                if let Some(begin) = run.begin.take() {
-                    self.decoded = begin;
-                }
-                if let Some(sample) = run.next(&mut self.decoded) {
+                let decoded = self.decoded.get_or_insert(begin);
+                *decoded = run.begin.take().unwrap_or(*decoded);
+                if let Some(sample) = run.next(decoded) {
                     return Ok(Some(sample));
                 }
                 self.runs.pop_front();

@@ -101,7 +101,7 @@ impl Movie {
         let trex = self.moov.mvex.iter().flat_map(|mvex| &mvex.trex);
         let defaults = trex.clone().find(|trex| trex.track_id == track_id).cloned();
         let table = Table::new(trak.mdia.minf.stbl);
-        let fragments = defaults.map(|it| Fragments::new(it, self.end_of_index, &table));
+        let fragments = defaults.map(|it| Fragments::new(it, self.end_of_index));
         let Self { path, file, len, .. } = self;
         let sample = Vec::new();
         Ok(Reader { path, file, len, forms, table, fragments, per_second, start, sample })
@@ -258,7 +258,7 @@ impl Reader {
             let sample = match (self.table.next(), &mut self.fragments) {
                 (Some(sample), _) => Some(sample),
                 (None, Some(fragments)) => fragments
-                    .next(&mut *self.file, self.len)
+                    .next(&mut *self.file, self.len, self.table.end())
                     .map_err(|source| damaged(&self.path, source))?,
                 (None, None) => None,
             };
