@@ -39,6 +39,7 @@ mod id {
     pub(super) const SIMPLE_BLOCK: u32 = 0xa3;
     pub(super) const BLOCK_GROUP: u32 = 0xa0;
     pub(super) const BLOCK: u32 = 0xa1;
+    pub(super) const REFERENCE_BLOCK: u32 = 0xfb;
 }
 
 /// A track, and what reading its frames needs.
@@ -255,17 +256,21 @@ impl Reader {
     fn next_block(&mut self) -> io::Result<bool> {
         while let Some(header) = self.elements.next()? {
             match header.id {
-                id::SEGMENT | id::CLUSTER | id::BLOCK_GROUP => {}
+                id::SEGMENT | id::CLUSTER => {}
                 id::TIMESTAMP => {
                     let Some(data) = self.elements.data(header, 8)? else { return Ok(false) };
                     self.cluster = unsigned(&data).unwrap_or(0);
                 }
-                id::SIMPLE_BLOCK | id::BLOCK => {
+                id::SIMPLE_BLOCK | id::BLOCK_GROUP => {
                     // The last block of a recording that was interrupted is left out.
                     let Some(data) = self.elements.data(header, BLOCK_MAX)? else {
                         return Ok(false);
                     };
-                    self.take(&data)?;
+                    if header.id == id::SIMPLE_BLOCK {
+                        self.take(&data, None)?;
+                    } else {
+                        self.take_group(&data)?;
+                    }
                     if !self.waiting.is_empty() {
                         return Ok(true);
                     }
@@ -277,8 +282,16 @@ impl Reader {
         Ok(false)
     }
 
-    /// Takes the frames of a block, if it is of the track.
-    fn take(&mut self, data: &[u8]) -> io::Result<()> {
+    /// Takes the frames of the block in a group. A frame that refers to no other is a key frame.
+    fn take_group(&mut self, data: &[u8]) -> io::Result<()> {
+        let is_key = children(data).all(|(id, _)| id != id::REFERENCE_BLOCK);
+        let block = children(data).find(|(id, _)| *id == id::BLOCK);
+        block.map_or(Ok(()), |(_, block)| self.take(block, Some(is_key)))
+    }
+
+    /// Takes the frames of a block, if it is of the track. Without `is_key` the block says whether
+    /// they are key frames.
+    fn take(&mut self, data: &[u8], is_key: Option<bool>) -> io::Result<()> {
         let block = block::read(data).ok_or_else(|| {
             let position = self.elements.position();
             let reason = format!("the block before byte {position} is malformed");
@@ -293,8 +306,9 @@ impl Reader {
             let mut data = self.prefix.clone();
             data.extend_from_slice(frame);
             let time = cluster.saturating_add(block.time.into());
-            // Blocks in groups do not say so; parameter sets are due before the first frame.
-            let is_key = block.is_key || std::mem::take(&mut self.is_first);
+            // Parameter sets are due before the first frame.
+            let is_first = std::mem::take(&mut self.is_first);
+            let is_key = is_key.unwrap_or(block.is_key) || is_first;
             let waiting = Waiting { data, time, later, is_key };
             let ticks = packet_duration(&waiting.data).unwrap_or(0);
             let known = if self.units.is_none() { u64::from(ticks) * NANOS / 48_000 } else { 0 };
@@ -356,5 +370,57 @@ impl FrameReader for Reader {
 
     fn buffered(&self) -> usize {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An element of fewer than 127 octets.
+    fn element(id: &[u8], data: &[u8]) -> Vec<u8> {
+        [id, &[0x80 | data.len() as u8], data].concat()
+    }
+
+    /// A record of H.264 with one set of each kind.
+    const RECORD: &[u8] = b"\x01\x42\xc0\x1e\xff\xe1\0\x04\x67\x42\xc0\x1e\x01\0\x02\x68\xce";
+
+    /// A file whose clusters are of `groups` and a simple block that is no key frame.
+    fn file(groups: &[&[u8]]) -> Box<dyn Octets> {
+        let entry = [
+            element(b"\xd7", &[1]),
+            element(b"\x83", &[1]),
+            element(b"\x86", b"V_MPEG4/ISO/AVC"),
+            element(b"\x63\xa2", RECORD),
+        ];
+        let tracks = element(b"\x16\x54\xae\x6b", &element(b"\xae", &entry.concat()));
+        let groups = groups.concat();
+        let simple = element(b"\xa3", b"\x81\0\x09\0\0\0\0\x02\x41\x09");
+        let unknown = b"\x18\x53\x80\x67\xff";
+        let cluster = b"\x1f\x43\xb6\x75\xff";
+        let octets = [&unknown[..], &tracks, cluster, &groups, &simple].concat();
+        Box::new(io::Cursor::new(octets))
+    }
+
+    /// A group with a block at a time, which refers to another one or not.
+    fn group(time: u8, refers: bool) -> Vec<u8> {
+        let block = element(b"\xa1", &[0x81, 0, time, 0, 0, 0, 0, 2, 0x41, time]);
+        let reference = if refers { element(b"\xfb", &[0xff]) } else { Vec::new() };
+        element(b"\xa0", &[block, reference].concat())
+    }
+
+    #[test]
+    fn a_frame_in_a_group_is_a_key_frame_unless_it_refers_to_another() {
+        let file = file(&[&group(1, true), &group(2, false), &group(3, true), b"\xa0\x80"]);
+        let options = ReadOptions::default();
+        let mut reader = reader(file, Path::new("film.mkv"), Codec::H264, options).unwrap();
+        let mut frame = MediaFrame::default();
+        let mut seen = Vec::new();
+        while reader.next_frame(&mut frame).unwrap() {
+            let has_sets = (Codec::H264.has_parameter_sets)(&frame.data);
+            seen.push((frame.presented.unwrap().ticks(Codec::H264.clock_rate) / 90, has_sets));
+        }
+        // The first frame of a file gets the sets whatever it is.
+        assert_eq!(seen, [(1, true), (2, true), (3, false), (9, false)]);
     }
 }
