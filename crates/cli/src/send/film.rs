@@ -54,6 +54,11 @@ impl<'a> Film<'a> {
         self.has_failed.store(true, Relaxed);
     }
 
+    /// What a stream's thread keeps while it sends: a panic stops the other streams.
+    pub(super) fn guard(&self) -> impl Drop {
+        FailOnPanic(self)
+    }
+
     /// Notes that a stream has ended the current pass, at `end`.
     pub(super) fn end_pass(&self, end: Duration) {
         let mut passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,6 +76,16 @@ impl<'a> Film<'a> {
     pub(super) fn begin_of_pass(&self, passed: usize) -> Option<Duration> {
         let passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         (passes.passed >= passed).then_some(passes.begin)
+    }
+}
+
+struct FailOnPanic<'f, 'a>(&'f Film<'a>);
+
+impl Drop for FailOnPanic<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail();
+        }
     }
 }
 
@@ -122,6 +137,20 @@ mod tests {
         assert_eq!(film.begin_of_pass(2), Some(seconds(6)));
         assert!(!film.is_stopped());
         film.fail();
+        assert!(film.is_stopped());
+    }
+
+    #[test]
+    fn a_panic_in_one_stream_stops_the_others() {
+        let interrupt = Interrupt::default();
+        let film = Film::new(2, Lead::default(), &interrupt);
+        drop(film.guard());
+        assert!(!film.is_stopped());
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _guard = film.guard();
+            panic!("on purpose");
+        }));
+        assert!(panicked.is_err());
         assert!(film.is_stopped());
     }
 }

@@ -158,6 +158,7 @@ fn send(
     thread::scope(|scope| {
         let mut others = Vec::new();
         let run = |(sending, reader): (&mut Sending<'_>, _)| {
+            let _guard = film.guard();
             let sent = sending.run(film, interrupt, reader);
             if sent.is_err() {
                 film.fail();
