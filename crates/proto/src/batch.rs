@@ -7,8 +7,8 @@ pub const SLAB_LEN: usize = 65_507;
 
 /// Datagrams in one buffer, in sending order.
 ///
-/// All fragments of a frame but the last have the same length, so that a run of them is passed to
-/// the kernel as one `UDP_SEGMENT` message without another copy. 64 KiB stay in the second-level
+/// All fragments of a frame have the same length except the last, so that a run of them is passed
+/// to the kernel as one `UDP_SEGMENT` message without another copy. 64 KiB stay in the second-level
 /// cache until the kernel reads them.
 ///
 /// ```
@@ -22,7 +22,7 @@ pub const SLAB_LEN: usize = 65_507;
 pub struct Batch {
     /// The slab in use; empty while it is lent.
     slab: Box<[u8]>,
-    /// All slabs; the place of one that is in use or lent is empty.
+    /// All slabs; the entry of a slab that is in use or lent is empty.
     slabs: Box<[Box<[u8]>]>,
     /// The index of the slab in use.
     number: usize,
@@ -43,28 +43,29 @@ pub struct LentSlab {
     pub number: usize,
     /// The memory, which may also contain earlier datagrams.
     pub memory: Box<[u8]>,
-    /// The range of the datagrams in it.
+    /// The range of the datagrams in the memory.
     pub range: Range<usize>,
 }
 
 impl Batch {
-    /// An empty batch of [`SLAB_LEN`] octets.
+    /// Creates an empty batch of [`SLAB_LEN`] octets.
     pub fn new() -> Self {
         Self::with_history(0)
     }
 
-    /// An empty batch whose datagrams stay readable after [`clear`](Self::clear), until `octets`
-    /// more were placed: the slab is that much longer, and is reused from its start when full.
+    /// Creates an empty batch whose datagrams stay readable after [`clear`](Self::clear), until
+    /// `octets` more octets were placed. The slab is longer by `octets`, and is reused from its
+    /// start when it is full.
     pub fn with_history(octets: usize) -> Self {
         Self::with_slabs(1, SLAB_LEN + octets)
     }
 
-    /// An empty batch of `slabs` slabs of [`SLAB_LEN`] octets, used in turn, that can be
-    /// [lent](Self::lend).
+    /// Creates an empty batch of `slabs` slabs of [`SLAB_LEN`] octets, which are used in turn and
+    /// can be [lent](Self::lend).
     ///
     /// If `octets` is not zero, datagrams stay readable until `octets` more were placed, except
-    /// while they are lent. For that there are additional slabs, and all are twice as long, so that
-    /// several small batches share one. A lent batch occupies a whole slab, whatever its size.
+    /// while lent. For this there are additional slabs, and all are twice as long, so that several
+    /// small batches share one. A lent batch occupies a whole slab, whatever its size.
     pub fn to_lend(slabs: usize, octets: usize) -> Self {
         let slab_len = if octets == 0 { SLAB_LEN } else { 2 * SLAB_LEN };
         Self::with_slabs(slabs.max(1) + octets.div_ceil(SLAB_LEN), slab_len)
@@ -80,13 +81,14 @@ impl Batch {
             slab_len,
             start: 0,
             used: 0,
-            // Enough for the smallest packets that result from an MTU of 100 octets.
+            // This is enough for the smallest packets that an MTU of 100 octets requires.
             lengths: Vec::with_capacity(SLAB_LEN / 32),
             origin: 0,
         }
     }
 
-    /// Adds a datagram of `len` octets, which have old contents; `None` if it does not fit.
+    /// Adds a datagram of `len` octets, with old contents, and returns it; `None` if it does not
+    /// fit.
     #[inline]
     pub fn place(&mut self, len: usize) -> Option<&mut [u8]> {
         if len > self.free() {
@@ -108,7 +110,7 @@ impl Batch {
     /// Removes all datagrams, and advances to the next slab if the one in use is full or lent.
     pub fn clear(&mut self) {
         self.lengths.clear();
-        // Do not advance if both slabs are lent.
+        // If all other slabs are lent, it does not advance.
         if !self.has_room() && (!self.slab.is_empty() || self.is_ready()) {
             let is_last = self.number + 1 == self.slabs.len();
             self.slabs[self.number] = std::mem::take(&mut self.slab);
@@ -122,19 +124,19 @@ impl Batch {
         self.start = self.used;
     }
 
-    /// Whether there is a slab to write to after [`clear`](Self::clear). While the next one is lent
-    /// there is none, and nothing can be placed.
+    /// Returns whether there is a slab to write to after [`clear`](Self::clear). While the next
+    /// slab is lent, no datagram can be placed.
     pub fn is_ready(&self) -> bool {
         let next = if self.number + 1 < self.slabs.len() { self.number + 1 } else { 0 };
         self.has_room() || !self.memory(next).is_empty()
     }
 
-    /// Whether the slab in use is not lent and has room for another [`SLAB_LEN`] octets.
+    /// Returns whether the slab in use is not lent and has room for [`SLAB_LEN`] more octets.
     fn has_room(&self) -> bool {
         self.slab.len().saturating_sub(self.used) >= SLAB_LEN
     }
 
-    /// Lends the slab in use with its datagrams; `None` if it is lent already. Their
+    /// Lends the slab in use with its datagrams; returns `None` if it is already lent. Their
     /// [`lengths`](Self::lengths) stay until [`clear`](Self::clear), but their octets are not
     /// readable until the slab is [given back](Self::give_back).
     pub fn lend(&mut self) -> Option<LentSlab> {
@@ -155,25 +157,25 @@ impl Batch {
         }
     }
 
-    /// The slab with index `number`; empty if it is lent.
+    /// Returns the slab with index `number`; empty if it is lent.
     fn memory(&self, number: usize) -> &[u8] {
         if number == self.number { &self.slab } else { &self.slabs[number] }
     }
 
-    /// Octets in all slabs.
+    /// Returns the number of octets in all slabs.
     fn total_len(&self) -> u64 {
         (self.slabs.len() * self.slab_len) as u64
     }
 
-    /// The position of the next datagram: octets since the batch was created, including those
-    /// skipped at the end of a slab.
+    /// Returns the position of the next datagram: the number of octets since the batch was created,
+    /// including those skipped at the end of a slab.
     #[inline]
     pub fn position(&self) -> u64 {
         self.origin + (self.number * self.slab_len + self.used) as u64
     }
 
-    /// The `len` octets that were placed at `position`; `None` if they were never placed, have been
-    /// overwritten, or are lent.
+    /// Returns the `len` octets that were placed at `position`; `None` if they were never placed,
+    /// have been overwritten, or are lent.
     pub fn recall(&self, position: u64, len: usize) -> Option<&[u8]> {
         let total_len = self.total_len();
         let written = self.position() - self.origin;
@@ -190,35 +192,33 @@ impl Batch {
         self.memory(number).get(offset..offset + len)
     }
 
-    /// Octets that are still free.
+    /// Returns the number of octets that are still free.
     #[inline]
     pub fn free(&self) -> usize {
         if self.slab.is_empty() { 0 } else { SLAB_LEN - (self.used - self.start) }
     }
 
-    /// All datagrams, contiguous.
-    ///
-    /// There are none while the slab is lent.
+    /// Returns all datagrams, contiguous; empty while the slab is lent.
     pub fn bytes(&self) -> &[u8] {
         self.slab.get(self.start..self.used).unwrap_or_default()
     }
 
-    /// All datagrams, contiguous and mutable.
+    /// Returns all datagrams, contiguous and mutable.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         self.slab.get_mut(self.start..self.used).unwrap_or_default()
     }
 
-    /// The length of each datagram, in octets.
+    /// Returns the length of each datagram, in octets.
     pub fn lengths(&self) -> &[u16] {
         &self.lengths
     }
 
-    /// Whether there is no datagram.
+    /// Returns whether there is no datagram.
     pub fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
 
-    /// The datagrams one by one.
+    /// Returns the datagrams one by one.
     pub fn datagrams(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.bytes();
         self.lengths.iter().map(move |&len| {
@@ -263,7 +263,7 @@ mod tests {
             assert_eq!(batch.bytes(), [octet; 600]);
             assert_eq!(batch.free(), SLAB_LEN - 600);
             for (position, octet) in &placed {
-                // The last 1 000 octets are always found, and never with another packet's contents.
+                // The last 1 000 octets are always found, and those of another packet never.
                 let recent = batch.position() - position <= 1000;
                 match batch.recall(*position, 600) {
                     Some(packet) => assert_eq!(packet, [*octet; 600]),

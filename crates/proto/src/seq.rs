@@ -7,13 +7,13 @@
 pub struct SequenceNumber(pub u16);
 
 impl SequenceNumber {
-    /// The sequence number `count` packets later.
+    /// Returns the sequence number `count` packets later.
     #[inline]
     pub fn plus(self, count: u16) -> Self {
         Self(self.0.wrapping_add(count))
     }
 
-    /// Packets from `earlier` to `self` by the shorter way round, in −32 768..=32 767.
+    /// Returns the packets from `earlier` to `self` in the shorter direction, in −32 768..=32 767.
     ///
     /// ```
     /// use rushes_proto::SequenceNumber;
@@ -29,37 +29,36 @@ impl SequenceNumber {
 
 /// A sequence number with the count of wraps in its upper bits (RFC 3550 appendix A.1).
 ///
-/// Receivers number packets from 2¹⁶ upwards, so that packets from just before the first one have a
-/// number too.
+/// Receivers number packets from 2¹⁶ upwards, so that packets just before the first have one, too.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ExtendedSequence(pub u64);
 
 impl ExtendedSequence {
-    /// The extended number of the first packet of a source.
+    /// Returns the extended number of the first packet of a source.
     pub fn first(sequence: SequenceNumber) -> Self {
         Self(0x1_0000 | u64::from(sequence.0))
     }
 
-    /// The extended number of `sequence`, taken as the one closest to `self`.
+    /// Returns the extended number of `sequence` that is closest to `self`.
     #[inline]
     pub fn nearest(self, sequence: SequenceNumber) -> Self {
         let step = sequence.distance(self.sequence());
         Self(self.0.wrapping_add_signed(i64::from(step)))
     }
 
-    /// The 16 bits on the wire.
+    /// Returns the 16 bits on the wire.
     #[inline]
     pub fn sequence(self) -> SequenceNumber {
         SequenceNumber(self.0 as u16)
     }
 
-    /// The extended number `count` packets later.
+    /// Returns the extended number `count` packets later.
     #[inline]
     pub fn plus(self, count: u64) -> Self {
         Self(self.0.wrapping_add(count))
     }
 
-    /// Packets from `earlier` to `self`; zero if `earlier` is not earlier.
+    /// Returns the number of packets from `earlier` to `self`; zero if `earlier` is not earlier.
     #[inline]
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

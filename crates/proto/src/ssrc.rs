@@ -30,18 +30,18 @@ impl PayloadType {
     /// The default for Opus.
     pub const OPUS: Self = Self(111);
 
-    /// The payload type `value`; `None` above 127, and for 64..=95.
+    /// Returns the payload type `value`; `None` above 127, and for 64..=95.
     ///
-    /// With the marker bit, 64..=95 look like RTCP packet types on a shared port; RFC 5761
-    /// section 4 therefore forbids them.
+    /// On a shared port, 64..=95 with the marker bit look like RTCP packet types; RFC 5761 section
+    /// 4 therefore forbids them.
     pub const fn new(value: u8) -> Option<Self> {
         if value < 64 || 96 <= value && value < 128 { Some(Self(value)) } else { None }
     }
 
-    /// The payload type `value`, or the reason why it is none.
+    /// Returns the payload type `value`, or the reason why it is not one.
     ///
     /// # Errors
-    /// [`PayloadTypeError`] where [`new`](Self::new) returns `None`.
+    /// [`PayloadTypeError`] if [`new`](Self::new) returns `None`.
     pub const fn checked(value: u8) -> Result<Self, PayloadTypeError> {
         match Self::new(value) {
             Some(payload_type) => Ok(payload_type),
@@ -49,12 +49,12 @@ impl PayloadType {
         }
     }
 
-    /// The payload type of a received packet, whatever its value.
+    /// Returns the payload type of a received packet, whatever its value.
     pub(crate) fn from_wire(value: u8) -> Self {
         Self(value & 0x7f)
     }
 
-    /// The seven bits on the wire.
+    /// Returns the seven bits on the wire.
     #[inline]
     pub fn value(self) -> u8 {
         self.0

@@ -14,13 +14,13 @@ use std::time::Duration;
 pub struct RtpTimestamp(pub u32);
 
 impl RtpTimestamp {
-    /// The timestamp `ticks` later.
+    /// Returns the timestamp `ticks` later.
     #[inline]
     pub fn plus(self, ticks: u32) -> Self {
         Self(self.0.wrapping_add(ticks))
     }
 
-    /// Ticks from `earlier` to `self` by the shorter way round.
+    /// Returns the number of ticks from `earlier` to `self` in the shorter direction.
     #[inline]
     #[allow(clippy::cast_possible_wrap)]
     pub fn distance(self, earlier: Self) -> i32 {
@@ -38,7 +38,7 @@ impl ClockRate {
     /// 48 kHz, the clock of Opus at any sampling rate (RFC 7587 section 4.1).
     pub const OPUS: Self = Self(NonZeroU32::new(48_000).unwrap());
 
-    /// A clock of `hertz` ticks per second; `None` for zero.
+    /// Creates a clock of `hertz` ticks per second; `None` for zero.
     pub const fn new(hertz: u32) -> Option<Self> {
         match NonZeroU32::new(hertz) {
             Some(hertz) => Some(Self(hertz)),
@@ -46,17 +46,17 @@ impl ClockRate {
         }
     }
 
-    /// Ticks per second.
+    /// Returns the number of ticks per second.
     pub fn hertz(self) -> u32 {
         self.0.get()
     }
 
-    /// The whole ticks in `duration`, modulo 2³².
+    /// Returns the whole ticks in `duration`, modulo 2³².
     pub fn ticks(self, duration: Duration) -> u32 {
         (duration.as_nanos() * u128::from(self.hertz()) / 1_000_000_000) as u32
     }
 
-    /// The duration of `ticks`.
+    /// Returns the duration of `ticks`.
     pub fn duration(self, ticks: u32) -> Duration {
         Duration::from_nanos(u64::from(ticks) * 1_000_000_000 / u64::from(self.hertz()))
     }
@@ -71,7 +71,7 @@ const UNIX_EPOCH: u64 = 2_208_988_800;
 pub struct NtpTime(pub u64);
 
 impl NtpTime {
-    /// The instant `since_unix_epoch` after 1970-01-01 UTC.
+    /// Returns the instant `since_unix_epoch` after 1970-01-01 UTC.
     ///
     /// ```
     /// use rushes_proto::NtpTime;
@@ -84,42 +84,42 @@ impl NtpTime {
         Self(UNIX_EPOCH << 32).plus(since_unix_epoch)
     }
 
-    /// The time since 1970-01-01 UTC; values before 1970 are taken as after the wrap in 2036 (RFC
-    /// 3550 section 4).
+    /// Returns the time since 1970-01-01 UTC; values before 1970 are assumed to be after the wrap
+    /// in 2036 (RFC 3550 section 4).
     pub fn unix(self) -> Duration {
         let seconds = (self.0 >> 32).wrapping_sub(UNIX_EPOCH) & 0xffff_ffff;
         Duration::from_secs(seconds) + fraction(self.0 & 0xffff_ffff)
     }
 
-    /// The instant `time` later, modulo 2³² seconds.
+    /// Returns the instant `time` later, modulo 2³² seconds.
     #[must_use]
     pub fn plus(self, time: Duration) -> Self {
         let fraction = (u64::from(time.subsec_nanos()) << 32).div_ceil(1_000_000_000);
         Self(self.0.wrapping_add(time.as_secs() << 32).wrapping_add(fraction))
     }
 
-    /// The instant `time` earlier, modulo 2³² seconds.
+    /// Returns the instant `time` earlier, modulo 2³² seconds.
     #[must_use]
     pub fn minus(self, time: Duration) -> Self {
         Self(self.0.wrapping_sub(Self(0).plus(time).0))
     }
 
-    /// Nanoseconds from `earlier` to `self` by the shorter way round; negative if `earlier` is
-    /// later. At most 68 years either way.
+    /// Returns the nanoseconds from `earlier` to `self` in the shorter direction, at most 68 years;
+    /// negative if `earlier` is later.
     #[allow(clippy::cast_possible_wrap, reason = "the wrap is the shorter way round")]
     pub fn nanos_since(self, earlier: Self) -> i64 {
         let difference = i128::from(self.0.wrapping_sub(earlier.0) as i64);
         ((difference * 1_000_000_000) >> 32) as i64
     }
 
-    /// The middle 32 bits: seconds modulo 2¹⁶ in units of 1/65 536 s, as LSR and DLRR carry them
+    /// Returns the middle 32 bits: seconds modulo 2¹⁶ in units of 1/65 536 s, as in LSR and DLRR
     /// (RFC 3550 section 6.4.1).
     pub fn middle(self) -> u32 {
         (self.0 >> 16) as u32
     }
 }
 
-/// The duration of `fraction` / 2³² seconds, rounded down to whole nanoseconds.
+/// Returns the duration of `fraction` / 2³² seconds, rounded down to whole nanoseconds.
 fn fraction(fraction: u64) -> Duration {
     Duration::from_nanos((fraction * 1_000_000_000) >> 32)
 }

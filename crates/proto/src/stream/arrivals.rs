@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::seq::ExtendedSequence;
 
-/// Maximum number of packets remembered between two reports: the newest ones.
+/// Maximum number of packets remembered between two reports; older ones are forgotten.
 const PACKETS_MAX: usize = 512;
 
 /// The arrivals since the last report.
@@ -20,7 +20,7 @@ impl Arrivals {
         Self { begin, times: VecDeque::new() }
     }
 
-    /// Notes that packet `sequence` came at `now`; the first of two copies counts.
+    /// Notes that packet `sequence` arrived at `now`; of two copies the first counts.
     pub(super) fn note(&mut self, sequence: ExtendedSequence, now: Instant) {
         if sequence < self.begin {
             return;
@@ -40,7 +40,8 @@ impl Arrivals {
         }
     }
 
-    /// Moves the arrivals since the last call to `out`; returns the first packet of them, if any.
+    /// Appends the arrivals since the last call to `out` and returns the sequence number of the
+    /// first; `None` if there are none.
     pub(super) fn take(&mut self, out: &mut Vec<Option<Instant>>) -> Option<ExtendedSequence> {
         if self.times.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! A source on probation, and the packets that are kept of it (RFC 3550 appendix A.1).
+//! A source on probation, whose packets are kept until it is believed (RFC 3550 appendix A.1).
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub(super) struct Arrived<'p> {
     pub(super) payload: &'p [u8],
 }
 
-/// A packet of a source on probation, or a suspect of a believed one.
+/// A packet kept of a source on probation, or one far from a believed source's numbers.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) sequence: SequenceNumber,
@@ -40,7 +40,8 @@ impl Kept {
     }
 }
 
-/// A source on probation. Its packets are kept until it is believed (RFC 3550 A.1 would drop them).
+/// A source on probation. Its packets are kept until the source is believed; the algorithm of RFC
+/// 3550 appendix A.1 would drop them.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub(super) ssrc: Ssrc,
@@ -62,10 +63,10 @@ impl Candidate {
         self.kept.len() as u64
     }
 
-    /// Takes a packet; `true` once enough of them are close to each other.
+    /// Handles a packet; returns whether enough packets are close together to believe the source.
     ///
-    /// The RFC requires consecutive packets. Close ones are as good a sign, and a network that
-    /// reorders the first two causes no delay.
+    /// The RFC requires consecutive packets. Packets close in sequence are equally good evidence,
+    /// and a network that reorders the first two then causes no delay.
     pub(super) fn take(
         &mut self,
         packet: Arrived<'_>,

@@ -52,45 +52,44 @@ pub struct ReceiverConfig {
     pub payload_type: PayloadType,
     /// The rate of the timestamps, for jitter.
     pub clock_rate: ClockRate,
-    /// The one source to accept, which then needs no probation; any, if `None`.
+    /// The one source to accept, which then needs no probation; `None` accepts any source.
     pub remote_ssrc: Option<Ssrc>,
-    /// What is delivered as one frame, and how large it may be.
+    /// The unit of delivery (access units or NAL units) and its maximum size.
     pub frame: FrameSettings,
-    /// Packets that the reorder window spans at most, rounded up to a power of two;
-    /// 1..=16 384.
+    /// Maximum packets that the reorder window spans, rounded up to a power of two; 1..=16 384.
     pub reorder_packets_max: usize,
-    /// Octets of payload that the reorder window holds at most.
+    /// Maximum octets of payload that the reorder window holds.
     pub reorder_len_max: usize,
-    /// How long a missing packet is waited for, counted from the first packet after it; longer
-    /// where it is [asked for](Self::requests).
+    /// How long the receiver waits for a missing packet, counted from the first packet after it;
+    /// longer if the packet is [requested](Self::requests).
     pub reorder_time: Duration,
-    /// How long an unfinished frame is kept while its source sends nothing. Whatever is complete is
-    /// then delivered, the rest dropped.
+    /// How long an unfinished frame is kept while its source sends nothing. It is then delivered if
+    /// it is certainly whole, and dropped otherwise.
     pub frame_time: Duration,
-    /// Octets that the windows and unfinished frames of all sources hold together; a source that
-    /// delivers more than others keeps its frames when others have to give way. At least
+    /// Maximum octets that the windows and unfinished frames of all sources hold together. Beyond
+    /// it, the sources that have delivered least lose their unfinished frames first. At least
     /// [`frame_len_max`](FrameSettings::frame_len_max).
     pub memory_max: usize,
-    /// Packets close in sequence that are needed before a source is believed (RFC 3550 appendix
-    /// A.1, `MIN_SEQUENTIAL`); they are kept meanwhile. 0 and 1 believe the first one.
+    /// Number of packets close in sequence that are needed before a source is believed (RFC 3550
+    /// appendix A.1, `MIN_SEQUENTIAL`). Until then they are kept. With 0 or 1 the first is enough.
     pub probation: u8,
     /// Maximum number of concurrent sources; 1 or more.
     pub sources_max: usize,
-    /// How long a source may be silent, its reports included, before it ends. If another source
-    /// needs its place, two seconds without media are enough unless reports come.
+    /// How long a source may send neither media nor reports before it ends. If another source needs
+    /// its place, the source ends after two seconds without media unless its reports continue.
     pub source_timeout: Duration,
-    /// How missing packets are asked for; `None` if they are not.
+    /// How missing packets are requested; `None` if they are not.
     pub requests: Option<RequestTiming>,
-    /// The payload type of retransmissions (RFC 4588), and their source if that is known.
+    /// The payload type of retransmissions (RFC 4588), and their SSRC if it is known.
     pub retransmission: Option<(PayloadType, Option<Ssrc>)>,
-    /// Whether the arrival of each packet is remembered, to be reported (RFC 8888).
+    /// Whether the arrival time of each packet is remembered for reports (RFC 8888).
     pub arrivals: bool,
 }
 
 impl ReceiverConfig {
-    /// The defaults: a window of 512 packets, 4 MiB and 50 ms; frames of 64 MiB, unfinished for a
-    /// second at most, and 128 MiB for all of them; 2 packets of probation; 16 sources, each
-    /// followed until 30 seconds of silence.
+    /// Returns the defaults: a window of 512 packets, 4 MiB and 50 ms; frames of 64 MiB, unfinished
+    /// for at most a second, and 128 MiB for all of them; 2 packets of probation; 16 sources, each
+    /// of which ends after 30 seconds of silence.
     pub fn new(payload_type: PayloadType, clock_rate: ClockRate) -> Self {
         Self {
             payload_type,
@@ -135,24 +134,24 @@ pub enum ConfigError {
         "memory of {octets} octets for all sources is less than the largest frame, {frame} octets"
     )]
     Memory {
-        /// The memory given.
+        /// The configured limit in octets.
         octets: usize,
         /// Octets in the largest frame.
         frame: usize,
     },
-    /// The limit of sources is zero.
+    /// The maximum number of sources is zero.
     #[error("a receiver must follow at least one source")]
     NoSources,
-    /// The datagrams' length is out of range.
+    /// The maximum length of datagrams is out of range.
     #[error("a datagram length of {len} octets is outside {PACKET_LEN_MIN} to {PACKET_LEN_MAX}")]
     PacketLen {
-        /// The length given.
+        /// The configured length in octets.
         len: usize,
     },
-    /// The reorder window's length is out of range.
+    /// The span of the reorder window is out of range.
     #[error("a reorder window of {packets} packets is outside 1 to 16384")]
     ReorderPackets {
-        /// The number given.
+        /// The configured number of packets.
         packets: usize,
     },
 }

@@ -13,15 +13,15 @@ use crate::rtp::Packet;
 use crate::srtp::{BATCH_MAX, UnprotectError};
 
 impl Receiver {
-    /// Takes one datagram that came in at `now`.
+    /// Handles one datagram that arrived at `now`.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) {
         self.handle_datagram_from(now, None, datagram);
     }
 
-    /// Takes one datagram that came in at `now` from the transport address `from`.
+    /// Handles one datagram that arrived at `now` from the transport address `from`.
     ///
-    /// A source is followed at one address; the same SSRC from another is a collision or a loop
-    /// (RFC 3550 section 8.2).
+    /// The receiver accepts a source from one address only; the same SSRC from another is a
+    /// collision or a loop (RFC 3550 section 8.2).
     pub fn handle_datagram_from(
         &mut self,
         now: Instant,
@@ -39,8 +39,8 @@ impl Receiver {
         self.emit_key_events();
     }
 
-    /// Takes datagrams that came in at `now`, all from the transport address `from`; they may be
-    /// changed in place. This is faster than one by one.
+    /// Handles datagrams that arrived at `now`, all from the transport address `from`; their octets
+    /// may be changed in place. Faster than one call for each.
     pub fn handle_datagrams(
         &mut self,
         now: Instant,
@@ -50,7 +50,7 @@ impl Receiver {
         let from = Some(from);
         match self.security.as_ref().map(|security| security.unprotector.group_len()) {
             None => return self.handle_clear_run(now, from, datagrams),
-            // No batching here: process each while it is in the cache.
+            // Clear datagrams are not batched: each is processed while it is in the cache.
             Some(1) => {
                 for datagram in datagrams {
                     self.handle_protected(now, from, datagram);
@@ -86,7 +86,7 @@ impl Receiver {
         }
     }
 
-    /// Takes one protected datagram, which is changed in place.
+    /// Handles one protected datagram, which is changed in place.
     #[inline]
     fn handle_protected(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &mut [u8]) {
         let fast = self.fast_source(from);
@@ -101,7 +101,7 @@ impl Receiver {
         self.handle_unprotected(now, from, datagram, outcome);
     }
 
-    /// Takes protected datagrams that are authenticated together.
+    /// Handles protected datagrams, which are authenticated together.
     fn handle_protected_group(
         &mut self,
         now: Instant,
@@ -117,7 +117,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a datagram after an attempt to unprotect it, which returned `outcome`.
+    /// Handles a datagram after an attempt to unprotect it, which returned `outcome`.
     #[inline]
     fn handle_unprotected(
         &mut self,
@@ -136,7 +136,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a datagram that is not, or no longer, protected.
+    /// Handles a datagram that is clear or has been unprotected.
     #[inline]
     fn handle_clear(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &[u8]) {
         if let Err(reason) = self.take(now, from, datagram) {
@@ -205,8 +205,8 @@ impl Receiver {
     }
 }
 
-/// Why a datagram without a header of RTP is discarded. ZRTP has the first octets 16 to 19 (RFC 7983
-/// section 7) and its magic cookie.
+/// Returns why a datagram without an RTP header is discarded. A ZRTP packet has a first octet of 16
+/// to 19 (RFC 7983 section 7) and a magic cookie.
 fn not_rtp(datagram: &[u8]) -> Discard {
     match datagram {
         [16..=19, _, _, _, b'Z', b'R', b'T', b'P', ..] => Discard::Zrtp,
@@ -214,7 +214,7 @@ fn not_rtp(datagram: &[u8]) -> Discard {
     }
 }
 
-/// Whether a datagram is RTCP where it shares a port with RTP (RFC 5761 section 4).
+/// Returns whether a datagram is RTCP, on a port that RTCP shares with RTP (RFC 5761 section 4).
 #[inline]
 fn is_rtcp(datagram: &[u8]) -> bool {
     matches!(datagram, [128..=191, 192..=223, ..])

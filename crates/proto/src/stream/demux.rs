@@ -5,13 +5,13 @@ use crate::ssrc::{PayloadType, Ssrc};
 /// The packets that a stream on a shared port takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Route {
-    /// Its payload type.
+    /// The stream's payload type.
     pub payload_type: PayloadType,
-    /// The payload type of its retransmissions.
+    /// The payload type of its retransmissions, if they have one of their own.
     pub retransmission: Option<PayloadType>,
-    /// The one source of its retransmissions; without one, any that no other stream names.
+    /// The SSRC of its retransmissions; without it, any SSRC that no other stream names.
     pub rtx_ssrc: Option<Ssrc>,
-    /// The one source that it takes; without one, any that no other stream names.
+    /// The SSRC of its media; without it, any SSRC that no other stream names.
     pub remote_ssrc: Option<Ssrc>,
 }
 
@@ -22,7 +22,7 @@ pub struct Demux {
 }
 
 impl Demux {
-    /// No streams.
+    /// Creates a demultiplexer without streams.
     pub fn new() -> Self {
         Self::default()
     }
@@ -44,9 +44,9 @@ impl Demux {
         self.routes.retain(|(other, _)| *other != id);
     }
 
-    /// The stream that `datagram` is for; `None` if no stream takes it.
+    /// Returns the stream that `datagram` is for; `None` if no stream takes it.
     ///
-    /// A single stream gets every datagram: it counts those that it does not accept.
+    /// A single stream gets every datagram, because it counts those that it does not accept.
     #[inline]
     pub fn route(&self, datagram: &[u8]) -> Option<u64> {
         if let [(id, _)] = self.routes[..] {

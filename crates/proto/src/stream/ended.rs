@@ -10,17 +10,17 @@ use crate::repair::RepairCounts;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 
-/// Ended sources that are remembered individually.
+/// Maximum number of ended sources that are remembered individually.
 const REMEMBERED_MAX: usize = 16;
 
 /// The sources that have ended.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    /// Frames of all of them: delivered, dropped.
+    /// Frames of all ended sources: delivered and dropped.
     pub(super) frames: u64,
     pub(super) frames_dropped: u64,
     pub(super) repairs: RepairCounts,
-    /// The newest sources.
+    /// The sources that ended last, the newest at the back.
     pub(super) last: VecDeque<EndedSource>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Ended {
 pub(super) struct EndedSource {
     pub(super) statistics: SourceStatistics,
     run: PacketRun,
-    /// The packet that would continue a run of old ones, and the length of that run.
+    /// The packet that would continue a run of old packets, and the length of that run.
     old_run: (SequenceNumber, u16),
 }
 
@@ -46,8 +46,9 @@ impl Ended {
         self.last.push_back(EndedSource { statistics, run: source.run(), old_run });
     }
 
-    /// Whether a source sent this packet before it ended; such a packet must not start it again.
-    /// Only many consecutive ones after a silence do: the source is repeating its stream.
+    /// Returns whether a source sent this packet before it ended; such a packet must not start the
+    /// source again. The exception is a long run of consecutive old packets after a silence: the
+    /// source is repeating its stream.
     pub(super) fn includes(
         &mut self,
         ssrc: Ssrc,

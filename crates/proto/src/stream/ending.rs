@@ -6,36 +6,35 @@ use super::candidate::Report;
 use super::event::Event;
 use super::inbound::Inbound;
 
-/// How long a source must be silent before its place may go to another, if neither its reports nor
-/// its media show that it is alive.
+/// How long a source without recent reports must be silent before another may replace it.
 const REPLACEABLE_AFTER: Duration = Duration::from_secs(2);
 
-/// Minimum and maximum time to wait after BYE for packets that were sent before it.
+/// Minimum and maximum time to wait, after BYE, for packets that were sent before it.
 const LINGER: Duration = Duration::from_millis(250);
 const LINGER_MAX: Duration = Duration::from_secs(10);
 
 impl Inbound {
-    /// Whether recent media or reports show that the source is alive.
+    /// Returns whether recent media or reports show that the source is alive.
     pub(super) fn is_live(&self, now: Instant) -> bool {
         let within = |last: Instant, time| now.saturating_duration_since(last) < time;
         within(self.last_heard, REPLACEABLE_AFTER.min(self.source_timeout))
             || self.last_report.is_some_and(|last| within(last, self.source_timeout))
     }
 
-    /// When the oldest gap is to be given up; `None` without one, or if the time overflows.
+    /// Returns when to give up on the oldest gap; `None` without a gap, or if the time overflows.
     fn gap_deadline(&self) -> Option<Instant> {
         self.window.gap_since()?.checked_add(self.wait_time())
     }
 
-    /// When an unfinished frame is to be given up, if no held packet may continue it.
+    /// Returns when to give up on the unfinished frame, unless a held packet may continue it.
     fn frame_deadline(&self) -> Option<Instant> {
         let is_alone = self.builder.is_in_frame() && self.window.is_empty();
-        // A requested packet may continue it, too.
+        // A requested packet may continue the frame, too.
         let time = self.frame_time.max(self.wait_time());
         is_alone.then(|| self.last_joined.checked_add(time))?
     }
 
-    /// When the source is over: after BYE or a long silence.
+    /// Returns when the source ends: after BYE or a long silence.
     fn end_deadline(&self) -> Option<Instant> {
         let last = self.last_report.map_or(self.last_heard, |last| last.max(self.last_heard));
         self.leaves_at.or_else(|| last.checked_add(self.source_timeout))
@@ -46,7 +45,7 @@ impl Inbound {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Gives up on gaps and frames that are due at `now`; returns whether the source is over.
+    /// Gives up on gaps and frames that are due at `now`; returns whether the source has ended.
     pub(super) fn handle_timeout(&mut self, now: Instant, report: &mut Report<'_>) -> bool {
         while self.gap_deadline().is_some_and(|deadline| deadline <= now) {
             self.give_up_gap(report);
@@ -64,7 +63,7 @@ impl Inbound {
         self.origin.leave();
     }
 
-    /// Gives up on everything unfinished.
+    /// Gives up on missing packets and on the unfinished frame, and reports the end of the source.
     pub(super) fn end(&mut self, report: &mut Report<'_>) {
         self.flush(report);
         if self.leaves_at.is_some() {
@@ -107,7 +106,7 @@ impl Inbound {
         self.note_dropped(report);
     }
 
-    /// Gives up on the oldest gap.
+    /// Gives up on the packets of the oldest gap.
     pub(super) fn give_up_gap(&mut self, report: &mut Report<'_>) {
         if let Some((first, packets)) = self.window.skip_gap() {
             self.note_lost(first, packets, report);

@@ -7,66 +7,65 @@ use crate::seq::ExtendedSequence;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// An event of a receiver, reported as soon as it is known.
+/// An event of a receiver.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A frame (or, delivering by unit, a unit) was begun and cannot be completed.
+    /// A frame (or, when delivering by unit, a unit) was begun and cannot be completed.
     FrameDropped {
-        /// Its source.
+        /// The source of the frame.
         ssrc: Ssrc,
-        /// Its sampling instant.
+        /// The RTP timestamp of the frame.
         timestamp: RtpTimestamp,
     },
-    /// A source's SSRC is used from another address too; packets from there are discarded (RFC 3550
-    /// section 8.2). Reported once a second at most.
+    /// Packets with the SSRC of a source also arrive from another address; the receiver discards
+    /// them (RFC 3550 section 8.2). Reported at most once a second.
     Conflict {
         /// The source.
         ssrc: Ssrc,
     },
-    /// The master key of sent or received packets has a sixteenth of its lifetime left, or less.
+    /// The master key of sent or received packets has at most a sixteenth of its lifetime left.
     KeyExpiring {
-        /// Packets that it may still protect.
+        /// Number of packets that the key may still protect.
         left: u64,
     },
-    /// The master key of sent or received packets is used up: nothing more is sent or accepted
-    /// under it.
+    /// The lifetime of the master key of sent or received packets has ended: no packet is sent or
+    /// accepted under it any more.
     KeyExpired,
-    /// Packets are missing and will not be waited for any longer.
+    /// Packets are missing, and the receiver no longer waits for them.
     PacketsLost {
-        /// Their source.
+        /// The source of the packets.
         ssrc: Ssrc,
-        /// The first of them.
+        /// The first missing packet.
         first: ExtendedSequence,
-        /// How many there are.
+        /// Number of missing packets.
         packets: u64,
     },
-    /// Packets of a secured stream were refused. Reported once a second at most for each reason.
+    /// Packets of a secured stream were refused. Reported at most once a second for each reason.
     Refused {
-        /// Why: [`Discard::Authentication`], [`Discard::Replayed`], [`Discard::KeyExpired`] or
-        /// [`Discard::UnknownKey`].
+        /// The reason: [`Discard::Authentication`], [`Discard::Replayed`], [`Discard::KeyExpired`]
+        /// or [`Discard::UnknownKey`].
         reason: Discard,
-        /// How many since the last report.
+        /// Number of packets since the last report.
         packets: u64,
     },
-    /// Packets of another payload type than the stream's were discarded. Reported once a second at
-    /// most.
+    /// Packets of another payload type were discarded. Reported at most once a second.
     OtherPayloadType {
-        /// Their payload type, 0 to 127: of the latest, if there were several.
+        /// The payload type of the latest of these packets, 0 to 127.
         payload_type: u8,
-        /// Where the latest came from, if known.
+        /// The address from which the latest of these packets came, if known.
         address: Option<SocketAddr>,
-        /// How many since the last report.
+        /// Number of packets since the last report.
         packets: u64,
     },
-    /// A source has ended: it sent BYE, was silent for long, or gave way to another.
+    /// A source has ended: it sent BYE, was silent for too long, or was replaced by another source.
     SourceEnded {
         /// The source.
         ssrc: Ssrc,
     },
-    /// A source continues with sequence numbers far from those before (RFC 3550 appendix A.1), as
-    /// after a restart of the sender. Packets that it sent in between are unknown; its counts
-    /// restart.
+    /// A source continues with sequence numbers far from the previous ones (RFC 3550 appendix A.1),
+    /// as after a restart of the sender. The number of packets that it sent in between is unknown,
+    /// so its counts restart.
     SourceRestarted {
         /// The source.
         ssrc: Ssrc,

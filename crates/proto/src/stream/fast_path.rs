@@ -1,10 +1,10 @@
-//! The fast path of received packets that continue the current unit, as nearly all of a large frame
-//! do: the payload is copied, or decrypted, straight to its place in the frame.
+//! The fast path of received packets that continue the current unit, as nearly all packets of a
+//! large frame do: the payload is copied, or decrypted, straight to its place in the frame.
 //!
-//! It is a shortcut for one verdict, in turn, and has the same effects as the ordinary path
-//! (`tests/fast_path.rs`). The place must be known before the packet is authenticated, so it is
-//! guessed: the packet is the next one, belongs to the current frame and continues its unit. Nothing
-//! is counted before the tag is verified; after a wrong guess the payload is copied out.
+//! It has the same effects as the ordinary path for a packet in turn (`tests/fast_path.rs`). The
+//! place must be known before the packet is authenticated, so it is guessed: the packet is assumed
+//! to be the next one, of the current frame and unit. Nothing is counted before the tag is
+//! verified; after a wrong guess the payload is copied out.
 
 use core::convert::Infallible;
 use core::net::SocketAddr;
@@ -20,15 +20,15 @@ use crate::srtp::UnprotectError;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// The source of a run of packets, whose origin needs no further check.
+/// The source of a run of packets, whose address and SSRC need no further check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FastSource {
     index: usize,
     ssrc: Ssrc,
 }
 
-/// The fixed header of a packet without padding, extension and contributing sources, which is not
-/// RTCP by its second octet (RFC 5761 section 4).
+/// The fixed header of a packet without padding, extension and contributing sources. Its second
+/// octet shows that the packet is not RTCP (RFC 5761 section 4).
 #[derive(Clone, Copy)]
 struct PlainHeader {
     sequence: SequenceNumber,
@@ -60,8 +60,8 @@ impl PlainHeader {
 }
 
 impl Receiver {
-    /// The source of the last packet, if packets from `from` under its SSRC are accepted without
-    /// another check. Valid until a packet takes the ordinary path.
+    /// Returns the source of the last packet, if packets from `from` under its SSRC are accepted
+    /// without another check. The result is valid until a packet takes the ordinary path.
     #[inline]
     pub(super) fn fast_source(&self, from: Option<SocketAddr>) -> Option<FastSource> {
         let source = self.sources.get(self.recent)?;
@@ -72,7 +72,7 @@ impl Receiver {
         is_accepted.then_some(FastSource { index: self.recent, ssrc })
     }
 
-    /// Takes the leading clear `datagrams` and returns how many; 0, with nothing changed, if the
+    /// Handles the leading clear `datagrams` and returns how many; 0, with nothing changed, if the
     /// first one must take the ordinary path.
     #[inline]
     pub(super) fn take_fast(
@@ -89,7 +89,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a datagram into its frame, and returns whether it continued the current unit; `None`,
+    /// Writes a datagram into its frame and returns whether it continued the current unit; `None`,
     /// with nothing changed, if it must take the ordinary path.
     #[inline]
     fn take_first(&mut self, fast: FastSource, now: Instant, datagram: &[u8]) -> Option<bool> {
@@ -112,10 +112,10 @@ impl Receiver {
         Some(continued)
     }
 
-    /// Takes the leading `datagrams` that differ from `last`, which just
-    /// [continued](Self::take_first) the current unit, only by consecutive numbers and after the
-    /// head of the payload; returns how many. They continue the unit as well. `None` if `last` was
-    /// the end of its unit.
+    /// Writes the leading `datagrams` that continue the unit of `last`, which
+    /// [`take_first`](Self::take_first) has just written, and returns how many: those that differ
+    /// from `last` only in consecutive sequence numbers and after the head of the payload. `None`
+    /// if `last` was the end of its unit.
     #[inline]
     fn take_similar(
         &mut self,
@@ -155,7 +155,7 @@ impl Receiver {
         Some(packets)
     }
 
-    /// Takes a protected datagram into its frame, or returns why it was refused; `None`, with
+    /// Writes a protected datagram into its frame, or returns why it was refused; `None`, with
     /// nothing changed, if it must take the ordinary path.
     #[inline]
     pub(super) fn take_fast_protected(
@@ -188,7 +188,7 @@ impl Receiver {
         Some(Ok(()))
     }
 
-    /// The header of a media packet of the source, if it is plain.
+    /// Returns the header of a media packet of the source, if it is plain.
     #[inline]
     fn plain_header(&self, fast: FastSource, datagram: &[u8]) -> Option<PlainHeader> {
         let header = PlainHeader::parse(datagram)?;
@@ -198,8 +198,8 @@ impl Receiver {
 }
 
 impl Inbound {
-    /// The length of the payload's head, if the rest may go straight into the frame: the packet is
-    /// the next one, and a unit of its frame is unfinished.
+    /// Returns the length of the payload's head, if the rest may be written straight into the
+    /// frame: the packet is the next one, and a unit of its frame is unfinished.
     #[inline]
     fn fast_head_len(&self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> Option<usize> {
         if !self.window.expects(sequence) || !self.builder.may_continue_unit(timestamp) {
@@ -208,9 +208,9 @@ impl Inbound {
         self.depacketiser.head_len()
     }
 
-    /// Takes a packet that [`fast_head_len`](Self::fast_head_len) allowed. `packet` has only the
+    /// Handles a packet that [`fast_head_len`](Self::fast_head_len) allowed. `packet` has only the
     /// head of its payload; the other `len` octets are already in the frame. `whole` is the entire
-    /// payload, if still available. Returns whether it continued the unit, as guessed.
+    /// payload, if still available. Returns whether the packet continued the unit, as guessed.
     #[inline]
     fn take_fast(
         &mut self,
@@ -235,7 +235,7 @@ impl Inbound {
         continued
     }
 
-    /// Counts the arrival of the next packet, and moves on past it.
+    /// Counts the arrival of the next packet and advances the window past it.
     #[inline]
     fn note_next(&mut self, info: &PacketInfo) {
         let place = self.window.take_expected(info);

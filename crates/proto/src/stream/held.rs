@@ -1,4 +1,4 @@
-//! Packets that came before their turn, each at its place in a ring.
+//! Packets that arrived early, each at its place in a ring.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use crate::payload::PacketInfo;
 use crate::seq::ExtendedSequence;
 use crate::time::RtpTimestamp;
 
-/// A packet before its turn: its payload is a copy, because the datagram's memory is used again.
+/// An early packet. Its payload is a copy, because the memory of the datagram is reused.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) place: ExtendedSequence,
@@ -15,14 +15,14 @@ pub(super) struct Held {
     pub(super) payload: Vec<u8>,
 }
 
-/// The packets held, and memory for more.
+/// The held packets, and memory for more.
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// Slots to allocate, a power of two.
+    /// Number of slots to allocate, a power of two.
     packets: usize,
     octets_max: usize,
-    /// Slot `n` is for places that are `n` modulo its length; empty until first used, because most
-    /// sources never need it.
+    /// Slot `n` is for places that are `n` modulo the number of slots. Empty until first used,
+    /// because most sources never need it.
     slots: Vec<Option<Held>>,
     held: usize,
     held_octets: usize,
@@ -48,7 +48,7 @@ impl Ring {
         self.held == 0
     }
 
-    /// Whether `len` octets more are allowed.
+    /// Returns whether the limit allows `len` more octets.
     pub(super) fn fits(&self, len: usize) -> bool {
         self.held_octets + len <= self.octets_max
     }
@@ -58,7 +58,7 @@ impl Ring {
         self.slot(place).is_some_and(|held| held.place == place)
     }
 
-    /// Holds a copy of a packet in a slot that is free.
+    /// Holds a copy of a packet; its slot must be free.
     pub(super) fn hold(&mut self, place: ExtendedSequence, info: PacketInfo, payload: &[u8]) {
         if self.slots.is_empty() {
             self.slots.resize_with(self.packets, || None);
@@ -66,7 +66,7 @@ impl Ring {
         let mut copy = self.spare.pop().unwrap_or_default();
         self.spare_octets -= copy.capacity();
         if copy.capacity() > 4 * payload.len().max(256) {
-            // A small packet must not hold the memory of a large one.
+            // A small packet must not occupy the memory of a large one.
             copy = Vec::new();
         }
         copy.extend_from_slice(payload);
@@ -76,7 +76,7 @@ impl Ring {
         self.slots[index] = Some(Held { place, info, payload: copy });
     }
 
-    /// The packet of `place`, if it is held.
+    /// Returns the packet of `place`, if it is held.
     #[inline]
     pub(super) fn take(&mut self, place: ExtendedSequence) -> Option<Held> {
         if self.held == 0 {
@@ -98,7 +98,7 @@ impl Ring {
         }
     }
 
-    /// Gives back the memory that holds no packet.
+    /// Frees the memory that holds no packet.
     pub(super) fn release(&mut self) {
         (self.spare, self.spare_octets) = (Vec::new(), 0);
         if self.held == 0 {
@@ -106,7 +106,7 @@ impl Ring {
         }
     }
 
-    /// The place and arrival of the first packet held from `next` on.
+    /// Returns the place and arrival of the first packet held from `next` on.
     pub(super) fn first_from(&self, next: ExtendedSequence) -> Option<(ExtendedSequence, Instant)> {
         (0..self.slots.len() as u64)
             .filter_map(|step| self.slot(next.plus(step)))
@@ -114,7 +114,7 @@ impl Ring {
             .next()
     }
 
-    /// The last packet held in `places` that was sampled no later than `timestamp`.
+    /// Returns the last packet held in `places` that was sampled no later than `timestamp`.
     pub(super) fn last_until(
         &self,
         places: Range<ExtendedSequence>,
@@ -128,7 +128,7 @@ impl Ring {
             .map(|held| held.place)
     }
 
-    /// Octets of memory.
+    /// Returns the octets of memory in use.
     #[inline]
     pub(super) fn octets(&self) -> usize {
         self.held_octets + self.spare_octets + self.slots.capacity() * size_of::<Option<Held>>()

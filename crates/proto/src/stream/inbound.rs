@@ -1,4 +1,4 @@
-//! One source of a receiver: gives a verdict on each packet, restores the order and joins frames.
+//! One source of a receiver: judges each packet, restores the order and joins frames.
 
 use core::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -20,8 +20,8 @@ use crate::seq::{ExtendedSequence, SequenceNumber};
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// Packets before the first one that are requested, if the stream does not seem to begin with it:
-/// as many as one generic NACK names (RFC 4585 section 6.2.1).
+/// Maximum number of packets requested before the first one received, if the stream seems to have
+/// begun earlier: as many as one generic NACK names (RFC 4585 section 6.2.1).
 const HEAD_PACKETS: u64 = 17;
 
 /// A believed source.
@@ -29,7 +29,7 @@ pub(super) struct Inbound {
     ssrc: Ssrc,
     pub(super) window: Window,
     received: u64,
-    /// Packets that are in frames or were discarded there, and packets given up.
+    /// Packets accepted into frames or discarded there, and packets given up.
     taken: u64,
     lost: u64,
     /// Packets whose payload could not be used.
@@ -40,7 +40,7 @@ pub(super) struct Inbound {
     arrivals: Option<Arrivals>,
     pub(super) origin: Origin,
     pub(super) depacketiser: Box<dyn Depacketiser>,
-    /// Payloads are taken as they arrive; the window only records which have.
+    /// Payloads are joined in the order of arrival; the window only records which have arrived.
     unordered: bool,
     pub(super) builder: FrameBuilder,
     pub(super) reorder_time: Duration,
@@ -50,17 +50,17 @@ pub(super) struct Inbound {
     pub(super) last_heard: Instant,
     /// When the last packet that joined a frame arrived.
     pub(super) last_joined: Instant,
-    /// When its own last report arrived.
+    /// When the last report of the source arrived.
     pub(super) last_report: Option<Instant>,
     pub(super) sender_count: SenderCount,
-    /// When it is over, once it has sent BYE.
+    /// When the source ends, after it has sent BYE.
     pub(super) leaves_at: Option<Instant>,
-    /// Octets of memory, as they were counted last.
+    /// Octets of memory that the source held when they were last counted.
     pub(super) counted: usize,
 }
 
 impl Inbound {
-    /// Makes `candidate` a source and takes the packets kept of it.
+    /// Makes `candidate` a source and handles the packets kept of it.
     pub(super) fn new(
         candidate: Candidate,
         format: &dyn PayloadFormat,
@@ -127,7 +127,7 @@ impl Inbound {
         self.ssrc
     }
 
-    /// Whether a packet from `from` belongs to the source; if not, that is a conflict.
+    /// Returns whether a packet from `from` belongs to the source; otherwise it is a conflict.
     #[inline]
     pub(super) fn is_at(
         &mut self,
@@ -152,7 +152,7 @@ impl Inbound {
         false
     }
 
-    /// Takes a packet.
+    /// Handles a packet.
     pub(super) fn take(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
         let before = self.window.announced();
         let newest = self.window.highest();
@@ -178,7 +178,7 @@ impl Inbound {
         }
     }
 
-    /// Moves the arrivals since the last call to `out`; returns the first packet of them.
+    /// Appends the arrivals since the last call to `out`; returns the first packet of them.
     pub(super) fn take_arrivals(
         &mut self,
         out: &mut Vec<Option<Instant>>,
@@ -190,12 +190,12 @@ impl Inbound {
         self.builder.pop()
     }
 
-    /// The end of the run of packets: any further packet of the run is late.
+    /// Returns the end of the run of packets: any further packet of the run is late.
     pub(super) fn run(&self) -> PacketRun {
         self.window.run()
     }
 
-    /// Octets of memory in the window and the unfinished frame.
+    /// Returns the octets of memory in the window and the unfinished frame.
     #[inline]
     pub(super) fn held_octets(&self) -> usize {
         self.window.held_octets() + self.builder.unfinished_octets() + self.depacketiser.held_len()
@@ -205,7 +205,7 @@ impl Inbound {
         self.builder.ready_len()
     }
 
-    /// Octets of all frames delivered.
+    /// Returns the octets of all frames delivered.
     pub(super) fn delivered_octets(&self) -> u64 {
         self.builder.delivered_octets()
     }
@@ -242,7 +242,7 @@ impl Inbound {
         self.jitter.take(info.arrival, info.timestamp);
     }
 
-    /// Counts packets whose payloads, of `octets` together, joined a frame or were discarded there.
+    /// Counts packets whose payloads, of `octets` in total, joined a frame or were discarded there.
     #[inline]
     pub(super) fn note_joined(
         &mut self,
@@ -256,7 +256,7 @@ impl Inbound {
         report.statistics.payload_octets += octets as u64;
     }
 
-    /// Delivers a packet in its turn, or holds it until then.
+    /// Delivers a packet that is in turn, or holds it until it is.
     #[inline]
     pub(super) fn order(&mut self, placed: Placed, packet: Arrived<'_>, report: &mut Report<'_>) {
         match placed {
@@ -277,7 +277,7 @@ impl Inbound {
                 if is_beginning {
                     self.close_head(report);
                 } else if self.sender_count.includes(packet.info.timestamp) {
-                    // Only packets that the last report counts can complete the count.
+                    // Only a packet that the last report counts can complete that count.
                     self.check_head(report);
                 }
             }
@@ -286,11 +286,11 @@ impl Inbound {
         }
     }
 
-    /// Holds a packet that came before its turn, giving up on gaps until it fits.
+    /// Holds an early packet, giving up on gaps until it fits.
     fn hold(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
         while !self.window.fits(place, packet.payload.len()) {
             if self.window.first_held().is_none_or(|held| held > place) {
-                // No packet before it is held, so only missing ones are given up.
+                // No packet before this one is held, so only missing ones are given up.
                 let (first, packets) = self.window.skip_to(place);
                 self.note_lost(first, packets, report);
             } else {
@@ -342,7 +342,7 @@ impl Inbound {
         }
     }
 
-    /// Passes on a held payload, unless that was done on its arrival.
+    /// Joins a held payload, unless it was joined on arrival.
     #[inline]
     fn join_held(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
         if !self.unordered {
@@ -350,12 +350,12 @@ impl Inbound {
         }
     }
 
-    /// Passes one payload, in its turn, to the depacketiser.
+    /// Passes one payload that is in turn to the depacketiser.
     #[inline]
     pub(super) fn join(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
         self.note_joined((1, payload.len()), &info, report);
         if payload.is_empty() {
-            // A keep-alive, or padding alone: it uses a sequence number, but belongs to no frame.
+            // A keep-alive or a packet of padding only: it has a sequence number but no frame.
             self.builder.idle(info.timestamp);
             self.note_dropped(report);
             return;
@@ -370,8 +370,8 @@ impl Inbound {
                     | PayloadError::OggHeader
             );
             self.unusable += u64::from(is_of_another_format);
-            // Packets of reserved types are to be ignored (RFC 6184 section 5.4), so none of
-            // them belonged to the frame.
+            // Receivers must ignore packets of reserved types (RFC 6184 section 5.4), so such a
+            // packet does not damage the frame.
             if !matches!(error, PayloadError::UnknownType { .. }) {
                 self.depacketiser.lost();
                 self.builder.damage();
@@ -415,8 +415,8 @@ impl Inbound {
     }
 }
 
-/// The number of packets that, by a report, were sent before those `kept`; 0 if there are so many
-/// that the source began earlier.
+/// Returns how many packets, according to a report, were sent before those `kept`; 0 if there are
+/// so many that the source must have begun earlier.
 fn missing_before(kept: &[Kept], sent: SentSoFar) -> u64 {
     let is_counted = |kept: &&Kept| kept.info.timestamp.distance(sent.at) <= 0;
     let came = kept.iter().filter(is_counted).count() as u64;

@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use crate::time::{ClockRate, RtpTimestamp};
 
-/// The smoothed deviation of the spacing of packets on arrival from that in their timestamps.
+/// The smoothed difference between the spacing of packets on arrival and that of their timestamps.
 #[derive(Clone, Debug)]
 pub(super) struct Jitter {
     clock_rate: ClockRate,
     epoch: Instant,
-    /// The last arrival and its ticks: packets of one receive call share both.
+    /// The last arrival, as time and in ticks; packets of one receive call share both.
     last: (Instant, u32),
     transit: Option<u32>,
-    /// Ticks, times 16.
+    /// The jitter in ticks, times 16.
     scaled: u32,
 }
 
@@ -21,7 +21,7 @@ impl Jitter {
         Self { clock_rate, epoch, last: (epoch, 0), transit: None, scaled: 0 }
     }
 
-    /// Takes a packet sampled at `timestamp`.
+    /// Updates the jitter with a packet sampled at `timestamp`.
     #[inline]
     pub(super) fn take(&mut self, arrival: Instant, timestamp: RtpTimestamp) {
         if arrival != self.last.0 {
@@ -38,12 +38,12 @@ impl Jitter {
         }
     }
 
-    /// The jitter as time.
+    /// Returns the jitter as time.
     pub(super) fn time(&self) -> Duration {
         self.clock_rate.duration(self.ticks())
     }
 
-    /// The jitter in ticks of the clock rate.
+    /// Returns the jitter in ticks of the clock rate.
     pub(super) fn ticks(&self) -> u32 {
         self.scaled >> 4
     }

@@ -1,7 +1,7 @@
-//! Streams: the paths of packets out and in.
+//! Streams: the paths of outgoing and incoming packets.
 //!
-//! [`Sender`] and [`Receiver`] mirror each other: split / join, write / parse, place / handle.
-//! Time and randomness are arguments and datagrams are slices: there are no sockets here.
+//! [`Sender`] and [`Receiver`] mirror each other: split / join, write / parse, place / handle. Time
+//! and randomness are arguments and datagrams are slices; nothing here uses a socket.
 
 mod arrivals;
 mod candidate;
@@ -35,9 +35,9 @@ pub use send::{Outgoing, Retransmission, Sender};
 pub use sender_count::SentSoFar;
 pub use stats::{Discard, Discards, ReceiveStatistics, SendStatistics, SourceStatistics};
 
-/// Octets in the smallest UDP payload that may be configured: room for headers and a little more,
-/// and less than an MTU of 100 octets leaves over IPv6.
+/// Minimum octets of the largest UDP payload that may be configured: enough for headers and a
+/// little more, and less than an MTU of 100 octets leaves over IPv6.
 pub const PACKET_LEN_MIN: usize = 40;
 
-/// Octets in the largest UDP payload over IPv4.
+/// Maximum octets of a UDP payload over IPv4.
 pub const PACKET_LEN_MAX: usize = crate::batch::SLAB_LEN;

@@ -9,20 +9,20 @@ const MOVE_AFTER: Duration = Duration::from_secs(1);
 /// Minimum time between two reported conflicts.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The last activity of a source, which decides whether it may have moved.
+/// Recent activity of a source, which decides whether it may have moved to another address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Activity {
     pub(super) last_heard: Instant,
-    /// Whether it has sent BYE.
+    /// Whether the source has sent BYE.
     pub(super) has_left: bool,
 }
 
 /// The address of a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Origin {
-    /// `None` until it is known, and after BYE.
+    /// `None` until the address is known, and after BYE.
     address: Option<SocketAddr>,
-    /// The address of the source when it sent BYE.
+    /// The address from which the source sent BYE.
     left_from: Option<SocketAddr>,
     conflict_reported: Option<Instant>,
 }
@@ -32,14 +32,14 @@ impl Origin {
         self.address
     }
 
-    /// Sets the address; `None` leaves it to the next packet.
+    /// Sets the address; with `None` the next packet sets it.
     pub(super) fn set_address(&mut self, address: Option<SocketAddr>) {
         self.address = address;
     }
 
-    /// Whether a packet from `from` at `now` belongs to the source. A source keeps its first
-    /// address until it falls silent there; after BYE it may return from any port of its host. An
-    /// authentic packet belongs to the source whatever its address.
+    /// Returns whether a packet from `from` at `now` belongs to the source. A source keeps its
+    /// first address until it falls silent there; after BYE it may return from any port of its
+    /// host. An authentic packet belongs to the source whatever its address.
     #[inline]
     pub(super) fn accepts(
         &self,
@@ -59,7 +59,7 @@ impl Origin {
         self.address.is_none() || is_silent
     }
 
-    /// Follows the source to `from`; returns whether it left from another address.
+    /// Sets the address to `from`; returns whether the source sent BYE from another one.
     pub(super) fn follow(&mut self, from: Option<SocketAddr>) -> bool {
         self.address = from;
         self.left_from != from
@@ -70,7 +70,7 @@ impl Origin {
         self.left_from = self.address.take().or(self.left_from);
     }
 
-    /// Whether a conflict at `now` is to be reported: at most one a second.
+    /// Returns whether to report a conflict at `now`; at most one a second.
     pub(super) fn should_report_conflict(&mut self, now: Instant) -> bool {
         let is_recent = |last| now.saturating_duration_since(last) < REPORT_INTERVAL;
         let is_due = !self.conflict_reported.is_some_and(is_recent);

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Every step either passes the packet on or discards it for a [`Discard`] reason, which is
-//! counted; none allocates in steady state, and none depends on the steps after it. A packet in its
-//! turn is copied once, into its frame; only an early one is copied into the window too.
+//! counted. No step allocates in steady state or depends on the steps after it. A packet in turn is
+//! copied once, into its frame; only an early packet is also copied into the window.
 //!
 //! The mirror of this module is `send`; the wire layouts are in `rtp` and `payload`.
 
@@ -32,54 +32,54 @@ use crate::payload::{Frame, FramePool, PayloadFormat};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 
-/// Events that may wait to be collected; the oldest are forgotten, and counted.
+/// Maximum number of events that wait to be polled; the oldest are forgotten, and counted.
 const EVENTS_MAX: usize = 256;
 
-/// The receiving half of a stream: many sources, each put in order and joined into frames.
+/// The receiving half of a stream: orders the packets of each source and joins them into frames.
 ///
 /// The caller drives it: after [`handle_datagram`](Self::handle_datagram) or
 /// [`handle_timeout`](Self::handle_timeout), drain [`poll_frame`](Self::poll_frame) and
 /// [`poll_event`](Self::poll_event), then wait until [`poll_timeout`](Self::poll_timeout) or the
-/// next datagram. Time is whatever the caller passes in.
+/// next datagram. The receiver knows only the times that the caller passes in.
 ///
 /// # Limits
-/// Memory is bounded by [`ReceiverConfig`]: per source, a window and one unfinished frame, and of
-/// all sources together [`memory_max`](ReceiverConfig::memory_max); beside them 32 MiB for frames
-/// to come, and finished frames, which the caller drains.
+/// [`ReceiverConfig`] bounds the memory: a window and one unfinished frame per source, and
+/// [`memory_max`](ReceiverConfig::memory_max) for all sources together. Besides these the receiver
+/// keeps 32 MiB for future frames, and the finished frames until the caller drains them.
 pub struct Receiver {
     pub(super) format: Arc<dyn PayloadFormat>,
     pub(super) config: ReceiverConfig,
     pub(super) sources: Vec<Inbound>,
     pub(super) candidates: Vec<Candidate>,
-    /// The source of the last packet: the next one is most likely of the same.
+    /// The index of the source of the last packet; the next packet most likely has the same one.
     pub(super) recent: usize,
-    /// Finished frames of sources that are gone.
+    /// Finished frames of sources that have ended.
     pub(super) orphans: VecDeque<Frame>,
     pub(super) pool: FramePool,
     pub(super) events: VecDeque<Event>,
     pub(super) statistics: ReceiveStatistics,
-    /// Octets that all sources hold.
+    /// Octets that all sources hold together.
     pub(super) held: usize,
     pub(super) ended: Ended,
-    /// The last sender report of a source that is not followed yet.
+    /// The last sender report of a source that has sent no accepted media yet.
     pub(super) early_report: Option<(Ssrc, IpAddr, SentSoFar)>,
     pub(super) own_ssrc: Option<Ssrc>,
-    /// Other SSRCs that are or were ours: our own packets must not come back as another source's.
+    /// Other SSRCs that are or were ours; packets that carry them are not those of another source.
     pub(super) own_others: VecDeque<Ssrc>,
     pub(super) conflict: Option<SocketAddr>,
     /// `None` if packets are not protected.
     pub(super) security: Option<Box<Security>>,
     /// Retransmission streams, each with the source to which it belongs.
     pub(super) retransmissions: VecDeque<(Ssrc, Ssrc)>,
-    /// Packets of other payload types since the last event about them, and when that was.
+    /// Packets of other payload types since the last event about them, and the time of that event.
     pub(super) other_types: (u64, Option<Instant>),
 }
 
-/// Maximum number of our other SSRCs that are known.
+/// Maximum number of our other SSRCs that are remembered.
 const OWN_SSRCS_MAX: usize = 256;
 
 impl Receiver {
-    /// A receiver of `format`.
+    /// Creates a receiver of `format`.
     ///
     /// # Errors
     /// [`ConfigError`] if a limit is out of range.
@@ -110,7 +110,7 @@ impl Receiver {
         })
     }
 
-    /// The receiver, accepting only protected packets (RFC 3711). Sources whose packets are
+    /// Makes the receiver accept only protected packets (RFC 3711). Sources whose packets are
     /// authentic need no probation.
     #[cfg(feature = "srtp")]
     #[must_use]
@@ -119,21 +119,21 @@ impl Receiver {
         self
     }
 
-    /// The context that unprotects packets, if the stream is secured.
+    /// Returns the context that unprotects packets, if the stream is secured.
     #[cfg(feature = "srtp")]
     pub fn unprotector(&mut self) -> Option<&mut crate::srtp::Unprotector> {
         self.security.as_mut().map(|security| security.unprotector())
     }
 
-    /// Sets our own SSRC: packets that carry it, or one set before, are not accepted.
+    /// Sets our own SSRC: packets that carry it, or one set earlier, are not accepted.
     pub fn set_own_ssrc(&mut self, ssrc: Ssrc) {
         if let Some(before) = self.own_ssrc.replace(ssrc) {
             self.add_own_ssrc(before);
         }
     }
 
-    /// Adds an SSRC that is ours too, such as that of our retransmissions; packets that carry it
-    /// are not accepted. The last 256 are known.
+    /// Adds an SSRC that is also ours, such as that of our retransmissions; packets that carry it
+    /// are not accepted. The last 256 are remembered.
     pub fn add_own_ssrc(&mut self, ssrc: Ssrc) {
         if self.own_others.len() >= OWN_SSRCS_MAX {
             self.own_others.pop_front();
@@ -141,24 +141,23 @@ impl Receiver {
         self.own_others.push_back(ssrc);
     }
 
-    /// An address from which a packet with our own SSRC came.
+    /// Returns an address from which a packet with our own SSRC arrived.
     pub fn poll_conflict(&mut self) -> Option<SocketAddr> {
         self.conflict.take()
     }
 
-    /// Takes a BYE of source `ssrc` that came at `now` from the host `from` (RFC 3550 section 6.6):
-    /// packets under way are still waited for, then the source ends. It may return from another
-    /// address at once. A BYE from another host than the source's is ignored.
+    /// Handles a BYE of source `ssrc` that arrived at `now` from the host `from` (RFC 3550 section
+    /// 6.6): the receiver waits for packets under way, then the source ends. The source may return
+    /// from another address at once. A BYE from another host than the source's is ignored.
     pub fn handle_bye(&mut self, now: Instant, ssrc: Ssrc, from: IpAddr) {
         if let Some(n) = self.source_at(ssrc, from) {
             self.sources[n].leave(now);
         }
     }
 
-    /// Notes a report of source `ssrc` that came at `now` from the host `from`: the source is
+    /// Handles a report of source `ssrc` that arrived at `now` from the host `from`: the source is
     /// alive, even if it sends no media. The counts of a sender report, in `sent`, show whether
-    /// packets after the newest one are missing. A report from another host than the source's is
-    /// ignored.
+    /// packets after the newest one are missing. One from another host is ignored.
     pub fn handle_report(
         &mut self,
         now: Instant,
@@ -170,22 +169,22 @@ impl Receiver {
             (Some(n), _) => {
                 self.with_source(n, |source, report| source.handle_report(now, sent, report));
             }
-            // It may be read before the media that it counts.
+            // The report may be handled before the media that it counts.
             (None, Some(sent)) => self.early_report = Some((ssrc, from, sent)),
             (None, None) => {}
         }
     }
 
     /// Sets the round-trip time to source `ssrc`, as measured by reports (RFC 3550 section 6.4.1,
-    /// RFC 3611 section 4.5). It decides how long a missing packet is waited for, and when it is
-    /// requested again.
+    /// RFC 3611 section 4.5). It determines how long the receiver waits for a missing packet and
+    /// when it requests the packet again.
     pub fn set_round_trip(&mut self, ssrc: Ssrc, time: Duration) {
         if let Some(n) = self.find(ssrc) {
             self.sources[n].set_round_trip(time);
         }
     }
 
-    /// Whether any source sends from the host `at`.
+    /// Returns whether any source sends from the host `at`.
     pub fn has_source_at(&self, at: IpAddr) -> bool {
         let is_there = |source: &Inbound| source.origin.address().is_some_and(|it| it.ip() == at);
         self.sources.iter().any(is_there)
@@ -196,13 +195,13 @@ impl Receiver {
         self.find(ssrc).filter(|n| self.sources[*n].origin.address().is_some_and(is_there))
     }
 
-    /// Whether [`poll_conflict`](Self::poll_conflict) will return an address.
+    /// Returns whether [`poll_conflict`](Self::poll_conflict) will return an address.
     pub fn has_conflict(&self) -> bool {
         self.conflict.is_some()
     }
 
-    /// Adds to `out` the packets of one source to request at `now`, and returns that source; to be
-    /// called until it returns `None`.
+    /// Adds to `out` the packets of one source to request at `now`, and returns that source. Call
+    /// it until it returns `None`.
     pub fn poll_requests(&mut self, now: Instant, out: &mut Vec<SequenceNumber>) -> Option<Ssrc> {
         let due = |source: &&mut Inbound| source.requests_due().is_some_and(|due| due <= now);
         let source = self.sources.iter_mut().find(due)?;
@@ -210,7 +209,7 @@ impl Receiver {
         Some(source.ssrc())
     }
 
-    /// The transport address of the source of the last packet, if known.
+    /// Returns the transport address of the source of the last packet, if known.
     pub fn source_address(&self) -> Option<SocketAddr> {
         self.sources
             .get(self.recent)
@@ -218,13 +217,13 @@ impl Receiver {
             .and_then(|source| source.origin.address())
     }
 
-    /// The transport address of source `ssrc`, if it is believed and its address known.
+    /// Returns the transport address of source `ssrc`, if it is believed and its address known.
     pub fn address_of(&self, ssrc: Ssrc) -> Option<SocketAddr> {
         self.find(ssrc).and_then(|n| self.sources[n].origin.address())
     }
 
-    /// Adds to `out` the arrival times of packets of one source, `None` for missing ones, and
-    /// returns the source and its first packet in `out`; to be called until it returns `None`.
+    /// Adds to `out` the arrival times of the packets of one source, `None` for missing ones, and
+    /// returns the source and the first of these packets. Call it until it returns `None`.
     pub fn poll_arrivals(
         &mut self,
         out: &mut Vec<Option<Instant>>,
@@ -235,7 +234,7 @@ impl Receiver {
         })
     }
 
-    /// When [`poll_requests`](Self::poll_requests) will return packets; `None` if never.
+    /// Returns when [`poll_requests`](Self::poll_requests) will return packets; `None` if never.
     pub fn requests_due(&self) -> Option<Instant> {
         self.sources.iter().filter_map(Inbound::requests_due).min()
     }
@@ -251,20 +250,20 @@ impl Receiver {
         }
     }
 
-    /// Stops waiting for missing packets, of all sources: complete frames are finished, the others
-    /// dropped and counted. For the end of a reception.
+    /// Stops waiting for missing packets of all sources: complete frames are finished, the others
+    /// dropped and counted. To be called at the end of a reception.
     pub fn flush(&mut self) {
         for n in 0..self.sources.len() {
             self.with_source(n, Inbound::finish);
         }
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) next; `None` if never.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) next; `None` if never.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.sources.iter().filter_map(Inbound::poll_timeout).min()
     }
 
-    /// The next finished frame; those of one source come in order.
+    /// Returns the next finished frame; the frames of one source are in order.
     #[inline]
     pub fn poll_frame(&mut self) -> Option<Frame> {
         if let Some(frame) = self.orphans.pop_front() {
@@ -273,18 +272,19 @@ impl Receiver {
         self.sources.iter_mut().find_map(Inbound::poll_frame)
     }
 
-    /// The next event for the application.
+    /// Returns the next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Octets of memory in finished frames that wait for [`poll_frame`](Self::poll_frame).
+    /// Returns the octets of memory in finished frames that wait for
+    /// [`poll_frame`](Self::poll_frame).
     pub fn ready_octets(&self) -> usize {
         let orphans: usize = self.orphans.iter().map(|frame| frame.len()).sum();
         orphans + self.sources.iter().map(Inbound::ready_octets).sum::<usize>()
     }
 
-    /// Statistics of the reception so far.
+    /// Returns the statistics of the reception so far.
     pub fn statistics(&self) -> ReceiveStatistics {
         let Ended { frames, frames_dropped, repairs, .. } = &self.ended;
         let (mut frames, mut frames_dropped, mut repairs) = (*frames, *frames_dropped, *repairs);
@@ -309,12 +309,12 @@ impl Receiver {
         }
     }
 
-    /// The receiver's configuration.
+    /// Returns the receiver's configuration.
     pub fn config(&self) -> &ReceiverConfig {
         &self.config
     }
 
-    /// Statistics of each believed source, for reception reports.
+    /// Returns the statistics of each believed source, for reception reports.
     pub fn receptions(&self) -> impl Iterator<Item = SourceStatistics> {
         self.sources.iter().map(Inbound::statistics)
     }

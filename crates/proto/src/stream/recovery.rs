@@ -1,4 +1,4 @@
-//! Missing packets of a source: detected by its reports or by gaps, requested, retransmitted.
+//! Missing packets of a source: detected by gaps or its reports, requested, retransmitted.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use super::stats::Discard;
 use crate::repair::{Missing, RepairCounts};
 use crate::seq::{ExtendedSequence, SequenceNumber};
 
-/// How long packets that a report counts may still be under way.
+/// How long packets that a report counts are assumed to be under way.
 const UNDER_WAY: Duration = Duration::from_millis(50);
 
 impl Inbound {
-    /// Takes a packet that was retransmitted in a stream of its own: it fills its place, but shows
-    /// nothing about the source's path.
+    /// Handles a packet that was retransmitted in a separate stream: it fills its place but
+    /// contains no information about the path.
     pub(super) fn take_retransmitted(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
         let before = self.window.announced();
         let Some(placed) = self.window.judge_retransmitted(packet.sequence) else {
@@ -27,13 +27,12 @@ impl Inbound {
         self.order(placed, packet, report);
     }
 
-    /// Whether packet `sequence` is missing.
+    /// Returns whether packet `sequence` is missing.
     pub(super) fn is_missing(&self, sequence: SequenceNumber) -> bool {
         self.missing.as_ref().is_some_and(|missing| missing.find(sequence).is_some())
     }
 
-    /// Notes the packets found missing, or no longer missing, by the arrival of `place` when the
-    /// newest packet was `before`.
+    /// Notes whether `place`, which arrived when `before` was the newest, fills or leaves a gap.
     #[inline]
     pub(super) fn note_missing(
         &mut self,
@@ -49,19 +48,19 @@ impl Inbound {
         }
     }
 
-    /// Adds to `out` the packets to be asked for at `now`.
+    /// Adds to `out` the packets to request at `now`.
     pub(super) fn take_requests(&mut self, now: Instant, out: &mut Vec<SequenceNumber>) {
         if let Some(missing) = &mut self.missing {
             missing.take_due(now, out);
         }
     }
 
-    /// When there will be packets to ask for.
+    /// Returns when packets are next to be requested; `None` if never.
     pub(super) fn requests_due(&self) -> Option<Instant> {
         self.missing.as_ref().and_then(Missing::poll_timeout)
     }
 
-    /// Requests made, and their outcome.
+    /// Returns the number of requests and their outcomes.
     pub(super) fn repairs(&self) -> RepairCounts {
         self.missing.as_ref().map(Missing::counts).unwrap_or_default()
     }
@@ -73,7 +72,7 @@ impl Inbound {
         }
     }
 
-    /// How long a missing packet is waited for, from the first packet after it.
+    /// Returns how long to wait for a missing packet, counted from the first packet after it.
     #[inline]
     pub(super) fn wait_time(&self) -> Duration {
         let recovering = self.missing.as_ref().map_or(Duration::ZERO, Missing::wait);
@@ -81,7 +80,7 @@ impl Inbound {
     }
 
     /// Notes a report of the source. Its packet count may show that packets after the newest one
-    /// are missing, or that none before the first one is.
+    /// are missing, or that none is missing before the first one.
     pub(super) fn handle_report(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! Retransmissions in a stream of their own (RFC 4588), and the sources to which they belong.
+//! Retransmissions in a separate stream (RFC 4588), and the sources to which they belong.
 
 use core::net::SocketAddr;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 
 impl Receiver {
-    /// Takes a packet of another payload type, which is a retransmission (RFC 4588) or discarded.
+    /// Handles a packet of another payload type: a retransmission (RFC 4588), or discarded.
     pub(super) fn take_retransmission(
         &mut self,
         now: Instant,
@@ -39,8 +39,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// The source that a retransmission stream from `from` belongs to. A new stream belongs to the
-    /// one source at that address that is missing the packet (RFC 4588 section 5.3).
+    /// Returns the source to which a retransmission stream from `from` belongs. A new one belongs
+    /// to the only source at that address that is missing the packet (RFC 4588 section 5.3).
     fn source_of(
         &mut self,
         stream: Ssrc,
@@ -60,7 +60,7 @@ impl Receiver {
                 return Ok(n);
             }
         }
-        // A new stream, or one that now serves another source.
+        // The stream is new, or now serves another source.
         let is_missing =
             |(_, source): &(usize, &Inbound)| is_from(source) && source.is_missing(sequence);
         let mut missing = self.sources.iter().enumerate().filter(is_missing);

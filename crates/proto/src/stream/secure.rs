@@ -7,10 +7,10 @@ use super::receive::Receiver;
 use super::stats::Discard;
 use crate::srtp::{KeyEvent, UnprotectError, Unprotector};
 
-/// The interval of events about refused packets and those of other payload types.
+/// Minimum time between two events about refused packets, and about those of other payload types.
 pub(super) const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The reasons that are reported.
+/// The reasons that are reported as events.
 const REPORTED: [Discard; 4] =
     [Discard::Authentication, Discard::Replayed, Discard::KeyExpired, Discard::UnknownKey];
 
@@ -20,7 +20,7 @@ pub(super) struct Security {
     pub(super) unprotector: Unprotector,
     /// Memory for a copy of a datagram that may not be changed in place.
     scratch: Vec<u8>,
-    /// For each of [`REPORTED`], the packets refused since its last event, and when that was.
+    /// For each of [`REPORTED`]: packets refused since its last event, and the time of that event.
     refusals: [(u64, Option<Instant>); REPORTED.len()],
 }
 
@@ -35,7 +35,7 @@ impl Security {
         &mut self.unprotector
     }
 
-    /// A copy of `datagram`, whose memory goes back to [`reuse`](Self::reuse).
+    /// Returns a copy of `datagram`, whose memory is to be returned by [`reuse`](Self::reuse).
     pub(super) fn copy(&mut self, datagram: &[u8]) -> Vec<u8> {
         let mut copy = std::mem::take(&mut self.scratch);
         copy.clear();
@@ -47,7 +47,7 @@ impl Security {
         self.scratch = copy;
     }
 
-    /// The event of a refused packet, if one is due.
+    /// Counts a refused packet; returns an event if one is due.
     fn refuse(&mut self, now: Instant, reason: Discard) -> Option<Event> {
         let n = REPORTED.iter().position(|reported| *reported == reason)?;
         let (packets, last) = &mut self.refusals[n];
@@ -79,7 +79,7 @@ impl Receiver {
         }
     }
 
-    /// Emits the events of the keys.
+    /// Emits the events about the keys.
     #[inline]
     pub(super) fn emit_key_events(&mut self) {
         let event = |security: &mut Security| security.unprotector.poll_event();
@@ -88,14 +88,14 @@ impl Receiver {
         }
     }
 
-    /// Whether packets are authenticated before they are parsed.
+    /// Returns whether packets are authenticated before they are parsed.
     #[inline]
     pub(super) fn is_authentic(&self) -> bool {
         self.security.as_ref().is_some_and(|security| security.unprotector.authenticates())
     }
 }
 
-/// The reason for which a packet that cannot be unprotected is discarded.
+/// Returns the reason for which a packet that cannot be unprotected is discarded.
 pub(super) fn refusal_reason(refusal: UnprotectError) -> Discard {
     match refusal {
         UnprotectError::Expired => Discard::KeyExpired,

@@ -28,15 +28,15 @@ use crate::time::RtpTimestamp;
 /// How packets are retransmitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Retransmission {
-    /// As it was, in the stream it belongs to.
+    /// Unchanged, in the stream to which they belong.
     Verbatim,
-    /// In a stream of its own (RFC 4588, SSRC multiplexing).
+    /// In a separate stream (RFC 4588, SSRC multiplexing).
     Rtx {
         /// The payload type of that stream.
         payload_type: PayloadType,
-        /// Its synchronisation source, random.
+        /// The synchronisation source of that stream, random.
         ssrc: Ssrc,
-        /// The sequence number of its first packet, random.
+        /// The sequence number of the first packet of that stream, random.
         first_sequence: SequenceNumber,
     },
 }
@@ -55,35 +55,35 @@ pub(super) struct Repair {
 pub struct Sender {
     pub(super) packetiser: Box<dyn Packetiser>,
     pub(super) config: SenderConfig,
-    /// The next packet.
+    /// The sequence number of the next packet.
     pub(super) sequence: ExtendedSequence,
-    /// Automatic timestamps count from here, one frame interval (or frame duration) each.
+    /// Automatic timestamps begin here and advance by one frame interval (or frame duration) each.
     clock_base: RtpTimestamp,
     clock_frames: u64,
     pub(super) fragment: Fragment,
     pub(super) repair: Option<Repair>,
     pub(super) protector: Option<Box<Protector>>,
     pub(super) statistics: SendStatistics,
-    /// Octets of payload in the packets sent again.
+    /// Octets of payload in retransmitted packets.
     retransmitted_octets: u64,
 }
 
 /// The outcome of writing a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Written {
-    /// It is in the batch.
+    /// The packet is in the batch.
     Placed,
-    /// It does not fit the batch.
+    /// The packet does not fit the batch.
     Full,
-    /// It could not be protected and must not be sent clear, or its format is faulty.
+    /// The packet could not be protected and must not be sent clear, or its format is faulty.
     Refused,
 }
 
 impl Sender {
-    /// A sender of frames that `packetiser` splits.
+    /// Creates a sender of frames that `packetiser` splits.
     ///
     /// # Errors
-    /// [`ConfigError::PacketLen`].
+    /// [`ConfigError::PacketLen`] if the configured length of datagrams is out of range.
     pub fn new(packetiser: Box<dyn Packetiser>, config: SenderConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -100,7 +100,7 @@ impl Sender {
         })
     }
 
-    /// The sender, keeping track of its last `packets` packets to send them again.
+    /// Makes the sender remember its last `packets` packets, so that it can retransmit them.
     ///
     /// It must then be used with a single batch, made [with a history](Batch::with_history).
     #[must_use]
@@ -128,8 +128,8 @@ impl Sender {
         Ok(self)
     }
 
-    /// Switches to another master key with the next packet. Packets under the key before can no
-    /// longer be retransmitted in a stream of their own.
+    /// Switches to another master key with the next packet. Packets under the previous key can no
+    /// longer be retransmitted in a separate stream.
     ///
     /// # Errors
     /// [`PolicyError`](crate::srtp::PolicyError) if the key does not fit, or the stream is not
@@ -151,7 +151,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The protection of the packets, if the stream is secured.
+    /// Returns the protection of the packets, if the stream is secured.
     #[cfg(feature = "srtp")]
     pub fn protector(&mut self) -> Option<&mut Protector> {
         self.protector.as_deref_mut()
@@ -160,7 +160,7 @@ impl Sender {
     /// Adds packet `sequence`, found in `sent`, once more to `batch`; `false` if `batch` is full.
     ///
     /// # Errors
-    /// [`Refusal`], counted in the statistics, if the packet is gone or was asked for too often.
+    /// [`Refusal`], counted in the statistics, if the packet is gone or was requested too often.
     pub fn retransmit(
         &mut self,
         now: Instant,
@@ -193,12 +193,12 @@ impl Sender {
         }
     }
 
-    /// Octets of RTP payload in the packets sent again.
+    /// Returns the octets of RTP payload in retransmitted packets.
     pub fn retransmitted_octets(&self) -> u64 {
         self.retransmitted_octets
     }
 
-    /// The SSRC of the retransmission stream, if there is one (RFC 4588).
+    /// Returns the SSRC of the retransmission stream, if there is one (RFC 4588).
     pub fn retransmission_ssrc(&self) -> Option<Ssrc> {
         match self.repair.as_ref()?.retransmission {
             Retransmission::Rtx { ssrc, .. } => Some(ssrc),
@@ -207,12 +207,11 @@ impl Sender {
     }
 
     /// Switches to another synchronisation source, as after a collision (RFC 3550 section 8.2);
-    /// packets of the old one are not retransmitted.
+    /// packets of the previous one are not retransmitted.
     pub fn set_ssrc(&mut self, ssrc: Ssrc) {
         self.config.ssrc = ssrc;
         if self.protector.is_some() {
-            // RFC 4568 section 6.4: a receiver that misses the first packets must not misjudge the
-            // index.
+            // RFC 4568 section 6.4: a receiver without the first packets must still find the index.
             self.sequence.0 &= !0x8000;
         }
         if let Some(repair) = &mut self.repair {
@@ -220,18 +219,18 @@ impl Sender {
         }
     }
 
-    /// The next event of the master key of sent packets: [`Event::KeyExpiring`] or
+    /// Returns the next event of the master key of sent packets: [`Event::KeyExpiring`] or
     /// [`Event::KeyExpired`].
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.protector.as_mut()?.poll_event()?;
         Some(event.into())
     }
 
-    /// Starts sending `frame`, sampled at `timestamp` or, without one, one frame interval (or, in
-    /// formats that know it, one frame duration) after the frame before.
+    /// Starts sending `frame`, sampled at `timestamp`. Without a timestamp, the frame follows the
+    /// previous one by one frame interval or, in formats that know it, one frame duration.
     ///
     /// # Errors
-    /// [`FrameError`]; nothing changes then.
+    /// [`FrameError`]; the sender is then unchanged.
     pub fn push<'s, 'f>(
         &'s mut self,
         frame: &'f [u8],
@@ -273,10 +272,10 @@ impl Sender {
         })
     }
 
-    /// Writes one packet without payload into `batch`, emptied first.
+    /// Empties `batch` and writes one packet without payload into it.
     ///
-    /// Receivers ignore it but count it, and so learn of packets lost at the end of a stream. Its
-    /// timestamp is that of the next frame, so that it belongs to no frame sent before.
+    /// Receivers ignore the packet but count it, and so detect packets lost at the end of a stream.
+    /// Its timestamp is that of the next frame, so that it belongs to no frame sent before.
     pub fn keep_alive(&mut self, batch: &mut Batch) {
         batch.clear();
         self.fragment.clear();
@@ -285,28 +284,28 @@ impl Sender {
         self.finish(batch);
     }
 
-    /// The timestamp of the next frame that is pushed without one.
+    /// Returns the timestamp of the next frame that is pushed without one.
     pub fn next_timestamp(&self) -> RtpTimestamp {
         let ticks = self.config.frame_rate.ticks(self.clock_frames, self.config.clock_rate);
         self.clock_base.plus(ticks)
     }
 
-    /// The sequence number of the next packet.
+    /// Returns the sequence number of the next packet.
     pub fn next_sequence(&self) -> SequenceNumber {
         self.sequence.sequence()
     }
 
-    /// Statistics of the packets sent so far.
+    /// Returns the statistics of the packets sent so far.
     pub fn statistics(&self) -> SendStatistics {
         self.statistics
     }
 
-    /// The sender's configuration.
+    /// Returns the sender's configuration.
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
 
-    /// Octets that protection adds to a packet.
+    /// Returns the octets that protection adds to a packet.
     #[inline]
     fn trailer_len(&self) -> usize {
         self.protector.as_ref().map_or(0, |protector| protector.overhead())
@@ -350,8 +349,8 @@ impl Sender {
         Written::Placed
     }
 
-    /// As [`write`](Self::write), of a packet with a header extension: composed and protected in
-    /// separate memory.
+    /// Writes a packet with a header extension, which is composed and protected in separate memory;
+    /// otherwise like [`write`](Self::write).
     #[cold]
     fn write_extended(
         &mut self,
@@ -375,7 +374,7 @@ impl Sender {
             return Written::Refused;
         }
         fragment.write(frame, &mut packet[header_len..]);
-        // Checked before protection, which uses up the packet's index.
+        // The space is checked before protection, which uses up the packet's index.
         if batch.free() < packet.len() + self.trailer_len() {
             return Written::Full;
         }
@@ -402,7 +401,7 @@ impl Sender {
         self.statistics.payload_octets += payload_len as u64;
     }
 
-    /// The header of the packet of the current fragment.
+    /// Returns the header of the packet of the current fragment.
     #[inline]
     pub(super) fn header(&self, timestamp: RtpTimestamp) -> [u8; HEADER_LEN] {
         let kind = u8::from(self.fragment.marker()) << 7 | self.config.payload_type.value();
@@ -442,7 +441,7 @@ impl Repair {
         };
         header(place, packet);
         if let Some(protector) = protector {
-            // In the slab it is encrypted under the SSRC and sequence number of the media.
+            // The packet in the slab is encrypted under the SSRC and sequence number of the media.
             self.scratch.clear();
             self.scratch.extend_from_slice(packet);
             let clear = protector.decrypt_own(&mut self.scratch);
@@ -462,8 +461,8 @@ impl Repair {
         Ok(true)
     }
 
-    /// As [`write`](Self::write), of a packet with a header extension, which precedes the original
-    /// sequence number (RFC 4588 section 4).
+    /// Writes a packet with a header extension, which precedes the original sequence number (RFC
+    /// 4588 section 4); otherwise like [`write`](Self::write).
     #[cold]
     fn write_extended(
         &mut self,
@@ -486,7 +485,7 @@ impl Repair {
         header.write(&mut rtx_packet).map_err(|_| Refusal::Unknown)?;
         rtx_packet.extend_from_slice(&sequence.0.to_be_bytes());
         rtx_packet.extend_from_slice(original.payload());
-        // Checked before protection, which uses up the packet's index.
+        // The space is checked before protection, which uses up the packet's index.
         let overhead = protector.as_ref().map_or(0, |protector| protector.overhead());
         if batch.free() < rtx_packet.len() + overhead {
             return Ok(false);
@@ -511,27 +510,27 @@ impl fmt::Debug for Sender {
     }
 }
 
-/// A frame being sent. If it is dropped before its last packet was made, the rest is not sent, and
-/// if any packet was made, a sequence number is skipped: no receiver can take its part for a whole
-/// frame, nor later packets for the rest of it.
+/// A frame being sent. If it is dropped before its last packet is made, the remaining packets are
+/// not sent. If any packet was made, a sequence number is then skipped, so that receivers do not
+/// take the part for a whole frame or append later packets to it.
 #[derive(Debug)]
 pub struct Outgoing<'s, 'f> {
     sender: &'s mut Sender,
     frame: &'f [u8],
     timestamp: RtpTimestamp,
-    /// Packets that the sender had made before.
+    /// Number of packets that the sender had made before this frame.
     packets_before: u64,
     /// The current fragment did not fit the last batch.
     waiting: bool,
-    /// No more packets are made.
+    /// No more packets will be made.
     done: bool,
-    /// All packets were made.
+    /// All packets of the frame were made.
     whole: bool,
 }
 
 impl Outgoing<'_, '_> {
     /// Empties `batch`, which must be [ready](Batch::is_ready), and fills it with the next packets;
-    /// `false` if there are none left.
+    /// returns `false` if none are left.
     pub fn fill(&mut self, batch: &mut Batch) -> bool {
         batch.clear();
         while !self.done && batch.free() >= self.sender.config.packet_len_max {
@@ -551,8 +550,8 @@ impl Outgoing<'_, '_> {
             match written.unwrap_or_else(|| sender.write(self.frame, self.timestamp, batch)) {
                 Written::Placed => {}
                 Written::Full => {
-                    // Formats that cannot split frames may exceed the limit; a packet longer than a
-                    // datagram can be is a fault of its format.
+                    // A packet may exceed the limit if its format cannot split frames. A packet
+                    // that is longer than any datagram is a fault of its format.
                     self.waiting = !batch.is_empty();
                     self.done = batch.is_empty();
                     debug_assert!(self.waiting, "a payload longer than any datagram");
@@ -571,7 +570,7 @@ impl Outgoing<'_, '_> {
     /// Retransmits a packet in the middle of the frame; see [`Sender::retransmit`].
     ///
     /// # Errors
-    /// As [`Sender::retransmit`].
+    /// Those of [`Sender::retransmit`].
     pub fn retransmit(
         &mut self,
         now: Instant,
@@ -582,7 +581,7 @@ impl Outgoing<'_, '_> {
         self.sender.retransmit(now, sequence, sent, batch)
     }
 
-    /// The frame's timestamp.
+    /// Returns the frame's timestamp.
     pub fn timestamp(&self) -> RtpTimestamp {
         self.timestamp
     }

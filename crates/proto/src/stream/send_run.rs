@@ -1,5 +1,5 @@
-//! The fast path of sent packets that differ only in their part of the frame, as most of a large
-//! frame do: all but the first and the last fragment of a unit.
+//! The fast path of sent packets that differ only in their part of the frame, as most packets of a
+//! large frame do: all fragments of a unit but the first and the last.
 
 use super::send::{Sender, Written};
 use crate::batch::Batch;
@@ -8,8 +8,8 @@ use crate::rtp::HEADER_LEN;
 use crate::time::RtpTimestamp;
 
 impl Sender {
-    /// Writes the packets of the next payloads if they are a [`Run`](crate::payload::Run) and only
-    /// need to be copied; `None` if not. An invalid run is refused.
+    /// Writes the packets of the next payloads if they are a [`Run`](crate::payload::Run) and need
+    /// only be copied; otherwise returns `None`. An invalid run is refused.
     #[inline]
     pub(super) fn write_run(
         &mut self,
@@ -25,7 +25,7 @@ impl Sender {
         if !run.is_valid(most, self.config.packet_len_max - HEADER_LEN, frame) {
             return Some(Written::Refused);
         }
-        // The header is that of a packet without the marker bit.
+        // A cleared fragment has no marker bit.
         self.fragment.clear();
         let mut head = [0; HEADER_LEN + MAX_OWN_OCTETS];
         head[..HEADER_LEN].copy_from_slice(&self.header(timestamp));
@@ -36,7 +36,8 @@ impl Sender {
             let position = batch.position();
             let Some(packet) = batch.place(len) else { break };
             head[2..4].copy_from_slice(&self.sequence.sequence().0.to_be_bytes());
-            // One store of a known length where it fits; the payload is written over its end.
+            // The head is written in one store of constant length if the packet has room for it;
+            // the payload then overwrites the end of that store.
             match packet.first_chunk_mut() {
                 Some(place) => *place = head,
                 None => packet[..head_len].copy_from_slice(&head[..head_len]),

@@ -1,4 +1,4 @@
-//! The sources of a receiver: which are believed, which give way, and the memory they share.
+//! The sources of a receiver: which are believed, which are replaced, and the memory they share.
 
 use core::net::SocketAddr;
 use std::cmp::Reverse;
@@ -10,11 +10,11 @@ use super::receive::Receiver;
 use super::stats::Discard;
 use crate::ssrc::Ssrc;
 
-/// Maximum number of sources on probation; a further one replaces the oldest.
+/// Maximum number of sources on probation; a further one replaces the one that was silent longest.
 const CANDIDATES_MAX: usize = 64;
 
 impl Receiver {
-    /// Takes a packet of a source that is not believed yet.
+    /// Handles a packet of a source that is not believed yet.
     pub(super) fn take_candidate_packet(
         &mut self,
         packet: Arrived<'_>,
@@ -76,14 +76,14 @@ impl Receiver {
         self.candidates.len() - 1
     }
 
-    /// The source that was silent longest, if that is long enough to lose its place.
+    /// Returns the source that was silent longest, if it was silent long enough to be replaced.
     fn silent_source(&self, now: Instant) -> Option<usize> {
         (0..self.sources.len())
             .filter(|n| !self.sources[*n].is_live(now))
             .min_by_key(|n| self.sources[*n].last_heard)
     }
 
-    /// Ends a source; frames that it had finished are still delivered.
+    /// Ends a source; its finished frames are still delivered.
     pub(super) fn end_source(&mut self, n: usize) {
         self.with_source(n, Inbound::end);
         let mut source = self.sources.swap_remove(n);
@@ -103,14 +103,14 @@ impl Receiver {
         self.enforce_limits(n);
     }
 
-    /// Ends an action on source `n`: bounds the events and the memory.
+    /// Limits the events and the memory after an action on source `n`.
     #[inline]
     pub(super) fn enforce_limits(&mut self, n: usize) {
         self.forget_events();
         self.count_memory(n);
     }
 
-    /// Counts the memory that source `n` holds now; if all hold too much, some give way.
+    /// Counts the memory that source `n` holds now; frees some if all sources hold too much.
     #[inline]
     fn count_memory(&mut self, n: usize) {
         let Some(source) = self.sources.get_mut(n) else { return };
@@ -125,8 +125,8 @@ impl Receiver {
         }
     }
 
-    /// Makes sources give up unfinished frames until the rest fits: among those that hold more than
-    /// their share, the one that has delivered least comes first, and of equals the newest.
+    /// Makes sources give up unfinished frames until the rest fits: of those that hold more than
+    /// their share, the one that has delivered least comes first; between equals, the newest.
     #[cold]
     fn free_memory(&mut self) {
         for _ in 0..self.sources.len() {

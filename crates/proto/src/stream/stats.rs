@@ -13,9 +13,9 @@ use crate::ssrc::Ssrc;
 pub enum Discard {
     /// An empty datagram, which keeps a path open (RFC 6263 section 4.1).
     KeepAlive,
-    /// Not RTP: too short, another version, or lengths beyond the end.
+    /// Not RTP: too short, of another version, or with a length beyond the end of the datagram.
     NotRtp,
-    /// ZRTP, although this end does not agree on keys.
+    /// ZRTP, although this end does not use ZRTP.
     Zrtp,
     /// RTCP on a port for RTP (RFC 5761 section 4).
     Rtcp,
@@ -37,11 +37,11 @@ pub enum Discard {
     Stray,
     /// A packet that was received before.
     Duplicate,
-    /// A packet that was no longer waited for.
+    /// A packet that arrived after the receiver had stopped waiting for it.
     Late,
     /// A payload that its format does not allow.
     Payload,
-    /// A payload of a packetization mode that was not agreed.
+    /// A payload of a packetization mode that was not negotiated.
     OutsideMode,
     /// A fragment whose start is missing.
     FragmentWithoutStart,
@@ -52,14 +52,14 @@ pub enum Discard {
     Authentication,
     /// On a secured stream, a packet that was received before or is older than the replay window.
     Replayed,
-    /// On a secured stream, a packet under a master key that is used up.
+    /// On a secured stream, a packet under a master key whose lifetime has ended.
     KeyExpired,
-    /// On a secured stream, a packet that names a master key that is not known.
+    /// On a secured stream, a packet whose MKI names an unknown master key.
     UnknownKey,
 }
 
 impl Discard {
-    /// All reasons, in the order of the checks.
+    /// All reasons, in the order in which they are checked.
     pub const ALL: [Self; 22] = [
         Self::KeepAlive,
         Self::NotRtp,
@@ -85,7 +85,7 @@ impl Discard {
         Self::UnknownKey,
     ];
 
-    /// The reason in a few words.
+    /// Returns a short description of the reason.
     pub fn name(self) -> &'static str {
         match self {
             Self::KeepAlive => "keep-alive",
@@ -119,17 +119,17 @@ impl Discard {
 pub struct Discards([u64; Discard::ALL.len()]);
 
 impl Discards {
-    /// Datagrams discarded for `reason`.
+    /// Returns the number of datagrams discarded for `reason`.
     pub fn get(&self, reason: Discard) -> u64 {
         self.0[reason as usize]
     }
 
-    /// Reasons that occurred, with their counts.
+    /// Returns the reasons that occurred, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Discard, u64)> {
         Discard::ALL.into_iter().map(|reason| (reason, self.get(reason))).filter(|row| row.1 > 0)
     }
 
-    /// The number of all discarded datagrams.
+    /// Returns the number of all discarded datagrams.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -154,15 +154,15 @@ pub struct SendStatistics {
     pub payload_octets: u64,
     /// Octets of the frames accepted.
     pub frame_octets: u64,
-    /// Packets retransmitted on request; not among `packets`.
+    /// Packets retransmitted on request; not included in `packets`.
     pub retransmitted: u64,
-    /// Frames not sent completely, because sending failed or the master key was used up. A sequence
-    /// number is skipped after each that was begun, so that receivers drop it.
+    /// Frames not sent completely, because sending failed or the master key expired. A sequence
+    /// number is skipped after each frame that was begun, so that receivers drop it.
     pub frames_cut: u64,
-    /// NAL units left out of the frames sent, because their type cannot be sent in RTP (such as the
-    /// metadata of Dolby Vision, type 62 of H.265) or they are shorter than their header.
+    /// NAL units left out of frames because they are shorter than their header, or their type
+    /// cannot be sent in RTP (such as the metadata of Dolby Vision, type 62 of H.265).
     pub units_left_out: u64,
-    /// Requests refused: for packets that are gone, or that were requested too often.
+    /// Refused requests: the packet is gone, or was requested too often.
     pub retransmissions_refused: u64,
 }
 
@@ -171,41 +171,41 @@ pub struct SendStatistics {
 pub struct ReceiveStatistics {
     /// Packets accepted: from a believed source, in time, for the first time.
     pub packets: u64,
-    /// Octets of RTP payload in them.
+    /// Octets of RTP payload in the accepted packets.
     pub payload_octets: u64,
     /// Frames (or units) delivered.
     pub frames: u64,
     /// Frames (or units) begun and dropped.
     pub frames_dropped: u64,
-    /// Of them, first frames of a source that may lack their beginning: packets lost before the
-    /// first one received cannot be detected.
+    /// Dropped frames that were the first of their source and may lack their beginning: packets
+    /// lost before the first one received cannot be detected. Included in `frames_dropped`.
     pub frames_unsure: u64,
-    /// Packets that were missing when they were no longer waited for.
+    /// Missing packets for which the receiver has stopped waiting.
     pub packets_lost: u64,
-    /// Packets that came after a later one; duplicates apart.
+    /// Packets that arrived after a later one, except duplicates.
     pub reordered: u64,
-    /// Requests made for missing packets, repetitions included.
+    /// Requests for missing packets, repetitions included.
     pub requested: u64,
-    /// Missing packets that came after they were asked for.
+    /// Missing packets that arrived after they were requested.
     pub recovered: u64,
-    /// Missing packets that were asked for and did not come in time.
+    /// Missing packets that were requested and did not arrive in time.
     pub unanswered: u64,
-    /// Missing packets that were not asked for, because an answer could not have come in time:
+    /// Missing packets that were not requested, because an answer could not have arrived in time:
     /// [`RequestTiming::latency_max`](crate::repair::RequestTiming::latency_max) is shorter than
     /// the round-trip time.
     pub not_requested: u64,
-    /// Octets of memory held in windows and unfinished frames, of all sources together.
+    /// Octets of memory in the windows and unfinished frames of all sources together.
     pub held_octets: usize,
-    /// Frames dropped because their source had to give way in
+    /// Frames dropped because all sources together exceeded
     /// [`memory_max`](super::ReceiverConfig::memory_max).
     pub frames_displaced: u64,
-    /// Events forgotten because they were not collected in time.
+    /// Events that were forgotten because the application did not poll them in time.
     pub events_forgotten: u64,
     /// Discarded datagrams by reason.
     pub discards: Discards,
-    /// Each source that is followed and believed.
+    /// Statistics of each believed source.
     pub sources: Vec<SourceStatistics>,
-    /// The last sources that have ended, at most 16, the newest last.
+    /// The sources that ended last, at most 16, the newest at the end.
     pub ended: Vec<SourceStatistics>,
 }
 
@@ -214,16 +214,16 @@ pub struct ReceiveStatistics {
 pub struct SourceStatistics {
     /// The source.
     pub ssrc: Ssrc,
-    /// The transport address that it sends from, if known.
+    /// The transport address from which it sends, if known.
     pub address: Option<SocketAddr>,
-    /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3), but not those
-    /// retransmitted in a stream of their own.
+    /// Packets received, including late ones and duplicates (RFC 3550 appendix A.3), but not those
+    /// retransmitted in a separate stream.
     pub received: u64,
-    /// Packets that should have come so far (RFC 3550 appendix A.3).
+    /// Packets expected so far (RFC 3550 appendix A.3).
     pub expected: u64,
-    /// When the first packet came.
+    /// When the first packet arrived.
     pub first_heard: Instant,
-    /// When the last packet came.
+    /// When the last packet arrived.
     pub last_heard: Instant,
     /// Packets expected less those received; negative with duplicates (RFC 3550 appendix A.3).
     pub cumulative_lost: i64,
@@ -231,19 +231,19 @@ pub struct SourceStatistics {
     pub highest: ExtendedSequence,
     /// Interarrival jitter in ticks of the clock rate (RFC 3550 appendix A.8).
     pub jitter: u32,
-    /// The same as time.
+    /// Interarrival jitter as time.
     pub jitter_time: Duration,
     /// Packets accepted: in time, for the first time.
     pub packets: u64,
-    /// Packets that were missing when they were no longer waited for.
+    /// Missing packets for which the receiver has stopped waiting.
     pub packets_lost: u64,
     /// Frames (or units) delivered.
     pub frames: u64,
     /// Frames (or units) begun and dropped.
     pub frames_dropped: u64,
-    /// Packets accepted whose payload the format does not know or allow, apart from fragments whose
-    /// start was lost, frames that are too large, and the headers of Ogg files that GStreamer sends.
-    /// Packets of types reserved for extensions, which are to be ignored, are among them.
+    /// Accepted packets whose payload the format does not know or allow, including packets of types
+    /// reserved for extensions, which receivers must ignore. Not counted are fragments whose start
+    /// was lost, frames that are too large, and the headers of Ogg files that GStreamer sends.
     pub packets_unusable: u64,
 }
 

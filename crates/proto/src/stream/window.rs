@@ -2,7 +2,7 @@
 //!
 //! A packet is in turn, early, late, a duplicate, or far from the expected numbers. Two consecutive
 //! packets far away are a jump: the source restarted. Timestamps distinguish a restart from packets
-//! that are merely late: a late packet was sampled shortly before the newest one.
+//! that are merely late, because a late packet was sampled shortly before the newest one.
 
 use std::time::{Duration, Instant};
 
@@ -11,58 +11,58 @@ use crate::payload::PacketInfo;
 use crate::seq::{ExtendedSequence, SequenceNumber};
 use crate::time::{ClockRate, RtpTimestamp};
 
-/// Packets that may be missing in a row before a jump is suspected (RFC 3550 appendix A.1).
+/// Maximum consecutive missing packets before a jump is suspected (RFC 3550 appendix A.1).
 pub(super) const MAX_DROPOUT: u64 = 3000;
 
-/// A packet this far behind the newest one may be a restart (RFC 3550 appendix A.1).
+/// A packet this far behind the newest one may show a restart (RFC 3550 appendix A.1).
 pub(super) const MAX_MISORDER: u64 = 100;
 
-/// Maximum time by which a late packet was sampled before the newest one, and after it: pictures
-/// are not sent in the order of sampling.
+/// Maximum difference between the sampling time of a late packet and that of the newest one, before
+/// or after: pictures are not sent in the order of sampling.
 const LATE: Duration = Duration::from_secs(30);
 const AHEAD: Duration = Duration::from_secs(1);
 
 /// Maximum distance of a late packet from the end of its finished run, in packets.
 const LATE_PACKETS: i16 = 1 << 14;
 
-/// A source that sends nothing new for this long, and then this many old packets in a row, is
-/// repeating its stream, like a capture played in a loop.
+/// A source that sends nothing new for this time, and then this number of consecutive old packets,
+/// is repeating its stream, like a capture played in a loop.
 pub(super) const SILENCE: Duration = Duration::from_secs(2);
 pub(super) const OLD_RUN: u16 = 64;
 
-/// Packets before the next one whose outcome is remembered, to distinguish duplicates from late
-/// packets.
+/// Number of packets before the next one whose outcome is remembered, to distinguish duplicates
+/// from late packets.
 const REMEMBERED: u64 = 1024;
 
-/// Packets that a source may announce beyond the newest one received.
+/// Maximum number of packets that a source may announce beyond the newest one received.
 const TAIL_MAX: u64 = 64;
 
 /// The verdict on a packet of a source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
-    /// It has a place in the stream.
+    /// The packet has a place in the stream.
     Placed(Placed),
-    /// It is far off; if the next one follows it, the source has jumped.
+    /// The packet is far from the others; if the next packet follows it, the source has jumped.
     Stray,
     /// The source has jumped; [`Window::restart`] follows it.
     Jump,
 }
 
-/// A packet with a place in the stream, and whether it is its turn.
+/// A packet with a place in the stream, and how the packet relates to the next one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Placed {
-    /// It is the next one.
+    /// The packet is the next one.
     InTurn(ExtendedSequence),
-    /// It is before its turn and not yet held.
+    /// The packet is after the next one and not yet held.
     Early(ExtendedSequence),
-    /// It was given up, or precedes the beginning of the stream.
+    /// The packet was given up, or precedes the beginning of the stream.
     Late(ExtendedSequence),
-    /// It was delivered, or is held already.
+    /// The packet was delivered, or is held already.
     Duplicate(ExtendedSequence),
 }
 
 impl Placed {
-    /// The place.
+    /// Returns the packet's place in the stream.
     #[inline]
     pub(super) fn place(self) -> ExtendedSequence {
         match self {
@@ -92,7 +92,7 @@ pub(super) struct PacketRun {
 }
 
 impl PacketRun {
-    /// Whether a packet belongs to the run.
+    /// Returns whether a packet belongs to the run.
     pub(super) fn includes(&self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> bool {
         (-LATE_PACKETS..=0).contains(&sequence.distance(self.highest)) && self.is_near(timestamp)
     }
@@ -103,20 +103,21 @@ impl PacketRun {
     }
 }
 
-/// Extends a run of old packets, which may have gaps; returns its next packet and its length.
+/// Extends a run of old packets, which may have gaps; returns the packet after the run and the
+/// length of the run.
 pub(super) fn extend_old_run(
     (next, count): (SequenceNumber, u16),
     sequence: SequenceNumber,
 ) -> (SequenceNumber, u16) {
     match sequence.distance(next) {
         0..100 => (sequence.plus(1), count.saturating_add(1)),
-        // Its neighbours overtook it.
+        // Packets after this one arrived before it.
         -100..0 => (next, count),
         _ => (sequence.plus(1), 1),
     }
 }
 
-/// The next and the newest packet of a source, the packets held, and those delivered recently.
+/// The next and the newest packet of a source, the held packets, and the recently delivered ones.
 #[derive(Debug)]
 pub(super) struct Window {
     limits: WindowLimits,
@@ -125,24 +126,24 @@ pub(super) struct Window {
     first: ExtendedSequence,
     next: ExtendedSequence,
     highest: ExtendedSequence,
-    /// Of the newest packet.
+    /// The timestamp of the newest packet.
     timestamp: RtpTimestamp,
     arrival: Instant,
-    /// The last packet that the source has announced; the newest one, or after it.
+    /// The last packet that the source has announced: the newest one, or one after it.
     announced: ExtendedSequence,
     after_stray: Option<SequenceNumber>,
-    /// The packet that would continue a run of old ones, and the length of that run.
+    /// The packet that would continue a run of old packets, and the length of that run.
     old_run: (SequenceNumber, u16),
     former_run: Option<PacketRun>,
     ring: Ring,
     delivered: [u64; (REMEMBERED / 64) as usize],
-    /// When the first packet behind the oldest gap came.
+    /// When the first packet behind the oldest gap arrived.
     gap_since: Option<Instant>,
 }
 
 impl Window {
-    /// A window whose source begins with packet `first`; up to `before` packets before it are
-    /// waited for too.
+    /// Creates the window of a source that begins with packet `first`; the window also waits for up
+    /// to `before` packets before it.
     pub(super) fn new(
         first: ExtendedSequence,
         before: u64,
@@ -174,14 +175,14 @@ impl Window {
 
     fn begin(&mut self, first: ExtendedSequence, info: &PacketInfo) {
         (self.first, self.next) = (first, first);
-        // As if the packet before had been the newest: the first one is yet to be judged.
+        // The previous packet counts as the newest, because the first one is yet to be judged.
         self.highest = ExtendedSequence(first.0.saturating_sub(1));
         self.announced = self.highest;
         (self.timestamp, self.arrival) = (info.timestamp, info.arrival);
         (self.after_stray, self.old_run.1) = (None, 0);
     }
 
-    /// Judges a packet that came.
+    /// Judges a packet on its arrival.
     #[inline]
     pub(super) fn judge(&mut self, sequence: SequenceNumber, info: &PacketInfo) -> Verdict {
         let place = self.highest.nearest(sequence);
@@ -194,12 +195,12 @@ impl Window {
         Verdict::Placed(self.place(place))
     }
 
-    /// Judges a packet that is not waited for: it is late, a duplicate, or part of another run.
+    /// Judges a packet that is not awaited: it is late, a duplicate, or part of another run.
     fn judge_far(&mut self, place: ExtendedSequence, info: &PacketInfo) -> Verdict {
         let sequence = place.sequence();
         let is_ahead = place > self.highest;
         let is_misordered = !is_ahead && self.highest.since(place) < MAX_MISORDER;
-        // A packet that seems ahead may be more than half of all numbers behind, if it is older.
+        // An older packet that seems ahead may be behind by more than half of all sequence numbers.
         let is_older = self.timestamp.distance(info.timestamp) > 0;
         let is_old = self.run().is_near(info.timestamp) && (is_older || !is_ahead);
         let is_former =
@@ -219,14 +220,15 @@ impl Window {
         Verdict::Stray
     }
 
-    /// Whether old packets are a repetition: nothing new is sent, and they are consecutive.
+    /// Returns whether the source repeats its stream: nothing new arrives, but consecutive old
+    /// packets.
     fn repeats_stream(&mut self, sequence: SequenceNumber, now: Instant) -> bool {
         self.old_run = extend_old_run(self.old_run, sequence);
         let (_, count) = self.old_run;
         let is_silent = now.saturating_duration_since(self.arrival) >= SILENCE;
         let begins = is_silent && count >= OLD_RUN;
         if begins {
-            // The repeated packets have the numbers and timestamps of those before.
+            // The repeated packets have the same numbers and timestamps as those before.
             self.former_run = None;
         }
         begins
@@ -247,8 +249,8 @@ impl Window {
         if place == self.next { Placed::InTurn(place) } else { Placed::Early(place) }
     }
 
-    /// Judges a packet that was retransmitted in a stream of its own (RFC 4588), which does not
-    /// show where the source is now; `None` if the source cannot have sent it yet.
+    /// Judges a packet that was retransmitted in a separate stream (RFC 4588), which does not show
+    /// the current position of the source; `None` if the source cannot have sent the packet yet.
     pub(super) fn judge_retransmitted(&mut self, sequence: SequenceNumber) -> Option<Placed> {
         let place = self.highest.nearest(sequence);
         if place > self.announced {
@@ -258,9 +260,9 @@ impl Window {
         Some(self.place(place))
     }
 
-    /// Follows the source after a jump, to packet `sequence`.
+    /// Follows the source to packet `sequence` after a jump.
     pub(super) fn restart(&mut self, sequence: SequenceNumber, info: &PacketInfo) {
-        // Always forwards: the distance means nothing, and places are never used twice.
+        // The place always increases: the distance means nothing, and no place is used twice.
         let last = self.announced.max(self.highest);
         let step = match sequence.0.wrapping_sub(last.sequence().0) {
             0 => 1 << 16,
@@ -279,12 +281,12 @@ impl Window {
         (self.after_stray, self.old_run.1) = (None, 0);
     }
 
-    /// Whether the newest packet was sampled after `timestamp`.
+    /// Returns whether the newest packet was sampled after `timestamp`.
     pub(super) fn is_after(&self, timestamp: RtpTimestamp) -> bool {
         self.timestamp.distance(timestamp) > 0
     }
 
-    /// The run of packets so far.
+    /// Returns the run of packets so far.
     pub(super) fn run(&self) -> PacketRun {
         let ticks = |time: Duration| {
             let ticks = time.as_secs() * u64::from(self.clock_rate.hertz());
@@ -298,8 +300,8 @@ impl Window {
         }
     }
 
-    /// Whether packet `sequence` is in turn, and nothing is held, missing or suspected: then its
-    /// verdict needs no search.
+    /// Returns whether packet `sequence` is in turn and no packet is held, missing or suspected;
+    /// its verdict then needs no search.
     #[inline]
     pub(super) fn expects(&self, sequence: SequenceNumber) -> bool {
         self.next.sequence() == sequence
@@ -308,7 +310,7 @@ impl Window {
             && self.after_stray.is_none()
     }
 
-    /// Judges the packet that [`expects`](Self::expects) found in turn, and moves on past it.
+    /// Advances past the packet that [`expects`](Self::expects) found in turn.
     #[inline]
     pub(super) fn take_expected(&mut self, info: &PacketInfo) -> ExtendedSequence {
         let place = self.next;
@@ -317,15 +319,15 @@ impl Window {
         place
     }
 
-    /// Moves on past the next packet, which is being delivered.
+    /// Advances past the next packet, which is being delivered.
     #[inline]
     pub(super) fn advance(&mut self) {
         self.remember(self.next, true);
         self.next = self.next.plus(1);
     }
 
-    /// Notes that the source has sent `packets` more than the newest one received; returns those
-    /// not known before, if they are few enough to request.
+    /// Notes that the source has sent `packets` after the newest one received. Returns the first of
+    /// those not announced before and their number, if they are few enough to request.
     pub(super) fn announce(&mut self, packets: u64) -> Option<(ExtendedSequence, u64)> {
         let last = self.highest.plus(packets);
         if packets > TAIL_MAX || last <= self.announced {
@@ -336,18 +338,18 @@ impl Window {
         Some((first, last.since(first) + 1))
     }
 
-    /// Whether packet `place` of `len` octets fits without giving up on a gap.
+    /// Returns whether packet `place` of `len` octets fits without giving up on a gap.
     pub(super) fn fits(&self, place: ExtendedSequence, len: usize) -> bool {
         place.since(self.next) < self.limits.packets as u64 && self.ring.fits(len)
     }
 
-    /// Holds a packet that was found early and that [`fits`](Self::fits).
+    /// Holds an early packet that [`fits`](Self::fits).
     pub(super) fn hold(&mut self, place: ExtendedSequence, info: PacketInfo, payload: &[u8]) {
         self.gap_since.get_or_insert(info.arrival);
         self.ring.hold(place, info, payload);
     }
 
-    /// The next packet, if it is held; its memory goes back to [`reuse`](Self::reuse).
+    /// Returns the next packet, if it is held; [`reuse`](Self::reuse) returns its memory.
     #[inline]
     pub(super) fn take_next(&mut self) -> Option<Held> {
         let held = self.ring.take(self.next)?;
@@ -361,12 +363,12 @@ impl Window {
         Some(held)
     }
 
-    /// The first packet that is held.
+    /// Returns the first packet that is held.
     pub(super) fn first_held(&self) -> Option<ExtendedSequence> {
         self.ring.first_from(self.next).map(|(place, _)| place)
     }
 
-    /// Gives back the memory that is kept for packets to come.
+    /// Frees the memory that is kept for future packets.
     pub(super) fn release(&mut self) {
         self.ring.release();
     }
@@ -403,58 +405,58 @@ impl Window {
         self.skip_to(self.next.max(self.announced.plus(1)))
     }
 
-    /// When the first packet behind the oldest gap came; `None` without a gap.
+    /// Returns when the first packet behind the oldest gap arrived; `None` without a gap.
     #[inline]
     pub(super) fn gap_since(&self) -> Option<Instant> {
         self.gap_since
     }
 
-    /// Whether packets before the first one that is known to have been sent are waited for.
+    /// Returns whether the window waits for packets before the first one known to have been sent.
     #[inline]
     pub(super) fn has_open_head(&self) -> bool {
         self.next < self.first
     }
 
-    /// Whether `place` is that of the first packet known to have been sent, and packets before it
-    /// are waited for.
+    /// Returns whether `place` is that of the first packet known to have been sent, and the window
+    /// waits for packets before it.
     #[inline]
     pub(super) fn is_head(&self, place: ExtendedSequence) -> bool {
         self.has_open_head() && place == self.first
     }
 
-    /// How many packets there are from the first one to the last one held that was sampled no later
-    /// than `timestamp`.
+    /// Returns the number of packets from the first one to the last one held that was sampled no
+    /// later than `timestamp`.
     pub(super) fn held_until(&self, timestamp: RtpTimestamp) -> u64 {
         let last = self.ring.last_until(self.next..self.highest.plus(1), timestamp);
         last.map_or(0, |last| last.plus(1).since(self.first))
     }
 
-    /// Whether any packet is held.
+    /// Returns whether no packet is held.
     pub(super) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
-    /// The next packet to be delivered.
+    /// Returns the next packet to be delivered.
     pub(super) fn next(&self) -> ExtendedSequence {
         self.next
     }
 
-    /// The newest packet.
+    /// Returns the newest packet.
     pub(super) fn highest(&self) -> ExtendedSequence {
         self.highest
     }
 
-    /// The last packet that the source is known to have sent.
+    /// Returns the last packet that the source is known to have sent.
     pub(super) fn announced(&self) -> ExtendedSequence {
         self.announced
     }
 
-    /// Packets that should have come so far (RFC 3550 appendix A.3).
+    /// Returns the number of packets expected so far (RFC 3550 appendix A.3).
     pub(super) fn expected(&self) -> u64 {
         self.highest.plus(1).since(self.first)
     }
 
-    /// Octets of memory.
+    /// Returns the octets of memory in use.
     #[inline]
     pub(super) fn held_octets(&self) -> usize {
         self.ring.octets()
@@ -498,7 +500,7 @@ mod tests {
         window
     }
 
-    /// Judges a packet, and delivers it if it is its turn.
+    /// Judges a packet, and delivers it if it is in turn.
     fn judged(window: &mut Window, sequence: u16, ticks: u32) -> Verdict {
         let verdict = window.judge(SequenceNumber(sequence), &info(ticks));
         if let Verdict::Placed(Placed::InTurn(_)) = verdict {
@@ -507,7 +509,7 @@ mod tests {
         verdict
     }
 
-    /// As [`judged`], of a packet that has a place.
+    /// Judges a packet that has a place, and delivers it if it is in turn.
     fn placed(window: &mut Window, sequence: u16, ticks: u32) -> Placed {
         match judged(window, sequence, ticks) {
             Verdict::Placed(placed) => placed,

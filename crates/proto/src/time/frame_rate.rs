@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::ClockRate;
 
-/// Frames per second, as a fraction in lowest terms: 30 000 / 1 001 is exact.
+/// A number of frames per second, as a fraction in lowest terms: 30 000 / 1 001 is exact.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct FrameRate {
     frames: u32,
@@ -15,7 +15,7 @@ impl FrameRate {
     /// 30 frames per second.
     pub const DEFAULT: Self = Self { frames: 30, seconds: 1 };
 
-    /// `frames` in `seconds`; `None` if either is zero.
+    /// Returns `frames` per `seconds`; `None` if either is zero.
     ///
     /// ```
     /// use rushes_proto::FrameRate;
@@ -25,15 +25,15 @@ impl FrameRate {
         Self::reduced(frames.into(), seconds.into())
     }
 
-    /// `frames` in `seconds`; `None` if either is zero, or too large in lowest terms.
+    /// Returns `frames` per `seconds`; `None` if either is zero or, in lowest terms, too large.
     pub(crate) fn reduced(frames: u64, seconds: u64) -> Option<Self> {
         let divisor = greatest_divisor(frames, seconds).max(1);
         let part = |number: u64| u32::try_from(number / divisor).ok().filter(|part| *part > 0);
         Some(Self { frames: part(frames)?, seconds: part(seconds)? })
     }
 
-    /// The closest fraction to `rate` frames per second that is exact for whole rates and for
-    /// those of the 1 000 / 1 001 family; `None` unless `rate` is in 0.001..=1 000 000.
+    /// Returns the closest fraction to `rate` frames per second, which is exact for whole rates and
+    /// for those of the 1 000 / 1 001 family; `None` unless `rate` is in 0.001..=1 000 000.
     #[allow(clippy::cast_sign_loss, reason = "the range is checked")]
     pub fn from_f64(rate: f64) -> Option<Self> {
         if !(0.001..=1_000_000.0).contains(&rate) {
@@ -50,27 +50,27 @@ impl FrameRate {
         Self::new((rate * 1000.0).round() as u32, 1000)
     }
 
-    /// Frames in [`denominator`](Self::denominator) seconds, at least 1.
+    /// Returns the number of frames in [`denominator`](Self::denominator) seconds, at least 1.
     pub fn numerator(self) -> u32 {
         self.frames
     }
 
-    /// The seconds in which [`numerator`](Self::numerator) frames are taken, at least 1.
+    /// Returns the seconds in which there are [`numerator`](Self::numerator) frames, at least 1.
     pub fn denominator(self) -> u32 {
         self.seconds
     }
 
-    /// Frames per second.
+    /// Returns the number of frames per second.
     pub fn per_second(self) -> f64 {
         f64::from(self.frames) / f64::from(self.seconds)
     }
 
-    /// The time from one frame to the next.
+    /// Returns the time from one frame to the next.
     pub fn interval(self) -> Duration {
         Duration::from_nanos(u64::from(self.seconds) * 1_000_000_000 / u64::from(self.frames))
     }
 
-    /// Ticks of `clock_rate` before frame number `frame`, modulo 2³².
+    /// Returns the ticks of `clock_rate` before frame number `frame`, modulo 2³².
     pub fn ticks(self, frame: u64, clock_rate: ClockRate) -> u32 {
         let ticks = u128::from(frame) * u128::from(clock_rate.hertz()) * u128::from(self.seconds);
         (ticks / u128::from(self.frames)) as u32
@@ -83,7 +83,7 @@ impl Default for FrameRate {
     }
 }
 
-/// The greatest common divisor; the other number if one is 0.
+/// Returns the greatest common divisor; if one number is 0, the other one.
 pub(crate) fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
