@@ -11,7 +11,7 @@ use crate::rtcp::{
 };
 use crate::ssrc::Ssrc;
 
-/// Octets kept of a text whose length the sender determines.
+/// Octets kept of a text whose length the sender chooses.
 const TEXT_MAX: usize = 255;
 
 /// Maximum number of packets in one NACK event.
@@ -24,8 +24,8 @@ const LIMITS_MAX: usize = 16;
 const ROUND_TRIP_MAX: u32 = 60 << 16;
 
 impl Participant {
-    /// Handles one packet of a compound. Of packets under our own SSRC, only those about our media
-    /// are handled: some peers write the SSRC of the media as the sender of their feedback.
+    /// Handles one packet of a compound. Under our own SSRC, only packets about our media are
+    /// handled, because some peers write the SSRC of the media as the sender of their feedback.
     pub(super) fn take(&mut self, now: Instant, packet: Packet<'_>) {
         match packet {
             Packet::SenderReport(report) if self.is_own(report.ssrc()) => {}
@@ -69,14 +69,14 @@ impl Participant {
         }
     }
 
-    /// The time since our report with the stamp `last`, minus the `delay` before it was answered
-    /// (RFC 3550 section 6.4.1); `None` if we never sent such a report.
+    /// Returns the time since our report with the stamp `last`, minus the `delay` before it was
+    /// answered (RFC 3550 section 6.4.1); `None` if we never sent such a report.
     fn round_trip_of(&self, now: Instant, last: u32, delay: u32) -> Option<Duration> {
         if last == 0 || !self.stamps.contains(&last) {
             return None;
         }
         let time = self.ntp(now).middle().wrapping_sub(last).wrapping_sub(delay);
-        // Both clocks count in 1/65 536 s: on a short path the difference may be negative.
+        // Both clocks count in 1/65 536 s, so the difference may be negative on a short path.
         let time = if time > u32::MAX / 2 { 0 } else { time };
         (time <= ROUND_TRIP_MAX)
             .then(|| Duration::from_nanos((u64::from(time) * 1_000_000_000) >> 16))
@@ -95,8 +95,8 @@ impl Participant {
             let mut changed = false;
             for item in chunk.items().take(16) {
                 if item.kind == SdesKind::Cname {
-                    // Names of unknown participants prove nothing: a flood of them must not slow us
-                    // down.
+                    // The name of an unknown participant is no evidence: a flood of names must not
+                    // slow down our reports.
                     if remote.priority > Priority::Heard {
                         self.timer.handle_cname(now, from);
                     }
@@ -160,7 +160,7 @@ impl Participant {
         }
     }
 
-    /// Stores the request, and answers with the most restrictive limit.
+    /// Stores the requested limit and answers with the most restrictive one.
     fn take_bit_rate(&mut self, now: Instant, from: Ssrc, limit: BitRateLimit) {
         self.limits.set(now, from, limit);
         self.notify_limits();
@@ -171,7 +171,7 @@ impl Participant {
         let (from, own) = (feedback.sender(), self.ssrc);
         if let Some(mut requests) = feedback.full_intra_requests() {
             let Some(fir) = requests.find(|fir| fir.ssrc == own) else { return };
-            // Repetitions keep their number (RFC 5104 section 4.3.1.1).
+            // A repeated request has the same number (RFC 5104 section 4.3.1.1).
             let remote = self.note_heard(now, from, Priority::Heard);
             let repeated = remote
                 .is_some_and(|remote| remote.intra_seen.replace(fir.number) == Some(fir.number));
@@ -202,8 +202,7 @@ impl Participant {
                 XrBlock::ReferenceTime(ntp) => {
                     if let Some(remote) = self.note_heard(now, from, Priority::Heard) {
                         let first = remote.reference.replace((ntp.middle(), now)).is_none();
-                        // Until it is answered, the receiver requests losses without a round-trip
-                        // time.
+                        // Until we answer, the receiver's requests lack a round-trip time.
                         self.pending.delays |= first;
                     }
                 }

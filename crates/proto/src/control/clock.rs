@@ -3,8 +3,8 @@
 use crate::time::{ClockRate, NtpTime, RtpTimestamp};
 use std::time::Duration;
 
-/// One instant on both clocks of a source, from its last sender report (RFC 3550 section 6.4.1).
-/// Timestamps up to half their range away are mapped: at 90 kHz, six hours.
+/// One instant on both clocks of a source, from its last sender report (RFC 3550 section 6.4.1). It
+/// maps timestamps up to half their range away: at 90 kHz, six hours.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ClockMapping {
     /// The instant on the source's wall clock.
@@ -16,11 +16,10 @@ pub struct ClockMapping {
 }
 
 impl ClockMapping {
-    /// Limit of a latency, one hour: anything longer is the offset of a clock that does not show
-    /// wall-clock time.
+    /// Maximum latency, one hour: a larger offset shows that a clock does not have wall-clock time.
     pub const OFFSET_MAX: Duration = Duration::from_secs(3600);
 
-    /// The wall-clock instant at which the media of `timestamp` was captured.
+    /// Returns the wall-clock instant at which the media of `timestamp` was captured.
     ///
     /// ```
     /// use rushes_proto::control::ClockMapping;
@@ -37,8 +36,8 @@ impl ClockMapping {
         if ticks < 0 { self.ntp.minus(time) } else { self.ntp.plus(time) }
     }
 
-    /// Nanoseconds from the capture of the media of `timestamp` to `now` on our own wall clock,
-    /// negative if the source's clock is ahead of ours; `None` if that is
+    /// Returns the nanoseconds from the capture of the media of `timestamp` to `now` on our own
+    /// wall clock, negative if the source's clock is ahead of ours; `None` if that is
     /// [`OFFSET_MAX`](Self::OFFSET_MAX) or more.
     ///
     /// Its accuracy depends on how closely the two clocks agree. A source need not write wall-clock
@@ -62,7 +61,7 @@ impl ClockMapping {
         (u128::from(nanos.unsigned_abs()) < Self::OFFSET_MAX.as_nanos()).then_some(nanos)
     }
 
-    /// The timestamp of media captured at a wall-clock instant, to the nearest tick.
+    /// Returns the timestamp of media captured at a wall-clock instant, to the nearest tick.
     pub fn to_rtp(&self, instant: NtpTime) -> RtpTimestamp {
         let nanos = instant.nanos_since(self.ntp);
         let half = u64::from(500_000_000 / self.clock_rate.hertz());

@@ -17,7 +17,7 @@ const ROOM_FOR_REST: usize = 320;
 const ROOM_FOR_FEEDBACK: usize = 32;
 
 impl Participant {
-    /// A whole report.
+    /// Writes a whole report.
     pub(super) fn write_report(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) {
         self.writer.clear();
         self.write_head(now, sent, received);
@@ -34,8 +34,8 @@ impl Participant {
         self.statistics.reports_sent += 1;
     }
 
-    /// Early feedback: with the minimal report that RFC 4585 section 3.1 requires, or without one
-    /// (RFC 5506). `false` if there was nothing to send.
+    /// Writes early feedback, after the minimal report that RFC 4585 section 3.1 requires or alone
+    /// (RFC 5506); returns `false` if there was nothing to send.
     pub(super) fn write_feedback(&mut self, now: Instant, sent: &MediaSent) -> bool {
         self.writer.clear();
         if !self.config.reduced_size {
@@ -51,7 +51,7 @@ impl Participant {
             self.write_delays(now);
         }
         let any = self.writer.len() > head_len;
-        // Without a round-trip time, use the opportunity to measure it.
+        // If the round-trip time is unknown, measure it with this datagram.
         if any && !self.we_send() && self.round_trip_time().is_none() {
             self.write_reference(now);
         }
@@ -59,7 +59,7 @@ impl Participant {
         any
     }
 
-    /// A BYE, with the report that must precede it.
+    /// Writes a BYE, after the report that must precede it.
     pub(super) fn write_bye(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) {
         self.writer.clear();
         self.write_head(now, sent, received);
@@ -76,20 +76,20 @@ impl Participant {
         }
     }
 
-    /// The source of our retransmissions, while we send media.
+    /// Returns the source of our retransmissions, while we send media.
     fn retransmission(&self) -> Option<Ssrc> {
         self.config.retransmission.filter(|_| self.we_send())
     }
 
-    /// The clock of a participant that sends no media, for its peers to answer (RFC 3611 section
-    /// 4.4).
+    /// Writes the reference time of a participant that sends no media, for its peers to answer (RFC
+    /// 3611 section 4.4).
     fn write_reference(&mut self, now: Instant) {
         let ntp = self.ntp(now);
         write_reference(&mut self.writer, self.ssrc, ntp, self.config.packet_len_max);
         self.remember_report(ntp);
     }
 
-    /// Answers to the reference times of others.
+    /// Writes the answers to the reference times of others.
     fn write_delays(&mut self, now: Instant) {
         self.delays.clear();
         self.delays.extend(self.remotes.present().filter_map(|remote| {
@@ -105,16 +105,16 @@ impl Participant {
         self.pending.write_arrivals(&mut self.writer, own, (now, ntp), len_max);
     }
 
-    /// The sender or receiver report that begins every compound datagram.
+    /// Writes the sender or receiver report that begins every compound datagram.
     fn write_head(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) {
         let ntp = self.ntp(now);
         self.blocks.clear();
         let room = self.config.packet_len_max.saturating_sub(ROOM_FOR_REST) / 24;
-        // With more sources than fit in one datagram, each report begins where the last one ended.
+        // If not all sources fit in one datagram, each report begins where the last one ended.
         let count = received.len().min(room.max(1));
         for n in 0..count {
             let reception = &received[(self.next_block + n) % received.len()];
-            // Only sources that sent something since the last report (RFC 3550 section 6.4).
+            // Only sources with packets since the last report have a block (RFC 3550 section 6.4).
             if !self.remotes.has_new_packets(reception) {
                 continue;
             }
@@ -136,7 +136,7 @@ impl Participant {
         }
     }
 
-    /// The report of the source of retransmissions, once it has sent any (RFC 4588 section 6.1).
+    /// Writes the report of the retransmission source, if it has sent any (RFC 4588 section 6.1).
     fn write_retransmissions(&mut self, now: Instant, sent: &MediaSent) {
         let Some(ssrc) = self.retransmission().filter(|_| sent.retransmitted > 0) else { return };
         let (packets, octets) = (sent.retransmitted as u32, sent.retransmitted_octets as u32);
@@ -147,8 +147,8 @@ impl Participant {
         });
     }
 
-    /// Both clocks at this instant: the timestamp of the last frame plus the time since its
-    /// capture.
+    /// Returns the sender information with both clocks at `now`: the timestamp is that of the last
+    /// frame plus the time since its capture.
     fn sender_info(&self, now: Instant, ntp: NtpTime, sent: &MediaSent) -> SenderInfo {
         let rtp = sent.last.map_or_else(Default::default, |(timestamp, captured)| {
             let since = now.saturating_duration_since(captured);
@@ -157,7 +157,7 @@ impl Participant {
         SenderInfo { ntp, rtp, packets: sent.packets as u32, octets: sent.octets as u32 }
     }
 
-    /// The canonical name always, the other items in turn (RFC 3550 section 6.3.9).
+    /// Writes the canonical name and, in turn, one of the other items (RFC 3550 section 6.3.9).
     fn write_description(&mut self) {
         let Self { writer, config, described, ssrc, .. } = self;
         let cname = (crate::rtcp::SdesKind::Cname, config.cname.as_bytes());
@@ -173,7 +173,7 @@ impl Participant {
         if !whole {
             writer.cname(*ssrc, &config.cname);
         }
-        // The common name shows receivers whose media it repeats (RFC 4588 section 5.2).
+        // The common name shows receivers which media is retransmitted (RFC 4588 section 5.2).
         if let Some(retransmission) = self.retransmission() {
             let Self { writer, config, .. } = self;
             attempt(writer, config.packet_len_max, |writer| {

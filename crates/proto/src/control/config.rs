@@ -21,11 +21,11 @@ pub struct ParticipantConfig {
     pub description: Vec<(SdesKind, String)>,
     /// The clock rate of the media it sends and receives.
     pub clock_rate: ClockRate,
-    /// An instant, and the wall-clock time at it.
+    /// An instant and its wall-clock time.
     pub wall_clock: (Instant, NtpTime),
     /// The configuration of its transmission timer.
     pub timer: TimerConfig,
-    /// The seed of its random numbers, different from those of others.
+    /// The seed of its random numbers; must differ from those of other participants.
     pub seed: u64,
     /// Maximum length of the datagrams it sends, in octets.
     pub packet_len_max: usize,
@@ -40,15 +40,15 @@ pub struct ParticipantConfig {
 /// Counts of the media sent so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct MediaSent {
-    /// Packets.
+    /// Packets sent.
     pub packets: u64,
     /// Octets of payload.
     pub octets: u64,
     /// Packets of the source of retransmissions, if that is a separate one.
     pub retransmitted: u64,
-    /// Octets of their payload.
+    /// Octets of payload in the packets of that source.
     pub retransmitted_octets: u64,
-    /// The timestamp of the last frame, and its capture.
+    /// The timestamp and the capture of the last frame.
     pub last: Option<(RtpTimestamp, Instant)>,
 }
 
@@ -57,9 +57,9 @@ pub struct MediaSent {
 pub struct Reception {
     /// The source.
     pub ssrc: Ssrc,
-    /// Packets that should have arrived (RFC 3550 appendix A.3).
+    /// Packets expected (RFC 3550 appendix A.3).
     pub expected: u64,
-    /// Packets that arrived, late ones and duplicates included.
+    /// Packets that arrived, including late ones and duplicates.
     pub received: u64,
     /// The newest packet.
     pub highest: ExtendedSequence,

@@ -4,8 +4,8 @@ use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Maximum number of addresses remembered, and so of SSRC changes that an attacker can cause in
-/// that time: real collisions hardly ever happen twice.
+/// Maximum number of addresses remembered. It limits the SSRC changes that an attacker can cause in
+/// that time; real collisions hardly ever happen twice.
 const ADDRESSES_MAX: usize = 4;
 
 /// Time for which an address is remembered after its last conflict: ten of the longest report
@@ -24,7 +24,7 @@ const SUSPECTS_MAX: usize = 8;
 pub enum Conflict {
     /// Another participant has chosen the same SSRC.
     Collision,
-    /// They are our own packets, sent back to us from an address with an earlier collision.
+    /// Our own packets are sent back to us from an address with an earlier collision.
     Loop,
 }
 
@@ -42,7 +42,7 @@ impl Conflicts {
     pub(super) fn classify(&mut self, now: Instant, from: SocketAddr) -> Option<Conflict> {
         self.addresses.retain(|(_, last)| now.saturating_duration_since(*last) < MEMORY);
         if let Some((_, last)) = self.addresses.iter_mut().find(|(address, _)| *address == from) {
-            // Reported once a second at most: a loop repeats every packet.
+            // A loop repeats every packet, so it is reported at most once a second.
             let is_reported = now.saturating_duration_since(*last) < Duration::from_secs(1);
             if !is_reported {
                 *last = now;
@@ -53,12 +53,12 @@ impl Conflicts {
             self.addresses.push((from, now));
             return Some(Conflict::Collision);
         }
-        // The first packet, or more addresses than real collisions cause: a new SSRC would not
-        // help.
+        // This is the first packet, or more addresses send such packets than real collisions cause:
+        // a new SSRC would not help.
         None
     }
 
-    /// Whether `from` sent such a packet a short time ago; if not, it is remembered.
+    /// Returns whether `from` sent such a packet shortly before; otherwise remembers the address.
     fn is_second(&mut self, now: Instant, from: SocketAddr) -> bool {
         self.suspects.retain(|(_, first)| now.saturating_duration_since(*first) <= PROOF_TIME);
         let known = self.suspects.iter().position(|(address, _)| *address == from);

@@ -32,14 +32,14 @@ pub enum ControlEvent {
         from: Ssrc,
         /// Its report block.
         block: ReportBlock,
-        /// The round-trip time that follows from it.
+        /// The round-trip time calculated from it, if known.
         round_trip: Option<Duration>,
     },
     /// The round-trip time, measured by a participant that sends no media (RFC 3611 section 4.5).
     RoundTrip {
         /// The participant that answered.
         from: Ssrc,
-        /// The time.
+        /// The round-trip time.
         round_trip: Duration,
     },
     /// A source description of a new participant, or a changed one.
@@ -118,10 +118,10 @@ pub enum ControlEvent {
         /// The packets, in order, including those that did not arrive.
         packets: Vec<PacketReport>,
     },
-    /// Datagrams were refused because they are not authentic, are replays, or use a key that is
-    /// used up; only for secured participants, reported at most once a second.
+    /// Datagrams were refused because they are not authentic, are replays, or use an expired key.
+    /// Only secured participants report this, at most once a second.
     Refused {
-        /// The number since the last report.
+        /// The number of datagrams since the last report.
         datagrams: u64,
     },
     /// A master key, of our media or of any participant's reports, has a sixteenth of its lifetime
@@ -130,10 +130,10 @@ pub enum ControlEvent {
         /// Packets that the key may still protect.
         left: u64,
     },
-    /// A master key, of our media or of any participant's reports, is used up.
+    /// The lifetime of a master key, of our media or of any participant's reports, has ended.
     KeyExpired,
-    /// This participant's SSRC is used by another one too: it changes to a new SSRC (RFC 3550
-    /// section 8.2).
+    /// Another participant also uses this participant's SSRC, so this one changes to a new SSRC
+    /// (RFC 3550 section 8.2).
     Collision {
         /// The old SSRC.
         old: Ssrc,

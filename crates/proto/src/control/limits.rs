@@ -12,7 +12,7 @@ const LIMITS_MAX: usize = 16;
 /// The limits in force, at most one for each receiver.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
-    /// Each with its owner in place of the media source, and the time of the owner's last request.
+    /// The limits, each with its owner as the media source, and the times of the last requests.
     list: Vec<(BitRateLimit, Instant)>,
 }
 
@@ -46,8 +46,8 @@ impl Limits {
         self.list.len() < before
     }
 
-    /// The most restrictive limit: the lowest, and of equal ones that with the most overhead (RFC
-    /// 5104 section 4.2.2, one entry of the bounding set).
+    /// Returns the most restrictive limit: the lowest, and among equal ones the one with the most
+    /// overhead (RFC 5104 section 4.2.2, one entry of the bounding set).
     pub(super) fn binding(&self) -> Option<BitRateLimit> {
         let key = |limit: &BitRateLimit| (limit.bit_rate, u16::MAX - limit.overhead);
         self.list.iter().map(|(limit, _)| *limit).min_by_key(key)
@@ -56,8 +56,8 @@ impl Limits {
 
 impl Participant {
     /// Removes the limits of receivers that have been silent for the member timeout (RFC 5104
-    /// section 4.2.2.2). The timer reports members that time out; for an owner that never became a
-    /// member, or that wrote our own SSRC, the age of its request counts.
+    /// section 4.2.2.2). The timer reports members that time out. If the owner never became a
+    /// member, or wrote our own SSRC, the age of its request decides.
     pub(super) fn expire_limits(&mut self, now: Instant) {
         if self.limits.is_empty() {
             return;
@@ -70,7 +70,7 @@ impl Participant {
         }
     }
 
-    /// Removes the limit of `owner`, which has left.
+    /// Removes the limit of `owner`, which has left the session.
     pub(super) fn end_limit(&mut self, now: Instant, owner: Ssrc) {
         if self.limits.end(owner) {
             self.notify_limits();

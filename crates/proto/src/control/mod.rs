@@ -1,9 +1,10 @@
 //! The RTP control protocol of one participant: when and what it reports, the reports of others,
 //! and SSRC collisions (RFC 3550 sections 6 and 8, RFC 4585, RFC 5104).
 //!
-//! [`Participant`] does no I/O: datagrams and time go in, datagrams and [`ControlEvent`]s come out.
-//! The module `rtcp` has the packets' formats, `timer` decides when they may be sent, and `stream`
-//! handles the media, of which only counts are needed here ([`MediaSent`], [`Reception`]).
+//! [`Participant`] does no I/O: its input is datagrams and time, its output datagrams and
+//! [`ControlEvent`]s. The module `rtcp` has the formats of the packets, `timer` decides when they
+//! may be sent, and `stream` handles the media, of which this module needs only counts
+//! ([`MediaSent`], [`Reception`]).
 
 mod answer;
 mod clock;

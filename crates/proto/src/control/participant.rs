@@ -25,11 +25,11 @@ use crate::timer::{Due, Timer};
 /// Maximum number of queued events; older ones are dropped, and counted.
 const EVENTS_MAX: usize = 256;
 
-/// Number of our last reports whose answers are accepted.
+/// Number of our last reports for which answers are accepted.
 const STAMPS_MAX: usize = 32;
 
 /// Maximum number of datagrams that may follow a report or feedback at once, with requests that did
-/// not fit in it; the rest waits for the next one.
+/// not fit in it; further requests wait for the next report.
 const FOLLOWING_MAX: u8 = 8;
 
 /// Approximate octets of a BYE with an empty report and a name before it.
@@ -51,27 +51,27 @@ pub struct ControlStatistics {
     pub octets_received: u64,
     /// Datagrams and packets that were malformed.
     pub malformed: u64,
-    /// Datagrams refused because they are not authentic; counted only by secured participants, like
-    /// the next four.
+    /// Datagrams refused because they are not authentic. This counter and the next four count only
+    /// for secured participants.
     pub unauthentic: u64,
-    /// Those of them that are readable as they are: their sender does not encrypt.
+    /// Those among `unauthentic` that are readable as they are: their sender does not encrypt.
     pub clear: u64,
     /// Datagrams refused as replays.
     pub replayed: u64,
-    /// Datagrams refused because their master key is used up.
+    /// Datagrams refused because the lifetime of their master key has ended.
     pub key_expired: u64,
-    /// Datagrams not sent because our master key is used up.
+    /// Datagrams not sent because the lifetime of our master key has ended.
     pub unprotected: u64,
     /// Packets of unknown types, skipped.
     pub packets_unknown: u64,
-    /// Events that were dropped because they were not collected in time.
+    /// Events that were dropped because the application did not poll them in time.
     pub events_forgotten: u64,
-    /// Malformed datagrams that begin as a report does: their sender may encrypt. Counted only by
+    /// Malformed datagrams that begin like a report: their sender may encrypt. Counted only by
     /// participants that are not secured.
     pub encrypted: u64,
-    /// Participants, including this one; an estimate if there are many.
+    /// Number of participants, including this one; an estimate if there are many.
     pub members: usize,
-    /// Participants that send media.
+    /// Number of participants that send media.
     pub senders: usize,
     /// The interval between reports, before it is randomised.
     pub interval: Duration,
@@ -91,7 +91,7 @@ pub struct Participant {
     pub(super) pending: Pending,
     conflicts: Conflicts,
     generator: u64,
-    /// Media packets sent, at the last poll.
+    /// Number of media packets sent, at the last poll.
     sent: u64,
     last_poll: Instant,
     /// The timestamps of our last reports, which others may answer.
@@ -105,8 +105,7 @@ pub struct Participant {
     /// An abandoned SSRC for which a BYE is still to be sent.
     pending_bye: Option<Ssrc>,
     gone: bool,
-    /// Whether we sent media when leaving: the timer forgets it, but the last report needs the
-    /// counts.
+    /// Whether we sent media when leaving: the timer forgets it, the last report needs the counts.
     left_sending: bool,
     pub(super) writer: Writer,
     pub(super) blocks: Vec<ReportBlock>,
@@ -118,7 +117,7 @@ pub struct Participant {
 }
 
 impl Participant {
-    /// A participant that joins at `now`; its first report is due after half an interval.
+    /// Creates a participant that joins at `now`; its first report is due after half an interval.
     pub fn new(config: ParticipantConfig, now: Instant) -> Self {
         let timer = Timer::new(config.timer, config.ssrc, config.seed, now);
         Self {
@@ -152,8 +151,8 @@ impl Participant {
     /// Handles one RTCP datagram that arrived at `now`.
     ///
     /// # Errors
-    /// [`ControlError`], also counted, if it is not RTCP or, with security, not authentic; it is
-    /// then ignored as a whole.
+    /// [`ControlError`], also counted, if the datagram is not RTCP or, with security, not
+    /// authentic; it is then ignored as a whole.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
@@ -214,7 +213,7 @@ impl Participant {
             }
             self.take(now, packet);
         }
-        // Once for each datagram: a report and its source description count as one packet.
+        // Noted once for each datagram: a report and its source description count as one packet.
         if let Some(from) = from.filter(|_| claimed) {
             self.handle_conflict(now, from);
         }
@@ -222,12 +221,13 @@ impl Participant {
         Ok(())
     }
 
-    /// Whether `ssrc` is one of this participant's own.
+    /// Returns whether `ssrc` is one of this participant's own SSRCs.
     pub(super) fn is_own(&self, ssrc: Ssrc) -> bool {
         ssrc == self.ssrc || self.config.retransmission == Some(ssrc)
     }
 
-    /// The participant `ssrc`, heard at `now`; `None` if the table is full, or if it is this one.
+    /// Returns the participant `ssrc`, heard at `now`; `None` if the table is full or it is our
+    /// own.
     pub(super) fn note_heard(
         &mut self,
         now: Instant,
@@ -240,8 +240,8 @@ impl Participant {
     /// Notes that media, a sender report or a source description under our own SSRC arrived from
     /// `from`, another transport address.
     ///
-    /// One packet proves nothing: any host can send it. A second one from the same address within
-    /// ten seconds is a collision, and the SSRC changes (RFC 3550 section 8.2).
+    /// A single packet proves nothing, because any host can send it. A second one from the same
+    /// address within ten seconds is a collision, and the SSRC changes (RFC 3550 section 8.2).
     ///
     /// Does nothing if both directions use one master key: a reflected packet of our own is then
     /// authentic, and looks like a collision.
@@ -254,7 +254,7 @@ impl Participant {
             Some(Conflict::Loop) => self.emit(ControlEvent::Loop { ssrc: self.ssrc }),
             Some(Conflict::Collision) => {
                 let (old, new) = (self.ssrc, Ssrc(self.random()));
-                // An SSRC that has never sent anything is unknown to others.
+                // Others do not know an SSRC that has never sent anything.
                 if self.statistics.reports_sent > 0 || self.sent > 0 {
                     self.pending_bye = Some(old);
                 }
@@ -267,29 +267,29 @@ impl Participant {
         }
     }
 
-    /// Whether it accepts only authentic reports (SRTCP).
+    /// Returns whether this participant accepts only authentic reports (SRTCP).
     pub fn is_secured(&self) -> bool {
         self.security.is_some()
     }
 
-    /// Sends the first report at once, as is allowed between two parties (RFC 3550 section 6.2).
+    /// Sends the first report at once, which RFC 3550 section 6.2 allows between two parties.
     pub fn report_at_once(&mut self, now: Instant) {
         self.timer.report_at_once(now);
     }
 
-    /// When to call [`poll_datagram`](Self::poll_datagram) next; `None` if never.
+    /// Returns when to call [`poll_datagram`](Self::poll_datagram) next; `None` if never.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.gone { None } else { self.timer.poll_timeout() }
     }
 
-    /// Whether a datagram must be sent at once.
+    /// Returns whether a datagram must be sent at once.
     pub fn is_urgent(&self) -> bool {
         self.pending_bye.is_some()
     }
 
-    /// The next datagram to send at `now`; must be called until it returns `None`.
+    /// Returns the next datagram to send at `now`; must be called until it returns `None`.
     ///
-    /// It reports on `received` and on `sent`, both as they are at `now`.
+    /// A report in it covers `received` and `sent`, both as they are at `now`.
     pub fn poll_datagram(
         &mut self,
         now: Instant,
@@ -323,7 +323,7 @@ impl Participant {
         self.note_datagram()
     }
 
-    /// Writes the datagram due at `now`; `false` if nothing is due.
+    /// Writes the datagram due at `now`; returns `false` if nothing is due.
     fn write_due(&mut self, now: Instant, sent: &MediaSent, received: &[Reception]) -> bool {
         if self.following > 0 {
             self.following -= 1;
@@ -339,7 +339,7 @@ impl Participant {
             Due::Nothing => return false,
             Due::Report => self.write_report(now, sent, received),
             Due::Feedback => {
-                // The urgent feedback may have been sent with a report meanwhile.
+                // The urgent feedback may already have been sent with a report.
                 if !(self.pending.is_urgent() && self.write_feedback(now, sent)) {
                     self.timer.cancel_feedback();
                     return false;
@@ -357,7 +357,7 @@ impl Participant {
         true
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<ControlEvent> {
         self.events.pop_front()
     }
@@ -385,8 +385,7 @@ impl Participant {
         self.timer.want_feedback(now);
     }
 
-    /// Sends `sources` an estimate of the bit rate that the path can carry, in bits per second
-    /// (REMB).
+    /// Sends an estimate of the bit rate that the path from `sources` can carry, in bit/s (REMB).
     pub fn send_estimate(&mut self, now: Instant, bit_rate: u64, sources: &[Ssrc]) {
         self.pending.estimate(bit_rate, sources);
         self.timer.want_feedback(now);
@@ -409,34 +408,33 @@ impl Participant {
         self.pending.add_app(app)
     }
 
-    /// Sends BYE when the rules allow: at once in small sessions (RFC 3550 section 6.3.7).
+    /// Sends BYE as soon as the rules allow, in small sessions at once (RFC 3550 section 6.3.7).
     pub fn leave(&mut self, now: Instant, reason: &str) {
         reason.clone_into(&mut self.reason);
         self.left_sending = self.timer.we_sent();
         self.timer.want_bye(now, BYE_LEN + reason.len() + self.config.header_len);
     }
 
-    /// Whether the BYE was sent.
+    /// Returns whether the BYE was sent.
     pub fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// Its synchronisation source, which changes after a collision.
+    /// Returns its synchronisation source, which changes after a collision.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// Whether it recently sent media (RFC 3550 section 6.3.8).
+    /// Returns whether this participant recently sent media (RFC 3550 section 6.3.8).
     pub fn we_send(&self) -> bool {
         self.timer.we_sent() || self.left_sending
     }
 
-    /// The round-trip time to the participants whose media is received, or if none is known, to any
-    /// other: the longest, if there are several; `None` before the first measurement.
+    /// Returns the longest round-trip time to the participants whose media is received or, if none
+    /// of these is known, to any other; `None` before the first measurement.
     ///
     /// A participant that sends media measures it from the reports on that media (RFC 3550 section
-    /// 6.4.1), a receive-only participant from the answers to its reference times (RFC 3611 section
-    /// 4.5).
+    /// 6.4.1), a receive-only one from the answers to its reference times (RFC 3611 section 4.5).
     pub fn round_trip_time(&self) -> Option<RoundTripTime> {
         let known = self.remotes.present().filter_map(|remote| {
             let time = remote.round_trip?;
@@ -445,17 +443,17 @@ impl Participant {
         known.max_by_key(|(sends, time)| (*sends, time.smoothed)).map(|(_, time)| time)
     }
 
-    /// The round-trip time to participant `ssrc`; `None` before the first measurement.
+    /// Returns the round-trip time to participant `ssrc`; `None` before the first measurement.
     pub fn round_trip_time_to(&self, ssrc: Ssrc) -> Option<RoundTripTime> {
         self.remotes.present().find(|remote| remote.ssrc == ssrc)?.round_trip
     }
 
-    /// The other participants.
+    /// Returns the state of the other participants.
     pub fn remotes(&self) -> Vec<RemoteStatistics> {
         self.remotes.iter().map(|remote| remote.statistics(self.config.clock_rate)).collect()
     }
 
-    /// The statistics so far.
+    /// Returns the statistics so far.
     pub fn statistics(&self) -> ControlStatistics {
         ControlStatistics {
             members: self.timer.members(),
@@ -465,13 +463,13 @@ impl Participant {
         }
     }
 
-    /// The wall clock at `now`.
+    /// Returns the time of the wall clock at `now`.
     pub fn ntp(&self, now: Instant) -> NtpTime {
         let (instant, ntp) = self.config.wall_clock;
         if now >= instant { ntp.plus(now - instant) } else { ntp.minus(instant - now) }
     }
 
-    /// Remembers the timestamp of a report of ours.
+    /// Remembers the timestamp of one of our reports.
     pub(super) fn remember_report(&mut self, ntp: NtpTime) {
         if self.stamps.len() >= STAMPS_MAX {
             self.stamps.pop_front();
@@ -488,7 +486,7 @@ impl Participant {
     }
 
     fn after_input(&mut self, now: Instant) {
-        // Answers to bit rate requests, and to a first reference time, are feedback too.
+        // Answers to bit rate requests, and to a first reference time, are also feedback.
         if self.pending.limits.is_some() || self.pending.delays {
             self.timer.want_feedback(now);
         }
@@ -505,13 +503,13 @@ impl Participant {
         }
     }
 
-    /// Octets of the datagram being written, as counted for the bandwidth.
+    /// Returns the octets of the datagram being written, as counted for the bandwidth.
     fn sent_len(&self) -> usize {
         let trailer = self.security.as_ref().map_or(0, |security| security.protector.overhead());
         self.writer.len() + trailer + self.config.header_len
     }
 
-    /// The datagram to send; `None` if it could not be protected.
+    /// Returns the datagram to send, protected if necessary; `None` if it could not be protected.
     fn note_datagram(&mut self) -> Option<&[u8]> {
         let len = self.sent_len() as u64;
         if let Some(security) = &mut self.security {
@@ -528,7 +526,7 @@ impl Participant {
         })
     }
 
-    /// The next number of a splitmix64 generator (Steele, Lea, Flood 2014).
+    /// Returns the next number of a splitmix64 generator (Steele, Lea, Flood 2014).
     fn random(&mut self) -> u32 {
         self.generator = self.generator.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.generator;
@@ -538,13 +536,13 @@ impl Participant {
     }
 }
 
-/// Whether a datagram has the first octets of a report, which SRTCP does not encrypt.
+/// Returns whether a datagram has the first octets of a report, which SRTCP does not encrypt.
 fn begins_a_report(datagram: &[u8]) -> bool {
     matches!(datagram, [128..=191, SENDER_REPORT | RECEIVER_REPORT, _, _, _, _, _, _, _, ..])
 }
 
-/// Whether a packet shows that another participant uses `own`. The sender named in feedback and in
-/// a receiver report proves nothing: some peers write the SSRC of the media there.
+/// Returns whether a packet shows that another participant uses `own`. The sender named in feedback
+/// and in a receiver report is no evidence, because some peers write the SSRC of the media there.
 fn claims(packet: &Packet<'_>, own: Ssrc) -> bool {
     match packet {
         Packet::SenderReport(report) => report.ssrc() == own,
@@ -555,7 +553,7 @@ fn claims(packet: &Packet<'_>, own: Ssrc) -> bool {
     }
 }
 
-/// The sender of a packet, if it is one participant.
+/// Returns the sender of a packet, if it is a single participant.
 fn sender(packet: &Packet<'_>) -> Option<Ssrc> {
     match packet {
         Packet::SenderReport(report) => Some(report.ssrc()),

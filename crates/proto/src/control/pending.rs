@@ -25,7 +25,7 @@ const DELAY_LEN: usize = 12;
 /// Octets of an arrival report on one source, without the arrivals.
 const ARRIVALS_HEAD_LEN: usize = 20;
 
-/// If fewer arrivals than this fit and more are to be reported, they wait for another datagram.
+/// If fewer arrivals than this fit, and more are to be reported, they wait for another datagram.
 const ARRIVALS_MIN: usize = 4;
 
 /// Maximum number of arrivals in one report (RFC 8888 section 3.1).
@@ -48,7 +48,7 @@ pub(super) struct Pending {
     missing: Vec<(Ssrc, Vec<SequenceNumber>)>,
     key_frames: Vec<(Ssrc, KeyFrameRequest, u8)>,
     bit_rates: Vec<BitRateLimit>,
-    /// Our answer to requests for a bit rate: the limits in force.
+    /// Our answer to requests for a bit rate: the limits in force, if they are to be sent.
     pub(super) limits: Option<Vec<BitRateLimit>>,
     /// Whether a reference time is waiting for its first answer.
     pub(super) delays: bool,
@@ -60,7 +60,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Whether anything is waiting that justifies early feedback.
+    /// Returns whether anything that justifies early feedback is waiting.
     pub(super) fn is_urgent(&self) -> bool {
         !(self.missing.is_empty() && self.key_frames.is_empty() && self.bit_rates.is_empty())
             || self.limits.is_some()
@@ -86,7 +86,7 @@ impl Pending {
                 waiting.push(*sequence);
             }
         }
-        // Ordered by distance, so that they fit in few NACKs.
+        // The numbers are ordered by distance, so that they fit in few NACKs.
         if let Some(first) = waiting.first().copied() {
             waiting.sort_by_key(|sequence| sequence.distance(first));
         }
@@ -110,7 +110,7 @@ impl Pending {
         self.estimate = Some((bit_rate, sources[..sources.len().min(WAITING_MAX)].to_vec()));
     }
 
-    /// Reports the arrival times of packets of `media`, from `begin` on.
+    /// Reports the arrival times of the packets of `media` from `begin` on.
     pub(super) fn report_arrivals(
         &mut self,
         media: Ssrc,
@@ -126,8 +126,8 @@ impl Pending {
         self.arrivals.push((media, begin, times.to_vec()));
     }
 
-    /// Writes the waiting arrivals, counted back from `now`, up to `len_max` octets; the rest
-    /// remains.
+    /// Writes the waiting arrivals up to `len_max` octets, with their times counted back from
+    /// `now`; the rest remains.
     pub(super) fn write_arrivals(
         &mut self,
         writer: &mut Writer,
@@ -141,7 +141,7 @@ impl Pending {
             Some((Ecn::NotCapable, Arrival::Before(before)))
         };
         self.arrivals.retain_mut(|(media, begin, times)| {
-            // An odd number of arrivals is padded.
+            // The format pads an odd number of arrivals.
             let room = (len_max.saturating_sub(writer.len() + ARRIVALS_HEAD_LEN) / 2) & !1;
             let count = times.len().min(room).min(REPORTS_MAX);
             if count < times.len().min(ARRIVALS_MIN) {
@@ -154,7 +154,7 @@ impl Pending {
         });
     }
 
-    /// Adds a packet; `false` if too many are waiting.
+    /// Adds a packet; returns `false` if too many are waiting.
     pub(super) fn add_app(&mut self, app: AppData) -> bool {
         let room = self.apps.len() < WAITING_MAX;
         if room {
@@ -194,7 +194,7 @@ impl Pending {
             attempt(writer, len_max, |writer| writer.bit_rate_notification(own, limits))
         });
         self.estimate.take_if(|(bit_rate, sources)| {
-            // It cannot be split: if it is too long for `len_max`, it is sent alone.
+            // The entry cannot be split: if it is too long for `len_max`, it is sent alone.
             let len_max = if writer.len() == before { usize::MAX } else { len_max };
             attempt(writer, len_max, |writer| writer.estimate(own, *bit_rate, sources))
         });
@@ -215,7 +215,8 @@ impl Pending {
     }
 }
 
-/// Calls `write`, and undoes it if the datagram grew too long; returns whether it was kept.
+/// Calls `write`, and undoes it if the datagram gets longer than `len_max`; returns whether it was
+/// kept.
 pub(super) fn attempt(
     writer: &mut Writer,
     len_max: usize,
@@ -230,7 +231,7 @@ pub(super) fn attempt(
     true
 }
 
-/// Writes the answers to reference times: one for each receiver that sent one, as many as fit.
+/// Writes the answers to reference times, one for each receiver, as many as fit.
 pub(super) fn write_delays(writer: &mut Writer, own: Ssrc, delays: &[Dlrr], len_max: usize) {
     let room = len_max.saturating_sub(writer.len() + DELAYS_HEAD_LEN) / DELAY_LEN;
     let delays = &delays[..delays.len().min(room)];

@@ -12,12 +12,12 @@ use crate::time::ClockRate;
 /// The priority of a participant in a full table.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Priority {
-    /// It was heard, nothing more.
+    /// The participant was heard, nothing more.
     #[default]
     Heard,
-    /// It reports on our media.
+    /// The participant reports on our media.
     Reports,
-    /// Its media is received.
+    /// We receive the participant's media.
     SendsMedia,
 }
 
@@ -26,18 +26,18 @@ pub(super) enum Priority {
 pub(super) struct Remote {
     pub(super) ssrc: Ssrc,
     pub(super) priority: Priority,
-    /// When it sent BYE; its state remains readable.
+    /// When the participant sent BYE; its state remains readable.
     left: Option<Instant>,
     pub(super) heard: Instant,
     pub(super) cname: Vec<u8>,
-    /// Its last sender report, and the arrival of that.
+    /// Its last sender report, and when that arrived.
     pub(super) sender: Option<(SenderInfo, Instant)>,
     /// Packets expected and received at our last report (RFC 3550 appendix A.3).
     prior: (u64, u64),
     pub(super) round_trip: Option<RoundTripTime>,
     /// Its last report about us.
     pub(super) reported: Option<ReportBlock>,
-    /// Its last reference time, and the arrival of that (RFC 3611 section 4.4).
+    /// Its last reference time, and when that arrived (RFC 3611 section 4.4).
     pub(super) reference: Option<(u32, Instant)>,
     /// The number of its last full intra request to us, and of ours to it.
     pub(super) intra_seen: Option<u8>,
@@ -62,11 +62,11 @@ impl Remote {
         }
     }
 
-    /// The report block on its media at `now`; the next one counts from here.
+    /// Returns the report block on its media at `now`; the counts of the next block begin here.
     #[allow(clippy::cast_possible_wrap, reason = "packet counts stay far below 2^63")]
     pub(super) fn report(&mut self, now: Instant, reception: &Reception) -> ReportBlock {
         let (expected, received) = (reception.expected, reception.received);
-        // A source that restarted counts from zero.
+        // The counts of a source that restarted begin at zero.
         let prior = if expected < self.prior.0 { (0, 0) } else { self.prior };
         let interval = expected - prior.0;
         let lost = interval as i64 - received.saturating_sub(prior.1) as i64;
@@ -80,7 +80,7 @@ impl Remote {
             ssrc: reception.ssrc,
             fraction_lost: fraction(lost, interval),
             cumulative_lost: cumulative.clamp(i32::MIN.into(), i32::MAX.into()) as i32,
-            // A receiver's numbers start at 2¹⁶, the RFC's at 0.
+            // A receiver's extended sequence numbers begin at 2¹⁶, those of the RFC at 0.
             highest: (reception.highest.0 as u32).wrapping_sub(1 << 16),
             jitter: reception.jitter,
             last_sender_report,
@@ -112,16 +112,16 @@ impl Remote {
     }
 }
 
-/// `lost` of `expected` packets in 1/256, 0 if more arrived than were expected.
+/// Returns the fraction `lost` / `expected` in 1/256; 0 if more packets arrived than were expected.
 fn fraction(lost: i64, expected: u64) -> u8 {
     if lost <= 0 || expected == 0 {
         return 0;
     }
-    // A loss of all packets is 255/256, the maximum of the field.
+    // The field cannot express 256/256, a loss of all packets.
     (lost.unsigned_abs().saturating_mul(256) / expected).min(255) as u8
 }
 
-/// The time from `then` to `now` in 1/65 536 s.
+/// Returns the time from `then` to `now` in 1/65 536 s.
 pub(super) fn compact(now: Instant, then: Instant) -> u32 {
     let time = now.saturating_duration_since(then);
     ((time.as_nanos() << 16) / 1_000_000_000) as u32
@@ -139,10 +139,10 @@ impl Remotes {
         Self { list: Vec::new(), max: max.max(1) }
     }
 
-    /// The participant `ssrc`, heard at `now`; `None` if the table is full.
+    /// Returns the participant `ssrc`, heard at `now`; `None` if the table is full.
     ///
-    /// In a full table, a new participant replaces the one with the lowest priority that was silent
-    /// longest, unless that priority is higher than `priority`.
+    /// In a full table, a new participant replaces the one that was silent longest among those with
+    /// the lowest priority, unless that is higher than `priority`.
     pub(super) fn note_heard(
         &mut self,
         now: Instant,
@@ -164,7 +164,7 @@ impl Remotes {
         if self.list.len() >= self.max {
             let least = |n: &usize| (self.list[*n].priority, self.list[*n].heard);
             let n = (0..self.list.len()).min_by_key(least)?;
-            // Participants that were only heard may replace each other, but no others.
+            // Only participants that were merely heard may be replaced by one of equal priority.
             if self.list[n].priority > priority {
                 return None;
             }
@@ -174,13 +174,13 @@ impl Remotes {
         Some(self.list.len() - 1)
     }
 
-    /// Whether packets of a source arrived since its last report block.
+    /// Returns whether packets of a source arrived since its last report block.
     pub(super) fn has_new_packets(&self, reception: &Reception) -> bool {
         let known = self.list.iter().find(|remote| remote.ssrc == reception.ssrc);
         known.is_none_or(|remote| remote.prior.1 != reception.received)
     }
 
-    /// Notes that `ssrc` sent BYE; `false` if it is unknown or has already left.
+    /// Notes that `ssrc` sent BYE; returns `false` if it is unknown or has already left.
     pub(super) fn leave(&mut self, now: Instant, ssrc: Ssrc) -> bool {
         let Some(remote) = self.list.iter_mut().find(|remote| remote.ssrc == ssrc) else {
             return false;
@@ -189,7 +189,7 @@ impl Remotes {
         remote.left.replace(now).is_none()
     }
 
-    /// The participants that have not left.
+    /// Returns the participants that have not left.
     pub(super) fn present(&self) -> impl Iterator<Item = &Remote> {
         self.list.iter().filter(|remote| remote.left.is_none())
     }
@@ -215,13 +215,13 @@ pub struct RemoteStatistics {
     pub left: bool,
     /// Its canonical name; empty if unknown.
     pub cname: String,
-    /// Its last sender report.
+    /// Its last sender report, if any.
     pub sender: Option<SenderInfo>,
-    /// Its clocks at that report; `None` also if it has no wall clock.
+    /// Its clocks at that report; `None` without a report or if the source has no wall clock.
     pub clock: Option<ClockMapping>,
-    /// Its last report about our media.
+    /// Its last report about our media, if any.
     pub reported: Option<ReportBlock>,
-    /// The last round-trip time to it.
+    /// The last round-trip time to it, if known.
     pub round_trip: Option<Duration>,
 }
 

@@ -9,17 +9,17 @@ pub struct RoundTripTime {
     pub last: Duration,
     /// The weighted mean of the measurements, with most weight on the newest (RFC 6298 section 2).
     pub smoothed: Duration,
-    /// The mean deviation from it; zero after the first measurement.
+    /// The mean deviation from `smoothed`; zero after the first measurement.
     pub deviation: Duration,
 }
 
 impl RoundTripTime {
-    /// The first measurement.
+    /// Creates an estimate from the first measurement.
     pub(super) fn new(time: Duration) -> Self {
         Self { last: time, smoothed: time, deviation: Duration::ZERO }
     }
 
-    /// The estimate with one more measurement.
+    /// Returns the estimate after one more measurement.
     pub(super) fn with(self, time: Duration) -> Self {
         Self {
             last: time,
@@ -28,7 +28,7 @@ impl RoundTripTime {
         }
     }
 
-    /// The time to wait for the answer to a request: nearly all answers arrive earlier.
+    /// Returns the time to wait for the answer to a request: nearly all answers arrive earlier.
     ///
     /// ```
     /// # use rushes_proto::control::RoundTripTime;

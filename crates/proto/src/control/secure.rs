@@ -16,10 +16,10 @@ const EVENT_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// It is protected with a key that is used up.
+    /// The lifetime of the master key that protects it has ended.
     #[error("the report's master key is used up")]
     KeyExpired,
-    /// It was received before, or is older than the replay window.
+    /// It was received before, or it is older than the replay window.
     #[error("the report is a replay")]
     Replayed,
     /// It is not RTCP.
@@ -47,12 +47,12 @@ impl Security {
         Self { protector, unprotector, datagram: Vec::new(), refused: 0, last_event: None }
     }
 
-    /// Whether a reflected packet of our own is authentic.
+    /// Returns whether a reflected packet of our own would be authentic.
     pub(super) fn shares_key(&self) -> bool {
         self.protector.shares_key_with(&self.unprotector)
     }
 
-    /// Removes the protection of `datagram`, into `self.datagram`.
+    /// Writes `datagram` without its protection into `self.datagram`; returns its length.
     pub(super) fn open(&mut self, datagram: &[u8]) -> Result<usize, ControlError> {
         self.datagram.clear();
         self.datagram.extend_from_slice(datagram);
@@ -101,7 +101,7 @@ impl ControlStatistics {
 }
 
 impl Participant {
-    /// The participant with protection: it sends protected reports and accepts no others.
+    /// Adds protection to the participant: it then sends protected reports and accepts no others.
     #[cfg(feature = "srtp")]
     #[must_use]
     pub fn secured(mut self, protector: SrtcpProtector, unprotector: SrtcpUnprotector) -> Self {
@@ -111,7 +111,7 @@ impl Participant {
         self
     }
 
-    /// The protector of its reports and the unprotector of received ones, if it is secured.
+    /// Returns the protector of its reports and the unprotector of received ones, if it is secured.
     #[cfg(feature = "srtp")]
     pub fn protection(&mut self) -> Option<(&mut SrtcpProtector, &mut SrtcpUnprotector)> {
         let security = self.security.as_mut()?;

@@ -9,12 +9,11 @@ const MEMORY: Duration = Duration::from_secs(5);
 
 /// Schedules the frames of all streams of one canonical name.
 ///
-/// Frames captured at the same time are presented at the same time (RFC 3550 section 6.4.1, NTP
-/// timestamp).
+/// Frames captured together are presented together (NTP timestamp, RFC 3550 section 6.4.1).
 ///
-/// Every frame of every stream is noted when it is complete; the slowest frame of the last seconds,
-/// of any stream, determines the delay of all. The peer's wall clock need not agree with ours: only
-/// differences of it are used.
+/// Every frame of every stream is noted when it is complete. The slowest frame of the last seconds,
+/// in any stream, determines the delay of all streams. The peer's wall clock need not agree with
+/// ours, because only its differences are used.
 ///
 /// ```
 /// use rushes_proto::control::{ClockMapping, LipSync};
@@ -45,13 +44,13 @@ pub struct LipSync {
     margin: Duration,
     /// An arbitrary instant on both clocks, from which transit times are counted.
     origin: Option<(NtpTime, Instant)>,
-    /// The longest transit of this period and of the one before, in nanoseconds.
+    /// The longest transit time of this period and of the previous one, in nanoseconds.
     longest: [Option<i64>; 2],
     stretch: Option<Instant>,
 }
 
 impl LipSync {
-    /// Frames are presented `margin` later than the slowest frame requires.
+    /// Creates a schedule that presents frames `margin` later than the slowest frame requires.
     pub fn new(margin: Duration) -> Self {
         Self { margin, origin: None, longest: [None; 2], stretch: None }
     }
@@ -68,7 +67,7 @@ impl LipSync {
         self.longest[0] = Some(self.longest[0].map_or(transit, |longest| longest.max(transit)));
     }
 
-    /// When to present a frame captured at `captured`; `None` before any frame was noted.
+    /// Returns when to present a frame captured at `captured`; `None` before any frame was noted.
     pub fn present_at(&self, captured: NtpTime) -> Option<Instant> {
         let (ntp, instant) = self.origin?;
         let longest = self.longest.into_iter().flatten().max()?;
@@ -80,7 +79,7 @@ impl LipSync {
     }
 }
 
-/// Nanoseconds from `earlier` to `later`, negative if it is the other way round.
+/// Returns the nanoseconds from `earlier` to `later`; negative if `later` is the earlier one.
 fn nanos(later: Instant, earlier: Instant) -> i64 {
     let forwards = later.saturating_duration_since(earlier).as_nanos() as i64;
     let backwards = earlier.saturating_duration_since(later).as_nanos() as i64;

@@ -1,28 +1,28 @@
-//! A sender's record of its packets: where each lies in its batch, and how often it was sent again.
+//! A sender's record of its packets: the place in its batch, and the number of retransmissions.
 
 use std::time::{Duration, Instant};
 
 use crate::batch::Batch;
 use crate::seq::SequenceNumber;
 
-/// Maximum number of times that one packet is sent again.
+/// Maximum number of times that one packet is retransmitted.
 const REPETITIONS_MAX: u8 = 10;
 
-/// Minimum time between two repetitions of a packet.
+/// Minimum time between two retransmissions of a packet.
 const REST: Duration = Duration::from_millis(5);
 
-/// Maximum of the budget for repetitions, in octets; packets sent for the first time refill it.
+/// Maximum budget for retransmissions, in octets; packets sent for the first time refill it.
 const BUDGET_MAX: u64 = 1 << 20;
 
-/// The reason why a packet is not sent again.
+/// The reason why a packet is not retransmitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Refusal {
-    /// It was never sent, or its memory has been reused.
+    /// The packet was never sent, or its memory has been reused.
     Unknown,
-    /// It has just been sent again, or has been sent too often.
+    /// The packet has just been retransmitted, or has been retransmitted too often.
     TooOften,
-    /// As many octets were sent again as were sent: the requests are forged, or the path loses too
-    /// much.
+    /// Retransmissions have used as many octets as packets sent for the first time: the requests
+    /// are forged, or the path loses too much.
     Budget,
 }
 
@@ -30,25 +30,25 @@ pub enum Refusal {
 struct Slot {
     sequence: SequenceNumber,
     len: u16,
-    /// Its [`Batch::position`]; `u64::MAX` in an empty slot.
+    /// The packet's [`Batch::position`]; `u64::MAX` in an empty slot.
     position: u64,
     repetitions: u8,
     repeated: Option<Instant>,
 }
 
-/// The recent packets of one sender, found by their sequence numbers.
+/// The recent packets of one sender, found by sequence number.
 ///
 /// It contains no packet data: packets stay where they were written, in a batch [with
-/// history](Batch::with_history). A sent packet costs no more than the write of one slot.
+/// history](Batch::with_history). For each packet sent, one slot is written.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// Slot `n` is for sequence numbers equal to `n` modulo the number of slots.
+    /// Slot `n` is for sequence numbers that are `n` modulo the number of slots.
     slots: Vec<Slot>,
     budget: u64,
 }
 
 impl History {
-    /// A history of the last `packets` packets, rounded up to a power of two, at most 2¹⁵.
+    /// Creates a history of the last `packets` packets, rounded up to a power of two, at most 2¹⁵.
     pub fn new(packets: usize) -> Self {
         let empty = Slot {
             sequence: SequenceNumber(0),
@@ -77,10 +77,10 @@ impl History {
         self.budget = (self.budget + len as u64).min(BUDGET_MAX);
     }
 
-    /// The packet `sequence`, to be sent again at `now`.
+    /// Returns packet `sequence`, to be retransmitted at `now`.
     ///
     /// # Errors
-    /// [`Refusal`], if it should not be sent again.
+    /// [`Refusal`] if the packet should not be retransmitted.
     pub fn recall<'b>(
         &mut self,
         now: Instant,
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::batch::SLAB_LEN;
 
-    /// Writes packet `sequence` of `len` octets, each the low octet of its number.
+    /// Sends packet `sequence` of `len` octets, each the low octet of its number.
     fn send(history: &mut History, batch: &mut Batch, sequence: u16, len: usize) {
         batch.clear();
         let position = batch.position();

@@ -9,20 +9,20 @@ use crate::seq::{ExtendedSequence, SequenceNumber};
 /// Timing and limits of requests for missing packets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RequestTiming {
-    /// Time that a late packet may take to arrive before it is requested.
+    /// How long a late packet may take to arrive before it is requested.
     pub delay: Duration,
     /// Maximum number of requests for one packet.
     pub attempts_max: u8,
-    /// Maximum number of packets to request at a time; in a longer gap, only the newest.
+    /// Maximum number of packets to request at a time; in a longer gap, the newest.
     pub packets_max: usize,
-    /// Maximum time to wait for a missing packet. The wait is as long as four requests take at the
-    /// measured round-trip time (eight if many requests are lost), or this limit until that time is
-    /// known. A packet is not requested if its answer could not arrive in time.
+    /// Maximum time to wait for a missing packet. The receiver waits as long as four requests take
+    /// at the measured round-trip time (eight if many requests are lost); until that time is known,
+    /// it waits for this maximum. A packet is not requested if its answer could not arrive in time.
     pub latency_max: Duration,
 }
 
 impl Default for RequestTiming {
-    /// A delay of 5 ms, 20 attempts, 1 024 packets, and a wait of at most half a second.
+    /// Returns a delay of 5 ms, 20 attempts, 1 024 packets, and a wait of at most half a second.
     fn default() -> Self {
         Self {
             delay: Duration::from_millis(5),
@@ -39,29 +39,29 @@ const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Maximum number of packets given up whose late answers still correct the round-trip time.
 const GIVEN_UP_MAX: usize = 64;
 
-/// Requests for which the wait for a packet leaves time, within `latency_max`; more if many are
-/// lost.
+/// Number of requests for which the wait for a packet leaves time, within `latency_max`; larger if
+/// many requests are lost.
 const REQUESTS_AWAITED: u32 = 4;
 const REQUESTS_AWAITED_IF_LOSSY: u32 = 8;
 
-/// Time until the first request is repeated while the round-trip time is unknown; doubled with each
-/// further request.
+/// Time until the first request is repeated while the round-trip time is unknown; doubled after
+/// each further request.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 
 /// Maximum number of requests for a packet that may never have been sent.
 const HEAD_ATTEMPTS: u8 = 2;
 
 /// How often the last request that can be answered in time is repeated, in case it is lost, and the
-/// minimum time between repetitions. More often if many first requests remain unanswered.
+/// minimum time between repetitions. If many first requests remain unanswered, there are more.
 const LAST_REPEATS: u8 = 2;
 const LAST_REPEATS_IF_LOSSY: u8 = 10;
 const LOSSY_BELOW: f32 = 0.8;
 const REPEAT_AFTER: Duration = Duration::from_millis(10);
 
-/// Requests made, and their outcome.
+/// The number of requests, and their outcomes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RepairCounts {
-    /// Requests made, repetitions included.
+    /// Requests made, including repetitions.
     pub requested: u64,
     /// Packets that arrived after they were requested.
     pub recovered: u64,
@@ -83,9 +83,9 @@ impl core::ops::AddAssign for RepairCounts {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     sequence: ExtendedSequence,
-    /// When it was found missing: on arrival of the first packet after it.
+    /// When the packet was found missing: on arrival of the first packet after it.
     since: Instant,
-    /// When to request it (again); `None` if it is no longer requested.
+    /// When to request the packet (again); `None` if it is not to be requested any more.
     due: Option<Instant>,
     first_requested: Option<Instant>,
     attempts: u8,
@@ -98,18 +98,18 @@ struct Entry {
 pub struct Missing {
     timing: RequestTiming,
     entries: VecDeque<Entry>,
-    /// Packets that were requested and given up, and the time of their first request.
+    /// Packets that were requested and given up, each with the time of its first request.
     given_up: VecDeque<(ExtendedSequence, Instant)>,
-    /// No entry is due before this.
+    /// No entry is due earlier.
     next_due: Option<Instant>,
     round_trip: RoundTrip,
-    /// The share of first requests that are answered, smoothed.
+    /// The smoothed share of recovered packets for which one request was enough.
     answered: f32,
     counts: RepairCounts,
 }
 
 impl Missing {
-    /// No missing packets.
+    /// Creates an empty list of missing packets.
     pub fn new(timing: RequestTiming) -> Self {
         let timing = RequestTiming {
             delay: timing.delay.min(FOR_EVER),
@@ -132,7 +132,7 @@ impl Missing {
         self.round_trip.set_least(time);
     }
 
-    /// The wait for a missing packet, from the arrival of the first packet after it.
+    /// Returns how long to wait for a missing packet, from the arrival of the one after it.
     #[inline]
     pub fn wait(&self) -> Duration {
         let limit = self.timing.latency_max;
@@ -142,14 +142,14 @@ impl Missing {
         })
     }
 
-    /// Whether many first requests remain unanswered.
+    /// Returns whether many first requests remain unanswered.
     #[inline]
     fn is_lossy(&self) -> bool {
         self.answered < LOSSY_BELOW
     }
 
-    /// Notes at `now` that the `packets` from `first` on may have been sent before the first one
-    /// that arrived: each is requested twice at most.
+    /// Notes at `now` that the `packets` from `first` on may have been sent before the first packet
+    /// that arrived; each is requested at most twice.
     pub fn note_head(&mut self, now: Instant, first: ExtendedSequence, packets: u64) {
         self.note_gap(now, first, packets);
         for entry in &mut self.entries {
@@ -157,8 +157,7 @@ impl Missing {
         }
     }
 
-    /// Notes at `now` that the `packets` from `first` on are missing: the one after them has
-    /// arrived.
+    /// Notes at `now` that the `packets` from `first` on are missing, as the next one has arrived.
     pub fn note_gap(&mut self, now: Instant, first: ExtendedSequence, packets: u64) {
         if packets == 0 {
             return;
@@ -206,7 +205,7 @@ impl Missing {
     }
 
     /// Notes a packet that arrived after it was given up. If the round-trip time is set too short,
-    /// that happens to every packet.
+    /// this happens to every packet.
     fn note_late_answer(&mut self, now: Instant, sequence: ExtendedSequence) {
         if let Some(n) = self.given_up.iter().position(|(given_up, _)| *given_up == sequence)
             && let Some((_, asked)) = self.given_up.remove(n)
@@ -215,7 +214,7 @@ impl Missing {
         }
     }
 
-    /// Forgets all packets before `sequence`, which are no longer waited for.
+    /// Forgets all packets before `sequence`, for which the receiver no longer waits.
     #[inline]
     pub fn forget_before(&mut self, sequence: ExtendedSequence) {
         while self.entries.front().is_some_and(|entry| entry.sequence < sequence) {
@@ -226,7 +225,7 @@ impl Missing {
         }
     }
 
-    /// Forgets everything: the source has restarted.
+    /// Forgets all packets, because the source has restarted.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.given_up.clear();
@@ -247,19 +246,19 @@ impl Missing {
         }
     }
 
-    /// The missing packet with the 16-bit number `sequence`; [`None`] if it is not missing.
+    /// Returns the missing packet with the 16-bit number `sequence`; [`None`] if it is not missing.
     pub fn find(&self, sequence: SequenceNumber) -> Option<ExtendedSequence> {
         let mut entries = self.entries.iter();
         entries.find(|entry| entry.sequence.sequence() == sequence).map(|entry| entry.sequence)
     }
 
-    /// When [`take_due`](Self::take_due) will return packets; `None` if never.
+    /// Returns when [`take_due`](Self::take_due) will return packets; `None` if never.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.next_due
     }
 
     /// Adds to `out` the packets to request at `now`, in order. Each packet is due again when its
-    /// answer should have come; the last request that can be answered in time is repeated.
+    /// answer should have arrived; the last request that can be answered in time is repeated.
     pub fn take_due(&mut self, now: Instant, out: &mut Vec<SequenceNumber>) {
         if self.next_due.is_none_or(|due| due > now) {
             return;
@@ -298,12 +297,12 @@ impl Missing {
         }
     }
 
-    /// Requests made, and their outcome.
+    /// Returns the number of requests, and their outcomes.
     pub fn counts(&self) -> RepairCounts {
         self.counts
     }
 
-    /// Octets of memory.
+    /// Returns the octets of memory in use.
     pub fn held_octets(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
     }
@@ -322,7 +321,7 @@ mod tests {
         out.iter().map(|sequence| sequence.0).collect()
     }
 
-    /// The times, in milliseconds after the gap, at which a packet that never arrives is requested.
+    /// Returns when a packet that never arrives is requested, in milliseconds after the gap.
     fn asked_at(round_trip: u64, latency_max: u64) -> Vec<u64> {
         let timing = RequestTiming {
             latency_max: Duration::from_millis(latency_max),

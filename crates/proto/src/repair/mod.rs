@@ -1,6 +1,6 @@
-//! Repair: requests for missing packets, and the sent packets kept to answer them.
+//! Repair: requests for missing packets, and a record of sent packets to answer them.
 //!
-//! [`Missing`] decides when a lost packet is requested, [`History`] finds a packet that was sent,
+//! [`Missing`] decides when to request a missing packet, [`History`] finds a packet that was sent,
 //! and [`rtx`] is the payload format in which it is retransmitted (RFC 4588). The module `timer`
 //! decides when a request may be sent, and `rtcp` has its format.
 

@@ -6,19 +6,19 @@ use std::time::Duration;
 /// once.
 const MARGIN: Duration = Duration::from_millis(10);
 
-/// This many answers in a row that arrive too soon show that the path has become shorter.
+/// After so many consecutive answers that arrive too early, the path is assumed to be shorter.
 const SOONER_MAX: u8 = 8;
 
 /// The time from a request to its answer, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrip {
-    /// The round-trip time measured by reports: no answer arrives sooner.
+    /// The round-trip time measured by reports: no answer arrives earlier.
     least: Option<Duration>,
     smoothed: Option<Duration>,
     deviation: Duration,
-    /// Whether any packet that was requested only once was answered.
+    /// Whether a packet that was requested only once was answered.
     is_sure: bool,
-    /// Packets in a row that arrived sooner than an answer can.
+    /// Number of consecutive packets that arrived earlier than an answer can.
     sooner: u8,
 }
 
@@ -29,7 +29,7 @@ impl RoundTrip {
 
     /// Notes that a packet arrived `time` after the first of `attempts` requests for it.
     pub(super) fn take(&mut self, time: Duration, attempts: u8) {
-        // A packet that was merely late arrives sooner than any answer could.
+        // A packet that was merely late arrives earlier than any answer could.
         if self.least.is_some_and(|least| time < least * 3 / 4) {
             self.sooner += 1;
             if self.sooner < SOONER_MAX {
@@ -39,8 +39,8 @@ impl RoundTrip {
             self.smoothed = None;
         }
         self.sooner = 0;
-        // After several requests, which one was answered is unknown (RFC 6298 section 3); until a
-        // better value is known, the longest possible time serves.
+        // After several requests, it is unknown which one was answered (RFC 6298 section 3); until
+        // a better value is known, the longest possible time is used.
         let is_sure = attempts == 1;
         match self.smoothed {
             Some(smoothed) if self.is_sure => {
@@ -67,13 +67,13 @@ impl RoundTrip {
         }
     }
 
-    /// The time that an answer takes, if that is known.
+    /// Returns the time that an answer takes, if known.
     #[inline]
     pub(super) fn time(&self) -> Option<Duration> {
         self.smoothed.max(self.least)
     }
 
-    /// The time without an answer after which a request is repeated, if known.
+    /// Returns the time without an answer after which a request is repeated, if known.
     #[inline]
     pub(super) fn retry(&self) -> Option<Duration> {
         Some(self.time()? + MARGIN.max(self.deviation * 4))

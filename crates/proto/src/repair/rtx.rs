@@ -6,8 +6,8 @@ use crate::seq::SequenceNumber;
 /// Octets before the original payload.
 pub const HEADER_LEN: usize = 2;
 
-/// The original sequence number and the original payload; `None` for the empty packets that some
-/// senders use as padding.
+/// Returns the original sequence number and the original payload; `None` for an empty packet, which
+/// some senders use as padding.
 pub fn unwrap(payload: &[u8]) -> Option<(SequenceNumber, &[u8])> {
     let (original, payload) = payload.split_first_chunk::<HEADER_LEN>()?;
     Some((SequenceNumber(u16::from_be_bytes(*original)), payload))

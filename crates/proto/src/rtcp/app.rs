@@ -23,22 +23,22 @@ impl<'p> App<'p> {
         Ok(Self { ssrc, subtype: part.count, name, data })
     }
 
-    /// The sender.
+    /// Returns the sender.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// The subtype, which the application defines, 0..=31.
+    /// Returns the subtype, which the application defines, 0..=31.
     pub fn subtype(&self) -> u8 {
         self.subtype
     }
 
-    /// The name of the application: four ASCII characters.
+    /// Returns the name of the application: four ASCII characters.
     pub fn name(&self) -> [u8; 4] {
         self.name
     }
 
-    /// The application's data, a multiple of four octets.
+    /// Returns the application's data, a multiple of four octets.
     pub fn data(&self) -> &'p [u8] {
         self.data
     }

@@ -28,12 +28,12 @@ impl<'p> Bye<'p> {
         Ok(Self { sources, reason })
     }
 
-    /// The sources.
+    /// Returns the sources.
     pub fn sources(&self) -> impl ExactSizeIterator<Item = Ssrc> + use<'p> {
         self.sources.chunks_exact(4).map(|source| Ssrc(word(source, 0)))
     }
 
-    /// The reason, up to 255 octets of UTF-8, not validated.
+    /// Returns the reason, up to 255 octets of UTF-8, not validated.
     pub fn reason(&self) -> Option<&'p [u8]> {
         self.reason
     }

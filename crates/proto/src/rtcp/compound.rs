@@ -38,7 +38,7 @@ pub enum Packet<'p> {
     PayloadFeedback(PayloadFeedback<'p>),
     /// Further measurements (RFC 3611).
     ExtendedReport(ExtendedReport<'p>),
-    /// A packet type that this library does not know; to be ignored (RFC 3550 section 6.1).
+    /// A packet of an unknown type, which receivers must ignore (RFC 3550 section 6.1).
     Unknown {
         /// Its packet type.
         packet_type: u8,
@@ -58,12 +58,12 @@ pub(super) struct Part<'p> {
 impl<'p> Compound<'p> {
     /// Checks the chain of headers of a datagram.
     ///
-    /// A datagram of one packet that is not a report is accepted, because RFC 5506 allows it where
-    /// agreed; see [`is_reduced_size`](Self::is_reduced_size).
+    /// A datagram of one packet that is not a report is accepted, because RFC 5506 allows it if
+    /// both sides agree; see [`is_reduced_size`](Self::is_reduced_size).
     ///
     /// # Errors
-    /// [`RtcpError`], if a version is not 2, a packet type is not RTCP's, a length exceeds the
-    /// datagram, or any packet but the last is padded.
+    /// [`RtcpError`] if a version is not 2, a packet type is not one of RTCP's, a length exceeds
+    /// the datagram, or a packet other than the last is padded.
     pub fn parse(bytes: &'p [u8]) -> Result<Self, RtcpError> {
         if bytes.is_empty() {
             return Err(RtcpError::Empty);
@@ -91,18 +91,18 @@ impl<'p> Compound<'p> {
         Ok(Self { bytes })
     }
 
-    /// Whether the first packet is not a report, which only reduced-size RTCP allows (RFC 5506).
+    /// Returns whether the first packet is no report, as in reduced-size RTCP only (RFC 5506).
     pub fn is_reduced_size(&self) -> bool {
         !matches!(self.bytes.get(1), Some(&(super::SENDER_REPORT | super::RECEIVER_REPORT)))
     }
 
-    /// Octets in the datagram.
+    /// Returns the octets in the datagram.
     #[allow(clippy::len_without_is_empty, reason = "a datagram is never empty")]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The packets in order; a malformed one yields an error in its place.
+    /// Returns the packets in order; a malformed packet yields an error in its place.
     pub fn packets(&self) -> Packets<'p> {
         Packets { rest: self.bytes }
     }
@@ -148,7 +148,7 @@ fn parse_packet(packet_type: u8, part: Part<'_>) -> Result<Packet<'_>, RtcpError
     })
 }
 
-/// Octets in the first packet of `bytes`, header included, from its length field.
+/// Returns the octets of the first packet of `bytes`, including its header, from its length field.
 fn packet_len(bytes: &[u8]) -> usize {
     HEADER_LEN * (usize::from(half_word(bytes, 2)) + 1)
 }

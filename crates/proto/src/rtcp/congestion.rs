@@ -10,7 +10,7 @@ use crate::ssrc::Ssrc;
 /// The explicit congestion notification mark of a packet (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Ecn {
-    /// Not capable, or not known.
+    /// Not capable, or unknown.
     #[default]
     NotCapable,
     /// Capable, ECT(1).
@@ -33,11 +33,11 @@ pub struct PacketReport {
 /// When a packet arrived, relative to the instant of the report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Arrival {
-    /// The time before that instant, in steps of 1/1 024 s, at most 8 189 steps.
+    /// The time of arrival before that instant, in steps of 1/1 024 s, at most 8 189 steps.
     Before(Duration),
-    /// Earlier than the format can express.
+    /// The packet arrived earlier than the format can express.
     LongBefore,
-    /// Unknown, or after the instant of the report.
+    /// The arrival is unknown, or after the instant of the report.
     Unknown,
 }
 
@@ -52,13 +52,13 @@ const REPORTS_MAX: usize = 16_384;
 pub struct CongestionBlock<'p> {
     /// The source.
     pub ssrc: Ssrc,
-    /// The first packet reported on.
+    /// The first packet of the block.
     pub begin: SequenceNumber,
     reports: &'p [u8],
 }
 
 impl<'p> CongestionBlock<'p> {
-    /// The packets in order.
+    /// Returns the packets in order.
     pub fn packets(&self) -> impl ExactSizeIterator<Item = PacketReport> + use<'p> {
         let begin = self.begin;
         self.reports.chunks_exact(2).enumerate().map(move |(n, report)| PacketReport {
@@ -76,7 +76,7 @@ pub struct CongestionFeedback<'p> {
 }
 
 impl<'p> CongestionFeedback<'p> {
-    /// Its feedback message type.
+    /// The feedback message type.
     pub const FORMAT: u8 = 11;
 
     pub(super) fn parse(control: &'p [u8]) -> Result<Self, RtcpError> {
@@ -89,12 +89,12 @@ impl<'p> CongestionFeedback<'p> {
         Ok(Self { blocks, instant: word(instant, 0) })
     }
 
-    /// The instant from which arrivals are counted back: the middle 32 bits of NTP time.
+    /// Returns the instant from which arrivals are counted back: the middle 32 bits of an NTP time.
     pub fn instant(&self) -> u32 {
         self.instant
     }
 
-    /// The sources' blocks.
+    /// Returns the block of each source.
     pub fn blocks(&self) -> impl Iterator<Item = CongestionBlock<'p>> + use<'p> {
         let mut rest = self.blocks;
         std::iter::from_fn(move || {
@@ -146,7 +146,7 @@ fn report_bits(arrival: Option<(Ecn, Arrival)>) -> u16 {
         Arrival::Unknown => 0x1fff,
         Arrival::LongBefore => 0x1ffe,
         Arrival::Before(time) => {
-            // Rounded, so that a value that was read is written unchanged.
+            // The number is rounded, so that a value that was read is written unchanged.
             let steps = (time.as_nanos() * 1024 + 500_000_000) / 1_000_000_000;
             if steps > 8189 { 0x1ffe } else { steps as u16 }
         }
@@ -154,7 +154,7 @@ fn report_bits(arrival: Option<(Ecn, Arrival)>) -> u16 {
     0x8000 | ecn << 13 | steps
 }
 
-/// Appends one block to `out`, of the first 16 384 packets at most.
+/// Appends one block to `out`, with at most the first 16 384 packets.
 pub(super) fn write_block(
     out: &mut Vec<u8>,
     ssrc: Ssrc,

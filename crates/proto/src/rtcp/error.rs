@@ -22,7 +22,7 @@ pub enum RtcpError {
         /// Octets after the packet's header.
         len: usize,
     },
-    /// Padding in a packet that is not the last of its datagram (RFC 3550 section 6.4.1).
+    /// A packet that is not the last of its datagram is padded (RFC 3550 section 6.4.1).
     #[error("a packet before the last of the datagram has padding")]
     PaddingInside,
     /// A field extends beyond its packet, or the packet beyond the datagram.
@@ -40,7 +40,7 @@ pub enum RtcpError {
     Version(u8),
 }
 
-/// Fails unless `have` is at least `need`.
+/// Returns an error unless `have` is at least `need`.
 pub(super) fn need(field: &'static str, need: usize, have: usize) -> Result<(), RtcpError> {
     if have < need { Err(RtcpError::Truncated { field, need, have }) } else { Ok(()) }
 }

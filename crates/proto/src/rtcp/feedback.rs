@@ -28,44 +28,45 @@ impl<'p> TransportFeedback<'p> {
         Ok(Self { format: part.count, sender, media, control })
     }
 
-    /// The sender of the feedback.
+    /// Returns the sender of the feedback.
     pub fn sender(&self) -> Ssrc {
         self.sender
     }
 
-    /// The media source that it concerns; 0 where the control information names the sources.
+    /// Returns the media source that it concerns; 0 if the control information names the sources.
     pub fn media(&self) -> Ssrc {
         self.media
     }
 
-    /// The feedback message type: 1 generic NACK, 3 TMMBR, 4 TMMBN, 11 congestion control.
+    /// Returns the message type: 1 generic NACK, 3 TMMBR, 4 TMMBN, 11 congestion control.
     pub fn format(&self) -> u8 {
         self.format
     }
 
-    /// The feedback control information, as on the wire.
+    /// Returns the feedback control information, as on the wire.
     pub fn control(&self) -> &'p [u8] {
         self.control
     }
 
-    /// Missing packets, if it is a generic NACK (RFC 4585 section 6.2.1).
+    /// Returns the missing packets, if it is a generic NACK (RFC 4585 section 6.2.1).
     pub fn nacks(&self) -> Option<impl Iterator<Item = Nack> + use<'p>> {
         let control = self.control;
         (self.format == 1)
             .then(|| control.as_chunks::<4>().0.iter().map(|nack| Nack::from_bytes(*nack)))
     }
 
-    /// The limits that it requests, if it is a TMMBR (RFC 5104 section 4.2.1).
+    /// Returns the limits that it requests, if it is a TMMBR (RFC 5104 section 4.2.1).
     pub fn bit_rate_requests(&self) -> Option<impl Iterator<Item = BitRateLimit> + use<'p>> {
         (self.format == 3).then(|| BitRateLimit::all(self.control))
     }
 
-    /// The limits that are in force, if it is a TMMBN (RFC 5104 section 4.2.2).
+    /// Returns the limits that are in force, if it is a TMMBN (RFC 5104 section 4.2.2).
     pub fn bit_rate_notification(&self) -> Option<impl Iterator<Item = BitRateLimit> + use<'p>> {
         (self.format == 4).then(|| BitRateLimit::all(self.control))
     }
 
-    /// Arrival times, if it is congestion control feedback (RFC 8888); `None` too if malformed.
+    /// Returns the arrival times, if it is congestion control feedback (RFC 8888); `None` also if
+    /// malformed.
     pub fn congestion(&self) -> Option<CongestionFeedback<'p>> {
         (self.format == CongestionFeedback::FORMAT).then_some(())?;
         CongestionFeedback::parse(self.control).ok()
@@ -75,11 +76,11 @@ impl<'p> TransportFeedback<'p> {
 /// A limit of a media sender's bit rate (RFC 5104 section 4.2.1.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BitRateLimit {
-    /// In a request, the media sender; in a notification, the requester.
+    /// The media sender in a request, or the requester in a notification.
     pub ssrc: Ssrc,
     /// Bits per second; written with 17 significant bits, rounded down.
     pub bit_rate: u64,
-    /// Octets of header counted for each packet, 0..=511.
+    /// Octets of header that are counted for each packet, 0..=511.
     pub overhead: u16,
 }
 
@@ -102,7 +103,7 @@ impl BitRateLimit {
     }
 }
 
-/// `mantissa` · 2^`exponent`, saturating at `u64::MAX`.
+/// Returns `mantissa` · 2^`exponent`, or `u64::MAX` if that is larger.
 fn scaled(exponent: u32, mantissa: u64) -> u64 {
     if mantissa == 0 {
         return 0;
@@ -110,7 +111,7 @@ fn scaled(exponent: u32, mantissa: u64) -> u64 {
     if exponent > mantissa.leading_zeros() { u64::MAX } else { mantissa << exponent }
 }
 
-/// Exponent and a mantissa of `bits` bits for `value`, rounded down.
+/// Returns the exponent, and the mantissa of `bits` bits, of `value` rounded down.
 fn unscaled(value: u64, bits: u32) -> (u32, u32) {
     let exponent = (u64::BITS - value.leading_zeros()).saturating_sub(bits);
     (exponent, (value >> exponent) as u32)
@@ -135,32 +136,32 @@ impl<'p> PayloadFeedback<'p> {
         Ok(Self { format: part.count, sender, media, control })
     }
 
-    /// The sender of the feedback.
+    /// Returns the sender of the feedback.
     pub fn sender(&self) -> Ssrc {
         self.sender
     }
 
-    /// The media source that it concerns; 0 where the control information names the sources.
+    /// Returns the media source that it concerns; 0 if the control information names the sources.
     pub fn media(&self) -> Ssrc {
         self.media
     }
 
-    /// The feedback message type: 1 PLI, 2 SLI, 3 RPSI, 4 FIR, 15 application layer feedback.
+    /// Returns the message type: 1 PLI, 2 SLI, 3 RPSI, 4 FIR, 15 application layer feedback.
     pub fn format(&self) -> u8 {
         self.format
     }
 
-    /// The feedback control information, as on the wire.
+    /// Returns the feedback control information, as on the wire.
     pub fn control(&self) -> &'p [u8] {
         self.control
     }
 
-    /// Whether it is a picture loss indication (RFC 4585 section 6.3.1).
+    /// Returns whether it is a picture loss indication (RFC 4585 section 6.3.1).
     pub fn is_picture_loss(&self) -> bool {
         self.format == 1
     }
 
-    /// Full intra requests, if it holds any (RFC 5104 section 4.3.1).
+    /// Returns the full intra requests, if it is such a message (RFC 5104 section 4.3.1).
     pub fn full_intra_requests(&self) -> Option<impl Iterator<Item = Fir> + use<'p>> {
         let control = self.control;
         (self.format == 4).then(|| {
@@ -170,7 +171,7 @@ impl<'p> PayloadFeedback<'p> {
         })
     }
 
-    /// The receiver's estimate, if it is the application layer feedback known as REMB.
+    /// Returns the receiver's estimate, if it is the application layer feedback known as REMB.
     pub fn estimate(&self) -> Option<Remb<'p>> {
         (self.format == 15).then_some(())?;
         let (head, sources) = self.control.split_first_chunk::<8>()?;
@@ -188,8 +189,8 @@ impl<'p> PayloadFeedback<'p> {
 pub struct Fir {
     /// The media sender.
     pub ssrc: Ssrc,
-    /// Counts the requests of one sender to one media sender, modulo 2⁸; a repetition has the same
-    /// number.
+    /// The number of the request among those of one sender to one media sender, modulo 2⁸; a
+    /// repetition has the same number.
     pub number: u8,
 }
 
@@ -202,13 +203,13 @@ pub struct Remb<'p> {
 }
 
 impl<'p> Remb<'p> {
-    /// The media senders that share the bit rate.
+    /// Returns the media senders that share the bit rate.
     pub fn sources(&self) -> impl ExactSizeIterator<Item = Ssrc> + use<'p> {
         self.sources.chunks_exact(4).map(|source| Ssrc(word(source, 0)))
     }
 
-    /// The count of sources and `bit_rate` in four octets, the latter rounded down to 18
-    /// significant bits.
+    /// Returns the count of sources and `bit_rate`, rounded down to 18 significant bits, in four
+    /// octets.
     pub(super) fn to_word(bit_rate: u64, sources: u8) -> u32 {
         let (exponent, mantissa) = unscaled(bit_rate, 18);
         u32::from(sources) << 24 | exponent << 18 | mantissa

@@ -1,9 +1,9 @@
 //! RTCP packets: sender and receiver reports, source descriptions, BYE and APP (RFC 3550
 //! section 6), feedback (RFC 4585, RFC 5104, RFC 8888) and extended reports (RFC 3611).
 //!
-//! [`Compound`] is a view of one datagram: its chain of headers is checked once, then each
-//! [`Packet`] in it is parsed on its own, so that one malformed packet does not hide the others.
-//! [`Writer`] writes them. `timer` decides when a report is due, and `control` acts on those received.
+//! [`Compound`] is a view of one datagram. Its chain of headers is checked once; then each
+//! [`Packet`] in it is parsed separately, so that a malformed one does not hide others. [`Writer`]
+//! writes packets. `timer` decides when a report is due, and `control` acts on received reports.
 //!
 //! ```
 //! use rushes_proto::Ssrc;
@@ -63,19 +63,19 @@ pub const EXTENDED_REPORT: u8 = 207;
 /// Maximum number of report blocks, chunks or sources in one packet, whose count has 5 bits.
 pub const COUNT_MAX: usize = 31;
 
-/// Whether a datagram on a shared port is RTCP: packet types 192 to 223 (RFC 5761 section 4).
+/// Returns whether a datagram on a shared port is RTCP: packet type 192..=223 (RFC 5761 section 4).
 #[inline]
 pub fn is_rtcp(datagram: &[u8]) -> bool {
     matches!(datagram, [128..=191, 192..=223, ..])
 }
 
-/// The big-endian 32-bit word at `at`; the caller has checked that it is there.
+/// Returns the big-endian 32-bit word at `at`; the caller must check that it exists.
 fn word(bytes: &[u8], at: usize) -> u32 {
     let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
     word.map_or(0, |word| u32::from_be_bytes(*word))
 }
 
-/// The big-endian 16-bit word at `at`; the caller has checked that it is there.
+/// Returns the big-endian 16-bit word at `at`; the caller must check that it exists.
 fn half_word(bytes: &[u8], at: usize) -> u16 {
     let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>());
     word.map_or(0, |word| u16::from_be_bytes(*word))

@@ -2,17 +2,17 @@
 
 use crate::seq::SequenceNumber;
 
-/// A missing packet, and a bit mask of those missing among the next sixteen.
+/// A missing packet, and a bit mask of the missing ones among the next sixteen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Nack {
     /// The missing packet.
     pub first: SequenceNumber,
-    /// Bit `n` is set if the packet `n` + 1 later is missing too.
+    /// Bit `n` is set if the packet `n` + 1 after it is also missing.
     pub following: u16,
 }
 
 impl Nack {
-    /// The missing packets in order.
+    /// Returns the missing packets in order.
     pub fn sequences(self) -> impl Iterator<Item = SequenceNumber> {
         let later = (0..16).filter(move |bit| self.following >> bit & 1 == 1);
         std::iter::once(self.first).chain(later.map(move |bit| self.first.plus(bit + 1)))
@@ -32,7 +32,7 @@ impl Nack {
     }
 }
 
-/// Packs missing packets, given in order, into as few NACKs as that order allows.
+/// Packs missing packets, given in order, into the fewest NACKs that this order allows.
 pub fn pack_nacks(
     sequences: impl IntoIterator<Item = SequenceNumber>,
 ) -> impl Iterator<Item = Nack> {

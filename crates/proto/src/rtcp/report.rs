@@ -19,7 +19,7 @@ pub struct SenderInfo {
     pub ntp: NtpTime,
     /// The same instant on the clock of its media.
     pub rtp: RtpTimestamp,
-    /// Packets sent since it began to use its SSRC, modulo 2³².
+    /// Packets sent under its SSRC, modulo 2³².
     pub packets: u32,
     /// Octets of payload sent, without headers and padding, modulo 2³².
     pub octets: u32,
@@ -35,7 +35,7 @@ pub struct ReportBlock {
     /// Packets lost since the start, −2²³..2²³; negative if duplicates arrived. Clamped to this
     /// range when written.
     pub cumulative_lost: i32,
-    /// The highest sequence number received, with the count of its wraps in the upper 16 bits.
+    /// The highest sequence number received; the upper 16 bits count its wraps.
     pub highest: u32,
     /// The jitter of arrivals, in ticks of the media's clock.
     pub jitter: u32,
@@ -51,7 +51,7 @@ impl ReportBlock {
         Self {
             ssrc: Ssrc(word(block, 0)),
             fraction_lost: (lost >> 24) as u8,
-            // Signed 24 bits: the arithmetic shift extends the sign.
+            // The number has 24 bits and a sign; the arithmetic shift extends the sign.
             cumulative_lost: (lost << 8).cast_signed() >> 8,
             highest: word(block, 8),
             jitter: word(block, 12),
@@ -96,22 +96,22 @@ impl<'p> SenderReport<'p> {
         Ok(Self { ssrc, info, blocks, extension })
     }
 
-    /// The sender.
+    /// Returns the sender.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// The sender information.
+    /// Returns the sender information.
     pub fn info(&self) -> SenderInfo {
         self.info
     }
 
-    /// Its reports on other sources.
+    /// Returns its reports on other sources.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = ReportBlock> + use<'p> {
         self.blocks.chunks_exact(BLOCK_LEN).map(ReportBlock::parse)
     }
 
-    /// The profile-specific extension after the blocks.
+    /// Returns the profile-specific extension after the blocks.
     pub fn extension(&self) -> &'p [u8] {
         self.extension
     }
@@ -132,23 +132,23 @@ impl<'p> ReceiverReport<'p> {
         Ok(Self { ssrc, blocks, extension })
     }
 
-    /// The reporting participant.
+    /// Returns the reporting participant.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// Its reports on the sources it received.
+    /// Returns its reports on the sources it received.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = ReportBlock> + use<'p> {
         self.blocks.chunks_exact(BLOCK_LEN).map(ReportBlock::parse)
     }
 
-    /// The profile-specific extension after the blocks.
+    /// Returns the profile-specific extension after the blocks.
     pub fn extension(&self) -> &'p [u8] {
         self.extension
     }
 }
 
-/// The SSRC at the start of `body`, and the rest.
+/// Returns the SSRC at the start of `body`, and the rest.
 pub(super) fn source(body: &[u8]) -> Result<(Ssrc, &[u8]), RtcpError> {
     need("the SSRC", 4, body.len())?;
     Ok((Ssrc(word(body, 0)), &body[4..]))

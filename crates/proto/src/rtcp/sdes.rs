@@ -44,7 +44,7 @@ impl SdesKind {
         }
     }
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub fn number(self) -> u8 {
         match self {
             Self::Cname => 1,
@@ -70,8 +70,8 @@ pub struct SdesItem<'p> {
 }
 
 impl<'p> SdesItem<'p> {
-    /// Prefix and value of a private item (RFC 3550 section 6.5.8); `None` for other items, and if
-    /// the prefix exceeds the item.
+    /// Returns prefix and value of a private item (RFC 3550 section 6.5.8); `None` for other items,
+    /// and if the prefix exceeds the item.
     pub fn private(&self) -> Option<(&'p [u8], &'p [u8])> {
         let (len, rest) = self.text.split_first()?;
         (self.kind == SdesKind::Private).then_some(())?;
@@ -87,12 +87,12 @@ pub struct Chunk<'p> {
 }
 
 impl<'p> Chunk<'p> {
-    /// The source.
+    /// Returns the source.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// Its items in their order.
+    /// Returns its items in order.
     pub fn items(&self) -> impl Iterator<Item = SdesItem<'p>> + use<'p> {
         let mut rest = self.items;
         std::iter::from_fn(move || {
@@ -120,7 +120,7 @@ impl<'p> SourceDescription<'p> {
         Ok(Self { count: part.count, body: part.body })
     }
 
-    /// The chunks in their order.
+    /// Returns the chunks in order.
     pub fn chunks(&self) -> impl Iterator<Item = Chunk<'p>> + use<'p> {
         let mut rest = self.body;
         (0..self.count).map_while(move |_| {
@@ -130,7 +130,7 @@ impl<'p> SourceDescription<'p> {
         })
     }
 
-    /// The canonical name of `ssrc`.
+    /// Returns the canonical name of `ssrc`.
     pub fn cname(&self, ssrc: Ssrc) -> Option<&'p [u8]> {
         let mut chunks = self.chunks();
         let chunk = chunks.find(|chunk| chunk.ssrc == ssrc)?;
@@ -138,8 +138,8 @@ impl<'p> SourceDescription<'p> {
     }
 }
 
-/// The first chunk, and the rest: the items end with a zero octet, the chunk at a multiple of four
-/// octets.
+/// Returns the first chunk and the rest. The items end with a zero octet, the chunk with a whole
+/// word.
 fn split_chunk(bytes: &[u8]) -> Result<(Chunk<'_>, &[u8]), RtcpError> {
     let (ssrc, items) = source(bytes)?;
     let mut end = 0;

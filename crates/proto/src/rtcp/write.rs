@@ -14,9 +14,9 @@ use crate::time::NtpTime;
 
 /// An RTCP datagram that is being written.
 ///
-/// Packets follow in the order in which they are written; the first should be a report (RFC 3550
-/// section 6.1) unless reduced-size RTCP was agreed (RFC 5506). The caller limits the size of the
-/// datagram: see [`len`](Self::len).
+/// Packets are in the order in which they are written; the first should be a report (RFC 3550
+/// section 6.1) unless reduced-size RTCP was negotiated (RFC 5506). The caller limits the size of
+/// the datagram: see [`len`](Self::len).
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -25,22 +25,22 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// An empty datagram.
+    /// Creates an empty datagram.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The datagram so far.
+    /// Returns the datagram so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Octets written so far.
+    /// Returns the number of octets written so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether nothing has been written.
+    /// Returns whether nothing has been written.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -55,8 +55,7 @@ impl Writer {
         self.bytes.truncate(len);
     }
 
-    /// A sender report; blocks beyond the first 31 follow in receiver reports (RFC 3550 section
-    /// 6.1).
+    /// Writes a sender report. Blocks beyond 31 follow in receiver reports (RFC 3550 section 6.1).
     pub fn sender_report(&mut self, ssrc: Ssrc, info: &SenderInfo, blocks: &[ReportBlock]) {
         let (first, rest) = blocks.split_at(blocks.len().min(COUNT_MAX));
         self.begin(super::SENDER_REPORT, first.len() as u8);
@@ -73,7 +72,7 @@ impl Writer {
         }
     }
 
-    /// A receiver report; several if there are more than 31 blocks.
+    /// Writes a receiver report, or several if there are more than 31 blocks.
     pub fn receiver_report(&mut self, ssrc: Ssrc, blocks: &[ReportBlock]) {
         let mut rest = blocks;
         loop {
@@ -89,12 +88,12 @@ impl Writer {
         }
     }
 
-    /// A source description with only a canonical name.
+    /// Writes a source description with only a canonical name.
     pub fn cname(&mut self, ssrc: Ssrc, cname: &str) {
         self.source_description(ssrc, [(SdesKind::Cname, cname.as_bytes())]);
     }
 
-    /// A source description of one source; texts are cut to 255 octets.
+    /// Writes a source description of one source; texts are cut to 255 octets.
     pub fn source_description<'t>(
         &mut self,
         ssrc: Ssrc,
@@ -113,7 +112,7 @@ impl Writer {
         self.end();
     }
 
-    /// A BYE of the first 31 of `sources`; the reason is cut to 255 octets.
+    /// Writes a BYE of the first 31 of `sources`; the reason is cut to 255 octets.
     pub fn bye(&mut self, sources: &[Ssrc], reason: &str) {
         let sources = &sources[..sources.len().min(COUNT_MAX)];
         self.begin(super::BYE, sources.len() as u8);
@@ -129,8 +128,7 @@ impl Writer {
         self.end();
     }
 
-    /// An APP packet; `subtype` is 0..=31, `data` is padded with zeros to a multiple of four
-    /// octets.
+    /// Writes an APP packet; `subtype` is 0..=31, `data` is padded with zeros to whole words.
     pub fn app(&mut self, ssrc: Ssrc, subtype: u8, name: [u8; 4], data: &[u8]) {
         self.begin(super::APP, subtype & 0x1f);
         self.word(ssrc.0);
@@ -140,8 +138,8 @@ impl Writer {
         self.end();
     }
 
-    /// A generic NACK of packets given in order (RFC 4585 section 6.2.1); without packets, nothing
-    /// is written.
+    /// Writes a generic NACK of packets given in order (RFC 4585 section 6.2.1); nothing without
+    /// packets.
     pub fn nack(
         &mut self,
         sender: Ssrc,
@@ -159,17 +157,17 @@ impl Writer {
         self.end();
     }
 
-    /// A temporary maximum media bit rate request (RFC 5104 section 4.2.1).
+    /// Writes a temporary maximum media bit rate request (RFC 5104 section 4.2.1).
     pub fn bit_rate_request(&mut self, sender: Ssrc, limits: &[BitRateLimit]) {
         self.bit_rates(3, sender, limits);
     }
 
-    /// A temporary maximum media bit rate notification (RFC 5104 section 4.2.2).
+    /// Writes a temporary maximum media bit rate notification (RFC 5104 section 4.2.2).
     pub fn bit_rate_notification(&mut self, sender: Ssrc, limits: &[BitRateLimit]) {
         self.bit_rates(4, sender, limits);
     }
 
-    /// One block of congestion control feedback for each source, with the instant from which
+    /// Writes one block of congestion control feedback for each source, and the instant from which
     /// arrivals are counted back (RFC 8888 section 3.1).
     pub fn congestion<A>(
         &mut self,
@@ -188,13 +186,13 @@ impl Writer {
         self.end();
     }
 
-    /// A picture loss indication (RFC 4585 section 6.3.1).
+    /// Writes a picture loss indication (RFC 4585 section 6.3.1).
     pub fn picture_loss(&mut self, sender: Ssrc, media: Ssrc) {
         self.feedback(super::PAYLOAD_FEEDBACK, 1, sender, media);
         self.end();
     }
 
-    /// Full intra requests (RFC 5104 section 4.3.1).
+    /// Writes full intra requests (RFC 5104 section 4.3.1).
     pub fn full_intra_request(&mut self, sender: Ssrc, requests: &[Fir]) {
         self.feedback(super::PAYLOAD_FEEDBACK, 4, sender, Ssrc(0));
         for request in requests {
@@ -204,8 +202,8 @@ impl Writer {
         self.end();
     }
 
-    /// A receiver's estimate in bits per second over the first 255 of `sources`
-    /// (draft-alvestrand-rmcat-remb); written with 18 significant bits.
+    /// Writes a receiver's estimate, in bits per second, of the first 255 of `sources`
+    /// (draft-alvestrand-rmcat-remb); the number has 18 significant bits.
     pub fn estimate(&mut self, sender: Ssrc, bit_rate: u64, sources: &[Ssrc]) {
         let sources = &sources[..sources.len().min(255)];
         self.feedback(super::PAYLOAD_FEEDBACK, 15, sender, Ssrc(0));
@@ -217,7 +215,7 @@ impl Writer {
         self.end();
     }
 
-    /// An extended report with the receiver's wall clock (RFC 3611 section 4.4).
+    /// Writes an extended report with the receiver's wall clock (RFC 3611 section 4.4).
     pub fn reference_time(&mut self, ssrc: Ssrc, now: NtpTime) {
         self.begin(super::EXTENDED_REPORT, 0);
         self.word(ssrc.0);
@@ -226,7 +224,7 @@ impl Writer {
         self.end();
     }
 
-    /// An extended report that answers reference times (RFC 3611 section 4.5).
+    /// Writes an extended report that answers reference times (RFC 3611 section 4.5).
     pub fn delays(&mut self, ssrc: Ssrc, delays: &[Dlrr]) {
         self.begin(super::EXTENDED_REPORT, 0);
         self.word(ssrc.0);

@@ -1,4 +1,4 @@
-//! Extended reports (RFC 3611): round trips for participants that send no media.
+//! Extended reports (RFC 3611): round-trip times for participants that send no media.
 
 use super::compound::Part;
 use super::error::RtcpError;
@@ -18,7 +18,7 @@ pub enum XrBlock<'p> {
     ReferenceTime(NtpTime),
     /// Answers to reference times (RFC 3611 section 4.5).
     Delays(Delays<'p>),
-    /// A block type that this library does not know; to be ignored.
+    /// A block of a type that this library does not know, which receivers must ignore.
     Unknown {
         /// Its block type.
         block_type: u8,
@@ -36,7 +36,7 @@ pub struct Delays<'p> {
 }
 
 impl<'p> Delays<'p> {
-    /// The answers, one for each receiver.
+    /// Returns the answers, one for each receiver.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Dlrr> + use<'p> {
         self.body.chunks_exact(12).map(|delay| Dlrr {
             ssrc: Ssrc(word(delay, 0)),
@@ -51,9 +51,9 @@ impl<'p> Delays<'p> {
 pub struct Dlrr {
     /// The receiver.
     pub ssrc: Ssrc,
-    /// The middle 32 bits of its last reference time; 0 if none arrived.
+    /// The middle 32 bits of the receiver's last reference time; 0 if none arrived.
     pub last_reference_time: u32,
-    /// The time since that arrived, in 1/65 536 s; 0 if none arrived.
+    /// The time since that reference time arrived, in 1/65 536 s; 0 if none arrived.
     pub delay: u32,
 }
 
@@ -80,12 +80,12 @@ impl<'p> ExtendedReport<'p> {
         Ok(Self { ssrc, blocks })
     }
 
-    /// The reporting participant.
+    /// Returns the reporting participant.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// Its blocks, up to the first whose length exceeds the packet.
+    /// Returns its blocks, up to the first one whose length exceeds the packet.
     pub fn blocks(&self) -> impl Iterator<Item = XrBlock<'p>> + use<'p> {
         let mut rest = self.blocks;
         std::iter::from_fn(move || {

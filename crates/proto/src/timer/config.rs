@@ -5,9 +5,9 @@ use std::time::Duration;
 /// The parameters that all participants of a session must agree on, and the limits of this one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimerConfig {
-    /// Session bandwidth in bit/s, UDP and IP headers included (RFC 3550 section 6.2).
+    /// Session bandwidth in bit/s, including UDP and IP headers (RFC 3550 section 6.2).
     ///
-    /// With 0, RTCP is off: nothing is ever due.
+    /// With 0, RTCP is off: no packet is ever due.
     pub bandwidth: u64,
     /// RTCP's share of the session bandwidth, 0..=1; default 0.05.
     ///
@@ -21,9 +21,9 @@ pub struct TimerConfig {
     ///
     /// With [`feedback`](Self::feedback) it applies to the time-outs only.
     pub interval_min: Duration,
-    /// Whether the minimum shrinks to 360 s / (`bandwidth` in kbit/s); default `false`.
+    /// Whether the minimum is reduced to 360 s / (`bandwidth` in kbit/s); default `false`.
     ///
-    /// In a multiparty session, only for senders (RFC 3550 section 6.2).
+    /// In a multiparty session, this applies to senders only (RFC 3550 section 6.2).
     pub reduced_minimum: bool,
     /// Whether more than two endpoints take part (RFC 8108 section 5.4.2); default `false`.
     pub multiparty: bool,
@@ -38,7 +38,7 @@ pub struct TimerConfig {
 }
 
 impl TimerConfig {
-    /// The defaults of RFC 3550 for a session of `bandwidth` bit/s.
+    /// Returns the defaults of RFC 3550 for a session of `bandwidth` bit/s.
     pub fn new(bandwidth: u64) -> Self {
         Self {
             bandwidth,
@@ -67,8 +67,7 @@ impl TimerConfig {
 /// The parameters of early feedback (RFC 4585 section 3.4).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FeedbackTiming {
-    /// `T_rr_interval`: the minimum mean time between regular reports, `trr-int` in SDP; zero is
-    /// off.
+    /// `T_rr_interval`: the minimum mean time between regular reports, `trr-int` in SDP; 0 is off.
     pub regular_interval_min: Duration,
     /// `T_max_fb_delay`: feedback that would be sent later than this after its event is useless.
     pub delay_max: Duration,

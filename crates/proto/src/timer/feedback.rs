@@ -41,13 +41,13 @@ impl Feedback {
         }
     }
 
-    /// When the early packet is sent, if one is scheduled.
+    /// Returns when the early packet is sent, if one is scheduled.
     pub(super) fn te(&self) -> Option<Instant> {
         self.te
     }
 
-    /// Schedules feedback on an event at `t0` (RFC 4585 section 3.5.2, steps 2 to 4); `None` if it
-    /// would be too late.
+    /// Schedules feedback on an event at `t0` (RFC 4585 section 3.5.2, steps 2 to 4); returns when
+    /// it is sent, or `None` if that would be too late.
     pub(super) fn want(
         &mut self,
         t0: Instant,
@@ -84,7 +84,8 @@ impl Feedback {
         self.stored = false;
     }
 
-    /// Takes the early packet if it is due at `now` (RFC 4585 section 3.5.2, step 6).
+    /// Removes the early packet if it is due at `now`; returns whether it was (RFC 4585 section
+    /// 3.5.2).
     pub(super) fn take_early(&mut self, now: Instant) -> bool {
         let due = self.te.is_some_and(|te| te <= now);
         if due {
@@ -94,7 +95,7 @@ impl Feedback {
         due
     }
 
-    /// Decides what is sent at tn, after timer reconsideration (RFC 4585 section 3.5.3).
+    /// Returns the packet to send at tn, after timer reconsideration (RFC 4585 section 3.5.3).
     pub(super) fn at_regular(&mut self, tn: Instant) -> Slot {
         self.allow_early = true;
         let waiting = self.stored || self.te.is_some();
@@ -109,8 +110,8 @@ impl Feedback {
 
     /// Notes that a regular report was sent.
     ///
-    /// The next spacing is drawn once per report, as in RFC 8108 section 7.1.1: drawn again at each
-    /// tn (RFC 4585 section 3.5.3), many short intervals would nearly halve it.
+    /// The next spacing is drawn once per report, as in RFC 8108 section 7.1.1. If it were drawn
+    /// again at each tn (RFC 4585 section 3.5.3), many short intervals would nearly halve it.
     pub(super) fn note_report(&mut self, now: Instant, random: &mut Random) {
         self.t_rr_last = Some(now);
         self.t_rr_current_interval = random.around(self.timing.regular_interval_min);

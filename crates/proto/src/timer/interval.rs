@@ -8,14 +8,14 @@ use super::random::Random;
 /// The shortest deterministic interval, whatever the bandwidth.
 ///
 /// RFC 4585 section 3.4 sets no minimum after the first report. At 1 Gbit/s that would be 50 000
-/// reports a second; this floor also conforms to the bandwidth, and limits the number of wake-ups.
+/// reports a second; this floor also satisfies the bandwidth, and limits the number of wake-ups.
 pub const INTERVAL_FLOOR: Duration = Duration::from_millis(5);
 
 /// The longest deterministic interval; without bandwidth, reports are practically never due.
 pub const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// e - 3/2: timer reconsideration converges to this many times less than the intended bandwidth
-/// (RFC 3550 section 6.3.1, step 5).
+/// e - 3/2, by which the interval is divided, because timer reconsideration converges to less than
+/// the intended bandwidth (RFC 3550 section 6.3.1, step 5).
 const COMPENSATION: f64 = std::f64::consts::E - 1.5;
 
 /// The initial minimum of a multiparty session with feedback (RFC 4585 section 3.4 d).
@@ -32,7 +32,7 @@ pub(super) struct Group {
     pub(super) we_sent: bool,
 }
 
-/// Tmin: the lower bound of the interval to the next transmission.
+/// Returns Tmin, the lower bound of the interval to the next transmission.
 pub(super) fn minimum(config: &TimerConfig, we_sent: bool, initial: bool) -> Duration {
     if config.feedback.is_some() {
         let first = initial && config.multiparty;
@@ -46,7 +46,7 @@ pub(super) fn minimum(config: &TimerConfig, we_sent: bool, initial: bool) -> Dur
     if initial { minimum / 2 } else { minimum }
 }
 
-/// Td: the interval before it is randomised; `packet_len` is `avg_rtcp_size` in octets.
+/// Returns Td, the interval before it is randomised; `packet_len` is `avg_rtcp_size` in octets.
 pub(super) fn deterministic(
     config: &TimerConfig,
     group: Group,
@@ -62,17 +62,17 @@ pub(super) fn deterministic(
         (1.0 - config.sender_share, members.saturating_sub(senders))
     };
     let octets_per_second = config.bandwidth as f64 / 8.0 * config.rtcp_share * share;
-    // With estimated counts our group may be empty, though it contains at least us.
+    // With estimated counts our group may seem empty, though this participant belongs to it.
     let calculated = seconds(packet_len * n.max(1) as f64 / octets_per_second);
     calculated.max(minimum).clamp(INTERVAL_FLOOR, INTERVAL_MAX)
 }
 
-/// T: `td` times 0.5..1.5, divided by the compensation.
+/// Returns T: `td` times 0.5..1.5, divided by the compensation.
 pub(super) fn randomised(td: Duration, random: &mut Random) -> Duration {
     random.around(td).div_f64(COMPENSATION)
 }
 
-/// `value` seconds; [`INTERVAL_MAX`] if longer or NaN.
+/// Returns `value` seconds, but [`INTERVAL_MAX`] if `value` is larger or NaN.
 fn seconds(value: f64) -> Duration {
     let max = INTERVAL_MAX.as_secs_f64();
     if value < max { Duration::from_secs_f64(value.max(0.0)) } else { INTERVAL_MAX }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::timer::FeedbackTiming;
 
-    /// The result of appendix A.7, before and after randomisation; bandwidth in octets per second.
+    /// Returns the result of appendix A.7, before and after randomisation; bandwidth in octets/s.
     #[allow(clippy::approx_constant, reason = "the constant of appendix A.7")]
     fn appendix_a7(
         (members, senders): (u32, u32),

@@ -1,9 +1,9 @@
 //! The members of the session (RFC 3550 sections 6.2.1, 6.3.3 to 6.3.5).
 //!
 //! There are two stores of fixed size. The *table* holds validated members. An SSRC heard for the
-//! first time is in *probation*, where any new SSRC may replace it and which is not counted, so that
-//! a flood of random SSRCs gets no further. No member is removed from the table before it times out
-//! or sends BYE; while it is full, further members are not counted.
+//! first time is in *probation*: it is not counted, and any new SSRC may replace it, so a flood of
+//! random SSRCs has no other effect. A member stays in the table until it times out or sends BYE;
+//! while the table is full, further members are not counted.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -21,18 +21,18 @@ const STRAGGLERS: Duration = Duration::from_secs(5);
 /// The evidence that a packet gives of its source (RFC 3550 section 6.2.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Evidence {
-    /// An RTCP packet: the second one validates.
+    /// An RTCP packet; the second one validates its source.
     Report,
-    /// An SDES packet with a CNAME validates at once.
+    /// An SDES packet with a CNAME, which validates its source at once.
     Cname,
-    /// Media of a source that was validated by its sequence numbers.
+    /// Media of a source that its sequence numbers have validated.
     Media,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Member {
     heard: Instant,
-    /// The last RTP packet, while it is a sender.
+    /// When its last RTP packet arrived, while it is a sender.
     sent: Option<Instant>,
     bye: Option<Instant>,
 }
@@ -42,7 +42,7 @@ struct Member {
 pub(super) struct Members {
     max: usize,
     table: HashMap<Ssrc, Member, Keyed>,
-    /// Of the members in the table, the number of senders and of those that sent BYE.
+    /// The number of senders among the members in the table, and of members that have sent BYE.
     senders: usize,
     byes: usize,
     probation: Vec<Option<(Ssrc, Instant)>>,
@@ -61,12 +61,12 @@ impl Members {
         }
     }
 
-    /// The number of members, and how many of them are senders.
+    /// Returns the number of members and the number of senders among them.
     pub(super) fn count(&self) -> (usize, usize) {
         (self.table.len() - self.byes, self.senders)
     }
 
-    /// Whether `ssrc` is in the table and has not sent BYE.
+    /// Returns whether `ssrc` is in the table and has not sent BYE.
     pub(super) fn contains(&self, ssrc: Ssrc) -> bool {
         self.table.get(&ssrc).is_some_and(|member| member.bye.is_none())
     }
@@ -99,7 +99,7 @@ impl Members {
         }
     }
 
-    /// Handles a BYE of `ssrc`: it is no longer counted, and removed a little later.
+    /// Handles a BYE of `ssrc`: it is no longer counted, and is removed a little later.
     pub(super) fn bye(&mut self, now: Instant, ssrc: Ssrc) {
         let Some(member) = self.table.get_mut(&ssrc) else { return };
         if member.bye.is_none() {
@@ -117,8 +117,8 @@ impl Members {
         }
     }
 
-    /// Removes members silent for `member_timeout`, and senders without RTP for `sender_timeout`
-    /// from the senders; returns whether any member timed out.
+    /// Removes members that were silent for `member_timeout`; members without RTP for
+    /// `sender_timeout` are no longer senders. Returns whether any member timed out.
     pub(super) fn check(
         &mut self,
         now: Instant,
@@ -148,12 +148,12 @@ impl Members {
         left
     }
 
-    /// The next member that timed out.
+    /// Returns the next member that timed out.
     pub(super) fn poll_left(&mut self) -> Option<Ssrc> {
         self.left.pop_front()
     }
 
-    /// Whether `ssrc` is in probation; if not, it is added.
+    /// Returns whether `ssrc` is in probation; otherwise adds it.
     fn is_in_probation(&mut self, now: Instant, ssrc: Ssrc) -> bool {
         self.probation.resize(PROBATION, None);
         let place = self.table.hasher().hash(ssrc.0) as usize % PROBATION;

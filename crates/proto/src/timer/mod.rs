@@ -2,8 +2,8 @@
 //!
 //! [`Timer`] holds the state of one SSRC: the other members of the session, the average size of
 //! RTCP packets and the time of the next report. It knows no wire format: the caller passes in the
-//! SSRCs heard and the length of each compound packet, calls [`Timer::handle_timeout`] for what is
-//! due, and writes and sends that packet itself.
+//! SSRCs heard and the length of each compound packet, and writes and sends the packets that
+//! [`Timer::handle_timeout`] requests.
 //!
 //! ```
 //! use rushes_proto::Ssrc;

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The increment of splitmix64: 2⁶⁴ divided by the golden ratio, made odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A bijection of 64 bits in which each input bit flips half of the output bits on average.
+/// Maps 64 bits to 64 bits one-to-one; each input bit flips half of the output bits on average.
 #[inline]
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -14,7 +14,7 @@ fn mix(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Random numbers that are the same for the same seed.
+/// A generator of random numbers that are the same for the same seed.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -28,18 +28,18 @@ impl Random {
         mix(self.0)
     }
 
-    /// Uniform in 0..1.
+    /// Returns a number uniformly distributed in 0..1.
     pub(super) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// `time` times a uniform factor in 0.5..1.5.
+    /// Returns `time` times a factor uniformly distributed in 0.5..1.5.
     pub(super) fn around(&mut self, time: Duration) -> Duration {
         time.mul_f64(self.unit() + 0.5)
     }
 }
 
-/// A hash of SSRCs for which collisions cannot be chosen without the key.
+/// A hash of SSRCs; without its key, nobody can choose SSRCs that collide.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keyed(pub(super) u64);
 

@@ -24,12 +24,12 @@ const SENDER_TIMEOUT: u32 = 2;
 #[must_use]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Due {
-    /// Nothing; [`Timer::poll_timeout`] has advanced.
+    /// No packet; [`Timer::poll_timeout`] has advanced.
     Nothing,
     /// A full compound packet: SR or RR, SDES, and any waiting feedback.
     Report,
-    /// Feedback in a minimal compound packet (RFC 4585 section 3.1), or in a reduced-size one
-    /// where both sides agreed on these (RFC 5506).
+    /// Feedback, in a minimal compound packet (RFC 4585 section 3.1) or, if both sides have agreed
+    /// on it, in a reduced-size one (RFC 5506).
     Feedback,
     /// A compound packet with BYE, the last packet of this participant.
     Bye,
@@ -48,9 +48,9 @@ enum Phase {
 
 /// The transmission times of one SSRC's RTCP, and the members of its session.
 ///
-/// An endpoint with several SSRCs keeps one timer for each (RFC 8108 section 5.1). All `now` come
-/// from one clock; if it goes back, it is treated as standing still. The size of the table is
-/// bounded by [`TimerConfig::members_max`], however many SSRCs are heard.
+/// An endpoint with several SSRCs keeps one timer for each (RFC 8108 section 5.1). All `now`
+/// arguments come from one clock; if it goes back, it is treated as standing still.
+/// [`TimerConfig::members_max`] limits the table, however many SSRCs are heard.
 #[derive(Clone, Debug)]
 pub struct Timer {
     config: TimerConfig,
@@ -63,12 +63,12 @@ pub struct Timer {
     initial: bool,
     /// Whether RTP or RTCP was sent under the SSRC.
     has_sent: bool,
-    /// When RTP was last sent; `None` is `we_sent` = false.
+    /// When RTP was last sent; `None` means that `we_sent` is false.
     sent: Option<Instant>,
     tp: Instant,
     tn: Instant,
     pmembers: usize,
-    /// The packet that [`handle_timeout`](Self::handle_timeout) returned and that was not yet sent.
+    /// The packet that [`handle_timeout`](Self::handle_timeout) returned and that is not yet sent.
     due: Due,
     /// Whether the next report skips reconsideration.
     at_once: bool,
@@ -110,8 +110,8 @@ impl Timer {
         self.note_heard(now, ssrc, Evidence::Media);
     }
 
-    /// Notes a compound packet of `packet_len` octets, UDP and IP headers included; `bye` is
-    /// whether it contains a BYE. Call it once, then the other methods for the SSRCs in the packet.
+    /// Notes a compound packet of `packet_len` octets, including UDP and IP headers; `bye` is
+    /// whether it contains a BYE. Call this once, then the others for the SSRCs in the packet.
     ///
     /// If several SSRCs report in the packet, `packet_len` is its length divided by their number
     /// (RFC 8108 section 5.3.1).
@@ -123,7 +123,7 @@ impl Timer {
         }
     }
 
-    /// Notes that `ssrc` sent an RTCP packet; it is a member from the second packet on.
+    /// Notes that `ssrc` sent an RTCP packet; the second packet makes it a member.
     pub fn handle_member(&mut self, now: Instant, ssrc: Ssrc) {
         self.note_heard(now, ssrc, Evidence::Report);
     }
@@ -137,8 +137,8 @@ impl Timer {
         self.note_heard(now, ssrc, Evidence::Cname);
     }
 
-    /// Notes that `ssrc` left (RFC 3550 section 6.3.4); while this participant waits to leave,
-    /// counts another leaving member (section 6.3.7).
+    /// Notes that `ssrc` left (RFC 3550 section 6.3.4). While this participant waits to leave, the
+    /// BYE counts towards its back-off (section 6.3.7).
     pub fn handle_bye(&mut self, now: Instant, ssrc: Ssrc) {
         if ssrc == self.ssrc {
             return;
@@ -161,16 +161,16 @@ impl Timer {
         }
         let as_receiver = self.interval();
         if self.sent.replace(now).is_none() {
-            // The first SR is due sooner than an RR would be.
+            // The first SR is due earlier than an RR would be.
             let ratio = self.interval().as_secs_f64() / as_receiver.as_secs_f64();
             self.move_closer(now, ratio);
         }
     }
 
-    /// Notes that the packet that was due has been sent, in `packet_len` octets with UDP and IP
-    /// headers; for several SSRCs see [`handle_compound`](Self::handle_compound).
+    /// Notes that the packet that was due has been sent, in `packet_len` octets including UDP and
+    /// IP headers; for several SSRCs see [`handle_compound`](Self::handle_compound).
     ///
-    /// If it could not be sent, do not call this: it is due again an interval later.
+    /// If the packet could not be sent, do not call this: it is due again an interval later.
     pub fn note_sent_rtcp(&mut self, now: Instant, packet_len: usize) {
         self.has_sent = true;
         self.average(packet_len);
@@ -188,8 +188,8 @@ impl Timer {
         }
     }
 
-    /// Makes the first report due at once, as is allowed between two parties (RFC 3550 section
-    /// 6.2); later reports and other packets are not affected.
+    /// Makes the first report due at once, which RFC 3550 section 6.2 allows between two parties;
+    /// later reports and other packets are not affected.
     pub fn report_at_once(&mut self, now: Instant) {
         if self.initial && !self.config.multiparty && self.phase == Phase::Member {
             self.tn = now;
@@ -200,8 +200,8 @@ impl Timer {
     /// Schedules urgent feedback (RFC 4585 section 3.5.2), and returns when it will probably be
     /// sent. Timer reconsideration may still postpone feedback that is sent with a regular report.
     ///
-    /// `None`, and nothing is scheduled, if that would be later than
-    /// [`delay_max`](super::FeedbackTiming::delay_max), without feedback in the configuration, or
+    /// Returns `None` and schedules nothing if that would be later than
+    /// [`delay_max`](super::FeedbackTiming::delay_max), if the configuration has no feedback, or
     /// while leaving.
     pub fn want_feedback(&mut self, now: Instant) -> Option<Instant> {
         if self.phase != Phase::Member {
@@ -212,18 +212,18 @@ impl Timer {
         self.feedback.as_mut()?.want(now, self.tn, t_dither_max, &mut self.random)
     }
 
-    /// Cancels waiting feedback, as another member has sent the same (RFC 4585 section 3.5.2, step
-    /// 5a): the schedule is as if it had never been requested.
+    /// Cancels waiting feedback because another member has sent the same (RFC 4585 section 3.5.2,
+    /// step 5a). The schedule is as if the feedback had never been requested.
     pub fn cancel_feedback(&mut self) {
         if let Some(feedback) = &mut self.feedback {
             feedback.cancel();
         }
     }
 
-    /// Leaves the session with a compound packet of about `packet_len` octets, headers included.
+    /// Leaves the session with a compound packet of about `packet_len` octets, including headers.
     ///
-    /// It is due at once below 50 members, else by the back-off of RFC 3550 section 6.3.7, and
-    /// never if nothing was ever sent.
+    /// The packet is due at once below 50 members, otherwise after the back-off of RFC 3550 section
+    /// 6.3.7, and never if nothing was ever sent.
     pub fn want_bye(&mut self, now: Instant, packet_len: usize) {
         if self.phase != Phase::Member {
             return;
@@ -247,13 +247,13 @@ impl Timer {
         }
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout); `None` after the BYE.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout); `None` after the BYE.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let te = self.feedback.as_ref().and_then(Feedback::te);
         (self.phase != Phase::Gone).then(|| te.map_or(self.tn, |te| te.min(self.tn)))
     }
 
-    /// Returns the packet due at `now`, and schedules the next (RFC 3550 section 6.3.6).
+    /// Returns the packet due at `now`, and schedules the next one (RFC 3550 section 6.3.6).
     pub fn handle_timeout(&mut self, now: Instant) -> Due {
         let due = match self.phase {
             Phase::Member => self.expire(now),
@@ -287,42 +287,42 @@ impl Timer {
         self.config.multiparty = multiparty;
     }
 
-    /// Members of the session, this participant included; at most
+    /// Returns the number of members of the session, including this participant; at most
     /// [`members_max`](TimerConfig::members_max) others.
     pub fn members(&self) -> usize {
         self.members.count().0 + 1
     }
 
-    /// Members that recently sent RTP, this participant included if it did.
+    /// Returns the number of members that recently sent RTP, including this participant if it did.
     pub fn senders(&self) -> usize {
         self.members.count().1 + usize::from(self.we_sent())
     }
 
-    /// Whether this participant counts as a sender: its reports are SRs.
+    /// Returns whether this participant counts as a sender; its reports are then SRs.
     pub fn we_sent(&self) -> bool {
         self.sent.is_some()
     }
 
-    /// Whether `ssrc` is this participant or a member in the table.
+    /// Returns whether `ssrc` is this participant or a member in the table.
     pub fn is_member(&self, ssrc: Ssrc) -> bool {
         ssrc == self.ssrc || self.members.contains(ssrc)
     }
 
-    /// The next member that timed out (RFC 3550 section 6.3.5).
+    /// Returns the next member that timed out (RFC 3550 section 6.3.5).
     ///
     /// Time-outs are found when a report is due.
     pub fn poll_left(&mut self) -> Option<Ssrc> {
         self.members.poll_left()
     }
 
-    /// The current deterministic interval Td between this participant's reports; the actual ones
-    /// are 0.41 to 1.23 times as long.
+    /// Returns the current deterministic interval Td between this participant's reports; the actual
+    /// ones are 0.41 to 1.23 times as long.
     pub fn interval(&self) -> Duration {
         let minimum = interval::minimum(&self.config, self.we_sent(), self.initial);
         self.td(self.we_sent(), minimum)
     }
 
-    /// The time without packets after which a member times out (RFC 3550 section 6.3.5).
+    /// Returns the time without packets after which a member times out (RFC 3550 section 6.3.5).
     pub fn member_timeout(&self) -> Duration {
         self.td(false, self.config.interval_min) * MEMBER_TIMEOUT
     }
@@ -345,7 +345,7 @@ impl Timer {
         self.avg_rtcp_size += (packet_len as f64 - self.avg_rtcp_size) / 16.0;
     }
 
-    /// T, drawn for the current group.
+    /// Draws T for the current group.
     fn draw(&mut self) -> Duration {
         interval::randomised(self.interval(), &mut self.random)
     }
@@ -357,7 +357,7 @@ impl Timer {
         self.pmembers = self.group_size();
     }
 
-    /// `members` of the RFC: the members heard, or the BYEs counted while leaving.
+    /// Returns `members` of the RFC: the members heard or, while leaving, the BYEs counted.
     fn group_size(&self) -> usize {
         match self.phase {
             Phase::Leaving { members, .. } => members,
@@ -365,7 +365,8 @@ impl Timer {
         }
     }
 
-    /// Timer reconsideration (RFC 3550 section 6.3.6): if the group has grown, tn is postponed.
+    /// Returns whether the packet due at `now` may be sent after timer reconsideration (RFC 3550
+    /// section 6.3.6); if the group has grown, tn is postponed.
     fn may_send(&mut self, now: Instant) -> bool {
         if std::mem::take(&mut self.at_once) {
             return true;
@@ -409,9 +410,9 @@ impl Timer {
 
     /// Finds the members that timed out (RFC 3550 section 6.3.5, RFC 8108 section 7.1.4).
     fn time_out(&mut self, now: Instant) {
-        // Both with the full minimum: other members may not use a reduced one, and with an AVPF
-        // interval of milliseconds, a sender of a few packets a second would otherwise be added and
-        // removed again and again.
+        // Both time-outs use the full minimum: other members may not use a reduced one, and with an
+        // AVPF interval of milliseconds a sender of a few packets a second would leave and join
+        // repeatedly.
         let member = self.member_timeout();
         let sender = self.td(self.we_sent(), self.config.interval_min) * SENDER_TIMEOUT;
         self.sent = self.sent.filter(|sent| now.saturating_duration_since(*sent) <= sender);
@@ -437,7 +438,7 @@ impl Timer {
     }
 }
 
-/// `time` at `ratio`, 0..1, of its distance from `now`, on the same side of it.
+/// Returns the instant at `ratio`, 0..1, of the distance from `now` to `time`.
 fn closer(now: Instant, time: Instant, ratio: f64) -> Instant {
     if time >= now {
         now + (time - now).mul_f64(ratio)
