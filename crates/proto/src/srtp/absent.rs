@@ -50,7 +50,7 @@ pub(crate) enum KeyEvent {
     Expired,
 }
 
-/// Packets that are processed together.
+/// Number of packets that are processed together.
 pub(crate) const BATCH_MAX: usize = 1;
 
 impl Protector {

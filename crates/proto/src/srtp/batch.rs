@@ -1,4 +1,4 @@
-//! Receiving many packets at a time: their tags are computed at once.
+//! Receiving many packets at a time: their tags are computed together.
 
 use super::error::UnprotectError;
 use super::index::{INDEX_END, roll_over_counter};
@@ -6,12 +6,12 @@ use super::transform::Protocol;
 use super::unprotect::{Parts, Unprotector};
 use rushes_crypto::{LANES_MAX, MAC_LEN, Mac, Message, tags_are_equal};
 
-/// Packets that [`Unprotector::unprotect_batch`] processes together.
+/// Number of packets that [`Unprotector::unprotect_batch`] processes together.
 pub const BATCH_MAX: usize = LANES_MAX;
 
 impl Unprotector {
-    /// Unprotects `packets` in order, as [`unprotect`](Self::unprotect) does, into `outcomes`. This
-    /// is faster if consecutive packets are under one key.
+    /// Unprotects `packets` in order, as [`unprotect`](Self::unprotect) does, and writes the
+    /// results to `outcomes`. This is faster if consecutive packets use one key.
     pub fn unprotect_batch(
         &mut self,
         packets: &mut [&mut [u8]],
@@ -29,7 +29,7 @@ impl Unprotector {
         }
     }
 
-    /// Number of packets to pass at a time: above one only if that is faster.
+    /// Returns the number of packets to pass at a time; above one only if that is faster.
     pub(crate) fn group_len(&self) -> usize {
         if self.keys.policy().suite.is_aead() { 1 } else { BATCH_MAX }
     }
@@ -58,7 +58,7 @@ impl Unprotector {
         let is_valid = self.verify(packets, &likely_index);
         for (n, (packet, outcome)) in packets.iter_mut().zip(outcomes).enumerate() {
             *outcome = match &likely_index[n] {
-                // Not after a duplicate or a change of the key in use in the same group.
+                // A duplicate or a change of the key earlier in the group invalidates the result.
                 Some((index, parts))
                     if is_valid[n]
                         && generation == self.keys.generation()
@@ -67,13 +67,13 @@ impl Unprotector {
                     self.decrypt(0, *index, packet, parts)
                         .and_then(|len| self.accept(0, *index, parts, len))
                 }
-                // Forged, or under another key, or the first of its source.
+                // The packet is forged, uses another key, or is the first of its source.
                 _ => self.unprotect(packet),
             };
         }
     }
 
-    /// The most likely index of a packet that seems to be under the key in use; `None` if only
+    /// Returns the most likely index of a packet that seems to use the key in use; `None` if only
     /// [`unprotect`](Self::unprotect) can decide.
     fn likely_index(&mut self, packet: &[u8]) -> Option<(u64, Parts)> {
         let parts = self.parts(packet)?;
@@ -86,14 +86,15 @@ impl Unprotector {
         is_new.then_some((index, parts))
     }
 
-    /// Repeats the checks of [`likely_index`](Self::likely_index) that packets accepted since may have changed.
+    /// Repeats the checks of [`likely_index`](Self::likely_index) whose result earlier packets of
+    /// the group may have changed.
     fn is_next(&mut self, index: u64, parts: &Parts) -> bool {
         let expired = self.keys.current().is_none_or(|key| key.is_expired());
         let source = self.sources.find(parts.layout.ssrc);
         !expired && source.is_some_and(|source| source.window.check(index).is_ok())
     }
 
-    /// Which packets have a valid tag under the key in use.
+    /// Returns which packets have a valid tag under the key in use.
     fn verify(
         &mut self,
         packets: &[&mut [u8]],

@@ -1,7 +1,8 @@
 //! Encryption of whole header extensions (RFC 9335, "cryptex").
 //!
-//! The ciphers need contiguous octets, but the extension's profile and length stay clear, between
-//! the contributing sources and the data. The packet is therefore rearranged meanwhile.
+//! The ciphers need contiguous octets, but the extension's profile and length, which stay clear,
+//! lie between the contributing sources and the data. The packet is therefore rearranged for the
+//! cipher and restored afterwards.
 
 use super::layout::{FIXED_LEN, Layout};
 
@@ -14,14 +15,14 @@ pub(super) const ENCRYPTED_FROM: usize = FIXED_LEN + INTRODUCTION_LEN;
 /// The profiles of RFC 8285, each with its encrypted counterpart.
 const PROFILES: [(u16, u16); 2] = [(0xbede, 0xc0de), (0x1000, 0xc2de)];
 
-/// Whether a received packet is encrypted with cryptex.
+/// Returns whether a received packet is encrypted with cryptex.
 pub(super) fn is_encrypted(layout: &Layout) -> bool {
     let profile = layout.extension.as_ref().map(|(profile, _)| *profile);
     PROFILES.iter().any(|(_, encrypted)| profile == Some(*encrypted))
 }
 
-/// Sets the cryptex profile; `false` if nothing is to be encrypted or the profile is another. A
-/// packet with contributing sources and no extension gets an empty extension.
+/// Sets the cryptex profile; returns `false` if nothing is to be encrypted or the profile is not
+/// one of RFC 8285. A packet with contributing sources and no extension gets an empty extension.
 pub(super) fn mark(packet: &mut Vec<u8>, layout: &Layout) -> bool {
     let at = layout.sources_end;
     let clear = match &layout.extension {

@@ -32,8 +32,8 @@ impl Derivation {
         Ok(Self { cipher, salt: master.salt() })
     }
 
-    /// `len` octets for `label`, with `r` the packet index divided by the key derivation rate,
-    /// at most 48 bits.
+    /// Returns `len` octets for `label`; `r` is the packet index divided by the key derivation
+    /// rate, at most 48 bits.
     pub(super) fn derive(
         &self,
         label: Label,

@@ -9,15 +9,15 @@ pub enum KeyError {
     /// Key and salt together have the wrong length.
     #[error("a master key and its salt have {need} octets for this suite, not {have}")]
     Len {
-        /// Octets that the suite needs.
+        /// Number of octets that the suite needs.
         need: usize,
-        /// Octets that were given.
+        /// Number of octets given.
         have: usize,
     },
     /// The master key identifier is too long.
     #[error("a master key identifier has at most 128 octets, not {have}")]
     Mki {
-        /// Octets that were given.
+        /// Number of octets given.
         have: usize,
     },
     /// The lifetime is zero or exceeds the number of packet indices.
@@ -49,7 +49,7 @@ pub enum PolicyError {
     /// The cryptographic library refused a session key.
     #[error("the cryptographic library refused a session key")]
     Refused,
-    /// The key was used before: its key stream would repeat, and its lifetime start over.
+    /// The key was used before: its key stream would repeat, and its lifetime would start again.
     #[error("the master key was used before and must not be used again")]
     SameKey,
     /// Header extensions would be encrypted by both RFC 6904 and RFC 9335.
@@ -58,7 +58,7 @@ pub enum PolicyError {
     /// The replay window is out of range.
     #[error("a replay window of {packets} packets is outside 128 to 32768")]
     Window {
-        /// The requested window.
+        /// The requested number of packets.
         packets: usize,
     },
 }
@@ -67,21 +67,21 @@ pub enum PolicyError {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ProtectError {
-    /// The lifetime of the master key is used up (RFC 3711 section 9.2).
+    /// The lifetime of the master key has ended (RFC 3711 section 9.2).
     #[error("the master key is used up; set another one")]
     Expired,
-    /// It is not an RTP or RTCP packet, or its header extension is malformed or has a profile of
+    /// The packet is not RTP or RTCP, or its header extension is malformed or has a profile of
     /// encrypted extensions (RFC 9335).
     #[error("the packet is malformed and cannot be protected")]
     Malformed,
-    /// Its sequence number was used before, or is older than the replay window: the same key stream
-    /// must not be used twice.
+    /// The sequence number of the packet was used before, or is older than the replay window: the
+    /// same key stream must not be used twice.
     #[error("a packet with this sequence number has already been protected")]
     Repeated,
     /// The cryptographic library refused the packet.
     #[error("the cryptographic library refused a packet")]
     Refused,
-    /// More sources than the policy allows.
+    /// The policy allows no further source.
     #[error("more sources than the policy allows under one master key")]
     TooManySources,
 }
@@ -90,22 +90,22 @@ pub enum ProtectError {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum UnprotectError {
-    /// Its tag does not match: it is forged, damaged, clear, or under another key.
+    /// The tag does not match: the packet is forged, damaged, clear, or under another key.
     #[error("authentication failed")]
     Authentication,
-    /// Its master key is used up (RFC 3711 section 9.2).
+    /// The lifetime of the packet's master key has ended (RFC 3711 section 9.2).
     #[error("the packet's master key is used up")]
     Expired,
-    /// It is too short, or its header reaches past its end.
+    /// The packet is too short, or its header reaches past its end.
     #[error("not a protected packet")]
     Malformed,
-    /// It was received before, or is older than the replay window.
+    /// The packet was received before, or is older than the replay window.
     #[error("the packet is a replay, or older than the replay window")]
     Replayed,
     /// The policy allows no further source.
     #[error("more sources than the policy allows under one master key")]
     TooManySources,
-    /// Its master key identifier is unknown.
+    /// The packet's master key identifier is unknown.
     #[error("the packet's master key identifier is unknown")]
     UnknownKey,
 }

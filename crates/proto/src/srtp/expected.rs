@@ -1,7 +1,7 @@
 //! Fast path for ordinary AES-GCM packets, both directions: the same source as the last packet, a
 //! known round, a header of 12 octets, and a single key without an identifier.
 //!
-//! It does what `unprotect.rs` and `slab.rs` do with any packet, but checks everything only once.
+//! It does the same as `unprotect.rs` and `slab.rs`, but checks each condition only once.
 
 use super::error::{ProtectError, UnprotectError};
 use super::index::INDEX_END;
@@ -21,7 +21,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Octets of its decrypted payload.
+    /// Returns the length of its decrypted payload in octets.
     #[inline]
     pub(crate) fn payload_len(self) -> usize {
         self.payload_len
@@ -29,12 +29,12 @@ impl Expected {
 }
 
 impl Unprotector {
-    /// The likely index of `packet`, before it is authenticated; `None` if it is not an ordinary
-    /// packet.
+    /// Returns the likely index of `packet`, before it is authenticated; `None` if it is not
+    /// ordinary.
     #[inline]
     pub(crate) fn expected(&mut self, packet: &[u8]) -> Option<Expected> {
         let head = packet.first_chunk::<FIXED_LEN>()?;
-        // Version 2, no extension, no contributing sources; padded or not.
+        // The packet is of version 2, without extension and contributing sources; it may be padded.
         if head[0] & 0xdf != 0x80 {
             return None;
         }
@@ -64,7 +64,8 @@ impl Unprotector {
         Ok(packet.len() - TAG_LEN)
     }
 
-    /// Authenticates an expected packet and decrypts its payload into `place`, of equal length.
+    /// Authenticates an expected packet and decrypts its payload into `place`, which must have the
+    /// length of the payload.
     ///
     /// # Errors
     /// [`UnprotectError::Authentication`]; the contents of `place` are then meaningless.

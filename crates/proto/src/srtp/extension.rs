@@ -8,7 +8,7 @@ use core::ops::Range;
 pub struct ExtensionIds([u64; 4]);
 
 impl ExtensionIds {
-    /// The set with these identifiers; 0 names no element.
+    /// Creates the set of these identifiers; 0 names no element.
     pub fn new(ids: &[u8]) -> Self {
         let mut words = [0; 4];
         for id in ids {
@@ -18,12 +18,12 @@ impl ExtensionIds {
         Self(words)
     }
 
-    /// Whether the set contains `id`.
+    /// Returns whether the set contains `id`.
     pub fn contains(self, id: u8) -> bool {
         self.0[usize::from(id / 64)] >> (id % 64) & 1 == 1
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == [0; 4]
     }
@@ -39,8 +39,8 @@ impl fmt::Debug for ExtensionIds {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Truncated;
 
-/// Applies `key_stream`, as long as `data`, to the data of the elements in `ids` and to nothing
-/// else. An extension in neither form of RFC 8285 is left unchanged.
+/// Applies `key_stream`, which is as long as `data`, to the data of the elements in `ids` only. An
+/// extension in neither form of RFC 8285 is left unchanged.
 pub(super) fn apply(
     profile: u16,
     data: &mut [u8],
@@ -52,12 +52,13 @@ pub(super) fn apply(
         profile if profile & 0xfff0 == 0x1000 => true,
         _ => return Ok(()),
     };
-    // Check the whole list first: a malformed one must not be changed in part.
+    // The whole list is checked first, because a malformed one must not be changed in part.
     for_each_element(data, two_byte, |_, _| ())?;
     let mut masked = [const { 0..0 }; 64];
     let mut begin = 0;
     loop {
-        // In groups of elements, because the list is parsed from the data that is being changed.
+        // The key stream is applied to groups of elements, because the list is parsed from the data
+        // that is being changed.
         let mut count = 0;
         let end = for_each_element(data, two_byte, |id, range| {
             if range.start >= begin && ids.contains(id) && count < masked.len() {

@@ -3,15 +3,15 @@
 /// One more than the largest index.
 pub(super) const INDEX_END: u64 = 1 << 48;
 
-/// The index of the packet with `sequence` that is closest to `highest`, the highest index so far.
+/// Returns the index of the packet with `sequence` closest to `highest`, the highest index so far.
 ///
-/// If that index would be negative, the packet is taken to be in the first round, as in libsrtp;
-/// its tag decides whether that is right.
+/// If that index would be negative, the packet is assumed to be in the first round, as in libsrtp;
+/// its tag shows whether that is right.
 #[inline]
 pub(super) fn estimate(highest: u64, sequence: u16) -> u64 {
     let newest = highest as u16;
     let ahead = sequence.wrapping_sub(newest);
-    // At a distance of exactly half a round, RFC 3711 decides by the half that `newest` is in.
+    // At a distance of exactly half a round, the half that contains `newest` decides (RFC 3711).
     let is_ahead = ahead < 0x8000 || (ahead == 0x8000 && newest < 0x8000);
     if is_ahead {
         return highest + u64::from(ahead);
@@ -20,7 +20,7 @@ pub(super) fn estimate(highest: u64, sequence: u16) -> u64 {
     highest.checked_sub(behind).unwrap_or_else(|| u64::from(sequence))
 }
 
-/// The roll-over counter of a packet index.
+/// Returns the roll-over counter of a packet index.
 #[inline]
 pub(super) fn roll_over_counter(index: u64) -> u32 {
     (index >> 16) as u32
@@ -30,7 +30,7 @@ pub(super) fn roll_over_counter(index: u64) -> u32 {
 mod tests {
     use super::*;
 
-    /// RFC 3711 appendix A, as it is written there.
+    /// The algorithm of RFC 3711 appendix A as it is written there.
     fn appendix_a(highest: u64, sequence: u16) -> u64 {
         let (roc, newest, seq) =
             ((highest >> 16).cast_signed(), highest as u16, i64::from(sequence));
@@ -45,7 +45,7 @@ mod tests {
         v.max(0).cast_unsigned() << 16 | u64::from(sequence)
     }
 
-    /// Every newest packet with every sequence number, in the first round, which has no
+    /// Tests every newest packet with every sequence number, in the first round, which has no
     /// predecessor, and in another.
     #[test]
     fn every_estimate_is_that_of_the_appendix() {

@@ -23,12 +23,12 @@ pub const KEYS_MAX: usize = 4;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum KeyEvent {
-    /// A sixteenth of its lifetime, or less, is left: another key should be set.
+    /// At most a sixteenth of its lifetime is left: another key should be set.
     Expiring {
-        /// Packets that it may still protect.
+        /// Number of packets that it may still protect.
         left: u64,
     },
-    /// Its lifetime is used up: nothing more is sent or accepted under it.
+    /// Its lifetime has ended: no packet is sent or accepted under it any more.
     Expired,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Key {
     derivation: Option<Box<Derivation>>,
     /// The session keys of the two newest epochs of authentic packets, the newest first.
     epochs: VecDeque<(u64, Transform)>,
-    /// The session keys derived last for another epoch, for a packet not yet authenticated.
+    /// The session keys derived last for a packet of another epoch that is not authenticated yet.
     candidate: Option<(u64, Transform)>,
     used: u64,
     lifetime: u64,
@@ -53,11 +53,11 @@ pub(super) struct Key {
 pub(super) struct Keys {
     policy: Policy,
     protocol: Protocol,
-    /// The key in use is the first.
+    /// The master keys; the first is the key in use.
     list: VecDeque<Key>,
-    /// Fingerprints of all keys ever used here: none may be used again.
+    /// Fingerprints of all master keys ever used here, which must not be used again.
     known: Vec<Fingerprint>,
-    /// Counts the changes of the key in use.
+    /// The number of changes of the key in use.
     generation: u64,
     events: VecDeque<KeyEvent>,
 }
@@ -73,7 +73,7 @@ impl Key {
             let kept = policy.key_derivation_rate.map(|_| Box::new(derivation));
             Ok::<_, PolicyError>((kept, first))
         })?;
-        // After the erasure: unused bytes of the value may hold remains of the stack.
+        // Made after the erasure, as unused bytes of the value may contain remains of the stack.
         let first = Transform::new(policy, protocol, &first)?;
         let lifetime = match protocol {
             Protocol::Rtp => master.rtp_lifetime(),
@@ -94,7 +94,7 @@ impl Key {
         self.used >= self.lifetime
     }
 
-    /// The session keys for a packet index; `None` if the library refuses them.
+    /// Returns the session keys for a packet index; `None` if the library refuses them.
     #[inline]
     pub(super) fn transform(
         &mut self,
@@ -120,13 +120,13 @@ impl Key {
     }
 
     /// Keeps the session keys of the epoch that contains `index`, after a packet with this index
-    /// proved authentic.
+    /// was authenticated.
     fn confirm(&mut self, policy: &Policy, index: u64) {
         let Some(power) = policy.key_derivation_rate else { return };
         let epoch = index >> power;
         if let Some(confirmed) = self.candidate.take_if(|(known, _)| *known == epoch) {
             self.epochs.push_front(confirmed);
-            // The newest, and the one before it for late packets.
+            // Keeps the keys of the newest epoch, and of the previous one for late packets.
             self.epochs.truncate(2);
         }
     }
@@ -153,7 +153,7 @@ impl Keys {
         &self.policy
     }
 
-    /// The session keys for a packet index under key `n`.
+    /// Returns the session keys for a packet index under key `n`.
     #[inline]
     pub(super) fn transform(&mut self, n: usize, index: u64) -> Option<(&Policy, &Transform)> {
         let Self { policy, protocol, list, .. } = self;
@@ -161,8 +161,8 @@ impl Keys {
         Some((policy, transform))
     }
 
-    /// The AES-GCM cipher and its salt, if there is exactly one key, it has no identifier, it is
-    /// not expired, and all packets share one set of session keys.
+    /// Returns the AES-GCM cipher and its salt, if there is exactly one key, without an identifier
+    /// and not expired, and all packets share one set of session keys.
     #[inline]
     pub(super) fn only_gcm(&self) -> Option<(&Aead, &Salt)> {
         if self.list.len() != 1 || self.policy.key_derivation_rate.is_some() {
@@ -175,18 +175,18 @@ impl Keys {
         }
     }
 
-    /// Whether both directions have ever used the same master key, so that a reflected packet of
-    /// our own would be authentic.
+    /// Returns whether both directions have ever used the same master key, so that a reflected
+    /// packet of our own would be authentic.
     pub(super) fn shares_with(&self, other: &Self) -> bool {
         self.known.iter().any(|key| other.known.contains(key))
     }
 
-    /// How often the key in use has changed.
+    /// Returns how often the key in use has changed.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Octets in the master key identifier of a packet.
+    /// Returns the octets in the master key identifier of a packet.
     #[inline]
     pub(super) fn mki_len(&self) -> usize {
         self.list.front().map_or(0, |key| key.mki.len())
@@ -206,15 +206,15 @@ impl Keys {
         Ok(())
     }
 
-    /// Accepts packets under `master` too. At [`KEYS_MAX`] keys, the least recently used is
-    /// dropped, or else the oldest never used.
+    /// Also accepts packets under `master`. If there are already [`KEYS_MAX`] keys, the least
+    /// recently used one is dropped, or the oldest one if none of the others was ever used.
     pub(super) fn add(&mut self, master: &MasterKey) -> Result<(), PolicyError> {
         let key = self.prepare(master)?;
         if self.list.iter().any(|other| other.mki == key.mki) && !key.mki.is_empty() {
             return Err(PolicyError::Mki);
         }
         if self.list.len() >= KEYS_MAX {
-            // Used keys follow the key in use, the most recently used first.
+            // The used keys follow the key in use, the most recently used first.
             let was_used = |key: &Key| key.used > 0;
             let oldest = self.list.iter().skip(1).rposition(was_used).map_or(1, |n| n + 1);
             self.list.remove(oldest);
@@ -224,8 +224,8 @@ impl Keys {
         Ok(())
     }
 
-    /// Checks a new key and derives its session keys. A key used before is refused: its key stream
-    /// would repeat, and its lifetime start over.
+    /// Checks a new key and derives its session keys. A key used before is refused, because its key
+    /// stream would repeat and its lifetime would start again.
     fn prepare(&self, master: &MasterKey) -> Result<Key, PolicyError> {
         if master.mki().len() != self.mki_len() {
             return Err(PolicyError::Mki);
@@ -236,7 +236,7 @@ impl Keys {
         Key::new(&self.policy, self.protocol, master)
     }
 
-    /// The key in use.
+    /// Returns the key in use.
     #[inline]
     pub(super) fn current(&mut self) -> Option<&mut Key> {
         self.list.front_mut()
@@ -247,7 +247,7 @@ impl Keys {
         self.list.get_mut(n)
     }
 
-    /// The position of the key with the identifier `mki`.
+    /// Returns the position of the key with the identifier `mki`.
     pub(super) fn find(&self, mki: &[u8]) -> Option<usize> {
         self.list.iter().position(|key| key.mki == mki)
     }
@@ -286,7 +286,7 @@ impl Keys {
         };
         if is_new {
             key.last_event = Some(event);
-            // Two for each key; the application may not be polling.
+            // There are at most two events for each key; the application may not be polling.
             self.events.truncate(2 * KEYS_MAX);
             self.events.push_back(event);
         }
@@ -296,7 +296,7 @@ impl Keys {
         self.events.pop_front()
     }
 
-    /// Replaces the session keys derived from the master key by these.
+    /// Replaces the session keys derived from the master key.
     #[cfg(test)]
     pub(super) fn set_session_keys(&mut self, transform: Transform) {
         if let Some(key) = self.list.front_mut() {
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
     use crate::srtp::Suite;
 
-    /// The epochs whose session keys are kept.
+    /// Returns the epochs whose session keys are kept.
     fn kept(keys: &Keys) -> Vec<u64> {
         keys.list[0].epochs.iter().map(|(epoch, _)| *epoch).collect()
     }
@@ -348,7 +348,7 @@ mod tests {
             keys.accept(0, index);
         }
         assert_eq!(kept(&keys), [2, 1]);
-        // Forged packets of any epoch.
+        // These stand for forged packets of any epoch.
         for index in (0..100).map(|n| 1000 * n) {
             keys.transform(0, index).unwrap();
         }

@@ -21,7 +21,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The parts of `packet`; `None` if it is not an RTP packet or its header exceeds it.
+    /// Finds the parts of `packet`; `None` if it is not an RTP packet or its header exceeds it.
     #[inline]
     pub(super) fn of(packet: &[u8]) -> Option<Self> {
         let head = packet.first_chunk::<FIXED_LEN>()?;

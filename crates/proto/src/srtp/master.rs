@@ -8,7 +8,7 @@ use super::error::KeyError;
 use super::keys::{RTCP_LIFETIME_MAX, RTP_LIFETIME_MAX};
 use super::suite::Suite;
 
-/// Octets in the longest master key identifier (RFC 4568 section 6.1).
+/// Maximum octets of a master key identifier (RFC 4568 section 6.1).
 pub const MKI_LEN_MAX: usize = 128;
 
 /// A master key and its salt, zeroised on drop. `Debug` prints neither.
@@ -22,7 +22,7 @@ pub struct MasterKey {
 }
 
 impl MasterKey {
-    /// The key whose octets are `key_and_salt`: first the key, then the salt.
+    /// Creates a key from `key_and_salt`: first the key, then the salt.
     ///
     /// # Errors
     /// [`KeyError::Len`] if `suite` needs another number of octets.
@@ -55,7 +55,7 @@ impl MasterKey {
     /// Sets the number of SRTP and SRTCP packets that the key may protect; by default 2⁴⁸ and 2³¹.
     ///
     /// # Errors
-    /// [`KeyError::Lifetime`] if one is zero or exceeds its default.
+    /// [`KeyError::Lifetime`] if a number is zero or exceeds its default.
     pub fn with_lifetime(mut self, rtp: u64, rtcp: u64) -> Result<Self, KeyError> {
         let in_range = |packets, max| (1..=max).contains(&packets);
         if !in_range(rtp, RTP_LIFETIME_MAX) || !in_range(rtcp, RTCP_LIFETIME_MAX) {
@@ -65,23 +65,22 @@ impl MasterKey {
         Ok(self)
     }
 
-    /// Its identifier; empty if it has none.
+    /// Returns its identifier; empty if it has none.
     pub fn mki(&self) -> &[u8] {
         &self.mki
     }
 
-    /// The master key and its salt, as passed to [`new`](Self::new). The caller must erase any
-    /// copy.
+    /// Returns the master key and its salt, as passed to [`new`](Self::new). Erase any copy.
     pub fn key_and_salt(&self) -> &[u8] {
         &self.octets
     }
 
-    /// Number of SRTP packets that it may protect.
+    /// Returns the number of SRTP packets that it may protect.
     pub fn rtp_lifetime(&self) -> u64 {
         self.rtp_lifetime
     }
 
-    /// Number of SRTCP packets that it may protect.
+    /// Returns the number of SRTCP packets that it may protect.
     pub fn rtcp_lifetime(&self) -> u64 {
         self.rtcp_lifetime
     }
@@ -94,7 +93,7 @@ impl MasterKey {
         &self.octets[..self.key_len]
     }
 
-    /// The salt; two zeros are appended to that of an AEAD suite (RFC 7714 section 11).
+    /// Returns the salt; two zeros are appended to that of an AEAD suite (RFC 7714 section 11).
     pub(super) fn salt(&self) -> Zeroizing<[u8; 14]> {
         let mut salt = Zeroizing::new([0; 14]);
         let octets = &self.octets[self.key_len..];

@@ -1,4 +1,4 @@
-//! The parameters of a secured stream, besides its keys, on which both ends agree.
+//! The parameters of a secured stream, besides its keys, on which both ends must agree.
 
 use super::error::PolicyError;
 use super::extension::ExtensionIds;
@@ -8,32 +8,31 @@ use super::suite::Suite;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub struct Policy {
-    /// Cipher and tag.
+    /// The cipher and the tag.
     pub suite: Suite,
-    /// Whether media is encrypted, as it is by default; if not, it is still authenticated
+    /// Whether media is encrypted (default: yes); clear media is still authenticated
     /// (`UNENCRYPTED_SRTP`, RFC 4568 section 6.3.2).
     pub encrypt_rtp: bool,
-    /// Whether RTCP is encrypted, as it is by default (`UNENCRYPTED_SRTCP`).
+    /// Whether RTCP is encrypted (default: yes; `UNENCRYPTED_SRTCP`).
     pub encrypt_rtcp: bool,
-    /// Whether media carries a tag, as it does by default (`UNAUTHENTICATED_SRTP`).
+    /// Whether media carries a tag (default: yes; `UNAUTHENTICATED_SRTP`).
     pub authenticate_rtp: bool,
-    /// Packets between two derivations of session keys: 2 to the power of this (RFC 3711 section
-    /// 4.3.1), 0..=24; with `None`, the default, they are derived once.
+    /// The exponent n, 0..=24: session keys are derived anew every 2^n packets (RFC 3711 section
+    /// 4.3.1); with `None`, the default, they are derived once.
     pub key_derivation_rate: Option<u8>,
-    /// Size of the replay window in packets, 128..=32 768, by default 1 024, rounded up to a
-    /// power of two; older packets are refused.
+    /// Size of the replay window in packets, 128..=32 768, rounded up to a power of two (default: 1
+    /// 024); older packets are refused.
     pub window: usize,
-    /// Elements of the header extension that are encrypted (RFC 6904); by default none.
+    /// The elements of the header extension that are encrypted (RFC 6904; default: none).
     pub encrypted_extensions: ExtensionIds,
-    /// Whether the whole header extension and the contributing sources are encrypted (RFC 9335);
-    /// by default not.
+    /// Whether header extension and contributing sources are encrypted (RFC 9335; default: no).
     pub cryptex: bool,
-    /// Maximum number of synchronisation sources under one master key, 1 or more; by default 256.
+    /// Maximum number of synchronisation sources under one master key, at least 1 (default: 256).
     pub sources_max: usize,
 }
 
 impl Policy {
-    /// The defaults for `suite`.
+    /// Returns the defaults for `suite`.
     pub fn new(suite: Suite) -> Self {
         Self {
             suite,
@@ -48,14 +47,14 @@ impl Policy {
         }
     }
 
-    /// Octets by which an SRTP packet is longer than its RTP packet, with a master key identifier
-    /// of `mki_len` octets. Cryptex adds four to a packet that has contributing sources and no
-    /// header extension.
+    /// Returns how many octets an SRTP packet is longer than its RTP packet, with a master key
+    /// identifier of `mki_len` octets. Cryptex adds four to a packet that has contributing sources
+    /// and no header extension.
     pub fn overhead(&self, mki_len: usize) -> usize {
         self.rtp_tag_len() + mki_len
     }
 
-    /// Octets by which an SRTCP packet is longer than its RTCP packet.
+    /// Returns how many octets an SRTCP packet is longer than its RTCP packet.
     pub fn rtcp_overhead(&self, mki_len: usize) -> usize {
         self.suite.rtcp_tag_len() + super::rtcp::INDEX_LEN + mki_len
     }

@@ -1,4 +1,4 @@
-//! Sending: RTP packets into SRTP packets.
+//! Sending: converts RTP packets to SRTP packets.
 
 use core::fmt;
 
@@ -17,7 +17,7 @@ use rushes_crypto::TAG_LEN;
 
 /// The sending half of SRTP under one master key at a time.
 ///
-/// Each source has its own packet index; the key may change between any two packets.
+/// Each source has its own packet index. The key may change between any two packets.
 pub struct Protector {
     pub(super) keys: Keys,
     pub(super) sources: Sources,
@@ -27,7 +27,7 @@ pub struct Protector {
 }
 
 impl Protector {
-    /// A sender under `key`.
+    /// Creates a sender under `key`.
     ///
     /// # Errors
     /// [`PolicyError`] if `policy` contradicts itself or `key` is of another suite.
@@ -40,7 +40,7 @@ impl Protector {
         })
     }
 
-    /// Octets by which each packet grows.
+    /// Returns the number of octets by which each packet grows.
     pub fn overhead(&self) -> usize {
         self.keys.policy().overhead(self.keys.mki_len())
     }
@@ -55,23 +55,22 @@ impl Protector {
         Ok(())
     }
 
-    /// Whether packets of `ssrc` can be protected: it is known, or there is room for it.
+    /// Returns whether packets of `ssrc` can be protected: it is known, or there is room for it.
     pub fn has_room(&self, ssrc: Ssrc) -> bool {
         self.sources.get(ssrc).is_some() || !self.sources.is_at_max()
     }
 
-    /// Sets the round of the first packet of `ssrc`; 0 by default.
+    /// Sets the round of the first packet of `ssrc` (default: 0).
     ///
     /// # Errors
     /// [`ProtectError::TooManySources`]; [`ProtectError::Repeated`] if a packet of that round or a
-    /// later one was protected, because a key stream could be used twice.
+    /// later one has been protected, because the key stream could repeat.
     pub fn set_roll_over_counter(&mut self, ssrc: Ssrc, roc: u32) -> Result<(), ProtectError> {
         let source = self.sources.find_or_add(ssrc).map_err(|_| ProtectError::TooManySources)?;
         if source.start_in_round(roc) { Ok(()) } else { Err(ProtectError::Repeated) }
     }
 
-    /// The roll-over counter of the newest packet of `ssrc`, which a receiver that joins late
-    /// needs.
+    /// Returns the roll-over counter of the newest packet of `ssrc`, needed by late receivers.
     pub fn roll_over_counter(&self, ssrc: Ssrc) -> Option<u32> {
         self.sources.get(ssrc)?.window.highest().map(roll_over_counter)
     }
@@ -83,7 +82,7 @@ impl Protector {
     /// [`ProtectError`]; the contents of `packet` must then not be sent.
     pub fn protect(&mut self, packet: &mut Vec<u8>) -> Result<(), ProtectError> {
         let layout = Layout::of(packet).ok_or(ProtectError::Malformed)?;
-        // Receivers would decrypt an extension that was never encrypted.
+        // A receiver would decrypt the extension, although it was never encrypted.
         if cryptex::is_encrypted(&layout) {
             return Err(ProtectError::Malformed);
         }
@@ -108,7 +107,7 @@ impl Protector {
             }
             layout.payload
         };
-        // Only now, so that a malformed packet does not use up its number.
+        // The number is used up only here, so that a malformed packet does not use it.
         let source = sources.find_or_add(layout.ssrc).map_err(|_| ProtectError::TooManySources)?;
         source.window.note(index);
         let len = packet.len();
@@ -141,17 +140,17 @@ impl Protector {
         Ok(())
     }
 
-    /// The next event of the key in use.
+    /// Returns the next event of the key in use.
     pub fn poll_event(&mut self) -> Option<KeyEvent> {
         self.keys.poll_event()
     }
 
-    /// Whether the lifetime of the key in use is used up.
+    /// Returns whether the lifetime of the key in use is used up.
     pub fn is_expired(&mut self) -> bool {
         self.keys.current().is_none_or(|key| key.is_expired())
     }
 
-    /// The index of the packet to be sent, which counts as used afterwards.
+    /// Returns the index of the packet to be sent and marks it as used.
     #[inline]
     pub(super) fn next_index(&mut self, ssrc: Ssrc, sequence: u16) -> Result<u64, ProtectError> {
         let (source, index) = self.unused_index(ssrc, sequence)?;
@@ -159,7 +158,7 @@ impl Protector {
         Ok(index)
     }
 
-    /// The index of the packet to be sent, and its source.
+    /// Returns the index of the packet to be sent, and its source.
     #[inline]
     fn unused_index(
         &mut self,

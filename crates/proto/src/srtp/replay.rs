@@ -8,18 +8,18 @@ pub(super) struct Replayed;
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     highest: Option<u64>,
-    /// Bit `n` stands for the indices congruent to `n` modulo the number of bits.
+    /// Bit `n` is for indices that are `n` modulo the number of bits.
     bits: Box<[u64]>,
 }
 
 impl Window {
-    /// A window of `packets`, rounded up to a power of two, 64 or more.
+    /// Creates a window of `packets`, rounded up to a power of two of at least 64.
     pub(super) fn new(packets: usize) -> Self {
         let words = packets.div_ceil(64).next_power_of_two();
         Self { highest: None, bits: vec![0; words].into_boxed_slice() }
     }
 
-    /// The highest index received.
+    /// Returns the highest index received.
     #[inline]
     pub(super) fn highest(&self) -> Option<u64> {
         self.highest
@@ -48,7 +48,7 @@ impl Window {
         ((bit / 64) as usize, 1 << (bit % 64))
     }
 
-    /// Whether the packet with `index` is new.
+    /// Checks that the packet with `index` is new.
     #[inline]
     pub(super) fn check(&self, index: u64) -> Result<(), Replayed> {
         let Some(highest) = self.highest else { return Ok(()) };
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// A set as a model of a window of 64: the indices that were received or count as received.
+    /// A model of a window of 64: the set of indices that were received or count as received.
     #[derive(Clone, Default)]
     struct Model {
         highest: Option<u64>,

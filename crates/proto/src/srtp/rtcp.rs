@@ -15,7 +15,7 @@ use rushes_crypto::{TAG_LEN, tags_are_equal};
 /// Octets in the E bit and the SRTCP index.
 pub(super) const INDEX_LEN: usize = 4;
 
-/// Octets that stay clear: the first packet's header and its sender.
+/// Octets that stay clear: the header of the first packet and the SSRC of its sender.
 const CLEAR_LEN: usize = 8;
 
 /// The E bit: the packet is encrypted.
@@ -32,12 +32,12 @@ pub struct SrtcpProtector {
 struct Next {
     ssrc: Ssrc,
     index: u32,
-    /// Whether it has sent anything since the last change of the key.
+    /// Whether the source has sent a packet since the last change of the key.
     is_live: bool,
 }
 
 impl SrtcpProtector {
-    /// A sender under `key`.
+    /// Creates a sender under `key`.
     ///
     /// # Errors
     /// [`PolicyError`] if `policy` contradicts itself or `key` is of another suite.
@@ -45,7 +45,7 @@ impl SrtcpProtector {
         Ok(Self { keys: Keys::new(policy, Protocol::Rtcp, key)?, next: Vec::new() })
     }
 
-    /// Octets by which each packet grows.
+    /// Returns the number of octets by which each packet grows.
     pub fn overhead(&self) -> usize {
         self.keys.policy().rtcp_overhead(self.keys.mki_len())
     }
@@ -64,11 +64,11 @@ impl SrtcpProtector {
         Ok(())
     }
 
-    /// Sets the index of the next packet of `ssrc`, below 2³¹; the first is 0 by default.
+    /// Sets the index of the next packet of `ssrc`, below 2³¹; otherwise, indices begin at 0.
     ///
     /// # Errors
     /// [`ProtectError::TooManySources`]; [`ProtectError::Repeated`] if the index may have been
-    /// used, because a key stream could be used twice.
+    /// used, because the key stream could repeat.
     pub fn set_index(&mut self, ssrc: Ssrc, index: u32) -> Result<(), ProtectError> {
         let next = self.next_index(ssrc)?;
         if index < *next {
@@ -99,8 +99,7 @@ impl SrtcpProtector {
         Ok(&mut next.index)
     }
 
-    /// Turns the RTCP datagram `packet` into an SRTCP one, longer by
-    /// [`overhead`](Self::overhead).
+    /// Converts the RTCP datagram `packet` to an SRTCP one, longer by [`overhead`](Self::overhead).
     ///
     /// # Errors
     /// [`ProtectError`]; the contents of `packet` must then not be sent.
@@ -159,13 +158,13 @@ impl SrtcpProtector {
         Ok(())
     }
 
-    /// Whether this protector and `receiver` have ever used the same master key, so that a report
-    /// of our own that is reflected to us would be authentic.
+    /// Returns whether this protector and `receiver` have ever used the same master key, so that a
+    /// reflected report of our own would be authentic.
     pub fn shares_key_with(&self, receiver: &SrtcpUnprotector) -> bool {
         self.keys.shares_with(&receiver.keys)
     }
 
-    /// The next event of the key in use.
+    /// Returns the next event of the key in use.
     pub fn poll_event(&mut self) -> Option<KeyEvent> {
         self.keys.poll_event()
     }
@@ -289,7 +288,7 @@ impl SrtcpUnprotector {
         Err(refusal)
     }
 
-    /// The next event of the key in use.
+    /// Returns the next event of the key in use.
     pub fn poll_event(&mut self) -> Option<KeyEvent> {
         self.keys.poll_event()
     }
@@ -322,9 +321,9 @@ impl SrtcpUnprotector {
                 let start = salt.counter(ssrc, index);
                 cipher.apply(start, &mut packet[CLEAR_LEN..parts.end]).map_err(|_| failed)
             }
-            // A clear report is accepted even if ours are encrypted: it is authentic.
+            // A clear report is accepted even if our own are encrypted, because it is authentic.
             Body::Null | Body::CounterMode(..) if !parts.is_encrypted() => Ok(()),
-            // Encrypted, although the suite or the policy excludes encryption.
+            // The report is encrypted, although the suite or the policy excludes encryption.
             Body::Null | Body::CounterMode(..) => Err(UnprotectError::Malformed),
             Body::Gcm(cipher, salt) => {
                 let nonce = salt.nonce(ssrc, index);
@@ -335,7 +334,7 @@ impl SrtcpUnprotector {
                 }
                 let mut tag = [0; TAG_LEN];
                 tag.copy_from_slice(&packet[parts.tag.clone()]);
-                // The associated data must be contiguous: the index overwrites the tag.
+                // The associated data must be contiguous, so the index overwrites the tag.
                 packet[parts.tag.start..][..INDEX_LEN].copy_from_slice(&parts.word);
                 let associated = &packet[..parts.tag.start + INDEX_LEN];
                 cipher.open(nonce, associated, &mut tag).map_err(|_| failed)
@@ -344,7 +343,7 @@ impl SrtcpUnprotector {
     }
 }
 
-/// The associated data of an encrypted packet (RFC 7714 section 9.2).
+/// Returns the associated data of an encrypted packet (RFC 7714 section 9.2).
 fn associated(clear: &[u8], word: [u8; INDEX_LEN]) -> [u8; CLEAR_LEN + INDEX_LEN] {
     let mut associated = [0; CLEAR_LEN + INDEX_LEN];
     associated[..CLEAR_LEN].copy_from_slice(clear);
@@ -352,7 +351,7 @@ fn associated(clear: &[u8], word: [u8; INDEX_LEN]) -> [u8; CLEAR_LEN + INDEX_LEN
     associated
 }
 
-/// The source that sent a datagram of RTCP.
+/// Returns the source that sent an RTCP datagram.
 fn sender(packet: &[u8]) -> Option<Ssrc> {
     let &[_, _, _, _, a, b, c, d] = packet.first_chunk::<CLEAR_LEN>()?;
     Some(Ssrc(u32::from_be_bytes([a, b, c, d])))

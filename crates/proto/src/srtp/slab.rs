@@ -1,5 +1,5 @@
-//! Sending, a slab at a time: the payload is encrypted from its frame into its datagram, and the
-//! tags of many packets are computed at once.
+//! Sending a slab at a time: each payload is encrypted from its frame into its datagram, and the
+//! tags of many packets are computed together.
 
 use super::error::ProtectError;
 use super::index::roll_over_counter;
@@ -9,7 +9,7 @@ use super::transform::{Body, Protocol};
 use crate::ssrc::Ssrc;
 use rushes_crypto::{Aead, BLOCK_LEN, LANES_MAX, MAC_LEN, Message, NONCE_LEN, TAG_LEN};
 
-/// A packet in the slab that is encrypted and lacks its tag.
+/// A packet in the slab that is encrypted and still lacks its tag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     /// Its offset in the slab.
@@ -20,7 +20,7 @@ pub(super) struct Pending {
 }
 
 impl Protector {
-    /// Protects a packet in place, `at` octets from the slab's beginning.
+    /// Protects a packet in place, at offset `at` of the slab.
     ///
     /// `place` is [`overhead`](Self::overhead) octets longer than the packet. Its first `written`
     /// octets hold a header of 12 octets and the beginning of the payload; `source` is the rest.
@@ -48,8 +48,9 @@ impl Protector {
         match &transform.body {
             Body::Null => place[written..len].copy_from_slice(source),
             Body::CounterMode(cipher, salt) => {
-                // Encrypting in place finds the copied octets in the first-level cache, and is
-                // faster than ciphers with separate input and output (bench/README.md).
+                // Copying and then encrypting in place is faster than ciphers with separate input
+                // and output, because the copied octets are in the first-level cache
+                // (bench/README.md).
                 place[written..len].copy_from_slice(source);
                 let start = salt.counter(ssrc, index);
                 cipher.apply(start, &mut place[FIXED_LEN..len]).map_err(|_| refused)?;
@@ -62,7 +63,7 @@ impl Protector {
         let mki_at = if policy.suite.is_aead() { len + TAG_LEN } else { len };
         let mut is_pending = false;
         if let Some(mac) = &transform.mac {
-            // Session keys that change with the index may be dropped before the group is complete.
+            // With a key derivation rate, session keys may be dropped before the group is complete.
             is_pending = policy.key_derivation_rate.is_none();
             if !is_pending {
                 let tag = mac.sign(&place[..len], &roc.to_be_bytes());
@@ -78,7 +79,7 @@ impl Protector {
         Ok(())
     }
 
-    /// Whether [`finish`](Self::finish) should be called before the next packet, while the packets
+    /// Returns whether to call [`finish`](Self::finish) before the next packet, while the packets
     /// are still in the cache.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
@@ -87,7 +88,7 @@ impl Protector {
 
     /// Decrypts a protected packet in place and returns the length of the RTP packet.
     ///
-    /// The packet must be under the key in use and not more than 2¹⁵ packets old.
+    /// The packet must be under the key in use and at most 2¹⁵ packets old.
     pub(crate) fn decrypt_own(&mut self, packet: &mut [u8]) -> Option<usize> {
         let layout = Layout::of(packet)?;
         let policy = *self.keys.policy();
@@ -145,7 +146,8 @@ impl Protector {
     }
 }
 
-/// Encrypts a packet in place and appends the tag: `written` octets are present, `source` follows.
+/// Encrypts a packet in place and appends the tag: `place` holds its first `written` octets,
+/// `source` the rest.
 #[inline]
 pub(super) fn seal(
     cipher: &Aead,
@@ -156,7 +158,7 @@ pub(super) fn seal(
 ) -> Result<(), ProtectError> {
     let (header, payload) = place.split_at_mut(FIXED_LEN);
     let written = written - FIXED_LEN;
-    // The cipher is slow to continue in the middle of a block.
+    // The cipher is slow when it continues in the middle of a block.
     let missing = written.next_multiple_of(BLOCK_LEN) - written;
     let (missing, source) = source.split_at(missing.min(source.len()));
     let (first, rest) = payload.split_at_mut(written + missing.len());

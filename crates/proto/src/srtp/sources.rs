@@ -6,7 +6,7 @@ use super::index::{estimate, roll_over_counter};
 use super::replay::{Replayed, Window};
 use crate::ssrc::Ssrc;
 
-/// Maximum number of replaced sources whose highest index is kept.
+/// Maximum number of replaced sources whose highest index is remembered.
 const PAST_MAX: usize = 4096;
 
 /// One source's packet index and replay window.
@@ -16,9 +16,9 @@ pub(super) struct Source {
     pub(super) window: Window,
     /// The roll-over counter of its first packet.
     first_round: u32,
-    /// Consecutive refused packets.
+    /// Number of consecutive refused packets.
     pub(super) failures: u32,
-    /// When its last packet was received, in packets of all sources.
+    /// The value of the clock when its last packet was received.
     last: u64,
 }
 
@@ -26,13 +26,13 @@ pub(super) struct Source {
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
     list: Vec<Source>,
-    /// The highest index received from each source that was replaced: packets up to it are replays.
+    /// The highest index received from each replaced source; packets up to it are replays.
     past: BTreeMap<Ssrc, u64>,
-    /// Position of the source of the last packet, most likely also that of the next.
+    /// Position of the source of the last packet; the next packet most likely has the same one.
     recent: usize,
     max: usize,
     window: usize,
-    /// Packets of all sources so far.
+    /// The clock: the number of packets of all sources so far.
     clock: u64,
     /// The clock at the last change of the key.
     key_changed: u64,
@@ -63,13 +63,13 @@ impl Sources {
         self.list.get_mut(self.recent)
     }
 
-    /// The source of the last packet, if that is `ssrc`.
+    /// Returns the source of the last packet, if it is `ssrc`.
     #[inline]
     pub(super) fn recent(&mut self, ssrc: Ssrc) -> Option<&mut Source> {
         self.list.get_mut(self.recent).filter(|source| source.ssrc == ssrc)
     }
 
-    /// Records an authentic packet of the same source as the last packet.
+    /// Records an authentic packet of the source of the last packet.
     #[inline]
     pub(super) fn note_recent(&mut self, index: u64) {
         self.clock += 1;
@@ -84,7 +84,7 @@ impl Sources {
         self.list.iter().find(|source| source.ssrc == ssrc)
     }
 
-    /// The source, added if it is new.
+    /// Returns the source, which is added if it is new.
     #[inline]
     pub(super) fn find_or_add(&mut self, ssrc: Ssrc) -> Result<&mut Source, Full> {
         self.clock += 1;
@@ -104,11 +104,12 @@ impl Sources {
         Ok(source)
     }
 
-    /// The source, added if it is new; if there is no room, it replaces the longest silent one.
+    /// Returns the source, which is added if it is new; if there is no room, it replaces the source
+    /// that was silent longest.
     ///
-    /// That one must have been silent for as many packets of others as a window holds. Its highest
-    /// index is kept, so that its packets cannot be replayed; once too many such indices are kept,
-    /// no further source is replaced.
+    /// The replaced source must have been silent for as many packets of others as a window holds.
+    /// Its highest index is kept, so that its packets cannot be replayed; once too many such
+    /// indices are kept, no further source is replaced.
     #[inline]
     pub(super) fn find_or_replace(&mut self, ssrc: Ssrc) -> Result<&mut Source, Full> {
         if self.list.len() >= self.max && self.find(ssrc).is_none() {
@@ -124,9 +125,9 @@ impl Sources {
         (self.clock - source.last >= self.window as u64).then_some(n)
     }
 
-    /// Drops the sources that have sent nothing since the last change of the key and, if more than
-    /// half of the places are still taken, those longest silent: under another key, their packet
-    /// indices may be used again.
+    /// Drops the sources that have sent no packet since the last change of the key and, if more
+    /// than half of the places are still taken, those that were silent longest: under another key,
+    /// their packet indices may be used again.
     pub(super) fn note_key_change(&mut self) {
         self.list.retain(|source| source.last > self.key_changed);
         self.list.sort_by_key(|source| core::cmp::Reverse(source.last));
@@ -135,7 +136,7 @@ impl Sources {
         self.recent = 0;
     }
 
-    /// Whether the packet of `ssrc` with `index` may be new.
+    /// Checks that the packet of `ssrc` with `index` may be new.
     #[inline]
     pub(super) fn check(&mut self, ssrc: Ssrc, index: u64) -> Result<(), Replayed> {
         if let Some(source) = self.find(ssrc) {
@@ -145,7 +146,7 @@ impl Sources {
         if is_past { Err(Replayed) } else { Ok(()) }
     }
 
-    /// The highest index received from `ssrc`, if it was replaced.
+    /// Returns the highest index received from `ssrc`, if it was replaced.
     pub(super) fn past_highest(&self, ssrc: Ssrc) -> Option<u64> {
         self.past.get(&ssrc).copied()
     }
@@ -157,12 +158,12 @@ impl Sources {
         }
     }
 
-    /// Whether the maximum number of sources is reached.
+    /// Returns whether the maximum number of sources is reached.
     pub(super) fn is_at_max(&self) -> bool {
         self.list.len() >= self.max
     }
 
-    /// Whether there is no room for another source now, even by replacing one.
+    /// Returns whether no further source can be added now, even by replacing one.
     pub(super) fn is_full(&self) -> bool {
         let is_stuck = || self.longest_silent().is_none() || self.past.len() >= PAST_MAX;
         self.list.len() >= self.max && is_stuck()
@@ -170,7 +171,7 @@ impl Sources {
 }
 
 impl Source {
-    /// The index of the packet with `sequence`, which may be the source's first.
+    /// Returns the index of the packet with `sequence`, which may be the source's first.
     #[inline]
     pub(super) fn index(&self, sequence: u16) -> u64 {
         match self.window.highest() {
@@ -179,8 +180,8 @@ impl Source {
         }
     }
 
-    /// Sets the round of the source's next packet to `roc`; `false` if a packet of that round or a
-    /// later one has occurred, or may have: no index may occur twice.
+    /// Sets the round of the source's next packet to `roc`. Returns `false` if a packet of that
+    /// round or a later one has occurred or may have occurred, because no index may occur twice.
     pub(super) fn start_in_round(&mut self, roc: u32) -> bool {
         let fits = match self.window.highest() {
             Some(highest) => roll_over_counter(highest) < roc,

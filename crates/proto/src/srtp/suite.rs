@@ -1,4 +1,4 @@
-//! The crypto suites, each a cipher and a tag.
+//! The crypto suites, each of which is a cipher and a tag.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,17 +9,17 @@ use core::str::FromStr;
 pub enum Suite {
     /// AES-128 in counter mode, tags of 80 bits: the mandatory suite.
     AesCm128HmacSha1_80,
-    /// The same with tags of 32 bits on media.
+    /// AES-128 in counter mode, tags of 32 bits on media.
     AesCm128HmacSha1_32,
     /// AES-192 in counter mode, tags of 80 bits (RFC 6188).
     AesCm192HmacSha1_80,
-    /// The same with tags of 32 bits on media.
+    /// AES-192 in counter mode, tags of 32 bits on media.
     AesCm192HmacSha1_32,
     /// AES-256 in counter mode, tags of 80 bits (RFC 6188).
     AesCm256HmacSha1_80,
-    /// The same with tags of 32 bits on media.
+    /// AES-256 in counter mode, tags of 32 bits on media.
     AesCm256HmacSha1_32,
-    /// AES-128 in Galois/counter mode, tags of 128 bits (RFC 7714): the fastest.
+    /// AES-128 in Galois/counter mode, tags of 128 bits (RFC 7714). The fastest suite.
     AeadAes128Gcm,
     /// AES-256 in Galois/counter mode, tags of 128 bits (RFC 7714).
     AeadAes256Gcm,
@@ -38,7 +38,7 @@ pub(super) enum Cipher {
 }
 
 impl Suite {
-    /// All of them, the most widely understood first.
+    /// All suites, the most widely supported first.
     pub const ALL: [Self; 10] = [
         Self::AesCm128HmacSha1_80,
         Self::AesCm128HmacSha1_32,
@@ -52,7 +52,8 @@ impl Suite {
         Self::AesCm128NullAuth,
     ];
 
-    /// Its name in session descriptions; the last two have none there and use libsrtp's.
+    /// Returns its name in session descriptions; the last two have none there, so theirs is
+    /// libsrtp's.
     pub fn name(self) -> &'static str {
         match self {
             Self::AesCm128HmacSha1_80 => "AES_CM_128_HMAC_SHA1_80",
@@ -68,7 +69,7 @@ impl Suite {
         }
     }
 
-    /// Octets in a master key.
+    /// Returns the octets in a master key.
     pub fn key_len(self) -> usize {
         match self {
             Self::AesCm192HmacSha1_80 | Self::AesCm192HmacSha1_32 => 24,
@@ -77,17 +78,17 @@ impl Suite {
         }
     }
 
-    /// Octets in a master salt.
+    /// Returns the octets in a master salt.
     pub fn salt_len(self) -> usize {
         if self.is_aead() { 12 } else { 14 }
     }
 
-    /// Octets in a master key and its salt together, as session descriptions carry them.
+    /// Returns the octets in a master key and its salt together, as in a session description.
     pub fn key_and_salt_len(self) -> usize {
         self.key_len() + self.salt_len()
     }
 
-    /// Octets in the tag of an SRTP packet.
+    /// Returns the octets in the tag of an SRTP packet.
     pub fn rtp_tag_len(self) -> usize {
         match self {
             Self::AesCm128HmacSha1_32 | Self::AesCm192HmacSha1_32 | Self::AesCm256HmacSha1_32 => 4,
@@ -96,12 +97,13 @@ impl Suite {
         }
     }
 
-    /// Octets in the tag of an SRTCP packet, which always has one (RFC 3711 section 3.4).
+    /// Returns the octets in the tag of SRTCP packets, which always have one (RFC 3711 section
+    /// 3.4).
     pub fn rtcp_tag_len(self) -> usize {
         if self.is_aead() { 16 } else { 10 }
     }
 
-    /// Whether one primitive encrypts and authenticates (RFC 7714).
+    /// Returns whether one primitive encrypts and authenticates (RFC 7714).
     pub fn is_aead(self) -> bool {
         self.cipher() == Cipher::Gcm
     }
@@ -129,7 +131,7 @@ pub struct UnknownSuite;
 impl FromStr for Suite {
     type Err = UnknownSuite;
 
-    /// The suite of that name, case-insensitive. DTLS-SRTP's spellings (such as
+    /// Returns the suite of that name, ignoring case. The names of DTLS-SRTP (such as
     /// `SRTP_AES128_CM_HMAC_SHA1_80`, RFC 5764 section 4.1.2) are accepted too.
     fn from_str(name: &str) -> Result<Self, UnknownSuite> {
         let name = name.to_ascii_uppercase().replace('-', "_");

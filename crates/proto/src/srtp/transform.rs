@@ -13,7 +13,7 @@ use rushes_crypto::{Aead, CounterMode, Mac, NONCE_LEN, Refused};
 /// Octets in a session key for authentication (RFC 3711 section 5.2).
 const MAC_KEY_LEN: usize = 20;
 
-/// The protocol that session keys are for.
+/// The protocol for which session keys are derived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Protocol {
     Rtp,
@@ -29,7 +29,7 @@ pub(super) enum Body {
     Gcm(Aead, Salt),
 }
 
-/// A session salt; that of AES-GCM is two octets shorter, padded with zeros.
+/// A session salt. That of AES-GCM is two octets shorter and padded with zeros.
 pub(super) struct Salt(Zeroizing<[u8; 14]>);
 
 /// The session keys of one epoch.
@@ -48,7 +48,7 @@ impl Salt {
         Self(salt)
     }
 
-    /// The counter that a packet's key stream begins at (RFC 3711 section 4.1.1).
+    /// Returns the counter at which a packet's key stream begins (RFC 3711 section 4.1.1).
     #[inline]
     pub(super) fn counter(&self, ssrc: Ssrc, index: u64) -> [u8; 16] {
         let packet = u128::from(ssrc.0) << 64 | u128::from(index) << 16;
@@ -57,7 +57,7 @@ impl Salt {
         (u128::from_be_bytes(salt) ^ packet).to_be_bytes()
     }
 
-    /// The initialisation vector of a packet (RFC 7714 sections 8.1 and 9.1).
+    /// Returns the initialisation vector of a packet (RFC 7714 sections 8.1 and 9.1).
     #[inline]
     pub(super) fn nonce(&self, ssrc: Ssrc, index: u64) -> [u8; NONCE_LEN] {
         let packet = u128::from(ssrc.0) << 80 | u128::from(index) << 32;
@@ -79,12 +79,12 @@ pub(super) struct SessionKeys {
     cipher: Zeroizing<Vec<u8>>,
     salt: Zeroizing<Vec<u8>>,
     mac: Option<Zeroizing<Vec<u8>>>,
-    /// Key and salt of encrypted header extensions (RFC 6904).
+    /// Key and salt for encrypted header extensions (RFC 6904).
     header: Option<[Zeroizing<Vec<u8>>; 2]>,
 }
 
 impl SessionKeys {
-    /// The session keys for `protocol` and `r`, the packet index divided by the key derivation
+    /// Derives the keys for `protocol` and `r`, the packet index divided by the key derivation
     /// rate.
     pub(super) fn derive(
         policy: &Policy,
@@ -119,7 +119,7 @@ impl SessionKeys {
 }
 
 impl Transform {
-    /// The encryption and authentication of packets of `protocol` under these keys.
+    /// Prepares the encryption and authentication of packets of `protocol` under these keys.
     pub(super) fn new(
         policy: &Policy,
         protocol: Protocol,
@@ -128,7 +128,7 @@ impl Transform {
         let suite = policy.suite;
         let is_encrypted = match protocol {
             Protocol::Rtp => policy.encrypt_rtp,
-            // AES-GCM makes a tag even if it does not encrypt.
+            // AES-GCM also makes a tag when it does not encrypt.
             Protocol::Rtcp => policy.encrypt_rtcp || suite.is_aead(),
         };
         let refused = |_: Refused| PolicyError::Refused;
@@ -151,15 +151,15 @@ impl Transform {
         Ok(Self { body, mac, header })
     }
 
-    /// AES-GCM under these session keys.
+    /// Creates AES-GCM under these session keys.
     #[cfg(test)]
     pub(super) fn gcm(key: &[u8], salt: &[u8]) -> Self {
         let cipher = Aead::new(key).expect("16 or 32 octets");
         Self { body: Body::Gcm(cipher, Salt::new(salt)), mac: None, header: None }
     }
 
-    /// Encrypts or decrypts the chosen elements of a header extension; `false` if it is malformed.
-    /// `key_stream` is scratch memory.
+    /// Encrypts or decrypts the selected elements of a header extension; returns `false` if it is
+    /// malformed. `key_stream` is scratch memory.
     pub(super) fn apply_to_header(
         &self,
         policy: &Policy,

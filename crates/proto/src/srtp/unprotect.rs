@@ -1,4 +1,4 @@
-//! Receiving: SRTP packets into RTP packets, or errors.
+//! Receiving: converts SRTP packets to RTP packets.
 
 use core::fmt;
 use core::ops::Range;
@@ -15,8 +15,8 @@ use super::transform::{Body, Protocol};
 use crate::ssrc::Ssrc;
 use rushes_crypto::{TAG_LEN, tags_are_equal};
 
-/// Consecutive refused packets after which later rounds are tried for a source: more than half a
-/// round may have been lost.
+/// Number of consecutive refused packets of a source after which later rounds are tried, because
+/// more than half a round may have been lost.
 pub(super) const SEARCH_AFTER: u32 = 64;
 
 /// Number of later rounds tried.
@@ -24,8 +24,7 @@ const SEARCH_ROUNDS: u64 = 16;
 
 /// The receiving half of SRTP under one master key, or several during a change of the key.
 ///
-/// Keeps one replay window and roll-over counter for each source that sent at least one authentic
-/// packet.
+/// Keeps a replay window and a roll-over counter for each source that sent an authentic packet.
 pub struct Unprotector {
     pub(super) keys: Keys,
     pub(super) sources: Sources,
@@ -43,7 +42,7 @@ pub(super) struct Parts {
 }
 
 impl Unprotector {
-    /// A receiver under `key`.
+    /// Creates a receiver under `key`.
     ///
     /// # Errors
     /// [`PolicyError`] if `policy` contradicts itself or `key` is of another suite.
@@ -57,9 +56,9 @@ impl Unprotector {
 
     /// Also accepts packets under `key` from now on.
     ///
-    /// Up to three earlier keys stay valid for late packets. The key of a packet is identified by
-    /// the master key identifier or, without one, by trying all keys. Without tags trying is
-    /// impossible, so the new key replaces the old one at once.
+    /// Up to three earlier keys stay valid for late packets. The key of a packet is found by its
+    /// master key identifier or, without one, by trying all keys. Packets without tags cannot be
+    /// tried, so the new key then replaces the old one at once.
     ///
     /// # Errors
     /// [`PolicyError`] if the key is of another suite, or its identifier has another length or is
@@ -72,11 +71,11 @@ impl Unprotector {
     }
 
     /// Sets the round of the next packet of `ssrc`, for a receiver that joins late (RFC 3711
-    /// section 3.3.1); by default a source is joined in its first two rounds.
+    /// section 3.3.1). Without this call, the first packet must be of the first two rounds.
     ///
     /// # Errors
     /// [`UnprotectError::TooManySources`]; [`UnprotectError::Replayed`] if a packet of that round
-    /// or a later one was received, which would be accepted again.
+    /// or a later one was received, because it could be accepted again.
     pub fn set_roll_over_counter(&mut self, ssrc: Ssrc, roc: u32) -> Result<(), UnprotectError> {
         let source = self.sources.find_or_add(ssrc).map_err(|_| UnprotectError::TooManySources)?;
         if source.start_in_round(roc) { Ok(()) } else { Err(UnprotectError::Replayed) }
@@ -115,14 +114,14 @@ impl Unprotector {
         };
         let (indices, count) = self.indices(&parts.layout)?;
         let outcome = self.try_all(packet, &parts, keys, &indices[..count]);
-        // After a long loss, packets may seem older than the window.
+        // After a long loss, packets may also seem to be older than the window.
         if matches!(outcome, Err(UnprotectError::Authentication | UnprotectError::Replayed)) {
             self.sources.note_failure(parts.layout.ssrc);
         }
         outcome
     }
 
-    /// The index of a packet under the only key, if no other index is possible.
+    /// Returns the index of a packet under the only key, if no other index is possible.
     #[inline]
     fn only_index(&mut self, parts: &Parts) -> Option<u64> {
         if !parts.mki.is_empty() || self.keys.len() > 1 {
@@ -136,17 +135,17 @@ impl Unprotector {
         is_fresh.then_some(index)
     }
 
-    /// Whether packets carry tags, so that only those from a holder of the key are accepted.
+    /// Returns whether packets carry tags, so that only holders of the key can send.
     pub fn authenticates(&self) -> bool {
         self.keys.policy().rtp_tag_len() > 0
     }
 
-    /// The next event of the key in use.
+    /// Returns the next event of the key in use.
     pub fn poll_event(&mut self) -> Option<KeyEvent> {
         self.keys.poll_event()
     }
 
-    /// Positions of the parts of `packet`; `None` if it is malformed.
+    /// Returns the positions of the parts of `packet`; `None` if it is malformed.
     #[inline]
     pub(super) fn parts(&self, packet: &[u8]) -> Option<Parts> {
         let layout = Layout::of(packet)?;
@@ -163,7 +162,7 @@ impl Unprotector {
         (end <= mki.start).then_some(Parts { layout, end: mki.start, mki, tag })
     }
 
-    /// The possible indices of a packet, the most likely first.
+    /// Returns the possible indices of a packet, the most likely first.
     fn indices(
         &mut self,
         layout: &Layout,
@@ -177,7 +176,7 @@ impl Unprotector {
         } else if let Some(highest) = self.sources.past_highest(layout.ssrc) {
             (estimate(highest, layout.sequence), 1)
         } else {
-            // Only the last packets of the source's first round may have been missed.
+            // The receiver may have missed only the end of the source's first round.
             (u64::from(layout.sequence), u64::from(layout.sequence < 0x8000))
         };
         for (round, index) in (0..=rounds).zip(&mut indices) {
@@ -208,7 +207,7 @@ impl Unprotector {
                 }
                 refusal = match self.open(n, index, packet, parts, attempts > 1) {
                     Ok(len) => return self.accept(n, index, parts, len),
-                    // The refusal for the most likely index stands.
+                    // The refusal of the most likely index is the one to return.
                     Err(_) if refusal == UnprotectError::Replayed => refusal,
                     Err(refusal) => refusal,
                 };
@@ -252,7 +251,7 @@ impl Unprotector {
                 return Err(failed);
             }
         }
-        // An AEAD cipher destroys a packet that it fails to open.
+        // An AEAD cipher overwrites a packet even if it fails to open it.
         let is_attempt = is_attempt && policy.suite.is_aead();
         if is_attempt {
             self.scratch.clear();
@@ -265,7 +264,7 @@ impl Unprotector {
         outcome
     }
 
-    /// Decrypts a packet whose tag is already verified, unless the cipher verifies it.
+    /// Decrypts a packet. Its tag must already be verified, unless the cipher verifies it.
     #[inline]
     pub(super) fn decrypt(
         &mut self,

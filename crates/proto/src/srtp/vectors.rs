@@ -28,7 +28,7 @@ struct Example {
     after: Vec<u8>,
 }
 
-/// The examples whose names contain `name`.
+/// Returns the examples whose names contain `name`.
 fn examples(name: &str) -> Vec<Example> {
     let all = include_str!("../../../../vectors/srtp/rfc.json");
     let all: Value = serde_json::from_str(all).unwrap();
@@ -91,7 +91,7 @@ fn rfc_7714_packets_are_decrypted() {
     }
 }
 
-/// SRTP never leaves media clear under AES-GCM, so these two test the primitive only.
+/// SRTP never leaves media clear under AES-GCM, so these two examples test only the primitive.
 #[test]
 fn rfc_7714_tags_of_clear_packets_are_made() {
     for name in ["16.1.3.", "16.2.3."] {
