@@ -1,4 +1,4 @@
-//! Assembles units into frames, and decides which are delivered and which are dropped.
+//! Assembles units into frames, and decides which frames are delivered and which are dropped.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use super::pool::FramePool;
 use super::{PacketInfo, PayloadFormat};
 use crate::time::RtpTimestamp;
 
-/// The data that is delivered as one frame.
+/// The unit of delivery: the data that is delivered as one frame.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Delivery {
-    /// Whole access units: one with a missing packet is dropped as a whole.
+    /// Whole access units: if a packet is missing, the access unit is dropped as a whole.
     #[default]
     AccessUnit,
-    /// Each NAL unit as soon as it is complete: the lowest latency, and a lost packet affects only
-    /// the units in it.
+    /// Each NAL unit as soon as it is complete. This has the lowest latency, and a lost packet
+    /// affects only the units in it.
     Unit,
 }
 
@@ -32,16 +32,16 @@ pub enum Framing {
 /// Settings of a [`FrameBuilder`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FrameSettings {
-    /// The data that is delivered as one frame.
+    /// The unit of delivery.
     pub delivery: Delivery,
     /// The framing of NAL units.
     pub framing: Framing,
-    /// Octets in the largest frame that is accepted.
+    /// Maximum octets of a frame.
     pub frame_len_max: usize,
 }
 
 impl Default for FrameSettings {
-    /// Access units with start codes, up to 64 MiB each.
+    /// Returns whole access units with start codes, of up to 64 MiB each.
     fn default() -> Self {
         Self { delivery: Delivery::AccessUnit, framing: Framing::AnnexB, frame_len_max: 64 << 20 }
     }
@@ -53,19 +53,20 @@ const PREFIX_LEN: usize = 4;
 /// Assembles the frames of one source.
 ///
 /// For each packet in sequence, call [`begin_packet`](Self::begin_packet), the depacketiser's
-/// `push` (which opens, fills and finishes units) and [`end_packet`](Self::end_packet); for a gap
-/// in the sequence, [`lost`](Self::lost). [`pop`](Self::pop) returns finished frames.
+/// `push` (which opens, fills and finishes units) and [`end_packet`](Self::end_packet). For a gap
+/// in the sequence, call [`lost`](Self::lost). [`pop`](Self::pop) returns finished frames.
 ///
-/// A frame with a missing packet is never delivered. RTP does not show which frame a missing packet
-/// belonged to, so packets lost just before a frame may have been its beginning. Such a frame is
-/// delivered only if that is impossible: its first unit starts an access unit by definition
-/// ([`starts_frame`](Self::starts_frame)), or just one packet is missing and the frame before
-/// lacked its last one. Losses before the first frame of a source cannot be detected: it is taken
-/// to be whole unless its first unit shows otherwise ([`continues_frame`](Self::continues_frame)).
+/// A frame with a missing packet is never delivered. RTP does not show to which frame a missing
+/// packet belonged, so packets lost just before a frame may have been its beginning. Such a frame
+/// is delivered only if that is impossible: its first unit starts an access unit by definition
+/// ([`starts_frame`](Self::starts_frame)), or just one packet is missing and the previous frame
+/// lacked its last one. Losses before the first frame of a source cannot be detected: the frame is
+/// assumed to be whole unless its first unit shows otherwise
+/// ([`continues_frame`](Self::continues_frame)).
 ///
 /// In a format that [is interleaved](PayloadFormat::is_interleaved), frames consist of units in
 /// decoding order, independent of packets: calls for packets and for gaps between them have no
-/// effect, and the format's depacketiser reports units and gaps between units instead.
+/// effect. Instead, the format's depacketiser reports units and gaps between units.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub struct FrameBuilder {
@@ -74,7 +75,7 @@ pub struct FrameBuilder {
     prefixed: bool,
     interleaved: bool,
     pool: FramePool,
-    /// The first `len` octets are the frame so far, the others are unused.
+    /// The first `len` octets are the frame so far; the others are unused.
     data: Vec<u8>,
     /// Octets of the frame so far.
     len: usize,
@@ -91,8 +92,8 @@ pub struct FrameBuilder {
     gap: u64,
     /// Whether this is the source's first frame.
     first_frame: bool,
-    /// The timestamp of the frame that a long silence ended, and whether it seemed whole: the next
-    /// frame then shows that the sender sets no marker bits.
+    /// The timestamp of the frame that a long silence ended, and whether the frame seemed whole: if
+    /// so, the next frame shows that the sender sets no marker bits.
     ended_at: Option<RtpTimestamp>,
     ended_whole: bool,
     ready: VecDeque<Frame>,
@@ -107,7 +108,7 @@ pub struct FrameBuilder {
 }
 
 impl FrameBuilder {
-    /// A builder for one source of `format`, whose frames return their memory to `pool`.
+    /// Creates a builder for one source of `format`, whose frames return their memory to `pool`.
     pub fn new(format: &dyn PayloadFormat, settings: FrameSettings, pool: FramePool) -> Self {
         let nal_units = format.has_nal_units();
         let per_unit =
@@ -153,15 +154,15 @@ impl FrameBuilder {
         self.abandon_unit();
     }
 
-    /// Begins a packet, closing the previous frame if the packet belongs to another.
+    /// Begins a packet. If it belongs to another frame than the last packet, that frame is closed.
     pub fn begin_packet(&mut self, packet: PacketInfo) {
         if !self.interleaved {
             self.begin(packet);
         }
     }
 
-    /// Begins the next unit in decoding order, which came in `packet`, closing the previous frame
-    /// if the unit belongs to another. If `is_unsure`, units before it may be missing.
+    /// Begins the next unit in decoding order, which arrived in `packet`. If it belongs to another
+    /// frame than the last unit, that ends. If `is_unsure`, units may be missing before it.
     pub(super) fn begin_unit(&mut self, packet: PacketInfo, is_unsure: bool) {
         let latest = self.packet.filter(|last| self.in_frame && last.timestamp == packet.timestamp);
         let arrival = latest.map_or(packet.arrival, |last| last.arrival.max(packet.arrival));
@@ -171,11 +172,11 @@ impl FrameBuilder {
 
     /// Notes whether units after the last one, in decoding order, may be missing.
     pub(super) fn note_possible_gap(&mut self, is_unsure: bool) {
-        // Any number may be missing, of the frames before and after.
+        // An unknown number of units may be missing, of the frames before and after.
         self.gap = if is_unsure { 2 } else { 0 };
     }
 
-    /// Notes that the unit begun is incomplete: its frame is damaged.
+    /// Notes that the current unit is incomplete, so that its frame is damaged.
     pub(super) fn note_incomplete_unit(&mut self) {
         self.damaged = true;
         if self.per_unit {
@@ -183,15 +184,15 @@ impl FrameBuilder {
         }
     }
 
-    /// Marks the unit just delivered, if delivered alone, as the last of a packet with a marker
-    /// bit.
+    /// If units are delivered one by one, marks the unit just delivered as the last of a packet
+    /// with a marker bit.
     pub(super) fn mark_unit(&mut self) {
         if let Some(last) = self.ready.back_mut().filter(|_| self.per_unit) {
             last.marker = true;
         }
     }
 
-    /// Octets in the largest frame that is accepted.
+    /// Returns the maximum octets of a frame.
     pub(super) fn frame_len_max(&self) -> usize {
         self.settings.frame_len_max
     }
@@ -202,7 +203,7 @@ impl FrameBuilder {
         let mut tail_missing = false;
         if let (true, Some(last)) = (self.in_frame, self.packet) {
             if last.timestamp != packet.timestamp {
-                // No marker bit came: the sender sets none, or the packet with it is missing.
+                // No marker bit arrived: the sender sets none, or the packet with it is missing.
                 tail_missing = gap > 0;
                 self.damaged |= tail_missing;
                 self.close_frame();
@@ -223,7 +224,7 @@ impl FrameBuilder {
         self.ready_before_packet = self.ready.len();
     }
 
-    /// Notes a packet without payload, sampled at `timestamp`: like any packet, it closes a frame
+    /// Notes a packet without payload, sampled at `timestamp`. Like any packet, it closes a frame
     /// with another timestamp, but it starts none.
     pub fn idle(&mut self, timestamp: RtpTimestamp) {
         if self.interleaved {
@@ -232,14 +233,14 @@ impl FrameBuilder {
         if self.in_frame && self.packet.is_some_and(|packet| packet.timestamp != timestamp) {
             self.damaged |= self.gap > 0;
             if self.gap == 1 {
-                // The one missing packet was the last of the frame being closed.
+                // The only missing packet was the last one of the frame being closed.
                 self.gap = 0;
             }
             self.close_frame();
         }
     }
 
-    /// Ends the packet; with a marker bit, the frame as well.
+    /// Ends the packet and, if it has the marker bit, the frame.
     pub fn end_packet(&mut self) {
         if !self.interleaved && self.packet.is_some_and(|packet| packet.marker) {
             if self.ready.len() > self.ready_before_packet
@@ -251,7 +252,7 @@ impl FrameBuilder {
         }
     }
 
-    /// Opens a unit; an unfinished one is abandoned.
+    /// Opens a unit. An unfinished unit is abandoned.
     pub fn open_unit(&mut self) {
         self.abandon_unit();
         if self.data.capacity() == 0 {
@@ -263,10 +264,10 @@ impl FrameBuilder {
         }
     }
 
-    /// Adds octets to the open unit; without one, does nothing.
+    /// Adds octets to the open unit; does nothing if no unit is open.
     ///
     /// # Errors
-    /// [`PayloadError::FrameTooLarge`]; the unit is abandoned and the frame will be dropped.
+    /// [`PayloadError::FrameTooLarge`]; the unit is then abandoned, and the frame will be dropped.
     #[inline]
     pub fn extend(&mut self, octets: &[u8]) -> Result<(), PayloadError> {
         if self.open_unit.is_none() {
@@ -294,8 +295,8 @@ impl FrameBuilder {
         self.len = end;
     }
 
-    /// Makes room for a frame of `end` octets, doubling the memory, but not beyond the size of the
-    /// largest frame.
+    /// Makes room for a frame of `end` octets. The memory is doubled, but does not exceed the
+    /// maximum size of a frame.
     #[inline]
     fn reserve(&mut self, end: usize) {
         if end > self.data.capacity() {
@@ -306,15 +307,15 @@ impl FrameBuilder {
         }
     }
 
-    /// Whether the next packet, if it is sampled at `timestamp`, may continue the open unit.
+    /// Returns whether the next packet, if sampled at `timestamp`, may continue the open unit.
     #[inline]
     pub(crate) fn may_continue_unit(&self, timestamp: RtpTimestamp) -> bool {
         let is_same = |packet: PacketInfo| packet.timestamp == timestamp;
         self.open_unit.is_some() && self.gap == 0 && self.packet.is_some_and(is_same)
     }
 
-    /// Lets `write` place a payload of `len` octets so that those after its first `HEAD` (3 at
-    /// most) follow the open unit; returns those first octets. The unit is unchanged until
+    /// Lets `write` write a payload of `len` octets so that those after its first `HEAD` (at most
+    /// 3) follow the open unit; returns the first ones. The unit is unchanged until
     /// [`grow`](Self::grow). `None`, with nothing written, if the payload does not fit.
     #[inline]
     pub(crate) fn write_behind<const HEAD: usize, E>(
@@ -342,7 +343,7 @@ impl FrameBuilder {
         Some(outcome.map(|()| octets))
     }
 
-    /// Adds octets to the open unit; `false`, with nothing changed, if they do not fit.
+    /// Adds octets to the open unit; returns `false`, with nothing changed, if they do not fit.
     #[inline]
     pub(crate) fn write_more(&mut self, octets: &[u8]) -> bool {
         let fits =
@@ -353,7 +354,8 @@ impl FrameBuilder {
         fits
     }
 
-    /// The `len` octets behind the open unit, which [`write_behind`](Self::write_behind) wrote.
+    /// Returns the `len` octets that [`write_behind`](Self::write_behind) wrote behind the open
+    /// unit.
     pub(crate) fn written_behind(&self, len: usize) -> &[u8] {
         self.data.get(self.len..self.len + len).unwrap_or_default()
     }
@@ -378,10 +380,10 @@ impl FrameBuilder {
         }
     }
 
-    /// Opens, fills and finishes a unit at once.
+    /// Returns opens, fills and finishes a unit at once.
     ///
     /// # Errors
-    /// [`PayloadError::FrameTooLarge`], as [`extend`](Self::extend).
+    /// [`PayloadError::FrameTooLarge`], as from [`extend`](Self::extend).
     pub fn push_unit(&mut self, unit: &[u8]) -> Result<(), PayloadError> {
         self.open_unit();
         self.extend(unit)?;
@@ -397,16 +399,16 @@ impl FrameBuilder {
         }
     }
 
-    /// Notes that the unit about to be opened cannot be a frame's first, like a slice that does not
-    /// start its picture: if it is the first unit of the source's first frame, reception began in
-    /// the middle of that frame.
+    /// Notes that the unit about to be opened cannot be the first of a frame, like a slice that
+    /// does not start its picture. If it is the first unit of the source's first frame, reception
+    /// began in the middle of that frame.
     pub fn continues_frame(&mut self) {
         if self.first_frame && self.units == 0 && self.open_unit.is_none() {
             self.may_lack_head = true;
         }
     }
 
-    /// Discards the open unit; its frame, if delivered whole, is damaged.
+    /// Discards the open unit. If whole frames are delivered, its frame is damaged.
     pub fn abandon_unit(&mut self) {
         let Some(start) = self.open_unit.take() else { return };
         self.len = start;
@@ -416,7 +418,7 @@ impl FrameBuilder {
         }
     }
 
-    /// Notes that the current packet could not be used: its content is missing from the frame.
+    /// Notes that the current packet could not be used and is missing from the frame.
     pub fn damage(&mut self) {
         if self.interleaved {
             return;
@@ -425,12 +427,12 @@ impl FrameBuilder {
         self.damaged = true;
     }
 
-    /// Ends the current frame: the source sent BYE or has been silent for long. The
-    /// [depacketiser](super::Depacketiser::finish) is finished first.
+    /// Ends the current frame, because the source sent BYE or has been silent for long. The
+    /// [depacketiser](super::Depacketiser::finish) must be finished first.
     ///
     /// A frame without a marker bit is delivered if no packet and no part of a unit is missing, and
-    /// frames of the source have ended without a marker before; otherwise packets may be missing at
-    /// its end, and it is dropped. Later packets with its timestamp are not delivered as a frame.
+    /// an earlier frame of the source has ended without a marker bit. Otherwise packets may be
+    /// missing at its end, and it is dropped. Later packets with its timestamp are no frame.
     pub fn finish_source(&mut self) {
         if self.in_frame {
             let is_last = self.marked || self.ends_unmarked;
@@ -445,13 +447,13 @@ impl FrameBuilder {
         }
     }
 
-    /// Whether a frame has begun and not ended.
+    /// Returns whether a frame has begun and not ended.
     #[inline]
     pub fn is_in_frame(&self) -> bool {
         self.in_frame
     }
 
-    /// Abandons an unfinished frame: the source has ended or restarted.
+    /// Abandons an unfinished frame, because the source has ended or restarted.
     pub fn reset(&mut self) {
         if self.in_frame {
             self.damaged = true;
@@ -472,51 +474,51 @@ impl FrameBuilder {
         self.data = Vec::new();
     }
 
-    /// The oldest finished frame.
+    /// Removes and returns the oldest finished frame.
     pub fn pop(&mut self) -> Option<Frame> {
         let frame = self.ready.pop_front()?;
         self.ready_len -= frame.data.capacity();
         Some(frame)
     }
 
-    /// The timestamp of a unit or frame dropped since the last call, if one was.
+    /// Returns the timestamp of the unit or frame dropped last since the previous call, if any.
     pub fn take_dropped(&mut self) -> Option<RtpTimestamp> {
         self.dropped_at.take()
     }
 
-    /// Frames dropped since the last call because they were the first of a source and may lack
-    /// their beginning.
+    /// Returns the number of frames dropped since the previous call because they were the first of
+    /// a source and may lack their beginning.
     pub(crate) fn take_unsure(&mut self) -> u64 {
         std::mem::take(&mut self.unsure)
     }
 
-    /// Octets of memory in the unfinished frame and in finished ones not yet taken.
+    /// Returns the octets of memory in the unfinished frame and in finished frames not yet removed.
     pub fn held_len(&self) -> usize {
         self.data.capacity() + self.ready_len
     }
 
-    /// Octets of memory in the unfinished frame.
+    /// Returns the octets of memory in the unfinished frame.
     #[inline]
     pub(crate) fn unfinished_octets(&self) -> usize {
         self.data.capacity()
     }
 
-    /// Octets of all frames delivered so far.
+    /// Returns the octets of all frames delivered so far.
     pub(crate) fn delivered_octets(&self) -> u64 {
         self.delivered_octets
     }
 
-    /// Octets of memory in finished frames not yet taken.
+    /// Returns the octets of memory in finished frames not yet removed.
     pub fn ready_len(&self) -> usize {
         self.ready_len
     }
 
-    /// Frames delivered so far.
+    /// Returns the number of frames delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Frames (or, delivering by unit, units) that were begun and dropped so far.
+    /// Returns how many frames (or, when delivering by unit, units) were begun and dropped so far.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -542,8 +544,8 @@ impl FrameBuilder {
     fn deliver(&mut self, marker: bool) {
         let Some(packet) = self.packet else { return };
         let len = self.len;
-        // The hint decreases slowly, so that a large frame among small ones gets a large enough
-        // buffer.
+        // The hint decreases slowly, so that the buffer is also large enough for an occasional
+        // large frame among small ones.
         self.len_hint = len.max(self.len_hint - self.len_hint / 16);
         let data = if self.data.capacity() >= 4 * len.max(64) {
             let mut fitting = self.pool.take(len);
@@ -571,7 +573,7 @@ impl FrameBuilder {
     }
 
     /// Empties the buffer, and returns it to the pool if it is much too large for current frames:
-    /// after one huge frame, its memory must not stay in use, nor all later frames be copied twice.
+    /// after one huge frame, its memory must not stay in use, nor may later frames be copied twice.
     fn clear_data(&mut self) {
         self.len = 0;
         if self.data.capacity() >= 4 * self.len_hint.max(64) {

@@ -9,7 +9,7 @@ use super::error::PayloadError;
 use super::join::note_beginning;
 use super::layout::{Layout, NalHeader};
 
-/// Maximum number of waiting NAL units: more than any sender has a reason to interleave.
+/// Maximum number of waiting NAL units, larger than any reasonable interleaving needs.
 const UNITS_MAX: usize = 8192;
 
 /// The parameters by which a sender bounds its interleaving of NAL units.
@@ -17,18 +17,18 @@ const UNITS_MAX: usize = 8192;
 pub(super) struct Interleaving {
     /// `sprop-max-don-diff`, above 0.
     pub(super) max_don_diff: u16,
-    /// `sprop-depack-buf-nalus`; 0 if it is not known.
+    /// `sprop-depack-buf-nalus`; 0 if unknown.
     pub(super) depack_buf_nalus: u16,
-    /// `sprop-depack-buf-bytes`; 0 if it is not known.
+    /// `sprop-depack-buf-bytes`; 0 if unknown.
     pub(super) depack_buf_bytes: u32,
 }
 
-/// A NAL unit waiting for its turn.
+/// A NAL unit that waits for earlier ones in decoding order.
 #[derive(Debug)]
 struct WaitingUnit {
-    /// The packet in which it ended; with the marker bit only if it was the packet's last unit.
+    /// The packet in which the unit ended, with the marker bit only if the unit was its last one.
     packet: PacketInfo,
-    /// The unit; `None` if a part of it is missing.
+    /// The octets of the unit; `None` if a part of it is missing.
     octets: Option<Vec<u8>>,
 }
 
@@ -40,37 +40,37 @@ struct OpenUnit {
     octets: Vec<u8>,
 }
 
-/// NAL units that wait until no unit that precedes them in decoding order can follow.
+/// NAL units, each of which waits until no unit that precedes it in decoding order can follow.
 ///
-/// Each has a number that does not wrap, `AbsDon` (RFC 7798 section 4.6). If packets are missing,
-/// the sender's parameters bound the numbers of the units in them. A gap in the numbers within
-/// these bounds is a missing unit; elsewhere it is not, because senders may skip numbers.
+/// Each unit has a number that does not wrap, `AbsDon` (RFC 7798 section 4.6). The sender's
+/// parameters limit the numbers that units in missing packets may have. Within these limits, a gap
+/// in the numbers is a missing unit; elsewhere it is not, because senders may skip numbers.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub(super) struct DecodingOrder {
     interleaving: Interleaving,
-    /// Units by number; those with equal numbers in the order of transmission.
+    /// The waiting units by number; units with equal numbers are in the order of transmission.
     waiting: BTreeMap<(i64, u64), WaitingUnit>,
     /// Octets of the waiting units.
     octets: usize,
     open: Option<OpenUnit>,
-    /// Units received so far.
+    /// Number of units received so far.
     count: u64,
-    /// The decoding order number received last, and the same without wraps.
+    /// The decoding order number received last, as received and without wraps.
     last: Option<(u16, i64)>,
     greatest: i64,
     /// The number of the unit delivered last.
     delivered: Option<i64>,
-    /// Packets are missing since the last unit.
+    /// Whether packets are missing since the last unit.
     is_lost: bool,
     /// The lowest and highest numbers that units in missing packets may have.
     doubtful: Option<(i64, i64)>,
-    /// Up to this number a gap is a missing unit too: it may have been sent before the first one
-    /// received.
+    /// Up to this number, a gap is also a missing unit: the unit may have been sent before the
+    /// first one received.
     joined_until: i64,
-    /// Units may be missing before the next one delivered, even if the numbers show no gap.
+    /// Whether units may be missing before the next one, even if the numbers show no gap.
     is_unsure: bool,
-    /// Units with equal numbers were received.
+    /// Whether units with equal numbers were received.
     has_equal_numbers: bool,
 }
 
@@ -93,13 +93,13 @@ impl DecodingOrder {
         }
     }
 
-    /// Approximate octets of memory held.
+    /// Returns the approximate octets of memory held.
     pub(super) fn held_len(&self) -> usize {
         let open = self.open.as_ref().map_or(0, |open| open.octets.capacity());
         self.octets + open + self.waiting.len() * size_of::<((i64, u64), WaitingUnit)>()
     }
 
-    /// Opens the unit numbered `don`, which begins with `header`; an unfinished one is abandoned.
+    /// Opens the unit with number `don`, which begins with `header`; abandons an unfinished one.
     pub(super) fn open_unit<L: Layout>(
         &mut self,
         don: u16,
@@ -123,7 +123,7 @@ impl DecodingOrder {
         Ok(())
     }
 
-    /// Finishes the open unit in `packet`.
+    /// Finishes the open unit, which ends in `packet`.
     pub(super) fn finish_unit<L: Layout>(&mut self, packet: PacketInfo, frame: &mut FrameBuilder) {
         let Some(OpenUnit { number, mut octets, .. }) = self.open.take() else { return };
         octets.shrink_to_fit();
@@ -131,7 +131,7 @@ impl DecodingOrder {
         self.settle::<L>(frame);
     }
 
-    /// Delivers the units whose order is certain, and drops the first ones if too many are left.
+    /// Delivers the units whose order is certain; if too many are left, drops the first ones.
     fn settle<L: Layout>(&mut self, frame: &mut FrameBuilder) {
         self.deliver_certain::<L>(frame);
         let octets_max = match self.interleaving.depack_buf_bytes {
@@ -146,7 +146,7 @@ impl DecodingOrder {
     /// Abandons the open unit.
     pub(super) fn abandon_unit(&mut self) {
         if let Some(OpenUnit { number, packet, .. }) = self.open.take() {
-            // It keeps its place, so that only its own frame is damaged.
+            // The unit keeps its place, so that only its own frame is damaged.
             self.hold(number, WaitingUnit { packet, octets: None });
         }
     }
@@ -163,24 +163,24 @@ impl DecodingOrder {
         if self.is_lost {
             self.mark_doubtful(i64::MAX);
         }
-        // Units that would fill gaps may not have been sent yet, so all gaps are missing units.
+        // The units that would fill gaps may not be sent yet, so every gap is a missing unit.
         self.joined_until = i64::MAX;
         while let Some(((number, _), unit)) = self.waiting.pop_first() {
             self.deliver::<L>(number, unit, frame);
         }
-        // Numbers still in doubt reach beyond the last unit.
+        // The numbers still in doubt are beyond the last unit.
         frame.note_possible_gap(self.is_lost || self.doubtful.is_some());
         self.joined_until = self.greatest.saturating_add(self.interleaving.max_don_diff.into());
         self.doubtful = None;
         self.is_unsure |= self.last.is_some();
     }
 
-    /// The number, without wraps, of the unit with decoding order number `don`.
+    /// Returns the number, without wraps, of the unit with decoding order number `don`.
     fn number<L: Layout>(&mut self, don: u16, frame: &mut FrameBuilder) -> i64 {
         let first = i64::from(don);
         let mut number = self.last.map_or(first, |(last, number)| number + step(last, don));
         if self.delivered.is_some_and(|delivered| number < delivered) {
-            // The source restarted, or violates its parameters: no order is certain.
+            // The source restarted or violates its parameters, so the order is no longer certain.
             while !self.waiting.is_empty() {
                 self.drop_first::<L>(frame);
             }
@@ -201,7 +201,7 @@ impl DecodingOrder {
         number
     }
 
-    /// Notes that units may be missing, from the lowest number that may still come up to `highest`.
+    /// Notes that units may be missing, from the lowest number that may still arrive to `highest`.
     fn mark_doubtful(&mut self, highest: i64) {
         let lowest = self.greatest.saturating_sub(self.interleaving.max_don_diff.into());
         let (low, high) = self.doubtful.unwrap_or((lowest, highest));
@@ -239,7 +239,7 @@ impl DecodingOrder {
         }
     }
 
-    /// Adds a unit to its frame, which it may start.
+    /// Delivers a unit to its frame, which the unit may start.
     fn deliver<L: Layout>(&mut self, number: i64, unit: WaitingUnit, frame: &mut FrameBuilder) {
         let before = self.delivered.replace(number);
         let is_unsure =
@@ -257,25 +257,25 @@ impl DecodingOrder {
         }
     }
 
-    /// Whether a unit may be missing between number `before`, delivered last, and `number`.
+    /// Returns whether a unit may be missing between `before`, delivered last, and `number`.
     fn may_be_missing_before(&self, number: i64, before: Option<i64>) -> bool {
         let is_doubtful = |lowest, highest| {
             self.doubtful.is_some_and(|(low, high)| low <= highest && lowest <= high)
         };
         match before {
             None => is_doubtful(i64::MIN, number),
-            // It came later than the parameters allow.
+            // The unit arrived later than the parameters allow.
             Some(before) if number < before => true,
             Some(before) if number - before > 1 => {
                 before < self.joined_until || is_doubtful(before + 1, number - 1)
             }
-            // Without a gap none is missing, unless it had the same number as another.
+            // No number is missing, but a missing unit may have had the same number as another.
             Some(before) => self.has_equal_numbers && is_doubtful(before, number),
         }
     }
 }
 
-/// The signed distance from one decoding order number to the next one in transmission order.
+/// Returns the signed distance from one decoding order number to the next in transmission order.
 fn step(from: u16, to: u16) -> i64 {
     let forward = i64::from(to.wrapping_sub(from));
     let is_back = if to > from { forward >= 1 << 15 } else { forward > 1 << 15 };

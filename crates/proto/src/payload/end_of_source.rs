@@ -1,17 +1,16 @@
-//! The end of a source: its last frame is delivered if it is certainly whole, and otherwise
-//! dropped.
+//! The end of a source: its last frame is delivered if it is certainly whole, else dropped.
 
 use super::builder::Delivery;
 use super::generic::Generic;
 use super::h264::H264;
 use super::rig::{Listener, annex_b};
 
-/// The first slice of an IDR picture.
+/// Returns the first slice of an IDR picture.
 fn slice(number: u8) -> Vec<u8> {
     vec![0x65, 0x88, number]
 }
 
-/// A listener that has taken three frames of two packets each, without a marker bit.
+/// Returns a listener that has received three frames of two packets each, without a marker bit.
 fn unmarked() -> Listener {
     let mut listener = Listener::new(&H264::default(), Delivery::AccessUnit);
     for n in 0..6_u8 {
@@ -68,7 +67,7 @@ fn without_its_marker_the_last_frame_of_a_sender_that_sets_them_is_dropped() {
 
 #[test]
 fn the_only_frame_of_a_source_is_dropped_without_a_marker() {
-    // Whether the source sets any is unknown.
+    // It is unknown whether the source sets any.
     let mut listener = Listener::new(&H264::default(), Delivery::AccessUnit);
     listener.take(&slice(0), 0, false).unwrap();
     listener.finish();
@@ -77,24 +76,24 @@ fn the_only_frame_of_a_source_is_dropped_without_a_marker() {
 
 #[test]
 fn a_last_frame_that_lacks_a_packet_is_dropped() {
-    // Missing in its middle.
+    // The packet is missing in the middle of the frame.
     let mut listener = unmarked();
     listener.lose(1);
     listener.take(&slice(6), 6000, false).unwrap();
     listener.finish();
     assert_eq!((listener.frames().len(), listener.dropped()), (2, 1));
-    // Missing at its end.
+    // The packet is missing at the end of the frame.
     let mut listener = unmarked();
     listener.lose(1);
     listener.finish();
     assert_eq!((listener.frames().len(), listener.dropped()), (2, 1));
-    // Missing before it: more than the end of the previous frame may be lost.
+    // The packet is missing before the frame, and may have been its beginning.
     let mut listener = unmarked();
     listener.lose(2);
     listener.take(&slice(6), 9000, false).unwrap();
     listener.finish();
     assert_eq!((listener.frames().len(), listener.dropped()), (2, 2));
-    // Missing in its last unit.
+    // The packet is missing in the last unit of the frame.
     let mut listener = unmarked();
     listener.take(&[0x7c, 0x85, 1], 6000, false).unwrap();
     listener.finish();
@@ -106,7 +105,7 @@ fn what_follows_the_silence_that_ended_a_frame_is_no_frame_of_its_own() {
     let mut listener = unmarked();
     listener.finish();
     assert_eq!(listener.frames().len(), 3);
-    // Another packet of the same frame.
+    // This is another packet of the same frame.
     listener.take(&slice(6), 6000, false).unwrap();
     listener.take(&slice(7), 9000, false).unwrap();
     listener.take(&slice(8), 12_000, false).unwrap();

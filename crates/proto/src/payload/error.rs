@@ -9,8 +9,7 @@ pub enum FrameError {
     /// There is nothing to send.
     #[error("the frame is empty")]
     Empty,
-    /// The stream is secured, and its master key has protected as many packets as it may (RFC 3711
-    /// section 9.2).
+    /// The stream is secured, and the lifetime of its master key has ended (RFC 3711 section 9.2).
     #[error("the stream's master key is used up: set another one")]
     KeyExpired,
     /// The stream is secured, and has changed its SSRC as often as its policy allows.
@@ -23,17 +22,17 @@ pub enum FrameError {
     LengthPrefix {
         /// Offset of the length field in the frame.
         offset: usize,
-        /// The length that it claims, in octets.
+        /// The value of the length field, in octets.
         claimed: usize,
-        /// Octets left after it.
+        /// Octets after the length field.
         remaining: usize,
     },
-    /// The frame must fit one packet in this format and does not.
+    /// In this format a frame must fit one packet, and this one does not.
     #[error("a frame of {len} octets does not fit a packet of {limit} octets")]
     TooLargeForPacket {
         /// Octets in the frame.
         len: usize,
-        /// Octets that a payload may have.
+        /// Maximum octets of a payload.
         limit: usize,
     },
     /// The frame does not begin with a start code.
@@ -42,8 +41,8 @@ pub enum FrameError {
         /// The first octets of the frame.
         found: [u8; 4],
     },
-    /// No NAL unit of the frame can be sent: in an RTP payload header, the type of the first has
-    /// another meaning or none. If other units can be sent, such a unit is left out.
+    /// No NAL unit of the frame can be sent: the type of the first is not a NAL unit type in an RTP
+    /// payload header. If other units can be sent, such a unit is left out.
     #[error(
         "no NAL unit of the frame can be sent in RTP; \
          the first, at octet {offset}, has type {nal_type}, which its payload format does not allow"
@@ -54,8 +53,8 @@ pub enum FrameError {
         /// Its `nal_unit_type`.
         nal_type: u8,
     },
-    /// No NAL unit of the frame can be sent: the first is shorter than its header. If other units
-    /// can be sent, such a unit is left out.
+    /// No NAL unit of the frame can be sent: the first one is shorter than its header. If other
+    /// units can be sent, such a unit is left out.
     #[error(
         "no NAL unit of the frame can be sent in RTP; \
          the first, at octet {offset}, has {len} octets, fewer than its header"
@@ -72,10 +71,10 @@ pub enum FrameError {
         /// The rule that it breaks.
         reason: &'static str,
     },
-    /// The packet size leaves no room for payload.
+    /// The maximum packet size leaves no room for the payload.
     #[error("{limit} octets of payload are too few for this format, which needs {need}")]
     PacketTooSmall {
-        /// Octets that a payload may have.
+        /// Maximum octets of a payload.
         limit: usize,
         /// Minimum number of octets that the format needs.
         need: usize,
@@ -87,7 +86,7 @@ pub enum FrameError {
 
 /// Why a received payload was not used.
 ///
-/// Small and `Copy`, because an attacker can cause it with every packet.
+/// Small and `Copy`, because an attacker can cause one with every packet.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PayloadError {
@@ -96,9 +95,9 @@ pub enum PayloadError {
     AggregationUnit {
         /// Offset of the unit's length field in the payload.
         offset: usize,
-        /// The length that it claims, in octets.
+        /// The value of the length field, in octets.
         claimed: usize,
-        /// Octets left after it.
+        /// Octets after the length field.
         remaining: usize,
     },
     /// The packet type in the payload header is unknown.
@@ -107,7 +106,7 @@ pub enum PayloadError {
         /// The type in the payload header.
         packet_type: u8,
     },
-    /// A fragment that is both start and end, or whose unit type cannot be fragmented.
+    /// A fragment is both start and end, or its unit type cannot be fragmented.
     #[error("the fragmentation unit header {header:#04x} is not allowed")]
     FragmentHeader {
         /// The FU header.
@@ -116,16 +115,16 @@ pub enum PayloadError {
     /// A fragment belongs to another unit than the open one.
     #[error("the fragment belongs to another unit than the one before")]
     FragmentMismatch,
-    /// A middle or end fragment whose start was lost or never sent.
+    /// The start of the unit of a middle or end fragment was lost or never sent.
     #[error("the start of the fragmented unit is missing")]
     FragmentWithoutStart,
     /// The frame is larger than the receiver allows.
     #[error("the frame is larger than {limit} octets")]
     FrameTooLarge {
-        /// The largest frame allowed, in octets.
+        /// The maximum octets of a frame.
         limit: usize,
     },
-    /// A packet type that is not allowed inside another: an aggregation packet or fragment in an
+    /// A packet type is not allowed inside another one: an aggregation packet or fragment in an
     /// aggregation packet, or a PACI packet in a PACI packet.
     #[error("packet type {packet_type} is not allowed inside another packet")]
     Nested {
@@ -138,11 +137,11 @@ pub enum PayloadError {
         /// The rule that it breaks.
         reason: &'static str,
     },
-    /// A header of an Ogg file (RFC 7845 section 5), which GStreamer sends as the first packets of a
-    /// stream from one. It holds no sound.
+    /// The payload is a header of an Ogg file (RFC 7845 section 5), which GStreamer sends as the
+    /// first packets of a stream from such a file. It contains no sound.
     #[error("the header of an Ogg file is not an Opus packet")]
     OggHeader,
-    /// A packet type of a packetization mode that was not agreed (RFC 6184 section 5.4).
+    /// The packet type is of a packetization mode that was not negotiated (RFC 6184 section 5.4).
     #[error("packet type {packet_type} belongs to the interleaved mode")]
     OutsideMode {
         /// The type in the payload header.
@@ -155,7 +154,7 @@ pub enum PayloadError {
         field: &'static str,
         /// Octets that the payload needs, up to the end of the field.
         need: usize,
-        /// Octets that it has.
+        /// Octets of the payload.
         have: usize,
     },
     /// An error of a format outside this crate.

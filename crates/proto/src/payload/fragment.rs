@@ -1,4 +1,4 @@
-//! One RTP payload, described before it is copied or encrypted into its place.
+//! One RTP payload, described before it is copied or encrypted to its place.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub const MAX_OWN_OCTETS: usize = 8;
 /// A part of a payload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Piece {
-    /// Octets that the format adds: a payload header, a length field.
+    /// Octets that the format adds, such as a payload header or a length field.
     Own {
         /// The octets, of which the first `len` are valid.
         octets: [u8; MAX_OWN_OCTETS],
@@ -29,8 +29,8 @@ pub enum Piece {
 /// One RTP payload as a list of pieces, with its marker bit and, if the format sets one, its header
 /// extension.
 ///
-/// Nothing is copied until the sender writes the pieces into the slab, where plain payload is
-/// copied and secured payload encrypted: each octet is touched once.
+/// Nothing is copied until the sender writes the pieces into the slab, where a clear payload is
+/// copied and a secured one encrypted. Each octet is touched once.
 ///
 /// ```
 /// use rushes_proto::payload::Fragment;
@@ -60,8 +60,8 @@ impl Fragment {
         self.extension = None;
     }
 
-    /// The extended sequence number of the packet: the lower 16 bits are in its header, the upper
-    /// ones count the rounds (RFC 4175 section 4.3 carries all 32).
+    /// Returns the extended sequence number of the packet. The lower 16 bits are in its header; the
+    /// upper ones count the rounds (the format of RFC 4175 section 4.3 sends all 32).
     #[inline]
     pub fn sequence(&self) -> u32 {
         self.sequence
@@ -72,14 +72,14 @@ impl Fragment {
         self.sequence = sequence;
     }
 
-    /// Sets the header extension of the packet (RFC 3550 section 5.3.1). Its length must not exceed
-    /// [`Packetiser::extension_len_max`](super::Packetiser::extension_len_max): otherwise the frame
-    /// is cut short.
+    /// Sets the header extension of the packet (RFC 3550 section 5.3.1). If it is longer than
+    /// [`Packetiser::extension_len_max`](super::Packetiser::extension_len_max), the frame is cut
+    /// short.
     pub fn set_extension(&mut self, extension: HeaderExtension) {
         self.extension = Some(extension);
     }
 
-    /// The header extension, if there is one.
+    /// Returns the header extension, if any.
     #[inline]
     pub fn extension(&self) -> Option<&HeaderExtension> {
         self.extension.as_ref()
@@ -88,7 +88,7 @@ impl Fragment {
     /// Adds octets that the format defines, at most [`MAX_OWN_OCTETS`] at once.
     ///
     /// # Panics
-    /// If there are more.
+    /// If there are more octets.
     #[inline]
     pub fn push_own(&mut self, own: &[u8]) {
         let mut octets = [0; MAX_OWN_OCTETS];
@@ -110,33 +110,33 @@ impl Fragment {
         self.marker = marker;
     }
 
-    /// Whether the marker bit is set.
+    /// Returns whether the marker bit is set.
     #[inline]
     pub fn marker(&self) -> bool {
         self.marker
     }
 
-    /// Octets in the payload.
+    /// Returns the number of octets in the payload.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the payload has no octets.
+    /// Returns whether the payload has no octets.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The pieces, in order.
+    /// Returns the pieces in order.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// Copies the payload into `out`, except a last piece of the frame; returns the number of
-    /// octets copied, and that piece, which the caller writes after them.
+    /// Copies the payload into `out`, except for a last piece of the frame, which the caller
+    /// writes. Returns the number of octets copied, and that piece.
     ///
     /// # Panics
-    /// As for [`write`](Self::write).
+    /// Those of [`write`](Self::write).
     #[inline]
     pub(crate) fn write_except_last<'f>(
         &self,
@@ -161,8 +161,8 @@ impl Fragment {
     }
 }
 
-/// Payloads that differ only in their octets of the frame: consecutive parts of it, of equal
-/// length, each after the same octets that the format adds. None ends the frame.
+/// Payloads that differ only in their octets of the frame, which are consecutive parts of equal
+/// length. Each begins with the same octets that the format adds, and none ends the frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Run {
     /// The octets that the format adds, of which the first `own_len` are valid.
@@ -178,7 +178,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Whether the run is valid: at most `most` payloads of at most `limit` octets, within `frame`.
+    /// Returns whether it is valid: at most `most` payloads of at most `limit` octets in `frame`.
     #[inline]
     pub(crate) fn is_valid(&self, most: usize, limit: usize, frame: &[u8]) -> bool {
         let is_short =

@@ -10,9 +10,9 @@ use crate::time::RtpTimestamp;
 
 /// A complete received frame: an access unit, a NAL unit, or a frame of another format.
 ///
-/// It dereferences to its octets. Dropping it returns its memory to the stream that received it.
+/// Dereferences to its octets. When dropped, it returns its memory to the stream that received it.
 pub struct Frame {
-    /// The first `len` octets are the frame, the others are unused.
+    /// The first `len` octets are the frame; the others are unused.
     pub(super) data: Vec<u8>,
     pub(super) len: usize,
     pub(super) pool: FramePool,
@@ -24,7 +24,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The octets: NAL units with start codes, by default, or one frame of another format.
+    /// Returns the octets: by default NAL units with start codes, or one frame of another format.
     pub fn data(&self) -> &[u8] {
         &self.data[..self.len]
     }
@@ -36,29 +36,29 @@ impl Frame {
         data
     }
 
-    /// The sampling instant, in ticks of the stream's clock rate.
+    /// Returns the sampling instant, in ticks of the stream's clock rate.
     pub fn timestamp(&self) -> RtpTimestamp {
         self.timestamp
     }
 
-    /// The source that sent it.
+    /// Returns the source of the frame.
     pub fn ssrc(&self) -> Ssrc {
         self.ssrc
     }
 
-    /// When its last datagram arrived.
+    /// Returns when its last datagram arrived.
     pub fn arrival(&self) -> Instant {
         self.arrival
     }
 
-    /// Number of NAL units; 1 for formats without NAL units.
+    /// Returns the number of NAL units; 1 for formats without NAL units.
     pub fn units(&self) -> u32 {
         self.units
     }
 
-    /// Whether it ends an access unit: always true when whole access units are delivered. For a
-    /// unit with a decoding order number, whether it was the last in a packet with the marker bit,
-    /// because the last unit of an access unit may be sent before others of it.
+    /// Returns whether the frame ends an access unit; always true when whole access units are
+    /// delivered. For a unit with a decoding order number, whether it was the last in a packet with
+    /// the marker bit, because the last unit of an access unit may be sent before others of it.
     pub fn marker(&self) -> bool {
         self.marker
     }

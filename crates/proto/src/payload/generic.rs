@@ -1,7 +1,7 @@
 //! Frames of any data: split at the packet limit, ended by the marker bit.
 //!
-//! All packets of a frame share its timestamp, and the last has the marker bit. A new timestamp
-//! also starts a new frame at the receiver, for senders that set no marker.
+//! All packets of a frame have its timestamp, and the last one has the marker bit. At the receiver,
+//! a new timestamp also starts a new frame, for senders that set no marker bit.
 
 use super::builder::FrameBuilder;
 use super::error::{FrameError, PayloadError};
@@ -22,14 +22,14 @@ use crate::time::ClockRate;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Generic {
-    /// The encoding name that both sides have agreed on.
+    /// The encoding name on which both sides have agreed.
     pub name: &'static str,
     /// The rate of the timestamps.
     pub clock_rate: ClockRate,
 }
 
 impl Default for Generic {
-    /// The name `X-RUSHES-GENERIC` and a clock of 90 kHz.
+    /// Returns the name `X-RUSHES-GENERIC` and a clock of 90 kHz.
     fn default() -> Self {
         Self { name: "X-RUSHES-GENERIC", clock_rate: ClockRate::VIDEO }
     }
@@ -94,7 +94,7 @@ impl Depacketiser for GenericDepacketiser {
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError> {
         if payload.is_empty() {
-            // A keep-alive, or padding alone.
+            // This is a keep-alive, or a packet of padding only.
             return Ok(());
         }
         frame.push_unit(payload)

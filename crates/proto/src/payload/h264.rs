@@ -1,7 +1,7 @@
 //! H.264 in RTP: RFC 6184, packetization mode 1 (non-interleaved).
 //!
-//! Sent and received: single NAL unit packets, STAP-A, FU-A. STAP-B, MTAP16, MTAP24 and FU-B belong
-//! to the interleaved mode; they are recognised and counted, but not delivered.
+//! Sent and received packets: single NAL unit packets, STAP-A, FU-A. STAP-B, MTAP16, MTAP24 and
+//! FU-B belong to the interleaved mode; they are recognised and counted, but not delivered.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use super::split::NalPacketiser;
 use super::{Depacketiser, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
-/// H.264 by RFC 6184 in packetization mode 1.
+/// H.264 as in RFC 6184, packetization mode 1.
 #[derive(Clone, Copy, Debug)]
 pub struct H264 {
     /// The framing of NAL units in frames to send.
@@ -22,7 +22,7 @@ pub struct H264 {
 }
 
 impl Default for H264 {
-    /// Start codes, and aggregation.
+    /// Returns start codes, with aggregation.
     fn default() -> Self {
         Self { input: Framing::AnnexB, aggregate: true }
     }
@@ -70,7 +70,7 @@ impl Layout for Avc {
     const HEADER_LEN: usize = 1;
     const NAL_TYPES: RangeInclusive<u8> = 1..=23;
     const DOND_LEN: usize = 0;
-    /// For senders that cut a unit before they know where it ends (RFC 6184 section 5.8).
+    /// Some senders cut a unit before they know where it ends (RFC 6184 section 5.8).
     const HAS_EMPTY_FRAGMENTS: bool = true;
     const HAS_PICTURE_END: bool = false;
 
@@ -95,7 +95,7 @@ impl Layout for Avc {
         }
     }
 
-    /// F is set if any unit's is; NRI is the highest of all units (RFC 6184 section 5.7).
+    /// F is set if it is set in any unit; NRI is the highest of all units (RFC 6184 section 5.7).
     fn aggregate_header<'u>(units: impl Iterator<Item = &'u [u8]>) -> NalHeader {
         let (mut forbidden, mut importance) = (0, 0);
         for unit in units {
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn units_of_one_octet_travel() {
-        // The end of the sequence and of the stream.
+        // These are the end of the sequence and of the stream.
         assert_eq!(sent(&[&[0x0a]], 100), [[0x0a]]);
         assert_eq!(sent(&[&[0x0a], &[0x0b]], 100), [[0x18, 0, 1, 0x0a, 0, 1, 0x0b]]);
         let (_, units) = receive_one(&H264::default(), &[0x18, 0, 1, 0x0a, 0, 1, 0x0b]);

@@ -1,14 +1,14 @@
 //! H.265 in RTP: RFC 7798, single-stream transmission.
 //!
-//! Sent and received: single NAL unit packets, aggregation packets, fragmentation units. PACI
-//! packets are unwrapped on receipt and never sent.
+//! Sent and received packets: single NAL unit packets, aggregation packets, fragmentation units.
+//! PACI packets are unwrapped on receipt and never sent.
 //!
 //! With `sprop-max-don-diff` above 0, units carry decoding order numbers (RFC 7798 section 4.6) and
-//! may arrive interleaved. They are delivered in decoding order (section 6), each once no unit that
-//! precedes it can follow: this delays units by as much as the sender may interleave, and an access
-//! unit until the first unit of the next one. The buffer holds at most 8 192 units and as many
-//! octets as the largest frame, or as `sprop-depack-buf-bytes` if that is lower; the first units
-//! are dropped when there are more. Units are sent in decoding order.
+//! may arrive interleaved. They are delivered in decoding order (section 6), each as soon as no
+//! unit that precedes it can follow. This delays units as far as the sender may interleave them,
+//! and an access unit until the first unit of the next one. The buffer holds at most 8 192 units
+//! and as many octets as the largest frame, or as `sprop-depack-buf-bytes` if that is lower; if
+//! there are more, the first units are dropped. Units are sent in decoding order.
 
 use std::ops::RangeInclusive;
 
@@ -20,26 +20,25 @@ use super::split::NalPacketiser;
 use super::{Depacketiser, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
-/// H.265 by RFC 7798.
+/// H.265 as in RFC 7798.
 #[derive(Clone, Copy, Debug)]
 pub struct H265 {
     /// The framing of NAL units in frames to send.
     pub input: Framing,
     /// Whether adjacent small NAL units share a packet.
     pub aggregate: bool,
-    /// `sprop-max-don-diff`: above 0, DONL and DOND fields are sent and expected
-    /// (RFC 7798 section 7.1).
+    /// `sprop-max-don-diff`: above 0, DONL and DOND are sent and expected (RFC 7798 section 7.1).
     pub max_don_diff: u16,
     /// `sprop-depack-buf-nalus`: the maximum number of units sent before one that precedes them in
     /// decoding order (RFC 7798 section 7.1), so that units need not wait for more; 0 if unknown.
     pub depack_buf_nalus: u16,
-    /// `sprop-depack-buf-bytes`: the maximum octets of units that wait for others in a receiver
-    /// (RFC 7798 section 7.1); 0 if unknown.
+    /// `sprop-depack-buf-bytes`: the maximum octets of units that a receiver has to hold back (RFC
+    /// 7798 section 7.1); 0 if unknown.
     pub depack_buf_bytes: u32,
 }
 
 impl Default for H265 {
-    /// Start codes, aggregation, no decoding order numbers.
+    /// Returns start codes, with aggregation and without decoding order numbers.
     fn default() -> Self {
         Self {
             input: Framing::AnnexB,
@@ -137,8 +136,8 @@ impl Layout for Hevc {
         }
     }
 
-    /// F is set if any unit's is; `LayerId` and TID are the lowest of all units
-    /// (RFC 7798 section 4.4.2).
+    /// F is set if any unit's is; `LayerId` and TID are the lowest of all units (RFC 7798 section
+    /// 4.4.2).
     fn aggregate_header<'u>(units: impl Iterator<Item = &'u [u8]>) -> NalHeader {
         let (mut forbidden, mut layer, mut temporal) = (0, 0x3f, 7);
         for unit in units {
@@ -174,8 +173,8 @@ impl Layout for Hevc {
         Self::nal_type([unit[0], 0]) < 32
     }
 
-    /// `first_slice_segment_in_pic_flag` is a slice segment's first bit
-    /// (ITU-T H.265 section 7.3.6.1).
+    /// `first_slice_segment_in_pic_flag` is the first bit of a slice segment (ITU-T H.265 section
+    /// 7.3.6.1).
     #[inline]
     fn continues_picture(header: NalHeader, body: &[u8]) -> bool {
         Self::nal_type(header) < 32 && body.first().is_some_and(|octet| octet >> 7 == 0)
@@ -246,7 +245,7 @@ mod tests {
             send(&[&[0x40, 1, 7], &[0x42, 1, 8]], 100),
             [b"\x60\x01\0\x01\0\x03\x40\x01\x07\0\0\x03\x42\x01\x08"]
         );
-        // DONL in the first fragment only (RFC 7798 figure 9).
+        // Only the first fragment has a DONL field (RFC 7798 figure 9).
         let expected = [&b"\x62\x01\x93\0\x03\x01\x02\x03"[..], b"\x62\x01\x53\x04\x05\x06\x07"];
         assert_eq!(send(&[&[0x26, 1, 1, 2, 3, 4, 5, 6, 7]], 8), expected);
         assert_eq!(send(&[&[0x26, 1, 7]], 100), [b"\x26\x01\0\x04\x07"]);
@@ -308,7 +307,7 @@ mod tests {
     #[test]
     fn paci_packets_that_break_the_rules_are_refused() {
         let format = H265::default();
-        // 31 octets of PHES are announced, 30 are present.
+        // The header announces 31 octets of PHES, but 30 are present.
         let long = [&[50 << 1, 1, 1 << 1 | 1, 0xf0][..], &[0; 30]].concat();
         assert!(matches!(receive_one(&format, &long).0, Err(PayloadError::Truncated { .. })));
         let cut = receive_one(&format, &[50 << 1, 1, 1 << 1]).0;

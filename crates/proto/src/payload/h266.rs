@@ -1,14 +1,13 @@
 //! H.266 in RTP: RFC 9328, single-stream transmission.
 //!
-//! Sent and received: single NAL unit packets, aggregation packets, fragmentation units with the
-//! P bit.
+//! Packets: single NAL unit packets, aggregation packets, fragmentation units with the P bit.
 //!
 //! With `sprop-max-don-diff` above 0, units carry decoding order numbers (RFC 9328 section 4.4) and
-//! may arrive interleaved. They are delivered in decoding order (section 6), each once no unit that
-//! precedes it can follow: this delays units by as much as the sender may interleave, and an access
-//! unit until the first unit of the next one. The buffer holds at most 8 192 units and as many
-//! octets as the largest frame, or as `sprop-depack-buf-bytes` if that is lower; the first units
-//! are dropped when there are more. Units are sent in decoding order.
+//! may arrive interleaved. They are delivered in decoding order (section 6), each as soon as no
+//! unit that precedes it can follow. This delays units as far as the sender may interleave them,
+//! and an access unit until the first unit of the next one. The buffer holds at most 8 192 units
+//! and as many octets as the largest frame, or as `sprop-depack-buf-bytes` if that is lower; if
+//! there are more, the first units are dropped. Units are sent in decoding order.
 
 use std::ops::RangeInclusive;
 
@@ -20,23 +19,22 @@ use super::split::NalPacketiser;
 use super::{Depacketiser, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
-/// H.266 by RFC 9328.
+/// H.266 as in RFC 9328.
 #[derive(Clone, Copy, Debug)]
 pub struct H266 {
     /// The framing of NAL units in frames to send.
     pub input: Framing,
     /// Whether adjacent small NAL units share a packet.
     pub aggregate: bool,
-    /// `sprop-max-don-diff`: above 0, DONL fields are sent and expected
-    /// (RFC 9328 section 7.2).
+    /// `sprop-max-don-diff`: if above 0, DONL fields are sent and expected (RFC 9328 section 7.2).
     pub max_don_diff: u16,
-    /// `sprop-depack-buf-bytes`: the maximum octets of units that wait for others in a receiver
-    /// (RFC 9328 section 7.2); 0 if unknown.
+    /// `sprop-depack-buf-bytes`: the maximum octets of units that a receiver has to hold back (RFC
+    /// 9328 section 7.2); 0 if unknown.
     pub depack_buf_bytes: u32,
 }
 
 impl Default for H266 {
-    /// Start codes, aggregation, no decoding order numbers.
+    /// Returns start codes, with aggregation and without decoding order numbers.
     fn default() -> Self {
         Self { input: Framing::AnnexB, aggregate: true, max_don_diff: 0, depack_buf_bytes: 0 }
     }
@@ -100,7 +98,7 @@ struct Vvc;
 impl Layout for Vvc {
     const HEADER_LEN: usize = 2;
     const NAL_TYPES: RangeInclusive<u8> = 0..=27;
-    /// H.265 has the field, H.266 does not (RFC 9328 section 4.3.2, figure 6).
+    /// H.266 does not have this field of H.265 (RFC 9328 section 4.3.2, figure 6).
     const DOND_LEN: usize = 0;
     const HAS_EMPTY_FRAGMENTS: bool = false;
     const HAS_PICTURE_END: bool = true;
@@ -125,8 +123,8 @@ impl Layout for Vvc {
         }
     }
 
-    /// F is set if any unit's is; `LayerId` and TID are the lowest of all units
-    /// (RFC 9328 section 4.3.2).
+    /// F is set if any unit's is; `LayerId` and TID are the lowest of all units (RFC 9328 section
+    /// 4.3.2).
     fn aggregate_header<'u>(units: impl Iterator<Item = &'u [u8]>) -> NalHeader {
         let (mut forbidden, mut layer, mut temporal) = (0, 0x3f, 7);
         for unit in units {
@@ -156,7 +154,7 @@ impl Layout for Vvc {
     }
 
     /// Operating point information, decoding capability information and parameter sets precede all
-    /// else (ITU-T H.266 section 7.4.2.4.3).
+    /// other units (ITU-T H.266 section 7.4.2.4.3).
     fn begins_stream(header: NalHeader) -> bool {
         matches!(Self::nal_type(header), 12..=15 | ACCESS_UNIT_DELIMITER)
     }
@@ -165,8 +163,8 @@ impl Layout for Vvc {
         unit[1] >> 3 < 12
     }
 
-    /// `sh_picture_header_in_slice_header_flag` is a slice's first bit; without it, a picture
-    /// header must have come before (ITU-T H.266 section 7.3.7).
+    /// `sh_picture_header_in_slice_header_flag` is the first bit of a slice; if it is 0, a picture
+    /// header precedes the slice (ITU-T H.266 section 7.3.7).
     #[inline]
     fn continues_picture(header: NalHeader, body: &[u8]) -> bool {
         Self::nal_type(header) < 12 && body.first().is_some_and(|octet| octet >> 7 == 0)
@@ -209,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_large_unit_is_cut_into_fragmentation_units() {
-        // Type 7, LayerId 33, TID 1; the only slice of its picture, hence P (RFC 9328 figure 10).
+        // Type 7, LayerId 33, TID 1; P is set: its picture has no other (RFC 9328 figure 10).
         let unit: Vec<u8> = [33, 7 << 3 | 1].into_iter().chain(0x81..=0x8c).collect();
         let expected = [
             &[33, 0xe9, 0x80 | 7, 0x81, 0x82, 0x83, 0x84, 0x85][..],
@@ -220,7 +218,7 @@ mod tests {
         assert_eq!(receive_all(&H266::default(), &expected), Ok(vec![unit]));
     }
 
-    /// The P bits of the last fragments of units.
+    /// Returns the P bits of the last fragments of units.
     fn picture_ends(units: &[&[u8]]) -> Vec<bool> {
         let ends = sent(units, 8)
             .into_iter()

@@ -23,9 +23,9 @@ struct Unit {
 /// The packets on which a sender sets the marker bit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Markers {
-    /// On the packet of an access unit that is sent last.
+    /// The packet of an access unit that is sent last.
     LastSent,
-    /// On the packet with the unit that is decoded last.
+    /// The packet with the unit that is decoded last.
     LastDecoded,
     Never,
 }
@@ -47,7 +47,7 @@ struct Parameters {
 }
 
 impl Parameters {
-    /// The parameters of `units` in this order of transmission.
+    /// Returns the parameters of `units`, given in the order of transmission.
     fn of(units: &[Unit]) -> Self {
         let (mut max_don_diff, mut depack_buf_nalus) = (1, 1);
         for (n, unit) in units.iter().enumerate() {
@@ -71,12 +71,12 @@ impl Parameters {
     }
 }
 
-/// A decoding order number as it is sent.
+/// Returns a decoding order number as it is sent.
 fn don(number: i64) -> [u8; 2] {
     (number.rem_euclid(1 << 16) as u16).to_be_bytes()
 }
 
-/// One unit in a packet of its own, or in fragments of at most `limit` octets.
+/// Returns one unit in a packet of its own, or in fragments of at most `limit` octets.
 fn payloads_of(codec: Codec, unit: &Unit, limit: usize) -> Vec<Vec<u8>> {
     let (header, body) = unit.octets.split_at(2);
     if unit.octets.len() + 2 <= limit {
@@ -96,7 +96,7 @@ fn payloads_of(codec: Codec, unit: &Unit, limit: usize) -> Vec<Vec<u8>> {
     fragments.collect()
 }
 
-/// Whether `next` may follow `unit` in an aggregation packet.
+/// Returns whether `next` may follow `unit` in an aggregation packet.
 fn aggregates(codec: Codec, unit: &Unit, next: &Unit) -> bool {
     let step = next.number - unit.number;
     let steps = if matches!(codec, Codec::Hevc { .. }) { 1..=256 } else { 1..=1 };
@@ -120,8 +120,8 @@ fn aggregation_packet(codec: Codec, units: &[Unit]) -> Vec<u8> {
     payload
 }
 
-/// The packets of `units`, which are in the order of transmission. `choices` decide what is
-/// aggregated.
+/// Returns the packets of `units`, given in the order of transmission. `choices` decide about
+/// aggregation.
 fn packets(
     codec: Codec,
     units: &[Unit],
@@ -167,14 +167,14 @@ fn packets(
     packets
 }
 
-/// Frames are presented in another order than they are decoded in.
+/// Returns a timestamp of `frame`; frames are presented in another order than they are decoded in.
 fn timestamp(frame: usize) -> u32 {
     (frame as u32 ^ 1).wrapping_mul(3000).wrapping_sub(9000)
 }
 
-/// Passes the packets that are not lost to `listener`, and reports the lost ones to it; at the end
-/// only if no marker bit shows where frames end, or too few units came to make any order certain:
-/// then nothing else shows that one is missing.
+/// Passes the packets that are not lost to `listener`, and reports the lost ones to it. Losses at
+/// the end are reported only if nothing else shows them: no packet has a marker bit, or too few
+/// units arrived to make any order certain.
 fn pass_packets(case: &Case, listener: &mut Listener, lost: impl Fn(usize) -> bool) {
     let (packets, max_don_diff) = (&case.packets, Parameters::of(&case.sent).max_don_diff);
     let mut gap = 0;
@@ -186,7 +186,7 @@ fn pass_packets(case: &Case, listener: &mut Listener, lost: impl Fn(usize) -> bo
         if gap > 0 {
             listener.lose(std::mem::take(&mut gap));
         }
-        // A fragment whose start is missing is an error, as expected.
+        // A fragment whose start is missing is an expected error.
         let _ = listener.take(&packet.payload, timestamp(packet.frame), packet.marker);
     }
     let came = (0..).zip(packets).filter(|(n, _)| !lost(*n));
@@ -205,7 +205,7 @@ struct Case {
     codec: Codec,
     /// Units in decoding order.
     units: Vec<Unit>,
-    /// The same in the order of transmission.
+    /// The units in the order of transmission.
     sent: Vec<Unit>,
     packets: Vec<Packet>,
     frames: usize,
@@ -226,7 +226,7 @@ impl Case {
     }
 }
 
-/// A random case. Numbers increase by one of `steps` from unit to unit.
+/// Returns a strategy for random cases. Numbers increase by one of `steps`.
 fn case(steps: std::ops::Range<i64>) -> impl Strategy<Value = Case> {
     let codec =
         prop::sample::select(vec![Codec::Hevc { numbered: true }, Codec::Vvc { numbered: true }]);
@@ -289,7 +289,7 @@ proptest! {
         pass_packets(&case, &mut listener, |n| losses[n % losses.len()] < per_cent);
         let mut sent = case.timed_frames();
         for frame in listener.timed_frames() {
-            // In order, and each at most once.
+            // Frames are delivered in order, and each at most once.
             prop_assert!(sent.any(|sent| sent == frame), "{:?}", frame);
         }
     }
@@ -313,25 +313,25 @@ proptest! {
     }
 }
 
-/// A listener for H.265 with `max_don_diff`.
+/// Returns a listener for H.265 with `max_don_diff`.
 fn listener(max_don_diff: u16, delivery: Delivery) -> Listener {
     Listener::new(&H265 { max_don_diff, ..H265::default() }, delivery)
 }
 
-/// A packet with only the slice `number`, which starts its picture, and that slice.
+/// Returns a packet with only the slice `number`, which starts its picture, and that slice.
 fn single(number: u16) -> (Vec<u8>, Vec<u8>) {
     let [high, low] = number.to_be_bytes();
     let body = [0x80 | high, low, 0x11];
     ([&[0x02, 1, high, low][..], &body].concat(), [&[0x02, 1][..], &body].concat())
 }
 
-/// Passes one packet, of frame `number / 2`, to `listener`.
+/// Passes one packet of frame `number / 2` to `listener`.
 fn take(listener: &mut Listener, number: u16) {
     let frame = u32::from(number / 2);
     listener.take(&single(number).0, 3000 * frame, number % 2 == 1).unwrap();
 }
 
-/// The frame of units `2 * frame` and the next.
+/// Returns the frame of unit `2 * frame` and the next one.
 fn frame(frame: u16) -> Vec<u8> {
     annex_b(&[single(2 * frame).1, single(2 * frame + 1).1])
 }
@@ -349,7 +349,7 @@ fn parts_of_interleaved_access_units_are_not_delivered_as_whole_ones() {
 #[test]
 fn nothing_is_delivered_before_its_order_is_sure() {
     let mut listener = listener(3, Delivery::Unit);
-    // After unit 3, unit 0 may still come; after unit 4, none before 1.
+    // After unit 3, unit 0 may still arrive; after unit 4, no unit before 1.
     for (number, certain) in [(3, vec![]), (0, vec![0]), (1, vec![]), (4, vec![1])] {
         take(&mut listener, number);
         let certain: Vec<Vec<u8>> = certain.into_iter().map(|number| single(number).1).collect();
@@ -400,7 +400,7 @@ fn a_hole_in_the_numbers_is_no_loss_without_a_missing_packet() {
 
 #[test]
 fn units_of_one_number_prove_nothing_about_a_lost_one() {
-    // Both units of a frame have its number, so that a lost one leaves no gap in the numbers.
+    // Both units of a frame have its number, so that a lost unit leaves no gap in the numbers.
     let mut listener = listener(2, Delivery::AccessUnit);
     let part = |number: u8, part: u8| vec![0x02, 1, 0, number, 0x80, part];
     for number in 0..12_u8 {

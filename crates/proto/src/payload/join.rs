@@ -1,4 +1,4 @@
-//! Reassembles NAL units: the depacketiser common to H.264, H.265 and H.266.
+//! Reassembles NAL units: the depacketiser that H.264, H.265 and H.266 share.
 
 use std::marker::PhantomData;
 
@@ -11,7 +11,7 @@ use crate::time::RtpTimestamp;
 
 /// Joins single NAL unit, aggregation and fragmentation packets into NAL units.
 pub(super) struct NalDepacketiser<L> {
-    /// The buffer in which units wait for their turn, if they have decoding order numbers.
+    /// The buffer in which units wait for earlier ones, if they have decoding order numbers.
     order: Option<DecodingOrder>,
     open_unit: Option<OpenUnit>,
     layout: PhantomData<L>,
@@ -29,8 +29,8 @@ impl<L: Layout> NalDepacketiser<L> {
         Self { order: interleaving.map(DecodingOrder::new), open_unit: None, layout: PhantomData }
     }
 
-    /// Opens a unit with `header`, after noting in the frame whether it starts or continues one. It
-    /// has number `don` if units are numbered.
+    /// Opens a unit with `header`. If units are numbered, its number is `don`; otherwise, notes in
+    /// the frame whether the unit starts or continues it.
     fn open(
         &mut self,
         (header, body): (NalHeader, &[u8]),
@@ -61,8 +61,8 @@ impl<L: Layout> NalDepacketiser<L> {
         }
     }
 
-    /// The decoding order number before `octets`, which begin at `offset`, and the rest; 0 and all
-    /// octets if units are not numbered.
+    /// Returns the decoding order number at the beginning of `octets`, which begin at `offset` of
+    /// the payload, and the rest; 0 and all octets if units are not numbered.
     fn don<'p>(&self, octets: &'p [u8], offset: usize) -> Result<(u16, &'p [u8]), PayloadError> {
         if self.order.is_none() {
             return Ok((0, octets));
@@ -98,8 +98,8 @@ impl<L: Layout> NalDepacketiser<L> {
             let offset = rest.len() - left.len() + L::HEADER_LEN;
             if self.order.is_some() && !first {
                 let tail = after(left, L::DOND_LEN, "DOND", offset)?;
-                // DOND is the difference from the previous number, minus one; without it, numbers
-                // increase by one.
+                // DOND is the difference from the previous number, minus one. Without it, each
+                // number is one higher than the previous one.
                 let difference = if L::DOND_LEN > 0 { u16::from(left[0]) } else { 0 };
                 (don, left) = (don.wrapping_add(difference + 1), tail);
             }
@@ -167,7 +167,7 @@ impl<L: Layout> NalDepacketiser<L> {
         if end {
             self.finish_unit(packet, frame);
         } else if !packet.marker {
-            // A packet with the marker bit ends the frame, and with it an unfinished unit.
+            // A packet with the marker bit ends the frame, and therefore also an unfinished unit.
             self.open_unit = Some(unit);
         }
         Ok(())
@@ -182,7 +182,7 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError> {
         if payload.is_empty() {
-            // A keep-alive, or padding alone, is part of no unit.
+            // A keep-alive or a packet of padding only is part of no unit.
             return Ok(());
         }
         let rest = after(payload, L::HEADER_LEN, "payload header", 0)?;
@@ -285,7 +285,7 @@ pub(super) fn note_beginning<L: Layout>(header: NalHeader, body: &[u8], frame: &
     }
 }
 
-/// The payload inside a PACI packet, as if it had been sent alone (RFC 7798 section 4.4.4).
+/// Returns the payload inside a PACI packet, as if it had been sent alone (RFC 7798 section 4.4.4).
 fn unwrap_content(header: NalHeader, rest: &[u8]) -> Result<(NalHeader, &[u8]), PayloadError> {
     let inner = after(rest, 2, "PACI header", 2)?;
     let fields = u16::from_be_bytes([rest[0], rest[1]]);
@@ -297,7 +297,7 @@ fn unwrap_content(header: NalHeader, rest: &[u8]) -> Result<(NalHeader, &[u8]), 
     Ok(([first, header[1]], content))
 }
 
-/// The octets after the first `len` of `octets`, which begin at `offset` in the payload.
+/// Returns the octets after the first `len` of `octets`, which begin at `offset` of the payload.
 fn after<'p>(
     octets: &'p [u8],
     len: usize,

@@ -1,14 +1,14 @@
-//! A naive version of the NAL unit depacketisers: written directly from the RFCs, format by format,
-//! with vectors for everything. Tests compare the two.
+//! A naive version of the NAL unit depacketisers, written directly from the RFCs, format by format,
+//! with a vector for everything. Tests compare it with the real ones.
 
 /// A NAL unit format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Codec {
     /// RFC 6184, packetization mode 1.
     Avc,
-    /// RFC 7798; whether `sprop-max-don-diff` is above 0.
+    /// RFC 7798; `numbered` if `sprop-max-don-diff` is above 0.
     Hevc { numbered: bool },
-    /// RFC 9328; whether `sprop-max-don-diff` is above 0.
+    /// RFC 9328; `numbered` if `sprop-max-don-diff` is above 0.
     Vvc { numbered: bool },
 }
 
@@ -54,7 +54,7 @@ impl Naive {
         Verdict::Malformed
     }
 
-    /// RFC 6184 sections 5.6, 5.7.1 and 5.8.
+    /// Receives a payload of H.264 (RFC 6184 sections 5.6, 5.7.1 and 5.8).
     fn avc(&mut self, p: &[u8], timestamp: u32, before: Option<(u32, Vec<u8>)>) -> Option<()> {
         match p[0] & 31 {
             1..=23 => {
@@ -89,7 +89,7 @@ impl Naive {
         }
     }
 
-    /// RFC 7798 sections 4.4.1 to 4.4.4.
+    /// Receives a payload of H.265 (RFC 7798 sections 4.4.1 to 4.4.4).
     fn hevc(
         &mut self,
         p: &[u8],
@@ -145,7 +145,7 @@ impl Naive {
         }
     }
 
-    /// RFC 9328 sections 4.3.1 to 4.3.3. There is no DOND.
+    /// Receives a payload of H.266 (RFC 9328 sections 4.3.1 to 4.3.3). There is no DOND.
     fn vvc(
         &mut self,
         p: &[u8],
@@ -219,7 +219,7 @@ impl Naive {
     }
 }
 
-/// Reads a 16-bit size; returns as many octets, and the rest.
+/// Reads a 16-bit size; returns that number of octets, and the rest.
 fn sized(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let size = u16::from_be_bytes([*octets.first()?, *octets.get(1)?]);
     let rest = &octets[2..];

@@ -1,7 +1,7 @@
 //! Opus in RTP: RFC 7587. One Opus packet in one RTP packet, timestamps at 48 kHz.
 //!
-//! An Opus packet cannot be split (RFC 7587 section 4.2). One that exceeds the packet limit is
-//! still sent, as one datagram that the network layer fragments.
+//! An Opus packet cannot be split (RFC 7587 section 4.2). A packet that exceeds the limit is still
+//! sent, as one datagram that the network layer fragments.
 
 use super::builder::FrameBuilder;
 use super::error::{FrameError, PayloadError};
@@ -9,7 +9,7 @@ use super::fragment::Fragment;
 use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
-/// Opus by RFC 7587. A frame is one Opus packet.
+/// Opus as in RFC 7587. A frame is one Opus packet.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Opus {}
@@ -36,16 +36,16 @@ impl PayloadFormat for Opus {
     }
 }
 
-/// Ticks of 48 kHz in the longest packet: 120 ms (RFC 6716 section 3.2.5).
+/// Ticks of 48 kHz in the longest Opus packet: 120 ms (RFC 6716 section 3.2.5).
 const TICKS_MAX: u32 = 5760;
 
-/// Octets in the largest packet that fits a UDP datagram: far more than an encoder makes.
+/// Octets in the largest Opus packet that fits a UDP datagram: far more than an encoder makes.
 const PACKET_LEN_MAX: usize = crate::batch::SLAB_LEN - 12;
 
 /// Maximum octets in a packet of discontinuous transmission (RFC 7587 section 3.1.3).
 const SILENCE_LEN_MAX: usize = 2;
 
-/// The duration of an Opus packet in ticks of 48 kHz: 120 (2.5 ms) to 5 760 (120 ms).
+/// Returns the duration of an Opus packet in ticks of 48 kHz: 120 (2.5 ms) to 5 760 (120 ms).
 ///
 /// ```
 /// use rushes_proto::payload::opus::packet_duration;
@@ -54,8 +54,8 @@ const SILENCE_LEN_MAX: usize = 2;
 /// ```
 ///
 /// # Errors
-/// [`FrameError::Opus`] if there is no TOC octet or no frame count, or the count is zero or makes
-/// the packet longer than 120 ms (RFC 6716 section 3.2.5).
+/// [`FrameError::Opus`] if the TOC octet or the frame count is missing, or the count is zero or
+/// makes the packet longer than 120 ms (RFC 6716 section 3.2.5).
 pub fn packet_duration(packet: &[u8]) -> Result<u32, FrameError> {
     ticks(packet).map_err(|reason| FrameError::Opus { reason })
 }
@@ -104,7 +104,7 @@ impl Packetiser for OpusPacketiser {
             return false;
         }
         fragment.push_frame(0..frame.len());
-        // The first packet of a talkspurt (RFC 7587 section 4.1, RFC 3551 section 4.1).
+        // The first packet of a talkspurt is marked (RFC 7587 section 4.1, RFC 3551 section 4.1).
         let silent = frame.len() <= SILENCE_LEN_MAX;
         fragment.set_marker(self.silent && !silent);
         self.silent = silent;
@@ -126,7 +126,7 @@ impl Depacketiser for OpusDepacketiser {
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError> {
         if payload.is_empty() {
-            // A keep-alive, or padding alone.
+            // This is a keep-alive, or a packet of padding only.
             return Ok(());
         }
         ticks(payload).map_err(|reason| {
@@ -233,7 +233,7 @@ mod tests {
         let mut listener = Listener::new(&Opus::default(), Delivery::AccessUnit);
         listener.take(&[0x08, 1], 0, false).unwrap();
         listener.lose(3);
-        // The same timestamp, as from a faulty sender.
+        // This packet has the same timestamp, as from a faulty sender.
         listener.take(&[0x08, 2], 0, false).unwrap();
         assert_eq!(listener.frames(), [[0x08, 1], [0x08, 2]]);
     }

@@ -11,9 +11,9 @@ const KEPT_BUFFERS_MAX: usize = 4096;
 /// Size classes: class `n` holds buffers of 2ⁿ to 2ⁿ⁺¹ − 1 octets.
 const CLASSES: usize = usize::BITS as usize;
 
-/// Buffers that received frames return when they are dropped, shared by a stream's sources.
+/// Buffers that received frames return when they are dropped; a stream's sources share one pool.
 ///
-/// Buffers are kept by size, so that a unit of a few octets never holds the memory of a large
+/// Buffers are kept by size, so that a unit of a few octets never occupies the memory of a large
 /// one. The lock is taken once per frame, not per packet.
 #[derive(Clone, Debug, Default)]
 pub struct FramePool(Arc<Mutex<Kept>>);
@@ -26,13 +26,14 @@ struct Kept {
 }
 
 impl FramePool {
-    /// An empty pool.
+    /// Creates an empty pool.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A buffer with a capacity of at least `len` octets, and less than four times the next power
-    /// of two (at least 64). It may contain data of earlier frames, so that it is zeroed only once.
+    /// Returns a buffer with a capacity of at least `len` octets, and less than four times the next
+    /// power of two (at least 64). It may contain data of earlier frames, so it is zeroed only
+    /// once.
     pub(crate) fn take(&self, len: usize) -> Vec<u8> {
         let len = len.max(64).next_power_of_two();
         let class = len.trailing_zeros() as usize;
@@ -48,7 +49,7 @@ impl FramePool {
         Vec::with_capacity(len)
     }
 
-    /// Takes `buffer` back, or frees it if the pool is full.
+    /// Returns `buffer` to the pool, or frees it if the pool is full.
     pub(crate) fn give(&self, buffer: Vec<u8>) {
         let capacity = buffer.capacity();
         if capacity < 64 {
@@ -64,7 +65,7 @@ impl FramePool {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        // Every change leaves the lists consistent, so a poisoned lock is harmless.
+        // Every change leaves the lists consistent, so a poisoned lock does no harm.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,4 @@
-//! The parts that the tests of all formats share: sending with a packetiser, receiving with a
-//! depacketiser.
+//! The parts that the tests of all formats share: sending and receiving.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -17,17 +16,17 @@ use crate::time::RtpTimestamp;
 pub(super) struct Sent {
     pub(super) octets: Vec<u8>,
     pub(super) marker: bool,
-    /// The octets of the frame that it holds.
+    /// The octets of the frame that it contains.
     pub(super) ranges: Vec<Range<usize>>,
 }
 
-/// An access unit of `units` with start codes.
+/// Returns an access unit of `units` with start codes.
 pub(super) fn annex_b(units: &[Vec<u8>]) -> Vec<u8> {
     units.iter().flat_map(|unit| [&[0, 0, 0, 1], &unit[..]].concat()).collect()
 }
 
-/// The payloads of `frame`, each of at most `limit` octets. Some are taken one by one, others in
-/// runs where possible: this must make no difference.
+/// Returns the payloads of `frame`, each of at most `limit` octets. Some are made one by one and
+/// others in runs, which must make no difference.
 pub(super) fn send(packetiser: &mut dyn Packetiser, frame: &[u8], limit: usize) -> Vec<Sent> {
     packetiser.start(frame, limit).unwrap();
     let mut fragment = Fragment::default();
@@ -67,7 +66,7 @@ fn of_run(run: Run, frame: &[u8]) -> impl Iterator<Item = Sent> {
     })
 }
 
-/// The payloads of an access unit of `units`, from a new packetiser of `format`.
+/// Returns the payloads of an access unit of `units`, from a new packetiser of `format`.
 pub(super) fn send_units(format: &dyn PayloadFormat, units: &[&[u8]], limit: usize) -> Vec<Sent> {
     let units: Vec<Vec<u8>> = units.iter().map(|unit| unit.to_vec()).collect();
     send(format.packetiser().as_mut(), &annex_b(&units), limit)
@@ -93,7 +92,7 @@ impl Listener {
         }
     }
 
-    /// Takes a payload as a stream does.
+    /// Handles a payload as a stream does.
     pub(super) fn take(
         &mut self,
         octets: &[u8],
@@ -123,34 +122,34 @@ impl Listener {
         self.builder.finish_source();
     }
 
-    /// Frames, or units, dropped so far.
+    /// Returns the number of frames, or units, dropped so far.
     pub(super) fn dropped(&self) -> u64 {
         self.builder.dropped()
     }
 
-    /// The timestamps and octets of the frames completed since the last call.
+    /// Returns the timestamps and octets of the frames completed since the last call.
     pub(super) fn timed_frames(&mut self) -> Vec<(u32, Vec<u8>)> {
         let frames = std::iter::from_fn(|| self.builder.pop());
         frames.map(|frame| (frame.timestamp().0, frame.to_vec())).collect()
     }
 
-    /// Approximate octets in frames and units not yet delivered.
+    /// Returns the approximate octets in frames and units not yet delivered.
     pub(super) fn held(&self) -> usize {
         self.builder.held_len() + self.depacketiser.held_len()
     }
 
-    /// The frames completed since the last call.
+    /// Returns the frames completed since the last call.
     pub(super) fn frames(&mut self) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| self.builder.pop()).map(|frame| frame.to_vec()).collect()
     }
 
-    /// The same without start codes, for units delivered one by one.
+    /// Like [`frames`](Self::frames) without start codes, for units delivered one by one.
     pub(super) fn units(&mut self) -> Vec<Vec<u8>> {
         self.frames().iter().map(|frame| frame[4..].to_vec()).collect()
     }
 }
 
-/// The result of one `payload` alone: the outcome and the units delivered.
+/// Receives one `payload` alone; returns the outcome and the units delivered.
 pub(super) fn receive_one(
     format: &dyn PayloadFormat,
     payload: &[u8],
@@ -161,7 +160,7 @@ pub(super) fn receive_one(
     (outcome, listener.units())
 }
 
-/// The result of several payloads of one access unit: the units delivered, or the first error.
+/// Receives several payloads of one access unit; returns the units delivered, or the first error.
 pub(super) fn receive_all(
     format: &dyn PayloadFormat,
     payloads: &[&[u8]],

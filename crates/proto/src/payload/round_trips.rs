@@ -1,4 +1,4 @@
-//! Round trips in all formats, with losses and forged payloads, compared with a naive depacketiser.
+//! Round trips in all formats, with losses and forgeries, compared with the naive depacketiser.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -44,8 +44,8 @@ impl Codec {
         if self == Self::Avc { 1 } else { 2 }
     }
 
-    /// A unit of `len` octets without zeros after its header, made from `seed`. If it is a slice,
-    /// it is its picture's first; it is never an access unit delimiter.
+    /// Returns a unit of `len` octets without zeros after its header, made from `seed`. If it is a
+    /// slice, it is the first of its picture; it is never an access unit delimiter.
     pub(super) fn unit(self, seed: u32, len: usize) -> Vec<u8> {
         let byte = |n: u32| (seed.wrapping_mul(0x9e37_79b9).wrapping_add(n) >> 13) as u8;
         let header = match self {
@@ -69,7 +69,7 @@ impl Codec {
     }
 }
 
-/// An access unit delimiter.
+/// Returns an access unit delimiter.
 fn delimiter(codec: Codec) -> Vec<u8> {
     match codec {
         Codec::Avc => vec![9, 0xf0],
@@ -78,7 +78,7 @@ fn delimiter(codec: Codec) -> Vec<u8> {
     }
 }
 
-/// The units or frames received from `sent`, all packets of which have one timestamp.
+/// Returns the units or frames received from `sent`, all of whose packets have one timestamp.
 fn receive(format: &dyn PayloadFormat, delivery: Delivery, sent: &[Sent]) -> Vec<Vec<u8>> {
     let mut listener = Listener::new(format, delivery);
     for payload in sent {
@@ -198,7 +198,7 @@ fn an_empty_payload_is_part_of_no_unit() {
     }
 }
 
-/// Frames to send: each unit's seed and length.
+/// Returns a strategy for frames to send, as the seed and length of each unit.
 fn frames() -> impl Strategy<Value = Vec<Vec<(u32, usize)>>> {
     let len = prop_oneof![4 => 0..40_usize, 2 => 40..400_usize, 1 => 400..2500_usize];
     vec(vec((any::<u32>(), len), 1..9), 1..7)
@@ -208,7 +208,7 @@ fn codec() -> impl Strategy<Value = Codec> {
     prop::sample::select(&CODECS[..])
 }
 
-/// The packets of `frames`: each with its timestamp and the units of which it contains a part.
+/// Returns the packets of `frames`, each with its timestamp and the units in it.
 fn packets(
     format: &dyn PayloadFormat,
     frames: &[Vec<Vec<u8>>],
@@ -252,7 +252,7 @@ fn take_with_losses(
         if gap > 0 {
             listener.lose(std::mem::take(&mut gap));
         }
-        // A fragment whose start is missing is an error, as expected.
+        // A fragment whose start is missing is an expected error.
         let _ = listener.take(&payload.octets, *timestamp, payload.marker);
     }
     listener.finish();
@@ -313,7 +313,7 @@ proptest! {
         take_with_losses(&mut listener, &packets, lost);
         let mut sent = frames.iter().map(|units| annex_b(units));
         for frame in listener.frames() {
-            // In order, and each at most once.
+            // Frames are delivered in order, and each at most once.
             prop_assert!(sent.any(|sent| sent == frame));
         }
     }
@@ -349,7 +349,7 @@ proptest! {
                 whole.push(frame.clone());
             }
         }
-        // A frame after a loss may be dropped to be safe; none may be broken.
+        // A frame after a loss may be dropped to be safe; no delivered frame may be damaged.
         let delivered = listener.frames();
         let mut expected = whole.iter();
         for frame in &delivered {
@@ -391,7 +391,7 @@ proptest! {
     }
 }
 
-/// The units of `frames`, all different; frames whose first seed is odd begin with a delimiter.
+/// Returns the units of `frames`, all different; frames with an odd first seed have a delimiter.
 fn make_units(codec: Codec, frames: &[Vec<(u32, usize)>]) -> Vec<Vec<Vec<u8>>> {
     let made = frames.iter().enumerate().map(|(n, units)| {
         let seeded = units.iter().enumerate();
@@ -411,7 +411,7 @@ fn forgery() -> impl Strategy<Value = Forgery> {
     (0..24_u32, changes, timestamp, prop::bool::weighted(0.05))
 }
 
-/// A payload as a sender makes it, then damaged; never empty.
+/// Returns a payload as a sender makes it, then damaged; it is never empty.
 fn forged(codec: Codec, seed: u32, changes: &[(u8, u8)]) -> Vec<u8> {
     let format = codec.format(true);
     let unit = |n: u32, len: usize| codec.unit(n % 2, len);

@@ -1,4 +1,4 @@
-//! Splits access units: the common part of sending in the three NAL unit formats.
+//! Splits access units: the part of sending that the three NAL unit formats share.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -18,8 +18,8 @@ const DONL_LEN: usize = 2;
 
 /// Splits access units into single NAL unit, aggregation and fragmentation packets.
 ///
-/// Adjacent units that fit one packet together are aggregated, anywhere in the access unit; a unit
-/// that does not fit a packet is cut into fragments, all full but the last.
+/// Adjacent units that fit one packet together are aggregated, anywhere in the access unit. A unit
+/// that does not fit a packet is cut into fragments, all of which are full except the last.
 pub(super) struct NalPacketiser<L> {
     input: Framing,
     aggregate: bool,
@@ -28,9 +28,9 @@ pub(super) struct NalPacketiser<L> {
     don: u16,
     limit: usize,
     units: Vec<Range<usize>>,
-    /// Units of the frame that cannot be sent, and are not in `units`.
+    /// Number of units of the frame that cannot be sent, and are not in `units`.
     left_out: usize,
-    /// The next unit, and the octets after its header that were sent in fragments.
+    /// The index of the next unit, and the octets after its header sent in fragments.
     unit: usize,
     sent: usize,
     layout: PhantomData<L>,
@@ -52,7 +52,7 @@ impl<L: Layout> NalPacketiser<L> {
         }
     }
 
-    /// The number of units, from the next one on, that fit one aggregation packet.
+    /// Returns the number of units, from the next one on, that fit one aggregation packet.
     fn aggregable(&self) -> usize {
         if !self.aggregate {
             return 1;
@@ -132,7 +132,7 @@ impl<L: Layout> NalPacketiser<L> {
         }
     }
 
-    /// Whether the current unit is the last slice of its picture (RFC 9328 section 4.3.3, P bit).
+    /// Returns whether this unit is the last slice of its picture (RFC 9328 section 4.3.3, P bit).
     fn ends_picture(&self, frame: &[u8]) -> bool {
         let unit = &frame[self.units[self.unit].clone()];
         if !L::is_slice(unit) {
@@ -154,7 +154,7 @@ impl<L: Layout> NalPacketiser<L> {
 impl<L: Layout> Packetiser for NalPacketiser<L> {
     fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError> {
         if self.sent > 0 {
-            // The last frame was cut off within this unit, whose number was sent.
+            // The last frame was cut short within this unit, whose number was sent.
             self.don = self.don.wrapping_add(1);
         }
         self.unit = 0;
@@ -163,7 +163,7 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         // The length fields of aggregated units have 16 bits.
         self.limit = limit.min(usize::from(u16::MAX));
         self.units.clear();
-        // A fragment with a decoding order number and one octet of its unit.
+        // The smallest fragment has a decoding order number and one octet of its unit.
         let need = L::HEADER_LEN + 1 + DONL_LEN + 1;
         if limit < need {
             return Err(FrameError::PacketTooSmall { limit, need });
@@ -214,7 +214,7 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         let unit = self.units.get(self.unit)?.clone();
         let room = self.limit - L::HEADER_LEN - 1;
         let start = unit.start + L::HEADER_LEN + self.sent;
-        // The last fragment has another header, even if it is full.
+        // The last fragment has a different header, even if it is full.
         let count = most.min((unit.end - start - 1) / room);
         if count == 0 {
             return None;

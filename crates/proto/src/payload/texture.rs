@@ -1,14 +1,13 @@
-//! Tiles of texture video: every packet contains the position of its octets, and is independent of
-//! others.
+//! Tiles of texture video: every packet states its position and is independent of others.
 //!
-//! A payload is the header of four octets that the other transports have too (the frame's number
-//! modulo 256, the packet's number in the frame) and the octets of that packet in the frame's plan,
-//! which both ends compute from parameters of the control connection. All packets of a frame have
-//! one timestamp; the marker bit is on the last packet of a stripe. `docs/rtp-texture.md` has the
-//! format in full.
+//! A payload begins with the header of four octets that the other transports also use (the frame's
+//! number modulo 256, the packet's number in the frame). The octets of that packet in the frame's
+//! plan follow; both ends compute the plan from parameters of the control connection. All packets
+//! of a frame have one timestamp; the marker bit is on the last packet of a stripe.
+//! `docs/rtp-texture.md` has the format in full.
 //!
-//! The packetiser takes a stripe: the header of its first packet, then its octets. The depacketiser
-//! delivers one frame for each packet, header included.
+//! The packetiser is given a stripe: the header of its first packet, then its octets. The
+//! depacketiser delivers one frame for each packet, including the header.
 
 use super::builder::FrameBuilder;
 use super::error::{FrameError, PayloadError};
@@ -16,13 +15,13 @@ use super::fragment::Fragment;
 use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
-/// Octets of the header before each packet's octets.
+/// Octets of the header at the beginning of each payload.
 const HEADER_LEN: usize = 4;
 
-/// Tiles cut into packets of equal length.
+/// Tiles that are cut into packets of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct Texture {
-    /// Octets of a packet after its header; the last of a stripe may have fewer.
+    /// Octets of a packet after its header; the last packet of a stripe may have fewer.
     pub payload: usize,
 }
 
@@ -87,7 +86,7 @@ impl Packetiser for TexturePacketiser {
         fragment.push_frame(self.sent..end);
         fragment.set_marker(end == self.len);
         self.sent = end;
-        // No plan has numbers beyond 24 bits; the frame's number must not change.
+        // No plan exceeds the 24 bits of the packet's number; the frame's number must not change.
         self.header = (self.header & 0xff00_0000) | (self.header.wrapping_add(1) & 0x00ff_ffff);
         true
     }
@@ -105,7 +104,7 @@ impl Depacketiser for TextureDepacketiser {
         frame: &mut FrameBuilder,
     ) -> Result<(), PayloadError> {
         if payload.is_empty() {
-            // A keep-alive, or padding alone.
+            // This is a keep-alive, or a packet of padding only.
             return Ok(());
         }
         let limit = HEADER_LEN + self.payload;

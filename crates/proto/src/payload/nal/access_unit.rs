@@ -5,36 +5,37 @@ use super::header::NalCodec;
 /// The relation of a NAL unit to access unit boundaries.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Boundary {
-    /// It belongs to the current access unit, and so do pending units.
+    /// It belongs to the current access unit, and so do the pending units before it.
     Inside,
     /// A new access unit begins with it.
     Here,
-    /// It may begin a new access unit, or belong to one that a pending unit begins: a later NAL
-    /// unit decides.
+    /// It may begin a new access unit, or belong to an access unit that a pending unit begins. A
+    /// later NAL unit decides.
     Pending,
-    /// A new access unit began with the first pending unit before it.
+    /// It belongs to a new access unit, which began with the first pending unit before it.
     AtPending,
 }
 
 /// Finds where access units begin in a sequence of NAL units.
 ///
-/// By ITU-T H.264 section 7.4.1.2.3, H.265 sections 7.4.2.4.4 and F.7.4.2.4.4 and H.266 sections
-/// 7.4.2.4.3 and 7.4.2.4.4. Units of higher layers belong to the access unit of the base layer.
+/// The rules are those of ITU-T H.264 section 7.4.1.2.3, H.265 sections 7.4.2.4.4 and F.7.4.2.4.4
+/// and H.266 sections 7.4.2.4.3 and 7.4.2.4.4. Units of higher layers belong to the access unit of
+/// the base layer.
 ///
 /// # Limits
-/// It reads no parameter sets. In H.264 the first slice of a picture is detected by
-/// `first_mb_in_slice`, `nal_ref_idc` and the IDR type, so that Baseline and Extended streams with
-/// redundant pictures or arbitrary slice order are split too often; each field of a pair is an
-/// access unit of its own. In H.266 a picture of a higher layer continues the access unit even if
+/// The detector reads no parameter sets. In H.264 it detects the first slice of a picture by
+/// `first_mb_in_slice`, `nal_ref_idc` and the IDR type. It therefore splits Baseline and Extended
+/// streams with redundant pictures or arbitrary slice order too often, and each field of a pair is
+/// a separate access unit. In H.266 a picture of a higher layer continues the access unit even if
 /// its picture order count shows that it starts another.
 #[derive(Clone, Debug)]
 pub struct AccessUnitDetector {
     codec: NalCodec,
-    /// The last slice of the access unit, if there was one.
+    /// The last slice of the access unit, if any.
     slice: Option<Slice>,
-    /// The last unit ended its access unit.
+    /// Whether the last unit ended its access unit.
     ended: bool,
-    /// There are pending units, which the next slice decides.
+    /// Whether there are pending units, about which the next slice decides.
     pending: bool,
 }
 
@@ -49,26 +50,26 @@ struct Slice {
 enum Role {
     /// Starts an access unit if the current one has a slice.
     Opener,
-    /// The same, if the next slice starts an access unit.
+    /// Starts an access unit if the current one has a slice and the next slice starts one.
     OpenerOfSlice,
-    /// A slice or picture header, which starts a picture or does not.
+    /// A slice or picture header, and whether it starts a picture.
     Slice(Slice, bool),
     /// Belongs to the current access unit.
     Follower,
-    /// The same, and so do pending units (H.264 slice extensions).
+    /// Belongs to the current access unit, and so do pending units (H.264 slice extensions).
     HigherLayer,
-    /// Belongs to the current access unit, and ends it.
+    /// Belongs to the current access unit and ends it.
     Closer,
 }
 
 impl AccessUnitDetector {
-    /// A detector at the beginning of a bitstream: the first unit is [`Boundary::Inside`] the
-    /// first access unit.
+    /// Creates a detector at the beginning of a bitstream: the first unit is [`Boundary::Inside`]
+    /// the first access unit.
     pub fn new(codec: NalCodec) -> Self {
         Self { codec, slice: None, ended: false, pending: false }
     }
 
-    /// Takes the next NAL unit, of which the first four octets are enough.
+    /// Returns the boundary at the next NAL unit, of which the first four octets are enough.
     pub fn push(&mut self, unit: &[u8]) -> Boundary {
         let role = match self.codec {
             NalCodec::H264 => h264_role(unit),
@@ -115,7 +116,7 @@ impl AccessUnitDetector {
     }
 }
 
-/// Whether the bit after the header, the first of a slice's syntax, is set.
+/// Returns whether the bit after the header, the first of a slice's syntax, is set.
 fn first_bit(unit: &[u8], header_len: usize) -> bool {
     unit.get(header_len).is_some_and(|octet| octet >> 7 == 1)
 }
@@ -146,10 +147,10 @@ fn h265_role(unit: &[u8]) -> Role {
             Role::Slice(slice, first_bit(unit, 2))
         }
         35 if layer_id == 0 => Role::Opener,
-        // These start an access unit only before a picture of the base layer; a higher layer's
-        // picture may use parameter sets of the base layer.
+        // These start an access unit only before a picture of the base layer, because a picture of
+        // a higher layer may use parameter sets of the base layer.
         32..=34 | 39 | 41..=44 | 48..=55 if layer_id == 0 => Role::OpenerOfSlice,
-        // An end of sequence (36) ends a layer; one of the bitstream ends all of them.
+        // An end of sequence (36) ends a layer; an end of bitstream ends all layers.
         37 => Role::Closer,
         _ => Role::Follower,
     }
@@ -164,7 +165,7 @@ fn h266_role(unit: &[u8]) -> Role {
         19 => Role::Slice(slice, true),
         20 => Role::Opener,
         12..=17 | 23 | 26 | 28 | 29 => Role::OpenerOfSlice,
-        // An end of sequence (21) ends a layer; one of the bitstream ends all of them.
+        // An end of sequence (21) ends a layer; an end of bitstream ends all layers.
         22 => Role::Closer,
         _ => Role::Follower,
     }
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn h264_each_field_of_a_pair_is_an_access_unit() {
         // An IDR field with the P field of its frame, two slices each; a pair of P fields after
-        // their timing; a pair of B fields.
+        // their timing message; a pair of B fields.
         assert_eq!(
             boundaries(
                 NalCodec::H264,

@@ -27,7 +27,7 @@ pub struct NalHeader {
 }
 
 impl NalCodec {
-    /// Octets in a NAL unit header; H.264's types 14, 20 and 21 have three more.
+    /// Returns the octets in a NAL unit header; in H.264, types 14, 20 and 21 have three more.
     pub fn header_len(self) -> usize {
         match self {
             Self::H264 => 1,
@@ -35,7 +35,7 @@ impl NalCodec {
         }
     }
 
-    /// The header of `unit`; `None` if the unit is shorter than a header.
+    /// Returns the header of `unit`; `None` if the unit is shorter than a header.
     pub fn header(self, unit: &[u8]) -> Option<NalHeader> {
         Some(match (self, unit) {
             (Self::H264, [first, ..]) => NalHeader {
@@ -63,8 +63,8 @@ impl NalCodec {
         })
     }
 
-    /// Whether a NAL unit of this type is coded video (VCL): H.264 table 7-1 (types 20 and 21 by
-    /// its annexes G to J), H.265 table 7-1, H.266 table 5.
+    /// Returns whether a NAL unit of this type is coded video (VCL): H.264 table 7-1 (types 20 and
+    /// 21 by its annexes G to J), H.265 table 7-1, H.266 table 5.
     pub fn is_vcl(self, nal_type: u8) -> bool {
         match self {
             Self::H264 => matches!(nal_type, 1..=5 | 20 | 21),
@@ -73,8 +73,8 @@ impl NalCodec {
         }
     }
 
-    /// Whether a NAL unit of this type belongs to a picture from which decoding can start: IDR in
-    /// H.264, IRAP in H.265, IRAP or GDR in H.266 (the tables of [`is_vcl`](Self::is_vcl)).
+    /// Returns whether a NAL unit of this type belongs to a picture at which decoding can start:
+    /// IDR in H.264, IRAP in H.265, IRAP or GDR in H.266 (the tables of [`is_vcl`](Self::is_vcl)).
     pub fn is_random_access(self, nal_type: u8) -> bool {
         match self {
             Self::H264 => nal_type == 5,
@@ -83,8 +83,8 @@ impl NalCodec {
         }
     }
 
-    /// Whether a NAL unit of this type is a parameter set: sequence and picture parameter sets
-    /// with their extension, subset and depth in H.264 (7, 8, 13, 15, 16), VPS, SPS and PPS in
+    /// Returns whether a NAL unit of this type is a parameter set: sequence and picture parameter
+    /// sets with their extension, subset and depth in H.264 (7, 8, 13, 15, 16), VPS, SPS and PPS in
     /// H.265 (32 to 34), VPS, SPS, PPS and both adaptation parameter sets in H.266 (14 to 18).
     pub fn is_parameter_set(self, nal_type: u8) -> bool {
         match self {
@@ -94,8 +94,8 @@ impl NalCodec {
         }
     }
 
-    /// Whether a NAL unit of this type is an access unit delimiter, which is the first of its
-    /// access unit by definition.
+    /// Returns whether a NAL unit of this type is an access unit delimiter, which is the first of
+    /// its access unit by definition.
     pub fn is_access_unit_delimiter(self, nal_type: u8) -> bool {
         match self {
             Self::H264 => nal_type == 9,

@@ -28,12 +28,12 @@ pub(super) const START_CODE_LEN: usize = 3;
 /// Octets of a length field of length-prefixed framing.
 pub(super) const LENGTH_LEN: usize = 4;
 
-/// Finds the NAL units of `frame` and puts their ranges, without start codes, length fields and
-/// trailing zeros, into `units` (emptied first). Empty NAL units are left out.
+/// Finds the NAL units of `frame` and writes their ranges, without start codes, length fields and
+/// trailing zeros, to `units` (emptied first). Empty NAL units are left out.
 ///
 /// # Errors
-/// [`FrameError::Empty`] without any unit, [`FrameError::NoStartCode`] if octets other than zeros
-/// precede the first start code, [`FrameError::LengthPrefix`] if a length exceeds the frame.
+/// [`FrameError::Empty`] if there is no unit, [`FrameError::NoStartCode`] if octets other than
+/// zeros precede the first start code, [`FrameError::LengthPrefix`] if a length exceeds the frame.
 pub fn find_units(
     frame: &[u8],
     framing: Framing,
@@ -90,7 +90,8 @@ fn find_length_prefixed(frame: &[u8], units: &mut Vec<Range<usize>>) -> Result<(
     Ok(())
 }
 
-/// `range` without the zeros at its end, which belong to no NAL unit (`trailing_zero_8bits`).
+/// Returns `range` without the zeros at its end, which belong to no NAL unit
+/// (`trailing_zero_8bits`).
 fn trimmed(frame: &[u8], range: Range<usize>) -> Range<usize> {
     let zeros = frame[range.clone()].iter().rev().take_while(|octet| **octet == 0).count();
     range.start..range.end - zeros

@@ -8,7 +8,7 @@ use super::header::NalCodec;
 use super::{LENGTH_LEN, START_CODE_LEN};
 use crate::payload::builder::Framing;
 
-/// Octets of a NAL unit that decide its role: a header and the beginning of a slice.
+/// Octets of a NAL unit that determine its role: a header and the beginning of a slice.
 const HEAD_LEN: usize = 4;
 
 /// Why a stream of octets is not a sequence of access units.
@@ -26,7 +26,7 @@ pub enum ReadError {
     TooLarge {
         /// Its offset in the stream.
         offset: u64,
-        /// The largest access unit allowed, in octets.
+        /// The maximum octets of an access unit.
         limit: usize,
     },
     /// The stream ends within a NAL unit or its length field.
@@ -52,8 +52,8 @@ pub enum ReadError {
 /// ```
 ///
 /// # Limits
-/// Drained after each piece, it holds one access unit and the undecided units after it, each of at
-/// most [`limit`](Self::limit) octets, and the piece.
+/// If it is drained after each piece, it holds one access unit and the undecided units after it,
+/// each of at most [`limit`](Self::limit) octets, and the piece.
 #[derive(Debug)]
 pub struct AccessUnitReader {
     framing: Framing,
@@ -63,37 +63,37 @@ pub struct AccessUnitReader {
     buffer: Vec<u8>,
     /// Offset of the buffer in the stream.
     base: u64,
-    /// Where the current access unit begins in the buffer; earlier octets are no longer needed.
+    /// Where the current access unit begins in the buffer; octets before it are no longer needed.
     start: usize,
     /// Where the search for the next NAL unit begins.
     search: usize,
     /// Where the first undecided unit begins.
     pending: Option<usize>,
-    /// A start code was found; before it, only zeros are allowed.
+    /// Whether a start code was found; before it, only zeros are allowed.
     synchronised: bool,
-    /// A NAL unit was found.
+    /// Whether a NAL unit was found.
     begun: bool,
     end: End,
     skipped: u64,
-    /// After a silence, the detector of the access unit that it ended.
+    /// The detector of the access unit that a silence ended, until the next unit.
     before: Option<AccessUnitDetector>,
     interrupted: bool,
     failed: Option<ReadError>,
 }
 
-/// What follows the octets so far.
+/// What follows the octets read so far.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum End {
-    /// Perhaps more of the same access unit.
+    /// More of the same access unit may follow.
     Open,
-    /// Another access unit.
+    /// Another access unit follows.
     Silence,
-    /// Nothing.
+    /// Nothing follows.
     Finished,
 }
 
 impl AccessUnitReader {
-    /// A reader of `codec`'s NAL units in `framing`, with a limit of 64 MiB.
+    /// Creates a reader of `codec`'s NAL units in `framing`, with a limit of 64 MiB.
     pub fn new(codec: NalCodec, framing: Framing) -> Self {
         Self {
             framing,
@@ -115,20 +115,20 @@ impl AccessUnitReader {
         }
     }
 
-    /// Sets the maximum octets of an access unit, start codes and zeros between units included.
+    /// Sets the maximum octets of an access unit, including start codes and zeros between units.
     pub fn limit(mut self, octets: usize) -> Self {
         self.limit = octets;
         self
     }
 
-    /// The codec whose NAL units are read.
+    /// Returns the codec whose NAL units are read.
     pub fn codec(&self) -> NalCodec {
         self.codec
     }
 
-    /// Takes the next octets of the stream.
+    /// Appends the next octets of the stream.
     pub fn feed(&mut self, octets: &[u8]) {
-        // Removing more octets than are moved keeps the cost proportional to the input.
+        // Octets are removed only if fewer have to be moved, to bound the cost by the input.
         if self.start > self.buffer.len() / 2 {
             self.buffer.drain(..self.start);
             self.base += self.start as u64;
@@ -147,19 +147,19 @@ impl AccessUnitReader {
         self.end = End::Finished;
     }
 
-    /// The number of octets taken that are not part of a returned access unit.
+    /// Returns the number of octets read that are not part of a returned access unit.
     pub fn buffered(&self) -> usize {
         self.buffer.len() - self.start
     }
 
-    /// Ends the current access unit with the octets so far, because its source is silent:
-    /// otherwise only the next one shows that it is over. The next unit begins another access unit.
+    /// Ends the current access unit with the octets so far, because its source is silent: otherwise
+    /// only the next one shows that it is complete. The next unit begins another access unit.
     ///
-    /// Call it when [`next_access_unit`](Self::next_access_unit) has returned `None`; it then
-    /// returns what there is. With start codes the end of a unit cannot be seen: if more of it
-    /// follows, these octets are lost up to the next start code, and
-    /// [counted](Self::skipped). Without effect if the octets so far end within a start code, a
-    /// header, a length or the unit after a length.
+    /// Call it when [`next_access_unit`](Self::next_access_unit) has returned `None`; that method
+    /// then returns the access unit. With start codes the reader cannot see the end of a unit: if
+    /// more of the unit follows, these octets are lost up to the next start code, and
+    /// [counted](Self::skipped). The call has no effect if the octets so far end within a start
+    /// code, a header, a length or the unit after a length.
     pub fn flush(&mut self) {
         let may_end = match self.framing {
             Framing::AnnexB => self.may_end_unit(),
@@ -170,22 +170,22 @@ impl AccessUnitReader {
         }
     }
 
-    /// Octets that came after a [`flush`](Self::flush) within the unit that it ended.
+    /// Returns how many octets came after a [`flush`](Self::flush) within the unit that it ended.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Whether more of an access unit came after a [`flush`](Self::flush) that ended it: octets of a
-    /// unit, which are lost, or another slice, which is returned as an access unit of its own.
+    /// Returns whether more of an access unit arrived after a [`flush`](Self::flush) that ended it:
+    /// octets of a unit, which are lost, or a slice, which is returned as a separate access unit.
     pub fn was_interrupted(&self) -> bool {
         self.interrupted || self.skipped > 0
     }
 
-    /// The next whole access unit, without zeros at its end; `None` if more octets are needed,
-    /// or, after [`finish`](Self::finish), if there are no more.
+    /// Returns the next whole access unit, without zeros at its end; `None` if more octets are
+    /// needed, or, after [`finish`](Self::finish), if there are no more.
     ///
     /// # Errors
-    /// [`ReadError`], with the offset in the stream. Each further call returns it again.
+    /// [`ReadError`], with the offset in the stream. Each further call returns the same error.
     pub fn next_access_unit(&mut self) -> Result<Option<&[u8]>, ReadError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -203,7 +203,7 @@ impl AccessUnitReader {
         Ok(Some(unit))
     }
 
-    /// The end of the current access unit, if known.
+    /// Returns the end of the current access unit, if known.
     fn find_end(&mut self) -> Result<Option<usize>, ReadError> {
         loop {
             let next = self.next_unit();
@@ -255,8 +255,8 @@ impl AccessUnitReader {
         Ok(Some(self.buffer.len()))
     }
 
-    /// Whether a unit with a start code may end with the octets so far: they do not end within a
-    /// start code or a header.
+    /// Returns whether a unit with a start code may end with the octets so far, which is not so
+    /// within a start code or a header.
     fn may_end_unit(&self) -> bool {
         let header_len = self.codec.header_len();
         let last =
@@ -265,8 +265,8 @@ impl AccessUnitReader {
     }
 
     /// Checks that the current access unit and, separately, the pending units fit the limit, as far
-    /// as known up to `end`. The result depends only on the octets, not on the pieces in which they
-    /// came.
+    /// as they are known up to `end`. The result depends only on the octets, not on the pieces in
+    /// which they arrived.
     fn check_limit(&self, end: usize) -> Result<(), ReadError> {
         let decided = self.pending.unwrap_or(end);
         let largest = decided.saturating_sub(self.start).max(end.saturating_sub(decided));
@@ -277,7 +277,7 @@ impl AccessUnitReader {
         Ok(())
     }
 
-    /// The next NAL unit: where its start code or length field begins, and where it begins itself.
+    /// Returns the next NAL unit: the place of its start code or length field, and its own.
     fn next_unit(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         match self.framing {
             Framing::AnnexB => self.next_annexb_unit(),
@@ -297,7 +297,7 @@ impl AccessUnitReader {
                 return Ok(None);
             }
             self.search = unit;
-            // Empty units are skipped: before the end, another start code, or zeros up to one.
+            // Empty units are skipped: the end or, possibly after zeros, a start code follows.
             let is_empty = match head {
                 [] | [0] | [0, 0] => true,
                 [0, 0, third, ..] => *third < 2,
@@ -316,7 +316,7 @@ impl AccessUnitReader {
     }
 
     /// Skips zeros before the first unit, up to `end`, except one that may belong to a start code.
-    /// Other octets before the first start code are an error.
+    /// Any other octet before the first start code is an error.
     fn pass_zeros(&mut self, end: usize) -> Result<(), ReadError> {
         if self.begun {
             return Ok(());

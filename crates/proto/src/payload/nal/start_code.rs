@@ -2,7 +2,7 @@
 
 use rushes_scan::find_start_code;
 
-/// The offset of each start code `00 00 01` in `octets`; a zero before it may belong to it too.
+/// Returns the offset of each start code `00 00 01` in `octets`; a zero before it may belong to it.
 pub fn find_start_codes(octets: &[u8]) -> impl Iterator<Item = usize> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,29 +1,29 @@
 //! Reads the bits of a NAL unit.
 
-/// Reads the raw byte sequence payload of a NAL unit, the most significant bit first. The octets 3
-/// that prevent start codes are left out (00 00 03, ITU-T H.264 section 7.3.1, H.265 and H.266
-/// section 7.3.1.1).
+/// Reads the raw byte sequence payload of a NAL unit, the most significant bit first. Octets of
+/// value 3 that prevent start codes are skipped (00 00 03, ITU-T H.264 section 7.3.1, H.265 and
+/// H.266 section 7.3.1.1).
 ///
 /// All methods return `None` at the end of the unit.
 #[derive(Clone, Debug)]
 pub(super) struct BitReader<'u> {
-    /// Octets that have not been begun.
+    /// The octets of which no bit has been read.
     rest: std::slice::Iter<'u, u8>,
-    /// Zeros immediately before `rest`.
+    /// The number of zero octets immediately before `rest`.
     zeros: u8,
-    /// The octet that has been begun.
+    /// The octet of which some bits have been read.
     octet: u8,
-    /// Its remaining bits.
+    /// The number of its remaining bits.
     left: u32,
 }
 
 impl<'u> BitReader<'u> {
-    /// A reader of `octets`, which follow the NAL unit header.
+    /// Creates a reader of `octets`, which follow the NAL unit header.
     pub(super) fn new(octets: &'u [u8]) -> Self {
         Self { rest: octets.iter(), zeros: 0, octet: 0, left: 0 }
     }
 
-    /// u(1), as a flag.
+    /// Reads a flag, u(1).
     pub(super) fn flag(&mut self) -> Option<bool> {
         if self.left == 0 {
             self.octet = self.next_octet()?;
@@ -43,7 +43,7 @@ impl<'u> BitReader<'u> {
         Some(octet)
     }
 
-    /// u(n): an unsigned number of `count` bits, at most 32.
+    /// Reads u(n): an unsigned number of `count` bits, at most 32.
     pub(super) fn bits(&mut self, count: u32) -> Option<u32> {
         debug_assert!(count <= 32);
         let mut value = 0;
@@ -53,7 +53,7 @@ impl<'u> BitReader<'u> {
         Some(value)
     }
 
-    /// ue(v): an unsigned Exp-Golomb code (ITU-T H.264 section 9.1), at most 2³² − 2.
+    /// Reads ue(v): an unsigned Exp-Golomb code (ITU-T H.264 section 9.1), at most 2³² − 2.
     pub(super) fn ue(&mut self) -> Option<u32> {
         let mut zeros = 0;
         while !self.flag()? {
@@ -65,12 +65,12 @@ impl<'u> BitReader<'u> {
         Some((1 << zeros) - 1 + self.bits(zeros)?)
     }
 
-    /// ue(v) of at most `max`; `None` also beyond it.
+    /// Reads ue(v) of at most `max`; also returns `None` if it is larger.
     pub(super) fn ue_max(&mut self, max: u32) -> Option<u32> {
         self.ue().filter(|value| *value <= max)
     }
 
-    /// se(v): a signed Exp-Golomb code (ITU-T H.264 section 9.1.1).
+    /// Reads se(v): a signed Exp-Golomb code (ITU-T H.264 section 9.1.1).
     pub(super) fn se(&mut self) -> Option<i32> {
         let code = i64::from(self.ue()?);
         i32::try_from(if code % 2 == 1 { (code + 1) / 2 } else { -(code / 2) }).ok()
@@ -81,18 +81,18 @@ impl<'u> BitReader<'u> {
         (0..count).try_for_each(|_| self.flag().map(drop))
     }
 
-    /// Skips `count` codes ue(v) or se(v).
+    /// Skips `count` codes, each ue(v) or se(v).
     pub(super) fn skip_codes(&mut self, count: u32) -> Option<()> {
         (0..count).try_for_each(|_| self.ue().map(drop))
     }
 
-    /// Skips the rest of an octet that has been begun.
+    /// Skips to the next whole octet.
     pub(super) fn align(&mut self) {
         self.left = 0;
     }
 }
 
-/// A window that a flag announces: its distances from the left, right, top and bottom.
+/// Reads a window if a flag announces one: its distances from the left, right, top and bottom.
 pub(super) fn read_window(bits: &mut BitReader<'_>) -> Option<[u32; 4]> {
     if bits.flag()? { Some([bits.ue()?, bits.ue()?, bits.ue()?, bits.ue()?]) } else { Some([0; 4]) }
 }

@@ -19,8 +19,8 @@ pub struct PictureFormat {
 }
 
 impl PictureFormat {
-    /// The format that a sequence parameter set of `codec` declares; `None` if `unit`, which begins
-    /// with its header, is none or is damaged.
+    /// Returns the format that a sequence parameter set of `codec` declares; `None` if `unit`,
+    /// which includes its header, is damaged or not such a set.
     pub fn of_parameter_set(codec: NalCodec, unit: &[u8]) -> Option<Self> {
         let header = codec.header(unit)?;
         let octets = unit.get(codec.header_len()..)?;
@@ -32,8 +32,8 @@ impl PictureFormat {
         }
     }
 
-    /// Of `size` coded samples, with `crop` chroma units left out on the left, right, top and bottom;
-    /// `None` if nothing is left, or more than 2¹⁶ samples.
+    /// Creates the format of `size` coded samples with `crop` chroma units left out on the left,
+    /// right, top and bottom; `None` if nothing is left, or more than 2¹⁶ samples.
     pub(super) fn cropped(
         chroma_format: u32,
         [width, height]: [u32; 2],

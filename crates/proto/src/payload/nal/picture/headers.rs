@@ -11,7 +11,7 @@ use crate::payload::builder::Framing;
 pub(super) struct Headers {
     codec: NalCodec,
     stream: Stream,
-    /// What the parameter sets of the last picture declare.
+    /// The declarations of the parameter sets of the last picture.
     declared: Declared,
 }
 
@@ -22,13 +22,13 @@ enum Stream {
     H266(Box<h266::Stream>),
 }
 
-/// An access unit.
+/// The result of reading an access unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// What the parameter sets of this picture or, if it is unknown, of the last one declare.
+    /// Declarations of the parameter sets of this picture or, if unknown, of the last one.
     pub(super) declared: Declared,
     pub(super) is_field: bool,
-    /// `None` if no slice, or not its parameter sets, could be read.
+    /// `None` if no slice could be read, or its parameter sets could not.
     pub(super) order: Option<Order>,
 }
 
@@ -42,7 +42,7 @@ impl Headers {
         Self { codec, stream, declared: Declared::default() }
     }
 
-    /// The usual difference of the picture order counts of two frames.
+    /// Returns the usual difference of the picture order counts of two adjacent frames.
     pub(super) fn usual_step(&self) -> i64 {
         if self.codec == NalCodec::H264 { 2 } else { 1 }
     }
@@ -83,7 +83,7 @@ impl Headers {
         }
     }
 
-    /// Reads a NAL unit, which is skipped if it is a slice after the first readable one.
+    /// Reads a NAL unit; skips it if it is a slice after the first readable one.
     fn read_unit(&mut self, unit: &[u8], picture: &mut Option<Reading>) {
         let Some(nal) = self.codec.header(unit) else { return };
         if nal.forbidden_zero_bit || picture.is_some() && self.codec.is_vcl(nal.nal_type) {

@@ -1,4 +1,4 @@
-//! Positions of pictures from those after them.
+//! The positions of pictures, determined with the pictures after them.
 
 use std::collections::VecDeque;
 
@@ -9,12 +9,12 @@ use super::{PictureTime, place};
 use crate::payload::Framing;
 use crate::payload::nal::NalCodec;
 
-/// Determines when pictures are presented, each from its headers and those of the access units after
-/// it, for files.
+/// Determines when the pictures of a file are presented, each from its own headers and those of the
+/// access units after it.
 ///
 /// A [`PictureClock`](super::PictureClock) guesses how many pictures after the first one of a coded
-/// video sequence are presented before it. This knows, so that frames of a file without gaps are one
-/// interval apart from the first one on, which has position 0.
+/// video sequence are presented before it. A look-ahead knows the number, so that all frames of a
+/// file without gaps are one interval apart. The first one has position 0.
 ///
 /// ```
 /// use rushes_proto::payload::{Framing, nal::{NalCodec, PictureLookAhead}};
@@ -39,11 +39,12 @@ pub struct PictureLookAhead {
 }
 
 impl PictureLookAhead {
-    /// The most access units that can be awaited.
+    /// Maximum number of access units for which a look-ahead waits.
     pub const MAX: usize = 64;
 
-    /// Awaits `pictures` access units after each, at most [`MAX`](Self::MAX). They should be as many
-    /// as can precede a random access point in presentation order: 16 suffice for most encoders.
+    /// Creates a look-ahead that waits for `pictures` further access units after each one, at most
+    /// [`MAX`](Self::MAX). It should be the number of pictures that can follow a random access
+    /// point in decoding order and precede it in presentation order: 16 for most encoders.
     pub fn new(codec: NalCodec, pictures: usize) -> Self {
         let headers = Headers::new(codec);
         let timeline = Timeline::new(headers.usual_step());
@@ -51,8 +52,8 @@ impl PictureLookAhead {
         Self { headers, timeline, waiting: VecDeque::new(), pictures, finished: false }
     }
 
-    /// Takes the next access unit in decoding order. Call [`next_time`](Self::next_time) after each
-    /// until it returns `None`: until then, the headers of the access units pushed are kept.
+    /// Reads the next access unit in decoding order. After each, call
+    /// [`next_time`](Self::next_time) until it returns `None`; their headers are kept until then.
     pub fn push(&mut self, access_unit: &[u8], framing: Framing) {
         let entry = self.headers.read(access_unit, framing);
         self.waiting.push_back(entry);
@@ -63,8 +64,8 @@ impl PictureLookAhead {
         self.finished = true;
     }
 
-    /// The time of the next access unit in the order in which they were pushed; `None` if more have
-    /// to be pushed or, after [`finish`](Self::finish), if there are no more.
+    /// Returns the time of the next access unit in the order in which they were pushed; `None` if
+    /// more have to be pushed or, after [`finish`](Self::finish), if there are no more.
     pub fn next_time(&mut self) -> Option<PictureTime> {
         if self.waiting.len() <= self.pictures && !self.finished {
             return None;

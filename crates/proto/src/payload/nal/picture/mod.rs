@@ -34,39 +34,40 @@ use timeline::Timeline;
 pub struct PictureTime {
     /// Its position among the pictures of the stream.
     pub position: Position,
-    /// From what the position follows.
+    /// The source of the position.
     pub order: PictureOrder,
-    /// Whether it is one field of a pair, which H.264 has as access units of their own: half a frame.
+    /// Whether the picture is one field of a pair, whose duration is half a frame interval. In
+    /// H.264 each field is a separate access unit.
     pub is_field: bool,
-    /// The frame rate that the active parameter sets declare; `None` if they declare none. Of
-    /// H.266, none is read.
+    /// The frame rate that the active parameter sets declare; `None` if they declare none. In
+    /// H.266, no rate is read.
     ///
     /// H.264: `time_scale` / (2 × `num_units_in_tick`) (ITU-T H.264 section E.2.1). H.265:
-    /// `vui_time_scale` / `vui_num_units_in_tick` or the same of the VPS (ITU-T H.265 sections
-    /// E.3.1 and 7.4.3.1). Encoders of video without a constant rate declare a nominal one.
+    /// `vui_time_scale` / `vui_num_units_in_tick` or those of the VPS (ITU-T H.265 sections E.3.1
+    /// and 7.4.3.1). Encoders of video without a constant rate declare a nominal one.
     pub frame_rate: Option<FrameRate>,
     /// Whether the presentation order may differ from the decoding order; `None` if the active
     /// parameter sets do not declare it, and before the first ones.
     pub reorders: Option<bool>,
 }
 
-/// From what the position of a picture follows.
+/// The source of a picture's position.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PictureOrder {
-    /// From its picture order count.
+    /// The picture order count.
     Count,
-    /// From its place in decoding order, because the parameter sets exclude another order.
+    /// The place in decoding order, because the parameter sets exclude another order.
     Decoding,
-    /// From its place in decoding order, because its slice header or the parameter sets of it are
-    /// missing or damaged. The position may be wrong in a stream that reorders pictures.
+    /// The place in decoding order, because the slice header or its parameter sets are missing or
+    /// damaged. The position may be wrong in a stream that reorders pictures.
     Unknown,
 }
 
 /// Determines when pictures are presented, each from its own headers and those before it.
 ///
-/// Encoders reorder pictures to predict from later ones: access units are stored and sent in
-/// decoding order, with the time of sampling, which is the order of presentation, in their RTP
-/// timestamps (RFC 6184 section 5.1, RFC 7798 section 4.1, RFC 9328 section 4.1).
+/// Encoders reorder pictures to predict from later ones. Access units are therefore stored and sent
+/// in decoding order, but their RTP timestamps are the times of sampling, which are in presentation
+/// order (RFC 6184 section 5.1, RFC 7798 section 4.1, RFC 9328 section 4.1).
 ///
 /// ```
 /// use rushes_proto::{ClockRate, FrameRate};
@@ -88,25 +89,25 @@ pub enum PictureOrder {
 /// order counts is a gap in the positions. In a stream that excludes reordering, positions count
 /// access units.
 ///
-/// Two things have to be guessed:
+/// Two values have to be guessed:
 ///
-/// - The difference of the picture order counts of two frames is usually 2 in H.264 and 1 in H.265
-///   and H.266, but is not declared. A stream with another one has wrong distances until its
-///   pictures show that: in H.264 until the first two adjacent frames, in H.265 and H.266 for a
-///   sequence or 40 frames.
+/// - The difference of the picture order counts of two adjacent frames. It is usually 2 in H.264
+///   and 1 in H.265 and H.266, but is not declared. A stream with another difference has wrong
+///   distances until its pictures show the right one: in H.264 until the first two adjacent frames,
+///   in H.265 and H.266 for a sequence or 40 frames.
 /// - The number of pictures that follow a random access point in decoding order and precede it in
-///   presentation order (RADL and RASL pictures of an IDR or BLA picture) is that of the last
-///   random access point which may have them, at first 0.
+///   presentation order (RADL and RASL pictures of an IDR or BLA picture). It is guessed to be that
+///   of the last random access point which may have them, at first 0.
 ///
 /// After a wrong guess, some pictures are too close to each other, and later ones follow at the
-/// right distance. Within the limits below, positions never contradict the order of presentation;
-/// two pictures never have the same one. [`PictureLookAhead`] makes no such guesses about files.
+/// right distance. Within the limits below, positions never contradict the order of presentation,
+/// and no two pictures have the same position. [`PictureLookAhead`] makes no such guesses.
 ///
 /// # Limits
-/// A picture whose count contradicts its sequence (more than 64 pictures later, or more than 65 536
-/// counts from the others) is taken for the first one of a new sequence. Of layered streams, the
-/// base layer is read. Memory is that of the parameter sets' few fields, at most 32 SPS and 256 PPS,
-/// and 64 positions. After damage, the next IDR picture with its parameter sets restores the order.
+/// A picture whose count contradicts its sequence (more than 64 pictures late, or more than 65 536
+/// counts from the others) is taken for the first one of a new sequence. In layered streams, only
+/// the base layer is read. The clock holds a few fields of at most 32 SPS and 256 PPS, and 64
+/// positions. After damage, the next IDR picture with its parameter sets restores the order.
 #[derive(Clone, Debug)]
 pub struct PictureClock {
     headers: Headers,
@@ -114,16 +115,16 @@ pub struct PictureClock {
 }
 
 impl PictureClock {
-    /// A clock at the beginning of a stream.
+    /// Creates a clock at the beginning of a stream.
     pub fn new(codec: NalCodec) -> Self {
         let headers = Headers::new(codec);
         let timeline = Timeline::new(headers.usual_step());
         Self { headers, timeline }
     }
 
-    /// The time of the next access unit in decoding order. Each field of a pair in H.264 is one.
+    /// Returns the time of the next access unit in decoding order; in H.264, each field is one.
     ///
-    /// Octets that are no access unit have the next position, as [`PictureOrder::Unknown`].
+    /// Octets that are not an access unit have the next position, as [`PictureOrder::Unknown`].
     pub fn push(&mut self, access_unit: &[u8], framing: Framing) -> PictureTime {
         let entry = self.headers.read(access_unit, framing);
         place(&mut self.timeline, entry)

@@ -4,16 +4,16 @@ use crate::time::{ClockRate, FrameRate};
 
 /// The position of a picture in presentation order, in 1/120 of a frame interval.
 ///
-/// Frames are 120 apart, the two fields of a frame 60. Smaller distances occur only after a wrong
-/// guess (see [`PictureClock`](super::PictureClock)).
+/// Frames are 120 apart, and the two fields of a frame 60. Smaller distances occur only after a
+/// wrong guess (see [`PictureClock`](super::PictureClock)).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Position(pub i64);
 
 impl Position {
-    /// Positions in a frame interval.
+    /// Number of positions in a frame interval.
     pub const PER_FRAME: i64 = 120;
 
-    /// The time from position 0 in ticks of `clock` at `rate` frames per second, rounded down.
+    /// Returns the time from position 0 in whole ticks of `clock` at `rate` frames per second.
     ///
     /// Different positions have different ticks if a frame interval has at least 120 of them: at
     /// 90 kHz, up to 750 frames per second.

@@ -1,4 +1,4 @@
-//! What the headers of an access unit contribute to its presentation position.
+//! The information in an access unit's headers from which its presentation position follows.
 
 use crate::time::FrameRate;
 
@@ -6,12 +6,12 @@ use crate::time::FrameRate;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Reading {
     pub(super) declared: Declared,
-    /// The access unit is one field of H.264: half a frame interval.
+    /// Whether the access unit is one field of H.264, which lasts half a frame interval.
     pub(super) is_field: bool,
     pub(super) order: Order,
 }
 
-/// What the active parameter sets declare.
+/// The declarations of the active parameter sets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Declared {
     pub(super) rate: Option<FrameRate>,
@@ -32,15 +32,16 @@ pub(super) struct Picture {
     /// `PicOrderCntVal`, or H.264's `PicOrderCnt()`: the presentation order within a coded video
     /// sequence.
     pub(super) count: i64,
-    /// It starts a coded video sequence: all pictures before it in decoding order are presented
-    /// before it and before all pictures after it.
+    /// Whether it starts a coded video sequence: all pictures before it in decoding order are
+    /// presented before it and before all pictures after it.
     pub(super) starts: bool,
-    /// If it starts a sequence, pictures after it in decoding order may be presented before it.
+    /// Whether pictures after it may be presented before it, if it starts a sequence.
     pub(super) may_have_leading: bool,
 }
 
-/// The most significant part of a picture order count with the lower bits `lsb`: the one nearest
-/// to the previous count (ITU-T H.264 section 8.2.1.1, H.265 and H.266 section 8.3.1).
+/// Returns the most significant part of a picture order count with the lower bits `lsb`, with which
+/// the count is nearest to the previous one (ITU-T H.264 section 8.2.1.1, H.265 and H.266 section
+/// 8.3.1).
 pub(super) fn picture_order_msb(
     lsb: i64,
     previous_msb: i64,
@@ -56,12 +57,12 @@ pub(super) fn picture_order_msb(
     }
 }
 
-/// The count of H.265 and H.266 from which the next one follows: `prevTid0Pic` (section 8.3.1).
+/// The count of H.265 and H.266 from which the next one is derived: `prevTid0Pic` (section 8.3.1).
 #[derive(Clone, Debug)]
 pub(super) struct Counter {
     previous: i64,
-    /// The next picture starts a coded video sequence if it is a random access point: the stream
-    /// begins, or an end of sequence was read.
+    /// Whether the stream begins or an end of sequence was read: the next picture then starts a
+    /// coded video sequence if it is a random access point.
     pub(super) ended: bool,
 }
 
@@ -70,8 +71,9 @@ impl Counter {
         Self { previous: 0, ended: true }
     }
 
-    /// The count of a picture with the lower bits `lsb`, of `lsb_len` bits. `msb` is the rest where
-    /// the standard or the header gives it; `is_previous`, whether later counts follow from it.
+    /// Returns the count of a picture with the lower bits `lsb`, of `lsb_len` bits. `msb` is the
+    /// upper part if the standard or the header states it; `is_previous` is whether later counts
+    /// are derived from this one.
     pub(super) fn push(
         &mut self,
         lsb: u32,

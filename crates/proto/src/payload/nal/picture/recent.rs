@@ -1,10 +1,11 @@
 //! The recent pictures of a sequence in presentation order, and the room between them.
 
-/// Pictures kept. A decoded picture buffer has 16 frames at most (ITU-T H.264 section A.3.1, H.265
-/// section A.4.2, H.266 section A.4.2), so that at most 32 fields wait for presentation.
+/// Maximum number of pictures kept. A decoded picture buffer has at most 16 frames (ITU-T H.264
+/// section A.3.1, H.265 section A.4.2, H.266 section A.4.2), so that at most 32 fields wait for
+/// presentation.
 const KEPT_MAX: usize = 64;
 
-/// A picture that was given a position.
+/// A picture with its position.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Placed {
     pub(super) count: i64,
@@ -14,23 +15,23 @@ pub(super) struct Placed {
 
 /// The pictures of a sequence with the highest counts, at most 64.
 ///
-/// The positions of two of them differ at least as much as their counts.
+/// The positions of any two of them differ at least as much as their counts.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
-    /// In the order of their counts and positions.
+    /// The pictures in the order of their counts and positions.
     placed: Vec<Placed>,
-    /// The highest position that was given to a picture which is not kept, and the count of that
-    /// picture if it belongs to the sequence.
+    /// The highest position of a picture that is no longer kept, and the count of that picture if
+    /// it belongs to the sequence.
     floor: Option<(i64, Option<i64>)>,
 }
 
 impl Recent {
-    /// No picture; all will be presented after the position `highest`.
+    /// Creates an empty list, whose pictures will all be presented after the position `highest`.
     pub(super) fn after(highest: Option<i64>) -> Self {
         Self { placed: Vec::new(), floor: highest.map(|position| (position, None)) }
     }
 
-    /// The pictures on either side of `count`, the former possibly with the same count.
+    /// Returns the pictures on either side of `count`, the first possibly with the same count.
     pub(super) fn neighbours(&self, count: i64) -> [Option<Placed>; 2] {
         let place = self.place(count);
         let before = place.checked_sub(1).map(|before| self.placed[before]);
@@ -41,16 +42,15 @@ impl Recent {
         self.placed.partition_point(|placed| placed.count <= count)
     }
 
-    /// The position nearest to `due` that a picture with `count` may have; `None` if there is none.
+    /// Returns the position nearest to `due` that a picture with `count` may have, if any.
     pub(super) fn fit(&self, count: i64, due: i64) -> Option<i64> {
         let (first, last) = self.room(count)?;
         let is_first = self.placed.first().is_none_or(|lowest| count < lowest.count);
-        // The first leading picture to come is seldom the earliest: the others need room below it.
+        // The first leading picture to arrive is seldom the earliest; others need room below it.
         Some(if is_first && due < first { last } else { due.clamp(first, last) })
     }
 
-    /// The first and the last position that a picture with `count` may have; `None` if there is
-    /// none.
+    /// Returns the first and the last position that a picture with `count` may have, if any.
     fn room(&self, count: i64) -> Option<(i64, i64)> {
         let [before, after] = self.neighbours(count);
         let first = match (before, self.floor) {

@@ -1,29 +1,29 @@
-//! The difference of the picture order counts of two frames that follow each other.
+//! The step: the difference of the picture order counts of two adjacent frames.
 //!
 //! It is usually 2 in H.264, whose fields are counted, and 1 in H.265 and H.266. Some encoders use
 //! 1 in H.264 or 2 in H.265, which no header declares.
 
 use crate::time::greatest_divisor;
 
-/// Frames after which a step that has not been contradicted is believed: more than a sequence of
-/// the usual structures begins with before it codes each second frame.
+/// Number of frames after which a step is believed unless it was contradicted: more frames than the
+/// usual structures have at the beginning of a sequence before every second frame is coded.
 const FRAMES: u64 = 40;
 
-/// Frames of a whole sequence from which its step follows.
+/// Minimum number of frames in a whole sequence that shows its step.
 const FRAMES_OF_SEQUENCE: u64 = 3;
 
 /// The largest step that is believed.
 const STEP_MAX: i64 = 60;
 
-/// Sequences for which a step that two frames have shown is kept without others that show it: frames
-/// may be missing, or a temporal layer.
+/// Number of sequences for which a step that two frames have shown is kept, even if no other frames
+/// show it: frames, or a temporal layer, may be missing.
 const TRUSTED: u32 = 4;
 
-/// The step of a stream, and what the current sequence shows of it.
+/// The step of a stream, and what the current sequence shows about it.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     counts: i64,
-    /// Further sequences for which the step is not replaced by a larger one.
+    /// Number of further sequences for which the step is not replaced by a larger one.
     trusted: u32,
     seen: Seen,
 }
@@ -33,7 +33,7 @@ pub(super) struct Step {
 struct Seen {
     first: i64,
     frames: u64,
-    /// The greatest common divisor of their differences.
+    /// The greatest common divisor of the differences of their counts.
     divisor: u64,
     lowest: i64,
     highest: i64,
@@ -41,12 +41,12 @@ struct Seen {
 }
 
 impl Step {
-    /// A step that is `counts` unless frames show another.
+    /// Creates a step of `counts`, which is used unless frames show another.
     pub(super) fn new(counts: i64) -> Self {
         Self { counts, trusted: 0, seen: Seen::default() }
     }
 
-    /// The difference of the counts of two frames: 1 to 60.
+    /// Returns the difference of the counts of two adjacent frames: 1 to 60.
     pub(super) fn counts(&self) -> i64 {
         self.counts
     }
@@ -55,8 +55,8 @@ impl Step {
         self.counts = counts.clamp(1, STEP_MAX);
     }
 
-    /// Takes the difference of the counts of two frames between which no other is known. Returns
-    /// whether it is smaller than the step, which it then replaces.
+    /// Notes the difference of the counts of two frames between which no other frame is known.
+    /// Returns whether it is smaller than the step, which it then replaces.
     pub(super) fn show(&mut self, difference: i64) -> bool {
         let is_smaller = difference < self.counts;
         if difference <= self.counts {
@@ -72,7 +72,7 @@ impl Step {
         self.seen = Seen::default();
     }
 
-    /// Takes the next picture of the sequence in decoding order.
+    /// Notes the next picture of the sequence in decoding order.
     pub(super) fn push(&mut self, count: i64, is_field: bool) {
         let seen = &mut self.seen;
         if seen.frames == 0 {
@@ -85,12 +85,12 @@ impl Step {
         seen.highest = seen.highest.max(count);
     }
 
-    /// The larger step of the frames so far, if they show one. `is_whole`: these are all frames of
-    /// the sequence.
+    /// Returns the step of the frames so far, if they show a larger one. `is_whole` is whether
+    /// these are all frames of the sequence.
     pub(super) fn larger(&self, is_whole: bool) -> Option<i64> {
         let Seen { frames, divisor, lowest, highest, has_fields, .. } = self.seen;
         let enough = frames >= if is_whole { FRAMES_OF_SEQUENCE } else { FRAMES };
-        // No frame is missing, so that none with a smaller difference can come.
+        // No frame is missing, so no frame with a smaller difference can follow.
         let is_dense = highest.abs_diff(lowest) == divisor * (frames.max(1) - 1);
         let step = i64::try_from(divisor).ok()?;
         (self.trusted == 0

@@ -16,7 +16,7 @@ fn start(count: i64, may_have_leading: bool) -> Picture {
     Picture { count, starts: true, may_have_leading }
 }
 
-/// The positions of a sequence of frames, in decoding order.
+/// Returns the positions of a sequence of frames, in decoding order.
 fn sequence(timeline: &mut Timeline, counts: &[i64]) -> Vec<i64> {
     let [first, rest @ ..] = counts else { return Vec::new() };
     let mut positions = vec![timeline.push(start(*first, true), false)];
@@ -24,7 +24,7 @@ fn sequence(timeline: &mut Timeline, counts: &[i64]) -> Vec<i64> {
     positions
 }
 
-/// Positions in frame intervals.
+/// Returns positions in frame intervals.
 fn frames(positions: &[i64]) -> Vec<f64> {
     positions.iter().map(|position| *position as f64 / 120.0).collect()
 }
@@ -72,11 +72,11 @@ fn leading_pictures_of_the_first_sequence_have_negative_positions() {
 fn the_number_of_leading_pictures_is_learnt() {
     let mut timeline = Timeline::new(1);
     sequence(&mut timeline, &[0, 2, 1]);
-    // No room was left for two pictures before the first. The fourth is where it belongs.
+    // There is no room for two pictures before the first. The fourth has its right position.
     assert_eq!(sequence(&mut timeline, &[0, -2, -1, 1]), [360, 358, 359, 720]);
     let learnt = sequence(&mut timeline, &[0, -1, -2, 2, 1]);
     assert_eq!(frames(&learnt), [9.0, 8.0, 7.0, 11.0, 10.0]);
-    // Room was left for two pictures that do not come.
+    // There is room for two pictures that do not arrive.
     assert_eq!(frames(&sequence(&mut timeline, &[0])), [14.0]);
     assert_eq!(frames(&sequence(&mut timeline, &[0, 1, 2])), [13.0 + 2.0, 16.0, 17.0]);
 }
@@ -120,7 +120,7 @@ fn a_sequence_shows_the_step_of_the_next() {
     let mut timeline = Timeline::new(1);
     assert_eq!(frames(&sequence(&mut timeline, &[0, 4, 2])), [0.0, 4.0, 2.0]);
     assert_eq!(frames(&sequence(&mut timeline, &[0, 4, 2])), [5.0, 7.0, 6.0]);
-    // One that has not been right is taken back.
+    // A step that frames contradict is replaced.
     assert_eq!(frames(&sequence(&mut timeline, &[0, 2, 1, 4, 3]))[3..], [12.0, 11.0]);
 }
 
@@ -141,7 +141,7 @@ fn a_picture_without_a_count_has_the_next_position() {
     assert_eq!(timeline.push_in_order(true), 360);
     assert_eq!(sequence(&mut timeline, &[0, 4, 2]), [420, 660, 540]);
     assert_eq!(timeline.push_in_order(false), 780);
-    // It ended the sequence, so that no picture is known to be before it.
+    // The picture without a count ended the sequence, so no picture is known to precede this one.
     assert_eq!(timeline.push(picture(8), false), 900);
 }
 
@@ -155,8 +155,8 @@ fn a_count_that_contradicts_its_sequence_starts_another() {
     assert_eq!(frames(&[timeline.push(picture(-(1 << 40)), false)]), [102.0]);
 }
 
-/// Counts of a sequence in frames, in decoding order: mini groups of which the last picture comes
-/// first, some behind leading pictures.
+/// Returns a strategy for the counts of a sequence in frames, in decoding order: mini groups whose
+/// last picture is first, some after leading pictures.
 fn structure() -> impl Strategy<Value = Vec<i64>> {
     let leading = prop_oneof![2 => Just(0..0), 1 => (1..8_i64).prop_map(|n| -n..0)];
     let groups = prop::collection::vec((1..9_i64, any::<bool>()), 0..12);

@@ -1,33 +1,33 @@
-//! From picture order counts to positions.
+//! Converts picture order counts to positions.
 //!
-//! Each picture has a *due* position: the duration of the pictures presented before it. It is given
-//! that position unless an earlier guess, of the step of the counts or of the number of leading
-//! pictures, was wrong and left no room for it. Then it is given the nearest position between those
-//! of its neighbours in presentation order.
+//! Each picture has a *due* position: the total duration of the pictures presented before it. This
+//! is its position unless an earlier guess, of the step of the counts or of the number of leading
+//! pictures, was wrong and left no room for it. In that case it gets the nearest position between
+//! those of its neighbours in presentation order.
 
 use super::position::Position;
 use super::reading::Picture;
 use super::recent::{Placed, Recent};
 use super::step::Step;
 
-/// The farthest that a count may be from the highest before it in its sequence: the standards allow
+/// Maximum distance of a count from the highest previous one in its sequence: the standards allow
 /// half the range of a lower part of 16 bits.
 const JUMP_MAX: i64 = 1 << 16;
 
-/// The least distance from the last picture of a sequence to the first one of the next, if leading
-/// pictures may have to find room between them.
+/// Minimum distance from the last picture of a sequence to the first one of the next, if leading
+/// pictures may have to fit between them.
 const ROOM_MIN: i64 = Position::PER_FRAME / 2;
 
-/// Positions of the pictures of a stream, which are pushed in decoding order.
+/// Assigns positions to the pictures of a stream, which are pushed in decoding order.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
     step: Step,
     sequence: Option<Sequence>,
-    /// The highest position given.
+    /// The highest position assigned.
     highest: Option<i64>,
-    /// The due position after all pictures of earlier sequences, and those without a count.
+    /// The due position after all pictures of earlier sequences and all pictures without a count.
     next: i64,
-    /// The duration of the leading pictures of the last sequence that could have some.
+    /// The duration of the leading pictures of the last sequence that could have any.
     leading: i64,
 }
 
@@ -36,9 +36,9 @@ pub(super) struct Timeline {
 struct Sequence {
     /// The count of its first picture in decoding order.
     first: i64,
-    /// The highest count, and the duration of the picture that has it.
+    /// The highest count, and the duration of its picture.
     last: (i64, i64),
-    /// A count and its due position, from which the others follow.
+    /// A count and its due position, from which the other due positions are calculated.
     anchor: (i64, i64),
     /// The due position of its first picture in presentation order; `None` in the first sequence,
     /// whose leading pictures may have any position.
@@ -46,7 +46,7 @@ struct Sequence {
     /// The lowest count.
     lowest: i64,
     may_have_leading: bool,
-    /// There may be further leading pictures: no picture has followed the first in both orders.
+    /// Whether more leading pictures may follow: none has followed the first one in both orders.
     is_open: bool,
     recent: Recent,
 }
@@ -57,26 +57,26 @@ impl Sequence {
         due + ((count - anchor) * Position::PER_FRAME).div_euclid(step.counts())
     }
 
-    /// The duration of the leading pictures so far.
+    /// Returns the duration of the leading pictures so far.
     fn leading(&self, step: &Step) -> i64 {
         self.due(self.first, step) - self.due(self.lowest, step)
     }
 }
 
 impl Timeline {
-    /// `counts` is the usual difference of the counts of two frames.
+    /// Creates a timeline; `counts` is the usual difference of the counts of two adjacent frames.
     pub(super) fn new(counts: i64) -> Self {
         Self { step: Step::new(counts), sequence: None, highest: None, next: 0, leading: 0 }
     }
 
-    /// Ends the sequence, and returns what all sequences so far have shown of the step.
+    /// Ends the sequence; returns the step that all sequences so far have shown.
     pub(super) fn end(&mut self) -> Step {
         self.end_sequence();
         self.step.clone()
     }
 
-    /// Sets what is known of the next sequence: the step, and the counts from its earliest leading
-    /// picture to its first picture.
+    /// Sets what is known about the next sequence: the step, and the difference of counts between
+    /// its earliest leading picture and its first picture.
     pub(super) fn foresee(&mut self, step: Step, leading: Option<i64>) {
         self.step = step;
         if let Some(leading) = leading {
@@ -84,12 +84,12 @@ impl Timeline {
         }
     }
 
-    /// Whether the next picture may continue a sequence.
+    /// Returns whether the next picture may continue a sequence.
     pub(super) fn is_in_sequence(&self) -> bool {
         self.sequence.is_some()
     }
 
-    /// The position of a picture without a count, after all others. It ends the sequence.
+    /// Returns the position of a picture without a count, after all others; it ends the sequence.
     pub(super) fn push_in_order(&mut self, is_field: bool) -> i64 {
         self.end_sequence();
         let due = self.next;
@@ -97,7 +97,7 @@ impl Timeline {
         self.give(self.highest.map_or(due, |highest| due.max(highest + 1)))
     }
 
-    /// The position of a picture.
+    /// Returns the position of a picture.
     pub(super) fn push(&mut self, picture: Picture, is_field: bool) -> i64 {
         let continued = match &self.sequence {
             Some(sequence)
@@ -151,7 +151,7 @@ impl Timeline {
         }
     }
 
-    /// The position of a picture of the current sequence; `None` if there is no room for it.
+    /// Returns the position of a picture of the current sequence; `None` without room for it.
     fn continue_sequence(&mut self, count: i64, is_field: bool) -> Option<i64> {
         let Self { step, sequence, .. } = self;
         let sequence = sequence.as_mut()?;
@@ -170,7 +170,7 @@ impl Timeline {
         sequence.lowest = sequence.lowest.min(count);
         correct_leading(step, sequence, count);
         let due = match twin {
-            // Two fields may have the same count; otherwise, one picture was taken for two.
+            // Two fields may have the same count. Otherwise, one picture was mistaken for two.
             Some(twin) => twin.position + if is_pair { duration(true) } else { 1 },
             None => sequence.due(count, step),
         };
@@ -180,7 +180,7 @@ impl Timeline {
     }
 }
 
-/// Corrects the guess of the step by a picture and the frames next to it, if it is a frame.
+/// Corrects the guess of the step by a picture and its neighbours, if these are frames.
 fn correct_step(
     step: &mut Step,
     sequence: &mut Sequence,
@@ -190,9 +190,9 @@ fn correct_step(
     let frames = neighbours.into_iter().flatten().filter(|it| !it.is_field);
     let nearest = frames.map(|it| (it.count - count).abs()).min();
     if nearest.is_some_and(|nearest| step.show(nearest)) {
-        // Due positions so far were too early. Later ones are those of the smaller step.
+        // The due positions so far were too early. Later ones use the smaller step.
     } else if let Some(larger) = step.larger(false) {
-        // Due positions so far were too late. Later ones continue from there.
+        // The due positions so far were too late. Later ones continue from here.
         let last = sequence.last.0;
         sequence.anchor = (last, sequence.due(last, step));
         step.set(larger);
@@ -209,7 +209,7 @@ fn correct_leading(step: &Step, sequence: &mut Sequence, count: i64) {
     }
 }
 
-/// Half a frame interval for a field.
+/// Returns the duration of a picture: half a frame interval for a field.
 fn duration(is_field: bool) -> i64 {
     if is_field { Position::PER_FRAME / 2 } else { Position::PER_FRAME }
 }

@@ -2,7 +2,7 @@
 
 use super::bits::BitReader;
 
-/// `aspect_ratio_idc` of a ratio that follows: `Extended_SAR`.
+/// The value of `aspect_ratio_idc` if an explicit ratio follows: `Extended_SAR`.
 const EXTENDED_SAR: u32 = 255;
 
 /// Skips the fields up to the chroma sample locations (ITU-T H.264 section E.1.1, H.265 section

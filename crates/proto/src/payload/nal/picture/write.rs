@@ -7,19 +7,19 @@ pub(super) struct BitWriter {
 }
 
 impl BitWriter {
-    /// u(n): the lower `count` bits of `value`.
+    /// Writes u(n): the lower `count` bits of `value`.
     pub(super) fn u(&mut self, value: u32, count: u32) -> &mut Self {
         self.bits.extend((0..count).rev().map(|bit| value >> bit & 1 == 1));
         self
     }
 
-    /// Flags, each one bit.
+    /// Writes flags of one bit each.
     pub(super) fn flags(&mut self, flags: &[u8]) -> &mut Self {
         self.bits.extend(flags.iter().map(|flag| *flag == 1));
         self
     }
 
-    /// ue(v).
+    /// Writes ue(v).
     pub(super) fn ue(&mut self, value: u32) -> &mut Self {
         let code = u64::from(value) + 1;
         let len = 64 - code.leading_zeros();
@@ -28,7 +28,7 @@ impl BitWriter {
         self
     }
 
-    /// Several ue(v), one after the other.
+    /// Writes several ue(v), one after the other.
     pub(super) fn ues(&mut self, values: &[u32]) -> &mut Self {
         for value in values {
             self.ue(*value);
@@ -36,7 +36,7 @@ impl BitWriter {
         self
     }
 
-    /// se(v).
+    /// Writes se(v).
     pub(super) fn se(&mut self, value: i32) -> &mut Self {
         let twice = 2 * value.unsigned_abs();
         self.ue(if value > 0 { twice - 1 } else { twice })
@@ -48,12 +48,12 @@ impl BitWriter {
         self
     }
 
-    /// A one, then zeros up to the end of the octet: the end of a payload.
+    /// Writes a one, then zeros up to the end of the octet: the end of a payload.
     pub(super) fn stop(&mut self) -> &mut Self {
         self.u(1, 1).align()
     }
 
-    /// The octets to follow a NAL unit's header, with emulation prevention.
+    /// Returns the octets after a NAL unit's header, with emulation prevention.
     pub(super) fn payload(&self) -> Vec<u8> {
         let (mut escaped, mut zeros) = (Vec::new(), 0);
         for octet in self.bits.chunks(8) {
@@ -68,7 +68,7 @@ impl BitWriter {
         escaped
     }
 
-    /// A NAL unit with this header.
+    /// Returns a NAL unit with this header.
     pub(super) fn unit(&mut self, header: &[u8]) -> Vec<u8> {
         [header, &self.stop().payload()].concat()
     }

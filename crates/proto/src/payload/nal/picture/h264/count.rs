@@ -4,19 +4,19 @@ use super::super::reading::{Picture, picture_order_msb};
 use super::sets::{Cycle, Order};
 use super::slice::{Slice, Structure};
 
-/// The state from which the next picture order count follows.
+/// The state from which the next picture order count is derived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counter {
     /// `prevPicOrderCntMsb` and `prevPicOrderCntLsb`.
     previous: (i64, i64),
     /// `prevFrameNum` and `prevFrameNumOffset`.
     frame_num: (u32, u64),
-    /// The last picture was a field of an IDR picture: which one.
+    /// Which field the last picture was, if it was the first field of an IDR picture.
     idr_field: Option<Structure>,
 }
 
 impl Counter {
-    /// The next picture in decoding order; `None` if its count exceeds the range of the standard.
+    /// Returns the next picture in decoding order; `None` if its count is out of range.
     pub(super) fn push(&mut self, slice: &Slice, order: &Order) -> Option<Picture> {
         let second = match (slice.is_idr, self.idr_field) {
             (true, Some(first)) => ![first, Structure::Frame].contains(&slice.structure),
@@ -43,7 +43,7 @@ impl Counter {
             return None;
         }
         if slice.resets {
-            // As if it were an IDR picture: sections 8.2.1 and 7.4.3.
+            // The picture counts as an IDR picture from here on: sections 8.2.1 and 7.4.3.
             let lsb = if slice.structure == Structure::BottomField { 0 } else { top - count };
             *self = Self { previous: (0, lsb), ..Self::default() };
             return Some(Picture { count: 0, starts: true, may_have_leading: true });
@@ -51,7 +51,7 @@ impl Counter {
         Some(Picture { count, starts, may_have_leading: true })
     }
 
-    /// Type 0 (section 8.2.1.1).
+    /// Returns the counts of type 0 (section 8.2.1.1).
     fn signalled(&mut self, slice: &Slice, modulus: i64) -> [i64; 2] {
         let (previous_msb, previous_lsb) = self.previous;
         let lsb = i64::from(slice.lsb);
@@ -62,7 +62,7 @@ impl Counter {
         [msb + lsb, msb + lsb + i64::from(slice.delta_bottom)]
     }
 
-    /// Type 1 (section 8.2.1.2), with `frame_num` of 16 bits at most.
+    /// Returns the counts of type 1 (section 8.2.1.2), with `frame_num` of at most 16 bits.
     fn expected(&mut self, slice: &Slice, cycle: &Cycle) -> [i64; 2] {
         let (previous, mut offset) = self.frame_num;
         if previous > slice.frame_num {

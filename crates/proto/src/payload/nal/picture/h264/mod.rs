@@ -13,7 +13,7 @@ use count::Counter;
 use sets::{Pps, Sps};
 use slice::Structure;
 
-/// The format that `seq_parameter_set_rbsp` in `octets` declares.
+/// Returns the format that `seq_parameter_set_rbsp` in `octets` declares.
 pub(super) fn picture_format(octets: &[u8]) -> Option<PictureFormat> {
     sets::read_sps(octets)?.1?.format
 }
@@ -33,8 +33,8 @@ impl Stream {
         Self { sps: vec![None; 32], pps: vec![None; 256], counter: Counter::default() }
     }
 
-    /// Takes a NAL unit other than the second and later slices of a picture; `octets` follow its
-    /// header. Returns the picture if it is a slice that can be read.
+    /// Reads a NAL unit that is not the second or a later slice of a picture; `octets` follow its
+    /// header. Returns the picture if the unit is a slice that can be read.
     pub(super) fn push(&mut self, nal: NalHeader, octets: &[u8]) -> Option<Reading> {
         match nal.nal_type {
             1 | 2 | 5 => return self.push_slice(nal, octets),

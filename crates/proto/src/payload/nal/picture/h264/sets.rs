@@ -5,12 +5,12 @@ use super::super::format::PictureFormat;
 use super::super::vui;
 use crate::time::FrameRate;
 
-/// The fields of a sequence parameter set that slice headers and picture order counts need
-/// (ITU-T H.264 sections 7.3.2.1.1 and E.1.1).
+/// The fields of a sequence parameter set needed for slice headers and picture order counts (ITU-T
+/// H.264 sections 7.3.2.1.1 and E.1.1).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Sps {
     pub(super) separate_colour_planes: bool,
-    /// `ChromaArrayType` is not 0.
+    /// Whether `ChromaArrayType` is not 0.
     pub(super) has_chroma: bool,
     /// Bits of `frame_num`.
     pub(super) frame_num_len: u32,
@@ -29,7 +29,7 @@ pub(super) enum Order {
     Signalled { lsb_len: u32 },
     /// Type 1: expected from `frame_num`, with differences in the slice header.
     Expected(Cycle),
-    /// Type 2: the decoding order.
+    /// Type 2: the same as the decoding order.
     Decoding,
 }
 
@@ -42,17 +42,17 @@ pub(super) struct Cycle {
     pub(super) always_zero: bool,
     pub(super) offset_for_non_ref_pic: i64,
     pub(super) offset_for_top_to_bottom_field: i64,
-    /// `offset_for_ref_frame`: at most 255.
+    /// `offset_for_ref_frame`; at most 255 entries.
     pub(super) offsets: Box<[i32]>,
 }
 
 /// Profiles whose sequence parameter sets declare the chroma format.
 const HIGH_PROFILES: [u32; 13] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
 
-/// Profiles that contain intra pictures only if `constraint_set3_flag` is set (section E.2.1).
+/// Profiles in which `constraint_set3_flag` declares intra pictures only (section E.2.1).
 const INTRA_PROFILES: [u32; 6] = [44, 86, 100, 110, 122, 244];
 
-/// Reads `seq_parameter_set_data`: the id, and the set unless it is damaged.
+/// Reads `seq_parameter_set_data`; returns the id, and the set unless it is damaged.
 pub(super) fn read_sps(octets: &[u8]) -> Option<(u8, Option<Sps>)> {
     let mut bits = BitReader::new(octets);
     let profile = bits.bits(8)?;
@@ -92,7 +92,7 @@ fn read_sps_fields(bits: &mut BitReader<'_>, profile: u32, intra_only: bool) -> 
         size.and_then(|size| PictureFormat::cropped(chroma_format, size, crop, rows, bit_depths));
     let mut timing = Timing::default();
     if bits.flag()? {
-        // What a damaged or cut VUI still declares is used.
+        // A damaged or cut VUI is used as far as it can be read.
         let _ = read_vui(bits, &mut timing);
     }
     let reorder_max = timing.reorder_max.or(if intra_only { Some(0) } else { None });
@@ -152,7 +152,7 @@ struct Timing {
     reorder_max: Option<u32>,
 }
 
-/// `vui_parameters` (section E.1.1).
+/// Reads `vui_parameters` (section E.1.1).
 fn read_vui(bits: &mut BitReader<'_>, timing: &mut Timing) -> Option<()> {
     vui::skip_video_signal(bits)?;
     if bits.flag()? {
@@ -177,7 +177,7 @@ fn read_vui(bits: &mut BitReader<'_>, timing: &mut Timing) -> Option<()> {
     Some(())
 }
 
-/// `hrd_parameters` (section E.1.2).
+/// Skips `hrd_parameters` (section E.1.2).
 fn skip_hrd(bits: &mut BitReader<'_>) -> Option<()> {
     let count = 1 + bits.ue_max(31)?;
     bits.skip(8)?;
@@ -188,19 +188,19 @@ fn skip_hrd(bits: &mut BitReader<'_>) -> Option<()> {
     bits.skip(20)
 }
 
-/// The fields of a picture parameter set that slice headers need (ITU-T H.264 section 7.3.2.2).
+/// The fields of a picture parameter set needed for slice headers (ITU-T H.264 section 7.3.2.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Pps {
     pub(super) sps: u8,
     pub(super) bottom_field_pic_order_in_frame: bool,
-    /// `num_ref_idx_l0_default_active_minus1` + 1, and the same of list 1.
+    /// `num_ref_idx_l0_default_active_minus1` + 1, and the same for list 1.
     pub(super) references: [u32; 2],
     pub(super) weighted_pred: bool,
     pub(super) weighted_bipred_idc: u32,
     pub(super) redundant_pic_cnt_present: bool,
 }
 
-/// Reads `pic_parameter_set_rbsp`: the id, and the set unless it is damaged.
+/// Reads `pic_parameter_set_rbsp`; returns the id, and the set unless it is damaged.
 pub(super) fn read_pps(octets: &[u8]) -> Option<(u8, Option<Pps>)> {
     let mut bits = BitReader::new(octets);
     let id = bits.ue_max(255)? as u8;
@@ -231,7 +231,7 @@ fn read_pps_fields(bits: &mut BitReader<'_>) -> Option<Pps> {
     })
 }
 
-/// The slice groups of a picture parameter set with `groups` + 1 of them.
+/// Skips the slice groups of a picture parameter set with `groups` + 1 of them.
 fn skip_slice_groups(bits: &mut BitReader<'_>, groups: u32) -> Option<()> {
     match bits.ue()? {
         0 => bits.skip_codes(groups + 1),
@@ -244,7 +244,7 @@ fn skip_slice_groups(bits: &mut BitReader<'_>, groups: u32) -> Option<()> {
         6 => {
             let id_len = 32 - groups.leading_zeros();
             let last = bits.ue()?;
-            // The end of the unit ends this if the number is too large.
+            // If the number is too large, the end of the unit ends the loop.
             (0..=last).try_for_each(|_| bits.skip(id_len))
         }
         _ => None,

@@ -4,11 +4,11 @@ use super::super::super::header::NalHeader;
 use super::super::bits::BitReader;
 use super::sets::{Order, Pps, Sps};
 
-/// What a slice header contributes to the picture order count.
+/// The fields of a slice header that contribute to the picture order count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Slice {
     pub(super) is_idr: bool,
-    /// `nal_ref_idc` is not 0.
+    /// Whether `nal_ref_idc` is not 0.
     pub(super) is_reference: bool,
     pub(super) frame_num: u32,
     pub(super) structure: Structure,
@@ -18,7 +18,7 @@ pub(super) struct Slice {
     pub(super) delta_bottom: i32,
     /// `delta_pic_order_cnt`.
     pub(super) delta: [i32; 2],
-    /// There is a `memory_management_control_operation` equal to 5.
+    /// Whether there is a `memory_management_control_operation` equal to 5.
     pub(super) resets: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Structure {
     BottomField,
 }
 
-/// The picture parameter set that a slice refers to; `octets` follow its NAL unit header.
+/// Returns the picture parameter set to which a slice refers; `octets` follow its NAL unit header.
 pub(super) fn pps_id(octets: &[u8]) -> Option<u8> {
     let mut bits = BitReader::new(octets);
     bits.skip_codes(2)?; // first_mb_in_slice, slice_type
@@ -69,7 +69,7 @@ pub(super) fn read(octets: &[u8], nal: NalHeader, sps: &Sps, pps: &Pps) -> Optio
         Order::Expected(_) | Order::Decoding => {}
     }
     if slice.is_reference && !slice.is_idr {
-        // A header that is cut here has no such operation, as almost none has.
+        // A header that is cut here is assumed to have no such operation, because almost none has.
         slice.resets = resets(&mut bits, slice_type, sps, pps).unwrap_or(false);
     }
     Some(slice)
@@ -79,7 +79,7 @@ const P: u32 = 0;
 const B: u32 = 1;
 const SP: u32 = 3;
 
-/// Whether the rest of a header, after the picture order count, contains a
+/// Returns whether the rest of a header, after the picture order count, contains a
 /// `memory_management_control_operation` equal to 5.
 fn resets(bits: &mut BitReader<'_>, slice_type: u32, sps: &Sps, pps: &Pps) -> Option<bool> {
     if pps.redundant_pic_cnt_present {
@@ -113,7 +113,7 @@ fn resets(bits: &mut BitReader<'_>, slice_type: u32, sps: &Sps, pps: &Pps) -> Op
     read_marking(bits)
 }
 
-/// `pred_weight_table` (section 7.3.3.2).
+/// Skips `pred_weight_table` (section 7.3.3.2).
 fn skip_weights(bits: &mut BitReader<'_>, references: u32, has_chroma: bool) -> Option<()> {
     bits.skip_codes(1 + u32::from(has_chroma))?;
     for _ in 0..references {
@@ -127,7 +127,7 @@ fn skip_weights(bits: &mut BitReader<'_>, references: u32, has_chroma: bool) -> 
     Some(())
 }
 
-/// `dec_ref_pic_marking` of a picture that is not an IDR picture (section 7.3.3.3).
+/// Reads `dec_ref_pic_marking` of a picture that is not an IDR picture (section 7.3.3.3).
 fn read_marking(bits: &mut BitReader<'_>) -> Option<bool> {
     if !bits.flag()? {
         return Some(false);

@@ -6,15 +6,15 @@ use super::Stream;
 use crate::payload::nal::NalCodec;
 use crate::time::FrameRate;
 
-/// `seq_parameter_set_data` of a Main profile stream up to `pic_order_cnt_type`, frame numbers of
-/// four bits.
+/// Writes `seq_parameter_set_data` of a Main profile stream up to `pic_order_cnt_type`, with frame
+/// numbers of four bits.
 fn sps_start() -> BitWriter {
     let mut sps = BitWriter::default();
     sps.u(77, 8).u(0, 8).u(30, 8).ues(&[0, 0]);
     sps
 }
 
-/// The rest, without VUI.
+/// Writes the rest of it, without VUI.
 fn sps_end(sps: &mut BitWriter, frame_mbs_only: u8) -> &mut BitWriter {
     sps.ue(4).flags(&[0]).ues(&[19, 14]).flags(&[frame_mbs_only]);
     if frame_mbs_only == 0 {
@@ -23,12 +23,12 @@ fn sps_end(sps: &mut BitWriter, frame_mbs_only: u8) -> &mut BitWriter {
     sps.flags(&[1, 0])
 }
 
-/// Picture order counts of type 0, with lower bits of four bits.
+/// Returns a set with picture order counts of type 0, whose lower part has four bits.
 fn sps(frame_mbs_only: u8) -> Vec<u8> {
     sps_end(sps_start().ues(&[0, 0]), frame_mbs_only).flags(&[0]).unit(&[0x67])
 }
 
-/// `pic_parameter_set_rbsp`, with two reference pictures in list 0.
+/// Returns `pic_parameter_set_rbsp` with two reference pictures in list 0.
 fn pps(bottom: u8, weighted_pred: u8, redundant: u8) -> Vec<u8> {
     let mut pps = BitWriter::default();
     pps.ues(&[0, 0]).flags(&[0, bottom]).ues(&[0, 1, 0]).flags(&[weighted_pred]).u(0, 2);
@@ -39,7 +39,7 @@ const P: u32 = 5;
 const B: u32 = 6;
 const I: u32 = 7;
 
-/// A slice header up to `frame_num`.
+/// Writes a slice header up to `frame_num`.
 fn slice(slice_type: u32, frame_num: u32) -> BitWriter {
     let mut slice = BitWriter::default();
     slice.ues(&[0, slice_type, 0]).u(frame_num, 4);
@@ -50,12 +50,12 @@ fn idr() -> Vec<u8> {
     slice(I, 0).ue(0).u(0, 4).flags(&[0, 0]).unit(&[0x65])
 }
 
-/// A reference frame with these lower bits.
+/// Returns a reference frame with these lower bits of the count.
 fn p(lsb: u32) -> Vec<u8> {
     slice(P, 1).u(lsb, 4).flags(&[0, 0, 0]).unit(&[0x41])
 }
 
-/// A frame that is not referred to.
+/// Returns a frame with these lower bits, to which no other refers.
 fn b(lsb: u32) -> Vec<u8> {
     slice(B, 2).u(lsb, 4).flags(&[1, 0, 0, 0]).unit(&[0x01])
 }
@@ -66,7 +66,7 @@ fn readings(units: &[Vec<u8>]) -> Vec<Reading> {
     units.iter().filter_map(read).collect()
 }
 
-/// The count of each picture, and whether it starts a sequence.
+/// Returns the count of each picture, and whether it starts a sequence.
 fn counts(units: &[Vec<u8>]) -> Vec<(i64, bool)> {
     let count = |reading: Reading| match reading.order {
         Order::Count(picture) => (picture.count, picture.starts),
@@ -121,7 +121,8 @@ fn fields_are_pictures_with_counts_of_their_own() {
     assert_eq!(counts(&twice), [(0, true), (0, true)]);
 }
 
-/// Type 1: every second frame is not referred to, and half way between the others.
+/// Returns a set of type 1, in which every second frame is not a reference and lies half way
+/// between its neighbours.
 fn expected_sps(always_zero: u8) -> Vec<u8> {
     let mut sps = sps_start();
     sps.ue(1).flags(&[always_zero]).se(-2).se(0).ue(1).se(4);
@@ -194,7 +195,7 @@ fn other_operations_start_no_sequence() {
 fn the_vui_declares_rate_and_reordering() {
     let vui = |reorder: u32, hrds: &[u8]| {
         let mut sps = BitWriter::default();
-        // High 4:4:4 with scaling lists, two of which are coded, one up to its first zero.
+        // High 4:4:4 with scaling lists: two are coded, one of them up to its first zero.
         sps.u(244, 8).u(0, 8).u(30, 8).ues(&[0, 3]).flags(&[0]).ues(&[0, 0]).flags(&[0, 1]);
         sps.flags(&[1]).se(-8).flags(&[0; 5]).flags(&[1]);
         for _ in 0..64 {

@@ -14,7 +14,7 @@ use sets::{Pps, Sps};
 
 const RADL_N: u8 = 6;
 const RASL_R: u8 = 9;
-/// The highest type of sub-layer non-reference pictures, which are even.
+/// The highest type of sub-layer non-reference pictures, whose types are even.
 const RSV_VCL_N14: u8 = 14;
 const BLA_W_LP: u8 = 16;
 const BLA_N_LP: u8 = 18;
@@ -22,7 +22,7 @@ const IDR_W_RADL: u8 = 19;
 const IDR_N_LP: u8 = 20;
 const RSV_IRAP_VCL23: u8 = 23;
 
-/// The format that `seq_parameter_set_rbsp` in `octets` declares.
+/// Returns the format that `seq_parameter_set_rbsp` in `octets` declares.
 pub(super) fn picture_format(octets: &[u8]) -> Option<PictureFormat> {
     sets::read_sps(octets)?.1?.format
 }
@@ -42,8 +42,8 @@ impl Stream {
         Self { vps: [None; 16], sps: [None; 16], pps: [None; 64], counter: Counter::new() }
     }
 
-    /// Takes a NAL unit other than the second and later slices of a picture; `octets` follow its
-    /// header. Returns the picture if it is a slice that can be read.
+    /// Reads a NAL unit that is not the second or a later slice of a picture; `octets` follow its
+    /// header. Returns the picture if the unit is a slice that can be read.
     pub(super) fn push(&mut self, nal: NalHeader, octets: &[u8]) -> Option<Reading> {
         if nal.layer_id != 0 {
             return None;
@@ -72,7 +72,7 @@ impl Stream {
     fn push_slice(&mut self, nal: NalHeader, octets: &[u8]) -> Option<Reading> {
         let mut bits = BitReader::new(octets);
         if !bits.flag()? {
-            // Not the first slice segment, whose header has the fields at another place.
+            // This is not the first slice segment, and its header has the fields at another place.
             return None;
         }
         let is_irap = (BLA_W_LP..=RSV_IRAP_VCL23).contains(&nal.nal_type);

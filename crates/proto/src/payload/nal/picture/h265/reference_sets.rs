@@ -1,10 +1,10 @@
-//! Short-term reference picture sets of H.265, which have to be read to be passed over: the length
-//! of a set that is predicted from another depends on its contents.
+//! Short-term reference picture sets of H.265. They cannot be skipped unread, because the length of
+//! a set that is predicted from another depends on the contents of that set.
 
 use super::super::bits::BitReader;
 
-/// Pictures in a set: `sps_max_dec_pic_buffering_minus1` is at most 15, and each of the two halves
-/// of a set as large.
+/// Maximum number of pictures in a set: `sps_max_dec_pic_buffering_minus1` is at most 15, and each
+/// of the two halves of a set may have as many pictures.
 const PICTURES_MAX: usize = 32;
 
 /// The differences of picture order counts of a set (`DeltaPocS0`, then `DeltaPocS1`).
@@ -39,7 +39,7 @@ pub(super) fn skip_reference_sets(bits: &mut BitReader<'_>) -> Option<()> {
     Some(())
 }
 
-/// A difference minus 1 of the standard, as the difference: 1 to 2¹⁵.
+/// Reads a field that is a difference minus 1; returns the difference, 1 to 2¹⁵.
 fn read_step(bits: &mut BitReader<'_>) -> Option<i32> {
     i32::try_from(1 + bits.ue_max(0x7fff)?).ok()
 }
@@ -60,12 +60,12 @@ fn read_explicit(bits: &mut BitReader<'_>) -> Option<ReferenceSet> {
     Some(set)
 }
 
-/// A set predicted from `reference` (section 7.4.8, equations 7-61 and 7-62).
+/// Reads a set predicted from `reference` (section 7.4.8, equations 7-61 and 7-62).
 fn read_predicted(bits: &mut BitReader<'_>, reference: &ReferenceSet) -> Option<ReferenceSet> {
     let is_negative = bits.flag()?;
     let step = read_step(bits)?;
     let step = if is_negative { -step } else { step };
-    // Flags in the order of the reference's differences; the last is that of the step itself.
+    // The flags are in the reference's order; the last is for the step itself.
     let mut used = [true; PICTURES_MAX + 1];
     for used in &mut used[..=reference.len] {
         let used_by_curr_pic = bits.flag()?;

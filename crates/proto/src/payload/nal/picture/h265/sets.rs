@@ -6,8 +6,8 @@ use super::super::vui;
 use super::reference_sets::skip_reference_sets;
 use crate::time::FrameRate;
 
-/// The fields of a sequence parameter set that slice headers and picture order counts need
-/// (ITU-T H.265 sections 7.3.2.2 and E.2.1).
+/// The fields of a sequence parameter set that are needed for slice headers and picture order
+/// counts (ITU-T H.265 sections 7.3.2.2 and E.2.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Sps {
     pub(super) vps: u8,
@@ -20,7 +20,7 @@ pub(super) struct Sps {
     pub(super) rate: Option<FrameRate>,
 }
 
-/// The id of a video parameter set and the rate that it declares (section 7.3.2.1).
+/// Reads the id of a video parameter set and the rate that it declares (section 7.3.2.1).
 pub(super) fn read_vps(octets: &[u8]) -> Option<(u8, Option<FrameRate>)> {
     let mut bits = BitReader::new(octets);
     let id = bits.bits(4)? as u8;
@@ -43,13 +43,13 @@ fn read_vps_rate(bits: &mut BitReader<'_>) -> Option<FrameRate> {
     read_rate(bits)
 }
 
-/// `num_units_in_tick` and `time_scale`: a tick is the interval between pictures.
+/// Reads `num_units_in_tick` and `time_scale`: a tick is the interval between pictures.
 fn read_rate(bits: &mut BitReader<'_>) -> Option<FrameRate> {
     let units = bits.bits(32)?;
     FrameRate::new(bits.bits(32)?, units)
 }
 
-/// `profile_tier_level` of `sub_layers` + 1 sub-layers (section 7.3.3).
+/// Skips `profile_tier_level` of `sub_layers` + 1 sub-layers (section 7.3.3).
 fn skip_profile_tier_level(bits: &mut BitReader<'_>, sub_layers: u32) -> Option<()> {
     bits.skip(96)?;
     let mut len = 0;
@@ -63,7 +63,7 @@ fn skip_profile_tier_level(bits: &mut BitReader<'_>, sub_layers: u32) -> Option<
     bits.skip(len)
 }
 
-/// Reads `seq_parameter_set_rbsp` of the base layer: the id, and the set unless it is damaged.
+/// Reads `seq_parameter_set_rbsp` of the base layer; the id, and the set unless it is damaged.
 pub(super) fn read_sps(octets: &[u8]) -> Option<(u8, Option<Sps>)> {
     let mut bits = BitReader::new(octets);
     let vps = bits.bits(4)? as u8;
@@ -89,7 +89,7 @@ fn read_sps_fields(bits: &mut BitReader<'_>, vps: u8, sub_layers: u32) -> Option
         reorder_max = bits.ue()?;
         bits.skip_codes(1)?; // sps_max_latency_increase_plus1
     }
-    // The rate of a damaged or cut set is unknown.
+    // If the rest is damaged or cut, only the rate is unknown.
     let rate = read_sps_rate(bits, lsb_len);
     Some(Sps { vps, separate_colour_planes, lsb_len, reorder_max, format, rate })
 }
@@ -125,7 +125,7 @@ fn read_sps_rate(bits: &mut BitReader<'_>, lsb_len: u32) -> Option<FrameRate> {
     read_rate(bits)
 }
 
-/// `scaling_list_data` (section 7.3.4).
+/// Skips `scaling_list_data` (section 7.3.4).
 fn skip_scaling_lists(bits: &mut BitReader<'_>) -> Option<()> {
     for size in 0..4 {
         for _ in 0..if size == 3 { 2 } else { 6 } {
@@ -142,7 +142,7 @@ fn skip_scaling_lists(bits: &mut BitReader<'_>) -> Option<()> {
     Some(())
 }
 
-/// The fields of a picture parameter set that slice headers need (section 7.3.2.3).
+/// The fields of a picture parameter set that are needed for slice headers (section 7.3.2.3).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Pps {
     pub(super) sps: u8,
@@ -150,7 +150,7 @@ pub(super) struct Pps {
     pub(super) extra_slice_header_bits: u32,
 }
 
-/// Reads `pic_parameter_set_rbsp`: the id, and the set unless it is damaged.
+/// Reads `pic_parameter_set_rbsp`; returns the id, and the set unless it is damaged.
 pub(super) fn read_pps(octets: &[u8]) -> Option<(u8, Option<Pps>)> {
     let mut bits = BitReader::new(octets);
     let id = bits.ue_max(63)? as u8;

@@ -6,7 +6,7 @@ use super::Stream;
 use crate::payload::nal::NalCodec;
 use crate::time::FrameRate;
 
-/// `profile_tier_level`, with two sub-layers if there are more than one.
+/// Writes `profile_tier_level`, with two sub-layers if there is more than one.
 fn profile_tier_level(bits: &mut BitWriter, sub_layers: u32) {
     bits.u(0, 32).u(0, 32).u(0, 32);
     if sub_layers > 0 {
@@ -28,13 +28,13 @@ fn vps(rate: Option<(u32, u32)>) -> Vec<u8> {
     vps.unit(&[64, 1])
 }
 
-/// Short-term reference picture sets: one explicit, three predicted. In the first predicted set, a
-/// difference of zero drops out of it, so that the next has one flag fewer.
+/// Writes four short-term reference picture sets: one explicit and three predicted. In the first
+/// predicted set, a difference of zero is left out, so that the next set has one flag fewer.
 fn reference_sets(sps: &mut BitWriter) {
     sps.ue(4);
     // -1, -3, 2
     sps.ues(&[2, 1, 0]).flags(&[1]).ue(1).flags(&[1]).ue(1).flags(&[1]);
-    // Step 1: 0 (drops out), -2, 3 and 1
+    // Step 1: 0 (left out), -2, 3 and 1
     sps.flags(&[1, 0]).ue(0).flags(&[1, 1, 1, 1]);
     // Step -2 from -2, 1, 3: the second is not used.
     sps.flags(&[1, 1]).ue(1).flags(&[1]).flags(&[0, 0]).flags(&[0, 1]).flags(&[1]);
@@ -63,7 +63,7 @@ impl Sps {
             sps.ues(&[1, 0, 0]);
         }
         sps.ues(&[4, self.reorder, 0]).ues(&[0; 6]);
-        // Scaling lists: predicted, but for the first of each size.
+        // All scaling lists are predicted except the first of each size.
         sps.flags(&[1, 1]);
         for size in 0..4 {
             sps.flags(&[1]);
@@ -84,13 +84,13 @@ impl Sps {
     }
 }
 
-/// `pic_parameter_set_rbsp` with an output flag and two extra bits in slice headers.
+/// Returns `pic_parameter_set_rbsp` with an output flag and two extra bits in slice headers.
 fn pps() -> Vec<u8> {
     let mut pps = BitWriter::default();
     pps.ues(&[1, 0]).flags(&[0, 1]).u(2, 3).unit(&[68, 1])
 }
 
-/// A slice of this type with lower bits of eight bits.
+/// Returns a slice of this type; the lower part of its count has eight bits.
 fn slice(nal_type: u8, lsb: u32) -> Vec<u8> {
     let mut slice = BitWriter::default();
     slice.flags(&[1]);
@@ -143,7 +143,7 @@ fn counts_wrap_and_follow_reference_pictures_of_the_lowest_sub_layer() {
         counts(&[(IDR_N_LP, 0), (TRAIL_R, 100), (TRAIL_R, 200), (TRAIL_R, 40), (TRAIL_N, 250)]),
         [0, 100, 200, 296, 250]
     );
-    // From the pictures at 200, not from those after them.
+    // The counts continue from the picture at 200, not from the pictures after it.
     let skipped = [(TRAIL_N, 40), (RADL_N, 40), (RASL_R, 40)];
     for picture in skipped {
         let slices = [(IDR_N_LP, 0), (TRAIL_R, 100), (TRAIL_R, 200), picture, (TRAIL_R, 100)];

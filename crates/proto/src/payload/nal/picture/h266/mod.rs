@@ -16,7 +16,7 @@ const IDR_W_RADL: u8 = 7;
 const IDR_N_LP: u8 = 8;
 const GDR: u8 = 10;
 
-/// The format that `seq_parameter_set_rbsp` in `octets` declares.
+/// Returns the format that `seq_parameter_set_rbsp` in `octets` declares.
 pub(super) fn picture_format(octets: &[u8]) -> Option<PictureFormat> {
     sets::read_sps(octets)?.1?.format
 }
@@ -53,8 +53,8 @@ impl Stream {
         self.picture_header = None;
     }
 
-    /// Takes a NAL unit other than the second and later slices of a picture; `octets` follow its
-    /// header. Returns the picture if it is a slice that can be read.
+    /// Reads a NAL unit that is not the second or a later slice of a picture; `octets` follow its
+    /// header. Returns the picture if the unit is a slice that can be read.
     pub(super) fn push(&mut self, nal: NalHeader, octets: &[u8]) -> Option<Reading> {
         if nal.layer_id != 0 {
             return None;

@@ -3,8 +3,8 @@
 use super::super::bits::{BitReader, read_window};
 use super::super::format::PictureFormat;
 
-/// The fields of a sequence parameter set that picture headers and picture order counts need
-/// (ITU-T H.266 section 7.3.2.4).
+/// The fields of a sequence parameter set that are needed for picture headers and picture order
+/// counts (ITU-T H.266 section 7.3.2.4).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Sps {
     /// Bits of `ph_pic_order_cnt_lsb`.
@@ -18,7 +18,7 @@ pub(super) struct Sps {
     pub(super) format: Option<PictureFormat>,
 }
 
-/// Reads `seq_parameter_set_rbsp` of the base layer: the id, and the set unless it is damaged.
+/// Reads `seq_parameter_set_rbsp` of the base layer; the id, and the set unless it is damaged.
 pub(super) fn read_sps(octets: &[u8]) -> Option<(u8, Option<Sps>)> {
     let mut bits = BitReader::new(octets);
     let id = bits.bits(4)? as u8;
@@ -61,7 +61,7 @@ fn read_sps_fields(bits: &mut BitReader<'_>) -> Option<Sps> {
     Some(Sps { lsb_len, msb_cycle_len, extra_picture_header_bits, reorder_max, format })
 }
 
-/// `profile_tier_level` of `sub_layers` + 1 sub-layers (section 7.3.3.1).
+/// Skips `profile_tier_level` of `sub_layers` + 1 sub-layers (section 7.3.3.1).
 fn skip_profile_tier_level(bits: &mut BitReader<'_>, sub_layers: u32) -> Option<()> {
     bits.skip(18)?; // profile, tier, level, two flags
     if bits.flag()? {
@@ -81,9 +81,9 @@ fn skip_profile_tier_level(bits: &mut BitReader<'_>, sub_layers: u32) -> Option<
     bits.skip(32 * sub_profiles)
 }
 
-/// The subpictures of a picture of `size` luma samples with coding tree blocks of `block_len`.
+/// Skips the subpictures of a picture of `size` luma samples in blocks of `block_len`.
 fn skip_subpictures(bits: &mut BitReader<'_>, size: [u32; 2], block_len: u32) -> Option<()> {
-    // As many as there are blocks at most, which the end of the unit limits, too.
+    // There are at most as many as blocks; the end of the unit also limits their number.
     let last = bits.ue_max(0xffff)?;
     let (mut independent, mut same_size) = (true, false);
     if last > 0 {
@@ -91,7 +91,7 @@ fn skip_subpictures(bits: &mut BitReader<'_>, size: [u32; 2], block_len: u32) ->
         same_size = bits.flag()?;
     }
     let place_len = size.map(|len| {
-        // Ceil(Log2(blocks)); a dimension of one block has no places.
+        // Ceil(Log2(blocks)); a dimension of one block has no position fields.
         let blocks = len.div_ceil(block_len);
         if len > block_len { 32 - (blocks - 1).leading_zeros() } else { 0 }
     });
@@ -109,7 +109,7 @@ fn skip_subpictures(bits: &mut BitReader<'_>, size: [u32; 2], block_len: u32) ->
     Some(())
 }
 
-/// `dpb_parameters` (section 7.3.4).
+/// Reads `dpb_parameters` (section 7.3.4).
 fn read_reorder_max(bits: &mut BitReader<'_>, sub_layers: u32) -> Option<u32> {
     let first = if sub_layers > 0 && bits.flag()? { 0 } else { sub_layers };
     let mut reorder_max = 0;
@@ -121,7 +121,7 @@ fn read_reorder_max(bits: &mut BitReader<'_>, sub_layers: u32) -> Option<u32> {
     Some(reorder_max)
 }
 
-/// The ids of a picture parameter set and of its sequence parameter set (section 7.3.2.5).
+/// Reads the ids of a picture parameter set and of its sequence parameter set (section 7.3.2.5).
 pub(super) fn read_pps(octets: &[u8]) -> Option<(u8, u8)> {
     let mut bits = BitReader::new(octets);
     Some((bits.bits(6)? as u8, bits.bits(4)? as u8))

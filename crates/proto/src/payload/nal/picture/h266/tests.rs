@@ -9,11 +9,10 @@ use crate::payload::nal::NalCodec;
 #[derive(Clone, Copy)]
 struct Sps<'a> {
     sub_layers: u32,
-    /// The profile and the parameters of the decoded picture buffer are present.
+    /// Whether the profile and the parameters of the decoded picture buffer are present.
     has_buffering: bool,
     reorder: u32,
-    /// Writes what follows `sps_subpic_info_present_flag`, of pictures of 256 × 32 samples in
-    /// blocks of 32.
+    /// Writes the fields after `sps_subpic_info_present_flag`: 256 × 32 samples, blocks of 32.
     subpictures: Option<&'a dyn Fn(&mut BitWriter)>,
 }
 
@@ -53,7 +52,7 @@ fn pps() -> Vec<u8> {
     BitWriter::default().u(5, 6).u(2, 4).unit(&[0, 16 << 3 | 1])
 }
 
-/// `picture_header_structure` of a picture of type `nal_type`.
+/// Writes `picture_header_structure` of a picture of type `nal_type`.
 fn header(bits: &mut BitWriter, nal_type: u8, lsb: u32, msb_cycle: Option<u32>) {
     let is_random_access = nal_type >= 7;
     bits.flags(&[u8::from(is_random_access), 0]);
@@ -71,7 +70,7 @@ fn header(bits: &mut BitWriter, nal_type: u8, lsb: u32, msb_cycle: Option<u32>) 
     };
 }
 
-/// A slice that has its picture header.
+/// Returns a slice that contains its picture header.
 fn slice(nal_type: u8, lsb: u32) -> Vec<u8> {
     slice_with(nal_type, lsb, None)
 }
@@ -174,7 +173,7 @@ fn sub_layers_and_absent_parameters_move_no_field() {
 
 #[test]
 fn subpictures_are_passed_over() {
-    // Three bits for a place or width in eight blocks, none for a height of one block.
+    // A position or width in eight blocks has three bits, a height of one block none.
     let ways: [&dyn Fn(&mut BitWriter); 4] = [
         &|sps| _ = sps.ues(&[0, 0]).flags(&[0]),
         &|sps| _ = sps.ue(1).flags(&[1, 0]).u(3, 3).u(4, 3).ue(0).flags(&[0]),
