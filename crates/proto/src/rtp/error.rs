@@ -11,7 +11,7 @@ pub enum ParseError {
     /// The padding count is zero or reaches into the header (RFC 3550 section 5.1, field P).
     #[error("a padding count of {count} does not fit the {payload} octets after the header")]
     Padding {
-        /// The value of the packet's last octet; 0 also if there is none.
+        /// The value of the packet's last octet; also 0 if there is none.
         count: u8,
         /// Octets after the header.
         payload: usize,
@@ -35,19 +35,19 @@ pub enum ParseError {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ExtensionError {
-    /// An element's data extend beyond the extension.
+    /// The data of an element exceed the extension.
     #[error("element {id} at octet {offset} claims {claimed} octets, but {remaining} are left")]
     Truncated {
         /// Where the element begins, in octets after the extension's header.
         offset: usize,
         /// Its local identifier.
         id: u8,
-        /// The length that it claims.
+        /// The length in its header, in octets.
         claimed: usize,
-        /// Octets left.
+        /// Octets left in the extension.
         remaining: usize,
     },
-    /// Identifier 0 with a length, which is neither padding nor an element.
+    /// An element has identifier 0 and a length, so it is neither padding nor a valid element.
     #[error("an element at octet {offset} has identifier 0 and a length")]
     ReservedId {
         /// Where the element begins.
@@ -59,10 +59,11 @@ pub enum ExtensionError {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// More than 15 contributing sources.
+    /// There are more than 15 contributing sources.
     #[error("{0} contributing sources exceed the maximum of 15")]
     ContributingSources(usize),
-    /// An element's identifier or length does not fit the form of the extension (RFC 8285 section 4.2, 4.3).
+    /// An element's identifier or length does not fit the form of the extension (RFC 8285 section
+    /// 4.2, 4.3).
     #[error("element {id} of {len} octets does not fit the form of the extension")]
     Element {
         /// The identifier.

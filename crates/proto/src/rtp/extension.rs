@@ -11,14 +11,14 @@ pub const TWO_BYTE_PROFILE: u16 = 0x1000;
 /// The form of the elements' headers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ExtensionForm {
-    /// Identifiers 1..=14, 1..=16 octets of data.
+    /// Identifiers 1..=14, each with 1..=16 octets of data.
     OneByte,
-    /// Identifiers 1..=255, 0..=255 octets of data.
+    /// Identifiers 1..=255, each with 0..=255 octets of data.
     TwoByte,
 }
 
 impl ExtensionForm {
-    /// The form that `profile` denotes, if any.
+    /// Returns the form that `profile` denotes, if any.
     pub fn of(profile: u16) -> Option<Self> {
         match profile {
             ONE_BYTE_PROFILE => Some(Self::OneByte),
@@ -27,7 +27,7 @@ impl ExtensionForm {
         }
     }
 
-    /// The profile that denotes this form.
+    /// Returns the profile that denotes this form.
     pub fn profile(self) -> u16 {
         match self {
             Self::OneByte => ONE_BYTE_PROFILE,
@@ -39,7 +39,7 @@ impl ExtensionForm {
 /// One element of a header extension.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Element<'a> {
-    /// The local identifier that SDP maps to a meaning.
+    /// The local identifier, to which SDP assigns a meaning.
     pub id: u8,
     /// The data.
     pub data: &'a [u8],
@@ -54,12 +54,12 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The elements in `data`; `None` if `profile` denotes neither form.
+    /// Returns the elements in `data`; `None` if `profile` denotes neither form.
     pub fn new(profile: u16, data: &'a [u8]) -> Option<Self> {
         Some(Self { form: ExtensionForm::of(profile)?, data, offset: 0 })
     }
 
-    /// Identifier, data length and header length of the element at the start of `rest`.
+    /// Returns identifier, data length and header length of the element at the start of `rest`.
     fn introduce(&self, rest: &[u8]) -> Option<(u8, usize, usize)> {
         match (self.form, rest) {
             (ExtensionForm::OneByte, &[head, ..]) => {
@@ -90,7 +90,7 @@ impl<'a> Iterator for Elements<'a> {
             return Some(Err(error));
         };
         if self.form == ExtensionForm::OneByte && id == 15 {
-            // RFC 8285 section 4.2: identifier 15 ends the list, whatever follows.
+            // RFC 8285 section 4.2: identifier 15 ends the list, whatever follows it.
             self.offset = self.data.len();
             return None;
         }
@@ -111,7 +111,7 @@ impl<'a> Iterator for Elements<'a> {
 /// Writes `elements` in `form` to the end of `out`, padded to whole words.
 ///
 /// # Errors
-/// [`WriteError::Element`] if one does not fit the form; `out` is then unchanged.
+/// [`WriteError::Element`] if an element does not fit the form; `out` is then unchanged.
 pub fn write_elements(
     form: ExtensionForm,
     elements: &[Element<'_>],
@@ -153,7 +153,7 @@ mod tests {
             .collect()
     }
 
-    /// RFC 8285 section 4.2, the figure: L=0, L=1 with padding between, L=3.
+    /// The figure of RFC 8285 section 4.2: L=0, L=1 with padding in between, L=3.
     #[test]
     fn one_byte_elements_are_read_with_padding_between() {
         let data = [0x10, 0xaa, 0x21, 0xbb, 0xcc, 0, 0, 0x33, 1, 2, 3, 4];

@@ -50,7 +50,7 @@ pub struct HeaderExtension {
 }
 
 impl HeaderExtension {
-    /// An extension of RFC 8285 elements.
+    /// Creates an extension of RFC 8285 elements.
     ///
     /// # Errors
     /// [`WriteError::Element`] if an element does not fit the form.
@@ -65,7 +65,7 @@ impl HeaderExtension {
 }
 
 impl Header {
-    /// A header without marker, padding, contributing sources and extension.
+    /// Creates a header without marker, padding, contributing sources and extension.
     pub fn new(
         payload_type: PayloadType,
         sequence: SequenceNumber,
@@ -84,7 +84,7 @@ impl Header {
         }
     }
 
-    /// Octets that [`write`](Self::write) writes.
+    /// Returns the number of octets that [`write`](Self::write) writes.
     pub fn written_len(&self) -> usize {
         let extension = self.extension.as_ref().map_or(0, |extension| 4 + extension.data.len());
         HEADER_LEN + 4 * self.contributing_sources.len() + extension
@@ -94,7 +94,7 @@ impl Header {
     ///
     /// # Errors
     /// [`WriteError::ContributingSources`], [`WriteError::ExtensionLength`] or
-    /// [`WriteError::Space`]; nothing is written then.
+    /// [`WriteError::Space`]; nothing is written in these cases.
     pub fn write(&self, out: &mut [u8]) -> Result<usize, WriteError> {
         let sources = self.contributing_sources.len();
         if sources > CSRC_MAX {
@@ -135,7 +135,7 @@ impl Header {
 }
 
 impl From<&Packet<'_>> for Header {
-    /// The fields of a received packet, whatever its payload type is.
+    /// Copies the fields of a received packet, whatever its payload type is.
     fn from(packet: &Packet<'_>) -> Self {
         let payload_type = PayloadType::from_wire(packet.payload_type());
         Self {

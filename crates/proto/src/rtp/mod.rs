@@ -1,6 +1,6 @@
 //! RTP packets (RFC 3550 section 5) and their header extensions (RFC 8285).
 //!
-//! [`Packet`] is a view of a received packet: it is checked once, then no accessor can fail.
+//! [`Packet`] is a view of a received packet, which is checked once, so that no accessor can fail.
 //! [`Header`] has the same contents in plain fields, to be written. Neither interprets the payload.
 
 mod error;

@@ -11,8 +11,8 @@ use crate::time::RtpTimestamp;
 
 /// A view of one RTP packet (RFC 3550 section 5.1).
 ///
-/// It borrows the datagram and copies no payload: `parse` checks every length once, and from then
-/// on no accessor can fail.
+/// It borrows the datagram and copies no payload. `parse` checks every length once, so that no
+/// accessor can fail.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -40,7 +40,7 @@ pub struct Extension<'a> {
 }
 
 impl<'a> Extension<'a> {
-    /// The data as RFC 8285 elements; `None` if the profile denotes neither of its forms.
+    /// Returns the data as RFC 8285 elements; `None` if the profile denotes neither of their forms.
     pub fn elements(&self) -> Option<Elements<'a>> {
         Elements::new(self.profile, self.data)
     }
@@ -90,39 +90,39 @@ impl<'a> Packet<'a> {
         Ok(Self { datagram, head, extension, payload })
     }
 
-    /// The marker bit, whose meaning depends on the payload format.
+    /// Returns the marker bit, whose meaning depends on the payload format.
     #[inline]
     pub fn marker(&self) -> bool {
         self.head[1] & 0x80 != 0
     }
 
-    /// The payload type, 0..=127.
+    /// Returns the payload type, 0..=127.
     #[inline]
     pub fn payload_type(&self) -> u8 {
         self.head[1] & 0x7f
     }
 
-    /// The sequence number, in packets.
+    /// Returns the sequence number.
     #[inline]
     pub fn sequence(&self) -> SequenceNumber {
         SequenceNumber(u16::from_be_bytes([self.head[2], self.head[3]]))
     }
 
-    /// The sampling instant, in ticks of the payload's clock rate.
+    /// Returns the sampling instant, in ticks of the payload's clock rate.
     #[inline]
     pub fn timestamp(&self) -> RtpTimestamp {
         let [_, _, _, _, a, b, c, d, ..] = self.head;
         RtpTimestamp(u32::from_be_bytes([a, b, c, d]))
     }
 
-    /// The synchronisation source.
+    /// Returns the synchronisation source.
     #[inline]
     pub fn ssrc(&self) -> Ssrc {
         let [.., a, b, c, d] = self.head;
         Ssrc(u32::from_be_bytes([a, b, c, d]))
     }
 
-    /// The contributing sources, at most 15.
+    /// Returns the contributing sources, at most 15.
     pub fn contributing_sources(&self) -> impl ExactSizeIterator<Item = Ssrc> + use<'a> {
         let end = HEADER_LEN + 4 * usize::from(self.head[0] & 0x0f);
         let words: &'a [u8] = &self.datagram[HEADER_LEN..end];
@@ -131,23 +131,23 @@ impl<'a> Packet<'a> {
             .map(|word| Ssrc(u32::from_be_bytes([word[0], word[1], word[2], word[3]])))
     }
 
-    /// The header extension, if the X bit is set.
+    /// Returns the header extension, if the X bit is set.
     pub fn extension(&self) -> Option<Extension<'a>> {
         self.extension
     }
 
-    /// Octets of padding at the end, its count included.
+    /// Returns the octets of padding at the end, including the count.
     pub fn padding_len(&self) -> usize {
         self.datagram.len() - self.payload.end
     }
 
-    /// The payload, without padding.
+    /// Returns the payload, without padding.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         &self.datagram[self.payload.clone()]
     }
 
-    /// Where the payload begins, in octets: the length of the header with all its parts.
+    /// Returns the octets before the payload: the length of the header with all its parts.
     pub fn header_len(&self) -> usize {
         self.payload.start
     }
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(Packet::parse(&packet).unwrap().payload(), b"");
     }
 
-    /// uvgRTP reads the extension's length from beyond the end of a 12-octet packet and crashes.
+    /// uvgRTP reads the extension's length beyond the end of a packet of 12 octets and crashes.
     #[test]
     fn an_extension_bit_without_an_extension_is_refused() {
         let mut packet = FULL;

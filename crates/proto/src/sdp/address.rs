@@ -21,10 +21,10 @@ pub enum Address {
 }
 
 impl Address {
-    /// The address; an error with the name if it is a domain name.
+    /// Returns the address, or an error with the name if it is a domain name.
     ///
     /// # Errors
-    /// [`Unsupported::HostName`]: names are not resolved here.
+    /// [`Unsupported::HostName`], because names are not resolved here.
     pub fn ip(&self) -> Result<IpAddr, Unsupported> {
         match self {
             Self::Ip(address) => Ok(*address),
@@ -32,7 +32,7 @@ impl Address {
         }
     }
 
-    /// The address type: `IP4` or `IP6`.
+    /// Returns the address type: `IP4` or `IP6`.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Ip(IpAddr::V6(_)) | Self::Name { ip6: true, .. } => "IP6",
@@ -40,7 +40,7 @@ impl Address {
         }
     }
 
-    /// The address or name as text.
+    /// Returns the address or name as text.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Ip(address) => address.to_string(),
@@ -63,14 +63,14 @@ impl Address {
         }
     }
 
-    /// Reads `<nettype> <addrtype> <address>`; `what` is malformed if there is no address.
+    /// Reads `<nettype> <addrtype> <address>`; if there is no address, the problem names `what`.
     pub(super) fn parse(fields: &mut Fields<'_>, what: &'static str) -> Result<Self, Problem> {
         let ip6 = Self::parse_type(fields)?;
         Ok(Self::new(next(fields, what)?, ip6))
     }
 
-    /// `text` as an address; its own IP version takes precedence over `ip6`, as some peers always
-    /// write `IP4`.
+    /// Reads `text` as an address. Its own IP version takes precedence over `ip6`, because some
+    /// peers always write `IP4`.
     fn new(text: &str, ip6: bool) -> Self {
         match text.parse() {
             Ok(address) => Self::Ip(address),

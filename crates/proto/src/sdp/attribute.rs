@@ -4,8 +4,7 @@ use core::fmt;
 
 /// An `a=` line as written, such as `a=mid:1`, `a=control:track1` or `a=tool:…`.
 ///
-/// `Debug` does not print the value of `a=key-mgmt` and of a misplaced `a=crypto`, which are
-/// keys.
+/// `Debug` does not print the keys in `a=key-mgmt` and in a misplaced `a=crypto`.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Attribute {
     /// The name, before the first colon.
@@ -15,12 +14,12 @@ pub struct Attribute {
 }
 
 impl Attribute {
-    /// The attribute `name` with `value`, which may be empty.
+    /// Creates the attribute `name` with `value`, which may be empty.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), value: value.into() }
     }
 
-    /// The value of the first of `attributes` called `name`, ignoring case.
+    /// Returns the value of the first of `attributes` called `name`, ignoring case.
     pub(super) fn find<'a>(attributes: &'a [Self], name: &str) -> Option<&'a str> {
         let found = attributes.iter().find(|one| one.name.eq_ignore_ascii_case(name))?;
         Some(&found.value)
@@ -46,7 +45,7 @@ pub struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// The bandwidth in bits per second; `None` for an unknown modifier.
+    /// Returns the bandwidth in bits per second; `None` for an unknown modifier.
     pub fn bits_per_second(&self) -> Option<u64> {
         match self.modifier.to_ascii_uppercase().as_str() {
             "AS" | "CT" => Some(self.value.saturating_mul(1000)),

@@ -10,17 +10,16 @@ use super::crypto_session::{SessionParameters, Shown};
 use super::line::{next, number_of};
 use super::warning::Problem;
 
-/// An `a=crypto` line: a cipher suite and a key for it.
+/// An `a=crypto` line: a cipher suite and keys for it.
 ///
 /// The fields contain the line as written, even if it is not valid for SRTP; [`keys`](Self::keys)
 /// and [`session`](Self::session) interpret it.
 ///
 /// `Debug` prints no key. Key and session parameters are overwritten with zeros when they are
-/// dropped; erasing the text of the description, before reading and after writing, is up to the
-/// caller.
+/// dropped. The caller has to erase the text of the description, after reading or writing it.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Crypto {
-    /// Distinguishes the lines of one media; up to nine digits.
+    /// A number that distinguishes the lines of one media; at most nine digits.
     pub tag: u32,
     /// The cipher suite, such as `AES_CM_128_HMAC_SHA1_80`.
     pub suite: String,
@@ -31,7 +30,7 @@ pub struct Crypto {
 }
 
 impl Crypto {
-    /// The line that offers `keys` for `suite`.
+    /// Creates the line that offers `keys` for `suite`.
     ///
     /// # Errors
     /// Those of [`valid`](Self::valid) for the line.
@@ -56,10 +55,10 @@ impl Crypto {
         Ok(line)
     }
 
-    /// The master keys (section 6.1), at most [`CRYPTO_KEYS_MAX`](super::CRYPTO_KEYS_MAX).
+    /// Returns the master keys (section 6.1), at most [`CRYPTO_KEYS_MAX`](super::CRYPTO_KEYS_MAX).
     ///
-    /// The caller must check that the suite allows their length and lifetime. Padding of base64,
-    /// which the RFC requires, may be absent.
+    /// The caller must check that the suite allows their length and lifetime. The padding of
+    /// base64, which the RFC requires, may be missing.
     ///
     /// # Errors
     /// [`CryptoError::Key`], with the number of the invalid key and the reason.
@@ -67,8 +66,8 @@ impl Crypto {
         read_keys(&self.key_params).map_err(|(key, reason)| CryptoError::Key { key, reason })
     }
 
-    /// The session parameters (section 6.3). Unknown parameters that begin with `-` are ignored, as
-    /// section 6.3.7 allows.
+    /// Returns the session parameters (section 6.3). Unknown parameters that begin with `-` are
+    /// ignored, as section 6.3.7 allows.
     ///
     /// # Errors
     /// [`CryptoError::UnknownParameter`] for any other unknown parameter, which makes the line
@@ -78,11 +77,11 @@ impl Crypto {
         SessionParameters::read(&self.session_params)
     }
 
-    /// Keys and session parameters together.
+    /// Returns keys and session parameters together.
     ///
     /// # Errors
-    /// [`CryptoError::Tag`] and [`CryptoError::Suite`] if those do not fit the grammar of section
-    /// 9.1, those of [`keys`](Self::keys) and [`session`](Self::session), and
+    /// [`CryptoError::Tag`] and [`CryptoError::Suite`] if these do not fit the grammar of section
+    /// 9.1, the errors of [`keys`](Self::keys) and [`session`](Self::session), and
     /// [`KeyError::RepeatedKey`] for a key of `FEC_KEY` that is also one of the master keys
     /// (section 6.3.5).
     pub fn valid(&self) -> Result<ValidCrypto<'_>, CryptoError> {
@@ -151,14 +150,14 @@ impl fmt::Debug for Crypto {
 pub struct ValidCrypto<'a> {
     /// The line, which contains the suite and the tag for the answer.
     pub line: &'a Crypto,
-    /// The master keys: one, or several with an MKI each.
+    /// The master keys: one, or several that each have an MKI.
     pub keys: Vec<InlineKey>,
     /// The session parameters.
     pub session: SessionParameters,
 }
 
 impl<'a> ValidCrypto<'a> {
-    /// The first of `lines` that is valid and for which `accepts` returns true.
+    /// Returns the first of `lines` that is valid and for which `accepts` returns true.
     pub(super) fn first(
         lines: &'a [Crypto],
         mut accepts: impl FnMut(&ValidCrypto<'a>) -> bool,

@@ -30,7 +30,7 @@ pub enum CryptoError {
         /// The error in it.
         reason: KeyError,
     },
-    /// A known session parameter with an invalid value.
+    /// The value of a known session parameter is invalid.
     #[error("session parameter {parameter}: {name} must be {expected}")]
     Parameter {
         /// The number of the session parameter.
@@ -46,12 +46,12 @@ pub enum CryptoError {
         /// The number of the session parameter.
         parameter: usize,
     },
-    /// A session parameter that is unknown and must not be ignored (section 6.3.7).
+    /// A session parameter is unknown and must not be ignored (section 6.3.7).
     #[error("session parameter {parameter}, {name}, is not known and not optional")]
     UnknownParameter {
         /// The number of the session parameter.
         parameter: usize,
-        /// Its name; `(no name)` if it does not look like a name and could be a key.
+        /// Its name; `(no name)` if it does not look like a name and could therefore be a key.
         name: String,
     },
 }
@@ -87,7 +87,7 @@ pub enum KeyError {
     /// without leading zeroes.
     #[error("the length of its MKI is not a number from 1 to 128")]
     MkiLength,
-    /// Another field than lifetime and MKI follows, or those two are in the wrong order.
+    /// A field other than lifetime and MKI follows, or these two are in the wrong order.
     #[error("something follows it that is neither its lifetime nor its MKI")]
     Fields,
     /// There are several keys, and this one has no MKI.

@@ -12,15 +12,15 @@ use super::crypto_error::KeyError;
 use super::line::number;
 use super::{CRYPTO_KEYS_MAX, KEY_AND_SALT_LEN_MAX, LIFETIME_MAX, MKI_LEN_MAX};
 
-/// Padding is written, but optional when reading: some peers omit it. Unused bits in the last
-/// character must be zero: otherwise the key was truncated.
+/// Padding is written, but optional when reading, because some peers omit it. Unused bits in the
+/// last character must be zero; otherwise the key was truncated.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
-/// Characters of [`KEY_AND_SALT_LEN_MAX`] octets in base64.
+/// Maximum number of characters in the base64 of [`KEY_AND_SALT_LEN_MAX`] octets.
 const BASE64_LEN_MAX: usize = KEY_AND_SALT_LEN_MAX.div_ceil(3) * 4;
-/// Characters besides key and salt: the method, the lifetime and an MKI of 309 digits.
+/// Maximum number of other characters: the method, the lifetime and an MKI of 309 digits.
 const REST_LEN_MAX: usize = 350;
 
 /// One master key of an `a=crypto` line (RFC 4568 section 6.1).
@@ -32,16 +32,16 @@ pub struct InlineKey {
     /// required length, and where the salt begins, depend on the suite.
     pub key_and_salt: Zeroizing<Vec<u8>>,
     /// Maximum number of SRTP packets, and of SRTCP packets, that the key may protect: 1 to
-    /// [`LIFETIME_MAX`]. If absent, the maximum of the suite.
+    /// [`LIFETIME_MAX`]. If absent, the maximum of the suite applies.
     pub lifetime: Option<u64>,
     /// The identifier of the key in packets. Each of several keys has one, all of the same length.
     pub mki: Option<Mki>,
 }
 
 impl InlineKey {
-    /// A master key followed by its salt, without lifetime and MKI.
+    /// Creates a key from a master key followed by its salt, without lifetime and MKI.
     ///
-    /// The octets are copied; erasing the originals is up to the caller.
+    /// The octets are copied; the caller has to erase the originals.
     pub fn new(key_and_salt: &[u8]) -> Self {
         let key_and_salt = Zeroizing::new(key_and_salt.to_vec());
         Self { key_and_salt, lifetime: None, mki: None }
@@ -87,7 +87,7 @@ impl fmt::Debug for InlineKey {
     }
 }
 
-/// The keys of the key parameters `text`; an error comes with the number of the key, from 1.
+/// Reads the keys of the key parameters `text`; an error has the number of the key, counted from 1.
 pub(super) fn read_keys(text: &str) -> Result<Vec<InlineKey>, (usize, KeyError)> {
     let mut keys: Vec<InlineKey> = Vec::new();
     let count = text.split(';').count();
@@ -155,7 +155,7 @@ fn read_lifetime(text: &str) -> Option<u64> {
     (1..=LIFETIME_MAX).contains(&packets).then_some(packets)
 }
 
-/// `text` as a decimal number without leading zeroes.
+/// Reads `text` as a decimal number without leading zeroes.
 pub(super) fn decimal<N: core::str::FromStr>(text: &str) -> Option<N> {
     if text.len() > 1 && text.starts_with('0') { None } else { number(text) }
 }
@@ -164,19 +164,19 @@ pub(super) fn decimal<N: core::str::FromStr>(text: &str) -> Option<N> {
 /// packet.
 ///
 /// In the description it is a positive decimal number and a length, such as `1:4`, which `Display`
-/// writes; in the packet, that number in as many octets as the length, big-endian.
+/// writes. In a packet, it is that number, big-endian, in as many octets as the length.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Mki(Vec<u8>);
 
 impl Mki {
-    /// The identifier with these octets, as in a packet; `None` unless there are 1 to
-    /// [`MKI_LEN_MAX`] and they are not all 0: the number must be positive.
+    /// Creates the identifier with these octets, as in a packet; `None` unless there are 1 to
+    /// [`MKI_LEN_MAX`] octets, not all of them 0, because the number must be positive.
     pub fn new(octets: &[u8]) -> Option<Self> {
         let fits = (1..=MKI_LEN_MAX).contains(&octets.len()) && octets.iter().any(|one| *one != 0);
         fits.then(|| Self(octets.to_vec()))
     }
 
-    /// The octets, as in a packet.
+    /// Returns the octets, as in a packet.
     pub fn octets(&self) -> &[u8] {
         &self.0
     }
@@ -211,8 +211,8 @@ impl fmt::Display for Mki {
     }
 }
 
-/// Reads the decimal number `text` into `octets`, big-endian, which must be 0; `None` at the first
-/// character that is not a digit or makes the number too large.
+/// Reads the decimal number `text` into `octets`, big-endian, which must be 0. Returns `None` if a
+/// character is not a digit or the number is too large.
 fn read_integer(text: &str, octets: &mut [u8]) -> Option<()> {
     for character in text.chars() {
         let mut carry = character.to_digit(10)?;

@@ -17,13 +17,13 @@ const WSH: &str = "WSH";
 const KNOWN: [&str; 7] =
     [KDR, UNENCRYPTED_SRTP, UNENCRYPTED_SRTCP, UNAUTHENTICATED_SRTP, FEC_ORDER, FEC_KEY, WSH];
 
-/// Longest name of an unknown parameter, and longest value, that is printed: shorter than any key.
+/// Maximum length of a printed name or value of an unknown parameter: shorter than any key.
 const NAME_LEN_MAX: usize = 24;
 
 /// Deviations of an `a=crypto` line from the defaults of SRTP (RFC 4568 section 6.3).
 ///
-/// The three `un…` parameters are negotiated: an answer repeats those of the line it accepts. The
-/// others are declarative: they describe how the author of the line sends.
+/// The three `un…` parameters are negotiated: an answer repeats those of the line that it accepts.
+/// The others are declarative: they describe how the author of the line sends.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 #[allow(clippy::struct_excessive_bools, reason = "the parameters of the RFC, each on its own")]
@@ -38,23 +38,23 @@ pub struct SessionParameters {
     pub unencrypted_srtcp: bool,
     /// `UNAUTHENTICATED_SRTP`: SRTP packets are not authenticated, which is not recommended.
     pub unauthenticated_srtp: bool,
-    /// `FEC_ORDER`: whether forward error correction comes before or after SRTP.
+    /// `FEC_ORDER`: whether forward error correction is applied before or after SRTP.
     pub fec_order: Option<FecOrder>,
     /// `FEC_KEY`: the master keys of a forward error correction stream; empty if absent. Only
-    /// allowed if that stream has its own address or port.
+    /// allowed if that stream has a separate address or port.
     pub fec_keys: Vec<InlineKey>,
-    /// `WSH`: how many packets the replay window should hold, at least 64. It is a hint from the
-    /// peer: a caller that follows it must limit it.
+    /// `WSH`: the number of packets that the replay window should hold, at least 64. It is a hint
+    /// from the peer; a caller that follows it must limit it.
     pub window_size_hint: Option<u32>,
 }
 
-/// Whether forward error correction comes before or after SRTP (RFC 4568 section 6.3.4).
+/// Whether forward error correction is applied before or after SRTP (RFC 4568 section 6.3.4).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FecOrder {
-    /// `FEC_SRTP`: the sender applies it before SRTP, the receiver after; the default.
+    /// `FEC_SRTP`: the sender applies it before SRTP, the receiver after SRTP; the default.
     #[default]
     FecSrtp,
-    /// `SRTP_FEC`: the sender applies it after SRTP, the receiver before.
+    /// `SRTP_FEC`: the sender applies it after SRTP, the receiver before SRTP.
     SrtpFec,
 }
 
@@ -71,7 +71,7 @@ impl SessionParameters {
     pub(super) fn read(texts: &[String]) -> Result<Self, CryptoError> {
         let mut read = Self::default();
         for (index, text) in texts.iter().enumerate() {
-            // A dash followed by a known name is also an unknown parameter.
+            // A dash followed by a known name is an unknown parameter, too.
             if !text.starts_with('-') {
                 let (name, _) = split(text);
                 let before = texts[..index].iter();
@@ -153,7 +153,7 @@ impl SessionParameters {
     }
 }
 
-/// A session parameter for `Debug` output: without keys and without anything that may be one.
+/// A session parameter for `Debug` output, without anything that is or may be a key.
 pub(super) struct Shown<'a>(pub(super) &'a str);
 
 impl fmt::Debug for Shown<'_> {
@@ -179,7 +179,7 @@ fn known(name: &str) -> Option<&'static str> {
     KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// `name`, if it looks like a name of the RFC and is shorter than any key in base64.
+/// Returns `name` if it looks like a name of the RFC and is shorter than any key in base64.
 fn printable(name: &str) -> Option<&str> {
     let letters = name.strip_prefix('-').unwrap_or(name).bytes();
     let fits = letters.len() > 0 && name.len() <= NAME_LEN_MAX;

@@ -28,7 +28,7 @@ pub struct Description {
 }
 
 impl Description {
-    /// A description without media.
+    /// Creates a description without media.
     pub fn new(origin: Origin, name: impl Into<String>) -> Self {
         Self {
             origin,
@@ -55,10 +55,10 @@ impl Description {
         Self::parse_with_warnings(octets).map(|(description, _)| description)
     }
 
-    /// Reads a description as [`parse`](Self::parse) does, and returns warnings too.
+    /// Reads a description as [`parse`](Self::parse) does, and also returns warnings.
     ///
     /// There is a warning for each line that cannot be used, with the problem and the part that is
-    /// skipped: at most [`WARNINGS_MAX`](super::WARNINGS_MAX), in the order of the lines.
+    /// skipped. There are at most [`WARNINGS_MAX`](super::WARNINGS_MAX), in the order of the lines.
     ///
     /// # Errors
     /// [`SdpError`] if nothing usable is left.
@@ -81,12 +81,12 @@ impl Description {
     ///
     /// Reading it again gives the same description, provided that texts contain no characters that
     /// end them (control characters; in names and tokens also spaces; in format parameters
-    /// semicolons): these are replaced, so that no text can inject a line.
+    /// semicolons). Such characters are replaced, so that no text can inject a line.
     pub fn write(&self) -> String {
         write::description(self)
     }
 
-    /// The value of the first attribute of the session called `name`.
+    /// Returns the value of the first attribute of the session called `name`.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         Attribute::find(&self.attributes, name)
     }
@@ -97,16 +97,16 @@ impl Description {
 pub struct Origin {
     /// The user's name; `-` if there is none.
     pub username: String,
-    /// Distinguishes sessions of one origin; an NTP time is recommended.
+    /// A number that distinguishes the sessions of one origin; an NTP time is recommended.
     pub session_id: u64,
-    /// Increases with each change of the description.
+    /// A number that increases with each change of the description.
     pub session_version: u64,
-    /// The address of the machine.
+    /// The address of the machine on which the session was created.
     pub address: Address,
 }
 
 impl Origin {
-    /// An origin without a user's name: session `session_id`, version 0, created at `address`.
+    /// Creates an origin without user name: session `session_id`, version 0, at `address`.
     pub fn new(session_id: u64, address: IpAddr) -> Self {
         Self {
             username: "-".to_owned(),

@@ -13,10 +13,10 @@ use crate::time::ClockRate;
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum SdpError {
-    /// There is media, but no `m=` line can be read; the warning is that of the first one.
+    /// There is media, but no `m=` line can be read; the warning is about the first one.
     #[error("no media can be read: {0}")]
     NoMedia(Warning),
-    /// No line is `v=0`, so it is no session description (RFC 8866 section 5.1).
+    /// No line is `v=0`, so this is not a session description (RFC 8866 section 5.1).
     #[error("line {line}: a session description begins with v=0")]
     NoVersion {
         /// The first line that is not empty; 0 if there is none.
@@ -36,7 +36,7 @@ pub enum SdpError {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// A known encoding with an invalid number of channels.
+    /// A known encoding has an invalid number of channels.
     #[error("{encoding} with {channels} channels")]
     Channels {
         /// The encoding name.
@@ -44,7 +44,7 @@ pub enum Unsupported {
         /// The channels in `a=rtpmap`.
         channels: u8,
     },
-    /// A known encoding with a wrong clock rate.
+    /// A known encoding has a wrong clock rate.
     #[error("{encoding} with a clock of {} Hz", .clock_rate.hertz())]
     ClockRate {
         /// The encoding name.
@@ -52,13 +52,13 @@ pub enum Unsupported {
         /// The rate in `a=rtpmap`.
         clock_rate: ClockRate,
     },
-    /// An encoding whose payload format is not implemented.
+    /// The payload format of the encoding is not implemented.
     #[error("the encoding {0} is not one of H264, H265, H266 and opus")]
     Encoding(String),
     /// The connection address is a domain name, which the caller must resolve.
     #[error("the address is a name, {0}, which must be looked up first")]
     HostName(String),
-    /// A network that is not the Internet, or an address that is neither IPv4 nor IPv6.
+    /// The network is not the Internet, or the address is neither IPv4 nor IPv6.
     #[error("the network or address type {0} is not IN, IP4 or IP6")]
     Network(String),
     /// Neither the session nor the media has a connection address.
@@ -67,22 +67,22 @@ pub enum Unsupported {
     /// The media has no format.
     #[error("the media has no format")]
     NoFormat,
-    /// A dynamic payload type without a usable `a=rtpmap`.
+    /// A dynamic payload type has no usable `a=rtpmap`.
     #[error("payload type {} has no a=rtpmap that can be used", .0.value())]
     NoRtpMap(PayloadType),
-    /// H.264 in interleaved mode, or in an undefined mode (RFC 6184 section 5.4).
+    /// H.264 is in interleaved mode, or in an undefined mode (RFC 6184 section 5.4).
     #[error("packetization-mode={0} of H264 is not 0 or 1")]
     PacketizationMode(u8),
-    /// A payload type that looks like RTCP on a shared port (RFC 5761 section 4).
+    /// A payload type looks like RTCP on a shared port (RFC 5761 section 4).
     #[error("{}", PayloadTypeError(*.0))]
     PayloadType(u8),
     /// The port is 0: the media is refused or not in use (RFC 3264 section 6).
     #[error("the media is refused: its port is 0")]
     Rejected,
-    /// One H.265 stream in several RTP streams (RFC 7798 section 7.1, `tx-mode`).
+    /// One H.265 stream is sent in several RTP streams (RFC 7798 section 7.1, `tx-mode`).
     #[error("tx-mode={0} of H265 is not SRST")]
     TransmissionMode(String),
-    /// A transport other than RTP over UDP, or an unknown profile.
+    /// The transport is not RTP over UDP, or its profile is unknown.
     #[error("the transport {0} is not one of RTP/AVP, RTP/AVPF, RTP/SAVP and RTP/SAVPF")]
     Transport(String),
 }

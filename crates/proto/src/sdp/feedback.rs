@@ -28,12 +28,12 @@ pub enum Feedback {
     /// `trr-int`: the minimum time between two regular compound RTCP packets, in whole
     /// milliseconds.
     TrrInt(Duration),
-    /// Other feedback, as written; RFC 4585 section 4.2 requires it to be ignored.
+    /// Other feedback, as written, which RFC 4585 section 4.2 requires receivers to ignore.
     Other(String),
 }
 
 impl Feedback {
-    /// The feedback denoted by `words`, everything after the payload type.
+    /// Returns the feedback that `words`, everything after the payload type, denote.
     pub(super) fn new(words: &[&str]) -> Self {
         let known = match words {
             ["nack"] => Some(Self::Nack),

@@ -17,21 +17,21 @@ use crate::time::ClockRate;
 /// A payload type with its `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` lines.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Format {
-    /// The payload type, which `m=` lists.
+    /// The payload type, as listed in `m=`.
     pub payload_type: PayloadType,
     /// The encoding of the payload, with the format parameters.
     pub encoding: Encoding,
     /// Ticks per second of the RTP timestamp.
     pub clock_rate: ClockRate,
-    /// Channels of audio; one if absent.
+    /// Number of audio channels; one if absent.
     pub channels: Option<u8>,
     /// Feedback that may be sent, at most [`FEEDBACK_MAX`](super::FEEDBACK_MAX) kinds.
     pub feedback: Vec<Feedback>,
 }
 
 impl Format {
-    /// `encoding` under `payload_type`, with its usual clock: 48 000 Hz and two channels for Opus,
-    /// 90 000 Hz for all others. No feedback.
+    /// Creates a format of `encoding` under `payload_type`, with its usual clock rate and channels
+    /// (48 000 Hz and two channels for Opus, 90 000 Hz for all others) and without feedback.
     pub fn new(payload_type: PayloadType, encoding: Encoding) -> Self {
         let opus = matches!(encoding, Encoding::Opus(_));
         Self {
@@ -43,7 +43,7 @@ impl Format {
         }
     }
 
-    /// Checks that Rushes has a payload format for this.
+    /// Checks that Rushes has a payload format for this encoding.
     ///
     /// # Errors
     /// [`Unsupported`], with the reason.
@@ -92,23 +92,22 @@ pub enum Encoding {
     Opus(OpusParameters),
     /// Retransmissions of another format (RFC 4588 section 8).
     Rtx {
-        /// `apt`: the payload type of the packets that are sent again.
+        /// `apt`: the payload type of the packets that are retransmitted.
         apt: PayloadType,
-        /// `rtx-time`: the time for which the sender keeps a packet to send it again, in whole
-        /// milliseconds.
+        /// `rtx-time`: how long the sender keeps a packet to retransmit it, in whole ms.
         rtx_time: Option<Duration>,
     },
     /// Another encoding.
     Other {
         /// The encoding name.
         name: String,
-        /// All of `a=fmtp` after the payload type; empty if there is none.
+        /// The whole text of `a=fmtp` after the payload type; empty if there is none.
         parameters: String,
     },
 }
 
 impl Encoding {
-    /// The encoding name of `a=rtpmap`.
+    /// Returns the encoding name of `a=rtpmap`.
     pub fn name(&self) -> &str {
         match self {
             Self::H264(_) => "H264",
@@ -120,7 +119,7 @@ impl Encoding {
         }
     }
 
-    /// The encoding called `name`, ignoring case, without parameters.
+    /// Returns the encoding called `name`, ignoring case, without parameters.
     fn named(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
             "h264" => Self::H264(H264Parameters::default()),
@@ -131,10 +130,10 @@ impl Encoding {
         }
     }
 
-    /// The encoding called `name` of `payload_type`, with the parameters of its `a=fmtp` lines.
+    /// Returns the encoding called `name` of `payload_type`, with its `a=fmtp` parameters.
     ///
-    /// A parameter that cannot be read is skipped. If it determines the packet format, a receiver
-    /// without it would misinterpret packets: the result is then `None`.
+    /// A parameter that cannot be read is skipped. If it determines the packet format, the result
+    /// is `None`, because a receiver without it would misinterpret packets.
     pub(super) fn parse(
         name: &str,
         payload_type: PayloadType,
@@ -172,7 +171,7 @@ impl Encoding {
         }
     }
 
-    /// The format parameters, as in `a=fmtp` after the payload type.
+    /// Returns the format parameters, as in `a=fmtp` after the payload type.
     pub(super) fn write_parameters(&self) -> String {
         match self {
             Self::H264(parameters) => parameters.write(),
@@ -188,7 +187,7 @@ impl Encoding {
     }
 }
 
-/// A retransmission format; `None` without a valid `apt`.
+/// Reads a retransmission format; `None` without a valid `apt`.
 fn parse_rtx(text: &str) -> Option<Encoding> {
     let mut apt = None;
     let mut rtx_time = None;
@@ -202,8 +201,8 @@ fn parse_rtx(text: &str) -> Option<Encoding> {
     Some(Encoding::Rtx { apt: apt?, rtx_time })
 }
 
-/// Encoding name, clock rate in hertz and channels of a payload type that needs no `a=rtpmap` (RFC
-/// 3551 section 6).
+/// Returns encoding name, clock rate in hertz and channels of a payload type that needs no
+/// `a=rtpmap` (RFC 3551 section 6).
 pub fn static_format(payload_type: u8) -> Option<(&'static str, u32, Option<u8>)> {
     Some(match payload_type {
         0 => ("PCMU", 8000, None),

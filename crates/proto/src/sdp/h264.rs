@@ -9,7 +9,7 @@ use super::warning::Problem;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct H264Parameters {
     /// `profile-level-id`: `profile_idc`, the octet of constraint flags, `level_idc`. If absent,
-    /// Baseline at level 1 (42 00 0a) is implied.
+    /// Baseline at level 1 (42 00 0a) applies.
     pub profile_level_id: Option<[u8; 3]>,
     /// `packetization-mode`: 0 single NAL unit mode, 1 non-interleaved, 2 interleaved.
     pub packetization_mode: u8,
@@ -20,8 +20,8 @@ pub struct H264Parameters {
 }
 
 impl H264Parameters {
-    /// Parameters for a stream with these parameter sets, each a NAL unit without a start code,
-    /// in non-interleaved mode. The profile and level are those of the first SPS.
+    /// Creates parameters for a stream with these parameter sets, each a NAL unit without a start
+    /// code, in non-interleaved mode. The profile and level are those of the first SPS.
     ///
     /// # Errors
     /// [`ParameterSetError`] if `sps` is empty, or its first entry is too short or not an SPS.

@@ -8,22 +8,22 @@ use super::warning::Problem;
 /// The parameters of an H.265 stream in `a=fmtp`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct H265Parameters {
-    /// `profile-space`, 0..=3; 0 if absent.
+    /// `profile-space`, 0..=3; if absent, 0.
     pub profile_space: Option<u8>,
-    /// `profile-id`, 0..=31; 1, the Main profile, if absent.
+    /// `profile-id`, 0..=31; if absent, 1, the Main profile.
     pub profile_id: Option<u8>,
-    /// `tier-flag`; the Main tier if absent.
+    /// `tier-flag`; if absent, the Main tier.
     pub tier_flag: Option<bool>,
-    /// `level-id`: 30 times the level; 93, level 3.1, if absent.
+    /// `level-id`: 30 times the level; if absent, 93, level 3.1.
     pub level_id: Option<u8>,
-    /// `interop-constraints`: the 48 bits after the compatibility flags in the SPS;
-    /// b0 00 00 00 00 00 if absent.
+    /// `interop-constraints`: 48 bits after the compatibility flags in the SPS; if absent,
+    /// b00000000000.
     pub interop_constraints: Option<[u8; 6]>,
     /// `profile-compatibility-indicator`: the flag of profile 0 is the highest bit.
     pub profile_compatibility: Option<u32>,
-    /// `tx-mode`: `SRST` if absent.
+    /// `tx-mode`; if absent, `SRST`.
     pub transmission_mode: Option<String>,
-    /// `sprop-max-don-diff`, 0..=32 767: above 0, decoding order numbers are sent.
+    /// `sprop-max-don-diff`, 0..=32 767; if above 0, decoding order numbers are sent.
     pub max_don_diff: u16,
     /// `sprop-depack-buf-nalus`, 0..=32 767, in NAL units.
     pub depack_buf_nalus: Option<u16>,
@@ -42,11 +42,11 @@ pub struct H265Parameters {
 }
 
 impl H265Parameters {
-    /// Parameters for a stream with these parameter sets, each a NAL unit without a start code.
-    /// Profile, tier, level and constraints are those of the first SPS.
+    /// Creates parameters for a stream with these parameter sets, each a NAL unit without a start
+    /// code. Profile, tier, level and constraints are those of the first SPS.
     ///
     /// # Errors
-    /// [`ParameterSetError`] if there is no SPS or the first is not one, or is too short.
+    /// [`ParameterSetError`] if there is no SPS, or the first one is too short or not an SPS.
     pub fn from_parameter_sets(
         vps: &[&[u8]],
         sps: &[&[u8]],

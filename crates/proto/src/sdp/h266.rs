@@ -8,15 +8,15 @@ use super::warning::Problem;
 /// The parameters of an H.266 stream in `a=fmtp`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct H266Parameters {
-    /// `profile-id`, 0..=127; 1, the Main 10 profile, if absent.
+    /// `profile-id`, 0..=127; if absent, 1, the Main 10 profile.
     pub profile_id: Option<u8>,
-    /// `tier-flag`; the Main tier if absent.
+    /// `tier-flag`; if absent, the Main tier.
     pub tier_flag: Option<bool>,
-    /// `level-id`: 16 times the major and 3 times the minor number; 51, level 3.1, if absent.
+    /// `level-id`: 16 times the major and 3 times the minor number; if absent, 51, level 3.1.
     pub level_id: Option<u8>,
-    /// `interop-constraints`: two flags and `general_constraints_info()`; the octet 80 if absent.
+    /// `interop-constraints`: two flags and `general_constraints_info()`; if absent, the octet 80.
     pub interop_constraints: Option<Vec<u8>>,
-    /// `sprop-max-don-diff`, 0..=32 767: above 0, decoding order numbers are sent.
+    /// `sprop-max-don-diff`, 0..=32 767; if above 0, decoding order numbers are sent.
     pub max_don_diff: u16,
     /// `sprop-depack-buf-bytes`, in octets.
     pub depack_buf_bytes: Option<u32>,
@@ -35,15 +35,15 @@ pub struct H266Parameters {
 }
 
 impl H266Parameters {
-    /// Parameters for a single-layer stream with these parameter sets, each a NAL unit without a
-    /// start code; a VPS is optional.
+    /// Creates parameters for a single-layer stream with these parameter sets, each a NAL unit
+    /// without a start code; a VPS is optional.
     ///
-    /// Profile, tier and level are those of the first SPS. An SPS without `profile_tier_level()`,
-    /// as layers above the first may have, leaves them absent. `interop-constraints` are also
-    /// absent if the SPS has general constraints, which each edition of H.266 may extend.
+    /// Profile, tier and level are those of the first SPS. They are absent if it has no
+    /// `profile_tier_level()`, as in layers above the first. `interop-constraints` are also absent
+    /// if the SPS has general constraints, which each edition of H.266 may extend.
     ///
     /// # Errors
-    /// [`ParameterSetError`] if there is no SPS or the first is not one, or is too short.
+    /// [`ParameterSetError`] if there is no SPS, or the first one is too short or not an SPS.
     pub fn from_parameter_sets(
         vps: &[&[u8]],
         sps: &[&[u8]],

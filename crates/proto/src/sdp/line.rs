@@ -1,4 +1,4 @@
-//! A description split into lines, each with its number for error messages (RFC 8866 section 5).
+//! The lines of a description, each with its number for error messages (RFC 8866 section 5).
 
 use core::str::FromStr;
 
@@ -10,11 +10,11 @@ use super::{DESCRIPTION_LEN_MAX, LINES_MAX};
 pub(super) type Fields<'a> = core::str::SplitAsciiWhitespace<'a>;
 
 /// The defined type letters. RFC 8866 section 5 requires a description with any other letter to be
-/// ignored as a whole; here only the line is, as in other programs, because surveillance cameras
-/// add lines such as `y=`.
+/// ignored as a whole. Here, as in other programs, only the line is ignored, because surveillance
+/// cameras add lines such as `y=`.
 const TYPES: &str = "vosiuepcbtrzkam";
 
-/// One line: its number from 1, type letter, and value without surrounding spaces.
+/// One line: its number, counted from 1, its type letter, and its value without surrounding spaces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     pub(super) number: usize,
@@ -33,7 +33,7 @@ impl<'a> Line<'a> {
         let is_text = !value.contains(|c: char| c.is_ascii_control() && c != '\t');
         match kind {
             _ if is_text => Ok(Self { number, kind, value: trim(value) }),
-            // Kept without a value: otherwise the lines below it would be assigned to the previous
+            // It is kept without a value; otherwise the lines below it would belong to the previous
             // media.
             'm' => Ok(Self { number, kind, value: "" }),
             _ => Err(Problem::Malformed("a text without control characters")),
@@ -48,19 +48,19 @@ impl<'a> Line<'a> {
         self.value.split_ascii_whitespace()
     }
 
-    /// An attribute's name and value; the value is empty if there is none.
+    /// Returns an attribute's name and value; the value is empty if there is none.
     pub(super) fn attribute(self) -> (&'a str, &'a str) {
         let (name, value) = self.value.split_once(':').unwrap_or((self.value, ""));
         (trim(name), trim(value))
     }
 }
 
-/// The next of `fields`; if there is none, the problem names `what`.
+/// Returns the next of `fields`; if there is none, the problem names `what`.
 pub(super) fn next<'a>(fields: &mut Fields<'a>, what: &'static str) -> Result<&'a str, Problem> {
     fields.next().ok_or(Problem::Malformed(what))
 }
 
-/// The next of `fields` as a number of decimal digits only.
+/// Returns the next of `fields` as a number of decimal digits.
 pub(super) fn next_number<N: FromStr>(
     fields: &mut Fields<'_>,
     what: &'static str,
@@ -68,22 +68,22 @@ pub(super) fn next_number<N: FromStr>(
     number_of(fields.next().unwrap_or_default(), what)
 }
 
-/// `text` as a number of decimal digits only; otherwise the problem names `what`.
+/// Reads `text` as a number of decimal digits; otherwise the problem names `what`.
 pub(super) fn number_of<N: FromStr>(text: &str, what: &'static str) -> Result<N, Problem> {
     number(text).ok_or(Problem::Malformed(what))
 }
 
-/// `text` as a number of decimal digits only: `from_str` alone would accept a sign.
+/// Reads `text` as a number of decimal digits; `from_str` alone would accept a sign.
 pub(super) fn number<N: FromStr>(text: &str) -> Option<N> {
     text.bytes().all(|octet| octet.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// `text` without spaces and tabs at its ends.
+/// Returns `text` without spaces and tabs at its ends.
 pub(super) fn trim(text: &str) -> &str {
     text.trim_matches([' ', '\t'])
 }
 
-/// Checks the length of `octets` and converts them to text: invalid UTF-8, which a session name may
+/// Checks the length of `octets` and converts them to text. Invalid UTF-8, which a session name may
 /// contain, becomes U+FFFD.
 pub(super) fn text(octets: &[u8]) -> Result<String, SdpError> {
     if octets.len() > DESCRIPTION_LEN_MAX {
@@ -92,8 +92,7 @@ pub(super) fn text(octets: &[u8]) -> Result<String, SdpError> {
     Ok(String::from_utf8_lossy(octets).into_owned())
 }
 
-/// The lines of `text` from `v=0` on; empty lines are skipped, as is the `SDP:` that FFmpeg prints
-/// first.
+/// Returns the lines of `text` from `v=0` on, without empty lines; FFmpeg prints `SDP:` first.
 pub(super) fn lines<'a>(text: &'a str, warnings: &mut Warnings) -> Result<Vec<Line<'a>>, SdpError> {
     let mut lines = Vec::new();
     let mut first = None;

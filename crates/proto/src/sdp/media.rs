@@ -20,7 +20,7 @@ pub struct Media {
     pub port: u16,
     /// Number of ports, two apart; 1 unless media is sent in layers.
     pub port_count: u16,
-    /// The address to send to, or to receive at: of the media, else of the session.
+    /// The address to send to, or to receive at: of the media, or otherwise of the session.
     pub address: Option<Address>,
     /// The time to live of an IPv4 multicast group.
     pub ttl: Option<u8>,
@@ -36,7 +36,7 @@ pub struct Media {
     pub rtcp: RtcpPort,
     /// `a=rtcp-rsize`: RTCP packets need not be compound (RFC 5506).
     pub reduced_size: bool,
-    /// The direction: of the media, else of the session, else both.
+    /// The direction: of the media, or otherwise of the session; by default both sides send.
     pub direction: Direction,
     /// The sources that are announced (RFC 5576).
     pub ssrcs: Vec<Source>,
@@ -57,7 +57,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// Media of `kind` at `port`, over RTP/AVP, without address and formats.
+    /// Creates media of `kind` at `port`, over RTP/AVP, without address and formats.
     pub fn new(kind: MediaKind, port: u16) -> Self {
         Self {
             kind,
@@ -83,7 +83,7 @@ impl Media {
         }
     }
 
-    /// The connection address.
+    /// Returns the connection address.
     ///
     /// # Errors
     /// [`Unsupported::NoAddress`] if there is none, [`Unsupported::HostName`] if it is a name.
@@ -91,8 +91,8 @@ impl Media {
         self.address.as_ref().ok_or(Unsupported::NoAddress)?.ip()
     }
 
-    /// The port of RTCP: that of `a=rtcp`, or RTP's own, or the next (RFC 3550 section 11);
-    /// `None` after 65 535.
+    /// Returns the port of RTCP: that of `a=rtcp`, that of RTP if they share one, or the next one
+    /// after it (RFC 3550 section 11); `None` after 65 535.
     pub fn rtcp_port(&self) -> Option<u16> {
         match self.rtcp {
             RtcpPort::Next => self.port.checked_add(1),
@@ -101,21 +101,21 @@ impl Media {
         }
     }
 
-    /// The first format that Rushes has a payload format for, if the media and its transport are
-    /// supported.
+    /// Returns the first format for which Rushes has a payload format, if the media and its
+    /// transport are supported.
     ///
     /// # Errors
-    /// [`Unsupported`] if there is none, with the reason against the media, or against the format
-    /// that is closest to being supported.
+    /// [`Unsupported`] if there is none: the reason why the media is not supported, or that of the
+    /// format that is closest to being supported.
     pub fn supported(&self) -> Result<&Format, Unsupported> {
         self.first_supported(Format::supported).map(|(format, ())| format)
     }
 
-    /// The first format that `check` accepts, and its result, if the transport of the media is
-    /// supported.
+    /// Returns the first format that `check` accepts, and the result of `check`, if the transport
+    /// of the media is supported.
     ///
     /// # Errors
-    /// As [`supported`](Self::supported).
+    /// Those of [`supported`](Self::supported).
     pub fn first_supported<T>(
         &self,
         check: impl Fn(&Format) -> Result<T, Unsupported>,
@@ -144,36 +144,36 @@ impl Media {
         Err(nearest)
     }
 
-    /// Whether the media is encrypted or authenticated (SRTP), judged by its profile and its keys,
-    /// even if they cannot be read.
+    /// Returns whether the media is encrypted or authenticated (SRTP), judged by its profile and by
+    /// the presence of keys, even unreadable ones.
     pub fn is_secured(&self) -> bool {
         matches!(self.profile, Profile::Savp | Profile::Savpf)
             || !self.crypto.is_empty()
             || self.attribute("crypto").is_some()
     }
 
-    /// The format with `payload_type`.
+    /// Returns the format with `payload_type`.
     pub fn format(&self, payload_type: PayloadType) -> Option<&Format> {
         self.formats.iter().find(|format| format.payload_type == payload_type)
     }
 
-    /// The retransmission format for `payload_type` (RFC 4588), if there is one.
+    /// Returns the retransmission format for `payload_type` (RFC 4588), if there is one.
     pub fn retransmission(&self, payload_type: PayloadType) -> Option<&Format> {
         self.formats.iter().find(
             |format| matches!(&format.encoding, Encoding::Rtx { apt, .. } if *apt == payload_type),
         )
     }
 
-    /// The line of [`crypto`](Self::crypto) to accept in an answer to an offer.
+    /// Returns the line of [`crypto`](Self::crypto) to accept in an answer to an offer.
     ///
     /// It is the first valid line for which `accepts` returns true (RFC 4568 sections 5.1.2 and
     /// 7.1.2). If there is none, the media must be refused.
     ///
     /// `accepts` must check the suite, the length of its keys, their lifetimes and the session
-    /// parameters. A line with the tag of an earlier one is not valid. Section 6.1 requires
-    /// different keys in each line, which is not checked: peers offer one key for several suites.
+    /// parameters. A line with the tag of an earlier one is not valid. Section 6.1 also requires
+    /// different keys in each line. This is not checked: peers offer one key for several suites.
     ///
-    /// The transport is not checked: FFmpeg writes keys below RTP/AVP.
+    /// The transport is not checked, because FFmpeg writes keys below RTP/AVP.
     ///
     /// ```
     /// use rushes_proto::sdp::Description;
@@ -197,13 +197,14 @@ impl Media {
         ValidCrypto::first(&self.crypto, accepts)
     }
 
-    /// The value of the first attribute called `name` among [`attributes`](Self::attributes).
+    /// Returns the value of the first attribute called `name` among
+    /// [`attributes`](Self::attributes).
     pub fn attribute(&self, name: &str) -> Option<&str> {
         Attribute::find(&self.attributes, name)
     }
 }
 
-/// How close a format that fails for `reason` is to being supported.
+/// Returns how close a format that fails for `reason` is to being supported.
 fn rank(reason: &Unsupported) -> u8 {
     match reason {
         Unsupported::NoFormat | Unsupported::NoRtpMap(_) => 0,
@@ -226,7 +227,7 @@ pub enum MediaKind {
 }
 
 impl MediaKind {
-    /// The kind called `name` in an `m=` line, ignoring case.
+    /// Returns the kind called `name` in an `m=` line, ignoring case.
     pub fn of(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
             "video" => Self::Video,
@@ -237,7 +238,7 @@ impl MediaKind {
     }
 }
 
-/// The transport of `m=`.
+/// The transport in an `m=` line.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Profile {
     /// `RTP/AVP` (RFC 3551).
@@ -248,11 +249,11 @@ pub enum Profile {
     Savp,
     /// `RTP/SAVPF`: encrypted, with early feedback (RFC 5124).
     Savpf,
-    /// Another transport; its formats need not be payload types and are kept as written.
+    /// Another transport; its formats may not be payload types and are kept as written.
     Other {
         /// The transport, such as `UDP/TLS/RTP/SAVPF`.
         transport: String,
-        /// The formats, between spaces.
+        /// The formats, separated by spaces.
         formats: String,
     },
 }
@@ -260,20 +261,20 @@ pub enum Profile {
 /// The destination of RTCP.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum RtcpPort {
-    /// To the port after RTP's (RFC 3550 section 11).
+    /// The port after that of RTP (RFC 3550 section 11).
     #[default]
     Next,
-    /// To RTP's own port: `a=rtcp-mux` (RFC 5761), which takes precedence over `a=rtcp`.
+    /// The port of RTP: `a=rtcp-mux` (RFC 5761), which takes precedence over `a=rtcp`.
     Mux,
-    /// To this port, and to this address if it differs from that of RTP: `a=rtcp` (RFC 3605).
+    /// This port, and this address if it differs from that of RTP: `a=rtcp` (RFC 3605).
     Port(u16, Option<Address>),
 }
 
 /// The direction of a media (RFC 8866 section 6.7).
 ///
-/// In a description that is distributed to receivers, it applies to these: `a=recvonly`. In an
-/// offer or an answer (RFC 3264 section 5.1), it applies to the author: `a=sendonly` if the author
-/// only sends.
+/// In a description that is distributed to receivers, the direction is that of the receivers:
+/// `a=recvonly`. In an offer or an answer (RFC 3264 section 5.1), it is that of the author:
+/// `a=sendonly` if only the author sends.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Direction {
     /// `a=sendrecv`: both sides send.

@@ -1,13 +1,13 @@
 //! Session descriptions of media over RTP (SDP, RFC 8866).
 //!
-//! [`Description::parse`] reads the descriptions of FFmpeg, `GStreamer`, browsers and cameras,
-//! [`Description::write`] writes ones that they can read. Both support the attributes that matter
-//! to an RTP stream: formats with their parameters (RFC 6184, 7798, 9328, 7587, 4588), feedback
-//! (RFC 4585, 5104), ports of RTCP (RFC 3605, 5761), sources (RFC 5576) and keys (RFC 4568).
-//! Unknown attributes are kept as written.
+//! [`Description::parse`] reads the descriptions of FFmpeg, `GStreamer`, browsers and cameras, and
+//! [`Description::write`] writes descriptions that these can read. Both support the attributes that
+//! matter to an RTP stream: formats with their parameters (RFC 6184, 7798, 9328, 7587, 4588),
+//! feedback (RFC 4585, 5104), ports of RTCP (RFC 3605, 5761), sources (RFC 5576) and keys (RFC
+//! 4568). Unknown attributes are kept as written.
 //!
 //! It is not an offer/answer machine (RFC 3264): it only returns the contents of a description, and
-//! [`Media::supported`] checks whether Rushes can take part.
+//! [`Media::supported`] checks whether Rushes supports the media.
 //!
 //! ```
 //! use rushes_proto::sdp::{Description, Encoding};
@@ -23,7 +23,7 @@
 //! ```
 //!
 //! The lines are parsed here and not by another crate, so that only the unusable line is skipped
-//! and reported with its number, even where only part of an attribute is wrong.
+//! and reported with its number, even if only part of an attribute is wrong.
 
 mod address;
 mod attribute;

@@ -7,10 +7,10 @@ use super::warning::Problem;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "they are the five flags of RFC 7587")]
 pub struct OpusParameters {
-    /// `maxplaybackrate`, in Hz: the maximum rate that the receiver can render; 48 000 if absent.
+    /// `maxplaybackrate`, in Hz: the maximum rate that the receiver can render; if absent, 48 000.
     pub max_playback_rate: Option<u32>,
-    /// `sprop-maxcapturerate`, in Hz: the maximum rate that the sender is likely to capture; 48 000
-    /// if absent.
+    /// `sprop-maxcapturerate`, in Hz: the maximum sampling rate that the sender is likely to
+    /// capture; if absent, 48 000.
     pub max_capture_rate: Option<u32>,
     /// `maxaveragebitrate`, in bits per second.
     pub max_average_bit_rate: Option<u32>,
@@ -22,7 +22,7 @@ pub struct OpusParameters {
     pub cbr: bool,
     /// `useinbandfec`: the receiver can use forward error correction inside the packets.
     pub use_in_band_fec: bool,
-    /// `usedtx`: the receiver prefers that nothing is sent in silence.
+    /// `usedtx`: the receiver prefers that the sender sends nothing during silence.
     pub use_dtx: bool,
     /// Other parameters, such as `minptime`.
     pub other: OtherParameters,

@@ -9,12 +9,11 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::line::{number_of, trim};
 use super::warning::Problem;
 
-/// Parameters without a dedicated field: name and value, in the order found. An absent value is
-/// empty.
+/// Parameters without a dedicated field: name and value, in order. An absent value is empty.
 pub type OtherParameters = Vec<(String, String)>;
 
-/// Padding is written, as RFC 4648 requires, but optional when reading: RFC 9328 section 7.2 omits
-/// some of it.
+/// Padding is written, as RFC 4648 requires, but optional when reading, because RFC 9328 section
+/// 7.2 omits some of it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -22,7 +21,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The parameters in `text`, names in lower case; an absent value is empty.
+/// Returns the parameters in `text`, with names in lower case; an absent value is empty.
 pub(super) fn parameters(text: &str) -> impl Iterator<Item = (String, &str)> {
     let pairs = text.split(';').map(|part| {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -31,8 +30,7 @@ pub(super) fn parameters(text: &str) -> impl Iterator<Item = (String, &str)> {
     pairs.filter(|(name, _)| !name.is_empty())
 }
 
-/// Appends the NAL units in `value`, in base64 and separated by commas, to `units`; all of them or
-/// none.
+/// Appends the NAL units in `value`, in base64 and separated by commas, to `units`: all or none.
 pub(super) fn read_units(units: &mut Vec<Vec<u8>>, value: &str) -> Result<(), Problem> {
     // Some peers end the list with a comma, or send the parameter without a value.
     let texts = value.split(',').map(trim).filter(|text| !text.is_empty());
@@ -62,14 +60,14 @@ pub(super) fn base16<const N: usize>(text: &str) -> Result<[u8; N], Problem> {
     }
 }
 
-/// A number of decimal digits from 0 to `max`.
+/// Reads a number of decimal digits from 0 to `max`.
 pub(super) fn up_to(text: &str, max: u32) -> Result<u32, Problem> {
     let what = "the number of a format parameter";
     let value: u32 = number_of(text, what)?;
     if value > max { Err(Problem::Malformed(what)) } else { Ok(value) }
 }
 
-/// 0 or 1.
+/// Reads 0 or 1.
 pub(super) fn flag(text: &str) -> Result<bool, Problem> {
     Ok(up_to(text, 1)? == 1)
 }
@@ -98,7 +96,7 @@ impl Writer {
         }
     }
 
-    /// Writes `name=1` if `value`; an absent flag is 0.
+    /// Writes `name=1` if `value`; an absent flag means 0.
     pub(super) fn put_flag(&mut self, name: &str, value: bool) {
         self.put_some(name, value.then_some(1));
     }
@@ -116,7 +114,7 @@ impl Writer {
         }
     }
 
-    /// Writes the other parameters, with separators replaced so that none can inject another.
+    /// Writes the other parameters. Separators in them are replaced, so none can inject another.
     pub(super) fn finish(mut self, other: &OtherParameters) -> String {
         for (name, value) in other {
             self.put(&name.replace([';', '='], "_"), value.replace(';', "_"));

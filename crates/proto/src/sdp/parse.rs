@@ -19,12 +19,11 @@ pub(super) struct Defaults {
     pub(super) direction: Direction,
     /// Whether header extensions are encrypted (RFC 9335 section 4).
     pub(super) cryptex: bool,
-    /// The permitted senders (`a=source-filter`), which those of a media replace (RFC 4570 section
-    /// 3.1).
+    /// The permitted senders (`a=source-filter`); a media's take precedence (RFC 4570 section 3.1).
     pub(super) source_filters: Vec<Attribute>,
 }
 
-/// Reads a whole description, with warnings for what could not be read.
+/// Reads a whole description; returns warnings for the lines that could not be read.
 pub(super) fn description(octets: &[u8]) -> Result<(Description, Vec<Warning>), SdpError> {
     let text = text(octets)?;
     let mut warnings = Warnings::default();
@@ -73,7 +72,7 @@ fn session_line(
 ) -> Result<(), Problem> {
     match line.kind {
         'o' => description.origin = origin(line)?,
-        // A session without a name has a single space or dash (RFC 8866 section 5.3).
+        // A session without a name has a single space or dash here (RFC 8866 section 5.3).
         's' if line.value != "-" => line.value.clone_into(&mut description.name),
         'c' => defaults.connection = Some(Connection::parse(line, warnings)?),
         'b' => description.bandwidth.push(bandwidth(line)?),
@@ -119,7 +118,7 @@ pub(super) fn bandwidth(line: Line<'_>) -> Result<Bandwidth, Problem> {
     }
 }
 
-/// The direction denoted by the attribute `name`.
+/// Returns the direction that the attribute `name` denotes.
 pub(super) fn direction(name: &str) -> Option<Direction> {
     match name.to_ascii_lowercase().as_str() {
         "sendrecv" => Some(Direction::SendRecv),

@@ -9,7 +9,7 @@ use super::warning::{LeftOut, Problem, Warnings};
 use crate::ssrc::PayloadType;
 use crate::time::ClockRate;
 
-/// Maximum length of feedback that is kept, in octets: a wildcard copies it to each format.
+/// Maximum octets of a kept feedback message, because a wildcard copies it to each format.
 const FEEDBACK_LEN_MAX: usize = 128;
 
 /// The contents of an `a=rtpmap` line, or the static assignment of RFC 3551.
@@ -28,7 +28,7 @@ struct Draft<'a> {
     feedback: Vec<Feedback>,
 }
 
-/// Sets the formats of `media`; returns for each line below it whether the line has been used.
+/// Sets the formats of `media`; returns for each line of `below` whether it has been used.
 pub(super) fn formats(
     below: &[Line<'_>],
     payload_types: &[PayloadType],
@@ -76,7 +76,7 @@ pub(super) fn formats(
     used
 }
 
-/// The attributes called `name` among `lines`, each with its mark in `used`.
+/// Returns the attributes called `name` among `lines`, each with its mark in `used`.
 fn attributes<'a, 'u>(
     lines: &[Line<'a>],
     used: &'u mut [bool],
@@ -103,7 +103,7 @@ fn static_map(payload_type: PayloadType) -> Option<Map<'static>> {
     Some(Map { name, clock_rate: ClockRate::new(clock_rate)?, channels })
 }
 
-/// Reads `<payload type> <parameters>`; false if there is no such format.
+/// Reads `<payload type> <parameters>`; returns `false` if there is no such format.
 fn fmtp<'a>(line: Line<'a>, drafts: &mut [Draft<'a>]) -> bool {
     let value = line.attribute().1;
     let (payload_type, text) = value.split_once([' ', '\t']).unwrap_or((value, ""));
@@ -112,7 +112,7 @@ fn fmtp<'a>(line: Line<'a>, drafts: &mut [Draft<'a>]) -> bool {
     draft.map(|draft| draft.add_parameters(line, trim(text))).is_some()
 }
 
-/// Reads `<payload type or *> <feedback>`; false if there is no such format.
+/// Reads `<payload type or *> <feedback>`; returns `false` if there is no such format.
 fn rtcp_fb(line: Line<'_>, drafts: &mut [Draft<'_>], warnings: &mut Warnings) -> bool {
     let words: Vec<&str> = line.attribute().1.split_ascii_whitespace().collect();
     let (payload_type, words) = words.split_first().map_or(("", &[][..]), |(a, b)| (*a, b));
@@ -148,7 +148,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds a kind of feedback once; false if there is no room for it.
+    /// Adds a kind of feedback once; returns `false` if there is no room for it.
     fn add_feedback(&mut self, feedback: Feedback) -> bool {
         if self.feedback.contains(&feedback) {
             return true;
@@ -160,7 +160,7 @@ impl<'a> Draft<'a> {
         room
     }
 
-    /// The format; `None` if its encoding cannot be determined.
+    /// Returns the format; `None` if its encoding cannot be determined.
     fn finish(self, warnings: &mut Warnings) -> Option<Format> {
         let Self { payload_type, map, parameters, feedback } = self;
         let encoding = Encoding::parse(map.name, payload_type, &parameters, warnings)?;

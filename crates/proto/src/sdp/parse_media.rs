@@ -25,7 +25,7 @@ pub(super) fn media(
 ) -> Result<Media, Problem> {
     let (mut media, payload_types) = media_line(first, warnings)?;
     media.direction = defaults.direction;
-    // Formats first: `a=fmtp` and `a=rtcp-fb` may precede the `a=rtpmap` that they refer to.
+    // The formats are read first, because `a=fmtp` and `a=rtcp-fb` may precede their `a=rtpmap`.
     let used = formats(below, &payload_types, &mut media, warnings);
     let mut connection = None;
     for (&line, used) in below.iter().zip(used) {
@@ -114,7 +114,7 @@ fn payload_type(text: &str) -> Result<PayloadType, Problem> {
     PayloadType::new(value).ok_or_else(|| Unsupported::PayloadType(value).into())
 }
 
-/// Reads an attribute of a media; one that is unknown or not understood is kept as written.
+/// Reads an attribute of a media; if unknown or unreadable, it is kept as written.
 fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), Problem> {
     let (name, value) = line.attribute();
     let understood = match name.to_ascii_lowercase().as_str() {
@@ -142,7 +142,7 @@ fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), Problem> {
             match Crypto::parse(value) {
                 Ok(line) => media.crypto.push(line),
                 Err(problem) => {
-                    // Kept, because otherwise the media would be taken for unsecured.
+                    // The attribute is kept; otherwise the media would seem to be unsecured.
                     media.attributes.push(Attribute::new(name, value));
                     return Err(problem);
                 }
@@ -166,7 +166,7 @@ fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Sets `field` to `found` unless that is `None`; returns whether it was set.
+/// Sets `field` to `found` unless `found` is `None`; returns whether it was set.
 fn keep<T>(field: &mut Option<T>, found: Option<T>) -> bool {
     let some = found.is_some();
     if some {
@@ -185,7 +185,7 @@ fn rtcp(value: &str) -> Result<RtcpPort, Problem> {
     Ok(RtcpPort::Port(port, Some(Address::parse(&mut fields, "the address of a=rtcp")?)))
 }
 
-/// Reads `<ssrc> <attribute>[:<value>]`; returns whether it was fully understood.
+/// Reads `<ssrc> <attribute>[:<value>]`; returns whether the attribute is known.
 fn source(value: &str, sources: &mut Vec<Source>) -> Result<bool, Problem> {
     let (ssrc, attribute) = value.split_once([' ', '\t']).unwrap_or((value, ""));
     let ssrc = Ssrc(number_of(ssrc, "the identifier of a=ssrc")?);
@@ -209,14 +209,14 @@ fn source_group(value: &str) -> Result<SourceGroup, Problem> {
     Ok(SourceGroup { semantics, ssrcs: ssrcs.collect::<Result<_, _>>()? })
 }
 
-/// A decimal number of frames per second.
+/// Reads a decimal number of frames per second.
 fn frame_rate(text: &str) -> Option<f64> {
     let decimal = text.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
     let rate: f64 = decimal.then(|| text.parse().ok())??;
     rate.is_finite().then_some(rate)
 }
 
-/// A decimal number of milliseconds, exact to the nanosecond.
+/// Reads a decimal number of milliseconds, exact to the nanosecond.
 fn milliseconds(text: &str) -> Option<Duration> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let nanos: u32 = number(format!("{fraction:0<6}").get(..6)?)?;

@@ -1,9 +1,9 @@
-//! The first octets of a sequence parameter set, where each standard puts profile and level.
+//! The first octets of a sequence parameter set, which contain profile and level in each standard.
 
 use super::error::ParameterSetError;
 
-/// The first `N` octets of the NAL unit `unit`, header included, without the octets 3 that
-/// prevent start codes (00 00 03, H.264 section 7.4.1, H.265 and H.266 section 7.4.2).
+/// Returns the first `N` octets of the NAL unit `unit`, including its header, without the octets of
+/// value 3 that prevent start codes (00 00 03, H.264 section 7.4.1, H.265 and H.266 section 7.4.2).
 pub(super) fn first_octets<const N: usize>(
     unit: &[u8],
     name: &'static str,

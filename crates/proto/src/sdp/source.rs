@@ -1,4 +1,4 @@
-//! Sources announced by a media (RFC 5576), and the addresses of its senders (RFC 4570).
+//! The sources that a media announces (RFC 5576), and the addresses of its senders (RFC 4570).
 
 use core::net::IpAddr;
 
@@ -7,8 +7,8 @@ use super::attribute::Attribute;
 use super::media::Media;
 use crate::ssrc::Ssrc;
 
-/// Semantics of groups whose first source is a stream that the others repair: retransmissions (RFC
-/// 5576 section 4.2) and forward error correction (RFC 5956 section 4.3).
+/// Semantics of groups in which the first source is a stream and the others repair it:
+/// retransmissions (RFC 5576 section 4.2) and forward error correction (RFC 5956 section 4.3).
 const REPAIR: [&str; 3] = ["FID", "FEC", "FEC-FR"];
 
 /// An announced source: the `a=ssrc` lines of one SSRC (RFC 5576 section 4.1).
@@ -36,7 +36,7 @@ impl SourceGroup {
 }
 
 impl Media {
-    /// The SSRC of the stream, if exactly one SSRC is announced that does not repair another.
+    /// Returns the SSRC of the stream, if exactly one announced SSRC does not repair another.
     pub fn ssrc(&self) -> Option<Ssrc> {
         let repairs = |ssrc: Ssrc| {
             let is_repair = |group: &&SourceGroup| REPAIR.iter().any(|name| group.is_of(name));
@@ -48,7 +48,7 @@ impl Media {
         streams.next().filter(|_| streams.next().is_none())
     }
 
-    /// The SSRC under which packets of `stream` are sent again (RFC 4588), if a group defines it.
+    /// Returns the SSRC of retransmissions of `stream` (RFC 4588), if a group defines it.
     pub fn rtx_ssrc(&self, stream: Ssrc) -> Option<Ssrc> {
         let mut groups = self.ssrc_groups.iter().filter(|group| group.is_of("FID"));
         groups.find_map(|group| match group.ssrcs[..] {
@@ -57,9 +57,9 @@ impl Media {
         })
     }
 
-    /// The only addresses that packets are accepted from (`a=source-filter: incl`, RFC 4570), of
-    /// the media, else of the session. Empty if any sender is accepted, and if a sender is given by
-    /// a domain name, which would have to be resolved.
+    /// Returns the only addresses from which packets are accepted (`a=source-filter: incl`, RFC
+    /// 4570): those of the media, or otherwise those of the session. Empty if packets of any sender
+    /// are accepted, and if a sender is given by a domain name, which would have to be resolved.
     pub fn senders(&self) -> Vec<IpAddr> {
         let filters = self.attributes.iter().filter(|one| is_source_filter(one));
         let mut senders = Vec::new();
@@ -79,7 +79,7 @@ impl Media {
     }
 }
 
-/// Whether `attribute` is an `a=source-filter`.
+/// Returns whether `attribute` is an `a=source-filter`.
 pub(super) fn is_source_filter(attribute: &Attribute) -> bool {
     attribute.name.eq_ignore_ascii_case("source-filter")
 }

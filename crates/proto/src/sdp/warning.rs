@@ -8,7 +8,8 @@ use super::WARNINGS_MAX;
 use super::error::Unsupported;
 use crate::ssrc::PayloadType;
 
-/// A line that cannot be used, and the part that was skipped because of it; the rest was read.
+/// A line that cannot be used, and the part that was skipped because of it; the rest of the
+/// description was read.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Warning {
     /// The number of the line, counted from 1 as in an editor.
@@ -29,11 +30,11 @@ impl fmt::Display for Warning {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// It does not conform to RFC 8866 or the attribute's RFC: the invalid part and the type of its
-    /// line.
+    /// It does not conform to RFC 8866 or to the RFC of the attribute. The text is the invalid part
+    /// and the type of its line.
     #[error("{0} is missing or malformed")]
     Malformed(&'static str),
-    /// There are more items than are read.
+    /// There are more items than the maximum.
     #[error("there are more than {limit} {what}")]
     TooMany {
         /// The kind of the items.
@@ -62,7 +63,7 @@ pub enum LeftOut {
     Media,
     /// The line, and all lines after it.
     Rest,
-    /// Warnings for this line and others: there are [`WARNINGS_MAX`] before this one.
+    /// The warnings for this line and others, because there are [`WARNINGS_MAX`] before this one.
     Warnings,
 }
 
@@ -82,7 +83,7 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// The warnings of one description, at most [`WARNINGS_MAX`] and one that reports the excess.
+/// The warnings of one description: at most [`WARNINGS_MAX`], and one that reports more.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
     found: Vec<Warning>,
@@ -99,7 +100,7 @@ impl Warnings {
         }
     }
 
-    /// All warnings, in the order of the lines.
+    /// Returns all warnings in the order of the lines.
     pub(super) fn finish(mut self) -> Vec<Warning> {
         self.found.sort_by_key(|warning| warning.line);
         self.found.extend(self.more.map(|line| Warning {

@@ -26,8 +26,7 @@ pub(super) fn description(description: &Description) -> String {
     ));
     let name = if description.name.is_empty() { "-" } else { &description.name };
     to.line(format_args!("s={name}"));
-    // Some peers read `c=` only of the session, others only of the media; the former are more
-    // common.
+    // Some peers read `c=` only in the session, others only in the media; most do the former.
     let shared = shared_connection(&description.media);
     if let Some(connection) = &shared {
         to.line(connection);
@@ -41,7 +40,7 @@ pub(super) fn description(description: &Description) -> String {
     to.0
 }
 
-/// The `c=` line of all media, if they have the same one.
+/// Returns the `c=` line of all media, if they have the same one.
 fn shared_connection(media: &[Media]) -> Option<String> {
     let (first, others) = media.split_first()?;
     let shared = connection(first)?;
@@ -62,7 +61,7 @@ fn address(address: &Address) -> String {
     format!("IN {} {}", address.kind(), token(&address.text()))
 }
 
-/// `text` as one word.
+/// Returns `text` as one word.
 fn token(text: &str) -> String {
     if text.is_empty() {
         return "-".to_owned();
@@ -70,7 +69,7 @@ fn token(text: &str) -> String {
     text.replace(|c: char| c.is_ascii_whitespace() || c.is_ascii_control(), "_")
 }
 
-/// `words`, each preceded by a space.
+/// Returns `words`, each preceded by a space.
 fn words(words: impl Iterator<Item = String>) -> String {
     words.fold(String::new(), |line, word| line + " " + &word)
 }
@@ -179,7 +178,7 @@ impl Writer {
     }
 }
 
-/// The transport and the formats, as `m=` lists them.
+/// Returns the transport and the formats, as listed in `m=`.
 fn transport(media: &Media) -> String {
     let transport = match &media.profile {
         Profile::Avp => "RTP/AVP",
@@ -195,7 +194,7 @@ fn transport(media: &Media) -> String {
     format!("{transport}{}", words(payload_types.map(|one| one.value().to_string())))
 }
 
-/// A decimal number of milliseconds.
+/// Returns a decimal number of milliseconds.
 fn milliseconds(time: Duration) -> String {
     let text = format!("{}.{:06}", time.as_millis(), time.subsec_nanos() % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
