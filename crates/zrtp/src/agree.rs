@@ -16,7 +16,7 @@ pub(super) enum InitiatorKey {
 /// The responder's half of a key agreement.
 pub(super) enum ResponderKey {
     Dh(KeyPair),
-    /// The secret is known as soon as the initiator's public key is.
+    /// The secret, which follows from the initiator's public key alone, and the ciphertext.
     Kem(Secret, Vec<u8>),
 }
 
@@ -58,7 +58,7 @@ fn mechanism(kem: Kem) -> Option<crypto::Kem> {
     })
 }
 
-/// Whether primitives exist for `key_agreement`.
+/// Returns whether `key_agreement` is implemented.
 pub(super) fn is_supported(key_agreement: KeyAgreement) -> bool {
     match key_agreement {
         KeyAgreement::Kem(kem) => mechanism(kem).is_some(),
@@ -80,7 +80,7 @@ impl InitiatorKey {
         Ok(Self::Dh(KeyPair::generate(agreement, entropy)?))
     }
 
-    /// The public value pvi.
+    /// Returns the public value pvi.
     pub(super) fn public(&self) -> &[u8] {
         match self {
             Self::Dh(pair) => pair.public(),
@@ -97,7 +97,7 @@ impl InitiatorKey {
 }
 
 impl ResponderKey {
-    /// The half for a Commit; `pvi` is the initiator's public key, which only a KEM Commit carries.
+    /// Generates the half for a Commit. `pvi` is the initiator's public key, if it is a KEM's.
     pub(super) fn generate(
         key_agreement: KeyAgreement,
         hash: Hash,
@@ -113,7 +113,7 @@ impl ResponderKey {
         Ok(Self::Dh(KeyPair::generate(agreement, entropy)?))
     }
 
-    /// The public value pvr.
+    /// Returns the public value pvr.
     pub(super) fn public(&self) -> &[u8] {
         match self {
             Self::Dh(pair) => pair.public(),
@@ -121,7 +121,7 @@ impl ResponderKey {
         }
     }
 
-    /// The shared secret; `pvi` is the initiator's public value, unused with key encapsulation.
+    /// Returns the shared secret. `pvi` is the initiator's public value, unused with a KEM.
     pub(super) fn agree(self, pvi: &[u8]) -> Result<Secret, AgreementError> {
         match self {
             Self::Dh(pair) => pair.agree(pvi),

@@ -8,19 +8,19 @@ use super::error_code::ErrorCode;
 /// Maximum number of algorithms of one kind in a Hello.
 pub const LIST_LEN_MAX: usize = 7;
 
-/// A kind of algorithm, each named by a type block.
+/// A kind of algorithms, each of which has a type block.
 pub trait Algorithm: Copy + Debug + Eq + 'static {
     /// The algorithms that every endpoint supports, listed or not.
     const MANDATORY: &'static [Self];
     /// The error that answers a Commit with an unknown algorithm of this kind.
     const UNSUPPORTED: ErrorCode;
-    /// The value of unused places in a list.
+    /// The value of the unused places in a list.
     const FILLER: Self;
 
-    /// The type block.
+    /// Returns the type block.
     fn code(self) -> [u8; 4];
 
-    /// The algorithm of a type block; `None` if it is unknown.
+    /// Returns the algorithm of a type block; `None` if it is unknown.
     fn from_code(code: [u8; 4]) -> Option<Self>;
 }
 
@@ -62,14 +62,14 @@ macro_rules! algorithms {
 }
 
 algorithms! {
-    /// The negotiated hash, also that of the MACs (RFC 6189 section 5.1.2).
+    /// The negotiated hash, which is also that of the MACs (RFC 6189 section 5.1.2).
     Hash, [S256], HashType;
     S256 = b"S256", "SHA-256";
     S384 = b"S384", "SHA-384";
 }
 
 impl Hash {
-    /// Octets of a hash value.
+    /// Returns the octets of a hash value.
     #[allow(clippy::len_without_is_empty, reason = "a hash value is never empty")]
     pub const fn len(self) -> usize {
         match self {
@@ -88,7 +88,7 @@ algorithms! {
 }
 
 impl Cipher {
-    /// Octets of a key.
+    /// Returns the octets of a key.
     pub const fn key_len(self) -> usize {
         match self {
             Self::Aes1 => 16,
@@ -108,7 +108,7 @@ algorithms! {
 }
 
 impl AuthTag {
-    /// Octets of a tag.
+    /// Returns the octets of a tag.
     pub const fn tag_len(self) -> usize {
         match self {
             Self::Hs32 | Self::Sk32 => 4,
@@ -117,7 +117,7 @@ impl AuthTag {
         }
     }
 
-    /// Octets of a key.
+    /// Returns the octets of a key.
     pub const fn key_len(self) -> usize {
         match self {
             Self::Hs32 | Self::Hs80 => 20,
@@ -133,7 +133,7 @@ algorithms! {
     B256 = b"B256", "Two words of the PGP word list";
 }
 
-/// Up to seven algorithms of one kind, the preferred first (RFC 6189 section 5.2).
+/// Up to seven algorithms of one kind, the preferred one first (RFC 6189 section 5.2).
 #[derive(Clone, Copy, Debug)]
 pub struct AlgorithmList<T> {
     items: [T; LIST_LEN_MAX],
@@ -141,10 +141,10 @@ pub struct AlgorithmList<T> {
 }
 
 impl<T: Algorithm> AlgorithmList<T> {
-    /// The empty list: only the mandatory algorithms.
+    /// The empty list, which means only the mandatory algorithms.
     pub const EMPTY: Self = Self { items: [T::FILLER; LIST_LEN_MAX], len: 0 };
 
-    /// The list of `items`; `None` if there are more than [`LIST_LEN_MAX`].
+    /// Creates a list of `items`; `None` if there are more than [`LIST_LEN_MAX`].
     pub fn new(items: &[T]) -> Option<Self> {
         let mut list = Self::EMPTY;
         list.items.get_mut(..items.len())?.copy_from_slice(items);
@@ -152,7 +152,7 @@ impl<T: Algorithm> AlgorithmList<T> {
         Some(list)
     }
 
-    /// Appends `item`; `false` if the list is full.
+    /// Appends `item`; returns `false` if the list is full.
     pub fn push(&mut self, item: T) -> bool {
         let place = self.items.get_mut(self.len);
         let free = place.is_some();
@@ -163,13 +163,13 @@ impl<T: Algorithm> AlgorithmList<T> {
         free
     }
 
-    /// The algorithms as listed.
+    /// Returns the algorithms as listed.
     pub fn as_slice(&self) -> &[T] {
         self.items.get(..self.len).unwrap_or_default()
     }
 
-    /// The algorithms as listed, then the mandatory ones that are not listed (RFC 6189 section 5.2:
-    /// "implicitly added to the end of the list").
+    /// Returns the algorithms as listed, then the mandatory ones that are not listed (RFC 6189
+    /// section 5.2: "implicitly added to the end of the list").
     pub fn with_mandatory(&self) -> impl Iterator<Item = T> {
         let missing = T::MANDATORY.iter().filter(|item| !self.as_slice().contains(item));
         self.as_slice().iter().chain(missing).copied()

@@ -1,4 +1,4 @@
-//! The hash chains of both ends (RFC 6189 section 9), and the MACs that their images key.
+//! The hash chains of both ends (RFC 6189 section 9), and the MACs whose keys are hash images.
 
 use zeroize::Zeroizing;
 
@@ -8,28 +8,28 @@ use crate::crypto::{HashAlgorithm, hash, hmac, tags_are_equal};
 /// A hash image: one of H0 to H3.
 pub(super) type Image = [u8; 32];
 
-/// The hash of section 5.1.2.2, which is not negotiated.
+/// Returns the hash of section 5.1.2.2, which is not negotiated.
 pub(super) fn implicit_hash(octets: &[u8]) -> Image {
     let mut image = [0; 32];
     image.copy_from_slice(&hash(HashAlgorithm::Sha256, &[octets]).as_slice()[..32]);
     image
 }
 
-/// The MAC of section 5.1.2.2 of a message without its last field.
+/// Returns the MAC of section 5.1.2.2 over a message without its last field.
 fn implicit_mac(key: &Image, message: &[u8]) -> [u8; 8] {
     let mut mac = [0; 8];
     mac.copy_from_slice(&hmac(HashAlgorithm::Sha256, key, &[without_mac(message)]).as_slice()[..8]);
     mac
 }
 
-/// This end's chain: H0, and the images derived from it.
+/// This end's chain: H0 and the images derived from it.
 #[derive(Clone)]
 pub(super) struct OwnChain {
     images: Zeroizing<[Image; 4]>,
 }
 
 impl OwnChain {
-    /// A chain that begins with `h0`, which must be secret.
+    /// Creates a chain that begins with `h0`, which must be secret.
     pub(super) fn new(h0: Image) -> Self {
         let mut images = Zeroizing::new([h0; 4]);
         for n in 1..4 {
@@ -38,7 +38,7 @@ impl OwnChain {
         Self { images }
     }
 
-    /// The image `n`, 0 to 3.
+    /// Returns image `n`, 0 to 3.
     pub(super) fn image(&self, n: usize) -> Image {
         self.images[n]
     }
@@ -54,21 +54,21 @@ impl OwnChain {
 /// Why an image of the peer's chain was refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ChainError {
-    /// It is not the preimage of an earlier message's image: the message has another sender.
+    /// The image is not a preimage of an earlier message's image: the message has another sender.
     Preimage,
     /// The MAC of an earlier message does not match: the message was changed in transit.
     Mac,
 }
 
-/// The peer's chain, as far as it is revealed, and the messages whose MACs cannot be checked yet.
+/// The revealed part of the peer's chain, and the messages whose MACs cannot be checked yet.
 pub(super) struct PeerChain {
     images: [Option<Image>; 4],
-    /// Messages, each with the number of the image that keys its MAC.
+    /// The messages, each with the number of the image that is the key of its MAC.
     waiting: Vec<(usize, Vec<u8>)>,
 }
 
 impl PeerChain {
-    /// The chain of the sender of `hello`, which carries `h3`.
+    /// Creates the chain of the sender of `hello`, which carries `h3`.
     pub(super) fn new(h3: Image, hello: &[u8]) -> Self {
         Self { images: [None, None, None, Some(h3)], waiting: vec![(2, hello.to_vec())] }
     }
@@ -82,7 +82,7 @@ impl PeerChain {
         let mut current = image;
         for place in images.iter_mut().skip(n) {
             match place {
-                // Later images were checked when this one was received.
+                // The images after it were checked when it was received.
                 Some(known) if *known == current => break,
                 Some(_) => return Err(ChainError::Preimage),
                 None => *place = Some(current),
@@ -104,7 +104,7 @@ impl PeerChain {
         Ok(())
     }
 
-    /// Keeps `message` until image `n` is revealed, which keys its MAC.
+    /// Keeps `message` until image `n`, the key of its MAC, is revealed.
     pub(super) fn keep(&mut self, n: usize, message: &[u8]) {
         self.waiting.retain(|(level, _)| *level != n);
         self.waiting.push((n, message.to_vec()));
@@ -115,7 +115,7 @@ impl PeerChain {
 mod tests {
     use super::*;
 
-    /// A signed message of 32 octets, the last 8 its MAC.
+    /// Returns a signed message of 32 octets, the last 8 of which are its MAC.
     fn message(chain: &OwnChain, n: usize) -> Vec<u8> {
         let mut message = vec![n as u8; 32];
         chain.sign(n, &mut message);

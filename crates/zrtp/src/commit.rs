@@ -21,9 +21,9 @@ pub struct Commit<'a> {
     pub key_agreement: KeyAgreement,
     /// Rendering of the SAS.
     pub sas_type: SasType,
-    /// The part that depends on the key agreement type.
+    /// The part of the message that depends on the key agreement type.
     pub key: CommitKey<'a>,
-    /// MAC over everything before it, keyed by H1. Zeros until [`set_mac`](super::set_mac) sets it.
+    /// MAC over everything before it, keyed by H1; zeros until [`set_mac`](super::set_mac) sets it.
     pub mac: [u8; 8],
 }
 
@@ -37,14 +37,14 @@ pub enum CommitKey<'a> {
     },
     /// Multistream (RFC 6189 figure 6).
     Multistream {
-        /// Never used before.
+        /// The nonce, which must never have been used before.
         nonce: [u8; 16],
     },
     /// Preshared (RFC 6189 figure 7).
     Preshared {
-        /// Never used before.
+        /// The nonce, which must never have been used before.
         nonce: [u8; 16],
-        /// ID of the preshared key (section 4.4.2.1).
+        /// The ID of the preshared key (section 4.4.2.1).
         key_id: [u8; 8],
     },
     /// Key encapsulation (draft, KEM Commit).
@@ -115,7 +115,7 @@ impl<'a> Commit<'a> {
     }
 }
 
-/// The next type block, which must be known: the initiator may select only offered algorithms.
+/// Reads the next type block, which must be known, as only offered algorithms may be selected.
 fn algorithm<T: Algorithm>(fields: &mut Fields<'_>) -> Result<T, MessageError> {
     let code = fields.array()?;
     T::from_code(code).ok_or(MessageError::UnknownAlgorithm { code, error: T::UNSUPPORTED })

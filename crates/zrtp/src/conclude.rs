@@ -1,5 +1,5 @@
-//! The conclusion of a key agreement at either end: s0, and whether it continues an earlier session
-//! (RFC 6189 section 4.4.1.4).
+//! The conclusion of a key agreement at either end: s0, and whether the session continues an
+//! earlier one (RFC 6189 section 4.4.1.4).
 
 use super::dh_part::SecretIds;
 use super::exchange::{Agreed, Exchange, Fault};
@@ -21,7 +21,7 @@ pub(super) struct Agreement<'a> {
     pub(super) result: Secret,
     /// The identifiers in the peer's part.
     pub(super) ids: &'a SecretIds,
-    /// Commit and both parts, as sent over the wire.
+    /// Commit and both parts as sent.
     pub(super) messages: [&'a [u8]; 3],
     pub(super) retained: Retained,
 }
@@ -61,15 +61,15 @@ impl Exchange {
         Ok(agreed)
     }
 
-    /// Refuses the peer if the policy does. A peer that passes is authenticated later, by its
-    /// Confirm.
+    /// Refuses the peer if the policy requires it. A peer that is not refused is authenticated
+    /// later, by its Confirm.
     pub(super) fn check_peer(proof: &PeerProof<'_>, common: &Common) -> Result<(), Fault> {
         common.config.policy.check(proof).map_err(Fault::Refused)
     }
 }
 
-/// The Hellos at the beginning of the hash of all messages: the responder's (section 4.4.1.4),
-/// preceded by the initiator's with key encapsulation (draft).
+/// Returns the Hellos at the beginning of the hash of all messages: the responder's (section
+/// 4.4.1.4), preceded by the initiator's with key encapsulation (draft).
 pub(super) fn transcript<'a>(
     is_kem: bool,
     initiator: &'a [u8],

@@ -12,12 +12,12 @@ use super::key_agreement::{Kem, KeyAgreement};
 use super::peer_policy::PeerPolicy;
 use super::retained::Zid;
 
-/// Default of the maximum packet length in octets, which any path to the Internet carries.
+/// Default of the maximum packet length in octets, which fits any path to the Internet.
 const PACKET_LEN_MAX: usize = 1200;
 
-/// The algorithms of an endpoint, each kind in the order of preference.
+/// The algorithms of an endpoint, in the order of preference for each kind.
 ///
-/// The mandatory algorithms (S256, AES1, HS32, HS80, `DH3k`, B32) follow those listed.
+/// The mandatory algorithms (S256, AES1, HS32, HS80, `DH3k`, B32) follow the listed ones.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Algorithms {
     /// Hashes.
@@ -26,15 +26,15 @@ pub struct Algorithms {
     pub ciphers: AlgorithmList<Cipher>,
     /// Authentication tags of SRTP.
     pub auth_tags: AlgorithmList<AuthTag>,
-    /// Key agreements, without Preshared and Multistream.
+    /// Key agreements, except Preshared and Multistream.
     pub key_agreements: AlgorithmList<KeyAgreement>,
     /// Renderings of the short authentication string.
     pub sas_types: AlgorithmList<SasType>,
 }
 
 impl Default for Algorithms {
-    /// X25519 with ML-KEM-768 before X25519, P-256, P-384 and `DH3k`; AES with 128 bits before 256;
-    /// tags of 80 bits before 32.
+    /// Returns X25519 with ML-KEM-768 before X25519, P-256, P-384 and `DH3k`; AES with 128 bits
+    /// before 256; tags of 80 bits before 32.
     fn default() -> Self {
         let list = [
             KeyAgreement::Kem(Kem::X25519_ML_KEM_768),
@@ -61,7 +61,8 @@ fn of<T: super::algorithm::Algorithm>(items: &[T]) -> AlgorithmList<T> {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// More than five key agreements: Hello has seven places, two for Preshared and Multistream.
+    /// More than five key agreements are listed. Hello has seven places, two of which are for
+    /// Preshared and Multistream.
     #[error("{0} key agreements exceed the maximum of 5 in a Hello")]
     KeyAgreements(usize),
     /// A listed algorithm is not supported.
@@ -79,33 +80,33 @@ pub enum ConfigError {
 #[derive(Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent permission")]
 pub struct Config {
-    /// Its ID: random, generated once and kept with the retained secrets (RFC 6189 section 4.9).
+    /// The endpoint's ID: random, generated once, kept with the secrets (RFC 6189 section 4.9).
     pub zid: Zid,
     /// Vendor and release of the software, padded with spaces.
     pub client: [u8; 16],
-    /// The algorithms it offers.
+    /// The algorithms that it offers.
     pub algorithms: Algorithms,
-    /// Whether it never sends Commit, as a server might (P in Hello).
+    /// Whether it never sends Commit, as a server might choose (P in Hello; default: no).
     pub is_passive: bool,
-    /// Whether secrets of earlier sessions may replace a key agreement (Preshared mode); by default
-    /// not, because it has less forward secrecy.
+    /// Whether secrets of earlier sessions may replace a key agreement (Preshared mode). By default
+    /// they may not, because this has less forward secrecy.
     pub allows_preshared: bool,
-    /// Whether the peer may return to clear media (`GoClear`); by default not.
+    /// Whether the peer may return to clear media (`GoClear`; default: no).
     pub allows_clear: bool,
-    /// Whether this end discloses the call to third parties (D in Confirm).
+    /// Whether this end discloses the call to third parties (D in Confirm; default: no).
     pub discloses: bool,
-    /// A secret that both ends obtained by other means (auxsecret).
+    /// A secret that both ends obtained by other means (auxsecret), if any.
     pub aux_secret: Option<Zeroizing<Vec<u8>>>,
-    /// The peers with which it agrees on keys; by default any.
+    /// The peers with which it agrees on keys; any by default.
     pub policy: PeerPolicy,
     /// Lifetime of retained secrets in seconds; `u32::MAX`, the default, means for ever.
     pub expiration_interval: u32,
-    /// Maximum packet length in octets; longer messages are sent in fragments. 1200 by default.
+    /// Maximum packet length in octets, 1200 by default; longer messages are sent in fragments.
     pub packet_len_max: usize,
 }
 
 impl Config {
-    /// The defaults for the endpoint `zid`.
+    /// Returns the defaults for the endpoint `zid`.
     pub fn new(zid: Zid) -> Self {
         Self {
             zid,
@@ -148,13 +149,13 @@ impl Config {
         if (128..=65_507).contains(&len) { Ok(()) } else { Err(ConfigError::PacketLen(len)) }
     }
 
-    /// Whether Preshared mode may be used. If a secret is required, only a key agreement shows that
-    /// the peer has it.
+    /// Returns whether Preshared mode may be used. If the policy requires a secret, it may not,
+    /// because only a key agreement shows that the peer has the secret.
     pub(super) fn uses_preshared(&self) -> bool {
         self.allows_preshared && self.policy != PeerPolicy::RequireSecret
     }
 
-    /// The Hello of one stream, with a MAC of zeros.
+    /// Returns the Hello of one stream, with a MAC of zeros.
     pub(super) fn hello(&self, h3: [u8; 32]) -> Hello {
         let mut key_agreements = self.algorithms.key_agreements;
         if self.uses_preshared() {

@@ -7,12 +7,12 @@ use super::layout::{Fields, MessageError, write_message, write_padded};
 /// Maximum number of words in a signature and its type block, announced in nine bits.
 const SIGNATURE_WORDS_MAX: usize = 511;
 
-/// `Confirm1` or `Confirm2`, its body still encrypted.
+/// `Confirm1` or `Confirm2`; its body is still encrypted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confirm<'a> {
     /// `confirm_mac`: the MAC over `encrypted` (section 4.6).
     pub mac: [u8; 8],
-    /// Initialisation vector of CFB.
+    /// The initialisation vector of CFB.
     pub iv: [u8; 16],
     /// A [`ConfirmPlain`] in AES-CFB: whole words, at least ten.
     pub encrypted: &'a [u8],
@@ -36,12 +36,12 @@ impl<'a> Confirm<'a> {
     }
 }
 
-/// `SASrelay`, its body still encrypted. It is only received.
+/// `SASrelay`; its body is still encrypted. This end receives it but never sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SasRelay<'a> {
     /// The MAC over `encrypted`, keyed as in Confirm.
     pub mac: [u8; 8],
-    /// Initialisation vector of CFB.
+    /// The initialisation vector of CFB.
     pub iv: [u8; 16],
     /// A [`SasRelayPlain`] in AES-CFB: whole words, at least ten.
     pub encrypted: &'a [u8],
@@ -60,7 +60,7 @@ impl<'a> SasRelay<'a> {
     }
 }
 
-/// The rest of a message, if its length is possible for a plain text.
+/// Returns the rest of a message, if its length is that of a possible plain text.
 fn encrypted(mut fields: Fields<'_>) -> Result<&[u8], MessageError> {
     let len = fields.len();
     let fits = (ConfirmPlain::LEN_MIN..=ConfirmPlain::LEN_MAX).contains(&len);
@@ -71,7 +71,7 @@ fn encrypted(mut fields: Fields<'_>) -> Result<&[u8], MessageError> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "four flags on the wire")]
 pub struct Flags {
-    /// E: enrolment with a PBX (section 7.3.1); not in `SASrelay`.
+    /// E: enrolment with a PBX (section 7.3.1); not used in `SASrelay`.
     pub enrolment: bool,
     /// V: the user has verified the SAS (section 7.1).
     pub verified: bool,
@@ -110,19 +110,19 @@ pub struct Signature<'a> {
 }
 
 impl<'a> Signature<'a> {
-    /// A signature of type `kind` ("PGP " or "X509", section 5.1.7); `None` if `block` is empty or
-    /// longer than 2 040 octets. The block is padded with zeros to a whole word.
+    /// Creates a signature of type `kind` ("PGP " or "X509", section 5.1.7); `None` if `block` is
+    /// empty or longer than 2 040 octets. The block is padded with zeros to a whole word.
     pub fn new(kind: [u8; 4], block: &'a [u8]) -> Option<Self> {
         let words = 1 + block.len().div_ceil(4);
         (words > 1 && words <= SIGNATURE_WORDS_MAX).then_some(Self { kind, block })
     }
 
-    /// The signature type block.
+    /// Returns the signature type block.
     pub fn kind(&self) -> [u8; 4] {
         self.kind
     }
 
-    /// The signature block, whole words in a parsed message.
+    /// Returns the signature block; in a parsed message, it consists of whole words.
     pub fn block(&self) -> &'a [u8] {
         self.block
     }
@@ -160,21 +160,21 @@ pub struct ConfirmPlain<'a> {
     pub h0: [u8; 32],
     /// Flags.
     pub flags: Flags,
-    /// Seconds for which the shared secret stays in the cache; `u32::MAX` for ever, 0 not at all
-    /// (section 4.9).
+    /// Seconds for which the shared secret stays in the cache; `u32::MAX` means for ever, 0 not at
+    /// all (section 4.9).
     pub cache_expiration: u32,
     /// Signature of the SAS, if any.
     pub signature: Option<Signature<'a>>,
 }
 
 impl<'a> ConfirmPlain<'a> {
-    /// Octets without a signature.
+    /// Octets of a body without a signature.
     const LEN_MIN: usize = 40;
 
-    /// Octets with the longest signature.
+    /// Octets of a body with the longest signature.
     const LEN_MAX: usize = Self::LEN_MIN + SIGNATURE_WORDS_MAX * 4;
 
-    /// Reads the decrypted octets. The fifteen unused bits and the undefined flags are ignored.
+    /// Reads the decrypted octets. It ignores the fifteen unused bits and the undefined flags.
     pub fn parse(octets: &'a [u8]) -> Result<Self, MessageError> {
         let mut fields = Fields::plain(octets);
         let h0 = fields.array()?;
@@ -203,7 +203,7 @@ impl<'a> ConfirmPlain<'a> {
 pub struct SasRelayPlain<'a> {
     /// Flags set by the other party.
     pub flags: Flags,
-    /// Rendering of the relayed SAS; `None` if it is unknown.
+    /// The rendering of the relayed SAS; `None` if it is unknown.
     pub sas_type: Option<SasType>,
     /// The relayed sashash, whose first four octets are the sasvalue; zeros for a client that does
     /// not trust the sender.
@@ -213,7 +213,7 @@ pub struct SasRelayPlain<'a> {
 }
 
 impl<'a> SasRelayPlain<'a> {
-    /// Reads the decrypted octets. The unused bits and the undefined flags are ignored.
+    /// Reads the decrypted octets. It ignores the unused bits and the undefined flags.
     pub fn parse(octets: &'a [u8]) -> Result<Self, MessageError> {
         let mut fields = Fields::plain(octets);
         let (words, flags) = signature_and_flags(fields.word()?);

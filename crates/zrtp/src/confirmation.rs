@@ -52,8 +52,8 @@ impl Exchange {
         })
     }
 
-    /// s0 without a key agreement: from the preshared key (section 4.4.2.4), or from the session
-    /// key (section 4.4.3.2).
+    /// Derives s0 without a key agreement: from the preshared key (section 4.4.2.4), or from the
+    /// session key (section 4.4.3.2).
     pub(super) fn derive_without_agreement(
         &self,
         role: Role,
@@ -130,7 +130,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The initiator's agreement in Preshared and Multistream mode.
+    /// Derives the initiator's keys in Preshared and Multistream mode.
     fn agree_without_parts(&self, committed: &Committed, common: &Common) -> Result<Agreed, Fault> {
         let Committed { choice, commit, preshared, retained, .. } = committed;
         let (role, preshared) = (Role::Initiator, preshared.as_ref());
@@ -145,9 +145,9 @@ impl Exchange {
         Ok(agreed)
     }
 
-    /// Assigns the session to the peer, which has confirmed its first agreement.
+    /// Assigns the session to the peer, unless another exchange was confirmed first.
     fn claim(&self, agreed: &Agreed, common: &mut Common) -> Result<(), Fault> {
-        // Multistream mode continues with the peer of the session.
+        // In Multistream mode, the session already has its peer.
         let is_first = agreed.retained.is_some();
         if is_first && !common.claim(self.number) {
             return Err(Fatal(ErrorCode::KeyExchange));
@@ -181,7 +181,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// The responder has our `Confirm2`: it sent `Conf2ACK` or authentic media.
+    /// Completes the agreement: the responder has our `Confirm2`, as `Conf2ACK` or authentic media
+    /// shows.
     pub(super) fn on_conf2_ack(&mut self, common: &mut Common) {
         if !matches!(self.state, State::Confirm2Sent(_)) {
             return;
@@ -229,7 +230,7 @@ impl Exchange {
         Ok(message)
     }
 
-    /// Decrypts the peer's Confirm, whose MAC is already verified; `role` is the peer's.
+    /// Decrypts the peer's Confirm, whose MAC is already verified; `role` is that of the peer.
     fn read_confirm(
         &mut self,
         role: Role,
@@ -304,8 +305,8 @@ impl Exchange {
     }
 }
 
-/// Updates the retained secrets of the peer (section 4.6.1); returns those that are saved only once
-/// the users have compared their strings.
+/// Updates the retained secrets of the peer (section 4.6.1); returns the secrets that may be saved
+/// only after the users have compared their strings.
 fn update_retained(
     agreed: &Agreed,
     retained: &Retained,
@@ -316,7 +317,7 @@ fn update_retained(
     let interval = common.expiration_interval().min(agreed.peer_expiration);
     if interval == 0 {
         if is_mismatch {
-            // If the strings are equal, the old secrets are not those of this peer.
+            // If the strings turn out to be equal, the old secrets are not those of this peer.
             return Some(Retained { pbx: retained.pbx.clone(), ..Retained::default() });
         }
         if retained.rs1.is_some() {
@@ -347,19 +348,19 @@ fn cipher_of(role: Role, agreed: &Agreed, cipher: Cipher) -> Result<CipherFeedba
     CipherFeedback::new(&key).map_err(|_| Fatal(ErrorCode::CriticalSoftware))
 }
 
-/// Checks that the peer's Confirm was written with the agreed keys; `role` is the peer's. If it was
-/// not, the message may be forged.
+/// Checks that the peer's Confirm was written with the agreed keys; otherwise the message may be
+/// forged. `role` is that of the peer.
 fn check_mac(role: Role, agreed: &Agreed, confirm: &Confirm<'_>) -> Result<(), Fault> {
     let is_right = tags_are_equal(&confirm_mac(role, agreed, confirm.encrypted), &confirm.mac);
     if is_right { Ok(()) } else { Err(Fault::Unconfirmed(ErrorCode::BadConfirmMac)) }
 }
 
-/// The MAC of a Confirm of `role` (section 4.6).
+/// Returns the MAC of a Confirm of `role` (section 4.6).
 fn confirm_mac(role: Role, agreed: &Agreed, encrypted: &[u8]) -> [u8; 8] {
     mac(agreed.keys.choice.hash, &agreed.derived.mac_key(role), encrypted)
 }
 
-/// The first 64 bits of the MAC under one end's mackey.
+/// Returns the first 64 bits of the MAC under the mackey of one end.
 pub(super) fn mac(hash: Hash, key: &[u8], octets: &[u8]) -> [u8; 8] {
     let mut mac = [0; 8];
     mac.copy_from_slice(&hmac(hash.algorithm(), key, &[octets]).as_slice()[..8]);

@@ -1,6 +1,6 @@
-//! The checksum of ZRTP packets: CRC-32C as SCTP computes it (RFC 4960 appendix B).
+//! The checksum of ZRTP packets: CRC-32C as in SCTP (RFC 4960 appendix B).
 
-/// The polynomial 0x1EDC6F41, bits reversed.
+/// The polynomial 0x1EDC6F41 with its bits reversed.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
 const TABLE: [u32; 256] = table();
@@ -21,7 +21,7 @@ const fn table() -> [u32; 256] {
     table
 }
 
-/// CRC-32C of `octets`, in its usual integer form.
+/// Returns the CRC-32C of `octets`, in its usual integer form.
 pub(super) fn crc32c(octets: &[u8]) -> u32 {
     let crc = octets.iter().fold(u32::MAX, |crc, &octet| {
         let [low, ..] = crc.to_le_bytes();
@@ -30,7 +30,7 @@ pub(super) fn crc32c(octets: &[u8]) -> u32 {
     !crc
 }
 
-/// The checksum as it stands on the wire.
+/// Returns the checksum as sent.
 ///
 /// RFC 4960 appendix B swaps the octets before it sends the value in network order, so that the
 /// least significant octet of the usual form is sent first.
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn thirty_two_zeros_give_the_octets_of_rfc_3720() {
-        // RFC 3720 appendix B.4, which puts the octets in the same order.
+        // RFC 3720 appendix B.4 uses the same order of octets.
         assert_eq!(checksum(&[0; 32]), [0xaa, 0x36, 0x91, 0x8a]);
         assert_eq!(checksum(&[0xff; 32]), [0x43, 0xab, 0xa8, 0x62]);
     }

@@ -1,12 +1,12 @@
-//! Limit on the octets that may be sent to an unproved address.
+//! A limit on the octets that may be sent to an unproved address.
 
 /// Octets that may be sent for each octet received, as in RFC 9000 section 8.
 const FACTOR: usize = 3;
 
 /// The octets that may be sent to one address.
 ///
-/// The source address of a datagram may be forged. Until an address is proved, it is sent at most
-/// three times the octets received from it, so that an attacker gains nothing by directing an
+/// The source address of a datagram may be forged. Until an address is proved, at most three times
+/// the octets received from it are sent there, so that an attacker gains nothing by directing an
 /// endpoint's messages at a third party.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Credit {
@@ -16,7 +16,7 @@ pub(super) struct Credit {
 }
 
 impl Credit {
-    /// The credit of an address that is known to be the peer's.
+    /// Creates the credit of an address that is known to be the peer's.
     pub(super) fn unlimited() -> Self {
         Self { is_proved: true, left: 0 }
     }
@@ -25,7 +25,7 @@ impl Credit {
         self.is_proved
     }
 
-    /// Marks the address as proved: it has answered a message that was sent only to it.
+    /// Marks the address as proved, because it has answered a message that was sent only to it.
     pub(super) fn prove(&mut self) {
         self.is_proved = true;
     }
@@ -34,12 +34,12 @@ impl Credit {
         self.left = self.left.saturating_add(FACTOR * len);
     }
 
-    /// Whether `len` octets may be sent.
+    /// Returns whether `len` octets may be sent.
     pub(super) fn covers(&self, len: usize) -> bool {
         self.is_proved || len <= self.left
     }
 
-    /// Deducts `len` octets; `false` if they may not be sent.
+    /// Deducts `len` octets; returns `false` if they may not be sent.
     pub(super) fn spend(&mut self, len: usize) -> bool {
         let covers = self.covers(len);
         if covers && !self.is_proved {

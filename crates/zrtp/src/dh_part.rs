@@ -6,17 +6,17 @@ use super::layout::{Fields, MessageError, write_message, write_padded};
 /// Octets of the MAC.
 const MAC_LEN: usize = 8;
 
-/// IDs of the sender's shared secrets: the first 64 bits of MACs over its role, keyed by each
-/// secret (RFC 6189 section 4.3.1). Random where there is no such secret.
+/// The IDs of the sender's shared secrets: the first 64 bits of MACs over its role, keyed by each
+/// secret (RFC 6189 section 4.3.1). The ID of a missing secret is random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecretIds {
-    /// Of the retained secret rs1.
+    /// The ID of the retained secret rs1.
     pub rs1: [u8; 8],
-    /// Of the retained secret rs2.
+    /// The ID of the retained secret rs2.
     pub rs2: [u8; 8],
-    /// Of the auxiliary secret, over the sender's H3 instead of its role.
+    /// The ID of the auxiliary secret, over the sender's H3 instead of its role.
     pub aux: [u8; 8],
-    /// Of the secret shared with a trusted man in the middle.
+    /// The ID of the secret shared with a trusted man in the middle.
     pub pbx: [u8; 8],
 }
 
@@ -44,10 +44,10 @@ pub struct DhPart<'a> {
     pub h1: [u8; 32],
     /// IDs of the shared secrets.
     pub ids: SecretIds,
-    /// The public value: whole words in a parsed message; [`value`](Self::value) removes the
-    /// padding.
+    /// The public value; in a parsed message it consists of whole words, and [`value`](Self::value)
+    /// removes the padding.
     pub pv: &'a [u8],
-    /// MAC over everything before it, keyed by H0. Zeros until [`set_mac`](super::set_mac) sets it.
+    /// MAC over everything before it, keyed by H0; zeros until [`set_mac`](super::set_mac) sets it.
     pub mac: [u8; 8],
 }
 
@@ -66,11 +66,11 @@ impl<'a> DhPart<'a> {
         Ok(Self { h1, ids, pv, mac: fields.array()? })
     }
 
-    /// The public value of `len` octets, without padding; `None` if the message has another length.
+    /// Returns the public value of `len` octets, without padding; `None` if it has another length.
     ///
     /// `len` is [`initiator_len`](super::KeyAgreement::initiator_len) or
-    /// [`responder_len`](super::KeyAgreement::responder_len) of the type in the Commit, which the
-    /// message itself does not name.
+    /// [`responder_len`](super::KeyAgreement::responder_len) of the type in the Commit; the message
+    /// itself does not state the type.
     pub fn value(&self, len: usize) -> Option<&'a [u8]> {
         let fits = self.pv.len() == len.next_multiple_of(4);
         if fits { self.pv.get(..len) } else { None }
@@ -86,7 +86,7 @@ impl<'a> DhPart<'a> {
     }
 }
 
-/// `KEMPart2`: secret IDs and the nonce that the initiator's hvi is bound to.
+/// `KEMPart2`: secret IDs, and the nonce to which the initiator's hvi is bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KemPart2 {
     /// Hash image H1 (RFC 6189 section 9).
@@ -95,7 +95,7 @@ pub struct KemPart2 {
     pub ids: SecretIds,
     /// The initiator's random nonce.
     pub ni: [u8; 16],
-    /// MAC over everything before it, keyed by H0. Zeros until [`set_mac`](super::set_mac) sets it.
+    /// MAC over everything before it, keyed by H0; zeros until [`set_mac`](super::set_mac) sets it.
     pub mac: [u8; 8],
 }
 

@@ -1,5 +1,5 @@
-//! Hellos: whether the candidate receives messages of this end, and its capabilities (RFC 6189
-//! section 4.1).
+//! The exchange of Hellos: whether the candidate receives messages of this end, and its
+//! capabilities (RFC 6189 section 4.1).
 
 use core::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -17,14 +17,13 @@ use super::session::StreamId;
 use super::session_state::Common;
 use super::stream::VERSION_LEN;
 
-/// Time for a candidate to commit or to answer a Hello: longer than Hellos are repeated
-/// (section 6).
+/// Time for a candidate to commit or to answer a Hello, longer than Hellos are repeated.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(13);
 
 /// Octets of a `HelloACK`.
 const HELLO_ACK_LEN: usize = 12;
 
-/// A candidate, as known from its first Hello.
+/// The contents of a candidate's first Hello, and its address.
 pub(super) struct Candidate<'a> {
     pub(super) address: SocketAddr,
     pub(super) ssrc: u32,
@@ -33,11 +32,11 @@ pub(super) struct Candidate<'a> {
     pub(super) hello: Hello,
     /// The Hello as received.
     pub(super) octets: &'a [u8],
-    /// The cookie in a Ping to it, whose return proves the address.
+    /// The cookie in a Ping to the candidate; an answer that contains it proves the address.
     pub(super) cookie: [u8; 8],
 }
 
-/// The Hellos sent to an address before the candidate's own.
+/// The Hellos sent to an address before a Hello arrives from it.
 pub(super) struct PendingHello {
     pub(super) link: Link,
     pub(super) hello: Outgoing,
@@ -45,7 +44,7 @@ pub(super) struct PendingHello {
 }
 
 impl Exchange {
-    /// The exchange with a new `candidate`.
+    /// Creates the exchange with a new `candidate`.
     pub(super) fn new(
         (id, ssrc): (StreamId, u32),
         chain: OwnChain,
@@ -100,15 +99,16 @@ impl Exchange {
         self.acknowledge();
     }
 
-    /// The candidate repeats its Hello.
+    /// Handles a repeated Hello of the candidate.
     pub(super) fn on_hello(&mut self) {
         if !matches!(self.state, State::Ended) {
             self.acknowledge();
         }
     }
 
-    /// Sends `HelloACK`, which stops the candidate's Hellos. While its address is not proved, they
-    /// provide the credit for ours, so it waits until the credit covers one more Hello of ours.
+    /// Sends `HelloACK`, which stops the candidate's Hellos. While its address is not proved, its
+    /// Hellos provide the credit for ours, so `HelloACK` waits until the credit covers one more
+    /// Hello of ours.
     fn acknowledge(&mut self) {
         let len = self.link.len_of(HELLO_ACK_LEN) + self.link.len_of(self.hello.message.len());
         self.owes_ack = !self.is_acked && !self.link.credit.covers(len);
@@ -127,13 +127,13 @@ impl Exchange {
         }
     }
 
-    /// The candidate has our Hello: it sent `HelloACK`, or a message that implies it.
+    /// Notes that the candidate has our Hello: it sent `HelloACK`, or a message that implies it.
     pub(super) fn note_acked(&mut self) {
         self.is_acked = true;
         self.hello_schedule = None;
     }
 
-    /// The candidate has answered a Ping, which proves that it receives at its source address.
+    /// Notes that the candidate answered a Ping, which proves that it receives at its address.
     pub(super) fn on_proof(&mut self) {
         self.link.credit.prove();
         if self.owes_ack && !self.is_over() {
@@ -149,7 +149,7 @@ impl Exchange {
         }
     }
 
-    /// Repeats the Hello when it is due; if no answer arrives, the exchange fails at its deadline.
+    /// Repeats the Hello when it is due. If no answer arrives, the exchange fails at its deadline.
     pub(super) fn repeat_hello(&mut self, now: Instant) {
         while let Some(schedule) = &mut self.hello_schedule
             && schedule.due() <= now

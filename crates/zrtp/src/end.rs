@@ -1,4 +1,4 @@
-//! The end of an exchange or of its agreement: Error and `GoClear` (RFC 6189 section 4.7).
+//! The end of an exchange or of its keys: Error and `GoClear` (RFC 6189 section 4.7).
 
 use std::time::Instant;
 
@@ -42,8 +42,8 @@ impl Exchange {
         self.ending = Some(Ending { error, by_peer, refusal: None });
     }
 
-    /// An Error may be forged, so it counts only while keys are being agreed on, and only if the
-    /// peer does not continue the exchange.
+    /// Handles an Error. It may be forged, so it counts only while keys are being agreed on, and
+    /// only if the peer does not continue the exchange.
     pub(super) fn on_error(&mut self, now: Instant, error: ErrorCode) {
         if self.is_open() {
             self.defer_error(now, error, true);
@@ -51,8 +51,8 @@ impl Exchange {
         self.link.send_once(&Message::ErrorAck);
     }
 
-    /// Asks the peer to return to clear media; `false` if it does not allow that, or the stream is
-    /// not secure.
+    /// Asks the peer to return to clear media; returns `false` if the peer does not allow it, or
+    /// the stream is not secure.
     pub(super) fn go_clear(&mut self, now: Instant) -> bool {
         let State::Secure(complete) = &self.state else { return false };
         if !complete.peer_allows_clear {
@@ -74,7 +74,7 @@ impl Exchange {
             State::Secure(complete) | State::Clearing(complete) => complete,
             // Our ClearACK was lost.
             State::Clear => return self.link.send_once(&Message::ClearAck),
-            // The same, and this end has committed again.
+            // Our ClearACK was lost, and this end has committed again.
             State::CommitSent(_) if common.secured.is_some() => {
                 return self.link.send_once(&Message::ClearAck);
             }

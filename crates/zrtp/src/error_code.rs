@@ -5,7 +5,7 @@ use std::fmt;
 /// Defines [`ErrorCode`] from rows of name, value and the RFC's meaning.
 macro_rules! error_codes {
     ($($name:ident = $value:literal, $meaning:literal;)*) => {
-        /// Why a key agreement ends with an Error message (RFC 6189 table 8).
+        /// The reason why a key agreement ends with an Error message (RFC 6189 table 8).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorCode {

@@ -17,7 +17,7 @@ use super::sas::Sas;
 pub struct StreamKeys {
     /// The role of this end.
     pub role: Role,
-    /// The algorithms agreed on.
+    /// The negotiated algorithms.
     pub choice: Choice,
     /// The name of the corresponding crypto suite of SRTP and SRTCP (RFC 4568, RFC 6188).
     pub suite: &'static str,
@@ -41,39 +41,39 @@ impl fmt::Debug for StreamKeys {
 /// The short authentication string of a session, for two people to compare.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SasStatus {
-    /// The string that they compare.
+    /// The string to compare.
     pub sas: Sas,
-    /// The whole hash, whose beginning is the string, for signatures (section 7.2).
+    /// The whole hash, whose beginning is the string; needed for signatures (section 7.2).
     pub sas_hash: [u8; 32],
-    /// Whether both ends have compared it, in this session or in one that it continues.
+    /// Whether both ends have compared the string, in this session or in one that it continues.
     pub is_verified: bool,
     /// Whether both ends have the same [`Config::aux_secret`](super::Config::aux_secret), so that
-    /// the strings need not be compared. Unknown, and `false`, in Preshared mode.
+    /// the strings need not be compared. In Preshared mode this is unknown, and `false`.
     pub shares_secret: bool,
 }
 
-/// A condition that should be reported but does not end the exchange.
+/// A condition that the user should know but that does not end the exchange.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A secret of an earlier session is known here and not to the peer (section 4.3.2): it lost
-    /// its secrets, or an attacker is in the middle. Compare the short authentication string; until
-    /// [`verify_sas`](super::Session::verify_sas) the retained secrets are unchanged.
+    /// This end has a secret of an earlier session that the peer does not have (section 4.3.2): the
+    /// peer lost its secrets, or an attacker is in the middle. Compare the short authentication
+    /// string; the retained secrets are unchanged until [`verify_sas`](super::Session::verify_sas).
     CacheMismatch,
-    /// The same, although the strings were compared in an earlier session: an attacker in the
-    /// middle is more likely.
+    /// Like [`CacheMismatch`](Self::CacheMismatch), and the strings were compared in an earlier
+    /// session, so that an attacker in the middle is more likely.
     VerifiedBefore,
-    /// The auxiliary secret differs from the peer's (section 4.3.2).
+    /// The auxiliary secret differs from that of the peer (section 4.3.2).
     AuxMismatch,
     /// The peer discloses the call to third parties (section 11).
     Disclosure,
-    /// The peer signed the short authentication string, which is not verified here.
+    /// The peer signed the short authentication string; the signature is not verified here.
     Signature,
-    /// A message from another sender, or a changed message; it was not used.
+    /// A message came from another sender or was changed in transit; it was not used.
     Forged,
-    /// A Hello that differs from the one announced in the signalling (section 8.1).
+    /// A Hello differs from the one announced in the signalling (section 8.1).
     HelloHash,
-    /// A `GoClear` that is not from the peer.
+    /// A `GoClear` is not from the peer.
     ForgedGoClear,
 }
 
@@ -102,16 +102,16 @@ impl fmt::Display for Warning {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A ZRTP endpoint was found that may be the peer.
+    /// A ZRTP endpoint that may be the peer was found.
     Discovered {
         /// Its address.
         address: SocketAddr,
         /// Its ZID.
         zid: Zid,
-        /// Its software.
+        /// Vendor and release of its software.
         client: [u8; 16],
     },
-    /// The given address has not answered. A peer may still appear later.
+    /// The given address has not answered. A peer may still answer later.
     NoPeer,
     /// The exchange with one address has ended without keys. The stream still waits for its peer.
     CandidateFailed {
@@ -119,14 +119,14 @@ pub enum Event {
         address: SocketAddr,
         /// The reason.
         error: ErrorCode,
-        /// Whether the candidate ended it.
+        /// Whether the candidate ended the exchange.
         by_peer: bool,
         /// Why the [policy](super::PeerPolicy) refused the candidate, if it did.
         refusal: Option<PeerRefusal>,
     },
-    /// The peer's media may arrive under these keys from now on; none may be sent yet.
+    /// The peer's media may arrive under these keys from now on. No media may be sent yet.
     Keys(Box<StreamKeys>),
-    /// The exchange is complete: media may be sent.
+    /// The exchange is complete, and media may be sent.
     Secure,
     /// The short authentication string of the session is available.
     Sas(SasStatus),
@@ -134,11 +134,11 @@ pub enum Event {
     Warning(Warning),
     /// The [policy](super::PeerPolicy) does not allow the peer; `Failed` follows.
     Refused(PeerRefusal),
-    /// The stream has no keys and will get none, or its agreement is void.
+    /// The stream has no keys and will get none, or its keys are void.
     Failed {
         /// The reason.
         error: ErrorCode,
-        /// Whether the peer ended it.
+        /// Whether the peer ended the exchange.
         by_peer: bool,
     },
     /// Both ends have returned to clear media (section 4.7.2); the stream's keys are void.
@@ -150,7 +150,7 @@ pub enum Event {
 pub struct ExportedKey(pub(super) Zeroizing<Vec<u8>>);
 
 impl ExportedKey {
-    /// Its octets, as many as the hash value has: 32 or 48.
+    /// Returns its octets, as many as the hash value has: 32 or 48.
     pub fn as_slice(&self) -> &[u8] {
         &self.0
     }

@@ -1,5 +1,5 @@
-//! The exchange with one candidate for the peer of a media stream: its states, and the handling of
-//! messages in each of them.
+//! The exchange with one candidate for the peer of a media stream: its states, and how each of them
+//! handles messages.
 //!
 //! Other steps are in `discover.rs`, `initiate.rs`, `respond.rs`, `confirmation.rs` and `end.rs`.
 
@@ -30,18 +30,18 @@ use crate::crypto::{Digest, on_erased_stack};
 
 /// How long a responder waits for the initiator (RFC 6189 section 6).
 pub(super) const RESPONDER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for an exchange to continue after a possibly forged Error: longer than an answer takes.
+/// Time that an exchange has to continue after a possibly forged Error; an answer takes less.
 const ERROR_GRACE: Duration = Duration::from_secs(1);
 
 /// The candidate's Hello and hash chain.
 pub(super) struct Peer {
     pub(super) hello: Hello,
-    /// The Hello as received: hashes include its unknown algorithms.
+    /// The Hello as received, because hashes include its unknown algorithms.
     pub(super) octets: Vec<u8>,
     pub(super) chain: PeerChain,
 }
 
-/// The initiator's state between Commit and the answer.
+/// The state of the initiator between Commit and the answer.
 pub(super) struct Committed {
     pub(super) choice: Choice,
     pub(super) rank: Rank,
@@ -53,7 +53,7 @@ pub(super) struct Committed {
     pub(super) retained: Retained,
 }
 
-/// The responder's state between `DHPart1` and `DHPart2`.
+/// The state of the responder between `DHPart1` and `DHPart2`.
 pub(super) struct Answered {
     pub(super) choice: Choice,
     pub(super) hvi: Image,
@@ -70,7 +70,7 @@ pub(super) struct Agreed {
     pub(super) keys: StreamKeys,
     /// Secrets of earlier sessions; `None` in Multistream mode.
     pub(super) retained: Option<Retained>,
-    /// Whether both ends had s1.
+    /// Whether both ends have s1.
     pub(super) continues: bool,
     /// Whether both ends have s2, and whether only this end has it.
     pub(super) shares_aux: bool,
@@ -78,18 +78,18 @@ pub(super) struct Agreed {
     pub(super) commit: Vec<u8>,
     /// This end's Confirm.
     pub(super) confirm: Option<Outgoing>,
-    /// Contents of the peer's Confirm.
+    /// The contents of the peer's Confirm.
     pub(super) peer_is_verified: bool,
     pub(super) peer_allows_clear: bool,
     pub(super) peer_expiration: u32,
 }
 
-/// The state kept after a complete agreement: s0 is erased (section 4.6.1), and the application has
-/// the stream's keys.
+/// The state that is kept after a complete agreement. s0 is erased (section 4.6.1), and the
+/// application has the stream's keys.
 pub(super) struct Complete {
     pub(super) role: Role,
     pub(super) hash: Hash,
-    /// This end's mackey and the peer's, for `GoClear`.
+    /// The mackeys of this end and of the peer, for `GoClear`.
     pub(super) mac_keys: [Zeroizing<Vec<u8>>; 2],
     pub(super) peer_allows_clear: bool,
 }
@@ -105,7 +105,7 @@ impl Complete {
 
 /// The state of an exchange.
 pub(super) enum State {
-    /// Exchanging Hellos, and waiting for a Commit.
+    /// The ends exchange Hellos and wait for a Commit.
     Discovering,
     CommitSent(Box<Committed>),
     Part1Sent(Box<Answered>),
@@ -115,7 +115,7 @@ pub(super) enum State {
     Secure(Complete),
     /// This end sent `GoClear`.
     Clearing(Complete),
-    /// Both ends are clear again.
+    /// Both ends have returned to clear media.
     Clear,
     Ended,
 }
@@ -126,7 +126,7 @@ pub(super) struct Retry {
     pub(super) outgoing: Outgoing,
 }
 
-/// An error that ends the exchange unless it continues: the datagram may be forged.
+/// An error that may be forged: it ends the exchange unless the exchange continues.
 pub(super) struct PendingError {
     error: ErrorCode,
     by_peer: bool,
@@ -136,7 +136,7 @@ pub(super) struct PendingError {
 /// The exchange with one candidate for the peer of a media stream.
 pub(super) struct Exchange {
     pub(super) id: StreamId,
-    /// Identifies the exchange within its session.
+    /// The number of the exchange within its session.
     pub(super) number: u64,
     pub(super) ssrc: u32,
     pub(super) address: SocketAddr,
@@ -148,26 +148,26 @@ pub(super) struct Exchange {
     pub(super) peer: Peer,
     /// The cookie in a Ping to the address.
     pub(super) cookie: [u8; 8],
-    /// Whether the candidate's Hello is not acknowledged yet.
+    /// Whether the candidate's Hello has not been acknowledged yet.
     pub(super) owes_ack: bool,
     pub(super) link: Link,
     pub(super) retry: Option<Retry>,
-    /// When waiting for the peer's next step ends.
+    /// When this end stops waiting for the peer's next step.
     pub(super) deadline: Option<Instant>,
     pub(super) pending_error: Option<PendingError>,
-    /// Commits to a key agreement received after another stream was secure.
+    /// Number of Commits to a key agreement received after another stream was secure.
     pub(super) late_commits: u8,
     pub(super) state: State,
-    /// Why the exchange has ended.
+    /// The reason why the exchange has ended.
     pub(super) ending: Option<Ending>,
 }
 
 /// An error that stops an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
-    /// From an authentic message or from this end: the exchange ends with this error.
+    /// An error of this end or in an authentic message: the exchange ends.
     Fatal(ErrorCode),
-    /// Possibly from another sender: the exchange ends with this error unless it continues.
+    /// An error in a message that may have another sender: the exchange ends unless it continues.
     Unconfirmed(ErrorCode),
     /// The policy does not allow the peer.
     Refused(PeerRefusal),
@@ -252,7 +252,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Whether its keys may be used: the peer has confirmed that it has them.
+    /// Returns whether its keys may be used, because the peer has confirmed that it has them.
     pub(super) fn has_keys(&self) -> bool {
         matches!(
             self.state,
@@ -264,19 +264,19 @@ impl Exchange {
         matches!(self.state, State::Ended)
     }
 
-    /// Whether the candidate may still be the peer.
+    /// Returns whether the candidate may still be the peer.
     pub(super) fn may_be_peer(&self) -> bool {
         let collides =
             |pending_error: &PendingError| pending_error.error == ErrorCode::SsrcCollision;
         !self.is_over() && !self.pending_error.as_ref().is_some_and(collides)
     }
 
-    /// Whether keys are still being agreed on.
+    /// Returns whether the key agreement is not complete yet.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.state, State::Secure(_) | State::Clearing(_) | State::Clear | State::Ended)
     }
 
-    /// Whether a malformed message is of a type that is awaited.
+    /// Returns whether a malformed message has a type that this state expects.
     fn awaits(&self, octets: &[u8]) -> bool {
         let awaited: &[&[u8; 8]] = match self.state {
             State::Discovering => &[b"Commit  "],
@@ -317,7 +317,7 @@ impl Exchange {
         self.retry = Some(Retry { schedule: Schedule::of_message(now), outgoing });
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) should be called next.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) next; `None` if never.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let hello = self.hello_schedule.as_ref().map(Schedule::due);
         let retry = self.retry.as_ref().map(|retry| retry.schedule.due());
@@ -355,7 +355,7 @@ impl Exchange {
         }
     }
 
-    /// The peer did not answer the last repetition of a message.
+    /// Handles the end of repetitions that the peer did not answer.
     fn on_retries_exhausted(&mut self, now: Instant, common: &mut Common) {
         match self.state {
             State::Ended => {}
@@ -364,7 +364,7 @@ impl Exchange {
         }
     }
 
-    /// The ZIDs of initiator and responder.
+    /// Returns the ZIDs of initiator and responder.
     pub(super) fn zids(&self, role: Role, common: &Common) -> [[u8; 12]; 2] {
         let own = common.config.zid;
         let peer = self.peer.hello.zid;

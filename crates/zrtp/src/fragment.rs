@@ -5,43 +5,43 @@ use thiserror::Error;
 use super::layout::MESSAGE_LEN_MAX;
 use super::packet::{CRC_LEN, HEADER_LEN};
 
-/// Octets of message id, total length, offset and fragment length.
+/// Octets of message ID, total length, offset and fragment length.
 const FRAGMENT_HEADER_LEN: usize = 8;
 
-/// Octets of a packet in addition to its fragment.
+/// Octets of a packet besides its fragment.
 pub(super) const OVERHEAD: usize = HEADER_LEN + FRAGMENT_HEADER_LEN + CRC_LEN;
 
-/// Words of the longest message.
+/// Maximum number of words in a message.
 pub(super) const WORDS_MAX: usize = MESSAGE_LEN_MAX / 4;
 
-/// Why a fragment was refused, or a message could not be fragmented.
+/// The reason why a fragment was refused, or a message could not be fragmented.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FragmentError {
-    /// The packet does not have the number of octets that the fragment length claims.
+    /// The number of octets in the packet differs from the fragment length.
     #[error("a fragment claims {claimed} words, but the packet has {actual} octets for them")]
     Length {
-        /// Words that the header claims.
+        /// Words according to the header.
         claimed: u16,
-        /// Octets that the packet has.
+        /// Octets in the packet.
         actual: usize,
     },
     /// The fragment is empty or exceeds the message, or the message is too long.
     #[error("invalid fragment: words {offset} to {offset} + {len} of a message of {total} words")]
     Bounds {
-        /// Where the fragment starts, in words.
+        /// Offset of the fragment, in words.
         offset: u16,
         /// Its length in words.
         len: u16,
         /// Length of the message in words.
         total: u16,
     },
-    /// The message is empty, not whole words or too long, or the packets are too small.
+    /// The message is empty, too long or not whole words, or the packets are too small.
     #[error("a message of {len} octets cannot be fragmented into packets of {packet_len_max}")]
     Unfragmentable {
         /// Octets of the message.
         len: usize,
-        /// Octets allowed in a packet.
+        /// Maximum octets of a packet.
         packet_len_max: usize,
     },
 }
@@ -82,22 +82,22 @@ impl<'a> Fragment<'a> {
         out.extend_from_slice(self.octets);
     }
 
-    /// The ID of the message, the same in all its fragments and repetitions.
+    /// Returns the ID of the message, which is the same in all its fragments and repetitions.
     pub fn message_id(&self) -> u16 {
         self.id
     }
 
-    /// Octets of the whole message.
+    /// Returns the length of the whole message in octets.
     pub fn message_len(&self) -> usize {
         usize::from(self.total) * 4
     }
 
-    /// Where the fragment starts in the message, in octets.
+    /// Returns the offset of the fragment in the message, in octets.
     pub fn offset(&self) -> usize {
         usize::from(self.offset) * 4
     }
 
-    /// The fragment.
+    /// Returns the octets of the fragment.
     pub fn octets(&self) -> &'a [u8] {
         self.octets
     }
@@ -116,8 +116,8 @@ pub struct Fragments<'a> {
 impl<'a> Fragments<'a> {
     /// Cuts `message` so that no packet, headers included, is longer than `packet_len_max` octets.
     ///
-    /// `message_id` starts at random, is one more for each new message, and stays the same when a
-    /// message is sent again.
+    /// `message_id` starts at a random value, is one higher for each new message, and stays the
+    /// same when a message is repeated.
     ///
     /// # Errors
     /// [`FragmentError::Unfragmentable`] if the message is empty, not a sequence of whole words or
@@ -136,8 +136,8 @@ impl<'a> Fragments<'a> {
         Ok(Self { id: message_id, total, offset: 0, part_len, rest: message })
     }
 
-    /// Whether a message of `message_len` octets fits into one packet of `packet_len_max` octets,
-    /// and so needs no fragments.
+    /// Returns whether a message of `message_len` octets fits one packet of `packet_len_max` octets
+    /// and therefore needs no fragments.
     pub const fn unneeded(message_len: usize, packet_len_max: usize) -> bool {
         message_len + HEADER_LEN + CRC_LEN <= packet_len_max
     }

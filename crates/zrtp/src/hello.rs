@@ -15,11 +15,11 @@ pub struct Hello {
     pub h3: [u8; 32],
     /// The endpoint's ID, the same in all its sessions (section 4.9).
     pub zid: [u8; 12],
-    /// S: verifies signatures of the SAS (section 7.2).
+    /// S: the endpoint verifies signatures of the SAS (section 7.2).
     pub signature_capable: bool,
-    /// M: a trusted man in the middle, which can send `SASrelay` (section 5.13).
+    /// M: the endpoint is a trusted man in the middle, which can send `SASrelay` (section 5.13).
     pub mitm: bool,
-    /// P: never sends Commit.
+    /// P: the endpoint never sends Commit.
     pub passive: bool,
     /// Hash algorithms.
     pub hashes: AlgorithmList<Hash>,
@@ -31,7 +31,7 @@ pub struct Hello {
     pub key_agreements: AlgorithmList<KeyAgreement>,
     /// Renderings of the SAS.
     pub sas_types: AlgorithmList<SasType>,
-    /// MAC over everything before it, keyed by H2. Zeros until [`set_mac`](super::set_mac) sets it.
+    /// MAC over everything before it, keyed by H2; zeros until [`set_mac`](super::set_mac) sets it.
     pub mac: [u8; 8],
 }
 

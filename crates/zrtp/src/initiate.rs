@@ -25,8 +25,8 @@ impl Exchange {
     pub(super) fn begin(&mut self, now: Instant, common: &mut Common) -> Result<(), Fault> {
         let is_waiting =
             matches!(self.state, State::Discovering) && self.is_acked && self.may_be_peer();
-        // A Commit may be long, and a key pair takes time: neither is spent on an unproved address.
-        // A Commit from that address is answered.
+        // A Commit may be long, and generating a key pair takes time: neither is spent on an
+        // unproved address. A Commit from such an address is answered.
         if !is_waiting || common.config.is_passive || !self.link.credit.is_proved() {
             return Ok(());
         }
@@ -158,7 +158,7 @@ impl Exchange {
         self.state = State::CommitSent(Box::new(committed));
     }
 
-    /// Handles the responder's public value: derives s0, and sends the part that was committed to.
+    /// Handles the responder's public value: derives s0, and sends the part that it committed to.
     pub(super) fn on_part1(
         &mut self,
         now: Instant,

@@ -20,8 +20,8 @@ impl Hash {
     }
 }
 
-/// The key derivation function of section 4.5.1: the first `len` octets of HMAC(`key`, …), at most
-/// a hash value.
+/// Derives a key by the function of section 4.5.1: the first `len` octets of HMAC(`key`, …), at
+/// most the length of a hash value.
 pub(super) fn kdf(
     algorithm: Hash,
     key: &[u8],
@@ -37,7 +37,7 @@ pub(super) fn kdf(
     Zeroizing::new(octets[..len.min(octets.len())].to_vec())
 }
 
-/// `KDF_Context`: both ZIDs and the hash of the messages so far (section 4.4.1.4).
+/// Returns `KDF_Context`: both ZIDs and the hash of the messages so far (section 4.4.1.4).
 pub(super) fn context(
     initiator: &Zid,
     responder: &Zid,
@@ -56,7 +56,7 @@ pub(super) struct Shared {
     pub(super) s3: Option<Zeroizing<Vec<u8>>>,
 }
 
-/// s0 from the result of a key agreement (section 4.4.1.4).
+/// Derives s0 from the result of a key agreement (section 4.4.1.4).
 pub(super) fn agreed_s0(
     algorithm: Hash,
     result: &[u8],
@@ -73,7 +73,7 @@ pub(super) fn agreed_s0(
     Zeroizing::new(hash(algorithm.algorithm(), &parts).as_slice().to_vec())
 }
 
-/// `preshared_key` (section 4.4.2.2).
+/// Derives `preshared_key` (section 4.4.2.2).
 pub(super) fn preshared_key(
     algorithm: Hash,
     rs1: &[u8],
@@ -94,7 +94,7 @@ fn len_of(secret: Option<&[u8]>) -> [u8; 4] {
     (secret.map_or(0, <[u8]>::len) as u32).to_be_bytes()
 }
 
-/// The name of the SRTP suite of a cipher and an authentication tag; `None` for tags of Skein.
+/// Returns the name of the SRTP suite with this cipher and tag; `None` for tags of Skein.
 pub(super) fn suite(cipher: Cipher, auth_tag: AuthTag) -> Option<&'static str> {
     Some(match (cipher, auth_tag) {
         (Cipher::Aes1, AuthTag::Hs80) => "AES_CM_128_HMAC_SHA1_80",
@@ -110,9 +110,9 @@ pub(super) fn suite(cipher: Cipher, auth_tag: AuthTag) -> Option<&'static str> {
 /// The role of an end in an exchange.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Role {
-    /// It sent the Commit.
+    /// The end that sent the Commit.
     Initiator,
-    /// It answered the Commit.
+    /// The end that answered the Commit.
     Responder,
 }
 
@@ -148,24 +148,24 @@ impl Derived {
         kdf(self.algorithm, &self.s0, label, &self.context, len)
     }
 
-    /// `ZRTPSess` (section 4.5.2).
+    /// Derives `ZRTPSess` (section 4.5.2).
     pub(super) fn session_key(&self) -> Zeroizing<Vec<u8>> {
         self.kdf("ZRTP Session Key", self.algorithm.len())
     }
 
-    /// sashash, whose first 32 bits are the sasvalue.
+    /// Derives sashash, whose first 32 bits are the sasvalue.
     pub(super) fn sas_hash(&self) -> [u8; 32] {
         let mut sas_hash = [0; 32];
         sas_hash.copy_from_slice(&self.kdf("SAS", 32));
         sas_hash
     }
 
-    /// The key for other purposes of the application.
+    /// Derives the key for other purposes of the application.
     pub(super) fn exported_key(&self) -> Zeroizing<Vec<u8>> {
         self.kdf("Exported key", self.algorithm.len())
     }
 
-    /// The new rs1 (section 4.6.1).
+    /// Derives the new rs1 (section 4.6.1).
     #[allow(clippy::unnecessary_box_returns, reason = "moving a box leaves no copy of the secret")]
     pub(super) fn retained_secret(&self) -> RetainedSecret {
         let mut secret = Box::new(Zeroizing::new([0; 32]));
@@ -173,17 +173,17 @@ impl Derived {
         secret
     }
 
-    /// mackey of one end (section 4.5.3).
+    /// Derives the mackey of one end (section 4.5.3).
     pub(super) fn mac_key(&self, role: Role) -> Zeroizing<Vec<u8>> {
         self.kdf(&format!("{} HMAC key", role.name()), self.algorithm.len())
     }
 
-    /// zrtpkey of one end.
+    /// Derives the zrtpkey of one end.
     pub(super) fn zrtp_key(&self, role: Role, cipher: Cipher) -> Zeroizing<Vec<u8>> {
         self.kdf(&format!("{} ZRTP key", role.name()), cipher.key_len())
     }
 
-    /// The master key and salt for packets sent by one end.
+    /// Derives the master key and salt for packets that one end sends.
     pub(super) fn master_key(&self, role: Role, cipher: Cipher) -> Zeroizing<Vec<u8>> {
         let key = self.kdf(&format!("{} SRTP master key", role.name()), cipher.key_len());
         let salt = self.kdf(&format!("{} SRTP master salt", role.name()), SALT_LEN);

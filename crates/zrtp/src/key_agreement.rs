@@ -22,16 +22,16 @@ pub enum KeyAgreement {
     X255,
     /// "X448": X448 (RFC 7748). Needs the feature `x448`.
     X448,
-    /// "Prsh": a secret shared earlier, no public values.
+    /// "Prsh": a secret shared earlier; no public values.
     Prsh,
-    /// "Mult": from the session key of another stream, no public values.
+    /// "Mult": the session key of another stream; no public values.
     Mult,
-    /// Key encapsulation, by one mechanism or several together.
+    /// Key encapsulation by one mechanism, or by several together.
     Kem(Kem),
 }
 
 impl KeyAgreement {
-    /// All types but those of key encapsulation.
+    /// All types except those of key encapsulation.
     pub const CLASSICAL: [Self; 9] = [
         Self::Dh3k,
         Self::Dh2k,
@@ -44,7 +44,7 @@ impl KeyAgreement {
         Self::Mult,
     ];
 
-    /// Whether it is X448, or contains X448.
+    /// Returns whether it is X448 or contains X448.
     pub(super) fn has_x448(self) -> bool {
         match self {
             Self::X448 => true,
@@ -53,8 +53,8 @@ impl KeyAgreement {
         }
     }
 
-    /// Octets of the initiator's public value `pvi`: in `DHPart2`, or with key encapsulation (the
-    /// public key) in Commit. 0 for Prsh and Mult.
+    /// Returns the octets of the initiator's public value `pvi`, which is in `DHPart2` or, with key
+    /// encapsulation (the public key), in Commit; 0 for Prsh and Mult.
     pub fn initiator_len(self) -> usize {
         match self {
             Self::Kem(kem) => kem.public_key_len(),
@@ -62,8 +62,8 @@ impl KeyAgreement {
         }
     }
 
-    /// Octets of the responder's public value `pvr`: in `DHPart1`, or with key encapsulation (the
-    /// cipher text) in `KEMPart1`. 0 for Prsh and Mult.
+    /// Returns the octets of the responder's public value `pvr`, which is in `DHPart1` or, with key
+    /// encapsulation (the cipher text), in `KEMPart1`; 0 for Prsh and Mult.
     pub fn responder_len(self) -> usize {
         match self {
             Self::Kem(kem) => kem.cipher_text_len(),
@@ -71,7 +71,7 @@ impl KeyAgreement {
         }
     }
 
-    /// Octets of either public value of a Diffie-Hellman type (RFC 6189 table 5).
+    /// Returns the octets of either public value of a Diffie-Hellman type (RFC 6189 table 5).
     const fn value_len(self) -> usize {
         match self {
             Self::Dh3k => 384,
@@ -118,7 +118,7 @@ macro_rules! components {
        $meaning:literal;)*) => {
         /// One mechanism of key encapsulation.
         ///
-        /// In messages, a value is padded with zeros to a whole word.
+        /// In messages, its values are padded with zeros to a whole word.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum KemComponent {
@@ -126,25 +126,25 @@ macro_rules! components {
         }
 
         impl KemComponent {
-            /// All mechanisms, those of elliptic curves first.
+            /// All mechanisms; those of elliptic curves are first.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// Octets of a public key.
+            /// Returns the octets of a public key.
             pub const fn public_key_len(self) -> usize {
                 match self { $(Self::$name => $key,)* }
             }
 
-            /// Octets of a cipher text.
+            /// Returns the octets of a cipher text.
             pub const fn cipher_text_len(self) -> usize {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// The short type block: letter of the family and digit of the level.
+            /// Returns the short type block: letter of the family and digit of the level.
             const fn short(self) -> [u8; 2] {
                 match self { $(Self::$name => [$family, $level],)* }
             }
 
-            /// The type block of the mechanism by itself; `None` for elliptic curves.
+            /// Returns the type block of the mechanism alone; `None` for elliptic curves.
             const fn long(self) -> Option<[u8; 4]> {
                 match self { $(Self::$name => $code,)* }
             }
@@ -203,19 +203,19 @@ impl Kem {
     pub const X448_ML_KEM_1024: Self =
         Self { first: KemComponent::X448, second: Some(KemComponent::MlKem1024), third: None };
 
-    /// One mechanism by itself; `None` for an elliptic curve, which has no type block.
+    /// Creates a mechanism alone; `None` for an elliptic curve, which has no type block.
     pub fn single(component: KemComponent) -> Option<Self> {
         component.long().map(|_| Self { first: component, second: None, third: None })
     }
 
-    /// An elliptic curve with one post-quantum mechanism; `None` for other kinds.
+    /// Creates an elliptic curve with one post-quantum mechanism; `None` for other kinds.
     pub fn hybrid(curve: KemComponent, second: KemComponent) -> Option<Self> {
         let fits = curve.is_elliptic() && !second.is_elliptic();
         fits.then_some(Self { first: curve, second: Some(second), third: None })
     }
 
-    /// An elliptic curve with two post-quantum mechanisms of different families, all of one
-    /// level; `None` otherwise, since the type block has one digit for the three.
+    /// Creates an elliptic curve with two post-quantum mechanisms of different families; `None`
+    /// unless all three have the same level, because the type block has one digit for them.
     pub fn triple(curve: KemComponent, second: KemComponent, third: KemComponent) -> Option<Self> {
         let hybrid = Self::hybrid(curve, second)?;
         let ([_, a], [family, b], [other, c]) = (curve.short(), second.short(), third.short());
@@ -223,17 +223,17 @@ impl Kem {
         fits.then_some(Self { third: Some(third), ..hybrid })
     }
 
-    /// The mechanisms, in the order of their values.
+    /// Returns the mechanisms in the order of their values.
     pub fn components(self) -> impl Iterator<Item = KemComponent> {
         [Some(self.first), self.second, self.third].into_iter().flatten()
     }
 
-    /// Octets of the public keys together.
+    /// Returns the octets of all public keys together.
     pub fn public_key_len(self) -> usize {
         self.components().map(KemComponent::public_key_len).sum()
     }
 
-    /// Octets of the cipher texts together.
+    /// Returns the octets of all cipher texts together.
     pub fn cipher_text_len(self) -> usize {
         self.components().map(KemComponent::cipher_text_len).sum()
     }
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
     use crate::MESSAGE_LEN_MAX;
 
-    /// Every combination that has a type block.
+    /// Returns every combination that has a type block.
     fn all() -> Vec<KeyAgreement> {
         let mut kems = Vec::new();
         for &a in KemComponent::ALL {
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn every_public_value_fits_the_longest_message() {
-        // Commit adds 116 octets and KEMPart1 84.
+        // Commit adds 116 octets, KEMPart1 adds 84.
         for agreement in all() {
             assert!(agreement.initiator_len() + 119 <= MESSAGE_LEN_MAX);
             assert!(agreement.responder_len() + 87 <= MESSAGE_LEN_MAX);

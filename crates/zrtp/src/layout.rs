@@ -5,31 +5,31 @@ use thiserror::Error;
 
 use super::error_code::ErrorCode;
 
-/// Octets of the longest message that is written, parsed or reassembled from fragments.
+/// Octets of the longest message that is written, parsed or reassembled.
 ///
-/// The longest known is the `KEMPart1` of X448 with BIKE-L5 and HQC-256: 19 716 octets.
+/// The longest known message is the `KEMPart1` of X448 with BIKE-L5 and HQC-256: 19 716 octets.
 pub const MESSAGE_LEN_MAX: usize = 20_480;
 
 /// The first two octets of every message.
 const PREAMBLE: [u8; 2] = [0x50, 0x5a];
 
-/// Octets of the MAC that ends Hello, Commit, `DHPart1`, `DHPart2` and the KEM parts.
+/// Octets of the MAC at the end of Hello, Commit, `DHPart1`, `DHPart2` and the KEM parts.
 const MAC_LEN: usize = 8;
 
-/// Why octets are not a ZRTP message.
+/// The reason why octets are not a ZRTP message.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MessageError {
-    /// Fewer octets than preamble, length and type block.
+    /// There are fewer octets than preamble, length and type block need.
     #[error("a message of {0} octets is too short for its header")]
     TooShort(usize),
     /// The message does not begin with 0x505a.
     #[error("a message begins with {0:02x?} instead of the preamble")]
     Preamble([u8; 2]),
-    /// The length field and the octets disagree.
+    /// The length field differs from the number of octets.
     #[error("the length field claims {claimed} octets, but there are {actual}")]
     Length {
-        /// Octets that the length field claims.
+        /// Octets according to the length field.
         claimed: usize,
         /// Octets present.
         actual: usize,
@@ -37,12 +37,12 @@ pub enum MessageError {
     /// The message type block is not one of section 5.1.1 or the draft.
     #[error("unknown message type {0:?}")]
     UnknownType([u8; 8]),
-    /// Too few or too many octets for the type of message and the algorithms in it.
+    /// There are too few or too many octets for the type of message and the algorithms in it.
     #[error("a length of {actual} octets does not fit the type of message (at octet {at})")]
     Size {
         /// Octets of the message.
         actual: usize,
-        /// Start of the field that is too short, or of the surplus octets.
+        /// Offset of the field that is too short, or of the surplus octets.
         at: usize,
     },
     /// A Hello announces more than seven algorithms of one kind.
@@ -53,13 +53,13 @@ pub enum MessageError {
     UnknownAlgorithm {
         /// The unknown type block.
         code: [u8; 4],
-        /// The error to answer with.
+        /// The error with which to answer.
         error: ErrorCode,
     },
 }
 
 impl MessageError {
-    /// The code to send in an Error message (RFC 6189 section 5.9).
+    /// Returns the code to send in an Error message (RFC 6189 section 5.9).
     pub fn code(self) -> ErrorCode {
         match self {
             Self::UnknownAlgorithm { error, .. } => error,
@@ -68,15 +68,15 @@ impl MessageError {
     }
 }
 
-/// The octets that the MAC at the end of `message` covers: all but the last eight.
+/// Returns the octets that the MAC at the end of `message` covers: all but the last eight.
 ///
 /// For Hello, Commit, `DHPart1`, `DHPart2`, `KEMPart1` and `KEMPart2`. Empty if there are fewer
-/// than eight.
+/// than eight octets.
 pub fn without_mac(message: &[u8]) -> &[u8] {
     message.split_last_chunk::<MAC_LEN>().map_or(&[], |(covered, _)| covered)
 }
 
-/// Puts `mac` into the last eight octets of a written message.
+/// Writes `mac` to the last eight octets of a written message.
 pub fn set_mac(message: &mut [u8], mac: [u8; 8]) {
     if let Some(place) = message.last_chunk_mut() {
         *place = mac;
@@ -90,7 +90,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Checks preamble and length, and returns the type block and the fields that follow.
+    /// Checks preamble and length; returns the type block and the fields after it.
     pub(super) fn open(message: &'a [u8]) -> Result<([u8; 8], Self), MessageError> {
         let too_short = MessageError::TooShort(message.len());
         let (&preamble, rest) = message.split_first_chunk::<2>().ok_or(too_short)?;
@@ -109,18 +109,18 @@ impl<'a> Fields<'a> {
         Ok((kind, Self { message_len: message.len(), rest }))
     }
 
-    /// Fields of octets without a header, such as the plain text of a Confirm.
+    /// Reads fields of octets without a header, such as the plain text of a Confirm.
     pub(super) fn plain(octets: &'a [u8]) -> Self {
         Self { message_len: octets.len(), rest: octets }
     }
 
-    /// The error for missing or surplus octets at this position.
+    /// Returns the error for missing or surplus octets at this position.
     pub(super) fn size_error(&self) -> MessageError {
         let at = self.message_len - self.rest.len();
         MessageError::Size { actual: self.message_len, at }
     }
 
-    /// The next `N` octets.
+    /// Reads the next `N` octets.
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], MessageError> {
         let error = self.size_error();
         let (&array, rest) = self.rest.split_first_chunk().ok_or(error)?;
@@ -128,12 +128,12 @@ impl<'a> Fields<'a> {
         Ok(array)
     }
 
-    /// The next 32-bit word.
+    /// Reads the next 32-bit word.
     pub(super) fn word(&mut self) -> Result<u32, MessageError> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// The next `len` octets.
+    /// Reads the next `len` octets.
     pub(super) fn octets(&mut self, len: usize) -> Result<&'a [u8], MessageError> {
         let error = self.size_error();
         let (octets, rest) = self.rest.split_at_checked(len).ok_or(error)?;
@@ -141,20 +141,20 @@ impl<'a> Fields<'a> {
         Ok(octets)
     }
 
-    /// A value of `len` octets; its padding to a whole word is skipped without a check.
+    /// Reads a value of `len` octets; skips its padding to a whole word unchecked.
     pub(super) fn padded(&mut self, len: usize) -> Result<&'a [u8], MessageError> {
         let value = self.octets(len)?;
         self.octets(len.next_multiple_of(4) - len)?;
         Ok(value)
     }
 
-    /// All octets but the last `len`.
+    /// Reads all octets except the last `len`.
     pub(super) fn all_but(&mut self, len: usize) -> Result<&'a [u8], MessageError> {
         let len = self.rest.len().checked_sub(len).ok_or_else(|| self.size_error())?;
         self.octets(len)
     }
 
-    /// Number of remaining octets.
+    /// Returns the number of remaining octets.
     pub(super) fn len(&self) -> usize {
         self.rest.len()
     }
@@ -165,9 +165,9 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends a message of type `kind` whose fields `fill` appends, and sets its length.
+/// Appends a message of type `kind`, whose fields `fill` appends, and sets its length.
 ///
-/// `fill` appends whole words, at most [`MESSAGE_LEN_MAX`] octets.
+/// `fill` must append whole words, at most [`MESSAGE_LEN_MAX`] octets.
 pub(super) fn write_message(out: &mut Vec<u8>, kind: [u8; 8], fill: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&PREAMBLE);
@@ -181,7 +181,7 @@ pub(super) fn write_message(out: &mut Vec<u8>, kind: [u8; 8], fill: impl FnOnce(
     }
 }
 
-/// Appends `octets` and zeros up to a whole word.
+/// Appends `octets`, and zeros up to a whole word.
 pub(super) fn write_padded(out: &mut Vec<u8>, octets: &[u8]) {
     out.extend_from_slice(octets);
     let padding = octets.len().next_multiple_of(4) - octets.len();

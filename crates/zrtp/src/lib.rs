@@ -1,15 +1,15 @@
-//! ZRTP: keys for SRTP, agreed on the media path itself (RFC 6189, with the key encapsulation and
-//! the fragments of `draft-zrtp-pq`).
+//! ZRTP: keys for SRTP that are negotiated on the media path itself (RFC 6189, with the key
+//! encapsulation and the fragments of `draft-zrtp-pq`).
 //!
 //! **Scope.** [`Session`] is a state machine: its inputs are datagrams and times, its outputs
 //! datagrams, times and [`Event`]s. Its first stream agrees on a key with the peer, by
-//! Diffie-Hellman, by key encapsulation or by a secret of an earlier session; the others derive
-//! theirs from it. The users at both ends compare a [`Sas`], which differs if an attacker is in the
-//! middle.
+//! Diffie-Hellman, by key encapsulation or by a secret of an earlier session; the other streams
+//! derive theirs from it. The users at both ends compare a [`Sas`], which differs if an attacker is
+//! in the middle.
 //!
 //! **Not in scope.** Sockets, files, clocks and the encryption of media: the result is the master
-//! keys for SRTP. Signatures of the string are reported but not verified; no man
-//! in the middle is trusted.
+//! keys for SRTP. Signatures of the string are reported, not verified. No man in the middle is
+//! trusted.
 //!
 //! ```
 //! use std::net::SocketAddr;

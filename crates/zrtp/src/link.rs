@@ -11,10 +11,10 @@ use super::reassembler::Reassembler;
 
 /// Maximum number of queued datagrams; the application may not be polling.
 const OUTGOING_MAX: usize = 64;
-/// Octets of a packet around a whole message.
+/// Octets that a packet adds to a whole message.
 const PACKET_OVERHEAD: usize = 16;
 
-/// A message to send, with the ID of its fragments, the same at each repetition.
+/// A message to send, with the ID of its fragments, which is the same at each repetition.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     pub(super) message: Vec<u8>,
@@ -32,7 +32,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// The link of the stream `ssrc`. The IDs of its messages start at a random value.
+    /// Creates the link of the stream `ssrc`. The IDs of its messages start at a random value.
     pub(super) fn new(ssrc: u32, packet_len_max: usize, random: [u8; 2], credit: Credit) -> Self {
         Self {
             credit,
@@ -50,7 +50,7 @@ impl Link {
         Outgoing { message, id: self.message_id }
     }
 
-    /// Sends a message, for the first time or again, if the credit covers it; `false` if not.
+    /// Sends or repeats a message; returns `false` if the credit does not cover it.
     pub(super) fn send(&mut self, outgoing: &Outgoing) -> bool {
         let message = &outgoing.message;
         if !self.credit.spend(self.len_of(message.len())) {
@@ -71,7 +71,7 @@ impl Link {
         true
     }
 
-    /// Sends a message that is not repeated, if the credit covers it.
+    /// Sends a message that will not be repeated, if the credit covers it.
     pub(super) fn send_once(&mut self, message: &Message<'_>) {
         let mut octets = Vec::new();
         message.write(&mut octets);
@@ -79,7 +79,7 @@ impl Link {
         self.send(&outgoing);
     }
 
-    /// Total octets of the packets for a message of `len` octets.
+    /// Returns the total octets of the packets for a message of `len` octets.
     pub(super) fn len_of(&self, len: usize) -> usize {
         if Fragments::unneeded(len, self.packet_len_max) {
             return len + PACKET_OVERHEAD;
@@ -94,13 +94,12 @@ impl Link {
         }
     }
 
-    /// The next packet, whose sequence number is still to be set.
+    /// Returns the next packet, whose sequence number is still to be set.
     pub(super) fn poll_datagram(&mut self) -> Option<Vec<u8>> {
         self.outgoing.pop_front()
     }
 
-    /// The SSRC and the message of a packet of `len` octets; `None` if it is part of an incomplete
-    /// message.
+    /// Returns SSRC and message of a packet of `len` octets; `None` if it is incomplete.
     pub(super) fn receive(&mut self, packet: &Packet<'_>, len: usize) -> Option<(u32, Vec<u8>)> {
         self.credit.receive(len);
         let message = match packet.content {

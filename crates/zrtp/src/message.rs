@@ -1,4 +1,4 @@
-//! All messages of ZRTP as one type (RFC 6189 table 1, and the two of the draft).
+//! All messages of ZRTP as one type (RFC 6189 table 1, and two of the draft).
 
 use super::commit::Commit;
 use super::confirm::{Confirm, SasRelay};
@@ -34,9 +34,9 @@ pub enum Message<'a> {
     KemPart1(DhPart<'a>),
     /// The initiator's nonce (draft).
     KemPart2(KemPart2),
-    /// The responder has the keys (section 5.7).
+    /// States that the responder has the keys (section 5.7).
     Confirm1(Confirm<'a>),
-    /// The initiator has the keys (section 5.7).
+    /// States that the initiator has the keys (section 5.7).
     Confirm2(Confirm<'a>),
     /// Acknowledges a `Confirm2` (section 5.8).
     Conf2Ack,
@@ -46,7 +46,7 @@ pub enum Message<'a> {
     ErrorAck,
     /// Returns to clear RTP (section 5.11).
     GoClear {
-        /// Proves that the sender has the session's keys.
+        /// A MAC that proves that the sender has the session's keys.
         clear_mac: [u8; 8],
     },
     /// Acknowledges a `GoClear` (section 5.12).
@@ -135,7 +135,7 @@ mod tests {
         SecretIds,
     };
 
-    /// One message of every type.
+    /// Returns one message of each type.
     fn every_type() -> Vec<Message<'static>> {
         let ids = SecretIds { rs1: [1; 8], rs2: [2; 8], aux: [3; 8], pbx: [4; 8] };
         let part = DhPart { h1: [5; 32], ids, pv: &[6; 64], mac: [7; 8] };
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_truncation_that_the_length_field_admits_is_an_error_too() {
         for message in every_type() {
-            // The length of these is not fixed.
+            // The length of these messages is not fixed.
             if matches!(message, Message::DhPart1(_) | Message::DhPart2(_) | Message::KemPart1(_)) {
                 continue;
             }

@@ -1,5 +1,4 @@
-//! The choice of an exchange's algorithms (RFC 6189 section 4.1.2, and the draft for key
-//! encapsulation).
+//! The selection of an exchange's algorithms (RFC 6189 section 4.1.2, and the draft for KEMs).
 
 use super::algorithm::{Algorithm, AlgorithmList, AuthTag, Cipher, Hash, SasType};
 use super::commit::Commit;
@@ -11,7 +10,7 @@ use super::key_agreement::KeyAgreement;
 /// The algorithms of one exchange.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Choice {
-    /// The hash, also that of the MACs and of key derivation.
+    /// The hash, which is also that of the MACs and of key derivation.
     pub hash: Hash,
     /// The cipher of Confirm messages and of SRTP.
     pub cipher: Cipher,
@@ -23,13 +22,13 @@ pub struct Choice {
     pub sas_type: SasType,
 }
 
-/// The algorithms of `own` that `peer` also has, in the order of `own`.
+/// Returns the algorithms of `own` that `peer` also has, in the order of `own`.
 fn common<T: Algorithm>(own: &AlgorithmList<T>, peer: &AlgorithmList<T>) -> Vec<T> {
     let theirs: Vec<T> = peer.with_mandatory().collect();
     own.with_mandatory().filter(|one| theirs.contains(one)).collect()
 }
 
-/// Position in the draft's ranking from fastest to slowest.
+/// Returns the position in the draft's ranking from fastest to slowest.
 fn cost_rank(agreement: KeyAgreement) -> u8 {
     match agreement {
         KeyAgreement::Dh2k => 0,
@@ -42,7 +41,7 @@ fn cost_rank(agreement: KeyAgreement) -> u8 {
     }
 }
 
-/// The key agreement that this end selects as the initiator, from the lists of both ends.
+/// Selects the key agreement of this end as the initiator, from the lists of both ends.
 fn key_agreement(
     own: &AlgorithmList<KeyAgreement>,
     peer: &AlgorithmList<KeyAgreement>,
@@ -50,7 +49,7 @@ fn key_agreement(
 ) -> Result<KeyAgreement, ErrorCode> {
     let fits = |one: &KeyAgreement| match one {
         KeyAgreement::Prsh | KeyAgreement::Mult => false,
-        // Section 5.1.5.
+        // Section 5.1.5 allows it only with S384.
         KeyAgreement::Ec38 => has_s384,
         _ => true,
     };
@@ -58,7 +57,7 @@ fn key_agreement(
     let theirs = common(peer, own).into_iter().find(fits).ok_or(ErrorCode::KeyExchange)?;
     let is_kem = |one| matches!(one, KeyAgreement::Kem(_));
     Ok(match (is_kem(mine), is_kem(theirs)) {
-        // The first in both lists, or else the initiator's choice.
+        // A key encapsulation that is first in both lists, or otherwise the initiator's choice.
         (_, true) => mine,
         (true, false) => theirs,
         (false, false) => {
@@ -71,7 +70,7 @@ fn key_agreement(
     })
 }
 
-/// The algorithms that this end selects as the initiator.
+/// Selects the algorithms of this end as the initiator.
 pub(super) fn select(config: &Config, peer: &Hello) -> Result<Choice, ErrorCode> {
     let own = &config.algorithms;
     let hashes = common(&own.hashes, &peer.hashes);
@@ -94,13 +93,13 @@ pub(super) fn select(config: &Config, peer: &Hello) -> Result<Choice, ErrorCode>
     })
 }
 
-/// The initiator's selection, if this end supports it.
+/// Returns the initiator's selection, if this end supports it.
 pub(super) fn accept(config: &Config, commit: &Commit<'_>) -> Result<Choice, ErrorCode> {
     let own = &config.algorithms;
     has(&own.hashes, commit.hash)?;
     has(&own.ciphers, commit.cipher)?;
     has(&own.auth_tags, commit.auth_tag)?;
-    // Section 4.4.3.1: without an agreement there is no authentication string.
+    // Section 4.4.3.1: without a key agreement there is no authentication string.
     if commit.key_agreement != KeyAgreement::Mult {
         has(&own.sas_types, commit.sas_type)?;
     }
@@ -136,7 +135,7 @@ mod tests {
         AlgorithmList::new(items).unwrap()
     }
 
-    /// The selections of both ends, each as the initiator.
+    /// Returns the selections of both ends, each as the initiator.
     fn both(a: &[KeyAgreement], b: &[KeyAgreement]) -> [KeyAgreement; 2] {
         let (a, b) = (list(a), list(b));
         [key_agreement(&a, &b, true).unwrap(), key_agreement(&b, &a, true).unwrap()]

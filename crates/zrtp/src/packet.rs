@@ -21,11 +21,11 @@ pub(super) const HEADER_LEN: usize = 12;
 /// Octets of the checksum.
 pub(super) const CRC_LEN: usize = 4;
 
-/// Why octets are not a ZRTP packet. They are discarded without an answer.
+/// The reason why octets are not a ZRTP packet. Such octets are discarded without an answer.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PacketError {
-    /// No room for header and checksum.
+    /// The packet is too short for header and checksum.
     #[error("a packet of {0} octets is too short for header and checksum")]
     TooShort(usize),
     /// The first octet is neither 16 nor 17.
@@ -59,9 +59,9 @@ pub enum Content<'a> {
 /// A view of one packet whose checksum matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Counts the packets sent, modulo 2^16.
+    /// The number of the packet among those sent, modulo 2^16.
     pub sequence: u16,
-    /// The RTP source that the packet relates to.
+    /// The RTP source to which the packet belongs.
     pub ssrc: u32,
     /// The message, or a fragment of one.
     pub content: Content<'a>,
@@ -70,7 +70,7 @@ pub struct Packet<'a> {
 impl<'a> Packet<'a> {
     /// Checks a datagram and returns a view of it.
     ///
-    /// The second octet is not used and is ignored (RFC 6189 section 5). The message inside is not
+    /// The second octet is unused and ignored (RFC 6189 section 5). The message inside is not
     /// parsed: see [`Message::parse`](super::Message::parse).
     pub fn parse(octets: &'a [u8]) -> Result<Self, PacketError> {
         let too_short = PacketError::TooShort(octets.len());
@@ -106,7 +106,7 @@ pub fn write_packet(sequence: u16, ssrc: u32, message: &[u8], out: &mut Vec<u8>)
 
 /// Appends the packet of one fragment.
 ///
-/// The packet is 24 octets longer than the octets of the message in it.
+/// The packet is 24 octets longer than the part of the message in it.
 pub fn write_fragment(sequence: u16, ssrc: u32, fragment: &Fragment<'_>, out: &mut Vec<u8>) {
     write(FRAGMENT, sequence, ssrc, out, |out| fragment.write(out));
 }
@@ -122,8 +122,8 @@ fn write(kind: u8, sequence: u16, ssrc: u32, out: &mut Vec<u8>, body: impl FnOnc
     out.extend_from_slice(&crc);
 }
 
-/// Sets the sequence number of a written packet: queued packets are numbered in the order in which
-/// they are sent.
+/// Sets the sequence number of a written packet, because queued packets are numbered in the order
+/// in which they are sent.
 pub(super) fn set_sequence(packet: &mut [u8], sequence: u16) {
     let Some((covered, crc)) = packet.split_last_chunk_mut::<CRC_LEN>() else { return };
     if let Some(field) = covered.get_mut(2..4) {
@@ -132,8 +132,8 @@ pub(super) fn set_sequence(packet: &mut [u8], sequence: u16) {
     }
 }
 
-/// Whether a datagram on a shared port is ZRTP: first octet 16 to 19 (RFC 7983 section 7) and the
-/// magic cookie.
+/// Returns whether a datagram on a shared port is ZRTP: it has a first octet of 16 to 19 (RFC 7983
+/// section 7) and the magic cookie.
 #[inline]
 pub fn is_zrtp(octets: &[u8]) -> bool {
     matches!(octets, [16..=19, _, _, _, b'Z', b'R', b'T', b'P', ..])

@@ -1,53 +1,52 @@
-//! The peers that an endpoint agrees on keys with.
+//! The peers with which an endpoint agrees on keys.
 
 use thiserror::Error;
 
 use super::retained::Retained;
 
-/// Decides with which peers an endpoint agrees on keys.
+/// The peers with which an endpoint agrees on keys.
 ///
-/// A refused peer gets no keys and no media: the exchange ends before this end sends its Confirm.
+/// A refused peer gets no keys and no media: the exchange ends before this end sends Confirm.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum PeerPolicy {
-    /// Any peer. An attacker in the middle is detected only if people compare the short
+    /// Any peer. An attacker in the middle is then detected only if people compare the short
     /// authentication strings.
     #[default]
     Allow,
     /// Any peer, except one whose strings were compared in an earlier session and that no longer
-    /// knows the secret of that session (RFC 6189 section 4.3.2). Either it lost its secrets, or an
-    /// attacker is in the middle.
+    /// has the secret of that session (RFC 6189 section 4.3.2). Such a peer has lost its secrets,
+    /// or an attacker is in the middle.
     RefuseChanged,
     /// Only peers whose strings were compared in an earlier session.
     RefuseUnverified,
-    /// Only peers that know [`Config::aux_secret`](super::Config::aux_secret). It authenticates
-    /// both ends, so the strings need not be compared.
+    /// Only peers that know [`Config::aux_secret`](super::Config::aux_secret). This secret
+    /// authenticates both ends, so the strings need not be compared.
     RequireSecret,
 }
 
-/// Why a peer was refused.
+/// The reason why a peer was refused.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PeerRefusal {
-    /// It does not know the secret that both ends must have.
+    /// The peer does not know the secret that both ends must have.
     #[error("the peer does not know the secret")]
     NoSecret,
-    /// The strings were compared in an earlier session, and it does not know the secret of that
-    /// session.
+    /// The strings were compared in an earlier session; the peer does not know its secret.
     #[error(
         "the short authentication strings were compared in an earlier session, and the peer does \
          not know its secret: it lost its retained secrets, or an attacker is in the middle"
     )]
     Changed,
-    /// Its strings were never compared.
+    /// The strings were never compared with those of the peer.
     #[error("the short authentication strings were never compared with those of the peer")]
     Unverified,
 }
 
-/// The peer's proofs in this exchange.
+/// The evidence about the peer in this exchange.
 pub(super) struct PeerProof<'a> {
     pub(super) retained: &'a Retained,
-    /// Whether it knows the secret of an earlier session.
+    /// Whether the peer knows the secret of an earlier session.
     pub(super) continues: bool,
     pub(super) has_aux_secret: bool,
 }

@@ -33,11 +33,11 @@ impl Ping {
 pub struct PingAck {
     /// Protocol version.
     pub version: [u8; 4],
-    /// `EndpointHash` of the sender of the `PingACK`.
+    /// `EndpointHash` of the sender of this `PingACK`.
     pub endpoint_hash: [u8; 8],
     /// `EndpointHash` in the Ping.
     pub received_hash: [u8; 8],
-    /// SSRC of the packet with the Ping.
+    /// SSRC of the packet that contained the Ping.
     pub received_ssrc: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Proof that an address receives packets sent to it, by Ping (RFC 6189 section 5.15).
+//! Proof, by Ping, that an address receives the packets sent to it (RFC 6189 section 5.15).
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use super::message::Message;
 use super::ping::{Ping, PingAck};
 use crate::crypto::{HashAlgorithm, hmac, tags_are_equal};
 
-/// Maximum number of proved addresses kept that are not candidates yet.
+/// Maximum number of proved addresses that are kept before they are candidates.
 const PROVED_MAX: usize = 8;
 
 /// Decides which addresses are proved.
@@ -23,7 +23,7 @@ pub(super) struct Proofs {
 }
 
 impl Proofs {
-    /// Derives cookies from `key`, which must be random.
+    /// Creates proofs whose cookies are derived from `key`, which must be random.
     pub(super) fn new(key: [u8; 32]) -> Self {
         Self { key: Zeroizing::new(key), proved: VecDeque::new() }
     }
@@ -36,7 +36,7 @@ impl Proofs {
         cookie
     }
 
-    /// Whether `answer` answers a Ping that was sent to `address`.
+    /// Returns whether `answer` answers a Ping that was sent to `address`.
     pub(super) fn is_proof(&self, address: SocketAddr, answer: &PingAck) -> bool {
         tags_are_equal(&self.cookie(address), &answer.received_hash)
     }
@@ -51,14 +51,14 @@ impl Proofs {
         }
     }
 
-    /// Removes `address`; `false` if it was not stored.
+    /// Removes `address`; returns `false` if it was not stored.
     pub(super) fn take(&mut self, address: SocketAddr) -> bool {
         let at = self.proved.iter().position(|proved| *proved == address);
         at.is_some_and(|at| self.proved.remove(at).is_some())
     }
 }
 
-/// A Ping with the cookie of its destination.
+/// Returns a Ping with the cookie of its destination.
 pub(super) fn ping(cookie: [u8; 8]) -> Message<'static> {
     Message::Ping(Ping { version: VERSION, endpoint_hash: cookie })
 }

@@ -2,21 +2,21 @@
 
 use super::fragment::Fragment;
 
-/// Maximum number of incomplete messages. With one, a single forged fragment would displace a whole
-/// message of the peer.
+/// Maximum number of incomplete messages. With only one, a single forged fragment could displace a
+/// whole message of the peer.
 const PARTIAL_MAX: usize = 2;
 
 /// Reassembles messages from their fragments.
 ///
-/// Two messages may be incomplete at a time; a fragment of a third displaces the least recently
-/// continued one. Each takes at most [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX) octets and a flag
-/// for each of its words.
+/// Two messages may be incomplete at a time; a fragment of a third one displaces the message that
+/// was continued least recently. Each takes at most [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX)
+/// octets and a flag for each of its words.
 ///
-/// The draft refuses messages with older IDs than the current one. This implementation does not:
-/// otherwise one forged fragment with a high ID could end an exchange.
+/// The draft requires messages with IDs older than the current one to be refused. They are accepted
+/// here, because otherwise one forged fragment with a high ID could end an exchange.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembler {
-    /// The most recently continued message is the last.
+    /// The incomplete messages; the most recently continued one is the last.
     partial: Vec<Partial>,
     whole: Vec<u8>,
 }
@@ -33,7 +33,7 @@ struct Partial {
 }
 
 impl Reassembler {
-    /// A reassembler without fragments.
+    /// Creates a reassembler without fragments.
     pub fn new() -> Self {
         Self::default()
     }
@@ -47,7 +47,7 @@ impl Reassembler {
     ///
     /// Fragments may arrive in any order and repeatedly. They may also overlap, if the sender
     /// changes their length between two attempts. A fragment that contradicts earlier ones restarts
-    /// the message: one of them is forged, and the sender repeats the message until it is answered.
+    /// the message: one of them is forged, but the sender repeats the message until it is answered.
     pub fn push(&mut self, fragment: &Fragment<'_>) -> Option<&[u8]> {
         let known = self.partial.iter().position(|one| one.is_of(fragment));
         let mut partial = match known {
@@ -71,7 +71,7 @@ impl Reassembler {
 }
 
 impl Partial {
-    /// The message of `fragment`, whose length [`Fragment::parse`] has bounded.
+    /// Creates the message of `fragment`, whose length [`Fragment::parse`] has limited.
     fn new(fragment: &Fragment<'_>) -> Self {
         let words = usize::from(fragment.total);
         Self {
@@ -86,7 +86,7 @@ impl Partial {
         self.id == fragment.id && self.present.len() == usize::from(fragment.total)
     }
 
-    /// Whether all words of `fragment` that were received before had the same contents.
+    /// Returns whether all words of `fragment` that were received earlier have the same contents.
     fn agrees(&self, fragment: &Fragment<'_>) -> bool {
         let (words, _) = fragment.octets.as_chunks::<4>();
         let (held, _) = self.message.as_chunks::<4>();

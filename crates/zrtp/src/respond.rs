@@ -21,8 +21,8 @@ use super::secrets::{Ids, named_preshared_key};
 use super::session_state::{Common, Contention, Rank};
 use crate::crypto::{AgreementError, hash, tags_are_equal};
 
-/// Maximum number of ignored Commits that another stream has overtaken: more than a sender repeats
-/// before the other stream is secure, and few enough that a persistent sender gets an Error.
+/// Maximum number of Commits that are ignored because another stream became secure first: more than
+/// a sender repeats before that, and few enough that a persistent sender gets an Error.
 const LATE_COMMITS_MAX: u8 = 4;
 
 impl Exchange {
@@ -66,14 +66,14 @@ impl Exchange {
         }
     }
 
-    /// Repeats the answer to a repeated Commit; `false` if the Commit is new.
+    /// Repeats the answer to a repeated Commit; returns `false` if the Commit is new.
     fn repeat_answer(&mut self, octets: &[u8]) -> bool {
         match &self.state {
             State::Part1Sent(answered) if answered.commit == octets => {
                 self.link.send(&answered.part1);
                 true
             }
-            // Without a key agreement a Confirm1 is the answer.
+            // Without a key agreement, the answer is a Confirm1.
             State::Confirm1Sent(agreed) if agreed.commit == octets => {
                 let has_part = !matches!(
                     agreed.keys.choice.key_agreement,
@@ -88,7 +88,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the peer's Commit prevails over ours.
+    /// Returns whether the peer's Commit prevails over ours.
     fn peer_prevails(&mut self, commit: &Commit<'_>, common: &mut Common) -> Result<bool, Fault> {
         let theirs = match &commit.key {
             CommitKey::Dh { hvi } | CommitKey::Kem { hvi, .. } => Rank::Agreement(*hvi),
@@ -98,14 +98,14 @@ impl Exchange {
         let agrees = !matches!(theirs, Rank::Multistream(_));
         if agrees && common.secured.is_some() && self.late_commits < LATE_COMMITS_MAX {
             // Streams may have different paths: this Commit lost to ours on the stream that is now
-            // secure, and arrived later than that. The peer continues in Multistream mode.
+            // secure, but arrived after that. The peer continues in Multistream mode.
             self.late_commits += 1;
             return Ok(false);
         }
         let is_mitm = self.peer.hello.mitm;
         if let State::CommitSent(committed) = &self.state {
             match committed.rank.against(theirs) {
-                // Section 4.2: a peer that declares itself a man in the middle responds.
+                // Section 4.2: a peer that declares itself a man in the middle is the responder.
                 _ if is_mitm
                     && matches!(
                         (committed.rank, theirs),
@@ -216,7 +216,7 @@ impl Exchange {
         let state = std::mem::replace(&mut self.state, State::Discovering);
         let State::Part1Sent(answered) = state else { return Ok(()) };
         let Answered { choice, hvi, commit, part1, key, retained } = *answered;
-        // Checked before any of its contents are trusted.
+        // The part is compared with the commitment before any of its contents are trusted.
         let digest = hash(choice.hash.algorithm(), &[octets, &self.hello.message]);
         if !tags_are_equal(&digest.as_slice()[..32], &hvi) {
             return Err(Fatal(ErrorCode::HashedData));
@@ -249,7 +249,7 @@ impl Exchange {
         common: &mut Common,
     ) -> Result<(), Fault> {
         if common.secured.is_none() {
-            // The peer may be a step ahead of us on the first stream; it will repeat the Commit.
+            // The peer may be a step ahead of us on the first stream. It will repeat the Commit.
             let is_coming = common.rival(&self.exchange_id()).is_some();
             return if is_coming { Ok(()) } else { Err(Fatal(ErrorCode::NoSharedSecret)) };
         }
@@ -275,7 +275,7 @@ impl Exchange {
         let retained = common.store.load(&peer.hello.zid);
         let key = named_preshared_key(&common.config, choice.hash, &retained, key_id);
         let Some(key) = key else {
-            // Section 4.4.2.3: a key agreement instead, with this end as the initiator.
+            // Section 4.4.2.3: this end initiates a key agreement instead.
             if common.config.is_passive {
                 return Err(Fatal(ErrorCode::NoSharedSecret));
             }

@@ -5,28 +5,28 @@ use std::collections::VecDeque;
 
 use zeroize::Zeroizing;
 
-/// Identifies one endpoint in all its sessions: random, generated once (section 4.9).
+/// The ID of one endpoint in all its sessions: random, generated once (section 4.9).
 pub type Zid = [u8; 12];
 
 /// Maximum number of peers in a [`MemoryStore`].
 const PEERS_MAX: usize = 1024;
 
-/// A retained secret, boxed so that moving it leaves no copy behind.
+/// A retained secret, boxed so that moving it leaves no copy.
 pub type RetainedSecret = Box<Zeroizing<[u8; 32]>>;
 
-/// The secrets that two endpoints keep of their last session. `Debug` prints no secret.
+/// The secrets that two endpoints keep from their last session. `Debug` prints no secret.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct Retained {
     /// rs1, the newest retained secret.
     pub rs1: Option<RetainedSecret>,
-    /// rs2, the previous one.
+    /// rs2, the retained secret before rs1.
     pub rs2: Option<RetainedSecret>,
     /// The secret shared with a trusted man in the middle (section 7.3.1).
     pub pbx: Option<RetainedSecret>,
     /// Whether the users have compared the short authentication string, in this session or in one
     /// that it continues (section 7.1).
     pub is_verified: bool,
-    /// Seconds after saving until the peer may drop the secrets; `u32::MAX` for never.
+    /// Seconds after saving until the peer may drop the secrets; `u32::MAX` means never.
     pub expiration_interval: u32,
 }
 
@@ -41,32 +41,32 @@ impl fmt::Debug for Retained {
     }
 }
 
-/// A store of retained secrets, by the ZID of the peer.
+/// A store of retained secrets, found by the ZID of the peer.
 ///
-/// Expired secrets may be dropped; [`load`](Self::load) must not return dropped secrets.
+/// It may drop expired secrets; [`load`](Self::load) must not return dropped secrets.
 pub trait SecretStore {
-    /// The secrets kept for `peer`; the default if it is unknown.
+    /// Returns the secrets kept for `peer`; the default if `peer` is unknown.
     fn load(&mut self, peer: &Zid) -> Retained;
 
     /// Replaces the secrets kept for `peer` by `retained`.
     fn save(&mut self, peer: &Zid, retained: &Retained);
 
-    /// Whether saved secrets are available in the next session. If not, the peer is asked to keep
-    /// nothing either.
+    /// Returns whether saved secrets are available in the next session. If not, the peer is asked
+    /// not to keep them, either.
     fn keeps(&self) -> bool {
         true
     }
 }
 
-/// A store that lives as long as the program. It ignores expiry intervals, and drops the peers
-/// saved longest ago if there are more than 1 024.
+/// A store that lives as long as the program. It ignores expiry intervals. With more than 1 024
+/// peers, it drops those that were saved longest ago.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
     peers: VecDeque<(Zid, Retained)>,
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! The short authentication string as people read it (RFC 6189 section 5.1.6).
+//! The short authentication string as displayed to people (RFC 6189 section 5.1.6).
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -57,7 +57,7 @@ mod tests {
         let render = |value| Sas::render(SasType::B32, value).to_string();
         assert_eq!(render(0), "yyyy");
         assert_eq!(render(u32::MAX), "9999");
-        // Quintets 1, 2, 3 and 4, and twelve bits that do not count.
+        // The value has the quintets 1, 2, 3 and 4, and twelve bits that are not rendered.
         assert_eq!(render(0x0886_4fff), "bndr");
     }
 
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(render(0x47d5), "dashboard specialist");
     }
 
-    /// The neighbours that are not in the order of the alphabet.
+    /// Returns the neighbours that are not in alphabetical order.
     fn descents(list: &[&'static str]) -> Vec<[&'static str; 2]> {
         let pairs = list.windows(2).filter_map(|pair| pair.first_chunk::<2>().copied());
         pairs.filter(|[a, b]| a.to_lowercase() >= b.to_lowercase()).collect()
@@ -85,7 +85,7 @@ mod tests {
             assert_eq!(words.len(), 256);
         }
         assert!(descents(&EVEN).is_empty());
-        // The published list has this one pair out of order.
+        // In the published list, only this pair is out of order.
         assert_eq!(descents(&ODD), [["applicant", "Apollo"]]);
     }
 

@@ -1,7 +1,7 @@
-//! The PGP word list: a word for each octet, of two syllables in even places and of three in odd
-//! places, so that an omitted or swapped word is noticed.
+//! The PGP word list: a word for each octet, of two syllables in even positions and three in odd
+//! positions, so that people notice an omitted or swapped word.
 
-/// Words of two syllables, for octets in even places.
+/// Words of two syllables, for octets in even positions.
 #[rustfmt::skip]
 pub(super) const EVEN: [&str; 256] = [
     "aardvark", "absurd", "accrue", "acme", "adrift", "adult", "afflict", "ahead",
@@ -38,7 +38,7 @@ pub(super) const EVEN: [&str; 256] = [
     "Vulcan", "waffle", "wallet", "watchword", "wayside", "willow", "woodlark", "Zulu",
 ];
 
-/// Words of three syllables, for octets in odd places.
+/// Words of three syllables, for octets in odd positions.
 #[rustfmt::skip]
 pub(super) const ODD: [&str; 256] = [
     "adroitness", "adviser", "aftermath", "aggregate", "alkali", "almighty", "amulet", "amusement",

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 const HELLO_FIRST: Duration = Duration::from_millis(50);
 /// The longest interval of Hellos.
 const HELLO_CAP: Duration = Duration::from_millis(200);
-/// Retransmissions of Hello before a peer is known: 3.75 seconds of them.
+/// Number of retransmissions of a Hello before a peer is known, which take 3.75 seconds.
 const HELLOS: u32 = 20;
-/// Retransmissions of Hello if a peer is known: 12.15 seconds of them.
+/// Number of retransmissions of a Hello if a peer is known, which take 12.15 seconds.
 const HELLOS_KNOWN: u32 = 62;
 
 /// T2: the first interval of all other messages.
 const MESSAGE_FIRST: Duration = Duration::from_millis(150);
 /// The longest interval of all other messages.
 const MESSAGE_CAP: Duration = Duration::from_millis(1200);
-/// Retransmissions of all other messages: 9.45 seconds of them.
+/// Number of retransmissions of all other messages, which take 9.45 seconds.
 const MESSAGES: u32 = 10;
 
 /// The retransmission schedule of one message.
@@ -29,29 +29,29 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of a Hello sent at `now`.
+    /// Creates the schedule of a Hello sent at `now`.
     pub(super) fn of_hello(now: Instant, peer_is_known: bool) -> Self {
         let most = if peer_is_known { HELLOS_KNOWN } else { HELLOS };
         Self { due: now + HELLO_FIRST, interval: HELLO_FIRST, cap: HELLO_CAP, sent: 0, most }
     }
 
-    /// The schedule of any other message sent at `now`.
+    /// Creates the schedule of any other message sent at `now`.
     pub(super) fn of_message(now: Instant) -> Self {
         let (interval, cap) = (MESSAGE_FIRST, MESSAGE_CAP);
         Self { due: now + interval, interval, cap, sent: 0, most: MESSAGES }
     }
 
-    /// Extends the schedule of a Hello, because a peer is known.
+    /// Extends the schedule of a Hello, because a peer is now known.
     pub(super) fn extend(&mut self) {
         self.most = HELLOS_KNOWN;
     }
 
-    /// When the next retransmission, or giving up, is due.
+    /// Returns when the next retransmission, or the end of the attempts, is due.
     pub(super) fn due(&self) -> Instant {
         self.due
     }
 
-    /// Advances to the next retransmission; `None` if all have been sent.
+    /// Advances to the next retransmission; returns `None` if all have been sent.
     pub(super) fn next(&mut self) -> Option<()> {
         if self.sent >= self.most {
             return None;
@@ -67,7 +67,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// Milliseconds at which a message is sent again, and at which it is given up.
+    /// Returns the milliseconds at which a message is repeated and, at the end, given up.
     fn times(mut schedule: Schedule, start: Instant) -> Vec<u128> {
         let mut times = vec![schedule.due()];
         while schedule.next().is_some() {

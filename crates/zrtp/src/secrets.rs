@@ -11,7 +11,7 @@ use crate::crypto::{Digest, hmac, tags_are_equal};
 
 type Id = [u8; 8];
 
-/// The first 64 bits of MAC(`secret`, `over`).
+/// Returns the first 64 bits of MAC(`secret`, `over`).
 fn id(hash: Hash, secret: &[u8], over: &[u8]) -> Id {
     let mut id = [0; 8];
     id.copy_from_slice(&hmac(hash.algorithm(), secret, &[over]).as_slice()[..8]);
@@ -22,7 +22,7 @@ fn id(hash: Hash, secret: &[u8], over: &[u8]) -> Id {
 pub(super) struct Ids([Option<Id>; 4]);
 
 impl Ids {
-    /// The IDs of the end with `role` and the H3 `h3`, computed from the secrets of this end.
+    /// Computes the IDs of the end with `role` and the H3 `h3` from the secrets of this end.
     pub(super) fn of(
         hash: Hash,
         role: Role,
@@ -38,7 +38,7 @@ impl Ids {
         Self([of(&retained.rs1), of(&retained.rs2), aux, of(&retained.pbx)])
     }
 
-    /// The IDs as sent in a message: random where there is no secret.
+    /// Returns the IDs for a message; the ID of a missing secret is random.
     pub(super) fn to_message(&self, entropy: &mut (dyn FnMut(&mut [u8]) + Send)) -> SecretIds {
         let mut fill = |id: Option<Id>| {
             id.unwrap_or_else(|| {
@@ -56,8 +56,7 @@ fn equal(own: Option<Id>, theirs: Id) -> bool {
     own.is_some_and(|own| tags_are_equal(&own, &theirs))
 }
 
-/// The secrets that the peer also has, found by comparing the IDs in its message with the expected
-/// ones.
+/// Finds the secrets that the peer also has, by comparing its IDs with the expected ones.
 pub(super) fn matching(
     role: Role,
     expected: &Ids,
@@ -66,7 +65,7 @@ pub(super) fn matching(
     aux: Option<&[u8]>,
 ) -> Shared {
     let [rs1, rs2, aux_id, pbx_id] = expected.0;
-    // Section 4.3: the initiator's rs1 if the responder knows it, or else the initiator's rs2.
+    // Section 4.3: the initiator's rs1 if the responder knows it; otherwise the initiator's rs2.
     let first = match role {
         Role::Initiator => {
             let knows = |own| equal(own, theirs.rs1) || equal(own, theirs.rs2);
@@ -102,12 +101,12 @@ pub(super) fn matching(
     }
 }
 
-/// The ID of a preshared key (section 4.4.2.2).
+/// Returns the ID of a preshared key (section 4.4.2.2).
 pub(super) fn key_id(hash: Hash, key: &Digest) -> Id {
     id(hash, key.as_slice(), b"Prsh")
 }
 
-/// The preshared key from all secrets of this end; `None` without rs1.
+/// Derives the preshared key from all secrets of this end; `None` without rs1.
 pub(super) fn own_preshared_key(
     config: &Config,
     hash: Hash,
@@ -119,7 +118,7 @@ pub(super) fn own_preshared_key(
     Some(preshared_key(hash, &rs1[..], aux, pbx))
 }
 
-/// The preshared key with the ID `named`, sent by the initiator (section 4.4.2.3).
+/// Derives the preshared key with the ID `named`, which the initiator sent (section 4.4.2.3).
 pub(super) fn named_preshared_key(
     config: &Config,
     hash: Hash,

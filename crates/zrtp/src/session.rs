@@ -19,21 +19,20 @@ const STREAMS_MAX: usize = 256;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct StreamId(pub(super) usize);
 
-/// A session of two endpoints (RFC 6189): its first stream agrees on a key, the others derive
-/// theirs from it.
+/// A session of two endpoints (RFC 6189). The first stream agrees on a key; others derive theirs.
 ///
-/// A state machine: its inputs are datagrams and times, its outputs datagrams, times and events.
-/// After each call, send the datagrams of [`poll_datagram`](Self::poll_datagram), handle the events
-/// of [`poll_event`](Self::poll_event), and call [`handle_timeout`](Self::handle_timeout) at
-/// [`next_timeout`](Self::next_timeout).
+/// The session is a state machine: its inputs are datagrams and times, its outputs datagrams, times
+/// and events. After each call, send the datagrams of [`poll_datagram`](Self::poll_datagram),
+/// handle the events of [`poll_event`](Self::poll_event), and call
+/// [`handle_timeout`](Self::handle_timeout) at [`next_timeout`](Self::next_timeout).
 pub struct Session {
     common: Common,
     streams: Vec<Stream>,
 }
 
 impl Session {
-    /// A session without streams. `entropy` fills a slice with unpredictable random octets; `store`
-    /// keeps the secrets for the next session.
+    /// Creates a session without streams. `entropy` fills a slice with unpredictable random octets;
+    /// `store` keeps the secrets for the next session.
     ///
     /// # Errors
     /// [`ConfigError`] if `config` cannot be used.
@@ -47,13 +46,13 @@ impl Session {
         Ok(Self { common: Common::new(config, entropy, store), streams: Vec::new() })
     }
 
-    /// Adds a stream whose media has the source `ssrc`; `None` if there are 256.
+    /// Adds a stream whose media has the source `ssrc`; returns `None` if there are already 256.
     ///
-    /// With `peer`, the address of the peer, the stream sends a Hello there at once and accepts no
-    /// other address as the peer's, except with [`expect_hello`](Self::expect_hello). Without it,
-    /// the stream waits for a Hello: up to 8 addresses at a time are candidates, and the first with
-    /// a valid Confirm is the peer. Until an address has answered a Ping, it is sent at most three
-    /// times the octets received from it.
+    /// `peer` is the address of the peer: the stream sends a Hello there at once and accepts no
+    /// other address as the peer's, except after [`expect_hello`](Self::expect_hello). Without
+    /// `peer`, the stream waits for a Hello: up to 8 addresses at a time are candidates, and the
+    /// first one with a valid Confirm is the peer. Until an address has answered a Ping, at most
+    /// three times the octets received from it are sent there.
     pub fn add_stream(
         &mut self,
         ssrc: u32,
@@ -66,7 +65,7 @@ impl Session {
 
     /// Adds a stream whose hash chain begins with `h0` (section 9), so that the hash of its Hello
     /// can be announced earlier: see [`hello_hash_with`](Self::hello_hash_with). `h0` must be
-    /// random, and must not be used again.
+    /// random and must not be used again.
     pub fn add_stream_with(
         &mut self,
         ssrc: u32,
@@ -82,18 +81,18 @@ impl Session {
         Some(id)
     }
 
-    /// The hash of the stream's Hello, for `a=zrtp-hash` (section 8.1).
+    /// Returns the hash of the stream's Hello, for `a=zrtp-hash` (section 8.1).
     pub fn hello_hash(&self, stream: StreamId) -> Option<[u8; 32]> {
         self.streams.get(stream.0).map(Stream::hello_hash)
     }
 
-    /// The hash of the Hello of a stream that is to be added with `h0`.
+    /// Returns the hash of the Hello of a stream that is to be added with `h0`.
     pub fn hello_hash_with(&self, h0: [u8; 32]) -> [u8; 32] {
         implicit_hash(&write_hello(&OwnChain::new(h0), &self.common.config))
     }
 
-    /// Sets the hash that the peer's Hello must have, from its `a=zrtp-hash`.
-    /// To be called before the peer's first datagram. The peer may then have any address.
+    /// Sets the hash that the peer's Hello must have, from the peer's `a=zrtp-hash`. Call it before
+    /// the peer's first datagram arrives. The peer may then have any address.
     pub fn expect_hello(&mut self, stream: StreamId, hash: [u8; 32]) {
         if let Some(stream) = self.streams.get_mut(stream.0) {
             stream.expected_hello = Some(hash);
@@ -114,8 +113,8 @@ impl Session {
         self.process_streams(now);
     }
 
-    /// Reports media on `stream` that is authentic under the keys of [`Event::Keys`]: it counts as
-    /// a `Conf2ACK` (section 4.6).
+    /// Reports that media on `stream` is authentic under the keys of [`Event::Keys`], which counts
+    /// as a `Conf2ACK` (section 4.6).
     pub fn handle_authentic_media(&mut self, now: Instant, stream: StreamId) {
         let Some(stream) = self.streams.get_mut(stream.0) else { return };
         if let Some(peer) = stream.peer() {
@@ -124,7 +123,7 @@ impl Session {
         self.process_streams(now);
     }
 
-    /// Handles the timeouts due by `now`.
+    /// Handles the timeouts that are due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         for stream in &mut self.streams {
             stream.handle_timeout(now, &mut self.common);
@@ -132,38 +131,38 @@ impl Session {
         self.process_streams(now);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) should be called next.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) next; `None` if never.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.streams.iter().filter_map(Stream::next_timeout).min()
     }
 
-    /// The next datagram to send, with its stream and its destination.
+    /// Returns the next datagram to send, with its stream and its destination.
     pub fn poll_datagram(&mut self) -> Option<(StreamId, SocketAddr, Vec<u8>)> {
         self.streams.iter_mut().enumerate().find_map(|(n, stream)| {
             stream.poll_datagram().map(|(to, datagram)| (StreamId(n), to, datagram))
         })
     }
 
-    /// The next event, with its stream.
+    /// Returns the next event, with its stream.
     pub fn poll_event(&mut self) -> Option<(StreamId, Event)> {
         self.common.poll_event()
     }
 
-    /// The short authentication string, once the first stream is secure.
+    /// Returns the short authentication string, once the first stream is secure.
     pub fn sas(&self) -> Option<&SasStatus> {
         self.common.secured.as_ref().map(|secured| &secured.sas)
     }
 
-    /// The key for other purposes of the applications, once the first stream is secure.
+    /// Returns the key for other purposes of the applications, once the first stream is secure.
     pub fn exported_key(&self) -> Option<&ExportedKey> {
         self.common.secured.as_ref().map(|secured| &secured.exported)
     }
 
     /// Reports whether the users found their short authentication strings equal (section 7.1). If
-    /// they are, the secrets are saved as verified; if not, an attacker is in the middle, and the
+    /// they are, the secrets are saved as verified. If not, an attacker is in the middle, and the
     /// secrets kept for the peer are deleted, except `pbx`.
     ///
-    /// `false` if there is no string yet.
+    /// Returns `false` if there is no string yet.
     pub fn verify_sas(&mut self, are_equal: bool) -> bool {
         let Some(secured) = &mut self.common.secured else { return false };
         secured.sas.is_verified = are_equal;
@@ -183,14 +182,15 @@ impl Session {
         true
     }
 
-    /// Asks the peer to return to clear media on `stream` (section 4.7.2); `false` if the stream is
-    /// not secure or the peer does not allow it. No more media may be sent under the stream's keys.
+    /// Asks the peer to return to clear media on `stream` (section 4.7.2); returns `false` if the
+    /// stream is not secure or the peer does not allow it. No more media may be sent under the
+    /// stream's keys.
     pub fn go_clear(&mut self, now: Instant, stream: StreamId) -> bool {
         let peer = self.streams.get_mut(stream.0).and_then(Stream::peer);
         peer.is_some_and(|peer| peer.go_clear(now))
     }
 
-    /// Starts to secure a stream again that went clear; `false` if it is not clear.
+    /// Starts to secure a stream again that has returned to clear media; `false` if it has not.
     pub fn go_secure(&mut self, now: Instant, stream: StreamId) -> bool {
         let Some(peer) = self.streams.get_mut(stream.0).and_then(Stream::peer) else {
             return false;
@@ -202,7 +202,7 @@ impl Session {
         is_clear
     }
 
-    /// Withdraws a Commit that lost to one on another stream, and lets ready streams commit.
+    /// Withdraws a Commit that lost to one on another stream, and lets ready streams send theirs.
     fn process_streams(&mut self, now: Instant) {
         if let Some(ExchangeId { stream: StreamId(at), exchange, .. }) =
             self.common.withdrawn.take()
@@ -233,7 +233,7 @@ mod tests {
     use crate::packet::Packet;
     use crate::retained::MemoryStore;
 
-    /// Two endpoints that agreed, and their stream. Neither allows `GoClear`.
+    /// Returns two endpoints that have agreed on keys, and their stream. Neither allows `GoClear`.
     fn agreed(now: Instant) -> ([Session; 2], StreamId) {
         let mut sessions = [1, 2].map(|octet: u8| {
             let mut config = Config::new([octet; 12]);
@@ -298,7 +298,7 @@ mod tests {
             assert!(events(session).iter().any(|event| matches!(event, Event::Secure)));
         }
         assert!(!sessions[0].go_clear(now, stream));
-        // Simulates a peer that ignores the flag in the other end's Confirm.
+        // This simulates a peer that ignores the flag in the other end's Confirm.
         let peer = sessions[0].streams[0].peer().unwrap();
         let State::Secure(complete) = &mut peer.state else { panic!() };
         complete.peer_allows_clear = true;

@@ -1,4 +1,4 @@
-//! The state shared by all streams of a session.
+//! The state that all streams of a session share.
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
@@ -17,28 +17,28 @@ use super::session::StreamId;
 const EVENTS_MAX: usize = 256;
 /// Fills a slice with random octets.
 pub(super) type RandomSource = Box<dyn FnMut(&mut [u8]) + Send>;
-/// Maximum number of nonces of the session that are kept.
+/// Maximum number of nonces that a session remembers.
 const NONCES_MAX: usize = 256;
 
-/// The rank of a Commit among those of both ends (RFC 6189 section 4.2).
+/// The rank of a Commit in a contention with one of the peer (RFC 6189 section 4.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Rank {
-    /// By hvi.
+    /// Ranked by hvi.
     Agreement([u8; 32]),
-    /// By nonce.
+    /// Ranked by nonce.
     Preshared([u8; 16]),
-    /// By nonce.
+    /// Ranked by nonce.
     Multistream([u8; 16]),
 }
 
-/// The outcome for this end's Commit when the peer's is received.
+/// The outcome of a contention between this end's Commit and the peer's.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Contention {
-    /// It continues: the peer discards its own.
+    /// This end's Commit stands, and the peer discards its own.
     Wins,
-    /// It is discarded: this end is the responder.
+    /// This end's Commit is discarded, and this end is the responder.
     Loses,
-    /// The two are of incompatible kinds.
+    /// The two Commits are of incompatible kinds.
     Incompatible,
 }
 
@@ -56,7 +56,7 @@ impl Rank {
     }
 }
 
-/// Identifies an exchange and its peer.
+/// The number of an exchange, its stream and its peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExchangeId {
     pub(super) exchange: u64,
@@ -66,18 +66,18 @@ pub(super) struct ExchangeId {
 }
 
 impl ExchangeId {
-    /// Whether `other` is another stream's exchange with the same peer.
+    /// Returns whether `other` is the exchange of another stream with the same peer.
     pub(super) fn is_rival(&self, other: &Self) -> bool {
         self.stream != other.stream && self.peer == other.peer
     }
 }
 
-/// An exchange that agrees on the session's key. With each peer, one stream does so at a time
-/// (section 4.4.1).
+/// An exchange that agrees on the session's key. With each peer, one at a time does so (section
+/// 4.4.1).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingAgreement {
     pub(super) exchange_id: ExchangeId,
-    /// The rank of its Commit, until that is answered.
+    /// The rank of its Commit, until the Commit is answered.
     pub(super) rank: Option<Rank>,
 }
 
@@ -119,16 +119,16 @@ impl Secured {
     }
 }
 
-/// The state shared by all streams of a session.
+/// The state that all streams of a session share.
 pub(super) struct Common {
     pub(super) config: Config,
     pub(super) entropy: RandomSource,
     pub(super) store: Box<dyn SecretStore + Send>,
     pub(super) secured: Option<Secured>,
     pending_agreements: Vec<PendingAgreement>,
-    /// The exchange whose agreement was confirmed first.
+    /// The exchange whose agreement was the first to be confirmed.
     claimed: Option<u64>,
-    /// The exchange whose Commit was discarded in favour of another stream's.
+    /// The exchange whose Commit was discarded in favour of that of another stream.
     pub(super) withdrawn: Option<ExchangeId>,
     exchanges: u64,
     nonces: VecDeque<[u8; 16]>,
@@ -166,7 +166,7 @@ impl Common {
     }
 
     pub(super) fn push_event(&mut self, stream: StreamId, event: Event) {
-        // Strangers can cause these.
+        // Strangers can cause these events.
         let is_untrusted = matches!(
             event,
             Event::Warning(_) | Event::Discovered { .. } | Event::CandidateFailed { .. }
@@ -177,7 +177,7 @@ impl Common {
         }
     }
 
-    /// Emits a warning, unless the last event is the same.
+    /// Emits a warning, unless the last event is the same warning.
     pub(super) fn warn(&mut self, stream: StreamId, warning: Warning) {
         let is_repeated = |(known, event): &(StreamId, Event)| {
             *known == stream && matches!(event, Event::Warning(known) if *known == warning)
@@ -191,7 +191,7 @@ impl Common {
         self.events.pop_front()
     }
 
-    /// Records the nonce of a Commit; `false` if it was used before in this session.
+    /// Records the nonce of a Commit; returns `false` if it was already used in this session.
     pub(super) fn use_nonce(&mut self, nonce: [u8; 16]) -> bool {
         if self.nonces.contains(&nonce) {
             return false;
@@ -208,8 +208,8 @@ impl Common {
         self.exchanges
     }
 
-    /// Records that the exchange at `exchange_id` agrees on the session's key; `rank` is that of its
-    /// Commit, if that is not answered yet.
+    /// Records that the exchange at `exchange_id` agrees on the session's key. `rank` is that of
+    /// its Commit, if the Commit is not answered yet.
     pub(super) fn note_agreeing(&mut self, exchange_id: ExchangeId, rank: Option<Rank>) {
         self.pending_agreements.retain(|one| one.exchange_id.exchange != exchange_id.exchange);
         self.pending_agreements.push(PendingAgreement { exchange_id, rank });
@@ -224,24 +224,23 @@ impl Common {
         }
     }
 
-    /// Frees the session for the agreement of another stream or another peer.
+    /// Allows another stream or another peer to agree on the session's key.
     pub(super) fn release(&mut self, exchange: u64) {
         self.pending_agreements.retain(|one| one.exchange_id.exchange != exchange);
         self.claimed.take_if(|claimed| *claimed == exchange);
     }
 
-    /// Another stream's exchange with the same peer that agrees on the session's key.
+    /// Returns the exchange of another stream with the same peer that agrees on the session's key.
     pub(super) fn rival(&self, exchange_id: &ExchangeId) -> Option<PendingAgreement> {
         self.pending_agreements.iter().find(|one| one.exchange_id.is_rival(exchange_id)).copied()
     }
 
-    /// Assigns the session to the peer of a confirmed exchange; `false` if another exchange was
-    /// first.
+    /// Assigns the session to the peer of a confirmed exchange; `false` if another was first.
     pub(super) fn claim(&mut self, exchange: u64) -> bool {
         self.secured.is_none() && *self.claimed.get_or_insert(exchange) == exchange
     }
 
-    /// Seconds for which this end keeps the secrets of a new agreement.
+    /// Returns the seconds for which this end keeps the secrets of a new agreement.
     pub(super) fn expiration_interval(&self) -> u32 {
         if self.store.keeps() { self.config.expiration_interval } else { 0 }
     }

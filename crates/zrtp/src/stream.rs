@@ -34,9 +34,9 @@ pub(super) const VERSION_LEN: usize = 3;
 
 /// One media stream.
 ///
-/// Any host may send a Hello, so each address that does is a candidate with its own exchange. The
-/// first with a valid Confirm is the peer, and the others are dropped. A failed candidate does not
-/// affect the others.
+/// Any host may send a Hello, so each sender of one is a candidate with a separate exchange. The
+/// first candidate with a valid Confirm is the peer, and the others are dropped. A failed candidate
+/// does not affect the others.
 pub(super) struct Stream {
     id: StreamId,
     ssrc: u32,
@@ -50,10 +50,10 @@ pub(super) struct Stream {
     /// Hellos to the given address, until a Hello arrives from it.
     pending_hello: Option<PendingHello>,
     candidates: Vec<Exchange>,
-    /// Whether the peer is found, which is then the only candidate.
+    /// Whether the peer is found; it is then the only candidate.
     is_found: bool,
     proofs: Proofs,
-    /// Answers sent outside of any exchange.
+    /// Answers that belong to no exchange.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     sequence: u16,
     /// The ending of the last exchange with the given address, and when the stream fails with it.
@@ -63,7 +63,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// A new stream; sends a Hello at once if the peer's address is given.
+    /// Creates a stream; sends a Hello at once if the peer's address is given.
     pub(super) fn new(
         id: StreamId,
         (ssrc, h0): (u32, Image),
@@ -98,7 +98,7 @@ impl Stream {
         stream
     }
 
-    /// The link and the Hello for an address to which nothing was sent yet.
+    /// Creates the link and the Hello for an address to which nothing was sent yet.
     fn pending_hello(&self, credit: Credit, common: &mut Common) -> PendingHello {
         let packet_len_max = common.config.packet_len_max;
         let mut link = Link::new(self.ssrc, packet_len_max, common.random(), credit);
@@ -106,12 +106,12 @@ impl Stream {
         PendingHello { link, hello, schedule: None }
     }
 
-    /// The hash of this end's Hello.
+    /// Returns the hash of this end's Hello.
     pub(super) fn hello_hash(&self) -> Image {
         implicit_hash(&self.hello)
     }
 
-    /// The exchange with the peer, once the peer is found.
+    /// Returns the exchange with the peer, once the peer is found.
     pub(super) fn peer(&mut self) -> Option<&mut Exchange> {
         self.candidates.first_mut().filter(|_| self.is_found)
     }
@@ -140,7 +140,7 @@ impl Stream {
                 self.consider(now, candidate, common);
             }
             Some((Message::Error(_), _)) if !self.has_candidate_at(from) => {
-                // Its sender repeats it until it is acknowledged.
+                // The sender repeats the Error until it is acknowledged.
                 self.reply(from, &Message::ErrorAck);
             }
             _ => {
@@ -158,7 +158,7 @@ impl Stream {
         self.candidates.iter().any(|one| one.address == address)
     }
 
-    /// Whether no candidate at this address has sent this Hello before.
+    /// Returns whether no candidate at this address has sent this Hello before.
     fn is_new(&self, from: SocketAddr, octets: &[u8]) -> bool {
         let is_known = |one: &Exchange| one.address == from && one.peer.octets == octets;
         !self.candidates.iter().any(is_known)
@@ -177,7 +177,7 @@ impl Stream {
             None if self.given.is_some() && !self.is_given(from) => return,
             _ => {}
         }
-        // Section 4.1.1: a peer with a higher version falls back to ours.
+        // Section 4.1.1: a peer with a higher version changes to ours.
         if hello.version[..VERSION_LEN] > VERSION[..VERSION_LEN] {
             return;
         }
@@ -229,8 +229,8 @@ impl Stream {
         self.candidates.push(exchange);
     }
 
-    /// Makes room for one more candidate; `false` if there is none. A candidate with a proved
-    /// address displaces the oldest without one.
+    /// Makes room for one more candidate; returns `false` if that is impossible. A candidate with a
+    /// proved address displaces the oldest one without.
     fn make_room(&mut self, is_proved: bool, common: &mut Common) -> bool {
         if self.candidates.len() < CANDIDATES_MAX {
             return true;
@@ -256,7 +256,7 @@ impl Stream {
         }
     }
 
-    /// Answers a Ping (section 5.15): any endpoint may ask which one is behind a stream.
+    /// Answers a Ping (section 5.15): any endpoint may ask which endpoint is behind a stream.
     fn answer_ping(&mut self, from: SocketAddr, ssrc: u32, ping: Ping) {
         let mut endpoint_hash = [0; 8];
         endpoint_hash.copy_from_slice(&self.hello_hash()[..8]);
@@ -269,7 +269,7 @@ impl Stream {
         self.reply(from, &Message::PingAck(answer));
     }
 
-    /// Queues one packet, less than three times as long as the packet that it answers.
+    /// Queues one packet, which is less than three times as long as the packet that it answers.
     fn reply(&mut self, to: SocketAddr, message: &Message<'_>) {
         if self.replies.len() < REPLIES_MAX {
             let (mut octets, mut datagram) = (Vec::new(), Vec::new());
@@ -329,7 +329,7 @@ impl Stream {
                 self.failure = Some((ending, now + FAILURE_GRACE));
             }
         }
-        // An exchange that is over is kept until its Error is acknowledged.
+        // A finished exchange is kept until its Error is acknowledged.
         self.candidates.retain(|one| !one.is_over() || one.retry.is_some());
     }
 
@@ -358,7 +358,7 @@ impl Stream {
         candidates.chain(pending_hello).chain(failure).min()
     }
 
-    /// The next datagram to send, and its destination.
+    /// Returns the next datagram to send, and its destination.
     pub(super) fn poll_datagram(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         let next = |one: &mut Exchange| Some((one.address, one.link.poll_datagram()?));
         let mut next = self.candidates.iter_mut().find_map(next);
@@ -373,7 +373,7 @@ impl Stream {
         Some((to, datagram))
     }
 
-    /// Lets all ready candidates commit.
+    /// Lets all ready candidates send a Commit.
     pub(super) fn begin(&mut self, now: Instant, common: &mut Common) {
         for n in 0..self.candidates.len() {
             let is_alone = self.is_alone(n);
@@ -385,15 +385,16 @@ impl Stream {
         self.update(now, common);
     }
 
-    /// Whether no other candidate has the same address. A Commit answers one Hello: if an address
-    /// sent several, the peer's Commit is awaited, which identifies the peer's Hello.
+    /// Returns whether no other candidate has the same address. A Commit answers one Hello. If an
+    /// address sent several Hellos, this end waits for the peer's Commit, which identifies the
+    /// peer's Hello.
     fn is_alone(&self, n: usize) -> bool {
         let address = self.candidates[n].address;
         let may_be_peer = |one: &&Exchange| one.address == address && one.may_be_peer();
         self.candidates.iter().filter(may_be_peer).count() == 1
     }
 
-    /// Withdraws the Commit of one exchange, because the peer's on another stream prevails.
+    /// Withdraws the Commit of one exchange, because the peer's Commit on another stream prevails.
     pub(super) fn withdraw(&mut self, now: Instant, exchange: u64) {
         for candidate in self.candidates.iter_mut().filter(|one| one.number == exchange) {
             candidate.withdraw(now);
@@ -401,7 +402,7 @@ impl Stream {
     }
 }
 
-/// The Hello of an endpoint whose chain is `chain`.
+/// Writes the Hello of an endpoint whose chain is `chain`.
 pub(super) fn write_hello(chain: &OwnChain, config: &Config) -> Vec<u8> {
     let mut hello = Vec::new();
     config.hello(chain.image(3)).write(&mut hello);

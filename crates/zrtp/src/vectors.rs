@@ -1,4 +1,4 @@
-//! Derivations computed by an independent program (vectors/zrtp/derive.py).
+//! Derivations compared with those of an independent program (vectors/zrtp/derive.py).
 
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -140,7 +140,6 @@ fn the_string_and_the_session_key_after_going_clear_are_those_of_the_vectors() {
     }
 }
 
-/// The fingerprint with which the word list was published.
 #[test]
 fn words_render_the_fingerprint_that_the_list_was_published_with() {
     let fingerprint = "E58294F2E9A227486E8B061B31CC528FD7FA3F19";
@@ -181,7 +180,7 @@ fn identifiers_of_secrets_and_preshared_keys_are_those_of_the_vectors() {
             assert_eq!(key.as_slice(), preshared.octets("key"));
             let id = key_id(hash, &key);
             assert_eq!(id, preshared.array("key_id"));
-            // The responder finds each of them; the initiator uses all it has.
+            // The responder finds each of them; the initiator uses all secrets that it has.
             let named = named_preshared_key(&config, hash, &retained, id).unwrap();
             assert_eq!(named.as_slice(), key.as_slice());
             if uses("aux") && uses("pbx") {

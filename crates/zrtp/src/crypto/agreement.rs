@@ -39,7 +39,7 @@ enum Method {
 }
 
 impl Agreement {
-    /// Every agreement.
+    /// All agreements.
     pub const ALL: &[Self] = &[
         Self::Dh2k,
         Self::Dh3k,
@@ -51,7 +51,7 @@ impl Agreement {
         Self::X448,
     ];
 
-    /// Octets in a public value.
+    /// Returns the octets in a public value.
     #[must_use]
     pub const fn public_len(self) -> usize {
         match self {
@@ -66,8 +66,8 @@ impl Agreement {
         }
     }
 
-    /// Octets in the shared secret: a field element, which is one coordinate where the public value
-    /// has two.
+    /// Returns the octets in the shared secret, which is a field element: one coordinate if the
+    /// public value has two.
     #[must_use]
     pub const fn secret_len(self) -> usize {
         match self {
@@ -90,7 +90,7 @@ impl Agreement {
     }
 }
 
-/// One end's key pair; the private part is zeroised on drop.
+/// The key pair of one end; the private part is zeroised on drop.
 pub struct KeyPair {
     agreement: Agreement,
     public: Vec<u8>,
@@ -105,10 +105,11 @@ enum Private {
 }
 
 impl KeyPair {
-    /// A pair whose private part is taken from `entropy`.
+    /// Generates a pair whose private part is taken from `entropy`.
     ///
     /// # Errors
-    /// [`Refused`] if `entropy` yields no valid key: a fixed value that is out of range, or zeros.
+    /// [`Refused`] if `entropy` yields no valid key, because it returns a fixed value that is out
+    /// of range, or zeros.
     pub fn generate(agreement: Agreement, entropy: &mut Entropy<'_>) -> Result<Self, Refused> {
         let (private, public) = match agreement.method() {
             Method::Modp(group) => {
@@ -128,20 +129,20 @@ impl KeyPair {
         Ok(Self { agreement, public, private })
     }
 
-    /// The agreement that the pair is for.
+    /// Returns the agreement of the pair.
     #[must_use]
     pub const fn agreement(&self) -> Agreement {
         self.agreement
     }
 
-    /// The public value as ZRTP sends it: an integer in network order, as long as the prime; both
-    /// coordinates of a point; or the octets of RFC 7748 section 5.
+    /// Returns the public value as ZRTP sends it: an integer in network order, as long as the
+    /// prime; both coordinates of a point; or the octets of RFC 7748 section 5.
     #[must_use]
     pub fn public(&self) -> &[u8] {
         &self.public
     }
 
-    /// The secret shared with the end whose public value is `peer_public`.
+    /// Returns the secret shared with the end whose public value is `peer_public`.
     ///
     /// # Errors
     /// Any [`AgreementError`]; the pair is consumed in any case.

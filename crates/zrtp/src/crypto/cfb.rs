@@ -10,17 +10,17 @@ use aws_lc_rs::iv::FixedLength;
 
 use rushes_crypto::Refused;
 
-/// A key for AES in cipher feedback mode, expanded once; zeroised on drop.
+/// An expanded key for AES in cipher feedback mode; zeroised on drop.
 pub struct CipherFeedback {
     encrypting: EncryptingKey,
     decrypting: DecryptingKey,
 }
 
 impl CipherFeedback {
-    /// The cipher under a `key` of 16, 24 or 32 octets.
+    /// Creates the cipher under a `key` of 16, 24 or 32 octets.
     ///
     /// # Errors
-    /// [`Refused`] if it has another length.
+    /// [`Refused`] if the key has another length.
     pub fn new(key: &[u8]) -> Result<Self, Refused> {
         let algorithm = match key.len() {
             16 => &AES_128,
@@ -35,10 +35,10 @@ impl CipherFeedback {
         })
     }
 
-    /// Encrypts `data`, of any length, in place; each message needs another vector `start`.
+    /// Encrypts `data`, of any length, in place. Each message needs a different vector `start`.
     ///
     /// # Errors
-    /// [`Refused`], but never because of the length of `data`.
+    /// [`Refused`] if the library fails; never because of the length of `data`.
     pub fn encrypt(&self, start: [u8; 16], data: &mut [u8]) -> Result<(), Refused> {
         if data.is_empty() {
             return Ok(());
@@ -50,7 +50,7 @@ impl CipherFeedback {
     /// Decrypts `data`, of any length, in place.
     ///
     /// # Errors
-    /// [`Refused`], but never because of the length of `data`.
+    /// [`Refused`] if the library fails; never because of the length of `data`.
     pub fn decrypt(&self, start: [u8; 16], data: &mut [u8]) -> Result<(), Refused> {
         if data.is_empty() {
             return Ok(());

@@ -24,11 +24,11 @@ impl Curve448Key {
         (Self { key }, public)
     }
 
-    /// The shared coordinate; `peer` has the curve's length.
+    /// Returns the shared coordinate; `peer` must have the length of the curve's public values.
     pub(super) fn agree(self, peer: &[u8]) -> Result<Secret, AgreementError> {
         let peer = PublicKey::from_bytes_unchecked(peer).ok_or(AgreementError::OutOfRange)?;
         let shared = self.key.diffie_hellman(&peer);
-        // RFC 7748 section 6.2: compared in constant time.
+        // RFC 7748 section 6.2; the comparison takes constant time.
         if tags_are_equal(shared.as_bytes(), &[0; LEN]) {
             return Err(AgreementError::Degenerate);
         }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_coordinate_above_the_prime_is_taken_modulo_the_prime() {
-        // RFC 7748 section 5: p + 5 is 5, the base point. The private key is 01 02 03 …
+        // RFC 7748 section 5: p + 5 equals 5, the base point. The private key is 01 02 03 …
         let (key, public) = Curve448Key::generate(&mut counting(1));
         let mut above = [0xff; LEN];
         above[..28].fill(0);

@@ -1,4 +1,4 @@
-//! Key encapsulation for ZRTP: a lattice, alone or with a curve (draft-zrtp-pq, "Hybrid KEM").
+//! Key encapsulation for ZRTP: a lattice alone, or with a curve (draft-zrtp-pq, "Hybrid KEM").
 
 use core::fmt;
 
@@ -34,7 +34,7 @@ impl Kem {
         }
     }
 
-    /// Octets of the curve's part, in a public key and in a ciphertext alike.
+    /// Returns the octets of the curve's part, in public keys and in ciphertexts.
     const fn curve_len(self) -> usize {
         match self.parts().0 {
             Some(curve) => curve.public_len(),
@@ -42,19 +42,19 @@ impl Kem {
         }
     }
 
-    /// Octets in a public key.
+    /// Returns the octets in a public key.
     #[must_use]
     pub const fn public_len(self) -> usize {
         self.curve_len() + self.parts().1.public_len()
     }
 
-    /// Octets in a ciphertext.
+    /// Returns the octets in a ciphertext.
     #[must_use]
     pub const fn ciphertext_len(self) -> usize {
         self.curve_len() + self.parts().1.ciphertext_len()
     }
 
-    /// Octets in the secret: a digest of the negotiated hash, or 32 from a lattice alone.
+    /// Returns the octets in the secret: those of a digest, or 32 from a lattice alone.
     #[must_use]
     pub const fn secret_len(self, hash: HashAlgorithm) -> usize {
         match self.parts() {
@@ -90,7 +90,7 @@ impl Kem {
         Ok((combine(hash, curve_secret, secret, &ciphertext), ciphertext))
     }
 
-    /// Splits `octets`, `expected` in all, into the parts of the curve and the lattice.
+    /// Splits `octets`, `expected` in number, into the parts of the curve and the lattice.
     fn split(self, octets: &[u8], expected: usize) -> Result<(&[u8], &[u8]), AgreementError> {
         let error = AgreementError::Length { expected, given: octets.len() };
         if octets.len() != expected {
@@ -100,7 +100,7 @@ impl Kem {
     }
 }
 
-/// The key derivation of the ECDH-based KEM; `context` is the ciphertext, then the public key.
+/// Derives the key of the ECDH-based KEM; `context` is the ciphertext, then the public key.
 fn derive(
     curve: Agreement,
     hash: HashAlgorithm,
@@ -114,9 +114,9 @@ fn derive(
         _ => return Err(Refused),
     };
     let shared = shared.as_slice();
-    // "aea_prk" is the draft's spelling, where RFC 9180 section 4.1 has "eae_prk".
+    // "aea_prk" is the spelling of the draft; RFC 9180 section 4.1 has "eae_prk".
     let material = Zeroizing::new([b"ZRTP", &id[..], b"aea_prk", shared].concat());
-    // Two octets, as in RFC 9180 section 4: the draft does not specify it.
+    // The length has two octets, as in RFC 9180 section 4; the draft does not specify it.
     let len = (shared.len() as u16).to_be_bytes();
     let info = [&len[..], b"ZRTP", &id, b"shared_secret", context[0], context[1]];
     let mut out = Zeroizing::new(vec![0; shared.len()]);
@@ -124,7 +124,7 @@ fn derive(
     Ok(Secret::new(out))
 }
 
-/// The draft's combiner of a curve's secret and a lattice's; a lattice alone is not combined.
+/// Combines the secrets of a curve and a lattice; that of a lattice alone is returned as it is.
 fn combine(
     hash: HashAlgorithm,
     curve: Option<Secret>,
@@ -148,7 +148,7 @@ pub struct KemKeyPair {
 }
 
 impl KemKeyPair {
-    /// A pair whose private part is taken from `entropy`.
+    /// Generates a pair whose private part is taken from `entropy`.
     ///
     /// # Errors
     /// [`Refused`] if `entropy` yields no valid key.
@@ -166,13 +166,13 @@ impl KemKeyPair {
         Ok(Self { kem, public, curve, lattice })
     }
 
-    /// The mechanism that the pair is for.
+    /// Returns the mechanism of the pair.
     #[must_use]
     pub const fn kem(&self) -> Kem {
         self.kem
     }
 
-    /// The public key: the curve's, then the lattice's.
+    /// Returns the public key: that of the curve, then that of the lattice.
     #[must_use]
     pub fn public(&self) -> &[u8] {
         &self.public
@@ -180,12 +180,12 @@ impl KemKeyPair {
 
     /// Decapsulates the secret in `ciphertext`. `hash` is the negotiated hash.
     ///
-    /// A ciphertext of the right length that was not made for this pair gives another secret, not
-    /// an error (FIPS 203 section 7.3).
+    /// A ciphertext of the right length that was not made for this pair gives a different secret,
+    /// not an error (FIPS 203 section 7.3).
     ///
     /// # Errors
-    /// [`AgreementError`] if the ciphertext has another length or its curve's part is degenerate;
-    /// the pair is consumed in any case.
+    /// [`AgreementError`] if the ciphertext has the wrong length or the curve's part of it is
+    /// degenerate; the pair is consumed in any case.
     pub fn decapsulate(
         self,
         hash: HashAlgorithm,
@@ -222,7 +222,7 @@ mod tests {
 
     const HASHES: [HashAlgorithm; 2] = [HashAlgorithm::Sha256, HashAlgorithm::Sha384];
 
-    /// Every mechanism.
+    /// Returns all mechanisms.
     fn every() -> impl Iterator<Item = Kem> {
         let kinds = [
             Kem::Alone,

@@ -1,11 +1,11 @@
 //! ML-KEM (FIPS 203), and its predecessor, Kyber of round 3.
 //!
-//! Kyber is built from the steps of ML-KEM. The two share the key's encoding, the matrix and the
-//! encryption; they differ in three places. Kyber hashes the random message first, which a peer
-//! cannot distinguish from an unhashed random message. It derives the key from 32 octets of seed
-//! alone, which a peer cannot see either. And it hashes ML-KEM's secret once more, with the
-//! ciphertext: only this step is done here. An invalid ciphertext yields an unpredictable secret,
-//! as with Kyber, though a different one.
+//! Kyber is built from the steps of ML-KEM. Both use the same key encoding, matrix and encryption;
+//! they differ in three places. Kyber hashes the random message first, which a peer cannot
+//! distinguish from an unhashed random message. It derives the key from the 32 octets of the seed
+//! alone, which a peer cannot notice, either. Finally, it hashes ML-KEM's secret once more, with
+//! the ciphertext: only this step is done here. As with Kyber, an invalid ciphertext yields an
+//! unpredictable secret, though a different one.
 
 use ml_kem::{Decapsulate, KeyExport};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
@@ -55,7 +55,7 @@ macro_rules! with_parameters {
 }
 
 impl Lattice {
-    /// Every mechanism.
+    /// All mechanisms.
     pub const ALL: [Self; 6] = [
         Self::MlKem512,
         Self::MlKem768,
@@ -65,7 +65,7 @@ impl Lattice {
         Self::Kyber1024,
     ];
 
-    /// Octets in a public key.
+    /// Returns the octets in a public key.
     #[must_use]
     pub const fn public_len(self) -> usize {
         match self {
@@ -75,7 +75,7 @@ impl Lattice {
         }
     }
 
-    /// Octets in a ciphertext.
+    /// Returns the octets in a ciphertext.
     #[must_use]
     pub const fn ciphertext_len(self) -> usize {
         match self {
@@ -89,7 +89,8 @@ impl Lattice {
         matches!(self, Self::Kyber512 | Self::Kyber768 | Self::Kyber1024)
     }
 
-    /// Encapsulates to the key `public`: appends the ciphertext to `ciphertext`.
+    /// Encapsulates a secret to the key `public`: appends the ciphertext to `ciphertext` and
+    /// returns the secret.
     pub(super) fn encapsulate(
         self,
         public: &[u8],
@@ -109,7 +110,7 @@ impl Lattice {
         })
     }
 
-    /// Converts ML-KEM's secret into that of the mechanism.
+    /// Converts the secret of ML-KEM to that of the mechanism.
     fn finish(self, secret: &[u8], ciphertext: &[u8]) -> Secret {
         if !self.is_kyber() {
             return Secret::from_slice(secret);
@@ -146,7 +147,7 @@ impl LatticeKey {
         Self { lattice, seed }
     }
 
-    /// The secret in `ciphertext`, or an unpredictable one if it is invalid.
+    /// Returns the secret in `ciphertext`, or an unpredictable one if `ciphertext` is invalid.
     pub(super) fn decapsulate(self, ciphertext: &[u8]) -> Result<Secret, AgreementError> {
         with_parameters!(self.lattice, set => {
             let key = set::DecapsulationKey::from_seed(*self.seed);
@@ -164,8 +165,8 @@ mod tests {
     use crate::crypto::{HashAlgorithm, hash};
 
     /// The SHA-256 digests of the public key of the seed 01 02 03 … and of a ciphertext to it, and
-    /// the secret; from the Python package `kyber-py`. The message is 65 66 67 …, as drawn, for
-    /// ML-KEM, and its SHA3-256 digest for Kyber.
+    /// the secret, made with the Python package `kyber-py`. The message is 65 66 67 … for ML-KEM,
+    /// and the SHA3-256 digest of that for Kyber.
     const KNOWN: [(Lattice, &str, &str, &str); 6] = [
         (
             Lattice::MlKem512,
@@ -239,7 +240,7 @@ mod tests {
     #[test]
     fn a_public_key_with_a_coefficient_out_of_range_is_refused() {
         for lattice in Lattice::ALL {
-            // The first coefficient is 12 bits of ones: 4095, where 3328 is the maximum.
+            // The first coefficient is 12 bits of ones: 4095, but the maximum is 3328.
             let mut public = vec![0; lattice.public_len()];
             public[..2].copy_from_slice(&[0xff, 0x0f]);
             let made = lattice.encapsulate(&public, &mut counting(1), &mut Vec::new());

@@ -36,8 +36,8 @@ const_monty_params!(
     "The prime of group 15 (RFC 3526 section 4)."
 );
 
-/// Octets of a secret exponent: the length that RFC 6189 section 5.1.5 requires with AES-256, and
-/// more than it requires with shorter keys.
+/// Octets of a secret exponent: the length that RFC 6189 section 5.1.5 requires with AES-256, which
+/// is more than it requires with shorter keys.
 const EXPONENT_LEN: usize = 64;
 
 /// A group.
@@ -63,7 +63,7 @@ impl Exponent {
         let mut octets = Zeroizing::new([0; EXPONENT_LEN]);
         entropy(&mut *octets);
         let exponent = Zeroizing::new(U512::from_be_slice(&*octets));
-        // 0 and 1 come from a broken source of entropy: drawing again would not help.
+        // 0 and 1 show that the source of entropy is broken; drawing again would not help.
         if *exponent <= U512::ONE {
             return Err(Refused);
         }
@@ -74,7 +74,7 @@ impl Exponent {
         Ok((Self { exponent }, public.to_vec()))
     }
 
-    /// The peer's value to the power of the exponent, in as many octets as the prime has.
+    /// Returns the peer's value to the power of the exponent, in the number of octets of the prime.
     pub(super) fn agree(self, group: Group, peer: &[u8]) -> Result<Secret, AgreementError> {
         let octets = match group {
             Group::Modp2048 => {
@@ -88,7 +88,7 @@ impl Exponent {
     }
 }
 
-/// `base` to the power of `exponent`, in a time that is independent of both values.
+/// Returns `base` to the power of `exponent`, in a time that is independent of both values.
 fn power<P: ConstMontyParams<LIMBS>, const LIMBS: usize>(
     base: &Uint<LIMBS>,
     exponent: &U512,
@@ -98,7 +98,7 @@ fn power<P: ConstMontyParams<LIMBS>, const LIMBS: usize>(
     Zeroizing::new(integer.to_be_bytes().as_ref().to_vec())
 }
 
-/// A peer's value of the right length, unless its powers are publicly known.
+/// Checks that a peer's value has the right length and that its powers are not publicly known.
 fn checked<P: ConstMontyParams<LIMBS>, const LIMBS: usize>(
     peer: &[u8],
 ) -> Result<Uint<LIMBS>, AgreementError> {
@@ -120,7 +120,7 @@ mod tests {
     use crate::crypto::{HashAlgorithm, hash};
 
     /// The SHA-256 digests of the public values of the exponents 01 02 03 … and 65 66 67 …, and of
-    /// their shared secret; computed with Python's `pow`.
+    /// their shared secret, computed with Python's `pow`.
     const KNOWN: [(Group, &str, &str, &str); 2] = [
         (
             Group::Modp2048,
@@ -172,13 +172,13 @@ mod tests {
         }
     }
 
-    /// The prime with `add`, which is negative or 0, added.
+    /// Returns the prime plus `add`, which is negative or 0.
     fn near_the_prime(group: Group, add: i8) -> Vec<u8> {
         let mut octets = match group {
             Group::Modp2048 => Prime2048::PARAMS.modulus().to_be_bytes().as_ref().to_vec(),
             Group::Modp3072 => Prime3072::PARAMS.modulus().to_be_bytes().as_ref().to_vec(),
         };
-        // Both primes end in 64 ones, so that no borrow leaves the last octet.
+        // Both primes end in 64 ones, so that the subtraction affects only the last octet.
         *octets.last_mut().unwrap() = 0xff_u8.wrapping_add_signed(add);
         octets
     }

@@ -7,7 +7,7 @@ use super::lattice::{Lattice, LatticeKey};
 use super::testing::fixed;
 use super::{Agreement, AgreementError, KeyPair};
 
-/// The secret of `private`, which has the curve's length, and `public`.
+/// Returns the secret of `private`, which has the curve's length, and `public`.
 fn agreed(agreement: Agreement, private: &[u8], public: &[u8]) -> Result<Vec<u8>, AgreementError> {
     let pair = KeyPair::generate(agreement, &mut fixed(private.to_vec()))?;
     pair.agree(public).map(|secret| secret.as_slice().to_vec())
@@ -24,7 +24,7 @@ fn elliptic_curves() {
         let groups = ecdh::TestSet::load(name).unwrap().test_groups;
         for test in groups.iter().flat_map(|group| &group.tests) {
             let at = format!("{agreement:?} {}: {}", test.tc_id, test.comment);
-            // ZRTP uses only points with both coordinates, and omits their first octet.
+            // ZRTP sends only points with both coordinates, and omits their first octet.
             let Some((4, public)) = test.public_key.split_first() else { continue };
             let digits = test.private_key.iter().position(|octet| *octet != 0).unwrap_or(0);
             let digits = &test.private_key[digits..];
@@ -58,7 +58,7 @@ fn montgomery_curves() {
             if test.public_key.len() != agreement.public_len() {
                 assert!(test.result != Valid && outcome.is_err(), "{at}");
             } else if is_zero {
-                // RFC 7748 section 6: it may be refused, and is.
+                // RFC 7748 section 6 permits implementations to refuse such a value; this one does.
                 assert_eq!(outcome, Err(AgreementError::Degenerate), "{at}");
             } else {
                 assert!(matches!(test.result, Valid | Acceptable), "{at}");
