@@ -1,4 +1,4 @@
-//! Reassembly: where the octets of packets go, what is missing, and when a frame has ended.
+//! Reassembly: where the octets of packets belong, which are missing, and when a frame has ended.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,11 +11,11 @@ use crate::{Pace, Plan, UnitHeader};
 /// Options of an [`Assembly`].
 #[derive(Clone, Copy, Debug)]
 pub struct AssemblyOptions {
-    /// Number of frames held in memory: 2 to 8. One is the frame handed over last, so with 2,
-    /// packets of a frame wait until the previous frame has ended; with 3 they do not.
+    /// Number of frames held in memory: 2 to 8. One of them is the frame handed over last, so with
+    /// 2, packets of a frame wait until the previous frame has ended; with 3 they do not.
     pub slots: usize,
-    /// Whether the transport is lossless (TCP). There are then no deadlines, and a frame without a
-    /// free slot waits.
+    /// Whether the transport is lossless (TCP). There are then no deadlines, and packets of a frame
+    /// without a free slot wait.
     pub reliable: bool,
     /// The number of the first frame.
     pub first_frame: u64,
@@ -26,7 +26,7 @@ pub struct AssemblyOptions {
 }
 
 impl Default for AssemblyOptions {
-    /// Three slots, an unreliable transport, frame 0, deadlines between 2 ms and 100 ms.
+    /// Returns three slots, an unreliable transport, frame 0 and deadlines from 2 ms to 100 ms.
     fn default() -> Self {
         Self {
             slots: 3,
@@ -38,7 +38,7 @@ impl Default for AssemblyOptions {
     }
 }
 
-/// Where a packet's octets belong.
+/// The place of a packet's octets.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Place {
     /// The index of the frame's slot.
@@ -52,12 +52,12 @@ pub struct Place {
 /// The outcome of [`Assembly::claim`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Claim {
-    /// Put its octets there, then call [`Assembly::land`].
+    /// Write its octets to this place, then call [`Assembly::land`].
     Place(Place),
-    /// Discard it.
+    /// Discard the packet.
     Discard(Discard),
     /// There is no free slot for its frame yet. Hand over the frames that have ended
-    /// ([`Assembly::poll_ending`]), end overdue ones, and claim again.
+    /// ([`Assembly::poll_ending`]), end overdue ones, and claim the packet again.
     Blocked,
 }
 
@@ -65,31 +65,31 @@ pub enum Claim {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Discard {
-    /// It arrived before.
+    /// The packet arrived before.
     Duplicate,
-    /// The frame has no packet of this number.
+    /// The frame has no packet with this number.
     Index,
-    /// Its frame is beyond the next one; accepted once more packets confirm it.
+    /// The frame is beyond the next one; it is accepted when more packets confirm it.
     Jump,
-    /// Its frame has ended.
+    /// The frame has ended.
     Late,
-    /// Its length differs from the plan's.
+    /// The length differs from that in the plan.
     Length,
 }
 
 /// The outcome of [`Assembly::land`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Landed {
-    /// The unit is complete.
+    /// Whether the unit is complete.
     pub tile: bool,
-    /// A frame has ended: call [`Assembly::poll_ending`].
+    /// Whether a frame has ended: if so, call [`Assembly::poll_ending`].
     pub ended: bool,
 }
 
 /// A frame to be handed over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Ending {
-    /// The index of the frame's slot: untouched until [`Assembly::release`].
+    /// The index of the frame's slot, which is not reused until [`Assembly::release`].
     pub slot: usize,
     /// The frame's number.
     pub frame: u64,
@@ -97,7 +97,7 @@ pub struct Ending {
     pub whole: bool,
     /// Packets that did not arrive.
     pub missing: u32,
-    /// The slot of the frame handed over before, whose octets can replace missing ones.
+    /// The slot of the previous frame, whose octets can replace missing ones.
     pub previous: Option<usize>,
     /// Arrival time of the first packet.
     pub first_at: Instant,
@@ -121,9 +121,9 @@ pub struct AssemblyStatistics {
     pub frames_whole: u64,
     /// Frames handed over with packets missing.
     pub frames_damaged: u64,
-    /// Frames of which nothing arrived in time.
+    /// Frames of which no packet arrived in time.
     pub frames_lost: u64,
-    /// Packets placed.
+    /// Packets that were given a place.
     pub packets: u64,
     /// Packets that were missing when their frame ended.
     pub packets_lost: u64,
@@ -131,34 +131,34 @@ pub struct AssemblyStatistics {
     pub packets_duplicate: u64,
     /// Packets that arrived after their frame had ended.
     pub packets_late: u64,
-    /// Packets outside the plan, or whose frame number is implausible.
+    /// Packets that do not fit the plan, or whose frame number is implausible.
     pub packets_invalid: u64,
 }
 
-/// Frames beyond the next one that count as near.
+/// Maximum number of frames by which a near frame is beyond the next one.
 const NEAR_MAX: u64 = 16;
 
-/// Consecutive packets beyond the next frame after which whole frames are taken to be lost.
+/// Consecutive packets beyond the next frame after which whole frames are assumed to be lost.
 ///
-/// The first number is for near frames, and lower if a frame has less than eight times as many
+/// The first number is for near frames, and lower if a frame has fewer than eight times as many
 /// packets; the second is for far ones.
 ///
 /// Accepting a frame ends those before it, so one wrong header would lose as many frames as it
-/// skips. A near frame may also be right, and early because other threads are late: its packets
-/// wait for the shortest deadline before they are discarded.
+/// skips. A near frame may also be right, and early only because other threads are late: its
+/// packets wait for the shortest deadline before they are discarded.
 const NEAR_PACKETS: u32 = 3;
 const FAR_PACKETS: u32 = 8;
 
-/// The frames being received.
+/// The reassembly of frames.
 ///
 /// It holds no octets. The caller writes a packet's octets to the place that [`Assembly::claim`]
-/// returns, then calls [`Assembly::land`]; other packets can be claimed in between.
+/// returns, then calls [`Assembly::land`]; other packets may be claimed in between.
 #[derive(Debug)]
 pub struct Assembly {
     plan: Plan,
     options: AssemblyOptions,
     slots: Vec<Slot>,
-    /// Slots whose frames have ended, oldest first.
+    /// Slots whose frames have ended, the oldest first.
     ended: VecDeque<usize>,
     /// The first frame that has not ended.
     oldest: u64,
@@ -169,9 +169,9 @@ pub struct Assembly {
     candidate: (u64, u32),
     /// Arrival time of the latest packet of a frame that has not ended.
     last_arrival: Option<Instant>,
-    /// Start of a near frame's wait for acceptance.
+    /// When a near frame began to wait for acceptance.
     near_since: Option<Instant>,
-    /// Start of a frame's wait for earlier frames of which nothing has arrived.
+    /// When a frame began to wait for earlier frames of which no packet has arrived.
     ahead_since: Option<Instant>,
     pace: Pace,
     statistics: AssemblyStatistics,
@@ -197,28 +197,27 @@ impl Assembly {
         }
     }
 
-    /// The plan of every frame.
+    /// Returns the plan of every frame.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Number of frames that the caller must have memory for.
+    /// Returns the number of frames for which the caller must have memory.
     pub fn slots(&self) -> usize {
         self.options.slots
     }
 
-    /// Counts since the beginning.
+    /// Returns the counts since the beginning.
     pub fn statistics(&self) -> AssemblyStatistics {
         self.statistics
     }
 
-    /// The average duration of frames, and their deadlines.
+    /// Returns the average duration of frames, and their deadlines.
     pub fn pace(&self) -> Pace {
         self.pace
     }
 
-    /// Reserves the place of a packet with `octets` octets in its frame, or returns why the packet is
-    /// discarded.
+    /// Reserves a packet's place of `octets` octets in its frame, or returns why to discard it.
     pub fn claim(&mut self, now: Instant, header: UnitHeader, octets: usize) -> Claim {
         let Some(span) = self.plan.locate(header.index) else {
             return self.discard(Discard::Index);
@@ -267,7 +266,7 @@ impl Assembly {
         Claim::Discard(why)
     }
 
-    /// Finds a slot for a frame of which nothing has arrived yet.
+    /// Finds a slot for a frame of which no packet has arrived yet.
     fn open(&mut self, now: Instant, frame: u64) -> Result<usize, Claim> {
         if let Some(claim) = self.check_jump(now, frame) {
             return Err(claim);
@@ -289,10 +288,9 @@ impl Assembly {
         Ok(slot)
     }
 
-    /// Rejects or defers a packet whose frame is too far ahead to be accepted.
+    /// Discards or defers a packet whose frame is too far ahead to be accepted.
     ///
-    /// Packets of the same frame or of later ones confirm it, because small frames have too few
-    /// packets each.
+    /// Packets of the same frame or of later ones confirm the frame, as small frames have too few.
     fn check_jump(&mut self, now: Instant, frame: u64) -> Option<Claim> {
         let has_memory = frame - self.oldest <= self.options.slots as u64 - 2;
         let (before, packets) = self.candidate;
@@ -316,11 +314,11 @@ impl Assembly {
         Some(self.discard(Discard::Jump))
     }
 
-    /// Records that the sender has sent this frame and those before it.
+    /// Records that the sender has sent this frame and all frames before it.
     ///
-    /// A header carries eight bits of a frame's number: without this, frame numbers would be wrong
-    /// after an outage of 128 frames or more. It takes effect only if nothing has arrived for the
-    /// longest deadline, because earlier frames may otherwise still be in flight.
+    /// A header carries eight bits of a frame's number, so without this call frame numbers would be
+    /// wrong after an outage of 128 frames or more. The call has an effect only if no packet has
+    /// arrived for the longest deadline, because earlier frames may otherwise still be in flight.
     pub fn note_announced(&mut self, now: Instant, frame: u64) {
         let since = *self.last_arrival.get_or_insert(now);
         if !self.options.reliable && since + self.options.deadline_max <= now {
@@ -328,9 +326,9 @@ impl Assembly {
         }
     }
 
-    /// Whether the deadline of earlier frames has passed.
+    /// Returns whether the deadline of earlier frames has passed.
     ///
-    /// Nothing of these has arrived yet, and slots are kept free for them.
+    /// No packet of these has arrived yet, and slots are kept free for them.
     fn is_skipped(&mut self, now: Instant) -> bool {
         if self.options.reliable || self.oldest_filling().is_some() {
             return false;
@@ -360,7 +358,7 @@ impl Assembly {
 
     /// Ends complete frames in order, up to the first incomplete one.
     ///
-    /// A later frame can be complete first: its packets arrived on the sockets of other units.
+    /// A later frame may be complete first: its packets arrived on the sockets of other units.
     fn advance(&mut self) {
         let total = self.plan.packets();
         let is_next = |slot: &Slot, oldest| {
@@ -371,18 +369,18 @@ impl Assembly {
         }
     }
 
-    /// Undoes a claim: the octets of this packet will not be put in place.
+    /// Undoes a claim, because the octets of this packet will not be written to its place.
     pub fn unclaim(&mut self, slot: usize, index: u32) {
         if let Some(it) = self.slots.get_mut(slot) {
             self.statistics.packets -= u64::from(it.unclaim(index));
         }
     }
 
-    /// Ends a frame and all before it: no more packets are placed in them.
+    /// Ends a frame and all frames before it: no more packets are placed in them.
     fn end(&mut self, slot: usize) {
         let it = &mut self.slots[slot];
         if it.claimed() == 0 {
-            // All its claims were undone: there is nothing to hand over.
+            // All its claims were undone, so there is nothing to hand over.
             it.stage = Stage::Free;
             let lost = it.frame.saturating_add(1).saturating_sub(self.oldest);
             self.statistics.frames_lost = self.statistics.frames_lost.saturating_add(lost);
@@ -399,14 +397,14 @@ impl Assembly {
         self.ended.push_back(slot);
     }
 
-    /// Whether a frame can be handed over ([`Assembly::poll_ending`]).
+    /// Returns whether a frame can be handed over ([`Assembly::poll_ending`]).
     pub fn is_ready(&self) -> bool {
         self.ended.front().is_some_and(|&slot| self.slots[slot].is_settled())
     }
 
-    /// The next frame to hand over: in the order of frames, one at a time.
+    /// Returns the next frame to hand over; frames are returned in order, one at a time.
     ///
-    /// `None` while octets of it are still being put in place.
+    /// Returns `None` while octets of the frame are still being written.
     pub fn poll_ending(&mut self) -> Option<Ending> {
         if !self.is_ready() {
             return None;
@@ -431,7 +429,7 @@ impl Assembly {
         })
     }
 
-    /// The octets that are missing from a frame that has ended, one gap for each run.
+    /// Writes the missing octets of an ended frame to `gaps`, one gap for each run of packets.
     pub fn gaps(&self, slot: usize, gaps: &mut Vec<Gap>) {
         gaps.clear();
         let Some(it) = self.slots.get(slot) else { return };
@@ -450,7 +448,7 @@ impl Assembly {
         }
     }
 
-    /// Marks a frame as handed over: its memory is kept as the previous frame's.
+    /// Marks a frame as handed over. Its memory is kept as that of the previous frame.
     pub fn release(&mut self, slot: usize) {
         let Some(it) = self.slots.get_mut(slot) else { return };
         if it.stage == Stage::Ended && !self.ended.contains(&slot) {
@@ -459,7 +457,7 @@ impl Assembly {
         }
     }
 
-    /// When to call [`Assembly::handle_timeout`] if no packet arrives before.
+    /// Returns when to call [`Assembly::handle_timeout`] if no packet arrives earlier.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.options.reliable {
             return None;
@@ -470,7 +468,7 @@ impl Assembly {
         times.chain(ahead).map(|(first, latest)| self.pace.deadline(first, latest)).min()
     }
 
-    /// Ends frames whose deadline has passed; returns whether one is ready to be handed over.
+    /// Ends frames whose deadline has passed; returns whether a frame is ready to be handed over.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         if !self.options.reliable {
             let over = |slot: &Slot| {
@@ -489,9 +487,9 @@ impl Assembly {
         self.is_ready()
     }
 
-    /// Ends every frame being received and every one before `sent`: nothing more will arrive.
+    /// Ends every frame being received and every frame before `sent`: no more packets will arrive.
     ///
-    /// Frames of which nothing arrived are lost. Returns whether one is ready to be handed over.
+    /// Frames of which no packet arrived are lost. Returns whether one is ready to be handed over.
     pub fn finish(&mut self, sent: u64) -> bool {
         while let Some(slot) = self.oldest_filling() {
             self.end(slot);
@@ -503,17 +501,17 @@ impl Assembly {
         self.is_ready()
     }
 
-    /// The first frame that has not ended.
+    /// Returns the first frame that has not ended.
     pub fn oldest(&self) -> u64 {
         self.oldest
     }
 
-    /// Whether memory becomes free only if packets of the frames being received arrive.
+    /// Returns whether memory becomes free only if packets of the frames being received arrive.
     pub fn is_waiting(&self) -> bool {
         self.slots.iter().all(|slot| slot.stage != Stage::Ended)
     }
 
-    /// Whether no frame is being received or ready to be handed over.
+    /// Returns whether no frame is being received or ready to be handed over.
     pub fn is_idle(&self) -> bool {
         self.slots.iter().all(|slot| slot.stage == Stage::Free)
     }

@@ -1,13 +1,14 @@
 //! Transport of texture video: cuts the octets of units into packets and reassembles them.
 //!
 //! **What it is.** The part of texture video that is independent of pixels and sockets. A frame
-//! consists of *units*, each a range of octets with its own connection. Both ends derive the same
-//! [`Plan`], which cuts every unit into *stripes* and these into packets, numbered through the
-//! whole frame. Every packet carries the numbers of its frame and of itself ([`UnitHeader`]), which
-//! determine its place on whichever socket it arrives: an idle unit can send a stripe of another.
+//! consists of *units*, each of which is a range of octets with a connection of its own. Both ends
+//! derive the same [`Plan`], which cuts every unit into *stripes* and these into packets, numbered
+//! through the whole frame. Every packet carries the numbers of its frame and of itself
+//! ([`UnitHeader`]), which determine its place whatever the socket on which it arrives. An idle
+//! unit can therefore send a stripe of another unit.
 //!
-//! **What it is not.** It holds no frame data: [`Assembly`] only reports where octets go and which
-//! are missing.
+//! **What it is not.** It holds no frame data: [`Assembly`] only reports where octets belong and
+//! which are missing.
 //!
 //! ```
 //! use std::time::Instant;
@@ -33,15 +34,15 @@
 //! | 1 | the frame's number, modulo 256 |
 //! | 3 | the packet's number in the frame, most significant octet first |
 //!
-//! It precedes the data of each UDP datagram and of each chunk on a TCP connection, and begins each
-//! RTP payload (`payload::texture` of `rushes-proto`). There is no length field: the length follows from the plan, so
-//! a sender cannot give a wrong one.
+//! It precedes the data of each UDP datagram and of each chunk on a TCP connection, and is at the
+//! beginning of each RTP payload (`payload::texture` of `rushes-proto`). There is no length field:
+//! the length follows from the plan, so that a sender cannot state a wrong one.
 //!
-//! Iho's thesis, on which this is based, carries the octet's offset in the 24 bits, which limits a
-//! unit to 16 MiB and makes every value plausible. A packet number allows 2^24 packets a frame
-//! (23 GB at 1 408 octets); numbers outside the plan are rejected; and one bit for each packet
-//! records whether it arrived, arrived twice or is missing, so a complete frame is detected by
-//! counting, without a timer.
+//! Iho's thesis, on which this design is based, carries the octet's offset in the 24 bits, which
+//! limits a unit to 16 MiB and makes every value plausible. A packet number allows 2^24 packets in
+//! a frame (23 GB at 1 408 octets), and numbers outside the plan are rejected. One bit for each
+//! packet records whether it arrived, arrived twice or is missing, so that a complete frame is
+//! detected by counting, without a timer.
 #![forbid(unsafe_code)]
 
 mod assembly;

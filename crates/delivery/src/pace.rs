@@ -1,12 +1,12 @@
-//! Adaptive deadlines from the time that frames take to arrive.
+//! Deadlines that adapt to the time that frames take to arrive.
 
 use std::time::{Duration, Instant};
 
-/// An adaptive deadline: one and a half times as long as frames take on average.
+/// An adaptive deadline: one and a half times the average time that frames take.
 ///
-/// The rule of Iho's thesis, for incomplete frames: a complete one never waits. While packets of
-/// the frame still arrive, it gets half an average more from the last of them, because then the
-/// sender is slow and nothing need be lost.
+/// This is the rule of Iho's thesis, for incomplete frames; a complete one never waits. While
+/// packets of the frame still arrive, the deadline is at least half an average after the latest of
+/// them, because the sender is then slow and no packet need be lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     mean: Option<Duration>,
@@ -14,11 +14,12 @@ pub struct Pace {
     ceiling: Duration,
 }
 
-/// A new frame contributes 1 / `WEIGHT` to the mean.
+/// The weight of a new frame in the mean is 1 / `WEIGHT`.
 const WEIGHT: u32 = 8;
 
 impl Pace {
-    /// Waits for `ceiling` until the first frame, afterwards between `floor` and `ceiling`.
+    /// Creates a pace that waits for `ceiling` until the first frame, and between `floor` and
+    /// `ceiling` afterwards.
     pub fn new(floor: Duration, ceiling: Duration) -> Self {
         Self { mean: None, floor: floor.min(ceiling), ceiling }
     }
@@ -30,12 +31,12 @@ impl Pace {
         self.mean = Some(self.mean.map_or(took, mean));
     }
 
-    /// The average time that frames take, once one has arrived.
+    /// Returns the average time that frames take, once a frame has arrived.
     pub fn mean(&self) -> Option<Duration> {
         self.mean
     }
 
-    /// The deadline of a frame whose first and latest packets arrived at these times.
+    /// Returns the deadline of a frame whose first and latest packets arrived at these times.
     pub fn deadline(&self, first: Instant, latest: Instant) -> Instant {
         let Some(mean) = self.mean else { return first + self.ceiling };
         let adapted = (first + mean * 3 / 2).max(latest + mean / 2);

@@ -3,20 +3,20 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Units that a frame may have.
+/// Maximum number of units of a frame.
 pub const UNITS_MAX: usize = 64;
 
-/// Octets that a packet may carry behind its header.
+/// Maximum octets of a packet after its header.
 pub const PAYLOAD_MAX: usize = 1 << 20;
 
-/// Packets that a frame may have: their numbers have 24 bits.
+/// Maximum number of packets of a frame, because packet numbers have 24 bits.
 const PACKETS_MAX: u64 = 1 << 24;
 
 /// The layout of every frame, which both ends know in advance.
 ///
 /// A unit's octets are cut into stripes of equal length, and each stripe into packets of equal
-/// length; the last of either may be shorter. Every stripe begins with a new packet, so it can be
-/// encoded and sent before earlier ones are.
+/// length; the last stripe and the last packet may be shorter. Every stripe begins with a new
+/// packet, so that it can be encoded and sent before earlier stripes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Plan {
     units: Vec<Unit>,
@@ -34,7 +34,7 @@ struct Unit {
     stripe_packets: u32,
 }
 
-/// Where a packet's octets lie.
+/// The place of a packet's octets.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Span {
     /// The unit's place in the frame.
@@ -60,16 +60,16 @@ pub struct Stripe {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// No units, or more than [`UNITS_MAX`].
+    /// There are no units, or more than [`UNITS_MAX`].
     Units(usize),
-    /// A unit or a stripe of 0 octets.
+    /// A unit or a stripe has 0 octets.
     Empty {
         /// The unit's place.
         unit: usize,
     },
-    /// Packets of 0 octets, or of more than [`PAYLOAD_MAX`].
+    /// Packets have 0 octets, or more than [`PAYLOAD_MAX`].
     Payload(usize),
-    /// More packets than 24 bits can number.
+    /// There are more packets than 24 bits can number.
     Packets(u64),
 }
 
@@ -93,12 +93,12 @@ impl std::error::Error for PlanError {}
 impl Plan {
     /// Creates the plan of a frame from the sizes of its units and stripes.
     ///
-    /// `units` are pairs of octets of the unit and octets of a stripe of it; `payload` is the
+    /// `units` are pairs: the octets of the unit and those of each of its stripes. `payload` is the
     /// octets of a packet.
     ///
     /// # Errors
     ///
-    /// [`PlanError`] if a number is 0 or over its limit.
+    /// [`PlanError`] if a number is 0 or exceeds its limit.
     pub fn new(units: &[(usize, usize)], payload: usize) -> Result<Self, PlanError> {
         if units.is_empty() || units.len() > UNITS_MAX {
             return Err(PlanError::Units(units.len()));
@@ -129,38 +129,38 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Units of a frame.
+    /// Returns the number of units of a frame.
     pub fn units(&self) -> usize {
         self.units.len()
     }
 
-    /// Packets of a frame.
+    /// Returns the number of packets of a frame.
     pub fn packets(&self) -> u32 {
         self.packets
     }
 
-    /// Octets of a frame.
+    /// Returns the octets of a frame.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Octets of a packet behind its header; the last of a stripe may have fewer.
+    /// Returns the octets of a packet after its header; the last packet of a stripe may have fewer.
     pub fn payload(&self) -> usize {
         self.payload
     }
 
-    /// Octets of a unit; 0 if there is no such unit.
+    /// Returns the octets of a unit; 0 if there is no such unit.
     pub fn unit_bytes(&self, unit: usize) -> usize {
         self.units.get(unit).map_or(0, |unit| unit.bytes)
     }
 
-    /// The numbers of a unit's packets.
+    /// Returns the numbers of a unit's packets.
     pub fn unit_packets(&self, unit: usize) -> Range<u32> {
         let range = |unit: &Unit| unit.first_packet..unit.first_packet + unit.packets;
         self.units.get(unit).map_or(0..0, range)
     }
 
-    /// The place of a packet's octets, if the frame has a packet of this number.
+    /// Returns the place of a packet's octets, if the frame has a packet with this number.
     pub fn locate(&self, index: u32) -> Option<Span> {
         if index >= self.packets {
             return None;
@@ -174,12 +174,12 @@ impl Plan {
         Some(Span { unit: at, bytes: start..end })
     }
 
-    /// Stripes of a unit.
+    /// Returns the number of stripes of a unit.
     pub fn stripe_count(&self, unit: usize) -> usize {
         self.units.get(unit).map_or(0, |unit| unit.bytes.div_ceil(unit.stripe_bytes))
     }
 
-    /// One stripe of a unit, if there is one of this number.
+    /// Returns a stripe of a unit, if the unit has a stripe with this number.
     pub fn stripe(&self, unit: usize, index: usize) -> Option<Stripe> {
         let it = self.units.get(unit)?;
         let start = index.checked_mul(it.stripe_bytes).filter(|&start| start < it.bytes)?;

@@ -1,4 +1,4 @@
-//! Receive state of one frame: one bit for each packet.
+//! The reception of one frame: one bit for each packet.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -12,11 +12,11 @@ pub(super) enum Stage {
     Free,
     /// Packets of its frame are being placed in it.
     Filling,
-    /// No more packets are claimed; those claimed before may still land.
+    /// No more packets are claimed; those already claimed may still land.
     Ended,
 }
 
-/// One frame's bookkeeping.
+/// The reception of one frame.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) stage: Stage,
@@ -54,7 +54,7 @@ impl Slot {
         self.bits.fill(0);
     }
 
-    /// Records the arrival of a packet; returns false if it is a duplicate.
+    /// Records the arrival of a packet; returns `false` if the packet is a duplicate.
     pub(super) fn claim(&mut self, index: u32, now: Instant) -> bool {
         let Some(word) = self.bits.get_mut(index as usize / 64) else { return false };
         let bit = 1_u64 << (index % 64);
@@ -77,7 +77,7 @@ impl Slot {
         had
     }
 
-    /// Records that packets are in place; returns how many of the unit are.
+    /// Records that packets are in place; returns how many packets of the unit are.
     pub(super) fn land(&mut self, unit: usize, packets: u32) -> u32 {
         self.landed += packets;
         let Some(of) = self.landed_of.get_mut(unit) else { return 0 };
@@ -85,7 +85,7 @@ impl Slot {
         *of
     }
 
-    /// Whether every claimed packet is in place.
+    /// Returns whether every claimed packet is in place.
     pub(super) fn is_settled(&self) -> bool {
         self.landed == self.claimed
     }
@@ -102,14 +102,14 @@ impl Slot {
         self.landed_of.get(unit).copied().unwrap_or_default()
     }
 
-    /// The first run of packets in `within` that have not arrived.
+    /// Returns the first run of packets in `within` that have not arrived.
     pub(super) fn missing(&self, within: Range<u32>) -> Option<Range<u32>> {
         let start = self.find(within.clone(), false)?;
         let end = self.find(start..within.end, true).unwrap_or(within.end);
         Some(start..end)
     }
 
-    /// The first packet in `within` whose bit equals `set`.
+    /// Returns the first packet in `within` whose bit equals `set`.
     fn find(&self, within: Range<u32>, set: bool) -> Option<u32> {
         let mut at = within.start;
         while at < within.end {

@@ -1,9 +1,9 @@
-//! Limits a unit's datagrams in flight to the client's socket buffer.
+//! Limits the datagrams of a unit in flight to the client's socket buffer.
 //!
 //! A full socket buffer drops datagrams, and on a fast path a frame is larger than any buffer. The
 //! client therefore reports the latest packet received on each socket at intervals, and the server
-//! waits while it has sent more than a buffer's worth since. The wait is bounded: credits may be
-//! lost, and a network slower than the ends paces the traffic by itself.
+//! waits while it has sent more than a buffer can hold since that packet. The wait is limited,
+//! because credits may be lost, and a network slower than the ends paces the traffic by itself.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,21 +19,22 @@ const BUFFER_MIN: u32 = 64 * 1024;
 /// Octets after which the client sends a credit, however large its buffer is.
 const CREDIT_OCTETS_MAX: u32 = 256 * 1024;
 
-/// Pieces in flight that are recorded; beyond this, the oldest are taken to have arrived.
+/// Maximum number of recorded pieces in flight; beyond it, the oldest are assumed to have arrived.
 const PIECES_MAX: usize = 4_096;
 
-/// Frames that may be in flight.
+/// Maximum number of frames in flight.
 ///
-/// Their numbers have eight bits in headers, by which the client distinguishes ahead from behind.
+/// Headers carry eight bits of a frame's number, by which the client distinguishes frames ahead
+/// from frames behind.
 const FRAMES_MAX: u8 = 64;
 
-/// Frames after which the client sends a credit, however small they are.
+/// Number of frames after which the client sends a credit, however small they are.
 const CREDIT_FRAMES: u8 = FRAMES_MAX / 4;
 
-/// Packet number before any packet has arrived; only a frame of 2^24 packets uses it, for its last.
+/// The packet number before any packet has arrived. Only the last of 2^24 packets also has it.
 const NONE: u32 = 0x00ff_ffff;
 
-/// A client's report to a server's unit, sent on the unit's own socket.
+/// A client's report to a unit of the server, sent on the socket of that unit.
 ///
 /// | octets | field |
 /// |---|---|
@@ -57,7 +58,7 @@ impl Credit {
         Some(Self { latest, buffer: u32::from_be_bytes([a, b, c, d]) })
     }
 
-    /// The datagram's octets.
+    /// Returns the datagram's octets.
     pub fn write(self) -> [u8; CREDIT_BYTES] {
         let header = self.latest.unwrap_or(UnitHeader { frame: 0, index: NONE });
         let mut octets = [0; CREDIT_BYTES];
@@ -82,7 +83,7 @@ impl Creditor {
         Self { buffer: u32::try_from(buffer).unwrap_or(u32::MAX), octets: 0, frame: 0 }
     }
 
-    /// The credit to send before any packet has arrived.
+    /// Returns the credit to send before any packet has arrived.
     pub fn first(&self) -> Credit {
         Credit { latest: None, buffer: self.buffer }
     }
@@ -127,26 +128,26 @@ impl Window {
         Self { limit, limit_max: limit, sent: 0, acknowledged: 0, pieces: VecDeque::new() }
     }
 
-    /// Whether `octets` more may be sent.
+    /// Returns whether `octets` more octets may be sent.
     ///
-    /// Always true if nothing is in flight.
+    /// This is always so if nothing is in flight.
     pub fn has_room(&self, octets: usize) -> bool {
         let in_flight = self.sent - self.acknowledged;
         in_flight == 0 || in_flight + octets as u64 <= self.limit && self.frames() < FRAMES_MAX
     }
 
-    /// Whether to check for credits: half of the window is in flight.
+    /// Returns whether to check for credits, because half of the window is in flight.
     pub fn is_filling(&self) -> bool {
         (self.sent - self.acknowledged) * 2 > self.limit || self.frames() >= FRAMES_MAX / 2
     }
 
-    /// Frames between the oldest and the newest in flight.
+    /// Returns the number of frames from the oldest to the newest in flight.
     fn frames(&self) -> u8 {
         let (Some(first), Some(last)) = (self.pieces.front(), self.pieces.back()) else { return 0 };
         last.frame.wrapping_sub(first.frame)
     }
 
-    /// Records packets of a frame, sent together.
+    /// Records packets of a frame that were sent together.
     pub fn note_sent(&mut self, frame: u8, packets: Range<u32>, octets: usize) {
         self.sent += octets as u64;
         if self.pieces.len() == PIECES_MAX
@@ -157,7 +158,7 @@ impl Window {
         self.pieces.push_back(Piece { frame, packets, sent: self.sent });
     }
 
-    /// Handles a credit: octets sent up to its packet are no longer in flight.
+    /// Handles a credit: the octets up to its packet are no longer in flight.
     pub fn handle_credit(&mut self, credit: Credit) {
         self.limit = u64::from(credit.buffer.max(BUFFER_MIN)).min(self.limit_max);
         let Some(latest) = credit.latest else { return };
@@ -169,7 +170,7 @@ impl Window {
         }
     }
 
-    /// Handles a timeout without credits: data in flight is taken to have arrived or to be lost.
+    /// Handles a timeout without credits: data in flight is assumed to have arrived or been lost.
     pub fn handle_silence(&mut self) {
         self.acknowledged = self.sent;
         self.pieces.clear();
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_client_speaks_of_small_frames_before_their_numbers_repeat() {
-        // For every first frame number.
+        // This is tested for every first frame number.
         for first in 0..=255 {
             let mut creditor = Creditor::new(1 << 22);
             let mut window = Window::new(1 << 22);

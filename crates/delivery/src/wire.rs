@@ -3,7 +3,7 @@
 /// Octets of a [`UnitHeader`].
 pub const HEADER_BYTES: usize = 4;
 
-/// Which packet of which frame this is.
+/// The header of a packet: the numbers of its frame and of itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct UnitHeader {
     /// The frame's number, modulo 256.
@@ -19,17 +19,17 @@ impl UnitHeader {
         Self { frame, index: u32::from_be_bytes([0, a, b, c]) }
     }
 
-    /// The header's octets, with the lower 24 bits of the packet's number.
+    /// Returns the header's octets, with the lower 24 bits of the packet's number.
     pub fn write(self) -> [u8; HEADER_BYTES] {
         let [_, a, b, c] = self.index.to_be_bytes();
         [self.frame, a, b, c]
     }
 }
 
-/// The frame number nearest to `near` that ends in the eight bits of a header.
+/// Returns the frame number nearest to `near` whose lowest eight bits are those of a header.
 ///
-/// Serial number arithmetic (RFC 1982): up to 127 frames ahead or 128 behind. Near 0, a number that
-/// would be negative is taken as ahead.
+/// This is serial number arithmetic (RFC 1982): up to 127 frames ahead or 128 behind. Near 0, a
+/// number that would be negative is assumed to be ahead.
 pub fn extend(near: u64, frame: u8) -> u64 {
     let ahead = frame.wrapping_sub(near as u8);
     let signed = i64::from(ahead.cast_signed());

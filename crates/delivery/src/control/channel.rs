@@ -1,8 +1,8 @@
 //! The transport layer of a control connection: clear, or sealed under a shared secret.
 //!
-//! A [`Channel`] stands between the TCP connection and its [`Server`](super::Server) or
-//! [`Client`](super::Client). Received octets pass through [`receive`](Channel::receive), octets to
-//! send through [`send`](Channel::send).
+//! A [`Channel`] is between the TCP connection and its [`Server`](super::Server) or
+//! [`Client`](super::Client). [`receive`](Channel::receive) converts received octets,
+//! [`send`](Channel::send) octets to send.
 
 use core::fmt;
 
@@ -11,10 +11,10 @@ use thiserror::Error;
 use super::reason::Reason;
 use super::sealed::{ControlSecret, Entropy, Sealed};
 
-/// Once this many octets wait to be sent, [`Channel::send`] accepts no more.
+/// Number of waiting octets at which [`Channel::send`] accepts no more.
 const WAITING_MAX: usize = 16 << 10;
 
-/// Why a sealed connection failed.
+/// The reason why a sealed connection failed.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ChannelError {
@@ -25,10 +25,10 @@ pub enum ChannelError {
     #[error("the two sides have different keys")]
     OtherKey,
     /// The server refused before the handshake was complete. The refusal is not authenticated:
-    /// anyone on the path can send one.
+    /// anyone on the path can send it.
     #[error("refused (not authenticated): {text}")]
     Refused {
-        /// The reason given.
+        /// The reason code.
         reason: Reason,
         /// The reason as text.
         text: String,
@@ -36,19 +36,19 @@ pub enum ChannelError {
     /// The server answered with a message that is not part of the handshake.
     #[error("the server did not answer the handshake")]
     NoAnswer,
-    /// The peer sent a message in the clear that is allowed only under a key.
+    /// The peer sent a message in the clear that is allowed only in a sealed connection.
     #[error("received {0} unencrypted: the peer has not agreed on a key")]
     Clear(&'static str),
     /// A record is not authentic.
     #[error("a record of the connection is not authentic")]
     Forged,
-    /// A cryptographic primitive failed on this side.
+    /// A cryptographic primitive failed at this end.
     #[error("the keys of the connection could not be derived")]
     Primitive,
 }
 
 impl ChannelError {
-    /// The code with which the connection ends.
+    /// Returns the reason code with which the connection ends.
     pub fn reason(&self) -> Reason {
         match self {
             Self::NoKey | Self::OtherKey | Self::NoAnswer | Self::Clear(_) => Reason::Key,
@@ -64,21 +64,21 @@ impl ChannelError {
 pub struct Channel {
     outbox: Vec<u8>,
     start: usize,
-    /// `None` if the connection stays clear.
+    /// The state of the sealed connection; `None` if the connection stays clear.
     sealed: Option<Box<Sealed>>,
 }
 
 impl Channel {
-    /// A channel that passes octets on unchanged.
+    /// Creates a channel that passes octets on unchanged.
     pub fn clear() -> Self {
         Self::default()
     }
 
-    /// The client's end of a channel sealed under `secret`. `entropy` fills a slice with random
-    /// octets, which must be used for nothing else.
+    /// Creates the client's end of a channel sealed under `secret`. `entropy` fills a slice with
+    /// random octets, which must be used for nothing else.
     ///
     /// # Errors
-    /// [`ChannelError::Primitive`].
+    /// [`ChannelError::Primitive`] if a cryptographic primitive fails.
     pub fn connect(
         secret: &ControlSecret,
         entropy: &mut Entropy<'_>,
@@ -88,30 +88,30 @@ impl Channel {
         Ok(Self { outbox, start: 0, sealed: Some(Box::new(sealed)) })
     }
 
-    /// The server's end of a channel sealed under `secret`; `entropy` as for
+    /// Creates the server's end of a channel sealed under `secret`; `entropy` is as for
     /// [`connect`](Self::connect).
     pub fn accept(secret: &ControlSecret, entropy: &mut Entropy<'_>) -> Self {
         let sealed = Some(Box::new(Sealed::accept(secret, entropy)));
         Self { sealed, ..Self::default() }
     }
 
-    /// A channel that is clear until both ends know a secret and call [`seal`](Self::seal). Until
-    /// then only an opening, `Offer`, `Accept`, `Refuse` and `Stop` can be received.
+    /// Creates a channel that is clear until both ends know a secret and call [`seal`](Self::seal).
+    /// Until then only an opening, `Offer`, `Accept`, `Refuse` and `Stop` can be received.
     pub fn clear_at_first(is_client: bool) -> Self {
         Self { sealed: Some(Box::new(Sealed::clear_at_first(is_client))), ..Self::default() }
     }
 
-    /// Whether it waits for [`seal`](Self::seal).
+    /// Returns whether the channel waits for [`seal`](Self::seal).
     pub fn awaits_secret(&self) -> bool {
         self.sealed.as_ref().is_some_and(|sealed| sealed.awaits_secret())
     }
 
-    /// Seals a channel that was clear at first, under a secret that both ends have agreed on since.
-    /// The handshake fails if either end received anything other than the other had sent. A client
-    /// calls it when it has sent its `Accept`. `entropy` is as for [`connect`](Self::connect).
+    /// Seals a channel that was clear at first, under a secret on which both ends have agreed. The
+    /// handshake fails if either end received anything other than the other had sent. A client
+    /// calls this after it has sent its `Accept`. `entropy` is as for [`connect`](Self::connect).
     ///
     /// # Errors
-    /// [`ChannelError`].
+    /// [`ChannelError`] if the handshake fails.
     pub fn seal(
         &mut self,
         secret: &ControlSecret,
@@ -121,16 +121,16 @@ impl Channel {
         sealed.seal_now(secret, entropy, &mut self.outbox)
     }
 
-    /// Whether it needs no handshake, or has completed it.
+    /// Returns whether the channel needs no handshake, or has completed it.
     pub fn is_open(&self) -> bool {
         self.sealed.as_ref().is_none_or(|sealed| sealed.is_open())
     }
 
-    /// Takes octets received on the connection, and appends the octets they carry to `plain`.
+    /// Handles octets received on the connection, and appends those that they carry to `plain`.
     ///
     /// # Errors
-    /// [`ChannelError`]. Send the rest of [`poll_data`](Self::poll_data), then close the connection.
-    /// Octets already appended to `plain` are authentic.
+    /// [`ChannelError`] if the connection failed. Send the rest of [`poll_data`](Self::poll_data),
+    /// then close the connection. Octets already appended to `plain` are authentic.
     pub fn receive(&mut self, octets: &[u8], plain: &mut Vec<u8>) -> Result<(), ChannelError> {
         if let Some(sealed) = &mut self.sealed {
             return sealed.receive(octets, plain, &mut self.outbox);
@@ -139,8 +139,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Accepts octets to send, as many as there is room for, and returns their number: 0 while the
-    /// handshake is under way.
+    /// Accepts octets to send as far as there is room; returns their number, 0 during the
+    /// handshake.
     pub fn send(&mut self, plain: &[u8]) -> usize {
         if self.poll_data().len() >= WAITING_MAX {
             return 0;
@@ -153,7 +153,7 @@ impl Channel {
         plain.len()
     }
 
-    /// The octets to send next; empty if there are none. Report the number sent with
+    /// Returns the octets to send next; empty if there are none. Report the number sent with
     /// [`data_sent`](Self::data_sent).
     pub fn poll_data(&self) -> &[u8] {
         self.outbox.get(self.start..).unwrap_or_default()
@@ -162,16 +162,16 @@ impl Channel {
     /// Notes that the first `len` octets of [`poll_data`](Self::poll_data) were sent.
     pub fn data_sent(&mut self, len: usize) {
         self.start = (self.start + len).min(self.outbox.len());
-        // Moves no more octets than were sent.
+        // At most as many octets are moved as were sent.
         if self.start * 2 >= self.outbox.len() {
             self.outbox.drain(..self.start);
             self.start = 0;
         }
     }
 
-    /// Fills `out` with a key known only to the two ends of this connection. It differs for each
-    /// `label` and each connection. Returns false, and fills nothing, if the channel is clear or the
-    /// handshake is not complete.
+    /// Fills `out` with a key that only the two ends of this connection know. It differs for each
+    /// `label` and each connection. Returns `false`, and fills nothing, if the channel is clear or
+    /// the handshake is not complete.
     #[must_use]
     pub fn export(&self, label: &[u8], out: &mut [u8]) -> bool {
         self.sealed.as_ref().is_some_and(|sealed| sealed.export(label, out))

@@ -1,14 +1,14 @@
 //! The unencrypted start of a connection that is sealed as soon as both ends share a key.
 //!
-//! The handshake authenticates all octets exchanged before it, so a change made on the path makes the
-//! handshake fail. In the clear only the messages that lead to a key are accepted.
+//! The handshake authenticates all octets exchanged before it, so a change made on the path makes
+//! the handshake fail. In the clear, only messages that lead to a key are accepted.
 
 use super::channel::ChannelError;
 use super::message::{ACCEPT, Message, OFFER, STOP};
 use super::opening::{self, Opening};
 use super::{BODY_LEN_MAX, HEADER_LEN};
 
-/// Maximum octets from the peer in the clear: twice those of the longest messages.
+/// Maximum octets from the peer in the clear: twice as many as the longest messages have.
 const CLEAR_MAX: usize = 2 * (Opening::LEN_MAX + HEADER_LEN + BODY_LEN_MAX);
 
 /// The octets that one end has sent and received.
@@ -22,9 +22,9 @@ pub(super) struct Clear {
 /// The decision on received octets.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
-    /// This many octets are missing.
+    /// The message needs this many more octets.
     Missing(usize),
-    /// A message, or octets that the state machine will refuse: pass them on.
+    /// A message, or octets that the state machine will refuse, to be passed on.
     Pass,
     /// The beginning of the handshake.
     Handshake,
@@ -86,8 +86,8 @@ impl Clear {
         self.sent.extend_from_slice(octets);
     }
 
-    /// All octets exchanged, the client's first. Both ends have the same, unless they were changed
-    /// on the path.
+    /// Returns all octets exchanged, the client's first. They are the same at both ends, unless
+    /// they were changed on the path.
     pub(super) fn transcript(&self) -> Vec<u8> {
         let (client, server) = if self.is_client {
             (&self.sent, &self.received)

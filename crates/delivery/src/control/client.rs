@@ -19,8 +19,8 @@ use super::{
 
 /// A client's connection to a server.
 ///
-/// A state machine like [`Server`](super::Server): octets and times go in, octets, times and events
-/// come out.
+/// It is a state machine like [`Server`](super::Server): its inputs are octets and times, its
+/// outputs octets, times and events.
 #[derive(Debug)]
 pub struct Client {
     state: State,
@@ -30,9 +30,9 @@ pub struct Client {
     inbox: Inbox,
     outbox: Outbox,
     events: Events<ClientEvent>,
-    /// Deadline of the current state.
+    /// The deadline of the current state.
     deadline: Option<Instant>,
-    /// Arrival time of the last complete message.
+    /// The arrival time of the last complete message.
     last_message_at: Instant,
     next_ping: Instant,
     /// The offer in force.
@@ -41,9 +41,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// Creates a client for a connection made at `now`; pings are timed by `timeline`.
+    /// Creates a client for a connection made at `now`; `timeline` is the clock for its pings.
     ///
-    /// The wishes must be among the client's capabilities: the server refuses an opening otherwise.
+    /// The wishes must be among the client's capabilities; the server refuses others.
     pub fn new(now: Instant, timeline: Timeline, wishes: Wishes) -> Self {
         let mut outbox = Outbox::default();
         Opening::Control(wishes).write(outbox.octets());
@@ -63,7 +63,7 @@ impl Client {
         }
     }
 
-    /// Handles octets received on the connection, from its first on.
+    /// Handles octets received on the connection, beginning with the first one.
     pub fn handle_data(&mut self, now: Instant, mut octets: &[u8]) {
         while !octets.is_empty() && self.state != State::Stopped {
             octets = self.inbox.fill(octets);
@@ -85,7 +85,7 @@ impl Client {
         self.end(by, error.reason(), &error.to_string());
     }
 
-    /// Performs the actions due by `now`.
+    /// Performs the actions that are due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         let silence = self.last_message_at + SILENCE_TIMEOUT;
         if self.deadline.is_some_and(|deadline| deadline <= now) {
@@ -108,13 +108,13 @@ impl Client {
         }
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) next; `None` if never.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let live = self.next_ping.min(self.last_message_at + SILENCE_TIMEOUT);
         self.deadline.into_iter().chain(self.state.is_live().then_some(live)).min()
     }
 
-    /// The octets to send next; empty if there are none. Report the number sent with
+    /// Returns the octets to send next; empty if there are none. Report the number sent with
     /// [`data_sent`](Self::data_sent).
     pub fn poll_data(&self) -> &[u8] {
         self.outbox.waiting()
@@ -125,17 +125,18 @@ impl Client {
         self.outbox.sent(len);
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<ClientEvent> {
         self.events.pop()
     }
 
-    /// Accepts the offer of [`ClientEvent::Offered`]; the units may be bound from now on.
+    /// Accepts the offer of [`ClientEvent::Offered`]; the units may then be bound.
     ///
-    /// Over RTP it takes the client's port and synchronisation source for each unit, else none.
+    /// Over RTP, `ports` and `ssrcs` are the client's port and synchronisation source for each
+    /// unit; otherwise they are empty.
     ///
     /// # Errors
-    /// [`CommandError::State`] if no offer is to be answered, [`CommandError::Offer`] if ports or
+    /// [`CommandError::State`] if there is no offer to answer, [`CommandError::Offer`] if ports or
     /// sources are missing or too many.
     pub fn accept(
         &mut self,
@@ -161,8 +162,8 @@ impl Client {
     /// Requests another format or rate; the server may answer with an offer.
     ///
     /// # Errors
-    /// [`CommandError::State`] unless streaming, [`CommandError::Offer`] for a format that is not
-    /// the client's, [`CommandError::Backlog`] if the server does not read.
+    /// [`CommandError::State`] unless streaming, [`CommandError::Offer`] for a format that the
+    /// client did not list, [`CommandError::Backlog`] if the server does not read.
     pub fn change(&mut self, change: Change) -> Result<(), CommandError> {
         self.expect_live()?;
         if change.format != 0 && !self.wishes.formats.contains(change.format) {
@@ -181,27 +182,28 @@ impl Client {
         self.send_or_backlog(&Message::Report(report))
     }
 
-    /// Ends the session in any state; does nothing if it has ended. This also refuses an offer.
+    /// Ends the session in any state, which also refuses an offer; does nothing if it has ended.
     pub fn stop(&mut self, reason: Reason, text: &str) {
         self.fail(StoppedBy::Own, reason, text);
     }
 
-    /// The state of the session.
+    /// Returns the state of the session.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// The offer in force, from the first [`ClientEvent::Streaming`] on.
+    /// Returns the offer in force, from the first [`ClientEvent::Streaming`] on.
     pub fn current(&self) -> Option<&Offer> {
         self.offer.as_ref()
     }
 
-    /// The estimate of the server's clock, from the first exchange on.
+    /// Returns the estimate of the server's clock, from the first exchange on.
     pub fn clock(&self, now: Instant) -> Option<ClockEstimate> {
         self.clock.estimate(self.timeline.micros(now))
     }
 
-    /// Events discarded because they were not polled in time: frames and statistics.
+    /// Returns the number of events that were discarded because they were not polled in time:
+    /// frames and statistics.
     pub fn events_forgotten(&self) -> u64 {
         self.events.forgotten()
     }
@@ -305,7 +307,7 @@ impl Client {
         self.fail(StoppedBy::Protocol, reason, text);
     }
 
-    /// Sends the reason and ends the session.
+    /// Sends the reason to the server and ends the session.
     fn fail(&mut self, by: StoppedBy, reason: Reason, text: &str) {
         if self.state != State::Stopped {
             self.outbox.write(&Message::Stop { reason, text: printable(text) });

@@ -1,29 +1,29 @@
-//! Estimate of the server's clock by an exchange of four times, as in NTP (RFC 5905 section 8).
+//! Estimates the server's clock by exchanges of four times, as in NTP (RFC 5905 section 8).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::message::{Ping, Pong};
 
-/// Exchanges of which the shortest round trip is used (as in RFC 5905 section 10).
+/// Number of exchanges of which the shortest is used (as in RFC 5905 section 10).
 const EXCHANGES: usize = 8;
 
-/// Maximum drift between two clocks, in microseconds a second: crystals keep to 50 each.
+/// Maximum drift between two clocks, in microseconds per second; crystals drift at most 50 each.
 const DRIFT_PER_SECOND: u64 = 100;
 
-/// A clock in microseconds since some instant.
+/// A clock that counts microseconds since an instant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Timeline {
     epoch: Instant,
 }
 
 impl Timeline {
-    /// Creates a clock that is 0 up to `epoch`. Use one for the whole program.
+    /// Creates a clock that is 0 up to `epoch`. The whole program should use one.
     pub fn new(epoch: Instant) -> Self {
         Self { epoch }
     }
 
-    /// The clock's time at `instant`, in microseconds.
+    /// Returns the clock's time at `instant`, in microseconds.
     pub fn micros(&self, instant: Instant) -> u64 {
         let since = instant.saturating_duration_since(self.epoch);
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
@@ -35,9 +35,9 @@ impl Timeline {
 pub struct ClockEstimate {
     /// Microseconds by which the server's clock is ahead of the client's; negative if it is behind.
     pub offset: i64,
-    /// The round trip of the exchange that gave `offset`: the shortest of the last eight.
+    /// The round-trip time of the exchange that gave `offset`: the shortest of the last eight.
     pub round_trip: Duration,
-    /// Maximum error of `offset`: half of the round trip, and the drift since.
+    /// Maximum error of `offset`: half of the round-trip time, and the drift since then.
     pub error: Duration,
 }
 
@@ -52,15 +52,15 @@ impl ClockEstimate {
 struct Exchange {
     offset: i64,
     round_trip: u64,
-    /// When it ended, in microseconds of the client's clock.
+    /// When the exchange ended, in microseconds of the client's clock.
     ended: u64,
 }
 
-/// The client's half of the exchange.
+/// The client's half of the clock exchange.
 ///
-/// A delayed message makes its exchange look asymmetric, but also longer, so the shortest of the
-/// last eight is used. If an exchange contradicts it by more than the errors of both, a clock was
-/// set or stood still: the older exchanges are then discarded.
+/// A delayed message makes its exchange asymmetric, but also longer, so the shortest of the last
+/// eight is used. If an exchange contradicts it by more than the errors of both, a clock was set or
+/// stood still; the older exchanges are then discarded.
 #[derive(Debug, Default)]
 pub struct ClockFilter {
     next_id: u32,
@@ -74,7 +74,7 @@ impl ClockFilter {
         Self::default()
     }
 
-    /// Creates a ping to be sent now; `now` in microseconds of the client's clock.
+    /// Creates a ping to be sent now; `now` is in microseconds of the client's clock.
     pub fn ask(&mut self, now: u64) -> Ping {
         let ping = Ping { id: self.next_id, t1: now };
         self.next_id = self.next_id.wrapping_add(1);
@@ -87,7 +87,7 @@ impl ClockFilter {
 
     /// Handles an answer that arrived at `t4`, in microseconds of the client's clock.
     ///
-    /// Returns whether it answers one of the last eight pings and is plausible.
+    /// Returns whether the answer is plausible and belongs to one of the last eight pings.
     pub fn answer(&mut self, pong: Pong, t4: u64) -> bool {
         let index =
             self.unanswered.iter().position(|ping| ping.id == pong.id && ping.t1 == pong.t1);
@@ -115,7 +115,7 @@ impl ClockFilter {
         true
     }
 
-    /// The estimate at `now`, in microseconds of the client's clock; `None` before any answer.
+    /// Returns the estimate at `now`, a time of the client's clock in µs; `None` before any answer.
     pub fn estimate(&self, now: u64) -> Option<ClockEstimate> {
         let best = self.best()?;
         let error = half(best.round_trip).saturating_add(drift(best.ended, now));
@@ -126,24 +126,24 @@ impl ClockFilter {
         })
     }
 
-    /// The shortest exchange; of equal ones, the newest.
+    /// Returns the shortest exchange; among equal ones, the newest.
     fn best(&self) -> Option<Exchange> {
         self.exchanges.iter().rev().min_by_key(|exchange| exchange.round_trip).copied()
     }
 }
 
-/// Whether two exchanges cannot both be right.
+/// Returns whether two exchanges cannot both be right.
 fn contradict(old: &Exchange, new: &Exchange) -> bool {
     let both = half(old.round_trip).saturating_add(half(new.round_trip));
     old.offset.abs_diff(new.offset) > both.saturating_add(drift(old.ended, new.ended))
 }
 
-/// Half of a round trip, rounded up, plus one for the rounding of the offset.
+/// Returns half of a round-trip time, rounded up, plus one for the rounding of the offset.
 fn half(round_trip: u64) -> u64 {
     round_trip / 2 + 1
 }
 
-/// Microseconds that two clocks can drift apart between two times.
+/// Returns the microseconds that two clocks can drift apart between two times.
 fn drift(from: u64, to: u64) -> u64 {
     to.saturating_sub(from) / (1_000_000 / DRIFT_PER_SECOND) + 1
 }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Makes one exchange a second with these delays there and back. Returns the time at the end.
+    /// Makes one exchange a second with these delays there and back; returns the time at the end.
     ///
     /// `server` converts the client's time to the server's.
     fn exchange(

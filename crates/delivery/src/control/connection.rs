@@ -1,20 +1,20 @@
-//! The input, the output and the events of a connection, each bounded.
+//! The input, the output and the events of a connection, all of limited size.
 
 use std::collections::VecDeque;
 
 use super::message::Message;
 use super::{BODY_LEN_MAX, HEADER_LEN};
 
-/// Octets of the longest message, and so of the buffer for an incomplete one.
+/// Octets of the longest message, and therefore of the buffer for an incomplete one.
 const MESSAGE_LEN_MAX: usize = HEADER_LEN + BODY_LEN_MAX;
 
-/// Octets waiting for a slow peer at which messages that may be missed are dropped.
+/// Number of octets waiting for a slow peer at which messages that may be missed are dropped.
 const BACKLOG_MAX: usize = 16 << 10;
 
-/// Events waiting to be polled at which those that may be missed are discarded.
+/// Number of events waiting to be polled at which events that may be missed are discarded.
 const EVENTS_MAX: usize = 64;
 
-/// Received octets that are not parsed yet: those of one message at most.
+/// Received octets that are not parsed yet: at most those of one message.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     octets: Vec<u8>,
@@ -22,9 +22,9 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// Takes as many of `octets` as there is room for, and returns the rest.
+    /// Copies as many of `octets` as there is room for; returns the rest.
     ///
-    /// After all complete messages are read there is room for at least one octet.
+    /// When all complete messages have been read, there is room for at least one octet.
     pub(super) fn fill<'o>(&mut self, octets: &'o [u8]) -> &'o [u8] {
         self.octets.drain(..self.start);
         self.start = 0;
@@ -74,7 +74,7 @@ impl Outbox {
         self.waiting().len() < BACKLOG_MAX
     }
 
-    /// The buffer, for the opening, which is not a message.
+    /// Returns the buffer, for the opening, which is not a message.
     pub(super) fn octets(&mut self) -> &mut Vec<u8> {
         &mut self.octets
     }
@@ -85,7 +85,7 @@ impl Outbox {
 
     pub(super) fn sent(&mut self, len: usize) {
         self.start = (self.start + len).min(self.octets.len());
-        // Moves no more octets than were sent.
+        // At most as many octets are moved as were sent.
         if self.start * 2 >= self.octets.len() {
             self.octets.drain(..self.start);
             self.start = 0;
@@ -105,12 +105,13 @@ impl<E> Events<E> {
         Self { waiting: VecDeque::new(), forgotten: 0 }
     }
 
-    /// Adds an event that must not be lost; the states allow only a few of these in a row.
+    /// Adds an event that must not be lost; the states allow only a few of them in a row.
     pub(super) fn push(&mut self, event: E) {
         self.waiting.push_back(event);
     }
 
-    /// Adds an event that may be missed; if full, it replaces the oldest that `is_droppable`.
+    /// Adds an event that may be missed. In a full queue, it replaces the oldest that
+    /// `is_droppable`.
     pub(super) fn push_droppable(&mut self, event: E, is_droppable: impl Fn(&E) -> bool) {
         if self.waiting.len() >= EVENTS_MAX {
             let oldest = self.waiting.iter().position(is_droppable);

@@ -9,29 +9,29 @@ use super::reason::Stopped;
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ServerEvent {
-    /// The connection belongs to a unit: hand it over to its session, or refuse it. This state
-    /// machine has ended.
+    /// The connection belongs to a unit: pass it to the session of the unit, or refuse it. This
+    /// state machine has ended.
     Unit(UnitOpening),
     /// The client requests a session: answer with [`Server::offer`](super::Server::offer) or
     /// [`Server::refuse`](super::Server::refuse).
     Wants(Wishes),
     /// The client accepted the offer; its units are to be bound.
     Accepted(Accept),
-    /// All units are bound, and the offer of this epoch holds: its frames may be sent.
+    /// All units are bound, and the offer of this epoch is in force: its frames may be sent.
     Streaming {
         /// The epoch.
         epoch: u16,
     },
-    /// The client requests a change: call [`Server::change`](super::Server::change), or ignore it.
+    /// The client requests a change: call [`Server::change`](super::Server::change) or ignore it.
     ChangeWanted(Change),
     /// The client's counters.
     Report(Report),
-    /// The session is over: send the remaining octets and close the connection.
+    /// The session has ended: send the remaining octets and close the connection.
     Stopped(Stopped),
 }
 
 impl ServerEvent {
-    /// Whether it may be discarded in favour of a later event.
+    /// Returns whether the event may be discarded in favour of a later one.
     pub(super) fn is_droppable(&self) -> bool {
         matches!(self, Self::ChangeWanted(_) | Self::Report(_))
     }
@@ -41,10 +41,10 @@ impl ServerEvent {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ClientEvent {
-    /// A first offer, or one for a change: prepare for it, and answer with
+    /// The server makes a first offer, or one for a change: prepare for it, and answer with
     /// [`Client::accept`](super::Client::accept) or [`Client::stop`](super::Client::stop).
     Offered(Box<Offer>),
-    /// The offer of this epoch holds: its frames follow.
+    /// The offer of this epoch is in force: its frames follow.
     Streaming {
         /// The epoch.
         epoch: u16,
@@ -53,12 +53,12 @@ pub enum ClientEvent {
     Frame(FrameNotice),
     /// The server's counters.
     Statistics(ServerStatistics),
-    /// The session is over: send the remaining octets and close the connection.
+    /// The session has ended: send the remaining octets and close the connection.
     Stopped(Stopped),
 }
 
 impl ClientEvent {
-    /// Whether it may be discarded in favour of a later event.
+    /// Returns whether the event may be discarded in favour of a later one.
     pub(super) fn is_droppable(&self) -> bool {
         matches!(self, Self::Frame(_) | Self::Statistics(_))
     }

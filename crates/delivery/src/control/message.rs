@@ -7,15 +7,15 @@ use super::transport::FrameRate;
 /// A server's announcement of a frame that it sends.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct FrameNotice {
-    /// The frame's number, of which the unit headers carry the last octet.
+    /// The frame's number; the unit headers carry its lowest eight bits.
     pub number: u64,
-    /// When it was captured, in microseconds of the server's clock.
+    /// When the frame was captured, in microseconds of the server's clock.
     pub captured: u64,
-    /// When its first octet was handed to the network, in microseconds of the server's clock.
+    /// When its first octet was passed to the network, in microseconds of the server's clock.
     pub sent: u64,
     /// Octets of its tiles.
     pub octets: u64,
-    /// Frames that the encoder has dropped so far, because it could not keep up.
+    /// Frames that the encoder has dropped so far because it was too slow.
     pub dropped: u64,
 }
 
@@ -26,11 +26,11 @@ pub struct ServerStatistics {
     pub frames: u64,
     /// Frames dropped before they were sent.
     pub dropped: u64,
-    /// Packets sent; writes, over TCP.
+    /// Packets sent; over TCP, writes.
     pub packets: u64,
     /// Octets of tiles sent.
     pub octets: u64,
-    /// Microseconds from capture to the last octet handed to the network: the median.
+    /// The median of the microseconds from capture until the last octet was passed to the network.
     pub send_p50: u32,
     /// The 99th percentile of the same time.
     pub send_p99: u32,
@@ -41,7 +41,7 @@ pub struct ServerStatistics {
 pub struct Report {
     /// Frames shown, whole or concealed.
     pub frames: u64,
-    /// Frames of which nothing was shown.
+    /// Frames of which no part was shown.
     pub frames_lost: u64,
     /// Packets that never arrived.
     pub packets_lost: u64,
@@ -51,7 +51,7 @@ pub struct Report {
     pub duplicate: u64,
     /// Tiles with concealed parts.
     pub tiles_concealed: u64,
-    /// Microseconds from capture to the frame in place, by the clock exchange: the median.
+    /// The median of the microseconds from capture to the frame in place, by the clock exchange.
     pub latency_p50: u32,
     /// The 99th percentile of the same time.
     pub latency_p99: u32,
@@ -60,16 +60,16 @@ pub struct Report {
 /// A change that a client requests.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Change {
-    /// The number of the format wished; 0: unchanged.
+    /// The number of the requested format; 0 leaves it unchanged.
     pub format: u8,
-    /// The frame rate wished; `None`: unchanged.
+    /// The requested frame rate; `None` leaves it unchanged.
     pub rate: Option<FrameRate>,
 }
 
 /// The first half of a clock exchange.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Ping {
-    /// Counted by the client; it wraps.
+    /// The number of the ping, which the client counts; it wraps.
     pub id: u32,
     /// When it was sent, in microseconds of the client's clock.
     pub t1: u64,
@@ -80,9 +80,9 @@ pub struct Ping {
 pub struct Pong {
     /// The number of the ping.
     pub id: u32,
-    /// The ping's time.
+    /// The time in the ping.
     pub t1: u64,
-    /// Arrival time of the ping, in microseconds of the server's clock.
+    /// When the ping arrived, in microseconds of the server's clock.
     pub t2: u64,
     /// When this was sent, in microseconds of the server's clock.
     pub t3: u64,
@@ -94,27 +94,27 @@ pub(super) const SEALED_LEN: usize = 48;
 /// A message of either side.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Message {
-    /// Server: proposes a session, or a change of it from some frame on.
+    /// Server: proposes a session, or a change of it from a certain frame on.
     Offer(Box<Offer>),
-    /// Server: refuses a session; the connection closes.
+    /// Server: refuses a session; the connection is then closed.
     Refuse {
         /// The reason code.
         reason: Reason,
         /// The reason as text.
         text: String,
     },
-    /// Server: all units are bound; the offer of this epoch holds.
+    /// Server: all units are bound, and the offer of this epoch is in force.
     Start {
         /// The epoch.
         epoch: u16,
     },
     /// Server: announces a frame.
     Frame(FrameNotice),
-    /// Server: the answer to a ping.
+    /// Server: answers a ping.
     Pong(Pong),
     /// Server: its counters.
     Statistics(ServerStatistics),
-    /// Either: the session is over; the connection closes.
+    /// Either: ends the session; the connection is then closed.
     Stop {
         /// The reason code.
         reason: Reason,
@@ -147,7 +147,7 @@ pub(super) const PING: u8 = 18;
 pub(super) const REPORT: u8 = 19;
 
 impl Message {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Offer(_) => "Offer",

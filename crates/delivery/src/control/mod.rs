@@ -1,17 +1,19 @@
 //! The control connection of texture video, on which a server that has frames and a client that
-//! shows them agree on the session and exchange its status (TCP; integers are big-endian).
+//! shows them agree on a session and exchange its status (TCP; integers are big-endian).
 //!
-//! [`Server`] and [`Client`] are state machines: octets and times go in, octets, times and events
-//! come out. They transfer no frames: the rest of `delivery` handles the data of units.
+//! [`Server`] and [`Client`] are state machines: their inputs are octets and times, their outputs
+//! octets, times and events. They transfer no frames: the rest of `delivery` handles the data of
+//! units.
 //!
 //! # Openings
 //!
-//! Every connection to the server's port begins with an [`Opening`], sent by the client. Kind 1
-//! makes it a control connection, kind 2 the connection of one unit, on which only unit data
-//! follows. Over UDP the same 24 octets are a datagram from the unit's socket to the server's port
-//! for the unit, which opens the way through address translators and shows the server the unit's
-//! address. The datagram may be lost: it is repeated every 50 ms until the server sends `Start`.
-//! Over RTP there are none: `Accept` carries the ports and SSRCs of the client's streams.
+//! Every connection to the server's port begins with an [`Opening`] from the client. Kind 1 is a
+//! control connection; kind 2 is the connection of one unit, on which only unit data follows. Over
+//! UDP the same 24 octets are a datagram from the unit's socket to the server's port for the unit,
+//! which opens the path through address translators and shows the server the unit's address. The
+//! datagram may be lost, so it is repeated every 50 ms until the server sends `Start`. Over RTP
+//! there are no such datagrams, because `Accept` carries the ports and SSRCs of the client's
+//! streams.
 //!
 //! | octet | kind 1: control | | octet | kind 2: unit |
 //! |---|---|---|---|---|
@@ -21,14 +23,14 @@
 //! | 7 | 0 | | 7 | unit, 0 to 63 |
 //! | 8 | formats, 64 bits: bit n is format n | | 8 | token, 16 octets |
 //! | 16 | transports: bit 1 UDP, 2 TCP, 3 RTP | | 24 | *end* |
-//! | 17 | format wished; 0: any | | | |
-//! | 18 | transport wished: 1 UDP, 2 TCP, 3 RTP; 0: any | | | |
-//! | 19 | units wished, up to 64; 0: any | | | |
+//! | 17 | requested format; 0: any | | | |
+//! | 18 | requested transport: 1 UDP, 2 TCP, 3 RTP; 0: any | | | |
+//! | 19 | requested units, up to 64; 0: any | | | |
 //! | 20 | octets of payload in a packet, 32 bits, up to 2^20; 0: any | | | |
 //! | 24 | frame rate: numerator, denominator, 32 bits each; 0/0: any | | | |
 //! | 32 | *end* | | | |
 //!
-//! The format and the transport wished must be among the client's own. The first six octets are the
+//! The requested format and transport must be among the client's own. The first six octets are the
 //! same in all versions, as is the `Refuse` that answers an unknown version.
 //!
 //! # Sealed connections
@@ -36,12 +38,12 @@
 //! If both ends know a secret, they begin with the handshake `Noise_NNpsk0_25519_AESGCM_SHA256`
 //! (The Noise Protocol Framework, revision 34). The client sends 56 octets instead of an opening:
 //! `RSHT`, the version, kind 3, a 0, and the first handshake message. The eight octets before that
-//! message are the prologue. The pre-shared key is HKDF-SHA256 of the secret, without salt, with the
-//! information `Rushes texture control`. The server answers with `Sealed`, which carries the second
-//! handshake message, or with `Refuse`, which is not authenticated.
+//! message are the prologue. The pre-shared key is HKDF-SHA256 of the secret, without salt, with
+//! the information `Rushes texture control`. The server answers with `Sealed`, which carries the
+//! second handshake message, or with `Refuse`, which is not authenticated.
 //!
-//! Then each side sends records: a length of 16 bits, up to 4112, and that many octets, of which
-//! the last 16 are the tag. The plain text of all records together is the octets of a clear
+//! Then each end sends records: a length of 16 bits, up to 4112, and that number of octets, of
+//! which the last 16 are the tag. The plain text of all records together is the octets of a clear
 //! connection, beginning with the client's opening. The server makes no offer before the first
 //! record is authenticated, which proves that the client knows the secret and that the handshake is
 //! not a replay. See [`Channel`].
@@ -50,16 +52,17 @@
 //! chaining key, salted with the handshake hash, with the information `export ` and a label, which
 //! is `media to client` or `media to server`.
 //!
-//! If the ends agree on keys by ZRTP, they share a secret only once the first unit is bound. Their
+//! If the ends agree on keys by ZRTP, they share a secret only after the first unit is bound. Their
 //! connection is clear up to the client's `Accept`. Then the client sends the 56 octets of the
 //! handshake, and everything after them is sealed. The prologue continues with everything sent in
-//! the clear: the number of the client's octets, 32 bits, these octets, then the server's. The
-//! secret is ZRTP's exported key. Until then a client accepts only `Offer`, `Refuse` and `Stop`,
-//! the last two as unauthenticated, and a server only an opening, `Accept` and `Stop`.
+//! the clear: the number of the client's octets, 32 bits, these octets, then the server's octets.
+//! The secret is the exported key of ZRTP. Until then a client accepts only `Offer`, `Refuse` and
+//! `Stop` (the last two unauthenticated), and a server only an opening, `Accept` and `Stop`.
 //!
 //! # Messages
 //!
-//! After the opening: type, 8 bits; length of the body, 24 bits, at most 4096; body.
+//! Each message after the opening consists of a type, 8 bits; the length of the body, 24 bits, at
+//! most 4096; and the body.
 //!
 //! | type | from | name | body, with the octets of each field |
 //! |---|---|---|---|
@@ -69,7 +72,7 @@
 //! | 4 | server | `Frame` | number 8, captured 8, sent 8, octets 8, frames dropped 8 |
 //! | 5 | server | `Pong` | id 4, t1 8, t2 8, t3 8 |
 //! | 6 | server | `Statistics` | frames 8, dropped 8, packets 8, octets 8, send p50 4, p99 4 |
-//! | 7 | both | `Stop` | as `Refuse` |
+//! | 7 | both | `Stop` | like `Refuse` |
 //! | 8 | server | `Sealed` | handshake 48; only before the first record |
 //! | 16 | client | `Accept` | epoch 2, number of ports 1, ports 2 each, number of SSRCs 1, SSRCs 4 each |
 //! | 17 | client | `Change` | format 1 (0: unchanged), rate 4 + 4 (0/0: unchanged) |
@@ -77,8 +80,8 @@
 //! | 19 | client | `Report` | frames 8, frames lost 8, packets lost 8, late 8, duplicate 8, tiles concealed 8, latency p50 4, p99 4 |
 //!
 //! Times are in microseconds: of the server's clock in `Frame`, t2 and t3, of the client's in t1;
-//! both clocks have arbitrary origins. Reasons are [`Reason`]'s numbers. All counts start with the
-//! session. A body is exactly as long as its fields. `Offer`:
+//! both clocks have arbitrary origins. The numbers of reasons are those of [`Reason`]. All counts
+//! start with the session. A body is exactly as long as its fields. `Offer`:
 //!
 //! | octet | field | bounds |
 //! |---|---|---|
@@ -90,23 +93,23 @@
 //! | 28 | frame rate: numerator, denominator, 32 bits each | 1 or more |
 //! | 36 | stripe rows, 32 bits | 1 or more |
 //! | 40 | payload octets in a packet, 32 bits | 1 to 65503; over TCP 1 to 2^20 |
-//! | 44 | clock rate of RTP timestamps, 32 bits | 1 or more over RTP, else 0 |
-//! | 48 | number of the first frame, 64 bits | not before the last offer's |
+//! | 44 | clock rate of RTP timestamps, 32 bits | 1 or more over RTP, otherwise 0 |
+//! | 48 | number of the first frame, 64 bits | not before that of the last offer |
 //! | 56 | units of each of three planes, 8 bits each | 1 to 64 in all; planes without units last |
-//! | 59 | number of ports P, 8 bits | 0 over TCP, else the number of units |
+//! | 59 | number of ports P, 8 bits | 0 over TCP, otherwise the number of units |
 //! | 60 | ports of the server, 16 bits each | not 0 |
-//! | 60 + 2P | number of SSRCs S, 8 bits | the number of units over RTP, else 0 |
+//! | 60 + 2P | number of SSRCs S, 8 bits | the number of units over RTP, otherwise 0 |
 //! | 61 + 2P | SSRCs of the units, 32 bits each | all different |
 //!
 //! A change keeps token, transport and clock rate, and the ports and SSRCs of existing units; new
-//! units are bound like the first. Until its `Start` the old offer holds, and no frame of the new
-//! offer is sent.
+//! units are bound like the first ones. Until its `Start` the old offer is in force, and no frame
+//! of the new offer is sent.
 //!
 //! # States
 //!
-//! Of the server. Any event that is not in the table is out of turn: the server sends `Refuse` or
-//! `Stop` and ends the session. `Stop` from either side, a closed connection, and the deadline lead
-//! from every state to *Stopped*, in which further input is ignored.
+//! The first table is that of the server. Any event that is not in the table is out of turn: the
+//! server sends `Refuse` or `Stop` and ends the session. `Stop` from either side, a closed
+//! connection and the deadline lead from every state to *Stopped*, which ignores further input.
 //!
 //! | state | deadline | event | action | next |
 //! |---|---|---|---|---|
@@ -122,9 +125,10 @@
 //! | | | `Change`, `Report` | notifies the application | *Streaming* |
 //! | | | frame, statistics | `Frame`, `Statistics` | *Streaming* |
 //! | *Changing* | 30 s, then 10 s | `Accept`; all units are bound | `Start` | *Streaming* |
-//! | | | else as *Streaming* | | *Changing* |
+//! | | | all others of *Streaming* | | *Changing* |
 //!
-//! Of the client; its deadlines are a second longer, so that the server's reason arrives first.
+//! The second table is that of the client. Its deadlines are a second longer, so that the server's
+//! reason arrives first.
 //!
 //! | state | deadline | event | action | next |
 //! |---|---|---|---|---|
@@ -137,12 +141,12 @@
 //! | | | `Frame`, `Statistics`, `Pong` | notifies the application, sets the clock | *Streaming* |
 //! | *Changing* | 31 s, then 11 s | application accepts | `Accept` | *Changing* |
 //! | | | `Start` | | *Streaming* |
-//! | | | else as *Streaming* | | *Changing* |
+//! | | | all others of *Streaming* | | *Changing* |
 //!
 //! A deadline counts from the start of its state, and silence from the last complete message:
-//! single octets extend neither. Output for a peer that does not read is bounded: beyond that,
-//! frames are not announced and pings not answered until the peer reads or counts as silent. The
-//! last frame is always announced before `Stop`, so that a client knows how many were sent.
+//! single octets extend neither. Output for a peer that does not read is limited: beyond the limit,
+//! frames are not announced and pings are not answered until the peer reads or counts as silent.
+//! The last frame is always announced before `Stop`, so that a client knows how many were sent.
 
 mod channel;
 mod clear;
@@ -188,13 +192,13 @@ pub const HEADER_LEN: usize = 4;
 /// Octets in the longest body of a message.
 pub const BODY_LEN_MAX: usize = 4096;
 
-/// Maximum units of a session.
+/// Maximum number of units of a session.
 pub const UNITS_MAX: usize = 64;
 
-/// Pixels in the longest side of a frame.
+/// Maximum number of pixels on a side of a frame.
 pub const SIDE_MAX: u32 = 32_768;
 
-/// Octets of payload in the longest packet, over TCP.
+/// Maximum octets of payload in a packet, over TCP.
 pub const PAYLOAD_MAX: u32 = 1 << 20;
 
 /// Time limit for the opening of a connection.
@@ -215,5 +219,5 @@ pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval of a client's pings, which query the server's clock and show that the client is alive.
 pub const PING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Extra time of a client's deadlines: the server's reason should arrive first.
+/// Extra time of a client's deadlines, so that the server's reason arrives first.
 const CLIENT_MARGIN: Duration = Duration::from_secs(1);

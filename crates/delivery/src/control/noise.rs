@@ -14,7 +14,7 @@ use rushes_crypto::{
     Aead, Curve, CurveKey, HashAlgorithm, NONCE_LEN, Refused, TAG_LEN, hash, hkdf,
 };
 
-/// The protocol's name. It is as long as a SHA-256 digest, so it is used as the initial hash
+/// The protocol's name. It is as long as a SHA-256 digest and is therefore the initial hash,
 /// unchanged (section 5.2).
 const NAME: &[u8; HASH_LEN] = b"Noise_NNpsk0_25519_AESGCM_SHA256";
 
@@ -47,7 +47,7 @@ impl CipherState {
         nonce
     }
 
-    /// Appends `plain`, encrypted, and its tag to `out`.
+    /// Encrypts `plain` and appends the result and its tag to `out`.
     pub(super) fn encrypt(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Refused> {
         self.encrypt_with_ad(&[], plain, out)
     }
@@ -93,11 +93,11 @@ struct SymmetricState {
 }
 
 impl SymmetricState {
-    /// The state after `prologue` and the `psk` token (sections 5.3 and 9.2).
+    /// Creates the state after `prologue` and the `psk` token (sections 5.3 and 9.2).
     fn new(prologue: &[u8], psk: &[u8; HASH_LEN]) -> Result<Self, Refused> {
         let mut state = Self { ck: Zeroizing::new(*NAME), h: *NAME };
         state.mix_hash(prologue);
-        // MixKeyAndHash. Its cipher key is not needed: the token `e` replaces it at once.
+        // This is MixKeyAndHash. Its cipher key is not needed: the token `e` replaces it at once.
         let mut keys = Zeroizing::new([0; 3 * HASH_LEN]);
         state.hkdf(psk, &mut *keys)?;
         state.ck.copy_from_slice(&keys[..HASH_LEN]);
@@ -121,8 +121,8 @@ impl SymmetricState {
         CipherState::new(&keys[HASH_LEN..])
     }
 
-    /// The token `e`: a public key is hashed and, in handshakes with a pre-shared key, also mixed
-    /// into the key (section 9.2).
+    /// Handles the token `e`: a public key is hashed and, in handshakes with a pre-shared key, also
+    /// mixed into the key (section 9.2).
     fn mix_e(&mut self, e: &[u8]) -> Result<CipherState, Refused> {
         self.mix_hash(e);
         self.mix_key(e)

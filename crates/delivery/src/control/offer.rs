@@ -4,7 +4,7 @@ use super::error::OfferError;
 use super::transport::{FrameRate, Token, Transport};
 use super::{PAYLOAD_MAX, SIDE_MAX, UNITS_MAX};
 
-/// Octets of payload that fit a datagram behind a unit header of four.
+/// Maximum octets of payload that fit a datagram after a unit header of four octets.
 const DATAGRAM_PAYLOAD_MAX: u32 = 65_503;
 
 /// A video mode.
@@ -23,32 +23,32 @@ pub struct VideoMode {
 /// A session as the server proposes it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Offer {
-    /// The session's token, the same in all its offers.
+    /// The session's token, which is the same in all its offers.
     pub token: Token,
-    /// 0 for the first offer, incremented by each change; it wraps.
+    /// The epoch: 0 for the first offer, incremented by each change; it wraps.
     pub epoch: u16,
     /// The size, rate and format of the video.
     pub mode: VideoMode,
-    /// The transport of units; the same in all offers of a session.
+    /// The transport of units, which is the same in all offers of a session.
     pub transport: Transport,
-    /// Units of each plane, 1 to 64 in all; planes that the format does not have come last, with 0.
+    /// Units of each plane, 1 to 64 in all; planes that the format lacks are last and have 0.
     pub units: [u8; 3],
     /// Block rows in a stripe, 1 or more.
     pub stripe_rows: u32,
-    /// Octets of payload in each packet of a tile but the last: 1 to 65503, over TCP to 1 MiB.
+    /// Octets of payload in each packet of a tile except the last: 1 to 65503; over TCP, to 1 MiB.
     pub payload: u32,
-    /// The number of the first frame for which the offer holds.
+    /// The number of the first frame to which the offer applies.
     pub first_frame: u64,
-    /// The server's port of each unit; none over TCP.
+    /// The server's port of each unit; empty over TCP.
     pub ports: Vec<u16>,
-    /// The synchronisation source of each unit over RTP, all different; else none.
+    /// The synchronisation source of each unit over RTP, all different; otherwise empty.
     pub ssrcs: Vec<u32>,
     /// The clock of RTP timestamps in Hz; 0 without RTP.
     pub clock_rate: u32,
 }
 
 impl Offer {
-    /// Units of all planes.
+    /// Returns the number of units of all planes.
     pub fn unit_count(&self) -> usize {
         self.units.iter().map(|units| usize::from(*units)).sum()
     }
@@ -56,7 +56,7 @@ impl Offer {
     /// Checks the offer by itself.
     ///
     /// # Errors
-    /// [`OfferError`], naming the first field that is out of its bounds.
+    /// [`OfferError`] for the first field that is out of its bounds.
     pub fn check(&self) -> Result<(), OfferError> {
         let mode = &self.mode;
         if !(1..64).contains(&mode.format) {
@@ -100,10 +100,11 @@ impl Offer {
         self.check()
     }
 
-    /// Checks whether it may follow `before` while streaming.
+    /// Checks that the offer may follow `before` while streaming.
     ///
     /// # Errors
-    /// [`OfferError::Epoch`] or [`OfferError::Fixed`].
+    /// [`OfferError::Epoch`] if the epoch is not the next one, [`OfferError::Fixed`] if something
+    /// changes that must not.
     pub fn check_change(&self, before: &Self) -> Result<(), OfferError> {
         let expected = before.epoch.wrapping_add(1);
         let begins_as = |own: &[u16], old: &[u16]| own.iter().zip(old).all(|(own, old)| own == old);
@@ -127,7 +128,8 @@ impl Offer {
         }
     }
 
-    /// Units that need a source, and a port of the client: all over RTP, else none.
+    /// Returns how many units need a source, and a port of the client: all over RTP, otherwise
+    /// none.
     fn rtp_units(&self) -> usize {
         if self.transport == Transport::Rtp { self.unit_count() } else { 0 }
     }
@@ -145,14 +147,14 @@ pub(super) struct Pending {
 pub struct Accept {
     /// The epoch of the offer.
     pub epoch: u16,
-    /// The client's port of each unit over RTP; else none.
+    /// The client's port of each unit over RTP; otherwise empty.
     pub ports: Vec<u16>,
-    /// The client's own synchronisation source for each unit over RTP, for its reports; else none.
+    /// The client's synchronisation source for each unit over RTP, for reports; otherwise empty.
     pub ssrcs: Vec<u32>,
 }
 
 impl Accept {
-    /// Checks whether it answers `offer`.
+    /// Checks that it answers `offer`.
     ///
     /// # Errors
     /// [`OfferError`] if it answers another offer, or ports or sources are missing or too many.

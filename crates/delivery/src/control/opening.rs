@@ -8,38 +8,38 @@ use super::{PAYLOAD_MAX, UNITS_MAX, VERSION};
 pub(super) const MAGIC: [u8; 4] = *b"RSHT";
 const CONTROL: u8 = 1;
 const UNIT: u8 = 2;
-/// A sealed control connection, which a [`Channel`](super::Channel) reads.
+/// The kind of a sealed control connection, which a [`Channel`](super::Channel) reads.
 pub(super) const SEALED: u8 = 3;
 /// Octets of the opening of a control connection.
 const CONTROL_LEN: usize = 32;
 /// Octets of the opening of a unit.
 const UNIT_LEN: usize = 24;
 
-/// Capabilities and wishes of a client.
+/// Capabilities and requests of a client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Wishes {
     /// Formats that it can show.
     pub formats: FormatSet,
     /// Transports that it supports.
     pub transports: TransportSet,
-    /// The number of the format that it wishes, one of `formats`; 0: the server chooses.
+    /// The number of the requested format, one of `formats`; 0 lets the server choose.
     pub format: u8,
-    /// The transport that it wishes, one of `transports`; `None`: the server chooses.
+    /// The requested transport, one of `transports`; `None` lets the server choose.
     pub transport: Option<Transport>,
-    /// Units that it wishes, up to 64 in all; 0: the server chooses.
+    /// The requested number of units, up to 64 in all; 0 lets the server choose.
     pub units: u8,
-    /// Octets of payload in a packet, up to 1 MiB; 0: the server chooses.
+    /// The requested octets of payload in a packet, up to 1 MiB; 0 lets the server choose.
     pub payload: u32,
-    /// Frames per second; `None`: as many as the server has.
+    /// The requested frame rate; `None` requests all frames that the server has.
     pub rate: Option<FrameRate>,
 }
 
-/// The unit that a connection or a socket belongs to.
+/// The unit to which a connection or a socket belongs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct UnitOpening {
     /// The session's token.
     pub token: Token,
-    /// The unit, 0 to 63, counted through all planes.
+    /// The number of the unit, 0 to 63, counted through all planes.
     pub unit: u8,
 }
 
@@ -53,15 +53,15 @@ pub enum Opening {
 }
 
 impl Opening {
-    /// Octets in the longest opening.
+    /// Maximum octets of an opening.
     pub const LEN_MAX: usize = CONTROL_LEN;
 
-    /// Parses the opening at the beginning of `octets`, and returns it with its length.
+    /// Parses the opening at the beginning of `octets`; returns it with its length.
     ///
-    /// Returns `None` if `octets` are only a part of one.
+    /// Returns `None` if `octets` are only a part of an opening.
     ///
     /// # Errors
-    /// [`OpeningError`], as soon as there is an invalid octet.
+    /// [`OpeningError`] as soon as an octet is invalid.
     pub fn parse(octets: &[u8]) -> Result<Option<(Self, usize)>, OpeningError> {
         if octets.iter().zip(MAGIC).any(|(octet, magic)| *octet != magic) {
             return Err(OpeningError::Magic);
@@ -115,7 +115,7 @@ impl Opening {
     }
 }
 
-/// The wishes of a control opening, behind its first eight octets.
+/// Reads the wishes of a control opening, which follow its first eight octets.
 fn wishes(octets: &[u8; CONTROL_LEN - 8]) -> Result<Wishes, OpeningError> {
     let &[f0, f1, f2, f3, f4, f5, f6, f7, transports, format, transport, units, ref rest @ ..] =
         octets;

@@ -11,12 +11,12 @@ use super::transport::{FrameRate, Token, Transport};
 use super::{BODY_LEN_MAX, HEADER_LEN, UNITS_MAX};
 
 impl Message {
-    /// Parses the message at the beginning of `octets`, and returns it with its length.
+    /// Parses the message at the beginning of `octets`; returns it with its length.
     ///
-    /// Returns `None` if `octets` are only a part of one.
+    /// Returns `None` if `octets` are only a part of a message.
     ///
     /// # Errors
-    /// [`MessageError`]; for an invalid type or length, as soon as the header is complete.
+    /// [`MessageError`]; an invalid type or length is detected as soon as the header is complete.
     pub fn parse(octets: &[u8]) -> Result<Option<(Self, usize)>, MessageError> {
         let Some((&[kind, high, middle, low], rest)) = octets.split_first_chunk() else {
             return Ok(None);
@@ -172,7 +172,7 @@ impl Reader<'_> {
         Ok((reason, printable(text)))
     }
 
-    /// The number of entries of a list, checked before memory is allocated for them.
+    /// Reads the number of entries of a list and checks it before memory is allocated for them.
     fn count(&mut self, field: &'static str) -> Result<usize, MessageError> {
         let count = self.u8(field)?;
         if usize::from(count) > UNITS_MAX {

@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-/// Octets in the longest text that explains a reason.
+/// Maximum octets of a text that explains a reason.
 pub const TEXT_LEN_MAX: usize = 200;
 
-/// The reason code of a `Refuse` or a `Stop`; the numbers are those of the wire.
+/// The reason code of a `Refuse` or a `Stop`; the numbers are those on the wire.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Reason {
-    /// 0: no error, the session is over.
+    /// 0: no error; the session has ended.
     Ended,
     /// 1: another version of this protocol.
     Version,
@@ -28,17 +28,17 @@ pub enum Reason {
     TimedOut,
     /// 9: octets unknown to this protocol, or values out of bounds.
     Malformed,
-    /// 10: understood, but not supported here.
+    /// 10: something that is valid, but not supported here.
     Unsupported,
     /// 11: a message that is not allowed in this state.
     OutOfTurn,
-    /// 12: the two sides do not have the same key.
+    /// 12: the two ends do not have the same key.
     Key,
     /// A number without a meaning in this version, 13 to 255.
     Other(u8),
 }
 
-/// Every reason with a meaning, in the order of the numbers.
+/// All reasons with a meaning, in the order of their numbers.
 const REASONS: [Reason; 13] = [
     Reason::Ended,
     Reason::Version,
@@ -56,7 +56,7 @@ const REASONS: [Reason; 13] = [
 ];
 
 impl Reason {
-    /// The reason code on the wire.
+    /// Returns the reason code on the wire.
     pub fn number(self) -> u8 {
         match self {
             Self::Ended => 0,
@@ -76,7 +76,7 @@ impl Reason {
         }
     }
 
-    /// The reason of a code; an unknown code is kept, so that no end of a session is misread.
+    /// Returns the reason with this code. An unknown code is kept, so that none is misread.
     pub fn from_number(number: u8) -> Self {
         REASONS.get(usize::from(number)).copied().unwrap_or(Self::Other(number))
     }
@@ -103,7 +103,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Who ended a session.
+/// The side that ended a session, and why.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum StoppedBy {
@@ -111,7 +111,7 @@ pub enum StoppedBy {
     Own,
     /// The peer, by `Stop` or `Refuse`.
     Peer,
-    /// The connection closed without `Stop` or `Refuse`.
+    /// Neither: the connection closed without `Stop` or `Refuse`.
     Closed,
     /// This side, because the peer took too long.
     Timeout,
@@ -122,7 +122,7 @@ pub enum StoppedBy {
 /// The end of a session.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Stopped {
-    /// Who ended it.
+    /// The side that ended it, and why.
     pub by: StoppedBy,
     /// The reason code.
     pub reason: Reason,
@@ -150,7 +150,7 @@ pub(super) fn printable(text: &str) -> String {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    // A control character beyond ASCII has two octets: a space never makes the text longer.
+    // A control character beyond ASCII has two octets, so a space never makes the text longer.
     text[..end].chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

@@ -13,34 +13,34 @@ use super::{HEADER_LEN, VERSION, opening};
 pub use rushes_crypto::Entropy;
 use rushes_crypto::{HashAlgorithm, Refused, TAG_LEN, hkdf};
 
-/// Octets in the largest record, before it is sealed.
+/// Maximum octets of a record before it is sealed.
 const PLAIN_MAX: usize = 4096;
 
 /// Octets of the length field before each record.
 const LENGTH_LEN: usize = 2;
 
-/// Octets before the handshake's first message.
+/// Octets before the first message of the handshake.
 const PROLOGUE_LEN: usize = 8;
 
-/// Octets of the client's first message, with the prologue.
+/// Octets of the client's first message, including the prologue.
 const HELLO_LEN: usize = PROLOGUE_LEN + MESSAGE_LEN;
 
 const _: () = assert!(MESSAGE_LEN == SEALED_LEN, "the handshake's message fits its body");
 
-/// Octets in the longest `Refuse`.
+/// Maximum octets of a `Refuse`.
 const REFUSAL_MAX: usize = HEADER_LEN + 2 + super::TEXT_LEN_MAX;
 
 /// A secret shared by a server and its clients, by which they authenticate each other. It encrypts
-/// nothing itself: each connection has fresh keys. Zeroised on drop; `Debug` does not print it.
+/// no data: each connection has fresh keys. Zeroised on drop; `Debug` does not print it.
 #[derive(Clone)]
 pub struct ControlSecret(Zeroizing<[u8; 32]>);
 
 impl ControlSecret {
-    /// Derives the secret from the concatenation of `parts`, which should contain at least 16 random
-    /// octets.
+    /// Derives the secret from the concatenation of `parts`, which should contain at least 16
+    /// random octets.
     ///
     /// # Errors
-    /// [`ChannelError::Primitive`].
+    /// [`ChannelError::Primitive`] if a cryptographic primitive fails.
     pub fn new(parts: &[&[u8]]) -> Result<Self, ChannelError> {
         let ikm = Zeroizing::new(parts.concat());
         let mut octets = Zeroizing::new([0; 32]);
@@ -62,7 +62,7 @@ impl From<Refused> for ChannelError {
     }
 }
 
-/// The first octets of a sealed connection, which the handshake authenticates.
+/// Returns the first octets of a sealed connection, which the handshake authenticates.
 fn prologue() -> [u8; PROLOGUE_LEN] {
     let mut octets = [0; PROLOGUE_LEN];
     octets[..4].copy_from_slice(&opening::MAGIC);
@@ -91,15 +91,15 @@ enum Step {
     Failed,
 }
 
-/// The state of one end.
+/// The state of one end of a sealed connection.
 pub(super) struct Sealed {
     step: Step,
-    /// The beginning of the message or record being received.
+    /// The octets received so far of the current message or record.
     unread: Vec<u8>,
 }
 
 impl Sealed {
-    /// An end that is clear until [`seal_now`](Self::seal_now).
+    /// Creates an end that is clear until [`seal_now`](Self::seal_now).
     pub(super) fn clear_at_first(is_client: bool) -> Self {
         Self { step: Step::Clear(Clear::new(is_client)), unread: Vec::new() }
     }
@@ -119,18 +119,18 @@ impl Sealed {
         Self { step, unread: Vec::new() }
     }
 
-    /// Whether it is still clear because there is no secret yet.
+    /// Returns whether the end is still clear because there is no secret yet.
     pub(super) fn awaits_secret(&self) -> bool {
         matches!(self.step, Step::Clear(_))
     }
 
-    /// Whether the handshake is complete.
+    /// Returns whether the handshake is complete.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.step, Step::Open { .. })
     }
 
-    /// Begins the handshake of a connection that is clear. Nothing else is sent before it is
-    /// complete.
+    /// Begins the handshake of a connection that is clear. Nothing else is sent before the
+    /// handshake is complete.
     pub(super) fn seal_now(
         &mut self,
         secret: &ControlSecret,
@@ -145,7 +145,7 @@ impl Sealed {
         }
         let (secret, ephemeral) = (secret.clone(), ephemeral(entropy));
         self.step = Step::Accepting { secret, ephemeral, before };
-        // The client may have known the secret first, and begun the handshake.
+        // The client may have had the secret first and already begun the handshake.
         let outcome = self.read(&mut Vec::new(), out);
         if outcome.is_err() {
             self.step = Step::Failed;
@@ -171,7 +171,7 @@ impl Sealed {
         Ok(())
     }
 
-    /// Takes octets up to the end of a message or record, and returns how many.
+    /// Handles octets up to the end of a message or record; returns their number.
     fn receive_some(
         &mut self,
         octets: &[u8],
@@ -184,12 +184,12 @@ impl Sealed {
         Ok(taken)
     }
 
-    /// Octets still missing from the message or record being received.
+    /// Returns the number of octets still missing from the current message or record.
     fn missing(&self) -> Result<usize, ChannelError> {
         let whole = match &self.step {
             Step::Clear(clear) => match clear.classify(&self.unread)? {
                 Verdict::Missing(missing) => return Ok(missing),
-                // The client sends nothing more before the answer.
+                // The client sends nothing more before the server answers.
                 Verdict::Handshake if self.unread.len() < HELLO_LEN => HELLO_LEN,
                 Verdict::Handshake | Verdict::Pass => return Err(ChannelError::Forged),
             },
@@ -204,7 +204,7 @@ impl Sealed {
         Ok(whole.saturating_sub(self.unread.len()))
     }
 
-    /// Octets in the server's answer, by the length in its header.
+    /// Returns the number of octets in the server's answer, from the length in its header.
     fn answer_len(&self) -> usize {
         self.unread.first_chunk().map_or(HEADER_LEN, |[_, len @ ..]: &[u8; HEADER_LEN]| {
             let [high, middle, low] = *len;
@@ -284,8 +284,7 @@ impl Sealed {
         self.unread.clear();
     }
 
-    /// Appends sealed octets to `out` and returns how many were sealed: 0 while the handshake is under
-    /// way.
+    /// Appends sealed octets to `out`; returns how many were sealed, 0 during the handshake.
     pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> usize {
         if let Step::Clear(clear) = &mut self.step {
             clear.note_sent(plain);
@@ -331,7 +330,7 @@ fn connecting(
     Ok(Step::Connecting(Box::new(initiator)))
 }
 
-/// Sends the reason to the client, in the clear because there is no key.
+/// Sends the reason to the client; it is clear because there is no key.
 fn refuse(error: ChannelError, out: &mut Vec<u8>) -> ChannelError {
     Message::Refuse { reason: error.reason(), text: error.to_string() }.write(out);
     error

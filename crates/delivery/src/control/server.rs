@@ -17,11 +17,11 @@ use super::{BINDING_TIMEOUT, CHANGE_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SIL
 
 /// The server's end of one connection to its port.
 ///
-/// A state machine: octets and times go in, octets, times and events come out. After each call,
-/// send the octets of [`poll_data`](Self::poll_data), handle the events of
+/// It is a state machine: its inputs are octets and times, its outputs octets, times and events.
+/// After each call, send the octets of [`poll_data`](Self::poll_data), handle the events of
 /// [`poll_event`](Self::poll_event), and call [`handle_timeout`](Self::handle_timeout) at
-/// [`poll_timeout`](Self::poll_timeout). Once [`state`](Self::state) is [`State::Stopped`] and
-/// everything was sent, close the connection.
+/// [`poll_timeout`](Self::poll_timeout). When [`state`](Self::state) is [`State::Stopped`] and all
+/// octets were sent, close the connection.
 #[derive(Debug)]
 pub struct Server {
     state: State,
@@ -29,21 +29,21 @@ pub struct Server {
     inbox: Inbox,
     outbox: Outbox,
     events: Events<ServerEvent>,
-    /// Deadline of the current state.
+    /// The deadline of the current state.
     deadline: Option<Instant>,
-    /// Arrival time of the last complete message: octets of an incomplete one do not count.
+    /// The arrival time of the last complete message; octets of an incomplete one do not count.
     last_message_at: Instant,
     /// The offer in force.
     offer: Option<Offer>,
     pending: Option<Pending>,
-    /// Units that are bound: bit n stands for unit n.
+    /// The bound units: bit n stands for unit n.
     bound: u64,
     /// The last frame, if there was no room to announce it.
     unannounced: Option<FrameNotice>,
 }
 
 impl Server {
-    /// Creates the end of a connection made at `now`; frames and pings are timed by `timeline`.
+    /// Creates the end of a connection made at `now`; `timeline` times frames and pings.
     pub fn new(now: Instant, timeline: Timeline) -> Self {
         Self {
             state: State::Opening,
@@ -60,13 +60,13 @@ impl Server {
         }
     }
 
-    /// Handles octets received on the connection, from its first on.
+    /// Handles octets received on the connection, beginning with the first one.
     pub fn handle_data(&mut self, now: Instant, mut octets: &[u8]) {
         while !octets.is_empty() && self.state != State::Stopped {
             octets = self.inbox.fill(octets);
             self.read(now);
         }
-        // Single octets must not put off the deadline.
+        // Single octets must not postpone the deadline.
         self.handle_timeout(now);
     }
 
@@ -83,7 +83,7 @@ impl Server {
         self.end(by, error.reason(), &error.to_string());
     }
 
-    /// Performs the actions due by `now`.
+    /// Performs the actions that are due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_none_or(|due| due > now) {
             return;
@@ -99,13 +99,13 @@ impl Server {
         self.fail(StoppedBy::Timeout, Reason::TimedOut, text);
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) next; `None` if never.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let silence = self.state.is_live().then(|| self.last_message_at + SILENCE_TIMEOUT);
         self.deadline.into_iter().chain(silence).min()
     }
 
-    /// The octets to send next; empty if there are none. Report the number sent with
+    /// Returns the octets to send next; empty if there are none. Report the number sent with
     /// [`data_sent`](Self::data_sent).
     pub fn poll_data(&self) -> &[u8] {
         self.outbox.waiting()
@@ -116,15 +116,15 @@ impl Server {
         self.outbox.sent(len);
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.events.pop()
     }
 
-    /// Makes the offer that [`ServerEvent::Wants`] asks for. Its epoch must be 0.
+    /// Makes the offer that [`ServerEvent::Wants`] requests. Its epoch must be 0.
     ///
     /// # Errors
-    /// [`CommandError::State`] if none is wanted or one was made; [`CommandError::Offer`] if it is
+    /// [`CommandError::State`] if none is requested or one was made; [`CommandError::Offer`] if
     /// invalid.
     pub fn offer(&mut self, now: Instant, offer: Offer) -> Result<(), CommandError> {
         self.expect(self.state == State::Negotiating && self.pending.is_none())?;
@@ -134,10 +134,10 @@ impl Server {
         Ok(())
     }
 
-    /// Refuses the session that [`ServerEvent::Wants`] asks for.
+    /// Refuses the session that [`ServerEvent::Wants`] requests.
     ///
     /// # Errors
-    /// [`CommandError::State`] if an offer was made already: use [`stop`](Self::stop) then.
+    /// [`CommandError::State`] if an offer was already made; use [`stop`](Self::stop) then.
     pub fn refuse(&mut self, reason: Reason, text: &str) -> Result<(), CommandError> {
         let is_early = matches!(self.state, State::Opening | State::Negotiating);
         self.expect(is_early && self.pending.is_none())?;
@@ -147,12 +147,12 @@ impl Server {
 
     /// Offers a change while streaming.
     ///
-    /// It has the next epoch, the same token and transport, and the same ports and sources for
-    /// existing units. The previous offer holds until [`ServerEvent::Streaming`].
+    /// The offer must have the next epoch, the same token and transport, and the same ports and
+    /// sources for existing units. The previous offer is in force until [`ServerEvent::Streaming`].
     ///
     /// # Errors
-    /// [`CommandError::State`] unless streaming, [`CommandError::Offer`] if it is invalid, and
-    /// [`CommandError::Backlog`] if the client does not read.
+    /// [`CommandError::State`] unless streaming, [`CommandError::Offer`] if the offer is invalid,
+    /// and [`CommandError::Backlog`] if the client does not read.
     pub fn change(&mut self, now: Instant, offer: Offer) -> Result<(), CommandError> {
         self.expect(self.state == State::Streaming)?;
         offer.check()?;
@@ -166,9 +166,9 @@ impl Server {
         Ok(())
     }
 
-    /// Records that a unit's socket or connection is known: its opening had the right token.
+    /// Records that the socket or connection of a unit is known: its opening had the right token.
     ///
-    /// Returns whether the unit was unbound before; openings in datagrams arrive several times.
+    /// Returns whether the unit was unbound before; openings in datagrams are repeated.
     ///
     /// # Errors
     /// [`CommandError::State`] before an offer and after the end, [`CommandError::Unit`] if the
@@ -188,13 +188,13 @@ impl Server {
 
     /// Announces a frame that is sent to the client.
     ///
-    /// If there is no room for it, the last frame is still announced before the end: the client
-    /// must know how many frames there were.
+    /// If there is no room for the message, the last frame is still announced before the end,
+    /// because the client must know how many frames there were.
     ///
     /// # Errors
     /// [`CommandError::State`] unless streaming; [`CommandError::Frame`] while changing, if the
-    /// frame belongs to the new offer; [`CommandError::Backlog`] if the client does not read: the
-    /// frame itself may be sent nevertheless.
+    /// frame belongs to the new offer; [`CommandError::Backlog`] if the client does not read. In
+    /// the last case the frame itself may still be sent.
     pub fn frame(&mut self, frame: FrameNotice) -> Result<(), CommandError> {
         self.expect(self.state.is_live())?;
         let next = self.pending.as_ref().map(|pending| pending.offer.first_frame);
@@ -221,24 +221,25 @@ impl Server {
         self.fail(StoppedBy::Own, reason, text);
     }
 
-    /// The state of the session.
+    /// Returns the state of the session.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// The offer in force, from the first [`ServerEvent::Streaming`] on.
+    /// Returns the offer in force, from the first [`ServerEvent::Streaming`] on.
     pub fn current(&self) -> Option<&Offer> {
         self.offer.as_ref()
     }
 
-    /// The session's token, once an offer was made and until it ends.
+    /// Returns the session's token, from the first offer until the session ends.
     pub fn token(&self) -> Option<Token> {
         let pending = self.pending.as_ref().map(|pending| &pending.offer);
         let is_over = self.state == State::Stopped;
         pending.or(self.offer.as_ref()).filter(|_| !is_over).map(|offer| offer.token)
     }
 
-    /// Events discarded because they were not polled in time: reports and change requests.
+    /// Returns the number of events that were discarded because they were not polled in time:
+    /// reports and change requests.
     pub fn events_forgotten(&self) -> u64 {
         self.events.forgotten()
     }
@@ -361,7 +362,7 @@ impl Server {
         self.fail(StoppedBy::Protocol, reason, text);
     }
 
-    /// Sends the reason and ends the session.
+    /// Sends the reason to the client and ends the session.
     fn fail(&mut self, by: StoppedBy, reason: Reason, text: &str) {
         let is_early = matches!(self.state, State::Opening | State::Negotiating);
         let text = printable(text);

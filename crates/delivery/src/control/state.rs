@@ -5,22 +5,22 @@ use core::fmt;
 /// The state of a session; the tables of states are in the documentation of the module.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum State {
-    /// The server waits for an opening, the client for the answer to its own.
+    /// The server waits for an opening, or the client for the answer to its opening.
     Opening,
-    /// An offer is to be made or answered.
+    /// The server has to make an offer, or the client to answer it.
     Negotiating,
-    /// An offer was accepted; units are to be bound.
+    /// An offer was accepted, and its units are to be bound.
     Binding,
-    /// Frames go from server to client.
+    /// The server sends frames to the client.
     Streaming,
-    /// As `Streaming`, under the old offer, while a new one is answered and bound.
+    /// The server sends frames of the old offer while a new one is answered and bound.
     Changing,
-    /// Over.
+    /// The session has ended.
     Stopped,
 }
 
 impl State {
-    /// Whether frames go from server to client.
+    /// Returns whether the server sends frames to the client in this state.
     pub fn is_live(self) -> bool {
         matches!(self, Self::Streaming | Self::Changing)
     }

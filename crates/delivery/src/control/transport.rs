@@ -21,7 +21,7 @@ impl PartialEq for Token {
     }
 }
 
-/// The transport of units; the numbers are those of the wire.
+/// The transport of units; the numbers are those on the wire.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Transport {
     /// 1: datagrams, each with a unit header.
@@ -33,7 +33,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub fn number(self) -> u8 {
         match self {
             Self::Udp => 1,
@@ -42,7 +42,7 @@ impl Transport {
         }
     }
 
-    /// The transport of a number, if there is one.
+    /// Returns the transport with this number, if there is one.
     pub fn from_number(number: u8) -> Option<Self> {
         match number {
             1 => Some(Self::Udp),
@@ -63,20 +63,20 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Transports of a client: bit n stands for number n; other bits have no meaning and are kept.
+/// Transports of a client: bit n stands for transport n; other bits have no meaning and are kept.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TransportSet(pub u8);
 
 impl TransportSet {
-    /// All three.
+    /// All three transports.
     pub const ALL: Self = Self(0b1110);
 
-    /// The set with `transport` in it.
+    /// Returns the set with `transport` added.
     pub fn with(self, transport: Transport) -> Self {
         Self(self.0 | 1 << transport.number())
     }
 
-    /// Whether `transport` is in it.
+    /// Returns whether `transport` is in it.
     pub fn contains(self, transport: Transport) -> bool {
         self.0 >> transport.number() & 1 == 1
     }
@@ -87,12 +87,12 @@ impl TransportSet {
 pub struct FormatSet(pub u64);
 
 impl FormatSet {
-    /// The set with format `number` in it; a number outside 1 to 63 changes nothing.
+    /// Returns the set with format `number` added; a number outside 1 to 63 changes nothing.
     pub fn with(self, number: u8) -> Self {
         if (1..64).contains(&number) { Self(self.0 | 1 << number) } else { self }
     }
 
-    /// Whether format `number` is in it.
+    /// Returns whether format `number` is in it.
     pub fn contains(self, number: u8) -> bool {
         (1..64).contains(&number) && self.0 >> number & 1 == 1
     }
@@ -101,14 +101,14 @@ impl FormatSet {
 /// Frames per second, as a fraction: 60000/1001, 25/1.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct FrameRate {
-    /// Frames, 1 or more.
+    /// Number of frames, 1 or more.
     pub numerator: u32,
-    /// The seconds that these frames take, 1 or more.
+    /// The seconds in which there are so many frames, 1 or more.
     pub denominator: u32,
 }
 
 impl FrameRate {
-    /// The rate of a pair on the wire, where 0/0 is none; an error if only one number is 0.
+    /// Returns the rate of a pair on the wire, where 0/0 means none; an error if one number is 0.
     pub(super) fn wished(numerator: u32, denominator: u32) -> Result<Option<Self>, (u32, u32)> {
         match (numerator, denominator) {
             (0, 0) => Ok(None),
