@@ -15,7 +15,7 @@ pub const NONCE_LEN: usize = 12;
 /// Octets in a tag.
 pub const TAG_LEN: usize = 16;
 
-/// A key for AES-GCM, expanded once; zeroised on drop.
+/// An expanded key for AES-GCM; zeroised on drop.
 ///
 /// The caller must not use a nonce twice.
 pub struct Aead {
@@ -23,10 +23,10 @@ pub struct Aead {
 }
 
 impl Aead {
-    /// The cipher under a `key` of 16 or 32 octets.
+    /// Creates the cipher under a `key` of 16 or 32 octets.
     ///
     /// # Errors
-    /// [`Refused`] if it has another length.
+    /// [`Refused`] if the key has another length.
     pub fn new(key: &[u8]) -> Result<Self, Refused> {
         let algorithm = match key.len() {
             16 => &AES_128_GCM,
@@ -37,8 +37,8 @@ impl Aead {
         Ok(Self { key: LessSafeKey::new(key) })
     }
 
-    /// Encrypts `head` in place and `source` into `out`, followed by the tag: `out` is [`TAG_LEN`]
-    /// octets longer than `source`. Both are one message, bound to `associated`.
+    /// Encrypts `head` in place and `source` into `out`, followed by the tag; `out` must be
+    /// [`TAG_LEN`] octets longer than `source`. Both parts are one message, bound to `associated`.
     ///
     /// # Errors
     /// [`Refused`] if `out` has another length.
@@ -74,8 +74,7 @@ impl Aead {
         outcome.map(|_| ()).map_err(|_| Refused)
     }
 
-    /// Decrypts `message`, a ciphertext and its tag, into `out`, which is [`TAG_LEN`] octets
-    /// shorter.
+    /// Decrypts `message`, a ciphertext and its tag, into `out`, [`TAG_LEN`] octets shorter.
     ///
     /// # Errors
     /// [`Refused`] if the tag does not match; the contents of `out` are then meaningless.

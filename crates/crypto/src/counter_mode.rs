@@ -9,16 +9,16 @@ use aws_lc_rs::iv::FixedLength;
 
 use crate::Refused;
 
-/// A key for AES in counter mode, expanded once; zeroised on drop.
+/// An expanded key for AES in counter mode; zeroised on drop.
 pub struct CounterMode {
     key: EncryptingKey,
 }
 
 impl CounterMode {
-    /// The cipher under a `key` of 16, 24 or 32 octets.
+    /// Creates the cipher under a `key` of 16, 24 or 32 octets.
     ///
     /// # Errors
-    /// [`Refused`] if it has another length.
+    /// [`Refused`] if the key has another length.
     pub fn new(key: &[u8]) -> Result<Self, Refused> {
         let algorithm = match key.len() {
             16 => &AES_128,
@@ -33,7 +33,7 @@ impl CounterMode {
     /// Encrypts or decrypts `data` with the key stream that begins at the counter `start`.
     ///
     /// # Errors
-    /// [`Refused`], but never because of the length of `data`.
+    /// [`Refused`] if the library fails; never because of the length of `data`.
     #[inline]
     pub fn apply(&self, start: [u8; 16], data: &mut [u8]) -> Result<(), Refused> {
         if data.is_empty() {

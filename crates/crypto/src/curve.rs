@@ -7,13 +7,13 @@ use zeroize::Zeroizing;
 use crate::Refused;
 use crate::secret::{AgreementError, Entropy, Secret};
 
-/// Octets in the longest private key.
+/// Octets of the longest private key.
 const PRIVATE_LEN_MAX: usize = 66;
 
-/// Octets in the longest public value, including its first octet, which marks two coordinates.
+/// Octets of the longest public value, including its first octet, which marks two coordinates.
 const POINT_LEN_MAX: usize = 1 + 2 * PRIVATE_LEN_MAX;
 
-/// First octet of a point with both coordinates (SEC 1 section 2.3.3), which ZRTP omits.
+/// The first octet of a point with both coordinates (SEC 1 section 2.3.3), which ZRTP omits.
 const UNCOMPRESSED: u8 = 4;
 
 /// Maximum number of private keys drawn; each is in range with a probability of at least one half.
@@ -50,7 +50,7 @@ impl Curve {
         }
     }
 
-    /// Whether a public value is a point with two coordinates.
+    /// Returns whether a public value is a point with two coordinates.
     const fn has_points(self) -> bool {
         !matches!(self, Self::X25519)
     }
@@ -63,17 +63,17 @@ pub struct CurveKey {
 }
 
 impl CurveKey {
-    /// Draws keys from `entropy` until one is in range; returns it with its public value.
+    /// Draws keys from `entropy` until a key is in range; returns it with its public value.
     ///
     /// # Errors
-    /// [`Refused`] if none is in range, which does not happen with random octets.
+    /// [`Refused`] if no key is in range, which does not happen with random octets.
     pub fn generate(curve: Curve, entropy: &mut Entropy<'_>) -> Result<(Self, Vec<u8>), Refused> {
         let mut octets = Zeroizing::new([0; PRIVATE_LEN_MAX]);
         let candidate = &mut octets[..curve.private_len()];
         for _ in 0..ATTEMPTS {
             entropy(candidate);
             if curve == Curve::P521 {
-                // 521 bits in 66 octets: the seven highest bits are zero.
+                // A key has 521 bits in 66 octets, so the seven highest bits are zero.
                 candidate[0] &= 1;
             }
             let Ok(key) = PrivateKey::from_private_key(curve.algorithm(), candidate) else {
@@ -87,7 +87,7 @@ impl CurveKey {
         Err(Refused)
     }
 
-    /// The X coordinate of the shared point; `peer` has the curve's length.
+    /// Returns the X coordinate of the shared point; `peer` must have the length of the curve.
     ///
     /// # Errors
     /// [`AgreementError`] if the peer's value is not valid.
@@ -98,7 +98,7 @@ impl CurveKey {
             point[1..].copy_from_slice(peer);
             (&*point, AgreementError::OffCurve)
         } else {
-            // Every octet string is a valid key: only a secret of zeros is refused.
+            // Every octet string is a valid key; only a secret of zeros is refused.
             (peer, AgreementError::Degenerate)
         };
         let peer = UnparsedPublicKey::new(self.curve.algorithm(), peer);
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::testing::{counting, fixed, octets};
 
-    /// The public values of the private keys 01 02 03 … and 65 66 67 …, and their shared secret;
+    /// The public values of the private keys 01 02 03 … and 65 66 67 …, and their shared secret,
     /// computed by another library.
     const KNOWN: [(Curve, &str, &str, &str); 3] = [
         (

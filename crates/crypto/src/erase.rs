@@ -4,12 +4,12 @@ use core::hint::black_box;
 
 use zeroize::Zeroize;
 
-/// Bytes of stack to erase: more than any computation with a key here uses.
+/// Bytes of stack to erase: more than any computation with a key uses here.
 const STACK_LEN: usize = 48 << 10;
 
 /// Runs `compute` and erases the stack that it used.
 ///
-/// Moving a value copies it and leaves the old copy in place. Values dropped inside `compute` are
+/// A move copies a value and leaves the old copy in place. Values dropped inside `compute` are
 /// erased by their own `Drop`, and their copies by this function. The result of `compute` should
 /// hold its secrets behind a pointer, so that a move does not copy them.
 pub fn on_erased_stack<T>(compute: impl FnOnce() -> T) -> T {

@@ -1,4 +1,4 @@
-//! SHA-256 and SHA-384, HMAC (RFC 2104) and HKDF (RFC 5869) over them.
+//! SHA-256 and SHA-384, and HMAC (RFC 2104) and HKDF (RFC 5869) with them.
 
 use core::fmt;
 
@@ -20,7 +20,7 @@ pub enum HashAlgorithm {
 }
 
 impl HashAlgorithm {
-    /// Octets in a digest: 32 or 48.
+    /// Returns the octets in a digest: 32 or 48.
     #[must_use]
     pub const fn digest_len(self) -> usize {
         match self {
@@ -30,7 +30,7 @@ impl HashAlgorithm {
     }
 }
 
-/// The result of a hash or an HMAC; zeroised on drop, as it may be a key.
+/// The result of a hash or an HMAC; zeroised on drop, because it may be a key.
 ///
 /// It has no `==`: [`tags_are_equal`](super::tags_are_equal) compares secrets.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ impl Digest {
         Self { octets, len }
     }
 
-    /// The octets, [`HashAlgorithm::digest_len`] of them.
+    /// Returns the octets, [`HashAlgorithm::digest_len`] of them.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.octets[..self.len]
@@ -66,7 +66,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The hash of the concatenated `parts`.
+/// Returns the hash of the concatenated `parts`.
 #[must_use]
 pub fn hash(algorithm: HashAlgorithm, parts: &[&[u8]]) -> Digest {
     let mut context = digest::Context::new(match algorithm {
@@ -79,7 +79,7 @@ pub fn hash(algorithm: HashAlgorithm, parts: &[&[u8]]) -> Digest {
     Digest::from_slice(context.finish().as_ref())
 }
 
-/// The HMAC of the concatenated `parts` under `key`, which may have any length.
+/// Returns the HMAC of the concatenated `parts` under `key`, which may have any length.
 #[must_use]
 pub fn hmac(algorithm: HashAlgorithm, key: &[u8], parts: &[&[u8]]) -> Digest {
     let algorithm = match algorithm {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn keys_are_derived_as_in_rfc_5869() {
-        // Appendix A.1, and A.3 with neither salt nor info.
+        // Appendix A.1, and A.3, which has neither salt nor info.
         let (salt, info) = (octets("000102030405060708090a0b0c"), octets("f0f1f2f3f4f5f6f7f8f9"));
         let mut out = [0; 42];
         let parts: [&[u8]; 2] = [&info[..4], &info[4..]];

@@ -1,9 +1,9 @@
 //! Cryptographic primitives, limited to the needs of the protocols of Rushes: SRTP, ZRTP and the
 //! control connections of texture video.
 //!
-//! **Scope.** AES in counter mode, AES-GCM, HMAC-SHA1, SHA-2, HMAC and HKDF over it, X25519 and the
-//! curves of NIST, and the comparison of tags, each from a maintained library, with keys and nonces
-//! in the types that the protocols use. The caller supplies all random octets.
+//! **Scope.** AES in counter mode, AES-GCM, HMAC-SHA1, SHA-2 with HMAC and HKDF, X25519 and the
+//! curves of NIST, and the comparison of tags. Each is from a maintained library, with keys and
+//! nonces in the types that the protocols use. The caller supplies all random octets.
 //!
 //! **Not in scope.** Packet formats, and implementations of primitives: only the lanes of
 //! `rushes-sha1` were written for Rushes.
@@ -38,7 +38,7 @@ use thiserror::Error;
 #[error("the cryptographic primitive refused its input")]
 pub struct Refused;
 
-/// Whether two tags are equal, in a time that depends only on their lengths.
+/// Returns whether two tags are equal, in a time that depends only on their lengths.
 #[must_use]
 pub fn tags_are_equal(a: &[u8], b: &[u8]) -> bool {
     aws_lc_rs::constant_time::verify_slices_are_equal(a, b).is_ok()

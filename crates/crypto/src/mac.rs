@@ -11,14 +11,14 @@ pub const MAC_LEN: usize = 20;
 /// Maximum number of messages for [`Mac::sign_many`].
 pub const LANES_MAX: usize = 16;
 
-/// A key for HMAC-SHA1, its two first blocks hashed once; zeroised on drop.
+/// A key for HMAC-SHA1, whose two first blocks are already hashed; zeroised on drop.
 pub struct Mac {
     key: hmac::Key,
     lanes: Option<HmacLanes>,
 }
 
 impl Mac {
-    /// The HMAC under `key`, of any length.
+    /// Creates the HMAC under `key`, which may have any length.
     pub fn new(key: &[u8]) -> Self {
         Self {
             key: hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, key),
@@ -26,7 +26,7 @@ impl Mac {
         }
     }
 
-    /// The tag of `body` with `suffix` after it.
+    /// Returns the tag of `body` followed by `suffix`.
     #[inline]
     pub fn sign(&self, body: &[u8], suffix: &[u8]) -> [u8; MAC_LEN] {
         let mut context = hmac::Context::with_key(&self.key);
@@ -37,13 +37,13 @@ impl Mac {
         tag
     }
 
-    /// Number of messages from which [`sign_many`](Self::sign_many) is faster than single calls;
-    /// `None` if it never is.
+    /// Returns the number of messages from which [`sign_many`](Self::sign_many) is faster than
+    /// single calls; `None` if it never is.
     pub fn worthwhile(&self) -> Option<usize> {
         self.lanes.as_ref().map(HmacLanes::worthwhile)
     }
 
-    /// The tags of up to [`LANES_MAX`] messages, computed in parallel if that is faster.
+    /// Computes the tags of up to [`LANES_MAX`] messages, in parallel if that is faster.
     #[inline]
     pub fn sign_many(&self, messages: &[Message<'_>], tags: &mut [[u8; MAC_LEN]; LANES_MAX]) {
         match &self.lanes {

@@ -10,28 +10,28 @@ use crate::Refused;
 /// A source of random octets, which fills the given slice.
 pub type Entropy<'a> = dyn FnMut(&mut [u8]) + 'a;
 
-/// Why a peer's value yields no secret.
+/// The reason why a peer's value yields no secret.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum AgreementError {
-    /// It has the wrong length for the agreement.
+    /// The value has the wrong length for the agreement.
     #[error("the public value has {given} octets instead of {expected}")]
     Length {
-        /// Octets that it should have.
+        /// Number of octets that it should have.
         expected: usize,
-        /// Octets that it has.
+        /// Number of octets that it has.
         given: usize,
     },
-    /// It is not an element of the field, or not an encoding of a key.
+    /// The value is not an element of the field, or not an encoding of a key.
     #[error("the public value is out of range")]
     OutOfRange,
-    /// It is 0, 1 or p - 1 (RFC 6189 section 4.4.1.2), or leads to a secret of zeros only (RFC 7748
-    /// section 6): the secret would be publicly known.
+    /// The value is 0, 1 or p - 1 (RFC 6189 section 4.4.1.2), or leads to a secret of zeros only
+    /// (RFC 7748 section 6): the secret would be publicly known.
     #[error("the public value would make the shared secret predictable")]
     Degenerate,
-    /// It is not a point of the curve.
+    /// The value is not a point of the curve.
     #[error("the public value is not a point of the curve")]
     OffCurve,
-    /// The primitive, or the entropy, failed.
+    /// The primitive or the source of entropy failed.
     #[error("the cryptographic primitive refused its input")]
     Refused,
 }
@@ -48,17 +48,17 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// Takes the octets of a secret.
+    /// Creates a secret from its octets.
     pub const fn new(octets: Zeroizing<Vec<u8>>) -> Self {
         Self { octets }
     }
 
-    /// Copies the octets of a secret.
+    /// Creates a secret by copying its octets.
     pub fn from_slice(octets: &[u8]) -> Self {
         Self::new(Zeroizing::new(octets.to_vec()))
     }
 
-    /// The octets, in the form that the hashes of RFC 6189 section 4.4.1.4 use.
+    /// Returns the octets, in the form that the hashes of RFC 6189 section 4.4.1.4 use.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.octets

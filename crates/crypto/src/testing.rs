@@ -1,13 +1,13 @@
 //! Helpers for the tests of this module: octets from hexadecimal digits, deterministic entropy.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-/// The octets that `digits` stand for.
+/// Returns the octets that `digits` denote.
 pub(crate) fn octets(digits: &str) -> Vec<u8> {
     let pairs = (0..digits.len()).step_by(2);
     pairs.map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
 }
 
-/// Octets that count upwards from `start`, over all calls.
+/// Returns a source of octets that count upwards from `start`, over all calls.
 pub(crate) fn counting(start: u8) -> impl FnMut(&mut [u8]) {
     let mut next = start;
     move |out| {
@@ -18,13 +18,13 @@ pub(crate) fn counting(start: u8) -> impl FnMut(&mut [u8]) {
     }
 }
 
-/// The same octets at every call, truncated to the requested length.
+/// Returns a source of the same octets at every call, truncated to the requested length.
 pub(crate) fn fixed(octets: Vec<u8>) -> impl FnMut(&mut [u8]) {
     move |out| out.copy_from_slice(&octets[..out.len()])
 }
 
 #[allow(dead_code, reason = "for the tests of `rushes-zrtp`, which share this file")]
-/// Octets of a small generator (`SplitMix64`) from `seed`.
+/// Returns a source of the octets of a small generator (`SplitMix64`) with `seed`.
 pub(crate) fn random(mut seed: u64) -> impl FnMut(&mut [u8]) {
     move |out| {
         for octet in out {

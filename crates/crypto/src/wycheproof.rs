@@ -1,4 +1,4 @@
-//! All applicable vectors of Wycheproof, which test for mistakes known from other implementations,
+//! All applicable vectors of Wycheproof, which test for known mistakes of other implementations,
 //! run through this module's functions.
 
 use wycheproof::TestResult::Invalid;

@@ -1,14 +1,14 @@
 //! Skipping blocks without a start code.
 
-/// Octets that are checked together: enough for the compiler's vectors to pay off.
+/// Octets that are checked together: enough for vectors of the compiler to be worthwhile.
 pub(crate) const BLOCK_LEN: usize = 512;
 
-/// Octets of a block with its neighbours: the last one before it, and the first one after it.
+/// Octets of a block and its neighbours: the last one before it, and the first one after it.
 const VIEW_LEN: usize = BLOCK_LEN + 2;
 
-/// Number of whole blocks before the first one with a start code, which begins at the earliest at
-/// the octet before its block, and at the latest at the block's last octet but one. The first block
-/// begins at the second octet of `octets`.
+/// Returns the number of whole blocks before the first one with a start code, which begins at the
+/// earliest at the octet before its block, and at the latest at the last octet but one of the
+/// block. The first block begins at the second octet of `octets`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled for its caller's instruction set")]
 pub(crate) fn blocks_without(octets: &[u8]) -> usize {
@@ -22,19 +22,19 @@ pub(crate) fn blocks_without(octets: &[u8]) -> usize {
     passed
 }
 
-/// Whether a block may contain a start code. If its octets are taken in pairs, every start code
-/// contains one whole pair: its beginning, `00 00`, or, where it begins in the middle of a pair,
-/// its end, `00 01`.
+/// Returns whether a block may contain a start code. If the octets are grouped in pairs, every
+/// start code contains one whole pair: its beginning, `00 00`, or, if it begins in the middle of a
+/// pair, its end, `00 01`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled for its caller's instruction set")]
 fn may_have(view: &[u8; VIEW_LEN]) -> bool {
     let (pairs, _) = view[1..=BLOCK_LEN].as_chunks::<2>();
-    // No early exit, so that the compiler vectorises the loop.
+    // The loop has no early exit, so that the compiler vectorises it.
     let begins = |pair: &[u8; 2]| u16::from(u16::from_le_bytes(*pair) & 0xfeff == 0);
     pairs.iter().fold(0, |any, pair| any | begins(pair)) != 0
 }
 
-/// Whether a block contains a start code.
+/// Returns whether a block contains a start code.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled for its caller's instruction set")]
 fn has(view: &[u8; VIEW_LEN]) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::blocks;
 
-/// [`blocks::blocks_without`], with the longest vectors that pay off.
+/// Calls [`blocks::blocks_without`] with the longest worthwhile vectors.
 #[inline]
 pub(crate) fn blocks_without(octets: &[u8]) -> usize {
     if is_x86_feature_detected!("avx2") {

@@ -1,3 +1,3 @@
-//! Other architectures: code for the features that all their processors have.
+//! Code for other architectures, with the features that all their processors have.
 
 pub(crate) use crate::blocks::blocks_without;

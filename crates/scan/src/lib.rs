@@ -1,9 +1,9 @@
 //! Searching for start codes (annex B of ITU-T H.264, H.265 and H.266).
 //!
-//! **What it is.** A sender must locate the NAL units of an access unit before the first packet
-//! leaves, so it reads every octet once more than otherwise necessary: with everything else reduced
-//! to one copy, that search took a quarter of the sender's time. [`find_start_code`] skips blocks
-//! that cannot contain a start code with one load and two operations per vector.
+//! **What it is.** A sender must locate the NAL units of an access unit before it sends the first
+//! packet, so it reads every octet once more. With everything else reduced to one copy, that search
+//! took a quarter of the sender's time. [`find_start_code`] skips blocks that cannot contain a
+//! start code, with one load and two operations per vector.
 //!
 //! **What it is not.** It does not parse NAL units, and it searches for no other pattern.
 //!
@@ -19,7 +19,7 @@
 //! |---|---|
 //! | `blocks.rs` | skipping blocks without a start code |
 //! | `dispatch.rs` | the same for this processor's features: the only unsafe code |
-//! | `elsewhere.rs` | other architectures: the same for the features of every processor |
+//! | `elsewhere.rs` | the same for other architectures, with the features of every processor |
 #![deny(unsafe_code)]
 
 use std::sync::LazyLock;
@@ -39,19 +39,20 @@ use blocks::BLOCK_LEN;
 /// The finder is built once: building it costs as much as searching a small packet.
 static START_CODE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(&[0, 0, 1]));
 
-/// Vectors are read at multiples of this many octets: a vector across two cache lines costs twice.
+/// Vectors are read at multiples of this number of octets, because a vector across two cache lines
+/// costs twice as much.
 const ALIGNMENT: usize = 64;
 
-/// The position of the first start code `00 00 01` in `octets`; `None` if there is none.
+/// Returns the position of the first start code `00 00 01` in `octets`; `None` if there is none.
 pub fn find_start_code(octets: &[u8]) -> Option<usize> {
-    // The first octets are searched directly: units are often short.
+    // The first octets are searched directly, because units are often short.
     let near = octets.get(BLOCK_LEN..).unwrap_or_default();
     let mut at = BLOCK_LEN.saturating_add(near.as_ptr().align_offset(ALIGNMENT));
     let end = octets.len().min(at.saturating_add(1));
     if let Some(found) = START_CODE.find(&octets[..end]) {
         return Some(found);
     }
-    // From here on, every position before `at - 1` has been searched.
+    // Every position before `at - 1` has been searched here.
     while let Some(rest) = octets.get(at - 1..).filter(|_| at < octets.len()) {
         let passed = dispatch::blocks_without(rest);
         at += passed * BLOCK_LEN;

@@ -1,4 +1,4 @@
-//! The search compared with a loop over octets.
+//! The search, compared with a loop over octets.
 
 use proptest::prelude::*;
 use rushes_scan::find_start_code;

@@ -30,7 +30,7 @@ pub(crate) fn compress(states: &mut States<8>, blocks: &[&[Block]; 8], count: us
     }
 }
 
-/// The words of block `n`: vector w holds word w of all lanes.
+/// Returns the words of block `n`: vector w holds word w of all lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn words(blocks: &[&[Block]; 8], n: usize) -> [__m256i; 16] {
@@ -93,7 +93,7 @@ fn exclusive_or(a: __m256i, b: __m256i) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn rotate<const BITS: i32>(a: __m256i) -> __m256i {
-    // A shift by the constant `32 - BITS` cannot be written yet; the compiler makes one of this.
+    // A shift by the constant `32 - BITS` cannot be written yet; the compiler makes it one.
     let right = _mm256_srl_epi32(a, _mm_cvtsi32_si128(32 - BITS));
     _mm256_or_si256(_mm256_slli_epi32::<BITS>(a), right)
 }

@@ -29,12 +29,13 @@ pub(crate) fn compress(states: &mut States<16>, blocks: &[&[Block]; 16], count: 
     }
 }
 
-/// The words of block `n`: vector w holds word w of all lanes.
+/// Returns the words of block `n`: vector w holds word w of all lanes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn words(blocks: &[&[Block]; 16], n: usize) -> [__m512i; 16] {
     let big_endian = _mm512_set4_epi32(0x0c0d_0e0f, 0x0809_0a0b, 0x0405_0607, 0x0001_0203);
-    // Four lanes at a time: `quads[q][k]` holds words k, 4 + k, 8 + k, 12 + k of lanes 4q to 4q + 3.
+    // Four lanes at a time: `quads[q][k]` holds words k, 4 + k, 8 + k, 12 + k of lanes 4q to 4q +
+    // 3.
     let mut quads = [[constant(0); 4]; 4];
     for (quad, lanes) in quads.iter_mut().zip(blocks.as_chunks::<4>().0) {
         for (row, lane) in quad.iter_mut().zip(lanes) {

@@ -1,6 +1,6 @@
 //! Maps the processor's features to the functions that need them: the only unsafe code.
 //!
-//! A [`Processor`] cannot be created without the instruction set that it names, so it is the proof
+//! A [`Processor`] can only be created with the instruction set that it names, so it is the proof
 //! that a call is sound.
 
 use std::arch::x86_64::{
@@ -12,13 +12,12 @@ use crate::hmac::Prepared;
 use crate::schedule::{Block, Kernel, States};
 use crate::{InstructionSet, Message, avx2, avx512, schedule, shani};
 
-/// The largest remainder of messages for which the SHA instructions are faster than all lanes.
+/// The largest remainder of messages for which the SHA instructions are faster than the lanes.
 ///
-/// A turn of all lanes costs the same for one message as for all; measured with messages of 1400
-/// octets.
+/// All lanes take the same time for one message as for all; measured with messages of 1400 octets.
 const REMAINDER_MAX: usize = 4;
 
-/// The instruction sets that are used: at least one.
+/// The instruction sets in use, at least one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Processor {
     /// Hashes most of the messages.
@@ -37,14 +36,14 @@ enum Wide {
 }
 
 impl Processor {
-    /// The fastest of the available instruction sets, as measured.
+    /// Returns the fastest of the available instruction sets, as measured.
     pub(crate) fn fastest() -> Option<Self> {
         let avx512 = Avx512::detect().map(Wide::Avx512);
         let wide = avx512.or_else(|| Avx2::detect().map(Wide::Avx2));
         Self::of(wide, ShaNi::detect())
     }
 
-    /// A single instruction set.
+    /// Returns a single instruction set, if it is available.
     pub(crate) fn with(set: InstructionSet) -> Option<Self> {
         match set {
             InstructionSet::Avx512 => Self::of(Avx512::detect().map(Wide::Avx512), None),
@@ -57,7 +56,7 @@ impl Processor {
         (wide.is_some() || narrow.is_some()).then_some(Self { wide, narrow })
     }
 
-    /// 3 without SHA instructions, as one message after the other is slower there too; otherwise 2.
+    /// Returns 3 without SHA instructions, as single messages are slower there, too; otherwise 2.
     pub(crate) fn worthwhile(self) -> usize {
         if self.narrow.is_some() { 2 } else { 3 }
     }
@@ -97,7 +96,8 @@ impl Wide {
 }
 
 impl ShaNi {
-    /// Two messages at a time: more do not fit in the registers, and two keep the SHA unit busy.
+    /// Hashes two messages at a time: more do not fit the registers, and two keep the SHA unit
+    /// busy.
     fn tags(self, key: &Prepared, messages: &[Message<'_>], tags: &mut [[u8; 20]]) {
         let count = messages.len().min(tags.len());
         let (pairs, single) = tags.split_at_mut(count - count % 2);

@@ -1,4 +1,4 @@
-//! Processors without lanes: [`Processor`] has no values.
+//! For processors without lanes, where [`Processor`] has no values.
 
 use crate::hmac::Prepared;
 use crate::{InstructionSet, Message};

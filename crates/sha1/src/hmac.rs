@@ -7,10 +7,10 @@ use zeroize::Zeroize;
 use crate::dispatch::Processor;
 use crate::{InstructionSet, scalar};
 
-/// One message: `body`, then `suffix`.
+/// One message: `body` followed by `suffix`.
 ///
 /// SRTP authenticates a packet followed by the roll-over counter, which is not in the packet (RFC
-/// 3711 section 4.2): the suffix avoids a copy of the packet.
+/// 3711 section 4.2); the suffix avoids a copy of the packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// The first part, of any length.
@@ -21,30 +21,29 @@ pub struct Message<'a> {
 
 /// An HMAC-SHA1 key, prepared for many messages at once.
 ///
-/// It is wiped when dropped.
+/// The key is wiped when it is dropped.
 pub struct HmacLanes {
     key: Prepared,
     processor: Processor,
 }
 
 impl HmacLanes {
-    /// Prepares a key of any length; one of more than 64 octets is hashed first (RFC 2104
-    /// section 2).
+    /// Prepares a key of any length; one of more than 64 octets is hashed first (RFC 2104 section
+    /// 2).
     ///
-    /// `None` where this processor has no way that is faster than one message after the other.
+    /// Returns `None` if this processor is not faster than with the messages one by one.
     pub fn new(key: &[u8]) -> Option<Self> {
         Processor::fastest().map(|processor| Self { key: Prepared::new(key), processor })
     }
 
-    /// The same with one instruction set, for tests and measurements; `None` where the processor
-    /// does not have it.
+    /// Prepares a key for one instruction set, for tests; `None` if the processor does not have it.
     #[doc(hidden)]
     pub fn with(set: InstructionSet, key: &[u8]) -> Option<Self> {
         Processor::with(set).map(|processor| Self { key: Prepared::new(key), processor })
     }
 
-    /// The minimum number of messages of one length for which [`tags`](Self::tags) is faster than
-    /// one message after the other, as measured with this instruction set.
+    /// Returns the minimum number of messages of one length for which [`tags`](Self::tags) is
+    /// faster than hashing them one by one, as measured with this instruction set.
     pub fn worthwhile(&self) -> usize {
         self.processor.worthwhile()
     }
@@ -65,7 +64,7 @@ impl fmt::Debug for HmacLanes {
     }
 }
 
-/// The states of SHA-1 after the key's blocks (RFC 2104 section 4).
+/// The states of SHA-1 after the blocks of the key (RFC 2104 section 4).
 pub(crate) struct Prepared {
     pub(crate) inner: [u32; 5],
     pub(crate) outer: [u32; 5],

@@ -2,12 +2,12 @@
 //!
 //! **What it is.** SRTP's mandatory profile authenticates every packet with HMAC-SHA1 (RFC 3711
 //! section 5.2), and SHA-1 of one packet is a single chain of dependent operations. The packets of
-//! a frame are independent of each other. [`HmacLanes::tags`] hashes them side by side, sixteen,
-//! eight or two at a time (AVX-512, AVX2, SHA instructions); a lane that has finished its packet
+//! a frame are independent of each other, so [`HmacLanes::tags`] hashes them side by side, sixteen,
+//! eight or two at a time (AVX-512, AVX2, SHA instructions). A lane that has finished its packet
 //! takes the next one.
 //!
-//! **What it is not.** It is not for hashing single messages, which go to a crypto library, and it
-//! verifies no tags. It is available only where it is faster: elsewhere [`HmacLanes::new`] returns
+//! **What it is not.** It is not for single messages, which a crypto library hashes, and it
+//! verifies no tags. It is available only where it is faster; elsewhere [`HmacLanes::new`] returns
 //! `None`.
 //!
 //! ```

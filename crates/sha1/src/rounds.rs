@@ -1,7 +1,7 @@
 //! The 80 rounds of SHA-1 over vectors, once for all vector lengths (FIPS 180-4 section 6.1.2).
 //!
-//! It is a macro rather than a generic function, because a trait method cannot be a safe function
-//! for an instruction set. The module that expands it provides the operations on its vectors:
+//! These are macros rather than generic functions, because a trait method cannot be a safe function
+//! for an instruction set. The module that expands them provides the operations on its vectors:
 //! `add`, `exclusive_or`, `rotate::<BITS>`, `choose`, `parity`, `majority` and `constant`.
 
 /// Runs the rounds over the state and the 16 words of the block; evaluates to the new state.
@@ -27,7 +27,7 @@ macro_rules! twenty_rounds {
     };
 }
 
-/// Five rounds, after which every variable is back in its place, so that none has to be moved.
+/// Five rounds, after which every variable is in its original place, so that none has to be moved.
 macro_rules! five_rounds {
     ($f:ident, $key:ident, $t:expr, $words:ident, $a:ident $b:ident $c:ident $d:ident $e:ident) => {
         $crate::rounds::round!($f, $key, $t, $words, $a $b $c $d $e);
@@ -38,7 +38,7 @@ macro_rules! five_rounds {
     };
 }
 
-/// One round; only the last 16 words of the message schedule are kept.
+/// One round. Only the last 16 words of the message schedule are kept.
 macro_rules! round {
     ($f:ident, $key:ident, $t:expr, $words:ident, $a:ident $b:ident $c:ident $d:ident $e:ident) => {
         if const { $t >= 16 } {
@@ -46,7 +46,7 @@ macro_rules! round {
             let far = exclusive_or($words[($t + 2) % 16], $words[$t % 16]);
             $words[$t % 16] = rotate::<1>(exclusive_or(near, far));
         }
-        // The operation that depends on `$a`, the newest value, comes last.
+        // The operation that depends on `$a`, the newest value, is the last.
         $e = add($e, add($words[$t % 16], $key));
         $e = add(add($e, $f($b, $c, $d)), rotate::<5>($a));
         $b = rotate::<30>($b);

@@ -7,7 +7,7 @@ pub(crate) const INITIAL: [u32; 5] =
 /// The constants of rounds 0 to 19, 20 to 39, 40 to 59, 60 to 79 (FIPS 180-4 section 4.2.1).
 pub(crate) const CONSTANTS: [u32; 4] = [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6];
 
-/// The state after one more block.
+/// Returns the state after one more block.
 #[allow(clippy::many_single_char_names, reason = "the standard's names")]
 pub(crate) fn compress(state: [u32; 5], block: &[u8; 64]) -> [u32; 5] {
     let mut words = [0; 16];
@@ -37,7 +37,7 @@ pub(crate) fn compress(state: [u32; 5], block: &[u8; 64]) -> [u32; 5] {
     std::array::from_fn(|n| state[n].wrapping_add(after[n]))
 }
 
-/// The digest of a message.
+/// Returns the digest of a message.
 pub(crate) fn digest(message: &[u8]) -> [u8; 20] {
     let (blocks, rest) = message.as_chunks::<64>();
     let state = blocks.iter().fold(INITIAL, compress);
@@ -50,8 +50,8 @@ pub(crate) fn digest(message: &[u8]) -> [u8; 20] {
 /// Writes the last blocks of a message: its `rest`, `suffix`, the padding and the length (FIPS
 /// 180-4 section 5.1.1).
 ///
-/// `rest` has fewer than 64 octets, `hashed` is the number of octets of the whole message, `end` is
-/// all zeros. Returns the number of blocks.
+/// `rest` must have fewer than 64 octets and `end` be all zeros; `hashed` is the number of octets
+/// of the whole message. Returns the number of blocks.
 pub(crate) fn finish<const SUFFIX: usize>(
     end: &mut [[u8; 64]; 2],
     rest: &[u8],
@@ -68,7 +68,7 @@ pub(crate) fn finish<const SUFFIX: usize>(
     count
 }
 
-/// A state as the octets of a digest.
+/// Returns a state as the octets of a digest.
 pub(crate) fn octets(state: [u32; 5]) -> [u8; 20] {
     let mut octets = [0; 20];
     for (octets, word) in octets.as_chunks_mut::<4>().0.iter_mut().zip(state) {

@@ -11,16 +11,16 @@ pub(crate) type Block = [u8; 64];
 #[repr(align(64))]
 pub(crate) struct States<const LANES: usize>(pub(crate) [[u32; LANES]; 5]);
 
-/// One instruction set's compression function.
+/// The compression function of one instruction set.
 pub(crate) trait Kernel<const LANES: usize> {
-    /// Compresses the first `count` blocks of every lane; each has at least that many.
+    /// Compresses the first `count` blocks of every lane; each lane must have at least this number.
     fn compress(self, states: &mut States<LANES>, blocks: &[&[Block]; LANES], count: usize);
 }
 
 /// Writes the tag of every message.
 ///
 /// No secret remains on the stack: a lane begins with a state of the key, but ends with a tag, or
-/// with the meaningless result of blocks that it had to compress while others were not done.
+/// with the meaningless result of blocks that it compressed while other lanes were not finished.
 pub(crate) fn tags<K: Kernel<LANES> + Copy, const LANES: usize>(
     kernel: K,
     key: &Prepared,
@@ -35,7 +35,7 @@ pub(crate) fn tags<K: Kernel<LANES> + Copy, const LANES: usize>(
         states.set(n, key.inner);
     }
     loop {
-        // As many blocks as all active lanes have: the shortest of them decides.
+        // The shortest active lane determines how many blocks are compressed.
         let ahead = lanes.iter().map(Lane::ahead).filter(|ahead| !ahead.is_empty());
         let Some(shortest) = ahead.min_by_key(|ahead| ahead.len()) else { return };
         let count = shortest.len();
@@ -78,7 +78,7 @@ impl<const LANES: usize> States<LANES> {
     }
 }
 
-/// The progress of one lane with its message.
+/// The message of one lane, and its progress.
 struct Lane<'m, 't> {
     /// The place for the tag; `None` in an idle lane.
     tag: Option<&'t mut [u8; 20]>,
@@ -86,7 +86,7 @@ struct Lane<'m, 't> {
     body: &'m [Block],
     /// The blocks after the body: its end, the suffix and the padding; then the inner hash.
     end: [Block; 2],
-    /// The range of `end` that is not yet hashed.
+    /// Start of the part of `end` that is not yet hashed.
     end_from: usize,
     end_to: usize,
     /// Whether this is the outer hash.
@@ -100,7 +100,7 @@ impl<'m, 't> Lane<'m, 't> {
     /// Begins the inner hash of a message (RFC 2104 section 2, steps 3 and 4).
     fn begin(&mut self, message: &Message<'m>, tag: &'t mut [u8; 20]) {
         let (blocks, rest) = message.body.as_chunks::<64>();
-        // The key's block, which is already compressed, counts too.
+        // The block of the key, which is already compressed, also counts.
         let hashed = 64 + message.body.len() as u64 + 4;
         self.end = [[0; 64]; 2];
         self.end_to = finish(&mut self.end, rest, message.suffix, hashed);
@@ -118,12 +118,12 @@ impl<'m, 't> Lane<'m, 't> {
         self.outer = true;
     }
 
-    /// The next contiguous blocks; empty in an idle lane.
+    /// Returns the next contiguous blocks; empty in an idle lane.
     fn ahead(&self) -> &[Block] {
         if self.body.is_empty() { &self.end[self.end_from..self.end_to] } else { self.body }
     }
 
-    /// Advances by `count` blocks of [`ahead`](Self::ahead); returns whether this hash is done.
+    /// Advances by `count` blocks of [`ahead`](Self::ahead); returns whether this hash is complete.
     fn advance(&mut self, count: usize) -> bool {
         if self.tag.is_none() {
             return false;

@@ -1,7 +1,7 @@
 //! SHA-1 of several interleaved streams with the SHA instructions.
 //!
 //! A single stream is limited by latency: `sha1rnds4` takes longer than the processor needs to
-//! begin the next one. While one stream waits, the others are processed.
+//! begin the next one. While one stream waits, the others proceed.
 
 use std::arch::x86_64::{
     __m128i, _mm_add_epi32, _mm_extract_epi32, _mm_set_epi8, _mm_set_epi32, _mm_setzero_si128,
@@ -15,7 +15,7 @@ use crate::schedule::{Block, States};
 /// The registers of one stream.
 #[derive(Clone, Copy)]
 struct Stream {
-    /// A, B, C, D, the first in the highest word.
+    /// A, B, C, D; A is in the highest word.
     abcd: __m128i,
     /// `abcd` four rounds ago, from which the instructions derive E; at first, E itself.
     before: __m128i,
@@ -60,7 +60,7 @@ pub(crate) fn compress<const STREAMS: usize>(
     }
 }
 
-/// The words of a block; the first of each four is in the highest place.
+/// Returns the words of a block; the first of each four is in the highest word.
 #[inline]
 #[target_feature(enable = "sha,sse2,ssse3,sse4.1")]
 fn words(block: &Block) -> [__m128i; 4] {
@@ -97,7 +97,7 @@ fn eighty_rounds<const STREAMS: usize>(streams: &mut [Stream; STREAMS]) {
     four_rounds::<3, 19, STREAMS>(streams);
 }
 
-/// Rounds 4 × `FOUR` to 4 × `FOUR` + 3 of every stream, with the function and constant of `TWENTY`.
+/// Computes rounds 4 × `FOUR` to 4 × `FOUR` + 3 of every stream, as `TWENTY` requires.
 #[inline]
 #[target_feature(enable = "sha,sse2,ssse3,sse4.1")]
 fn four_rounds<const TWENTY: i32, const FOUR: usize, const STREAMS: usize>(

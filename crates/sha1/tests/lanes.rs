@@ -6,13 +6,13 @@ use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
 use rushes_sha1::{HmacLanes, InstructionSet, Message};
 
-/// Every available instruction set for a key, and the default combination.
+/// Returns every available instruction set for a key, and the default combination.
 fn all(key: &[u8]) -> Vec<HmacLanes> {
     let found = |set| HmacLanes::with(set, key);
     InstructionSet::ALL.into_iter().filter_map(found).chain(HmacLanes::new(key)).collect()
 }
 
-/// One message after the other, by an independent library.
+/// Computes the tag of one message by an independent library.
 fn reference(key: &[u8], message: &Message<'_>) -> [u8; 20] {
     let mut context = Context::with_key(&Key::new(HMAC_SHA1_FOR_LEGACY_USE_ONLY, key));
     context.update(message.body);
@@ -30,7 +30,7 @@ fn check(key: &[u8], messages: &[Message<'_>]) {
     }
 }
 
-/// Octets that differ by position and by `seed`.
+/// Returns octets that differ by position and by `seed`.
 fn octets(seed: usize, length: usize) -> Vec<u8> {
     (0..length).map(|n| (seed * 131 + n * 7 + n / 256) as u8).collect()
 }
