@@ -9,7 +9,7 @@ use rushes_delivery::{Assembly, AssemblyOptions, Claim, Discard, Ending, Gap, Pl
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Two units of three packets each: 10, 10 and 5 octets.
+/// Returns two units of three packets each: 10, 10 and 5 octets.
 fn plan() -> Plan {
     Plan::new(&[(25, 25), (25, 25)], 10).unwrap()
 }
@@ -27,7 +27,7 @@ fn claim(assembly: &mut Assembly, now: Instant, frame: u8, index: u32) -> Claim 
     assembly.claim(now, UnitHeader { frame, index }, octets)
 }
 
-/// Takes a whole packet; returns whether a frame is ready then.
+/// Handles a whole packet; returns whether a frame is then ready.
 fn take(assembly: &mut Assembly, now: Instant, frame: u8, index: u32) -> bool {
     match claim(assembly, now, frame, index) {
         Claim::Place(place) => assembly.land(place.slot, place.unit, 1).ended,
@@ -247,7 +247,7 @@ fn nothing_is_ended_where_nothing_is_lost() {
     assert!(matches!(claim(&mut assembly, now, 2, 0), Claim::Place(_)));
 }
 
-/// Claims this many packets of a frame far ahead, all of which are discarded.
+/// Claims this number of packets of a frame far ahead, all of which are discarded.
 fn believe(assembly: &mut Assembly, now: Instant, frame: u8, packets: u32) {
     for index in 0..packets {
         assert_eq!(claim(assembly, now, frame, index % 6), Claim::Discard(Discard::Jump));
@@ -367,7 +367,7 @@ fn frames_that_were_sent_and_never_seen_are_counted_at_the_end() {
 #[test]
 fn packets_that_wait_for_memory_keep_their_frames_numbers() {
     let (mut assembly, start) = (assembly(), Instant::now());
-    // Frames 0 and 1 lack packets, so that frame 2 waits while the server goes on.
+    // Frames 0 and 1 lack packets, so that frame 2 waits while the server continues.
     take(&mut assembly, start, 0, 0);
     take(&mut assembly, start, 1, 0);
     let now = start + 100 * MS;
@@ -426,7 +426,7 @@ fn a_frame_of_which_all_is_taken_back_is_lost() {
 }
 
 proptest! {
-    /// Any packets give frames in order, each at most once, with gaps wherever nothing was placed.
+    /// Any packets give frames in order, each at most once, with gaps where no packet was placed.
     #[test]
     fn any_packets_in_any_order_give_frames_in_order(
         packets in prop::collection::vec((any::<u8>(), 0_u32..8, 0_usize..12, 0_u64..30), 0..400),
@@ -441,7 +441,7 @@ proptest! {
         let mut gaps = Vec::new();
         for (frame, index, octets, later) in packets {
             now += Duration::from_millis(later);
-            // Mostly near frames and right lengths.
+            // Most frames are near, and most lengths right.
             let frame = if frame < 200 { frame % 6 } else { frame };
             let right = assembly.plan().locate(index).map_or(1, |span| span.bytes.len());
             let octets = if octets == 0 { 7 } else { right };

@@ -1,9 +1,9 @@
-//! The cost of protection for each packet on one core: Rushes, libsrtp2's `srtp_protect` and
-//! `openssl speed` of the suite's parts, measured in turn in one run.
+//! The time of protection for each packet on one core: Rushes, libsrtp2's `srtp_protect` and
+//! `openssl speed` of the suite's parts, measured alternately in one run.
 //!
 //! `cargo bench -p rushes-proto --features srtp --bench srtp`
 //!
-//! Columns of libsrtp2 and OpenSSL are empty where those are not installed.
+//! The columns of libsrtp2 and OpenSSL are empty if these are not installed.
 
 #![allow(clippy::expect_used, clippy::disallowed_methods, reason = "a benchmark may")]
 
@@ -30,13 +30,13 @@ const SUITES: [Suite; 4] = [
 /// Octets of payload.
 const PAYLOAD_LEN: usize = 1400;
 const HEADER_LEN: usize = 12;
-/// Packets that are protected before they are unprotected.
+/// Number of packets that are protected before they are unprotected.
 const PACKETS: usize = 64;
 const RUNS: usize = 7;
 /// The duration of one measurement in one run.
 const TIME: Duration = Duration::from_millis(300);
 
-/// Nanoseconds for each packet, run by run.
+/// Nanoseconds for each packet, one value for each run.
 #[derive(Default)]
 struct Row {
     slabs: Vec<f64>,
@@ -48,7 +48,7 @@ struct Row {
 }
 
 fn main() {
-    // `cargo test --benches` only checks that it runs.
+    // `cargo test --benches` only checks that this program runs.
     let is_test = !std::env::args().any(|argument| argument == "--bench");
     let (runs, time) = if is_test { (1, Duration::from_millis(1)) } else { (RUNS, TIME) };
     let peer = if is_test { None } else { build_peer() };
@@ -79,7 +79,7 @@ fn unprotector(suite: Suite) -> Unprotector {
     Unprotector::new(&Policy::new(suite), &key(suite)).expect("the policy is the default")
 }
 
-/// The sender's whole path: a frame is split, copied, encrypted and tagged in slabs.
+/// Measures the whole path of a sender: a frame is split, copied, encrypted and tagged in slabs.
 fn slabs(suite: Suite, time: Duration) -> f64 {
     let overhead = Policy::new(suite).overhead(0);
     let config = SenderConfig {
@@ -106,7 +106,7 @@ fn slabs(suite: Suite, time: Duration) -> f64 {
     start.elapsed().as_nanos() as f64 / packets as f64
 }
 
-/// Writes the header of packet `n` into `packet`, and gives it the length of a clear one.
+/// Writes the header of packet `n` to `packet`, and sets the length of a clear packet.
 fn clear(packet: &mut Vec<u8>, n: u32) {
     packet.resize(HEADER_LEN + PAYLOAD_LEN, 0);
     packet[..HEADER_LEN].fill(0);
@@ -114,7 +114,7 @@ fn clear(packet: &mut Vec<u8>, n: u32) {
     packet[2..4].copy_from_slice(&(n as u16).to_be_bytes());
 }
 
-/// One packet after the other in place, as `srtp_protect` does it.
+/// Protects one packet after the other in place, as `srtp_protect` does.
 fn protect(suite: Suite, time: Duration) -> f64 {
     let mut protector = protector(suite);
     let mut packets = vec![Vec::new(); PACKETS];
@@ -156,7 +156,7 @@ fn unprotect(suite: Suite, time: Duration, together: bool) -> f64 {
     spent.as_nanos() as f64 / f64::from(n)
 }
 
-/// Builds a program with libsrtp2; `None` where it or a C compiler is missing.
+/// Builds a program with libsrtp2; `None` if it or a C compiler is missing.
 fn build_peer() -> Option<PathBuf> {
     let flags =
         Command::new("pkg-config").args(["--cflags", "--libs", "libsrtp2"]).output().ok()?;
@@ -174,7 +174,7 @@ fn libsrtp(program: &PathBuf, suite: Suite, time: Duration) -> Option<f64> {
     String::from_utf8_lossy(&output.stdout).trim().parse().ok()
 }
 
-/// The time that `openssl speed` reports for the parts in sequence, at this length.
+/// Returns the time that `openssl speed` reports for the parts in sequence, at this length.
 fn openssl(suite: Suite) -> Option<f64> {
     let bits = 8 * suite.key_len();
     let cipher = format!("aes-{bits}-{}", if suite.is_aead() { "gcm" } else { "ctr" });
@@ -183,7 +183,7 @@ fn openssl(suite: Suite) -> Option<f64> {
     Some(cipher + tag)
 }
 
-/// Nanoseconds for `PAYLOAD_LEN` octets.
+/// Returns the nanoseconds for `PAYLOAD_LEN` octets.
 fn openssl_speed(what: &[&str]) -> Option<f64> {
     let mut command = Command::new("openssl");
     command.args(["speed", "-mr", "-seconds", "1", "-bytes", &PAYLOAD_LEN.to_string()]).args(what);

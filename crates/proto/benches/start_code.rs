@@ -1,4 +1,4 @@
-//! Start-code search: the library's, the two searches that it consists of, and a plain loop.
+//! Start-code search: that of the library, the two searches of which it consists, and a plain loop.
 //!
 //! `cargo bench -p rushes-proto --bench start_code`
 
@@ -13,17 +13,17 @@ fn main() {
 /// The octets to search.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// A slice: any octets, with emulation prevention.
+    /// A slice: random octets, with emulation prevention.
     Slice,
     /// Zeros only.
     Zeros,
-    /// As many false beginnings as fit.
+    /// As many false beginnings of start codes as possible.
     Teasing,
-    /// Octets that the vector search takes for a start code and must check again.
+    /// Octets that the vector search mistakes for a start code and must check again.
     NearMisses,
-    /// As many start codes as fit.
+    /// As many start codes as possible.
     StartCodes,
-    /// Units of 50 octets, as an encoder makes them at the lowest rates.
+    /// Units of 50 octets, which encoders make at the lowest bit rates.
     ShortUnits,
     /// The repository's H.265 stream of tiny units, repeated.
     Stream,
@@ -81,7 +81,7 @@ fn octet_by_octet(octets: &[u8]) -> usize {
     octets.windows(3).filter(|window| **window == [0, 0, 1]).count()
 }
 
-/// Searches blocks of 64 octets, which the compiler vectorises, and again where two zeros meet.
+/// Searches blocks of 64 octets, which the compiler vectorises, then again where two zeros meet.
 fn in_blocks(octets: &[u8]) -> usize {
     let (mut count, mut at) = (0, 0);
     while let Some(block) = octets.get(at..).and_then(|rest| rest.first_chunk::<66>()) {

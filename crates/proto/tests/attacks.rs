@@ -1,7 +1,7 @@
-//! Packets that crashed other libraries, each with its number.
+//! Packets that crashed other libraries, each with the number of its finding.
 //!
 //! They were collected in a study of the best-known C++ library of the field. Here each is counted
-//! or handled like an honest packet, and a good frame sent afterwards arrives.
+//! or handled like a genuine packet, and a good frame that is sent afterwards arrives.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use rushes_proto::stream::Discard;
 use rushes_proto::{PayloadType, RtpTimestamp, SequenceNumber};
 use world::{Kind, Listener, PAYLOAD_TYPE, SSRC, Seeded, Source, send};
 
-/// A packet of the tests' source.
+/// Returns a packet of the tests' source.
 fn packet(sequence: u16, timestamp: u32, marker: bool, payload: &[u8]) -> Vec<u8> {
     let sequence = SequenceNumber(sequence);
     let mut header = Header::new(PAYLOAD_TYPE, sequence, RtpTimestamp(timestamp), SSRC);
@@ -26,7 +26,7 @@ fn packet(sequence: u16, timestamp: u32, marker: bool, payload: &[u8]) -> Vec<u8
     packet
 }
 
-/// An H.265 fragmentation unit of type 1, layer 0, temporal id plus 1 of 1.
+/// Returns an H.265 fragmentation unit of type 1, layer 0, temporal id plus 1 of 1.
 fn fragment(sequence: u16, timestamp: u32, start_end: u8, body: &[u8]) -> Vec<u8> {
     let payload = [&[49 << 1, 1, start_end << 6 | 1], body].concat();
     packet(sequence, timestamp, start_end == 0b01, &payload)
@@ -131,7 +131,7 @@ fn payloads_of_no_one_and_two_octets_are_not_read_beyond() {
     }
 }
 
-/// R4: aggregates whose unit lengths leave out the length fields, or pass the end.
+/// R4: aggregates whose unit lengths omit the length fields, or exceed the end.
 #[test]
 fn aggregates_that_claim_more_than_they_have_are_counted() {
     for (kind, head) in [
@@ -192,7 +192,7 @@ fn generic_frames_without_an_end_are_dropped_and_freed() {
     assert!(statistics.held_octets < 1 << 20, "{} octets", statistics.held_octets);
 }
 
-/// R7: honest traffic for a long time, through several wraps.
+/// R7: genuine traffic for a long time, through several wraps.
 #[test]
 fn a_million_good_packets_grow_nothing() {
     let mut victim = Victim::new(Kind::H265);
@@ -269,7 +269,7 @@ fn run_with_bursts(victim: &mut Victim, burst_max: u64) -> (u64, u64) {
     (sent + arrived, arrived)
 }
 
-/// Overload with honest traffic: most packets are lost, in bursts just short of a dropout.
+/// Overload with genuine traffic: most packets are lost, in bursts just short of a dropout.
 #[test]
 fn bursts_of_loss_are_counted_and_survived() {
     let mut victim = Victim::new(Kind::H265);
@@ -279,8 +279,8 @@ fn bursts_of_loss_are_counted_and_survived() {
     assert_eq!(statistics.packets + statistics.packets_lost, sent);
 }
 
-/// A longer burst cannot be told from a restart: it is not counted as lost, and all packets that
-/// arrive are delivered (RFC 3550 appendix A.1).
+/// A longer burst cannot be distinguished from a restart: it is not counted as lost, and all
+/// packets that arrive are delivered (RFC 3550 appendix A.1).
 #[test]
 fn bursts_longer_than_a_dropout_are_survived() {
     let mut victim = Victim::new(Kind::H265);
@@ -290,8 +290,7 @@ fn bursts_longer_than_a_dropout_are_survived() {
     assert!(statistics.packets_lost < sent - arrived);
 }
 
-/// On the sender's side: more than 20 000 packets for one NAL unit, with the caller's octets
-/// unchanged.
+/// At the sender: more than 20 000 packets for one NAL unit, with the caller's octets unchanged.
 #[test]
 fn a_unit_of_twenty_thousand_packets_is_sent_and_received() {
     let mut random = Seeded(1);

@@ -1,4 +1,4 @@
-//! Captures of independent senders are received as the files that they sent.
+//! Captures of independent senders: the receiver restores the files that they sent.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,7 +16,7 @@ use rushes_proto::payload::{
 };
 use rushes_proto::{RtpTimestamp, Ssrc};
 
-/// A test medium; `None`, with a message printed, if it is absent.
+/// Returns a test medium; `None`, with a message printed, if it is absent.
 fn medium(name: &str) -> Option<Vec<u8>> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/media");
     let path = PathBuf::from(folder).join(name);
@@ -39,8 +39,7 @@ fn big_endian(octets: &[u8]) -> usize {
     octets.iter().fold(0, |number, octet| number << 8 | usize::from(*octet))
 }
 
-/// The RTP packets in a little-endian pcap file of bare IPv4 datagrams (`LINKTYPE_RAW`), without
-/// the RTCP packets.
+/// Returns the RTP packets in a little-endian pcap file of IPv4 datagrams (`LINKTYPE_RAW`).
 fn rtp_packets(pcap: &[u8]) -> Vec<Packet> {
     assert_eq!(pcap[..4], [0xd4, 0xc3, 0xb2, 0xa1]);
     assert_eq!(pcap[20..24], [101, 0, 0, 0]);
@@ -87,7 +86,7 @@ fn receive(format: &dyn PayloadFormat, delivery: Delivery, packets: &[Packet]) -
     frames
 }
 
-/// The NAL units of a byte stream, without trailing zeros.
+/// Returns the NAL units of a byte stream, without trailing zeros.
 fn nal_units(stream: &[u8]) -> Vec<Vec<u8>> {
     let mut starts: Vec<usize> =
         (0..stream.len() - 2).filter(|&n| stream[n..n + 3] == [0, 0, 1]).collect();
@@ -144,8 +143,7 @@ fn gstreamer_h265_in_all_packet_types() {
     check(&H265::default(), "gst_hevc_aggr_max_640x360", "hevc_640x360_60f_s4_b4_aud_sei.265", 60);
 }
 
-/// Packetises the access units of a capture again, in packets of the same size, and expects the
-/// same payloads, octet by octet.
+/// Packetises the access units of a capture at the same packet size, and expects the same payloads.
 fn check_resent(format: &dyn PayloadFormat, capture: &str) {
     let Some(pcap) = medium(&format!("captures/{capture}.pcap")) else { return };
     let packets = rtp_packets(&pcap);
@@ -176,7 +174,7 @@ fn h265_is_sent_octet_for_octet_as_by_gstreamer() {
     check_resent(&H265::default(), "gst_hevc_aggr_max_640x360");
 }
 
-/// The Opus packets of an Ogg file, without its two header packets.
+/// Returns the Opus packets of an Ogg file, without its two header packets.
 fn ogg_packets(file: &[u8]) -> Vec<Vec<u8>> {
     let mut packets = vec![Vec::new()];
     let mut rest = file;

@@ -1,4 +1,4 @@
-//! Proof that another participant has our SSRC (RFC 3550 section 8.2), and packets without proof.
+//! Evidence that another participant has our SSRC (RFC 3550 section 8.2), and its absence.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -17,7 +17,7 @@ const OWN: Ssrc = Ssrc(10);
 /// A function that writes a datagram.
 type Write<'w> = &'w dyn Fn(&mut Writer);
 
-/// A sender of media under the SSRC 10.
+/// Returns a sender of media under the SSRC 10.
 fn sender() -> Session {
     let mut session = Session::new(5 * MS);
     session.join(OWN.0, |_| {});
@@ -31,7 +31,7 @@ fn stranger(host: u8) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, host], 5005))
 }
 
-/// Gives the sender the datagram that `write` writes, from `from`, and lets 50 ms pass.
+/// Passes the datagram that `write` writes to the sender, from `from`, and lets 50 ms pass.
 fn give(session: &mut Session, from: SocketAddr, write: impl FnOnce(&mut Writer)) {
     let mut writer = Writer::new();
     write(&mut writer);
@@ -40,7 +40,7 @@ fn give(session: &mut Session, from: SocketAddr, write: impl FnOnce(&mut Writer)
     session.run(50 * MS);
 }
 
-/// How often the SSRC changed.
+/// Returns how often the SSRC changed.
 fn changes(session: &Session) -> usize {
     let is = |event: &&ControlEvent| matches!(event, ControlEvent::Collision { .. });
     session.parties[0].events.iter().filter(is).count()
@@ -98,7 +98,7 @@ fn one_report_under_our_ssrc_changes_nothing_and_two_of_one_address_do() {
     let mut session = sender();
     give(&mut session, stranger(9), stolen_report);
     assert_eq!((changes(&session), session.parties[0].participant.ssrc()), (0, OWN));
-    // The same from another address: one report from each is not enough.
+    // One report from each of two addresses is not enough.
     give(&mut session, stranger(8), stolen_report);
     assert_eq!((changes(&session), session.parties[0].participant.ssrc()), (0, OWN));
     give(&mut session, stranger(9), stolen_report);

@@ -1,4 +1,4 @@
-//! Every receiver detects a frame that was begun and not finished.
+//! Every receiver detects a frame that was begun but not finished.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -33,7 +33,7 @@ fn sender(kind: Kind, first: u16) -> Sender {
     Sender::new(format.packetiser(), config).unwrap()
 }
 
-/// Frames of about 130 000 octets, in units that each fit a packet.
+/// Returns frames of about 130 000 octets, in units that each fit a packet.
 fn sources(kind: Kind) -> Vec<Source> {
     let mut random = Seeded(7);
     let mut source = |n: u32| {
@@ -68,7 +68,7 @@ fn is_secured(listener: &mut Listener, kind: Kind) {
     listener.receiver = Receiver::new(kind.format(), config).unwrap().secured(unprotector);
 }
 
-/// The frames delivered of four, of which the second is cut after its first batch and the third has
+/// Returns the frames delivered of four. The second is cut after its first batch, and the third has
 /// the timestamp `third`.
 fn delivered(kind: Kind, secured: bool, third: Option<u32>) -> Vec<Vec<u8>> {
     let sources = sources(kind);
@@ -115,7 +115,7 @@ fn a_sequence_number_is_left_out_after_a_cut_frame_only() {
     let mut sender = sender(Kind::H265, 0);
     let last = |datagrams: Vec<Vec<u8>>| sequence(datagrams.last().unwrap());
     let before = last(push(&mut sender, &sources[0], None, usize::MAX));
-    // Nothing of this one was sent.
+    // No packet of this frame was sent.
     assert!(push(&mut sender, &sources[1], None, 0).is_empty());
     let cut = push(&mut sender, &sources[1], None, 1);
     assert_eq!(sequence(&cut[0]), before + 1);

@@ -1,5 +1,5 @@
-//! The fast path has the effects of the ordinary path: datagrams taken in runs, which use it, and
-//! datagrams taken one by one, which do not, leave two receivers equal after every run.
+//! The fast path has the effects of the ordinary path: one receiver handles datagrams in runs,
+//! which use it, another one by one, which do not. Both are equal after every run.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -21,7 +21,7 @@ const MS: Duration = Duration::from_millis(1);
 struct Outcome {
     frames: Vec<(Vec<u8>, RtpTimestamp, u32, bool)>,
     events: Vec<String>,
-    /// Requested packets, and the reported times of arrival.
+    /// The requested packets, and the reported arrival times.
     asked: Vec<SequenceNumber>,
     arrived: Vec<Option<Duration>>,
     counted: String,
@@ -95,14 +95,14 @@ fn begin_again(kind: Kind, packets: &mut [Vec<u8>], random: &mut Seeded) {
     }
 }
 
-/// Puts the payload into a PACI packet (RFC 7798 section 4.4.4).
+/// Moves the payload into a PACI packet (RFC 7798 section 4.4.4).
 fn wrap(packet: &mut Vec<u8>) {
     let (first, second) = (packet[12], packet[13]);
     let head = [50 << 1 | first & 1, second, first & 0xfe, 0];
     packet.splice(12..14, head);
 }
 
-/// The packets of a stream, each disturbed with probability `odd`.
+/// Returns the packets of a stream, each disturbed with probability `odd`.
 fn sent(kind: Kind, odd: f64, seed: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
     let first = (SequenceNumber(65_500), RtpTimestamp(9));
     let mut packets: Vec<Vec<u8>> = send(kind, &sources(kind, 20, 5020, random), 300, first)
@@ -149,7 +149,7 @@ fn compare(kind: Kind, delivery: Delivery, path: &Path, odd: f64, seed: u64) -> 
         let (now_taken, later) = rest.split_at(len);
         let from = homes[usize::from(random.chance(odd))];
         for (listener, outcome) in listeners.iter_mut().zip(&mut outcomes) {
-            // A collision with our own SSRC in the middle of the stream.
+            // A collision with our own SSRC occurs in the middle of the stream.
             if odd > 0.0 && run == 30 && seed.is_multiple_of(4) {
                 listener.receiver.set_own_ssrc(own);
             }

@@ -1,5 +1,5 @@
-//! The fast path of protected packets has the effects of the ordinary path: a receiver of clear
-//! packets, taken one by one, and one of the same packets protected are equal after every packet.
+//! The fast path of protected packets has the effects of the ordinary path: one receiver handles
+//! clear packets one by one, another the same packets protected. Both are equal after every packet.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -39,7 +39,7 @@ fn frames(listener: &Listener) -> Vec<Delivered> {
     frames.map(|frame| (frame.to_vec(), frame.timestamp(), frame.units(), frame.marker())).collect()
 }
 
-/// The receiver's counters, except those of forged packets.
+/// Returns the receiver's counters, except those of forged packets.
 fn counters(listener: &Listener) -> impl PartialEq + Debug {
     let all = listener.receiver.statistics();
     let of_sources = |source: &SourceStatistics| {
@@ -53,8 +53,8 @@ fn counters(listener: &Listener) -> impl PartialEq + Debug {
     )
 }
 
-/// Gives both receivers the same packets, the secured one forged ones too; returns the number of
-/// frames delivered.
+/// Passes the same packets to both receivers, and also forged ones to the secured receiver; returns
+/// the number of frames delivered.
 fn compare(
     kind: Kind,
     delivery: Delivery,
@@ -96,7 +96,7 @@ fn compare(
             secured.take(time, &forgery);
             forged += 1;
         }
-        // A duplicate is refused as a replay, and counted nowhere else.
+        // A duplicate is refused as a replay, and is in no other counter.
         if is_new {
             plain.take(time, clear);
         }

@@ -21,11 +21,11 @@ use rushes_proto::srtp::{ExtensionIds, Policy, Protector, Suite, Unprotector};
 use rushes_proto::stream::{Receiver, ReceiverConfig, Retransmission, Sender, SenderConfig};
 use rushes_proto::{Batch, ClockRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
-/// Octets of the extension: its header, one element of 4 octets with a header of 1, padding.
+/// Octets of the extension: its header, one element of 4 octets with a header of 1, and padding.
 const EXTENSION_LEN: usize = 12;
 
-/// Payloads of 4 octets of sequence number and a piece of the frame; each with an extension that
-/// carries the offset of the piece.
+/// Payloads of 4 octets of sequence number and a piece of the frame; each has an extension with the
+/// offset of the piece.
 #[derive(Debug)]
 struct Numbered {
     /// Octets of the element's data.
@@ -163,8 +163,8 @@ fn an_extension_longer_than_announced_cuts_the_frame() {
     assert_eq!(sender.statistics().frames_cut, 1);
 }
 
-/// Sends each frame in one packet. The extension's element claims more octets than there are if the
-/// frame begins with 0.
+/// Sends each frame in one packet. If the frame begins with 0, the extension's element claims more
+/// octets than there are.
 struct Faulty(bool);
 
 impl Packetiser for Faulty {
@@ -255,7 +255,7 @@ fn packets_with_an_extension_are_protected_and_retransmitted() {
     for policy in policies {
         assert_eq!(with_retransmissions(policy, |n| n % 3 == 2 && n < 12), [frame()], "{policy:?}");
     }
-    // What encryption hides of a header is not retransmitted, but sent.
+    // Packets whose header is partly encrypted are sent, but cannot be retransmitted.
     assert_eq!(with_retransmissions(Some(cryptex), |_| false), [frame()]);
 }
 
@@ -269,7 +269,7 @@ fn a_retransmission_that_finds_no_room_uses_up_no_sequence_number() {
     };
     let policy = Policy::new(Suite::AesCm128HmacSha1_80);
     let key = master(policy.suite, 7, &[]);
-    // Packets far longer than the limit.
+    // Packets are far longer than the limit.
     let mut sender = sender_of(Box::new(Whole(false)), 0).with_history(128, again);
     sender = sender.secured(Protector::new(&policy, &key).unwrap()).unwrap();
     let (mut batch, mut spare) = (Batch::with_history(1 << 18), Batch::new());

@@ -1,7 +1,7 @@
-//! Real bitstreams through the NAL layer: units and access units as counted by the files' makers.
+//! Real bitstreams through the NAL layer, compared with the units and access units that the makers
+//! of the files counted.
 //!
-//! The project's own few files are always read; the larger set only where it lies beside the
-//! project.
+//! The few files of the project are always read; a larger set only if it is present.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../../../interop/skipped.rs"]
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use rushes_proto::payload::Framing;
 use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, find_units};
 
-/// File, NAL units by `nal_unit_type`, VCL NAL units, access units.
+/// File; NAL units by `nal_unit_type`; number of VCL NAL units; number of access units.
 const FILES: [(&str, &str, usize, usize); 28] = [
     ("avc_cif_60f_baseline.264", "1:59 5:1 6:1 7:1 8:1", 60, 60),
     (
@@ -95,7 +95,7 @@ fn codec(name: &str) -> NalCodec {
     }
 }
 
-/// The access units of `octets`, fed in pieces of `piece` octets.
+/// Returns the access units of `octets`, passed in pieces of `piece` octets.
 fn access_units(name: &str, octets: &[u8], piece: usize) -> Vec<Vec<u8>> {
     let mut reader = AccessUnitReader::new(codec(name), Framing::AnnexB);
     let mut access_units = Vec::new();
@@ -118,7 +118,7 @@ fn units(octets: &[u8]) -> Vec<Vec<u8>> {
     units.into_iter().map(|unit| octets[unit].to_vec()).collect()
 }
 
-/// How many of `units` have each type, as in `FILES`, and how many are coded video.
+/// Returns how many of `units` have each type, as in `FILES`, and how many are coded video.
 fn types(codec: NalCodec, units: &[Vec<u8>]) -> (String, usize) {
     let types: Vec<u8> = units.iter().map(|unit| codec.header(unit).unwrap().nal_type).collect();
     let mut counts = BTreeMap::new();
@@ -130,7 +130,7 @@ fn types(codec: NalCodec, units: &[Vec<u8>]) -> (String, usize) {
     (counts.join(" "), types.iter().filter(|nal_type| codec.is_vcl(**nal_type)).count())
 }
 
-/// Runs `check` on each file that is present: name, octets, types, VCL units, access units.
+/// Calls `check` for each file that is present : name, octets, types, VCL units, access units.
 fn for_each_file(check: fn(&str, &[u8], &str, usize, usize)) {
     let mut present = 0;
     for (name, unit_types, coded, access_units) in FILES {

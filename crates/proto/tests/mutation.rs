@@ -1,4 +1,4 @@
-//! A million broken packets per format: no panic, no growth.
+//! A million broken packets per format cause no panic and no growth.
 //!
 //! The packets are mutations of real ones, so that they reach deep into each format.
 
@@ -12,8 +12,7 @@ use world::{Kind, Listener, Seeded, Source, interleave, send};
 
 const PACKETS: usize = 1_000_000;
 
-/// Octets that one source may hold with the limits below: a window, a frame and its waiting
-/// copies.
+/// Maximum octets of one source with the limits below: a window, a frame and its waiting copies.
 const HELD_MAX: usize = 4 << 20;
 
 fn seeds(kind: Kind, random: &mut Seeded) -> Vec<Vec<u8>> {
@@ -42,7 +41,7 @@ fn seeds(kind: Kind, random: &mut Seeded) -> Vec<Vec<u8>> {
     datagrams.into_iter().map(|datagram| datagram.octets).collect()
 }
 
-/// Breaks `packet` in ways that networks and attackers do.
+/// Breaks `packet` as networks and attackers do.
 fn mutate(packet: &mut Vec<u8>, random: &mut Seeded) {
     for _ in 0..=random.below(3) {
         let len = packet.len() as u64;
@@ -50,7 +49,7 @@ fn mutate(packet: &mut Vec<u8>, random: &mut Seeded) {
             0 => packet.truncate(random.below(len + 1) as usize),
             1 => packet.extend((0..random.below(40)).map(|n| n as u8)),
             2 | 3 if len > 12 => {
-                // The payload header and what follows it.
+                // The octet is in the payload header or just after it.
                 let place = 12 + random.below((len - 12).min(6)) as usize;
                 packet[place] = random.roll() as u8;
             }
@@ -79,7 +78,7 @@ fn a_million_broken_packets(kind: Kind, delivery: Delivery) {
     for n in 0..PACKETS {
         packet.clear();
         packet.extend_from_slice(&seeds[(n + random.below(3) as usize) % seeds.len()]);
-        // Each round uses another SSRC: under the same one, the packets would be duplicates.
+        // Each pass uses another SSRC; under the same one, the packets would be duplicates.
         packet[8..12].copy_from_slice(&((n / seeds.len()) as u32).to_be_bytes());
         if random.chance(0.5) {
             mutate(&mut packet, &mut random);

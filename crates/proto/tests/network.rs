@@ -1,8 +1,8 @@
 //! Sessions over the simulated network: delay, loss in bursts, reordering over hundreds of places,
 //! duplication; with and without retransmission, clear and secured.
 //!
-//! Every unit is delivered at most once, in order and as it was sent; packets received and lost add
-//! up to those sent.
+//! Every unit is delivered at most once, in order and as it was sent. The numbers of received and
+//! lost packets add up to that of sent ones.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ use world::{Kind, Source};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Frames of one to four units of 20 to 4 000 octets.
+/// Returns frames of one to four units of 20 to 4 000 octets.
 fn sources(kind: Kind, frames: u32, random: &mut Seeded) -> Vec<Source> {
     let mut number = 0;
     let mut unit = |random: &mut Seeded| {
@@ -46,14 +46,14 @@ fn round_trip(setting: &Setting) -> Duration {
     setting.conditions.there.path.delay + setting.conditions.back.path.delay
 }
 
-/// The number of units sent, and of those delivered.
+/// The numbers of units sent and delivered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ratio {
     sent: usize,
     arrived: usize,
 }
 
-/// Runs a session, checks all that must hold, and returns how many units (or frames) arrived.
+/// Runs a session, checks all conditions, and returns how many units (or frames) arrived.
 fn check(setting: &Setting, frames: u32) -> (Ratio, Outcome) {
     let mut random = Seeded(setting.seed ^ 0xabcd);
     let sources = sources(setting.kind, frames, &mut random);
@@ -99,7 +99,7 @@ fn check_counts(setting: &Setting, outcome: &Outcome) {
     assert_eq!(counted, expected, "{received:?} of {setting:?}");
     let sent = outcome.packets_sent;
     assert!(counted <= sent, "{counted} of {sent}: {received:?} of {setting:?}");
-    // Packets lost before the first received one are unknown, and so are those after the last
+    // Packets lost before the first received one are unknown. So are those after the last one,
     // unless a report counts them.
     let unknown = outcome.packets_sent - counted;
     let known = outcome.outside + received.discards.get(Discard::Late);
@@ -107,7 +107,7 @@ fn check_counts(setting: &Setting, outcome: &Outcome) {
     assert!(outcome.held_max <= 64 << 20, "{} octets held", outcome.held_max);
 }
 
-/// A case derived from `seed`.
+/// Returns a case derived from `seed`.
 fn case(seed: u64) -> Setting {
     let mut random = Seeded(seed);
     let conditions = Conditions::random(seed);
@@ -145,12 +145,12 @@ struct Recovered {
     requests: f64,
 }
 
-/// The library's default latency.
+/// Returns the library's default latency.
 fn default_latency(_: Duration) -> Duration {
     RequestTiming::default().latency_max
 }
 
-/// A latency of three round trips and 60 ms.
+/// Returns a latency of three round-trip times and 60 ms.
 fn three_round_trips(round_trip: Duration) -> Duration {
     3 * round_trip + 60 * MS
 }
@@ -194,7 +194,7 @@ fn recovered(
     recovered
 }
 
-/// Delays of 0 to 300 ms each way.
+/// Returns a delay of 0 to 300 ms each way.
 fn any_delay(random: &mut Seeded) -> Duration {
     MS * random.below(301) as u32
 }
@@ -212,7 +212,7 @@ fn with_three_round_trips_of_latency_nearly_everything_is_delivered_at_twenty_pe
     assert!(recovered.arrived >= 0.995, "{recovered:?}");
 }
 
-/// The default is half a second: enough for at least two requests at round trips up to 200 ms.
+/// The default is half a second: enough for at least two requests at round-trip times up to 200 ms.
 #[test]
 fn at_the_default_latency_nearly_everything_is_delivered_where_the_round_trip_is_short_enough() {
     for (round_trip, loss, least) in [

@@ -1,7 +1,7 @@
-//! Presentation positions of files that FFmpeg makes, compared with those in its own containers.
+//! Presentation positions of files made by FFmpeg, compared with those in its containers.
 //!
-//! With `RUSHES_INTEROP=require` (as `.ci/run` sets it) a missing FFmpeg is a failure; otherwise the
-//! tests are skipped with a message.
+//! With `RUSHES_INTEROP=require` (as `.ci/run` sets it) a missing FFmpeg is a failure; otherwise
+//! the tests are skipped with a message.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../../../interop/skipped.rs"]
@@ -19,15 +19,15 @@ use rushes_proto::payload::nal::{
 /// An encoding.
 #[derive(Clone, Copy, Debug)]
 struct Encoding {
-    /// Its name among the tests.
+    /// Its name in messages of the tests.
     name: &'static str,
     codec: NalCodec,
     rate: &'static str,
     /// Arguments of FFmpeg's encoder.
     arguments: &'static str,
-    /// What the stream declares about reordering.
+    /// Whether the stream declares that it reorders pictures.
     reorders: bool,
-    /// Whether a clock that sees no later picture has the same positions.
+    /// Whether a clock that sees no later picture finds the same positions.
     is_exact_live: bool,
 }
 
@@ -51,7 +51,7 @@ fn is_installed() -> bool {
     skipped::have(&["ffmpeg", "ffprobe"])
 }
 
-/// An MP4 file.
+/// Returns the path of an MP4 file.
 fn encoded(encoding: &Encoding) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.mp4", encoding.name));
     let source = format!("testsrc2=size=128x96:rate={}", encoding.rate);
@@ -68,7 +68,7 @@ fn encoded(encoding: &Encoding) -> PathBuf {
     path
 }
 
-/// The access units of an MP4 file.
+/// Returns the access units of an MP4 file.
 fn access_units(path: &Path, codec: NalCodec) -> Vec<Vec<u8>> {
     let [name, extension] = match codec {
         NalCodec::H264 => ["h264_mp4toannexb", "264"],
@@ -111,19 +111,19 @@ fn with_look_ahead(codec: NalCodec, access_units: &[Vec<u8>]) -> Vec<PictureTime
     times
 }
 
-/// Positions from that of the first picture, in 1/120 of a frame interval.
+/// Returns the positions relative to the first picture, in 1/120 of a frame interval.
 fn distances(times: &[PictureTime]) -> Vec<i64> {
     times.iter().map(|time| time.position.0 - times[0].position.0).collect()
 }
 
-/// The place of each value in their order.
+/// Returns the rank of each value.
 fn ranks(values: &[i64]) -> Vec<usize> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
     values.iter().map(|value| sorted.binary_search(value).unwrap()).collect()
 }
 
-/// The rate that FFmpeg finds in the headers of a file; none is read of H.266.
+/// Returns the rate that FFmpeg finds in the headers of a file; for H.266, none is read.
 fn declared_rate(encoding: &Encoding, path: &Path) -> Option<FrameRate> {
     if encoding.codec == NalCodec::H266 {
         return None;
@@ -135,8 +135,7 @@ fn declared_rate(encoding: &Encoding, path: &Path) -> Option<FrameRate> {
     Some(rate)
 }
 
-/// The presentation times of the packets of a file, from that of the first, in 1/120 of a frame
-/// interval.
+/// Returns a file's presentation times, relative to the first, in 1/120 of a frame interval.
 fn container_positions(path: &Path, rate: FrameRate) -> Vec<i64> {
     let input = ["-v", "error", "-i", path.to_str().unwrap()];
     let output = ["-map", "0:v", "-c", "copy", "-copyts", "-f", "framecrc", "-"];
@@ -253,7 +252,7 @@ fn h266_has_the_positions_of_its_container() {
     compare(encoding("vvc-idr", radl));
 }
 
-/// Files without gaps: their pictures have all positions.
+/// Files without gaps: the positions of their pictures have no gaps, either.
 #[test]
 fn pictures_of_a_file_are_one_frame_interval_apart() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

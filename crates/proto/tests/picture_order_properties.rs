@@ -1,4 +1,4 @@
-//! Presentation positions of any octets.
+//! Presentation positions of arbitrary octets.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::HashSet;
@@ -10,8 +10,8 @@ use rushes_proto::payload::nal::{
     AccessUnitReader, NalCodec, PictureClock, PictureLookAhead, find_units,
 };
 
-/// Octets that a clock may hold after any input: 32 sequence parameter sets with 255 numbers each,
-/// 256 picture parameter sets, 64 positions and 65 pictures.
+/// Maximum octets that a clock may hold: 32 sequence parameter sets with 255 numbers each, 256
+/// picture parameter sets, 64 positions and 65 pictures.
 const HELD_MAX: i64 = 128 << 10;
 
 const FILES: [(NalCodec, &str); 3] = [
@@ -20,7 +20,7 @@ const FILES: [(NalCodec, &str); 3] = [
     (NalCodec::H266, "vvc_192x128_64f_vvenc_tiny_nals.266"),
 ];
 
-/// The first access units of each file.
+/// Returns the first access units of each file.
 fn access_units() -> Vec<(NalCodec, Vec<Vec<u8>>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media");
     let read = |(codec, name): (NalCodec, &str)| {
@@ -42,7 +42,7 @@ fn length_prefixed(access_unit: &[u8]) -> Vec<u8> {
     units.iter().flat_map(prefixed).collect()
 }
 
-/// Pushes access units to both clocks: each has one position, which no other has.
+/// Pushes access units to both clocks and checks that each has a position of its own.
 fn push_all(codec: NalCodec, framing: Framing, access_units: &[Vec<u8>]) {
     let mut clock = PictureClock::new(codec);
     let mut ahead = PictureLookAhead::new(codec, access_units.len() % 9);
@@ -61,7 +61,7 @@ fn push_all(codec: NalCodec, framing: Framing, access_units: &[Vec<u8>]) {
     assert_eq!((given.len(), given_ahead.len()), (access_units.len(), access_units.len()));
 }
 
-/// A change of an octet: of which access unit, which octet from the first on, and how.
+/// Returns a strategy for changes of octets: the access unit, the octet in it, and the change.
 fn changes() -> impl Strategy<Value = Vec<(usize, usize, u8)>> {
     let near = prop_oneof![4 => 0..90_usize, 1 => 0..4000_usize];
     prop::collection::vec((prop_oneof![0..2_usize, 0..40_usize], near, 1..=255_u8), 0..30)
@@ -81,8 +81,8 @@ fn both_framings_have_the_same_positions() {
 
 #[test]
 fn any_parameter_sets_are_held_in_bounded_memory() {
-    // Sequence parameter sets of H.264 by all ids with picture order counts of type 1 and 255
-    // numbers of one bit each, then octets that are anything.
+    // The input is sequence parameter sets of H.264 with all ids, picture order counts of type 1
+    // and 255 numbers of one bit each, then arbitrary octets.
     let sps = |id: u32| {
         let code = id + 1;
         let len = 32 - code.leading_zeros();

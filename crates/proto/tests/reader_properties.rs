@@ -1,4 +1,4 @@
-//! The access unit reader on any octets in any pieces.
+//! The access unit reader with arbitrary octets in arbitrary pieces.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn units(octets: &[u8]) -> Result<Vec<Vec<u8>>, FrameError> {
     Ok(units.into_iter().map(|unit| octets[unit].to_vec()).collect())
 }
 
-/// An empty NAL unit, or a short one with any header and no two adjacent zeros.
+/// A strategy for NAL units: empty, or short with any header and no two adjacent zeros.
 fn nal_unit() -> impl Strategy<Value = Vec<u8>> {
     let rest = prop::collection::vec(prop_oneof![1..=255_u8, Just(0x80)], 0..6);
     (any::<u8>(), rest).prop_flat_map(|(first, rest)| {
@@ -55,7 +55,7 @@ fn framings() -> impl Strategy<Value = Framing> {
     prop::sample::select(vec![Framing::AnnexB, Framing::LengthPrefixed])
 }
 
-/// Moves the octets of the units that `reader` has to `found`.
+/// Moves the octets of the units in `reader` to `found`.
 fn drain(reader: &mut AccessUnitReader, framing: Framing, found: &mut Vec<u8>) {
     let mut units = Vec::new();
     while let Some(access_unit) = reader.next_access_unit().unwrap() {
@@ -198,7 +198,7 @@ fn zeros_and_empty_units_before_the_first_unit_do_not_count_against_the_limit() 
 #[test]
 fn silence_ends_an_access_unit_and_the_next_unit_begins_another() {
     let mut reader = AccessUnitReader::new(NalCodec::H264, Framing::AnnexB);
-    // Within a start code and a header nothing ends.
+    // No unit ends within a start code or a header.
     for piece in [&b"\0\0\x01\x65\x88first"[..], b"\0", b"\0\x01"] {
         reader.feed(piece);
         assert_eq!(reader.next_access_unit(), Ok(None));
@@ -207,7 +207,7 @@ fn silence_ends_an_access_unit_and_the_next_unit_begins_another() {
             assert_eq!(reader.next_access_unit(), Ok(None));
         }
     }
-    // A picture of which the rest comes too late.
+    // The rest of a picture arrives too late.
     reader.feed(b"\x41\x7bsec");
     assert_eq!(reader.next_access_unit(), Ok(Some(&b"\0\0\x01\x65\x88first"[..])));
     assert_eq!(reader.next_access_unit(), Ok(None));

@@ -1,4 +1,4 @@
-//! The receiver's rules one by one: probation, the window's bounds, restarts, frames behind gaps.
+//! The receiver's rules one by one: probation, the window's limits, restarts, frames after gaps.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -24,7 +24,7 @@ impl Case {
         Self { listener: Listener::with(Kind::H265, delivery, adjust), clock: Duration::ZERO }
     }
 
-    /// Delivers units, from a source that needs no probation.
+    /// Creates a case that delivers units of a source without probation.
     fn believing(adjust: impl FnOnce(&mut ReceiverConfig)) -> Self {
         Self::new(Delivery::Unit, |config| {
             config.probation = 1;
@@ -32,7 +32,7 @@ impl Case {
         })
     }
 
-    /// Takes packet `sequence` with one slice of `len` octets, which contains the number.
+    /// Receives packet `sequence` with one slice of `len` octets, which contains the number.
     fn take(&mut self, sequence: u16, len: usize) {
         self.take_from(SSRC, sequence, u32::from(sequence), true, &unit(sequence, len));
     }

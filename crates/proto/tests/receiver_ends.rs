@@ -1,5 +1,5 @@
-//! The beginning and end of streams: the first and the last packets are requested too, and the last
-//! frame is delivered if it is whole.
+//! The beginning and end of streams: the first and the last packets are also requested, and the
+//! last frame is delivered if it is whole.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -80,7 +80,7 @@ impl Case {
         self.listener.receiver.handle_bye(now, SSRC, from);
     }
 
-    /// The slices of each frame delivered, by their last octets.
+    /// Returns the slices of each frame delivered, by their last octets.
     fn arrived(&mut self) -> Vec<Vec<u8>> {
         let frames = std::iter::from_fn(|| self.listener.receiver.poll_frame());
         frames
@@ -129,7 +129,7 @@ fn a_first_report_that_was_read_before_the_media_ends_the_wait_for_the_first() {
     assert_eq!(case.arrived(), [[7, 8]]);
 }
 
-/// In a format whose payloads do not show where a stream begins.
+/// This is a format whose payloads do not show where a stream begins.
 #[test]
 fn a_first_report_shows_that_the_first_packet_is_lost_whatever_the_format() {
     let asking = || {
@@ -152,7 +152,7 @@ fn a_first_report_shows_that_the_first_packet_is_lost_whatever_the_format() {
     assert_eq!(case.pass(10 * MS), [101]);
     case.take(101, 0, true, &payload(1));
     assert_eq!(arrived(&mut case).len(), 2);
-    // The report has only overtaken the packet that it counts.
+    // The report has merely overtaken the packet that it counts.
     let mut case = asking();
     case.report(1, 0);
     case.take(101, 0, true, &payload(1));
@@ -171,7 +171,7 @@ fn a_first_report_that_counts_a_packet_more_does_not_end_the_wait_for_the_first(
     case.take(101, 0, false, &FIRST_SLICE);
     case.take(102, 0, true, &NEXT_SLICE);
     case.report(3, 0);
-    // Later packets are no proof: the report does not count them.
+    // Later packets are no evidence, because the report does not count them.
     case.take(103, 1, true, &FIRST_SLICE);
     assert_eq!(case.arrived(), Vec::<Vec<u8>>::new());
     case.take(100, 0, false, &VPS);
@@ -277,7 +277,7 @@ fn a_goodbye_from_another_host_ends_nothing() {
 fn reports_from_amid_a_frame_and_those_that_count_twice_make_nothing_lost() {
     for counts_twice in [false, true] {
         let mut case = Case::new(|config| {
-            // Verbatim retransmissions, which some senders count.
+            // Some senders count verbatim retransmissions.
             config.requests = counts_twice.then(RequestTiming::default);
         });
         case.take(101, 0, false, &VPS);
@@ -297,7 +297,7 @@ fn as_many_packets_as_were_sent_show_that_none_came_before_them() {
     for is_early in [true, false] {
         let mut case = Case::asking();
         if is_early {
-            // The report is read before the media.
+            // The report is handled before the media.
             case.report(2, 0);
         }
         case.take(101, 0, false, &FIRST_SLICE);

@@ -28,7 +28,7 @@ impl Case {
         Self { listener, clock: Duration::ZERO }
     }
 
-    /// Takes packet `number` of a stream whose timestamps follow its sequence numbers.
+    /// Receives packet `number` of a stream whose timestamps follow its sequence numbers.
     fn take(&mut self, number: u32) {
         self.take_at(number, 270 * number);
     }

@@ -1,4 +1,4 @@
-//! Which sources are followed: strangers neither lock one out nor hold memory, and sources end.
+//! The sources accepted: strangers neither exclude one nor occupy memory, and sources end.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -130,7 +130,7 @@ fn a_source_whose_media_or_reports_are_live_keeps_its_place() {
     let sources: Vec<u32> =
         case.receiver.statistics().sources.iter().map(|source| source.ssrc.0).collect();
     assert_eq!(sources, [1, 2]);
-    // Reports under its SSRC from another host do not keep its place.
+    // Reports under its SSRC from another host do not keep it alive.
     case.pass(10_000 * MS);
     case.receiver.handle_report(case.now, Ssrc(2), host(66).ip(), None);
     case.pass(15_000 * MS);
@@ -159,7 +159,7 @@ fn a_source_ends_after_its_goodbye_and_late_packets_do_not_bring_it_back() {
     let mut case = Case::new(|_| {});
     case.greet(host(1), 1, 100);
     case.receiver.handle_bye(case.now, Ssrc(1), host(1).ip());
-    // Packets under way with the goodbye still arrive.
+    // Packets under way at the time of the BYE still arrive.
     let next = Sent {
         from: host(1),
         ssrc: 1,

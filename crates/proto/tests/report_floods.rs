@@ -1,4 +1,4 @@
-//! Floods of RTCP from strangers: nothing grows without bound, and no peer is pushed out.
+//! Floods of RTCP from strangers: memory stays limited, and no peer is displaced.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -49,7 +49,7 @@ fn a_million_strangers_and_goodbyes_leave_the_real_peer_unharmed() {
         let receiver = &mut session.parties[1].participant;
         receiver.handle_datagram(now, None, writer.bytes()).unwrap();
         if n % 1000 == 0 {
-            // The media goes on meanwhile.
+            // The media continues during the flood.
             let packets = session.parties[0].sent.packets + 10;
             session.send_media(0, packets);
             session.receive_media(1, Ssrc(10), packets, packets);
@@ -59,7 +59,7 @@ fn a_million_strangers_and_goodbyes_leave_the_real_peer_unharmed() {
     let receiver = &session.parties[1].participant;
     assert!(receiver.remotes().len() <= 16);
     assert!(receiver.statistics().events_forgotten > 0);
-    // Of the packets between two polls, only the last 256 events are kept.
+    // Between two polls, only the last 256 events are kept.
     let polls = FLOOD as usize / 1000 + 1;
     let kept = session.parties[1].events.len();
     assert!(kept > 200 * (polls - 1) && kept <= 256 * polls, "{kept}");
@@ -71,7 +71,7 @@ fn a_million_strangers_and_goodbyes_leave_the_real_peer_unharmed() {
         session.receive_media(1, Ssrc(10), packets, packets);
         session.run(50 * MS);
     }
-    // Its peer is still known, with its clock and name, and still gets reports.
+    // The peer is still known, with its clock and name, and still gets reports.
     let remotes = session.parties[1].participant.remotes();
     let peer = remotes.iter().find(|remote| remote.ssrc == Ssrc(10)).unwrap();
     assert!(!peer.left && peer.clock.is_some() && peer.cname == "party0", "{peer:?}");

@@ -1,4 +1,4 @@
-//! Participants in virtual time: reports, round trips, requests, goodbyes, collisions.
+//! Participants in virtual time: reports, round-trip times, requests, BYEs, collisions.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -14,12 +14,12 @@ use world::reports::{PACKET_LEN_MAX, Session, WALL};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A sender (SSRC 10) and a receiver (SSRC 20) that know each other, over a path of this delay.
+/// A sender (SSRC 10) and a receiver (SSRC 20) that know each other, over a path with this delay.
 fn two(delay: Duration) -> Session {
     over(Path { delay, ..Path::default() })
 }
 
-/// The same over this path.
+/// Returns the same two participants over this path.
 fn over(path: Path) -> Session {
     let mut session = Session::over(path);
     session.join(10, |_| {});
@@ -28,7 +28,7 @@ fn over(path: Path) -> Session {
     session
 }
 
-/// Lets 50 ms pass `times`, with ten packets each from the sender to the receiver.
+/// Lets 50 ms pass `times` times, with ten packets each from the sender to the receiver.
 fn media(session: &mut Session, times: u64) {
     for _ in 0..times {
         let packets = session.parties[0].sent.packets + 10;
@@ -177,7 +177,7 @@ fn a_repeated_full_intra_request_is_told_once() {
             matches!(event, ControlEvent::KeyFrameRequested { .. }).then_some(())
         };
         told += events(&mut session, 0, is).len();
-        // The same datagram again, as a network may deliver it.
+        // A network may deliver the same datagram again.
         let now = session.now();
         let datagrams: Vec<Vec<u8>> =
             session.parties[1].datagrams.iter().map(|(_, octets)| octets.clone()).collect();
@@ -204,7 +204,7 @@ fn a_goodbye_is_told_and_whoever_comes_again_is_heard() {
     });
     assert_eq!(goodbye, [(Ssrc(10), "the end".to_owned())]);
     assert!(session.parties[1].participant.remotes()[0].left);
-    // Its last report counts all that it sent.
+    // The last report counts all packets that it sent.
     let (_, last) = session.parties[0].datagrams.last().unwrap();
     let compound = Compound::parse(last).unwrap();
     let Some(Ok(Packet::SenderReport(report))) = compound.packets().next() else { panic!() };
@@ -231,7 +231,7 @@ fn retransmissions_have_the_name_of_their_media_and_leave_with_it() {
     let name = || "party0".to_owned();
     assert_eq!(named(&session, 1), [(Ssrc(10), name()), (Ssrc(11), name())]);
     assert_eq!(named(&session, 0), [(Ssrc(20), "party1".to_owned())]);
-    // The retransmission source reports once it has sent something.
+    // The retransmission source reports after it has sent something.
     let reported = |session: &Session| session.parties[1].participant.remotes()[1].sender;
     assert_eq!(reported(&session), None);
     session.parties[0].sent.retransmitted = 3;
@@ -240,7 +240,7 @@ fn retransmissions_have_the_name_of_their_media_and_leave_with_it() {
     let (info, of_media) = (reported(&session).unwrap(), session.parties[1].participant.remotes());
     assert_eq!((info.packets, info.octets), (3, 306));
     assert_eq!((info.ntp, info.rtp), of_media[0].sender.map(|info| (info.ntp, info.rtp)).unwrap());
-    // A reflected report of its own adds no remote.
+    // A reflected report of its own adds no remote participant.
     let echo = session.parties[0].datagrams[0].1.clone();
     let now = session.now();
     session.parties[0].participant.handle_datagram(now, None, &echo).unwrap();
@@ -346,7 +346,7 @@ fn every_datagram_is_a_compound_that_fits() {
         }
         assert!(datagrams.len() > 20);
         assert_eq!(reduced > 0, reduced_size);
-        // Every source was reported on.
+        // Every source has had a report block.
         let mut reported = BTreeSet::new();
         for (_, datagram) in datagrams {
             for packet in Compound::parse(datagram).unwrap().packets().flatten() {

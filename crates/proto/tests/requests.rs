@@ -1,5 +1,5 @@
-//! Requests between participants: requests of many datagrams, limits and their end, and the round
-//! trips of participants that send no media.
+//! Requests between participants: requests of many datagrams, limits and their end, and the
+//! round-trip times of participants that send no media.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -114,7 +114,7 @@ fn an_estimate_for_many_sources_does_not_block_what_comes_after_it() {
     assert_eq!(session.parties[0].events.iter().filter(|event| **event == told).count(), 1);
 }
 
-/// The owner of the limit in each notification that party `n` received; `None` for no limit.
+/// Returns the owner of the limit in each notification to party `n`; `None` for no limit.
 fn owners(session: &mut Session, n: usize) -> Vec<Option<Ssrc>> {
     let owner = |event| match event {
         ControlEvent::BitRateNotified { limits, .. } => Some(limits.first().map(|of| of.ssrc)),

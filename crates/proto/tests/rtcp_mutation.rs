@@ -1,4 +1,4 @@
-//! Broken and arbitrary RTCP: a million packets without panic, and in bounded time and memory.
+//! A million broken and arbitrary RTCP packets cause no panic, in limited time and memory.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -15,7 +15,7 @@ use world::reports::read_all;
 
 const PACKETS: usize = 1_000_000;
 
-/// One datagram with a packet of each kind.
+/// Returns one datagram with a packet of each kind.
 pub fn everything() -> Vec<u8> {
     let (own, media) = (Ssrc(1), Ssrc(2));
     let mut writer = Writer::new();
@@ -48,7 +48,7 @@ pub fn everything() -> Vec<u8> {
 #[test]
 fn a_million_broken_packets_are_read_to_the_end_or_refused() {
     let seed = everything();
-    // One for each call of the writer, and a receiver report for the last of the 33 blocks.
+    // One packet for each call of the writer, and a receiver report for the last of the 33 blocks.
     assert_eq!(read_all(&seed), Some(14));
     let mut random = Seeded(0x5254_4350);
     let mut read = 0;
@@ -59,7 +59,7 @@ fn a_million_broken_packets_are_read_to_the_end_or_refused() {
             match random.below(6) {
                 0 => packet.truncate(place.max(1)),
                 1 => packet[place] = [0, 1, 0x7f, 0x80, 0xff][random.below(5) as usize],
-                // Lengths and counts are where parsers break.
+                // Changes of lengths and counts are most likely to break a parser.
                 2 if place | 3 < packet.len() => packet[place | 3] = random.roll() as u8,
                 3 => packet[place & !3] ^= 1 << random.below(8),
                 _ => packet[place] ^= 1 << random.below(8),
@@ -77,7 +77,7 @@ proptest! {
         shape in 0_u8..4,
     ) {
         let mut octets = octets;
-        // Three in four have a valid header, so that parsing goes further.
+        // Three in four inputs have a valid header, so that they are parsed further.
         if shape > 0 && octets.len() >= 4 {
             octets.truncate(octets.len() & !3);
             octets[0] = 0x80 | octets[0] & 0x3f;

@@ -1,8 +1,8 @@
-//! Whole sessions of timers in virtual time, against the limits of RTCP's load in RFC 3550
-//! section 6.2.
+//! Whole sessions of timers in virtual time, within the limits of RTCP's load (RFC 3550 section
+//! 6.2).
 //!
-//! Every member is a real [`Timer`] with separate tables; nothing is shared. The network is
-//! multicast with a constant delay and no loss.
+//! Every member is a real [`Timer`] with separate tables. The network is multicast with a constant
+//! delay and no loss.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -21,14 +21,14 @@ const DELAY: Duration = Duration::from_millis(50);
 /// The interval at which a sender's media are noted; the first is at the start.
 const MEDIA: Duration = Duration::from_secs(8);
 
-/// A packet on its way, or one that was sent.
+/// A packet under way, or one that was sent.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    /// Since the start of the session.
+    /// Time since the start of the session.
     sent: Duration,
     from: usize,
     due: Due,
-    /// Whether it is an SR, so `from` was a sender.
+    /// Whether it is an SR, which shows that `from` was a sender.
     sender: bool,
 }
 
@@ -52,7 +52,7 @@ fn ssrc(member: usize) -> Ssrc {
 }
 
 impl Session {
-    /// A session of `members` that all join at once, of which `senders` send media.
+    /// Creates a session of `members` that all join at once; `senders` of them send media.
     fn join(config: TimerConfig, members: usize, senders: usize) -> Self {
         let start = Instant::now();
         let timer = |member| Timer::new(config, ssrc(member), member as u64 * 7919 + 1, start);
@@ -152,13 +152,13 @@ impl Session {
         }
     }
 
-    /// The packets that `of` selects, per second, from `from` to `to`.
+    /// Returns the packets per second that `of` selects, from `from` to `to`.
     fn rate(&self, from: Duration, to: Duration, of: impl Fn(&Packet) -> bool) -> f64 {
         let sent = self.sent.iter().filter(|packet| (from..to).contains(&packet.sent));
         sent.filter(|packet| of(packet)).count() as f64 / to.saturating_sub(from).as_secs_f64()
     }
 
-    /// The most packets that `of` selects in any `window`.
+    /// Returns the maximum number of packets that `of` selects in any `window`.
     fn peak(&self, window: Duration, of: impl Fn(&Packet) -> bool) -> usize {
         let sent: Vec<Duration> =
             self.sent.iter().filter(|packet| of(packet)).map(|packet| packet.sent).collect();
@@ -178,7 +178,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// A configuration whose RTCP bandwidth is `rate` packets a second.
+/// Returns a configuration whose RTCP bandwidth is `rate` packets a second.
 fn config(rate: u64) -> TimerConfig {
     let bandwidth = rate * LEN as u64 * 8 * 20;
     TimerConfig { packet_len: LEN, multiparty: true, ..TimerConfig::new(bandwidth) }
@@ -196,13 +196,13 @@ fn is_bye(packet: &Packet) -> bool {
     packet.due == Due::Bye
 }
 
-/// Asserts that `measured` is `expected` to within `tolerance`, a fraction.
+/// Asserts that `measured` differs from `expected` by at most the fraction `tolerance`.
 fn assert_within(measured: f64, expected: f64, tolerance: f64) {
     let ratio = measured / expected;
     assert!((ratio - 1.0).abs() <= tolerance, "{measured} instead of {expected}");
 }
 
-/// The times between the packets of `from` that `of` selects, in seconds.
+/// Returns the times between the packets of `from` that `of` selects, in seconds.
 fn gaps(session: &Session, from: usize, of: impl Fn(&Packet) -> bool) -> Vec<f64> {
     let mine = session.sent.iter().filter(|packet| packet.from == from && of(packet));
     let sent: Vec<f64> = mine.map(|packet| packet.sent.as_secs_f64()).collect();
@@ -247,7 +247,7 @@ fn where_most_members_send_all_share_alike() {
 
 // Many join at once: RTCP's bandwidth is 40 packets a second.
 
-/// The limits for any second and any five seconds: three times the bandwidth.
+/// Maximum number of packets in any second, and in any five seconds: three times the bandwidth.
 const STORM_1S: usize = 120;
 const STORM_5S: usize = 600;
 
@@ -268,7 +268,7 @@ fn a_thousand_that_join_at_once_make_no_storm_and_settle_at_their_bandwidth() {
 
 const STAY: usize = 100;
 
-/// The session 250 s after most members left at 500 s.
+/// Returns the session 250 s after most members left at 500 s.
 fn left_behind() -> Session {
     let mut session = Session::join(config(8), 1_000, 20);
     session.run(seconds(500));
@@ -278,16 +278,16 @@ fn left_behind() -> Session {
     session
 }
 
-/// The share of the 100 times 99 pairs of remaining members in which one timed the other out.
+/// Returns the share of the 100 × 99 pairs of remaining members in which one timed out the other.
 fn premature(session: &Session) -> f64 {
     let wrong = session.timed_out.iter().filter(|(_, _, who)| *who < STAY);
     wrong.count() as f64 / (STAY * (STAY - 1)) as f64
 }
 
-/// The limit for any second: twice the 22 goodbyes that 900 members, spread over 2 s, send within
-/// the delay of 50 ms.
+/// Maximum in any second: twice the 22 BYEs that 900 members, over 2 s, send within the delay of 50
+/// ms.
 const BYES_1S: usize = 45;
-/// The limit for any five seconds: three times the bandwidth.
+/// Maximum in any five seconds: three times the bandwidth.
 const BYES_5S: usize = 120;
 
 #[test]
@@ -310,8 +310,8 @@ fn avpf(regular_interval_min: Duration) -> Session {
     Session::join(TimerConfig { feedback, multiparty: false, ..config(8) }, 2, 2)
 }
 
-/// Runs for 1 000 s with events at `member` about every `spacing` seconds. Returns the delays of
-/// those for which feedback was promised, in seconds, and the number of all events.
+/// Runs for 1 000 s with events at `member` about every `spacing` seconds. Returns the delays, in
+/// seconds, of the events for which feedback was scheduled, and the number of all events.
 fn with_events(session: &mut Session, member: usize, spacing: f64) -> (Vec<f64>, usize) {
     let mut random = Seeded(11);
     let mut wait = || -spacing * ((random.below(1 << 32) + 1) as f64 / 2f64.powi(32)).ln();
@@ -350,14 +350,14 @@ fn feedback_keeps_its_delay_and_its_bandwidth_however_many_the_events() {
     let mut session = avpf(Duration::ZERO);
     let (delays, events) = with_events(&mut session, 0, 0.05);
     assert!(events > 19_000);
-    // Reconsideration may delay the report that feedback waits for, by 1.23 Td at most.
+    // Reconsideration may delay the report with which feedback is sent, by at most 1.23 Td.
     let late = delays.iter().filter(|delay| **delay > FEEDBACK_MAX.as_secs_f64()).count();
     assert!(late * 5 < delays.len(), "{late} of {}", delays.len());
     let limit = FEEDBACK_MAX.as_secs_f64() + 1.2313 * 0.25;
     assert!(delays.iter().all(|delay| *delay < limit));
     let rate = session.rate(seconds(10), seconds(1_000), any);
-    // The member with events sends a tenth more: the report that an early packet replaces is
-    // counted at T_rr, which the compensation for reconsideration has made shorter than Td.
+    // The member with events sends a tenth more, because the report that an early packet replaces
+    // is counted at T_rr, which the compensation for reconsideration has made shorter than Td.
     assert!(rate < 8.0 * 1.07, "{rate}");
     assert!(session.rate(seconds(10), seconds(1_000), |p| p.due == Due::Feedback) > 1.0);
 }

@@ -1,4 +1,4 @@
-//! Any octets as RTP packets, and any headers written and read again.
+//! Arbitrary octets as RTP packets, and arbitrary headers written and read again.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use rushes_proto::rtp::{
 };
 use rushes_proto::{PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
-/// Octets that often look like a packet.
+/// Returns a strategy for octets that often look like a packet.
 fn octets() -> impl Strategy<Value = Vec<u8>> {
     let head = prop_oneof![3 => 0x80..=0xbf_u8, 1 => any::<u8>()];
     (head, prop::collection::vec(prop_oneof![1 => 0..4_u8, 2 => any::<u8>()], 0..120))

@@ -1,4 +1,4 @@
-//! Broken and arbitrary descriptions: no panic, no growth, and what is parsed can be written.
+//! Broken and arbitrary descriptions cause no panic and no growth; the parsed ones can be written.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use rushes_proto::sdp::{
     Attribute, Crypto, DESCRIPTION_LEN_MAX, Description, LeftOut, Media, SdpError, WARNINGS_MAX,
 };
 
-/// Checks what holds for any octets; returns whether they are a description without warnings.
+/// Checks the conditions for arbitrary octets; returns whether they parse without warnings.
 fn check(octets: &[u8]) -> bool {
     let Ok((description, warnings)) = Description::parse_with_warnings(octets) else {
         return false;
@@ -127,7 +127,7 @@ fn the_longest_lines_are_read_or_refused() {
     }
 }
 
-/// Lines that are unusable anywhere below `v=0`.
+/// Lines that are unusable anywhere after `v=0`.
 const ODD: [&str; 19] = [
     "b=AS:",
     "b=nothing",
@@ -150,7 +150,7 @@ const ODD: [&str; 19] = [
     "a=x\u{1}",
 ];
 
-/// Whether `attribute` is `line`, kept as written, as most names are at the session level.
+/// Returns whether `attribute` is `line`, kept as written, as most names are at the session level.
 fn is_kept(line: &str, attribute: &Attribute) -> bool {
     let text = line.strip_prefix("a=").unwrap_or_default();
     let (name, value) = text.split_once(':').unwrap_or((text, ""));

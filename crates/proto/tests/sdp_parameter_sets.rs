@@ -1,4 +1,4 @@
-//! Format parameters out of the parameter sets of real streams.
+//! Format parameters from the parameter sets of real streams.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../../../interop/skipped.rs"]
@@ -14,7 +14,7 @@ use rushes_proto::sdp::{
 };
 use rushes_proto::{PayloadType, Ssrc};
 
-/// The NAL units of a media file of the project, or of one beside it.
+/// Returns the NAL units of a media file of the project, or of one beside it.
 fn units(name: &str) -> Option<Vec<Vec<u8>>> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let own = root.join("vectors/media").join(name);
@@ -28,7 +28,7 @@ fn units(name: &str) -> Option<Vec<Vec<u8>>> {
     Some(units.into_iter().map(|unit| octets[unit].to_vec()).collect())
 }
 
-/// The first of `units` for which `decode` returns `value`, if any.
+/// Returns the first of `units` for which `decode` returns `value`, if any.
 fn first(units: &[Vec<u8>], value: u8, decode: fn(&[u8]) -> u8) -> Vec<&[u8]> {
     units.iter().find(|unit| decode(unit) == value).map(Vec::as_slice).into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! Any description, written and read again.
+//! Arbitrary descriptions, written and read again.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ fn word() -> impl Strategy<Value = String> {
     "[a-z][a-zA-Z0-9.@]{0,8}".prop_map(|word| "x".to_owned() + &word)
 }
 
-/// Text that neither begins nor ends with a space.
+/// Returns a strategy for text that neither begins nor ends with a space.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), "[a-z!-:é]([ a-z:=;/|é]{0,12}[a-z:=é])?"]
         .prop_filter("a dash is no name", |text| text != "-")

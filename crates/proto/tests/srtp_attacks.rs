@@ -1,5 +1,5 @@
-//! Attacks on protected packets by someone on the path: changed, cut, lengthened, repeated and
-//! forged packets. None is accepted or remembered, and genuine packets still arrive.
+//! Attacks on protected packets by an attacker on the path: changed, cut, lengthened, repeated and
+//! forged packets. None is accepted or changes the state, and genuine packets still arrive.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ use rushes_proto::srtp::{
     BATCH_MAX, ExtensionIds, Policy, Protector, Suite, UnprotectError, Unprotector,
 };
 
-/// Forged packets for each suite and group size.
+/// Number of forged packets for each suite and group size.
 const FORGED: u64 = 1_000_000;
 
 const MKIS: [&[u8]; 2] = [&[], &[1, 2, 3, 4]];
@@ -35,7 +35,7 @@ fn policies() -> Vec<Policy> {
     authenticating().flat_map(of).collect()
 }
 
-/// `packet` with each of its bits flipped, one at a time.
+/// Returns copies of `packet`, each with one bit flipped.
 fn flips(packet: &[u8]) -> Vec<Vec<u8>> {
     let flip = |bit: usize| {
         let mut flipped = packet.to_vec();
@@ -45,7 +45,7 @@ fn flips(packet: &[u8]) -> Vec<Vec<u8>> {
     (0..8 * packet.len()).map(flip).collect()
 }
 
-/// `packet` cut to each length, and lengthened by 1 to 32 octets.
+/// Returns `packet` cut to each length, and lengthened by 1 to 32 octets.
 fn other_lengths(packet: &[u8]) -> Vec<Vec<u8>> {
     let cut = (0..packet.len()).map(|len| packet[..len].to_vec());
     let added = (1..=32).flat_map(|more| {
@@ -55,7 +55,7 @@ fn other_lengths(packet: &[u8]) -> Vec<Vec<u8>> {
     cut.chain(added).collect()
 }
 
-/// Gives a receiver the `changes` of the second of three packets; all three must still arrive.
+/// Passes the `changes` of the second of three packets to a receiver; all three must still arrive.
 fn check_changes(changes: fn(&[u8]) -> Vec<Vec<u8>>) {
     for (policy, mki) in policies().iter().flat_map(|policy| MKIS.map(|mki| (policy, mki))) {
         let (mut sender, mut receiver) = pair(policy, mki);
@@ -69,7 +69,7 @@ fn check_changes(changes: fn(&[u8]) -> Vec<Vec<u8>>) {
     }
 }
 
-/// The same with reports.
+/// Does the same as [`check_changes`] with reports.
 fn check_report_changes(changes: fn(&[u8]) -> Vec<Vec<u8>>) {
     for (policy, mki) in policies().iter().flat_map(|policy| MKIS.map(|mki| (policy, mki))) {
         let (mut sender, mut receiver) = report_pair(policy, mki);
@@ -122,7 +122,7 @@ fn each_of_the_last_ten_thousand_packets_is_accepted_once() {
     for (suite, window) in authenticating().flat_map(|suite| [(suite, 128), (suite, 16_384)]) {
         let policy = Policy { window, ..Policy::new(suite) };
         let (mut sender, mut receiver) = pair(&policy, &[]);
-        // The roll-over is among them.
+        // The packets include the roll-over.
         let clear: Vec<_> =
             (0..10_000_u16).map(|n| plain(SSRC, n.wrapping_add(60_000), 20)).collect();
         let packets: Vec<_> = clear.iter().map(|clear| protected(&mut sender, clear)).collect();
@@ -184,7 +184,7 @@ impl Forger {
             packet[2..4].copy_from_slice(&sequence.wrapping_add(ahead).to_be_bytes());
         };
         match random.below(7) {
-            // Garbage of any length.
+            // Random octets of any length.
             0 => {
                 packet.resize(random.below(90) as usize, 0);
                 packet.fill_with(|| random.roll() as u8);
@@ -204,7 +204,7 @@ impl Forger {
                 let place = random.below(packet.len() as u64) as usize;
                 packet[place] ^= 1 << random.below(8);
             }
-            // Repeated as it was.
+            // The packet is repeated unchanged.
             _ => {}
         }
     }
@@ -237,7 +237,7 @@ impl Attack {
             self.forger.forge(packet);
             return false;
         }
-        // Some are lost on the way.
+        // Some packets are lost on the path.
         self.sequence = self.sequence.wrapping_add(1 + self.forger.random.below(9) as u16);
         self.genuine += 1;
         packet.clear();

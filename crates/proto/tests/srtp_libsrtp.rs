@@ -1,5 +1,5 @@
-//! SRTP and SRTCP against libsrtp2 (interop/srtp/peer.c): both protect every packet in the same
-//! way, and each accepts the other's genuine packets, over a bad network, once.
+//! SRTP and SRTCP compared with libsrtp2 (interop/srtp/peer.c): both protect every packet in the
+//! same way, and over a bad network each accepts the genuine packets of the other once.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -19,8 +19,9 @@ use rushes_proto::srtp::{
     Unprotector,
 };
 
-/// Sources and the sequence numbers that they begin with. The first sends nearly everything, and
-/// rolls over three times; no source begins so close to a roll-over that a loss could hide it.
+/// The sources, and the sequence numbers with which they begin. The first one sends nearly all
+/// packets and rolls over three times. None begins so close to a roll-over that a loss could hide
+/// it.
 const SOURCES: [(u32, u16); 5] =
     [(0xcafe_babe, 65_000), (1, 0x1000), (0xffff_ffff, 0x7fe0), (0x8000_0000, 40_000), (0, 64_000)];
 
@@ -48,7 +49,7 @@ impl Protocol {
         }
     }
 
-    /// The replay window; libsrtp's for SRTCP is fixed.
+    /// Returns the replay window; that of libsrtp for SRTCP is fixed.
     fn window(self) -> usize {
         match self {
             Self::Rtp => 1024,
@@ -154,7 +155,7 @@ impl Iterator for Packets {
 /// A secured packet that arrives, and its expected outcome.
 struct Arrival {
     packet: Vec<u8>,
-    /// The clear packet; `None` if this one must be refused.
+    /// The clear packet; `None` if the arrival must be refused.
     expected: Option<Vec<u8>>,
 }
 
@@ -164,7 +165,7 @@ struct Network {
     window: usize,
     forges: bool,
     sent: usize,
-    /// Ordered by arrival.
+    /// The delayed packets, ordered by arrival.
     delayed: BTreeMap<(usize, usize), Copy>,
     /// Which packets have arrived, by number.
     arrived: Vec<bool>,
@@ -186,7 +187,7 @@ impl Network {
         Self { random: Random(2), window, forges, sent: 0, delayed: BTreeMap::new(), arrived }
     }
 
-    /// Sends one packet, and hands packets that arrive meanwhile to `arrive`.
+    /// Sends one packet, and passes packets that arrive meanwhile to `arrive`.
     fn send(&mut self, packet: &[u8], clear: &[u8], mut arrive: impl FnMut(Arrival)) {
         let number = self.sent;
         self.sent += 1;
@@ -199,7 +200,7 @@ impl Network {
         let (lost, late, very_late) =
             (random.one_in(40), random.one_in(20), is_main && random.one_in(400));
         let (again, forged) = (random.one_in(20), self.forges && random.one_in(50));
-        // Fewer steps than the window has packets, so that a delayed packet is still in it.
+        // The delay is less than the window, so that a delayed packet is still in it.
         let delay = |random: &mut Random, is_delayed| {
             if is_delayed { 1 + random.below(self.window - 20) } else { 0 }
         };
@@ -352,7 +353,7 @@ fn write(input: &mut impl Write, packet: &[u8]) -> std::io::Result<()> {
     input.write_all(packet)
 }
 
-/// The next packet, or libsrtp's reason to refuse it.
+/// Returns the next packet, or libsrtp's reason to refuse it.
 fn read(output: &mut impl Read) -> Result<Vec<u8>, u32> {
     let mut word = [0; 4];
     output.read_exact(&mut word).expect("libsrtp answers each packet");
@@ -378,7 +379,7 @@ fn agreed(protocol: Protocol, suite: Suite) -> (Policy, MasterKey) {
     (policy, MasterKey::new(suite, &key(suite)).unwrap())
 }
 
-/// The peer's program, built from its source; `None`, with a reason printed, if that fails.
+/// Returns the peer's program, built from its source; `None`, with a reason printed, if that fails.
 fn peer() -> Option<&'static Path> {
     static PEER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match PEER.get_or_init(build_peer) {
@@ -426,7 +427,7 @@ fn accepted_by_libsrtp(program: &Path, protocol: Protocol, suite: Suite) {
         }
     };
     thread::scope(|scope| {
-        // Dropped when an assertion fails: the peer ends then.
+        // The value is dropped when an assertion fails, and the peer then ends.
         let mut output = output;
         scope.spawn(write_all);
         let (mut accepted, mut refused) = (0, 0);

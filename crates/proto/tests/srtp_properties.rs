@@ -1,5 +1,5 @@
-//! For any suite, options and packets: protected packets are restored and nothing else is accepted,
-//! with the same outcomes for packets in batches and one by one.
+//! For any suite, options and packets: protected packets are restored, no others are accepted, and
+//! packets in batches have the same outcomes as single ones.
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ use rushes_proto::srtp::{
     SrtcpUnprotector, Suite, UnprotectError, Unprotector,
 };
 
-/// The policy of both ends, and the length of the master key identifiers.
+/// Returns a strategy for the policy of both ends, and the length of the master key identifiers.
 fn agreements() -> impl Strategy<Value = (Policy, usize)> {
     let suites = prop::sample::select(Suite::ALL.to_vec());
     let rates = prop_oneof![Just(None), (0..=5_u8).prop_map(Some), (0..=24_u8).prop_map(Some)];
@@ -33,13 +33,13 @@ fn agreements() -> impl Strategy<Value = (Policy, usize)> {
     })
 }
 
-/// Agreements under which packets carry tags.
+/// Returns a strategy for agreements under which packets carry tags.
 fn authentic() -> impl Strategy<Value = (Policy, usize)> {
     let has_tags = |(policy, _): &(Policy, usize)| policy.suite.rtp_tag_len() > 0;
     agreements().prop_filter("packets must carry tags", has_tags)
 }
 
-/// The identifier of key `n`.
+/// Returns the identifier of key `n`.
 fn mki(len: usize, n: u8) -> Vec<u8> {
     (0..len).map(|place| if place == 0 { n } else { place as u8 }).collect()
 }
@@ -48,7 +48,7 @@ fn octets(random: &mut Seeded, len: u64) -> Vec<u8> {
     (0..len).map(|_| random.roll() as u8).collect()
 }
 
-/// A well-formed header extension of any kind.
+/// Returns a well-formed header extension of any kind.
 fn extension(random: &mut Seeded) -> Vec<u8> {
     let two_byte = random.chance(0.5);
     let mut data = Vec::new();
@@ -76,7 +76,7 @@ fn extension(random: &mut Seeded) -> Vec<u8> {
     [&profile.to_be_bytes()[..], &words.to_be_bytes(), &data].concat()
 }
 
-/// A clear packet with or without contributing sources, an extension and padding.
+/// Returns a clear packet with or without contributing sources, an extension and padding.
 fn packet(ssrc: u32, sequence: u16, random: &mut Seeded) -> Vec<u8> {
     let sources = if random.chance(0.5) { random.below(16) as u8 } else { 0 };
     let mut packet = vec![0x80 | sources, random.roll() as u8];
@@ -99,7 +99,7 @@ fn packet(ssrc: u32, sequence: u16, random: &mut Seeded) -> Vec<u8> {
     packet
 }
 
-/// `clear` as a receiver sees it: cryptex gives an empty extension to a packet that has
+/// Returns `clear` as a receiver sees it: cryptex gives an empty extension to a packet that has
 /// contributing sources and no extension (RFC 9335 section 5.1).
 fn as_seen(policy: &Policy, clear: &[u8]) -> Vec<u8> {
     let mut seen = clear.to_vec();
@@ -112,7 +112,7 @@ fn as_seen(policy: &Policy, clear: &[u8]) -> Vec<u8> {
     seen
 }
 
-/// A clear compound of at least one packet.
+/// Returns a clear compound of at least one packet.
 fn report(ssrc: u32, random: &mut Seeded) -> Vec<u8> {
     let mut report = vec![0x80 | random.roll() as u8 & 0x3f, 200 + random.below(7) as u8];
     report.extend(octets(random, 2));
@@ -122,7 +122,7 @@ fn report(ssrc: u32, random: &mut Seeded) -> Vec<u8> {
     report
 }
 
-/// Changes a few octets, at least one.
+/// Changes one or more octets.
 fn mutate(packet: &mut [u8], random: &mut Seeded) {
     let before = packet.to_vec();
     while packet == before {
@@ -133,7 +133,7 @@ fn mutate(packet: &mut [u8], random: &mut Seeded) {
     }
 }
 
-/// Moves packets a few places.
+/// Moves packets by a few places.
 fn shuffle<T>(list: &mut [T], random: &mut Seeded) {
     for n in 0..list.len() {
         let other = (n + random.below(12) as usize).min(list.len() - 1);
@@ -141,8 +141,8 @@ fn shuffle<T>(list: &mut [T], random: &mut Seeded) {
     }
 }
 
-/// Arrivals at a receiver: genuine packets of three sources, with jumps of the sequence number and
-/// a change of key after half of them; some twice, some forged.
+/// Returns the packets that arrive at a receiver: genuine ones of three sources, with jumps of the
+/// sequence number and a change of key after half of them; some twice, some forged.
 fn arrivals(policy: &Policy, mki_len: usize, random: &mut Seeded) -> Vec<Vec<u8>> {
     let keys = [1, 2].map(|n| master(policy.suite, n, &mki(mki_len, n)));
     let mut sender = Protector::new(policy, &keys[0]).unwrap();
@@ -215,7 +215,7 @@ proptest! {
             let clear = packet(7, first.wrapping_add(u16::from(n)), &mut random);
             arrivals.push((protected(&mut sender, &clear), as_seen(&policy, &clear)));
         }
-        // Not the first: a packet of the next round would not show this round.
+        // The first packet stays in place, as a packet of the next round would not show this round.
         shuffle(&mut arrivals[1..], &mut random);
         receiver.add_master_key(&key(1)).unwrap();
         receiver.add_master_key(&key(2)).unwrap();

@@ -41,7 +41,7 @@ fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// A clear RTP packet.
+/// Returns a clear RTP packet.
 fn packet(ssrc: u32, sequence: u16) -> Vec<u8> {
     let mut packet = vec![0x80, 96];
     packet.extend(sequence.to_be_bytes());
@@ -77,7 +77,7 @@ fn receiver() -> Receiver {
     Receiver::new(format, config).unwrap().secured(unprotector)
 }
 
-/// Sends a frame of `octet`s, and returns its one datagram.
+/// Sends a frame of `octet`s, and returns its only datagram.
 fn push(sender: &mut Sender, octet: u8, batch: &mut Batch) -> Vec<u8> {
     let mut frame = vec![0x08];
     frame.extend([octet; 30]);
@@ -180,7 +180,7 @@ fn a_key_does_not_begin_its_life_again() {
     assert_eq!(reporter.set_master_key(&key(7)), Err(PolicyError::SameKey));
 }
 
-/// A used-up key stays refused, and no key stream is used twice.
+/// An expired key stays refused, and no key stream is used twice.
 #[test]
 fn a_key_never_comes_back_after_another() {
     let limited = |octet| key(octet).with_lifetime(2, 2).unwrap();
@@ -290,7 +290,7 @@ fn a_source_that_gave_way_is_not_replayed_and_may_come_again() {
     assert_eq!(reports.unprotect(&mut told.clone()), Err(UnprotectError::Replayed));
 }
 
-/// A receiver remembers a limited number of sources; beyond it, no new ones are accepted.
+/// A receiver remembers a limited number of sources; beyond that number, it accepts no new ones.
 #[test]
 fn a_receiver_that_remembers_as_many_sources_as_it_may_lets_no_others_in() {
     let policy = Policy { sources_max: 2, window: 128, ..policy() };

@@ -1,5 +1,5 @@
-//! Packet indices in difficult cases: around roll-overs, after long losses, and after a sender has
-//! begun again (RFC 3711 section 3.3.1).
+//! Packet indices in difficult cases: around roll-overs, after long losses, and after a restart of
+//! the sender (RFC 3711 section 3.3.1).
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,10 +16,10 @@ use rushes_proto::srtp::{
     Unprotector,
 };
 
-/// Octets of payload of every packet here.
+/// Octets of payload of every packet in this file.
 const LEN: usize = 24;
 
-/// Policies of all suites with tags, with the largest window, so that no packet is too late.
+/// Returns policies of all suites with tags, and the largest window: no packet is too late.
 fn policies() -> impl Iterator<Item = Policy> {
     authenticating().flat_map(|suite| {
         let plain = Policy { window: 32_768, ..Policy::new(suite) };
@@ -33,7 +33,7 @@ fn clear(index: u64) -> Vec<u8> {
     plain(SSRC, index as u16, LEN)
 }
 
-/// The packets with `indices`, in order, from a sender whose first is the first of them.
+/// Returns the packets with `indices`, in order, from a sender that begins with the first of them.
 fn packets(policy: &Policy, indices: impl IntoIterator<Item = u64>) -> BTreeMap<u64, Vec<u8>> {
     let (mut sender, _) = pair(policy, &[]);
     let mut indices = indices.into_iter().peekable();
@@ -42,8 +42,8 @@ fn packets(policy: &Policy, indices: impl IntoIterator<Item = u64>) -> BTreeMap<
     indices.map(|index| (index, protected(&mut sender, &clear(index)))).collect()
 }
 
-/// Gives a receiver the packets of `range` in the order of `arrivals`: the first copy of each must
-/// be accepted, every other refused.
+/// Passes the packets of `range` to a receiver in the order of `arrivals`: the first copy of each
+/// must be accepted, every other one refused.
 fn check(range: Range<u64>, arrivals: &[u64]) {
     for policy in policies() {
         let packets = packets(&policy, range.clone());
@@ -107,11 +107,11 @@ fn a_source_joined_in_its_second_round_is_understood() {
 #[test]
 fn two_roll_overs_with_65535_and_0_lost_are_counted() {
     for policy in policies() {
-        // Steps of a thousand packets, for speed, and every packet around the roll-overs.
+        // For speed, the packets are a thousand apart except around the roll-overs.
         let is_near = |index: u64| index % 1000 == 7 || (index + 50) % 65_536 < 100;
         let all = packets(&policy, (65_000..200_000).filter(|index| is_near(*index)));
         let (_, mut receiver) = pair(&policy, &[]);
-        // The receiver is not told the round of its first packet.
+        // The receiver does not know the round of its first packet.
         for (index, packet) in &all {
             let sequence = *index as u16;
             if sequence != 65_535 && sequence != 0 {
@@ -134,10 +134,10 @@ fn half_a_round_may_be_lost_at_a_roll_over() {
     }
 }
 
-/// Whether each packet is accepted when a source comes back after `lost` packets.
+/// Returns whether each packet of a source is accepted after `lost` packets.
 fn come_back(policy: &Policy, lost: u64, group: usize) -> Vec<bool> {
     let begin = 66_000;
-    // The sender skips nothing: its own index moves by less than half a round at a time.
+    // The sender skips no round, because its index moves by less than half a round at a time.
     let steps = (begin..begin + lost).step_by(30_000);
     let after: Vec<u64> = (begin + lost..begin + lost + 100).collect();
     let all = packets(policy, steps.chain(after.iter().copied()));
@@ -164,7 +164,7 @@ fn a_source_that_lost_rounds_is_found_again_within_64_packets() {
             for group in [1, BATCH_MAX] {
                 let accepted = come_back(&policy, lost, group);
                 let found = accepted.iter().position(|accepted| *accepted);
-                // Before it is found, its packets look older than the window, or forged.
+                // Before it is found, its packets seem to be older than the window, or forged.
                 let found = found.filter(|found| *found <= 63);
                 let found = found.unwrap_or_else(|| panic!("{policy:?}: {lost} lost"));
                 assert!(accepted[found..].iter().all(|accepted| *accepted), "{policy:?}");
@@ -200,7 +200,7 @@ fn the_last_round_ends_the_stream() {
     }
 }
 
-/// A receiver that has taken `range`, and a sender that begins again in round 0.
+/// Returns a receiver that has received `range`, and a sender that begins again in round 0.
 fn restarted(policy: &Policy, range: Range<u64>) -> (Protector, Unprotector) {
     let all = packets(policy, range);
     let (sender, mut receiver) = pair(policy, &[]);
@@ -253,7 +253,7 @@ fn a_sender_that_forgot_its_round_is_refused_and_the_receiver_cannot_be_sent_bac
             let packet = protected(&mut sender, &clear(index));
             assert!(opened(&mut receiver, &packet).is_err(), "{policy:?}: {index}");
         }
-        // Recorded packets of the round would be accepted again.
+        // Otherwise recorded packets of the round would be accepted again.
         let outcome = receiver.set_roll_over_counter(Ssrc(SSRC), 0);
         assert_eq!(outcome, Err(UnprotectError::Replayed), "{policy:?}");
     }
@@ -270,7 +270,7 @@ fn no_key_stream_is_used_twice_by_a_sender() {
             let outcome = sender.protect(&mut clear(index));
             assert_eq!(outcome, Err(ProtectError::Repeated), "{policy:?}: {index}");
         }
-        // The first is late but was never used; the second is too late to tell.
+        // The first packet is late but was never used; for the second, it is too late to know.
         assert_eq!(sender.protect(&mut clear(65_997)), Ok(()));
         assert_eq!(sender.protect(&mut clear(65_001)), Err(ProtectError::Repeated));
     }

@@ -123,7 +123,7 @@ fn what_a_secured_sender_sends_arrives_at_a_secured_receiver() {
         let frames: Vec<&[u8]> = listener.frames.iter().map(|frame| &frame[..]).collect();
         let mut expected: Vec<_> = sources.iter().map(|source| source.delivered(kind)).collect();
         if kind.is_numbered() && frames.len() < expected.len() {
-            // The last unit waits until no other can precede it.
+            // The last unit waits until no other unit can precede it.
             expected.pop();
         }
         assert_eq!(frames, expected, "{suite} {kind:?}");
@@ -177,13 +177,13 @@ fn a_clear_packet_is_not_authentic_to_a_secured_receiver() {
         assert_eq!((statistics.packets, statistics.sources.len()), (0, 0), "{suite} {kind:?}");
         assert!(listener.frames.is_empty() && listener.receiver.poll_frame().is_none());
 
-        // Nor does it keep out genuine packets with the same source and sequence numbers.
+        // It does not exclude genuine packets with the same source and sequence numbers, either.
         let mut sender = sender(kind, &master(suite, 7, &[]), suite, Retransmission::Verbatim);
         for datagram in datagrams(&mut sender, &sources) {
             listener.take(2 * MS, &datagram);
         }
         listener.finish();
-        // The last of numbered units waits until no other can precede it.
+        // The last of the numbered units waits until no other unit can precede it.
         let waiting = sources.len() - listener.frames.len();
         assert!(waiting <= usize::from(kind.is_numbered()), "{suite} {kind:?}: {waiting}");
     }
@@ -208,7 +208,7 @@ fn clear_control_packets_and_garbage_reach_nothing_in_a_secured_receiver() {
     }
 }
 
-/// Two participants, of which those in `secured` are protected.
+/// Returns a session of two participants; those in `secured` are protected.
 fn session(suite: Suite, secured: &[usize], lifetime: u64) -> Session {
     let mut session = Session::new(5 * MS);
     for n in 0..2 {
@@ -272,15 +272,15 @@ fn a_clear_report_is_not_authentic_to_a_secured_participant() {
         run(&mut session, 50);
         let sent = session.parties[0].datagrams.len() as u64;
         let secured = &session.parties[1].participant;
-        // The last report may still be on its way.
+        // The last report may still be under way.
         let refused = secured.statistics().unauthentic;
         assert!(sent > 5 && (sent - 1..=sent).contains(&refused), "{suite}: {refused} of {sent}");
         assert_eq!(secured.statistics().clear, refused, "{suite}");
-        // The sender cannot read the reports that come back either, unless they are not encrypted.
+        // The sender cannot read the receiver's reports, either, unless they are not encrypted.
         let clear = session.parties[0].participant.statistics();
         assert_eq!(clear.encrypted, clear.malformed, "{suite}");
         assert!(clear.malformed > 5, "{suite}: {clear:?}");
-        // The source is known from its media only, and nothing of its reports.
+        // The source is known only from its media.
         for remote in secured.remotes() {
             assert!(remote.cname.is_empty() && remote.sender.is_none(), "{suite}");
             assert!(remote.clock.is_none() && remote.reported.is_none(), "{suite}");

@@ -1,7 +1,7 @@
-//! Whatever the network does: nothing damaged is delivered, and everything whose packets arrived in
-//! time is delivered, once and in order.
+//! Whatever the network does, no damaged unit is delivered, and every unit whose packets arrived in
+//! time is delivered once and in order.
 //!
-//! Octets are not corrupted here, because RTP cannot detect that: UDP's checksum does, or SRTP.
+//! Octets are not corrupted here, because RTP cannot detect that; the checksum of UDP or SRTP does.
 //! Corrupted packets are tested in `mutation.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -17,7 +17,7 @@ use rushes_proto::payload::Delivery;
 use rushes_proto::{RtpTimestamp, SequenceNumber};
 use world::{Datagram, Kind, Listener, Seeded, Source, arrivals, path, send};
 
-/// `frames` frames, with sizes around packet sizes and all others.
+/// Returns `frames` frames: large ones, small ones, and ones near the size of a packet.
 fn sources(kind: Kind, frames: usize, random: &mut Seeded) -> Vec<Source> {
     let mut number = 0;
     let mut unit = |random: &mut Seeded| {
@@ -54,7 +54,7 @@ struct Case {
 fn case(kind: Kind, seed: u64, mtu: usize, path: &Path) -> Case {
     let mut random = Seeded(seed);
     let sources = sources(kind, 30, &mut random);
-    // Close to both wraps, so that they occur in the middle.
+    // The numbers are close to both wraps, so that these occur in the middle.
     let first = (
         SequenceNumber(65_535_u16.wrapping_sub(random.below(200) as u16)),
         RtpTimestamp(u32::MAX - random.below(50_000) as u32),
@@ -78,7 +78,7 @@ impl Case {
         listener
     }
 
-    /// The numbers of arriving datagrams, in order of arrival.
+    /// Returns the numbers of arriving datagrams, in order of arrival.
     fn arrived(&self) -> impl Iterator<Item = usize> {
         self.arrivals.iter().map(|(_, n)| *n)
     }
@@ -88,8 +88,8 @@ impl Case {
         (0..self.datagrams.len()).filter(|n| !arrived.contains(n)).collect()
     }
 
-    /// Whether the oldest packet is among the first two to arrive, which make a source believed.
-    /// Otherwise it is late, a case that the properties below leave out.
+    /// Returns whether the oldest packet is among the first two to arrive, which make a source
+    /// believed. If not, it is late, a case that the properties below exclude.
     fn is_believed(&self) -> bool {
         let mut seen = HashSet::new();
         let first_two: Vec<_> = self.arrived().filter(|n| seen.insert(*n)).take(2).collect();
@@ -134,8 +134,8 @@ fn check_frames(case: &Case) {
     let first_arrived = case.arrived().min().unwrap();
     let joined = case.datagrams[first_arrived].frame;
     if first_arrived > 0 && case.datagrams[first_arrived - 1].frame == joined {
-        // Packets lost before the first arrival cannot be told from a late start, so the rest of
-        // this frame may be taken for a frame.
+        // Packets lost before the first arrival cannot be distinguished from a late start, so the
+        // rest of this frame may be mistaken for a frame.
         let whole = case.sources[joined].delivered(case.kind);
         delivered.next_if(|first| whole.ends_with(first));
     }
@@ -155,7 +155,7 @@ fn check_frames(case: &Case) {
     assert_eq!(delivered.next(), None, "a frame that was never sent");
 }
 
-/// Units with decoding order numbers follow other rules: see `interleaved.rs`.
+/// Units with decoding order numbers have other rules: see `interleaved.rs`.
 fn kinds() -> impl Strategy<Value = Kind> {
     let kinds = Kind::ALL.into_iter().filter(|kind| !kind.is_numbered());
     prop::sample::select(kinds.collect::<Vec<_>>())
@@ -174,7 +174,7 @@ proptest! {
     fn units_come_whole_once_and_in_order(
         kind in kinds(), seed in any::<u64>(), mtu in 100..9000_usize, path in paths(),
     ) {
-        // A generic frame is one unit, but which frame a lost packet belonged to is not known.
+        // A generic frame is one unit, but it is unknown to which frame a lost packet belonged.
         prop_assume!(kind != Kind::Generic);
         check_units(&case(kind, seed, mtu, &path));
     }

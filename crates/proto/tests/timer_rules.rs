@@ -18,11 +18,11 @@ const LEN: usize = 100;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The shortest time between two reports at a minimum of 5 s, and at half of it.
+/// The minimum time between two reports at a minimum interval of 5 s, and at half of it.
 const SPACING: Duration = Duration::from_millis(2051);
 const SPACING_INITIAL: Duration = Duration::from_millis(1025);
 
-/// A configuration whose RTCP bandwidth is one packet of `LEN` octets a second.
+/// Returns a configuration whose RTCP bandwidth is one packet of `LEN` octets a second.
 fn slow() -> TimerConfig {
     TimerConfig { packet_len: LEN, ..TimerConfig::new(16_000) }
 }
@@ -160,7 +160,7 @@ fn in_a_large_session_a_goodbye_waits_its_turn_among_the_goodbyes() {
     let now = start + 20 * SECOND;
     timer.want_bye(now, LEN);
     assert!(timer.poll_timeout().unwrap() - now >= SPACING_INITIAL);
-    // Goodbyes of unknown sources count; reports do not, nor do their lengths.
+    // BYEs of unknown sources count; reports and their lengths do not.
     (1000..1300).for_each(|ssrc| timer.handle_bye(now, Ssrc(ssrc)));
     timer.handle_compound(100_000, false);
     timer.handle_cname(now, Ssrc(1));
@@ -278,7 +278,7 @@ fn a_flood_of_sources_and_goodbyes_leaves_the_peer_and_the_schedule_alone() {
             }
         }
         if cname {
-            // No more members are kept than the limit and this participant itself.
+            // Only as many members as the limit are kept, and this participant itself.
             let limit = TimerConfig::new(1_000_000).members_max;
             assert_eq!(timer.members(), limit + 1);
         } else {
@@ -421,7 +421,7 @@ proptest! {
         let mut timer = Timer::new(config, US, seed, start);
         let (mut now, mut gone) = (start, false);
         for step in steps {
-            // "Never" is a year away; reached again and again, it would leave the clock's range.
+            // "Never" is a year away: reached repeatedly, it would leave the clock's range.
             if timer.poll_timeout().is_some_and(|timeout| timeout - start > 1_000_000 * SECOND) {
                 break;
             }

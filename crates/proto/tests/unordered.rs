@@ -1,4 +1,4 @@
-//! A format whose payloads are delivered as they arrive: none waits, none is delivered twice.
+//! A format whose payloads are delivered as they arrive: none waits, and none is delivered twice.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "any instant will do")]
 
@@ -25,7 +25,7 @@ impl Case {
         Self { receiver, now: Instant::now() }
     }
 
-    /// Takes packet `sequence`; returns the numbers of the payloads delivered.
+    /// Receives packet `sequence`; returns the numbers of the payloads delivered.
     fn take(&mut self, sequence: u16) -> Vec<u8> {
         let time = RtpTimestamp(0);
         let header = Header::new(PayloadType::GENERIC, SequenceNumber(sequence), time, SSRC);

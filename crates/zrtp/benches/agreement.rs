@@ -1,4 +1,4 @@
-//! The cost of a key agreement at one end: generating a key pair, and agreeing.
+//! The time of a key agreement at one end: generating a key pair, and agreeing.
 //!
 //! `cargo bench -p rushes-zrtp --bench agreement`
 
@@ -21,7 +21,7 @@ fn main() {
     divan::main();
 }
 
-/// Octets that count upwards, which take as much time as others.
+/// Returns a source of octets that count upwards, which take as much time as others.
 fn counting() -> impl FnMut(&mut [u8]) {
     let mut next = 1_u8;
     move |out| {

@@ -1,6 +1,7 @@
-//! Does the duration of an operation depend on its secret? This is the test of dudect (Reparaz, Balasch
-//! and Verbauwhede 2017): two classes of inputs are measured in random order, and Welch's t-test
-//! compares their means. It reports and asserts nothing: on a busy machine the result is unreliable.
+//! Tests whether the duration of an operation depends on its secret, as dudect does (Reparaz,
+//! Balasch and Verbauwhede 2017): two classes of inputs are measured in random order, and Welch's
+//! t-test compares their means. It reports and asserts nothing, because the result is unreliable on
+//! a busy machine.
 //!
 //! `cargo bench -p rushes-zrtp --features x448 --bench timing [-- SECONDS]`
 
@@ -16,10 +17,11 @@ use rushes_zrtp::crypto::{Agreement, KeyPair, tags_are_equal};
 const FOUND: f64 = 10.0;
 const DOUBTFUL: f64 = 5.0;
 
-/// The percentage of measurements kept. The slowest are left out: interrupts and the like.
+/// The percentage of measurements kept. The slowest ones are left out, because interrupts and
+/// similar events delayed them.
 const KEPT_PERCENT: usize = 90;
 
-/// Octets without a pattern (`SplitMix64`).
+/// A generator of octets without a pattern (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
@@ -35,7 +37,7 @@ impl Random {
     }
 }
 
-/// Durations of both classes, in nanoseconds. The argument of `measure` is the class.
+/// Returns the durations of both classes, in nanoseconds. The argument of `measure` is the class.
 fn measure(budget: Duration, mut measure: impl FnMut(bool) -> Duration) -> [Vec<f64>; 2] {
     let mut random = Random(0x5eed);
     let (mut times, end) = ([Vec::new(), Vec::new()], Instant::now() + budget);
@@ -46,7 +48,7 @@ fn measure(budget: Duration, mut measure: impl FnMut(bool) -> Duration) -> [Vec<
     times
 }
 
-/// Welch's t of the two classes, without the slowest measurements of both together.
+/// Returns Welch's t of the two classes, without the slowest measurements of both together.
 fn t_value(times: &[Vec<f64>; 2]) -> f64 {
     let mut all: Vec<f64> = times.concat();
     all.sort_by(f64::total_cmp);
@@ -79,7 +81,7 @@ fn tags(budget: Duration) {
         random.fill(&mut tag);
         let mut other = tag;
         other[if is_last { 15 } else { 0 }] ^= 1;
-        // One comparison is too short for the clock.
+        // One comparison is too short to be measured.
         let start = Instant::now();
         for _ in 0..64 {
             black_box(tags_are_equal(black_box(&tag), black_box(&other)));

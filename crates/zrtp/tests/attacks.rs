@@ -1,6 +1,6 @@
-//! An attacker on the link that changes, repeats and invents messages, and what detects it.
+//! An attacker on the path that changes, repeats and invents messages, and what detects it.
 //!
-//! In every run, two ends are secure together only with the same keys and the same string, or with
+//! In every run, two ends are both secure only with the same keys and the same string, or with
 //! different strings.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -38,7 +38,7 @@ fn octets(hex: &str) -> Vec<u8> {
     hex.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-/// Asserts what holds in every run.
+/// Asserts the conditions that hold in every run.
 fn assert_safe(world: &World, what: &str) {
     if !world.are_secure() {
         return;
@@ -51,14 +51,14 @@ fn assert_safe(world: &World, what: &str) {
     }
 }
 
-/// The end that detected the change, and its error.
+/// Returns the end that detected the change, and its error.
 fn found(world: &World) -> Option<(usize, ErrorCode)> {
     [0, 1].into_iter().find_map(|end| Some((end, world.ends[end].error(false)?)))
 }
 
-/// Changes every octet of every message of an exchange, each in a separate run, whenever it is
-/// sent: no end becomes secure if its peer saw another exchange. Returns how often each outcome
-/// occurred.
+/// Changes every octet of every message of an exchange, each in a separate run, whenever the
+/// message is sent: no end becomes secure if its peer saw another exchange. Returns how often each
+/// outcome occurred.
 fn every_octet_changed(agreement: KeyAgreement, step: usize) -> BTreeMap<String, usize> {
     let mut lens: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for (from, datagram) in record(&mut fresh(agreement, 1)) {
@@ -92,12 +92,12 @@ fn no_changed_octet_goes_unnoticed_with_diffie_hellman() {
     assert!(count("Hello: Critical software error by 0") > 50, "{outcomes:#?}");
     assert!(count("Hello: Critical software error by 1") > 50, "{outcomes:#?}");
     // The MACs of Commit and the DH parts are not even needed: s0 hashes all of them, so that
-    // Confirm1 is not what the initiator expects. hvi commits to DHPart2.
+    // Confirm1 differs from what the initiator expects. hvi commits to DHPart2.
     assert!(count("DHPart1: Auth Error: Bad Confirm pkt MAC by 0") > 30, "{outcomes:#?}");
     assert!(count("DHPart2: DH Error: hvi != hashed data by 1") > 50, "{outcomes:#?}");
     assert!(count("Confirm1: Auth Error: Bad Confirm pkt MAC by 0") >= 48, "{outcomes:#?}");
     assert!(count("Confirm2: Auth Error: Bad Confirm pkt MAC by 1") >= 48, "{outcomes:#?}");
-    // The MAC of a Confirm does not cover the initialisation vector: a wrong one garbles H0.
+    // The MAC of a Confirm does not cover the initialisation vector; a wrong one garbles H0.
     assert_eq!(count("Confirm1: Critical software error by 0"), 16, "{outcomes:#?}");
     println!("{outcomes:#?}");
 }
@@ -108,7 +108,7 @@ fn no_changed_octet_goes_unnoticed_with_key_encapsulation() {
     println!("{:#?}", every_octet_changed(kem, 3));
 }
 
-/// The only change that is detected by H0 and nothing else.
+/// This is the only change that H0 alone detects.
 #[test]
 fn another_initialisation_vector_is_found_by_the_hash_chain() {
     for (from, name) in [(1, "Confirm1"), (0, "Confirm2")] {
@@ -119,7 +119,7 @@ fn another_initialisation_vector_is_found_by_the_hash_chain() {
     }
 }
 
-/// Two whole exchanges, in each of which the attacker takes the name of the other end.
+/// The attacker makes two whole exchanges, in each of which it poses as the other end.
 #[test]
 fn a_man_in_the_middle_who_agrees_with_both_ends_has_two_strings() {
     for agreement in [X25519, KeyAgreement::Kem(Kem::X25519_ML_KEM_768)] {
@@ -154,7 +154,7 @@ fn a_man_in_the_middle_of_a_second_session_does_not_have_the_secret_of_the_first
         assert_eq!(end.warnings(), [Warning::VerifiedBefore]);
         assert!(!end.session.sas().unwrap().is_verified);
     }
-    // Nothing of that session was kept: the next one without the attacker continues the first.
+    // No secret of that session was kept: the next one without the attacker continues the first.
     let mut third = world(configs(X25519), &stores, 1, 3);
     third.settle(&mut pass);
     assert!(third.ends.iter().all(|end| end.session.sas().unwrap().is_verified));
@@ -175,7 +175,7 @@ fn a_hello_that_the_signalling_did_not_announce_is_not_used() {
     genuine.assert_agreed();
 }
 
-/// The responder's Hello without its best algorithms is detected by its MAC, and would be by hvi.
+/// The MAC of the responder's Hello shows that algorithms are missing; hvi would show it, too.
 #[test]
 fn fewer_algorithms_in_the_responders_hello_are_noticed() {
     let weaken = |octets: &mut Vec<u8>| {
@@ -189,8 +189,8 @@ fn fewer_algorithms_in_the_responders_hello_are_noticed() {
     assert_eq!(found(&world), Some((0, ErrorCode::CriticalSoftware)));
 }
 
-/// The initiator's Hello is in no hash, and the key of its MAC comes with Commit: an attacker that
-/// holds the Hello back until then can change it. The initiator still selects the algorithms.
+/// The initiator's Hello is in no hash, and the key of its MAC arrives with Commit: an attacker
+/// that holds the Hello back until then can change it. The initiator still selects the algorithms.
 #[test]
 fn fewer_algorithms_in_the_initiators_hello_change_nothing_that_is_agreed_on() {
     let mut configs = configs(X25519);
@@ -206,7 +206,7 @@ fn fewer_algorithms_in_the_initiators_hello_change_nothing_that_is_agreed_on() {
                 held = Some(datagram.to_vec());
                 Vec::new()
             }
-            // An acknowledgement that the responder did not send.
+            // The responder did not send this acknowledgement.
             (1, Message::Hello(_)) => {
                 vec![datagram.to_vec(), pack(200, &written(&Message::HelloAck))]
             }
@@ -229,7 +229,7 @@ fn fewer_algorithms_in_the_initiators_hello_change_nothing_that_is_agreed_on() {
     assert_eq!((choice.cipher, choice.key_agreement), (Cipher::Aes3, X25519));
 }
 
-/// Public values that lead to a publicly known secret, in place of the responder's.
+/// Public values that lead to a publicly known secret replace those of the responder.
 #[test]
 fn a_degenerate_value_of_the_responder_is_refused() {
     let prime = octets(PRIME);
@@ -262,7 +262,7 @@ fn a_degenerate_value_of_the_responder_is_refused() {
     }
 }
 
-/// An initiator that commits to a degenerate value, with valid MACs.
+/// An initiator commits to a degenerate value, with valid MACs.
 #[test]
 fn a_degenerate_value_of_the_initiator_is_refused() {
     let honest = record(&mut fresh(X25519, 1));
@@ -288,7 +288,7 @@ fn a_degenerate_value_of_the_initiator_is_refused() {
     assert_eq!(found(&world), Some((1, ErrorCode::BadPublicValue)));
 }
 
-/// Messages of an earlier session: their hash images are not in this session's chain.
+/// The hash images of messages of an earlier session are not in this session's chain.
 #[test]
 fn messages_of_an_earlier_session_are_found_by_their_images() {
     let earlier = record(&mut fresh(X25519, 1));
@@ -314,8 +314,8 @@ fn messages_of_an_earlier_session_are_found_by_their_images() {
     assert!(world.ends[0].was_warned(Warning::Forged) && world.ends[1].was_warned(Warning::Forged));
 }
 
-/// A Confirm has no clear hash image, so one of an earlier session is detected by its MAC only. It
-/// does not end the exchange, because the peer's own Confirm arrives too.
+/// A Confirm has no clear hash image, so only the MAC detects one of an earlier session. It does
+/// not end the exchange, because the peer's own Confirm also arrives.
 #[test]
 fn a_confirm_of_an_earlier_session_changes_nothing() {
     let earlier = record(&mut fresh(X25519, 1));
@@ -339,7 +339,7 @@ fn repeating_every_message_of_the_session_at_every_time_changes_nothing() {
         let mut sent: Vec<(usize, Vec<u8>)> = Vec::new();
         let mut world = world(configs(X25519), &Default::default(), streams, 1);
         world.settle(&mut |from, datagram| {
-            // Repeats each message before each new one; answers to repeats are not repeated.
+            // Each message is repeated before each new one; answers to repeats are not repeated.
             let is_new = !sent.iter().any(|(_, old)| message(old) == message(datagram));
             let same = |(sender, old): &&(usize, Vec<u8>)| {
                 is_new && *sender == from && old[8..12] == datagram[8..12]
@@ -356,8 +356,9 @@ fn repeating_every_message_of_the_session_at_every_time_changes_nothing() {
     }
 }
 
-/// Reflected messages: under this end's SSRC a collision (section 4.1), under another one its own
-/// ZID (0x90) or, once a peer is known, its own hash chain. The peer is not kept out.
+/// Reflected messages: under this end's SSRC they are a collision (section 4.1). Under another SSRC
+/// they have this end's ZID (0x90) or, once a peer is known, its hash chain. The peer is not
+/// affected.
 #[test]
 fn what_is_sent_back_is_not_taken_for_the_peers() {
     for ssrc in [100, 999] {
@@ -382,7 +383,7 @@ fn what_is_sent_back_is_not_taken_for_the_peers() {
     world.assert_agreed();
 }
 
-/// Everything of the first stream is also given to the second, and vice versa.
+/// All messages of the first stream are also passed to the second, and vice versa.
 #[test]
 fn messages_of_one_stream_are_not_taken_for_those_of_another() {
     let mut world = world(configs(X25519), &Default::default(), 2, 1);
@@ -399,7 +400,7 @@ fn messages_of_one_stream_are_not_taken_for_those_of_another() {
         }
         all
     });
-    // The test gives datagrams to the stream that sent them, whatever their SSRC.
+    // The test passes datagrams to the stream that sent them, whatever their SSRC.
     world.assert_agreed();
 }
 
@@ -464,7 +465,7 @@ fn nothing_that_anybody_can_invent_disturbs_a_secure_stream() {
         {
             world.inject(end, 0, &pack(9, &written(&message)));
         }
-        // Not even a message under its own SSRC counts any more.
+        // A message under this end's SSRC has no effect any more, either.
         world.inject(end, 0, &pack(100 + 100 * end as u32, &written(&Message::HelloAck)));
         assert_eq!(events_of(&world, end), before);
     }
@@ -486,7 +487,7 @@ fn a_go_clear_that_is_not_the_peers_is_told_and_not_followed() {
         world.inject(end, 0, &pack(9, &written(&Message::GoClear { clear_mac: [0; 8] })));
         assert_eq!(world.ends[end].warnings(), [Warning::ForgedGoClear]);
     }
-    // Nor is its own, reflected.
+    // This end's own GoClear, reflected, has no effect, either.
     let (now, stream) = (world.now, world.ends[0].streams[0]);
     assert!(world.ends[0].session.go_clear(now, stream));
     let (_, _, own) = world.ends[0].session.poll_datagram().unwrap();
@@ -498,7 +499,7 @@ fn a_go_clear_that_is_not_the_peers_is_told_and_not_followed() {
 }
 
 /// `Conf2ACK` proves nothing (section 5.8): a forged one makes the initiator stop sending Confirm2.
-/// If that was lost, the responder gives up. The secrets that both ends retain still match.
+/// If Confirm2 was lost, the responder gives up. The secrets that both ends retain still match.
 #[test]
 fn a_forged_conf2ack_costs_the_exchange_at_most_and_not_the_secrets() {
     let stores = [Kept::default(), Kept::default()];
@@ -511,7 +512,7 @@ fn a_forged_conf2ack_costs_the_exchange_at_most_and_not_the_secrets() {
     });
     assert!(second.ends[0].is_secure());
     assert_eq!(second.ends[1].error(false), Some(ErrorCode::ProtocolTimeout));
-    // The initiator has a secret that the responder has not; its rs2 is the responder's rs1.
+    // The initiator has a secret that the responder does not have; its rs2 is the responder's rs1.
     let mut third = world(configs(X25519), &stores, 1, 3);
     third.settle(&mut pass);
     third.assert_agreed();
@@ -526,8 +527,8 @@ fn a_forged_conf2ack_before_its_time_is_not_taken() {
     world.assert_agreed();
 }
 
-/// Both commit at once. Two chains cannot give equal hvi; an attacker that makes them equal in one
-/// direction only causes a delay, and the hash over Commit detects it.
+/// Both ends commit at once. Two chains cannot give equal hvi. An attacker that makes them equal in
+/// one direction only causes a delay, and the hash over Commit detects it.
 #[test]
 fn equal_commitments_lead_to_no_keys() {
     let mut configs = configs(X25519);
@@ -548,15 +549,15 @@ fn equal_commitments_lead_to_no_keys() {
     assert!(world.ends.iter().all(|end| end.failure().is_some()));
 }
 
-/// Comparing the strings of a session whose secrets are not kept verifies that session, not an
+/// Comparing the strings of a session whose secrets are not kept verifies that session, but not an
 /// older secret that it did not continue.
 #[test]
 fn a_comparison_does_not_vouch_for_a_secret_that_the_session_did_not_continue() {
     let stores = [Kept::default(), Kept::default()];
-    // A session with an attacker: end 0 keeps a secret of it.
+    // In a session with an attacker, end 0 keeps a secret of the attacker.
     let attacker = [stores[0].clone(), Kept::default()];
     world(configs(X25519), &attacker, 1, 1).settle(&mut pass);
-    // A session with the peer, which keeps nothing; the strings are equal.
+    // In a session with the peer, which keeps no secrets, the strings are equal.
     let mut configs_without = configs(X25519);
     configs_without[1].expiration_interval = 0;
     let mut second = world(configs_without, &stores, 1, 2);

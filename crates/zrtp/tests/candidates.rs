@@ -1,5 +1,5 @@
-//! Strangers beside an endpoint that waits for its peer: their packets cost the peer nothing, and
-//! they receive at most three times as much as they sent.
+//! Strangers send packets to an endpoint that waits for its peer: the peer is not affected, and the
+//! strangers receive at most three times as much as they sent.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -26,7 +26,7 @@ fn stranger(n: u64) -> SocketAddr {
     SocketAddr::from(([198, 51, (n >> 16) as u8, (n >> 8) as u8], 1024 + (n & 0xff) as u16))
 }
 
-/// A caller and an end that waits.
+/// Returns a world with a caller and an end that waits.
 fn world(configs: [Config; 2], path: Path, seed: u64) -> World {
     let mut seeds = Seeded(seed);
     let [one, other] = configs;
@@ -45,7 +45,7 @@ fn waiting(agreement: KeyAgreement, seed: u64) -> World {
     world(configs(agreement), Path::default(), seed)
 }
 
-/// All datagrams of an earlier session.
+/// Returns all datagrams of an earlier session.
 fn recorded(agreement: KeyAgreement) -> Vec<Vec<u8>> {
     record(&mut fresh(agreement, 77)).into_iter().map(|(_, datagram)| datagram).collect()
 }
@@ -74,7 +74,7 @@ fn one_packet_from_anybody_ends_nothing() {
     }
 }
 
-/// The stranger reads this end's SSRC in its Hello, and uses it from another address.
+/// The stranger reads this end's SSRC in its Hello and uses it from another address.
 #[test]
 fn a_stranger_under_our_number_collides_with_nobody_but_itself() {
     let mut world = waiting(X25519, 1);
@@ -88,8 +88,8 @@ fn a_stranger_under_our_number_collides_with_nobody_but_itself() {
     world.assert_agreed();
 }
 
-/// Messages under the peer's own address may be forged as well: they end the exchange only if the
-/// peer does not go on.
+/// Messages may also be forged under the peer's own address: they end the exchange only if the peer
+/// does not continue it.
 #[test]
 fn forged_messages_under_the_peers_address_end_nothing_while_the_peer_goes_on() {
     let mut forged: Vec<Vec<u8>> = ErrorCode::ALL
@@ -127,7 +127,7 @@ fn an_address_gets_at_most_three_times_what_it_sent() {
         let mut sent: BTreeMap<SocketAddr, usize> = BTreeMap::new();
         let mut got: BTreeMap<SocketAddr, usize> = BTreeMap::new();
         let mut world = waiting(X25519, seed);
-        // The caller's datagrams are all lost.
+        // All datagrams of the caller are lost.
         let mut middle = |from: usize, datagram: &[u8]| match from {
             CALLER => Vec::new(),
             _ => pass(from, datagram),
@@ -155,7 +155,7 @@ fn an_address_gets_at_most_three_times_what_it_sent() {
     }
 }
 
-/// The Hello of an invented endpoint, with a random ZID and SSRC.
+/// Returns the Hello of an invented endpoint, with a random ZID and SSRC.
 fn invented(hello: &[u8], random: &mut Seeded) -> Vec<u8> {
     let mut hello = hello.to_vec();
     // H3 and the ZID.
@@ -168,7 +168,7 @@ fn a_million_strangers_from_ten_thousand_addresses_keep_nobody_out() {
     let hello = message(&recorded(X25519)[0]).to_vec();
     let mut random = Seeded(1);
     let mut world = waiting(X25519, 1);
-    // Before, and at every step of the agreement.
+    // This happens before the agreement and at every step of it.
     for _ in 0..20 {
         let stream = world.ends[WAITING].streams[0];
         let counted = allocation_counter::measure(|| {
@@ -220,7 +220,7 @@ fn the_announced_hello_from_other_addresses_keeps_nobody_out() {
     world.assert_agreed();
 }
 
-/// Of two callers, the first whose Confirm is valid gets the keys, and the other none.
+/// Of two callers, the first one with a valid Confirm gets the keys; the other one gets none.
 #[test]
 fn the_first_that_confirms_is_the_peer() {
     let mut world = waiting(X25519, 1);
@@ -255,7 +255,7 @@ fn failures(end: &End) -> Vec<(ErrorCode, Option<PeerRefusal>)> {
     end.events.iter().filter_map(failure).collect()
 }
 
-/// A caller without the secret is refused, and one with it comes later.
+/// A caller without the secret is refused, and a caller with it arrives later.
 #[test]
 fn who_is_refused_does_not_end_the_waiting() {
     let secret = |octet: u8| {
@@ -282,7 +282,7 @@ fn who_is_refused_does_not_end_the_waiting() {
     assert!(!failures(&world.ends[WAITING]).is_empty(), "the end of the first is reported");
 }
 
-/// A stranger's unfinished exchange does not keep the caller from agreeing meanwhile.
+/// A stranger's unfinished exchange does not prevent the caller from agreeing meanwhile.
 #[test]
 fn a_stranger_who_stops_half_way_delays_nobody() {
     for stops_after in ["Hello", "Commit", "DHPart2"] {
@@ -302,7 +302,7 @@ fn a_stranger_who_stops_half_way_delays_nobody() {
                 }
                 Vec::new()
             });
-            // Collects the waiting end's datagrams to the stranger; the caller is not there yet.
+            // Datagrams of the waiting end to the stranger are collected before the caller appears.
             world.step(&mut |_, _| Vec::new());
         }
         assert!(has_stopped, "{stops_after}");
@@ -320,7 +320,7 @@ fn a_stranger_who_stops_half_way_delays_nobody() {
     }
 }
 
-/// Peers that do not answer a Ping, where packets are lost too.
+/// The peers do not answer a Ping, and packets are lost.
 #[test]
 fn peers_that_do_not_answer_a_ping_agree_all_the_same() {
     for agreement in [X25519, KeyAgreement::Dh3k, KeyAgreement::Kem(Kem::X25519_ML_KEM_768)] {
@@ -342,7 +342,7 @@ fn peers_that_do_not_answer_a_ping_agree_all_the_same() {
     }
 }
 
-/// An address that answers its Ping may be sent more, and is accepted when all places are taken.
+/// An address that answers its Ping may be sent more, and is accepted even if all places are taken.
 #[test]
 fn only_the_answer_to_its_own_ping_proves_an_address() {
     let hello = message(&recorded(X25519)[0]).to_vec();
@@ -377,11 +377,11 @@ fn only_the_answer_to_its_own_ping_proves_an_address() {
     };
     let cookies = [1, 8].map(|n| cookie(&mut world, stranger(n)));
     assert_ne!(cookies[0], cookies[1]);
-    // The cookie of another address.
+    // This is the cookie of another address.
     world.inject_from(stranger(8), WAITING, 0, &proof(cookies[0]));
     world.inject_from(stranger(8), WAITING, 0, &invented(&hello, &mut random));
     assert_eq!(discovered(&world), 8);
-    // Its own cookie.
+    // This is its own cookie.
     world.inject_from(stranger(8), WAITING, 0, &proof(cookies[1]));
     world.inject_from(stranger(8), WAITING, 0, &invented(&hello, &mut random));
     assert_eq!(discovered(&world), 9);

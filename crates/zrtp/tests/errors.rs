@@ -1,9 +1,9 @@
-//! Each error code of RFC 6189 section 5.9: its cause here, and that it is understood.
+//! Each error code of RFC 6189 section 5.9: its cause here, and how it is handled.
 //!
-//! Two codes are understood but never sent: 0x40, because a Hello that differs from an earlier one
-//! counts as another endpoint's, and 0xA0, because an endpoint has nothing that could run out.
-//! 0x100 is tested beside its code (`zrtp/session.rs`), because Rushes does not send a `GoClear` that
-//! is not allowed.
+//! Two codes are handled but never sent: 0x40, because a Hello that differs from an earlier one is
+//! that of another endpoint, and 0xA0, because an endpoint has no resource that could run out.
+//! 0x100 is tested beside its code (`zrtp/session.rs`), because Rushes does not send a `GoClear`
+//! that is not allowed.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;
@@ -40,7 +40,7 @@ fn every_code_is_understood_while_keys_are_agreed_on_and_only_then() {
     for (n, code) in ErrorCode::ALL.iter().chain(&[ErrorCode::Other(0x57)]).enumerate() {
         let mut world = fresh(KeyAgreement::X255, n as u64);
         let error = pack(200, &written(&Message::Error(*code)));
-        // Before a peer is known there is no exchange to end.
+        // Until a peer is known, there is no exchange to end.
         world.inject(0, 0, &error);
         assert_eq!(world.ends[0].error(true), None);
         let mut answers = 0;
@@ -83,7 +83,7 @@ fn an_error_is_repeated_until_it_is_acknowledged() {
 
 #[test]
 fn a_message_with_the_wrong_structure_is_malformed() {
-    // A public value of the wrong length, and a Confirm that is too short.
+    // A public value has the wrong length, and a Confirm is too short.
     let world = edited(1, "DHPart1", |message| {
         message.splice(76..84, []);
         message[3] -= 2;
@@ -98,7 +98,7 @@ fn a_message_with_the_wrong_structure_is_malformed() {
 
 #[test]
 fn a_message_whose_mac_turns_out_wrong_is_a_critical_error() {
-    // The client name of the initiator's Hello.
+    // The client name in the initiator's Hello is changed.
     let world = edited(0, "Hello", |message| message[20] ^= 1);
     assert_error(&world, 1, ErrorCode::CriticalSoftware);
     assert!(world.ends[1].was_warned(Warning::Forged));
@@ -110,7 +110,7 @@ fn a_lower_version_is_refused_and_a_higher_one_ignored() {
     assert_eq!(world.ends[1].error(false), Some(ErrorCode::UnsupportedVersion));
     let world = edited(0, "Hello", |message| message[12..16].copy_from_slice(b"2.00"));
     assert_eq!(world.ends[1].failure().unwrap(), "no peer");
-    // The fourth octet does not count (section 4.1.1); the wrong MAC ends this exchange.
+    // The fourth octet is not compared (section 4.1.1); the wrong MAC ends this exchange.
     let world = edited(0, "Hello", |message| message[15] = b'a');
     assert_error(&world, 1, ErrorCode::CriticalSoftware);
 }
@@ -139,7 +139,7 @@ fn an_algorithm_that_was_not_offered_is_refused_by_its_kind() {
     }
 }
 
-/// The initiator's Commit as one of Multistream mode.
+/// Returns the initiator's Commit as one of Multistream mode.
 fn multistream(octets: &[u8]) -> Vec<u8> {
     let Ok(Message::Commit(commit)) = Message::parse(octets) else { panic!() };
     let key = CommitKey::Multistream { nonce: [7; 16] };
@@ -260,13 +260,13 @@ fn silence_after_each_message_is_a_timeout_in_the_end() {
             if is_silent { Vec::new() } else { pass(from, datagram) }
         });
         for end in &world.ends {
-            // A responder that has Confirm2 has all it needs.
+            // A responder that has Confirm2 needs nothing else.
             assert!(end.failure().is_some() || end.is_secure(), "{sender} {name}");
             let errors = [Some(ErrorCode::ProtocolTimeout), None];
             assert!(errors.contains(&end.error(false)));
         }
         assert!(!world.are_secure(), "{sender} {name}");
-        // Section 6: twelve seconds of Hellos, ten of any other message.
+        // Section 6: Hellos take twelve seconds, any other message ten.
         assert!(
             world.elapsed() < Duration::from_secs(40),
             "{sender} {name}: {:?}",
@@ -275,8 +275,8 @@ fn silence_after_each_message_is_a_timeout_in_the_end() {
     }
 }
 
-/// One stream of three goes clear. Whichever of its messages are lost, each end that knows of it
-/// reports an outcome within the time-outs of section 6, and the other streams are unchanged.
+/// One of three streams returns to clear media. Whichever of its messages are lost, each end that
+/// knows of it reports an outcome within the time-outs of section 6, and others are unchanged.
 #[test]
 fn a_stream_that_goes_clear_has_a_named_end_whatever_is_lost() {
     for lost in ["", "GoClear", "ClearACK", "Commit", "Confirm1", "Confirm2", "Conf2ACK"] {

@@ -101,16 +101,16 @@ fn every_cipher_hash_tag_and_string_is_carried_through() {
     }
 }
 
-/// Ten thousand runs over a bad link, with all algorithms in turn. Each ends within the time of the
+/// Ten thousand runs over a bad path, with all algorithms in turn. Each ends within the time of the
 /// schedules of RFC 6189 section 6, with the same keys and strings at both ends or, because of the
-/// link, with an error.
+/// path, with an error.
 #[test]
 fn ten_thousand_runs_over_a_bad_link_end_in_the_same_keys() {
     let agreements = agreements();
     let mut random = Seeded(2026);
     let (mut agreed, mut runs) = (0, 0);
     for run in 0..10_000_u64 {
-        // The slow algorithms in one of twenty runs.
+        // The slow algorithms are used in one of twenty runs.
         let quick = [KeyAgreement::X255, KeyAgreement::Ec25];
         let agreement = if run % 20 == 0 {
             agreements[(run / 20) as usize % agreements.len()]
@@ -151,7 +151,7 @@ fn ten_thousand_runs_over_a_bad_link_end_in_the_same_keys() {
 fn both_roles_occur_and_contention_is_settled() {
     let mut initiators = [0; 2];
     for seed in 0..40 {
-        // Without delay both commit at once.
+        // Without delay, both ends commit at once.
         let configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
         let mut world = world(configs, &stores(), 2, Path::default(), seed);
         world.run_alone(LIMIT);
@@ -163,8 +163,8 @@ fn both_roles_occur_and_contention_is_settled() {
     assert!(initiators.iter().all(|count| *count > 5), "{initiators:?}");
 }
 
-/// The ends commit on different streams, and the losing Commit arrives when the other stream is
-/// secure, before its sender's next message on its stream.
+/// The ends commit on different streams. The losing Commit arrives when the other stream is secure,
+/// before its sender's next message on its stream.
 #[test]
 fn a_commit_that_another_stream_overtook_stops_nothing() {
     let mut overtaken = 0;
@@ -177,7 +177,8 @@ fn a_commit_that_another_stream_overtook_stops_nothing() {
         world.run(LIMIT, &mut |from, datagram| {
             let n = usize::from(datagram[11] % 2);
             let kind = kind(datagram);
-            // Drops one Hello each way: each end first learns of the stream with its own number.
+            // Drops one Hello each way, so that each end first learns of the stream with its own
+            // number.
             if kind == "Hello" && n == from && !std::mem::replace(&mut hellos[n], true) {
                 return Vec::new();
             }
@@ -277,7 +278,7 @@ fn preshared_mode_skips_the_key_agreement_where_both_allow_it() {
         let expected = if session == 0 { KeyAgreement::X255 } else { KeyAgreement::Prsh };
         assert_eq!(choice.key_agreement, expected, "session {session}");
     }
-    // A store that lost the secret falls back to a key agreement.
+    // With a store that lost the secret, the ends return to a key agreement.
     let lost = [stores[0].clone(), Kept::default()];
     let mut world = world(configs(), &lost, 1, Path::default(), 9);
     world.run_alone(LIMIT);
@@ -302,7 +303,7 @@ fn a_secret_by_other_means_is_used_and_its_difference_told() {
     }
 }
 
-/// The reason for which each end refused the other, if it did.
+/// Returns the reason for which each end refused the other, if it did.
 fn refusals(configs: [Config; 2], stores: &[Kept; 2], seed: u64) -> [Option<PeerRefusal>; 2] {
     let mut world = world(configs, stores, 1, Path::default(), seed);
     world.run_alone(LIMIT);

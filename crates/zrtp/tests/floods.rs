@@ -11,7 +11,7 @@ use world::{World, address};
 const X25519: KeyAgreement = KeyAgreement::X255;
 const FLOOD: u64 = 100_000;
 
-/// The Hello of an invented endpoint, made from a genuine one.
+/// Returns the Hello of an invented endpoint, made from a genuine one.
 fn stranger(hello: &[u8], random: &mut Seeded) -> Vec<u8> {
     let mut hello = hello.to_vec();
     // H3 and the ZID.
@@ -19,7 +19,7 @@ fn stranger(hello: &[u8], random: &mut Seeded) -> Vec<u8> {
     pack(random.roll() as u32 | 1 << 31, &hello)
 }
 
-/// The most memory that `flood` takes, and the memory that it keeps, in bytes.
+/// Returns the maximum memory that `flood` uses, and the memory that it keeps, in bytes.
 fn memory(flood: impl FnOnce()) -> (u64, i64) {
     let counted = allocation_counter::measure(flood);
     (counted.bytes_max, counted.bytes_current)
@@ -29,8 +29,8 @@ fn genuine_hello() -> Vec<u8> {
     message(&record(&mut fresh(X25519, 1))[0].1).to_vec()
 }
 
-/// A stream has one peer, so the Hello hash from the signalling keeps out strangers that come first
-/// (RFC 6189 section 9).
+/// A stream has one peer, so the Hello hash from the signalling excludes strangers that arrive
+/// first (RFC 6189 section 9).
 #[test]
 fn a_hundred_thousand_strangers_before_the_agreement_do_not_prevent_it() {
     let hello = genuine_hello();
@@ -60,7 +60,7 @@ fn flood(world: &mut World, to: usize, count: u64, mut next: impl FnMut(u64) -> 
     }
 }
 
-/// Without that hash the first Hello counts: the exchange with the stranger ends without keys.
+/// Without that hash, the first Hello counts, and the exchange with the stranger ends without keys.
 #[test]
 fn a_stranger_who_comes_first_gets_no_keys() {
     let mut world = fresh(X25519, 2);
@@ -90,13 +90,13 @@ fn a_hundred_thousand_strangers_during_the_agreement_do_not_disturb_it() {
     assert_same_string(&world);
 }
 
-/// Asserts that both ends agreed. (Their events were removed during the flood.)
+/// Asserts that both ends have agreed. Their events were removed during the flood.
 fn assert_same_string(world: &World) {
     let sas = world.ends.each_ref().map(|end| end.session.sas().unwrap().sas_hash);
     assert_eq!(sas[0], sas[1]);
 }
 
-/// A packet with a fragment of a message that is never completed.
+/// Returns a packet with a fragment of a message that is never completed.
 fn fragment(random: &mut Seeded) -> Vec<u8> {
     let total = 2 + random.below(5119) as u16;
     let len = 1 + random.below(u64::from(total.min(300)) - 1) as u16;
@@ -129,7 +129,7 @@ fn a_flood_of_fragments_takes_bounded_memory_and_leaves_whole_messages_alone() {
     assert_same_string(&world);
 }
 
-/// A changed message of the exchange, with a valid checksum.
+/// Returns a changed message of the exchange, with a valid checksum.
 fn changed(recorded: &[(usize, Vec<u8>)], random: &mut Seeded) -> Vec<u8> {
     let (_, datagram) = &recorded[random.below(recorded.len() as u64) as usize];
     let mut octets = message(datagram).to_vec();
@@ -151,7 +151,7 @@ fn a_million_changes(agreement: KeyAgreement, rounds: u64, each: u64) {
     let (mut fed, mut secure) = (0, 0);
     for round in 0..rounds {
         let steps = round % (2 * recorded.len() as u64);
-        // The same hash chains as in the recorded messages, so that those pass the first checks.
+        // The hash chains are those of the recorded messages, so that these pass the first checks.
         let mut world = fresh(agreement, 1);
         for _ in 0..steps {
             world.step(&mut pass);

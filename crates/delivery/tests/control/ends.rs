@@ -1,4 +1,4 @@
-//! Two well-behaved ends, and what they agree on.
+//! Two well-behaved ends, and their offers.
 #![allow(unreachable_pub, reason = "each file of this test uses its part")]
 
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub fn wishes() -> Wishes {
     }
 }
 
-/// An offer of three units in one plane over UDP.
+/// Returns an offer of three units in one plane over UDP.
 pub fn offer() -> Offer {
     let rate = FrameRate { numerator: 60, denominator: 1 };
     Offer {
@@ -38,7 +38,7 @@ pub fn offer() -> Offer {
     }
 }
 
-/// A change of [`offer`] to five units in three planes, from frame 100 on.
+/// Returns a change of [`offer`] to five units in three planes, from frame 100 on.
 pub fn changed() -> Offer {
     let mut offer = offer();
     (offer.epoch, offer.first_frame) = (1, 100);
@@ -64,7 +64,7 @@ impl Ends {
         Self { now, server: Server::new(now, server), client: Client::new(now, client, wishes()) }
     }
 
-    /// Two ends that stream according to `offer`.
+    /// Returns two ends that stream according to `offer`.
     pub fn streaming(offer: Offer) -> Self {
         let mut ends = Self::new();
         ends.carry();

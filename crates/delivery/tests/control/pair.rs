@@ -148,7 +148,7 @@ fn units_stay_bound_that_a_change_leaves_out() {
     ends.carry();
     assert_eq!(ends.server.state(), State::Changing);
     for unit in 0..5 {
-        // Some were bound from the beginning.
+        // Some units were already bound at the beginning.
         assert_eq!(ends.server.unit_bound(ends.now, unit), Ok(unit >= 3));
     }
     assert_eq!(ends.server.state(), State::Streaming);
@@ -221,7 +221,7 @@ impl Wire {
     }
 }
 
-/// A session over a wire that splits and delays, and breaks once `octets` have arrived.
+/// Runs a session over a wire that splits and delays, and breaks when `octets` have arrived.
 fn session(seed: u64, octets: u64) -> (Ends, Vec<ServerEvent>, Vec<ClientEvent>) {
     let mut random = Seeded(seed);
     let mut ends = Ends::new();
@@ -252,7 +252,7 @@ fn session(seed: u64, octets: u64) -> (Ends, Vec<ServerEvent>, Vec<ClientEvent>)
         ends.client.handle_timeout(ends.now);
         for event in ends.server_events() {
             match &event {
-                // The server may have stopped since.
+                // The server may have stopped meanwhile.
                 ServerEvent::Wants(_) => drop(ends.server.offer(ends.now, offer())),
                 ServerEvent::ChangeWanted(_) => drop(ends.server.change(ends.now, changed())),
                 _ => {}
@@ -300,7 +300,7 @@ fn a_session_over_a_wire_that_cuts_and_delays_goes_as_over_one_that_does_not() {
             .collect();
         assert_eq!(epochs, [0, 1]);
         let frames = of_client.iter().filter(|event| matches!(event, ClientEvent::Frame(_)));
-        // One every ten steps of 2000, except during the start and the change.
+        // One frame is sent every ten steps of 2000, except during the start and the change.
         assert!(frames.count() > 90);
     }
 }

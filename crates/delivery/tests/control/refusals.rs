@@ -1,4 +1,4 @@
-//! Refusals, and how clear their reasons are.
+//! Refusals, and the clarity of their reasons.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ fn stopped(server: &mut Server) -> Stopped {
     stopped.clone()
 }
 
-/// The last of the messages in `octets`, of which there is at least one.
+/// Returns the last of the messages in `octets`, which must contain one.
 fn said(octets: &[u8]) -> Message {
     let mut rest = octets;
     loop {
@@ -45,7 +45,7 @@ fn written(message: &Message) -> Vec<u8> {
     octets
 }
 
-/// A server's answer to `octets` on a new connection.
+/// Returns a server's answer to `octets` on a new connection.
 fn answer(octets: &[u8]) -> Message {
     let (mut server, now) = server();
     server.handle_data(now, octets);

@@ -1,4 +1,4 @@
-//! Connections under a secret: a peer without it is offered nothing and learns nothing.
+//! Connections under a secret: a peer without it gets no offer and learns nothing.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ pub(crate) fn secret(name: &str) -> ControlSecret {
     ControlSecret::new(&[name.as_bytes()]).unwrap()
 }
 
-/// Entropy whose octets are all `seed`.
+/// Returns entropy whose octets are all `seed`.
 pub(crate) fn entropy(seed: u8) -> impl FnMut(&mut [u8]) {
     move |out| out.fill(seed)
 }
@@ -26,7 +26,7 @@ fn server_channel(name: &str, seed: u8) -> Channel {
     Channel::accept(&secret(name), &mut entropy(seed))
 }
 
-/// A server and a client, each behind its channel, and everything that went over the wire.
+/// A server and a client, each with its channel, and all octets between them.
 pub(crate) struct Ends {
     pub(crate) now: Instant,
     pub(crate) server: (Server, Channel),
@@ -108,7 +108,7 @@ impl Ends {
     }
 }
 
-/// Gives a channel octets, `len` at a time, until it fails.
+/// Passes octets to a channel, `len` at a time, until it fails.
 fn feed(
     channel: &mut Channel,
     octets: &[u8],
@@ -135,7 +135,7 @@ fn two_ends_with_the_secret_agree_and_show_nothing() {
     let ends = Ends::new(server_channel("k", 1), client_channel("k", 2)).offered();
     for wire in [&ends.to_server, &ends.to_client] {
         assert!(!wire.windows(16).any(|octets| octets == offer().token.0));
-        // Of a clear connection's opening, only the first six octets are on the wire.
+        // Of the opening of a clear connection, only the first six octets are sent.
         let mut opening = Vec::new();
         Opening::Control(wishes()).write(&mut opening);
         assert!(!wire.windows(8).any(|octets| octets == &opening[8..16]));
@@ -191,7 +191,7 @@ fn a_client_with_a_secret_takes_nothing_of_a_server_that_has_none() {
     let mut ends = Ends::new(Channel::clear(), client_channel("k", 2));
     ends.carry(usize::MAX);
     assert_eq!(ends.client_reason(), Some(Reason::Key));
-    // Nor from a server that makes an offer all the same.
+    // A client accepts no offer from such a server, either.
     let mut ends = Ends::new(server_channel("k", 1), client_channel("k", 2));
     let mut octets = Vec::new();
     Message::Offer(Box::new(offer())).write(&mut octets);
@@ -228,7 +228,7 @@ fn every_changed_bit_ends_the_connection_and_is_never_an_event() {
         ends.give_server(&octets, usize::MAX);
         let events = ends.server_events();
         let wants = events.iter().any(|event| matches!(event, ServerEvent::Wants(_)));
-        // A length beyond the octets that follow leaves it waiting.
+        // A length beyond the octets after it makes the server wait.
         let is_over = ends.server.0.state() == State::Stopped;
         assert!(!wants && (is_over || events.is_empty()), "bit {bit}: {events:?}");
     }

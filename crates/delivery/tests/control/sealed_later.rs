@@ -11,7 +11,7 @@ fn fresh() -> Ends {
     Ends::new(Channel::clear_at_first(false), Channel::clear_at_first(true))
 }
 
-/// Two ends after the client's answer to the offer.
+/// Returns two ends after the client's answer to the offer.
 fn accepted() -> Ends {
     let mut ends = fresh().offered();
     ends.client.0.accept(ends.now, &[], &[]).unwrap();
@@ -56,7 +56,7 @@ fn whoever_knows_the_secret_first_the_rest_is_sealed() {
             .unwrap();
         ends.carry(len);
         assert!(is_streaming(&mut ends), "{order:?} {len}: {:?}", ends.errors);
-        // The handshake has 56 and 52 octets; nothing of `Start` and `Frame` is readable.
+        // The handshake has 56 and 52 octets; no part of `Start` and `Frame` is readable.
         assert_eq!(ends.to_server[clear[0]..][..8], *b"RSHT\0\x01\x03\0");
         let sealed = &ends.to_client[clear[1] + 52..];
         assert!(!sealed.is_empty() && !sealed.windows(4).any(|octets| octets == [0x5a; 4]));
@@ -97,7 +97,7 @@ fn whatever_was_changed_in_the_clear_is_found_before_anything_begins() {
                 sent[0] += octets.len();
                 ends.give_server(&octets, usize::MAX);
                 if step == 0 {
-                    // Fails if the opening was malformed.
+                    // This fails if the opening was malformed.
                     let _ = ends.server.0.offer(ends.now, offer());
                 }
                 let (machine, channel) = &mut ends.server;
@@ -147,7 +147,7 @@ fn only_what_leads_to_a_secret_is_taken_in_the_clear() {
     ends.give_server(&write(Message::Ping(Ping::default())), usize::MAX);
     assert_eq!(ends.errors[0], Some(ChannelError::Clear("Ping")));
 
-    // The reason for the end is reported, as one that anyone could have sent.
+    // The reason for the end is reported as one that anyone could have sent.
     for is_refusal in [true, false] {
         let mut ends = if is_refusal { fresh() } else { accepted() };
         let (reason, text) = (Reason::Busy, "full".to_owned());

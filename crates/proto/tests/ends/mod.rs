@@ -1,4 +1,4 @@
-//! Both ends of a secured stream, and the packets that go between them.
+//! Both ends of a secured stream, and the packets between them.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -11,31 +11,31 @@ use rushes_proto::srtp::{
 /// The SSRC of genuine packets.
 pub const SSRC: u32 = 0x1234_5678;
 
-/// A key derived from `seed`, with the identifier `mki`.
+/// Returns a key derived from `seed`, with the identifier `mki`.
 pub fn master(suite: Suite, seed: u8, mki: &[u8]) -> MasterKey {
     let octets = |n: usize| (n as u8).wrapping_mul(37) ^ seed;
     let octets: Vec<u8> = (0..suite.key_and_salt_len()).map(octets).collect();
     MasterKey::new(suite, &octets).unwrap().with_mki(mki).unwrap()
 }
 
-/// The suites whose packets carry tags.
+/// Returns the suites whose packets carry tags.
 pub fn authenticating() -> impl Iterator<Item = Suite> {
     Suite::ALL.into_iter().filter(|suite| suite.rtp_tag_len() > 0)
 }
 
-/// A sender and a receiver of media with the same key.
+/// Returns a sender and a receiver of media with the same key.
 pub fn pair(policy: &Policy, mki: &[u8]) -> (Protector, Unprotector) {
     let key = master(policy.suite, 7, mki);
     (Protector::new(policy, &key).unwrap(), Unprotector::new(policy, &key).unwrap())
 }
 
-/// A sender and a receiver of reports with the same key.
+/// Returns a sender and a receiver of reports with the same key.
 pub fn report_pair(policy: &Policy, mki: &[u8]) -> (SrtcpProtector, SrtcpUnprotector) {
     let key = master(policy.suite, 7, mki);
     (SrtcpProtector::new(policy, &key).unwrap(), SrtcpUnprotector::new(policy, &key).unwrap())
 }
 
-/// A clear packet of `ssrc` with nothing but a header and `len` octets of payload.
+/// Returns a clear packet of `ssrc` with only a header and `len` octets of payload.
 pub fn plain(ssrc: u32, sequence: u16, len: usize) -> Vec<u8> {
     let mut packet = vec![0x80, 96];
     packet.extend_from_slice(&sequence.to_be_bytes());
@@ -45,7 +45,7 @@ pub fn plain(ssrc: u32, sequence: u16, len: usize) -> Vec<u8> {
     packet
 }
 
-/// A clear packet with everything that one can have: two contributing sources, a header extension
+/// Returns a clear packet with every optional part: two contributing sources, a header extension
 /// with elements 1 and 2, payload and padding.
 pub fn full(sequence: u16) -> Vec<u8> {
     let mut packet = plain(SSRC, sequence, 0);
@@ -57,7 +57,7 @@ pub fn full(sequence: u16) -> Vec<u8> {
     packet
 }
 
-/// A clear compound of an empty receiver report and a description.
+/// Returns a clear compound of an empty receiver report and a description.
 pub fn report(ssrc: u32) -> Vec<u8> {
     let [a, b, c, d] = ssrc.to_be_bytes();
     let mut packet = vec![0x80, 201, 0, 1, a, b, c, d];

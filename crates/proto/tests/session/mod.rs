@@ -36,7 +36,7 @@ pub struct Setting {
     pub conditions: Conditions,
     pub seed: u64,
     pub delivery: rushes_proto::payload::Delivery,
-    /// How lost packets are retransmitted, if at all, and how long one is waited for.
+    /// How lost packets are retransmitted, if at all, and how long the receiver waits for one.
     pub recovery: Option<(Recovery, Duration)>,
     pub secured: bool,
     pub packet_len_max: usize,
@@ -54,10 +54,10 @@ pub struct Outcome {
     pub events: Vec<Event>,
     pub received: ReceiveStatistics,
     pub packets_sent: u64,
-    /// Packets sent before the first received one, and after the last.
+    /// Number of packets sent before the first received one, and after the last.
     pub outside: u64,
     pub media: Statistics,
-    /// The most octets held at the end of any frame interval.
+    /// Maximum octets held at the end of any frame interval.
     pub held_max: usize,
 }
 
@@ -138,7 +138,7 @@ impl Session {
         let config = SenderConfig {
             ssrc: MEDIA,
             payload_type: PayloadType::H265,
-            // Close to the wrap, so that it happens in the middle.
+            // The number is close to the wrap, so that this occurs in the middle.
             first_sequence: SequenceNumber(65_000_u16.wrapping_add(setting.seed as u16 % 500)),
             first_timestamp: RtpTimestamp(u32::MAX - 90_000),
             clock_rate: format.clock_rate(),
@@ -190,7 +190,7 @@ impl Session {
         }
     }
 
-    /// Sends `sources`, a frame every 33 ms, then waits for `linger` and sends a goodbye.
+    /// Sends `sources`, a frame every 33 ms, then waits for `linger` and sends a BYE.
     pub fn run(mut self, sources: &[Source], linger: Duration) -> Outcome {
         for (n, source) in sources.iter().enumerate() {
             self.pass(FRAME_INTERVAL * n as u32);
@@ -291,7 +291,7 @@ impl Session {
         self.out.events.extend(std::iter::from_fn(|| self.receiver.poll_event()));
     }
 
-    /// Exchanges state between receiver and participant, as the facade does before it reports.
+    /// Exchanges state between receiver and participant, as the facade does before reporting.
     fn check_receiver(&mut self, now: Instant) {
         let Self { receiver, ends, .. } = self;
         let participant = &mut ends[1].participant;

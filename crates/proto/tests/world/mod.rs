@@ -34,7 +34,7 @@ pub enum Kind {
     Generic,
 }
 
-/// The `sprop-max-don-diff` of streams that [`interleave`] makes.
+/// The `sprop-max-don-diff` of streams made by [`interleave`].
 const MAX_DON_DIFF: u16 = 64;
 
 impl Kind {
@@ -71,17 +71,17 @@ impl Kind {
         !matches!(self, Self::Opus | Self::Generic)
     }
 
-    /// Whether units have decoding order numbers, and so wait for those that may precede them.
+    /// Returns whether units have decoding order numbers and therefore wait for earlier ones.
     pub fn is_numbered(self) -> bool {
         !matches!(self, Self::H264 | Self::H265 | Self::H266 | Self::Opus | Self::Generic)
     }
 
-    /// Whether streams of this kind are made by [`interleave`].
+    /// Returns whether streams of this kind are made by [`interleave`].
     pub fn is_interleaved(self) -> bool {
         matches!(self, Self::H265Interleaved | Self::H266Interleaved)
     }
 
-    /// An access unit delimiter.
+    /// Returns an access unit delimiter.
     pub fn delimiter(self) -> Option<Vec<u8>> {
         match self {
             Self::H264 => Some(vec![9, 0xf0]),
@@ -93,8 +93,8 @@ impl Kind {
         }
     }
 
-    /// A NAL unit (or frame) of about `len` octets that is made unique by `number`, and is no
-    /// access unit delimiter.
+    /// Returns a NAL unit (or frame) of about `len` octets that is made unique by `number`, and is
+    /// no access unit delimiter.
     pub fn unit(self, number: u32, len: usize, random: &mut Seeded) -> Vec<u8> {
         let mut unit = match self {
             // nal_ref_idc and a type that a single NAL unit packet may have.
@@ -109,7 +109,7 @@ impl Kind {
             Self::Opus => vec![0x08],
             Self::Generic => vec![0],
         };
-        // No zeros, so that neither a start code nor a trailing zero arises.
+        // There are no zeros, so that neither a start code nor a trailing zero arises.
         unit.extend(
             number.to_be_bytes().iter().flat_map(|octet| [0x80 | octet >> 4, 0x80 | octet & 15]),
         );
@@ -143,7 +143,7 @@ impl Source {
         Self { frame, units, places }
     }
 
-    /// The frame as a receiver delivers it, with 4-octet start codes.
+    /// Returns the frame as a receiver delivers it, with 4-octet start codes.
     pub fn delivered(&self, kind: Kind) -> Vec<u8> {
         if !kind.has_nal_units() {
             return self.frame.clone();
@@ -152,7 +152,7 @@ impl Source {
     }
 }
 
-/// A datagram on its way, and which units of which frame it carries.
+/// A datagram under way, and the units that it carries with their frame.
 #[derive(Clone, Debug)]
 pub struct Datagram {
     pub octets: Vec<u8>,
@@ -204,7 +204,7 @@ pub fn send(
 }
 
 /// Reorders `datagrams` like a sender that interleaves units (RFC 7798 section 4.6): a packet, or
-/// all fragments of a unit, is at most 4 places late. Sequence numbers rise in that order.
+/// all fragments of a unit, is at most 4 places late. Sequence numbers increase in the new order.
 pub fn interleave(datagrams: Vec<Datagram>, kind: Kind, random: &mut Seeded) -> Vec<Datagram> {
     let numbers: Vec<[u8; 2]> =
         datagrams.iter().map(|datagram| [datagram.octets[2], datagram.octets[3]]).collect();
@@ -270,7 +270,7 @@ impl Listener {
         self.drain();
     }
 
-    /// Lets time pass until no timer is left.
+    /// Lets time pass until no timer remains.
     pub fn finish(&mut self) {
         while let Some(due) = self.receiver.poll_timeout() {
             self.receiver.handle_timeout(due);
@@ -285,8 +285,8 @@ impl Listener {
     }
 }
 
-/// Access units of one to three units of 20 to `len_max` octets each; single frames for formats
-/// without NAL units.
+/// Returns access units of one to three units of 20 to `len_max` octets each; single frames for
+/// formats without NAL units.
 pub fn sources(kind: Kind, count: u32, len_max: u64, random: &mut Seeded) -> Vec<Source> {
     let unit = |n, random: &mut Seeded| {
         let len = if kind == Kind::Opus { 40 } else { 20 + random.below(len_max - 20) as usize };
@@ -299,7 +299,7 @@ pub fn sources(kind: Kind, count: u32, len_max: u64, random: &mut Seeded) -> Vec
     (0..count).map(|n| Source::new(kind, units(n, random))).collect()
 }
 
-/// A path that loses, duplicates and reorders with these probabilities, by up to 30 places.
+/// Returns a path that loses, duplicates and reorders with these probabilities, by up to 30 places.
 pub fn path(loss: f64, duplication: f64, reordering: f64) -> Path {
     Path {
         loss: Loss::Independent(loss),
@@ -312,8 +312,8 @@ pub fn path(loss: f64, duplication: f64, reordering: f64) -> Path {
 /// The time between two sent datagrams.
 const SPACING: Duration = Duration::from_micros(100);
 
-/// The times and numbers of datagrams of these lengths, in order of arrival. The first four are not
-/// reordered, because a receiver cannot know where a stream begins.
+/// Returns the times and numbers of datagrams of these lengths, in order of arrival. The first four
+/// are not reordered, because a receiver cannot know where a stream begins.
 pub fn arrivals(
     lens: impl IntoIterator<Item = usize>,
     path: &Path,

@@ -74,13 +74,13 @@ pub struct Party {
 /// The source address and the octets of an RTCP datagram.
 type Report = (SocketAddr, Vec<u8>);
 
-/// Parties, with a separate link from each to each.
+/// The parties, with a separate link between any two.
 pub struct Session {
     pub epoch: Instant,
     pub clock: Duration,
     pub parties: Vec<Party>,
     path: Path,
-    /// By sender and receiver.
+    /// The links by sender and receiver.
     links: Vec<Vec<Link<Report>>>,
 }
 
@@ -88,12 +88,12 @@ pub const WALL: NtpTime = NtpTime(0xeeab_0000_0000_0000);
 pub const PACKET_LEN_MAX: usize = 1200;
 
 impl Session {
-    /// A session whose links have this delay.
+    /// Creates a session whose links have this delay.
     pub fn new(delay: Duration) -> Self {
         Self::over(Path { delay, ..Path::default() })
     }
 
-    /// A session whose links have this path.
+    /// Creates a session whose links have this path.
     pub fn over(path: Path) -> Self {
         let clock = Duration::ZERO;
         #[allow(clippy::disallowed_methods, reason = "any epoch will do")]

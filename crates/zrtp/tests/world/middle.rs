@@ -1,4 +1,4 @@
-//! An attacker on the link that reads and changes datagrams.
+//! An attacker on the path that reads and changes datagrams.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::{End, Kept, Middle, World, address, zid};
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// The message of a datagram; empty if it holds no whole message.
+/// Returns the message of a datagram; empty if the datagram contains no whole message.
 pub(crate) fn message(datagram: &[u8]) -> &[u8] {
     match Packet::parse(datagram).map(|packet| packet.content) {
         Ok(Content::Message(message)) => message,
@@ -22,13 +22,13 @@ pub(crate) fn message(datagram: &[u8]) -> &[u8] {
     }
 }
 
-/// The message type block, without spaces.
+/// Returns the message type block, without spaces.
 pub(crate) fn kind(datagram: &[u8]) -> String {
     let kind = message(datagram).get(4..12).unwrap_or_default();
     String::from_utf8_lossy(kind).trim_end().to_owned()
 }
 
-/// A packet like `datagram`, with `message` in place of its own.
+/// Returns a packet like `datagram` that contains `message` instead.
 pub(crate) fn repack(datagram: &[u8], message: &[u8]) -> Vec<u8> {
     let packet = Packet::parse(datagram).unwrap();
     let mut out = Vec::new();
@@ -36,7 +36,7 @@ pub(crate) fn repack(datagram: &[u8], message: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A packet of the source `ssrc`.
+/// Returns a packet of the source `ssrc`.
 pub(crate) fn pack(ssrc: u32, message: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     write_packet(9, ssrc, message, &mut out);
@@ -57,7 +57,7 @@ pub(crate) fn sign(image: &[u8], message: &mut [u8]) {
     set_mac(message, mac);
 }
 
-/// An attacker that changes every message of type `named` from end `from`.
+/// Returns an attacker that changes every message of type `named` from end `from`.
 pub(crate) fn editing<'a>(
     from: usize,
     named: &'a str,
@@ -105,13 +105,13 @@ pub(crate) fn world(configs: [Config; 2], stores: &[Kept; 2], streams: u32, seed
     world
 }
 
-/// Two endpoints with one stream that have never met.
+/// Returns two endpoints with one stream that have never met.
 pub(crate) fn fresh(agreement: KeyAgreement, seed: u64) -> World {
     world(configs(agreement), &Default::default(), 1, seed)
 }
 
 impl End {
-    /// The error that this end found, or that the peer reported.
+    /// Returns the error that this end found, or that the peer reported.
     pub(crate) fn error(&self, wanted_by_peer: bool) -> Option<ErrorCode> {
         self.events.iter().find_map(|(_, event)| match event {
             Event::Failed { error, by_peer } if *by_peer == wanted_by_peer => Some(*error),
@@ -129,7 +129,7 @@ impl End {
 }
 
 impl World {
-    /// Runs until nothing is left to do, which must be soon.
+    /// Runs until no event remains, which must be soon.
     pub(crate) fn settle(&mut self, middle: &mut Middle<'_>) {
         let mut steps = 0;
         while self.step(middle) {
@@ -142,12 +142,12 @@ impl World {
         self.ends.iter().all(End::is_secure)
     }
 
-    /// Gives end `to` a datagram on its stream `n`, as if the other end had sent it.
+    /// Passes a datagram to stream `n` of end `to`, as if the other end had sent it.
     pub(crate) fn inject(&mut self, to: usize, n: usize, datagram: &[u8]) {
         self.inject_from(address(1 - to, n), to, n, datagram);
     }
 
-    /// Gives end `to` a datagram from the address `from`.
+    /// Passes a datagram from the address `from` to end `to`.
     pub(crate) fn inject_from(&mut self, from: SocketAddr, to: usize, n: usize, datagram: &[u8]) {
         let stream = self.ends[to].streams[n];
         self.ends[to].session.handle_datagram(self.now, stream, from, datagram);

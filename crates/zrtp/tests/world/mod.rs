@@ -86,12 +86,12 @@ impl End {
     }
 }
 
-/// The address of an end's stream `n`.
+/// Returns the address of stream `n` of an end.
 pub(crate) fn address(end: usize, n: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1 + end as u8], 5004 + n as u16))
 }
 
-/// An attacker on the link. Returns the datagrams to pass on, if any; the number is the sender's.
+/// An attacker on the path. Returns the datagrams to pass on, if any; the number is the sender's.
 pub(crate) type Middle<'a> = dyn FnMut(usize, &[u8]) -> Vec<Vec<u8>> + 'a;
 
 pub(crate) struct World {
@@ -137,7 +137,7 @@ impl World {
         self.network.push(now, Way::from(from), datagram.len(), (n, datagram));
     }
 
-    /// Handles the next arrival or timeout; `false` if there is none.
+    /// Handles the next arrival or timeout; returns `false` if there is none.
     pub(crate) fn step(&mut self, middle: &mut Middle<'_>) -> bool {
         self.send(middle);
         let arrival = self.network.next_due().map(|at| self.start + at);
@@ -163,7 +163,7 @@ impl World {
         true
     }
 
-    /// Runs until both ends are done or nothing is left to do, for `limit` at most.
+    /// Runs until both ends are done or no event remains, at most for `limit`.
     pub(crate) fn run(&mut self, limit: Duration, middle: &mut Middle<'_>) {
         while !self.ends.iter().all(End::is_done) && self.elapsed() < limit {
             if !self.step(middle) {
@@ -172,7 +172,7 @@ impl World {
         }
     }
 
-    /// The same without an attacker on the link.
+    /// Runs without an attacker on the path.
     pub(crate) fn run_alone(&mut self, limit: Duration) {
         self.run(limit, &mut |_, datagram| vec![datagram.to_vec()]);
     }
