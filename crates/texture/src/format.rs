@@ -63,7 +63,7 @@ pub struct Block {
     pub bytes: usize,
 }
 
-/// One plane of a format.
+/// One plane of a format, which Iho's thesis calls a unit group.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Plane {
     /// Horizontal subsampling: pixels of the frame per pixel of the plane.
