@@ -6,7 +6,7 @@
 Without matplotlib it prints the numbers.
 """
 
-# %% A sender and a receiver, and a reading of the counters every fifth frame.
+# %% A sender and a receiver, whose counters are read every fifth frame.
 import sys
 import time
 from pathlib import Path

@@ -10,7 +10,7 @@ lengths: list[int] = []
 
 
 def on_frame(frame: rushes.Frame) -> None:
-    """Called for each frame. It should not take long: leave long work to another thread."""
+    """Called for each frame. It should return quickly; long work belongs on another thread."""
     lengths.append(len(frame))
     if len(lengths) == FRAMES:
         all_arrived.set()

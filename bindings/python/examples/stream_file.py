@@ -25,7 +25,7 @@ def generated(folder: Path) -> Path:
 
 
 def canonical(file: Path) -> bytes:
-    """The file's octets, with start codes of four octets: they may have three, and are not sent."""
+    """The file's octets with start codes of four octets, because start codes are not sent."""
     octets = file.read_bytes()
     return re.sub(rb"\x00*\x00\x00\x01", b"\0\0\0\1", octets) if file.suffix in NAL else octets
 

@@ -11,7 +11,7 @@ from rushes import Sas, Security
 
 
 def compare(sas: Sas) -> bool:
-    """Returns whether the other side shows the same; a real program would ask its user."""
+    """Returns whether the other side shows the same words; a real program would ask its user."""
     print(f"alice sees: {sas}")
     return True
 

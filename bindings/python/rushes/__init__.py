@@ -1,6 +1,6 @@
 """Video and audio between machines in real time, over RTP and as texture video.
 
-``Context`` → ``Session`` → ``Stream`` is what most programs need:
+Most programs need only ``Context`` → ``Session`` → ``Stream``:
 
 >>> import rushes
 >>> session = rushes.Context().session("127.0.0.1")
@@ -13,8 +13,8 @@
 >>> bytes(frame)[4:]
 b'&\\x01\\x80first'
 
-Frames are buffers: received frames are not copied, nor are ``bytes`` that are sent. Waiting and
-sending release the interpreter lock. All exceptions of the library derive from ``rushes.Error``.
+Frames are buffers: neither received frames nor sent ``bytes`` are copied. Waiting and sending
+release the interpreter lock. All exceptions of the library derive from ``rushes.Error``.
 """
 
 import atexit as _atexit
@@ -121,7 +121,7 @@ __all__ = [
     "texture_formats",
 ]
 
-# As every library's: it prints nothing, unless the application configures logging.
+# As usual for a library, nothing is printed unless the application configures logging.
 _logging.getLogger(__name__).addHandler(_logging.NullHandler())
 
 # Threads of the library must not call the interpreter while it shuts down.

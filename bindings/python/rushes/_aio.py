@@ -1,4 +1,4 @@
-"""Frames of a stream for ``async for``: a thread waits, the event loop does not."""
+"""Frames of a stream for ``async for``: a thread waits instead of the event loop."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _Requests = queue.SimpleQueue[_Request | None]
 
 
 class AsyncFrames:
-    """The frames of a stream as an asynchronous iterator; ``aiter(stream)`` makes one.
+    """The frames of a stream as an asynchronous iterator; ``aiter(stream)`` creates one.
 
-    A frame is requested when one is awaited, and kept with the stream until it is delivered. So
-    none is lost between two loops over one stream, nor when a wait is cancelled: the next wait gets
-    it. The iteration ends when the stream is closed. One task at a time may wait.
+    A frame is requested when a task awaits it, and is kept with the stream until it is delivered.
+    No frame is lost between two loops over one stream or when a wait is cancelled, because the next
+    wait returns it. The iteration ends when the stream is closed. Only one task may wait at a time.
 
-    A thread waits and wakes the event loop. Only while frames follow each other within half a
-    millisecond does the loop itself wait, for no longer than that, and other tasks get a turn
-    every few frames.
+    A thread waits and wakes the event loop. While frames follow each other within half a
+    millisecond, the loop itself waits, for no longer than that, and other tasks run every few
+    frames.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -60,13 +60,13 @@ class AsyncFrames:
         return self
 
     async def __anext__(self) -> Frame:
-        # Kept short, as this is the whole path while frames arrive in quick succession.
+        # Kept short, because only this runs while frames arrive in quick succession.
         frame = self._take()
         return await self._next() if frame is None else frame
 
     async def _next(self) -> Frame:
         if self._taker.is_turn_of_others():
-            # Before a frame is taken, so that a cancellation here loses none.
+            # Other tasks run before a frame is taken, so that a cancellation here loses no frame.
             await asyncio.sleep(0)
             self._taker.go_on()
             if (frame := self._take()) is not None:
@@ -82,13 +82,13 @@ class AsyncFrames:
         """Waits until a frame may be ready; returns whether more may arrive."""
         loop = asyncio.get_running_loop()
         request = self._pending
-        # The pending request may be left over from a loop that has ended.
+        # The pending request may be from an event loop that has ended.
         if request is None or request.loop is not loop:
             self._start()
             self._pending = request = _Request(loop)
             self._requests.put(request)
             if self._given_up.is_set():
-                # The thread may have ended before it read the request.
+                # The thread may have ended without reading the request.
                 return False
         # The request stays pending if the wait is cancelled.
         if request.outcome is None:
@@ -116,7 +116,7 @@ class AsyncFrames:
             thread = threading.Thread(
                 target=_settle_requests, args=arguments, name="rushes-async", daemon=True
             )
-            # Raises if no thread can be started; the caller may try again.
+            # This raises if no thread can be started; the caller may try again.
             thread.start()
             self._thread = thread
 
@@ -139,5 +139,5 @@ def _settle_requests(stream: Stream, requests: _Requests, given_up: threading.Ev
             pass
         except Exception as exception:  # noqa: BLE001 - raised where it is awaited
             outcome = exception
-        with suppress(RuntimeError):  # The event loop is closed: no task waits there any more.
+        with suppress(RuntimeError):  # The event loop is closed, so no task waits.
             request.loop.call_soon_threadsafe(request.settle, outcome)

@@ -47,7 +47,7 @@ class HasArray(Protocol):
 BytesLike: TypeAlias = HasBuffer | HasArray
 #: A host and a port.
 Address: TypeAlias = tuple[str, int]
-#: The same, or one text: ``"localhost:7000"``, ``"[::1]:7000"``.
+#: A host and a port, also as one text: ``"localhost:7000"``, ``"[::1]:7000"``.
 AddressLike: TypeAlias = Address | str
 #: The payload format of a stream.
 Format: TypeAlias = Literal["h264", "h265", "h266", "opus", "klv", "generic"]
@@ -57,12 +57,12 @@ Rate: TypeAlias = int | float | Fraction
 Transport: TypeAlias = Literal["udp", "tcp", "rtp"]
 #: When pictures are taken from a source.
 Timing: TypeAlias = Literal["live", "every-frame", "flat-out"]
-#: Where a texture server's pictures come from.
+#: The source of a texture server's pictures.
 Source: TypeAlias = "str | os.PathLike[str] | Pictures"
 
 
 class MulticastOptions(TypedDict, total=False):
-    """How a multicast group is joined and reached."""
+    """Options for joining a multicast group and sending to it."""
 
     interface: str
     ttl: int
@@ -157,7 +157,7 @@ class TextureClientOptions(TypedDict, total=False):
 
 
 class SenderReport(TypedDict):
-    """A sender report: the sender's clocks at one instant, and what it has sent."""
+    """A sender report: the sender's clocks at one instant, and its counters."""
 
     wall_clock: float
     timestamp: int

@@ -11,17 +11,17 @@ use crate::stream::Stream;
 use crate::wait::lock;
 
 /// How long the event loop itself waits for a frame when frames arrive in quick succession. Waking
-/// it from a thread would cost at least a tenth of that in processor time.
+/// the loop from a thread would cost at least a tenth of this as processor time.
 const LOOP_WAIT: Duration = Duration::from_micros(500);
 
-/// Number of frames within that time that make up for one unsuccessful wait of the loop.
+/// Number of frames arriving within that time that justify one unsuccessful wait of the loop.
 const QUICK_FRAMES: u32 = 8;
 
-/// Maximum number of unsuccessful waits that can be made up for in advance.
+/// Maximum number of unsuccessful waits that earlier frames can justify.
 const SAVED_WAITS_MAX: u32 = 8;
 
-/// How long frames are taken without a wait before other tasks get a turn: less than half of
-/// Python's default thread switch interval of 5 ms, and time for dozens of frames.
+/// How long frames are taken without a pause before other tasks run: less than half of Python's
+/// default thread switch interval of 5 ms, but enough for dozens of frames.
 const TURN_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Takes frames that are ready or about to arrive, for one asynchronous loop over a stream.
@@ -35,11 +35,12 @@ pub(crate) struct Taker {
 struct Pace {
     /// When the pending frame was first requested.
     requested_at: Option<Instant>,
-    /// Frames that arrived soon after they were requested, less the cost of unsuccessful waits.
+    /// Number of frames that arrived soon after they were requested, minus [`QUICK_FRAMES`] for
+    /// each unsuccessful wait.
     quick: u32,
-    /// When other tasks last had a turn.
+    /// When other tasks last ran.
     last_turn: Instant,
-    /// Whether other tasks must have a turn before the next frame is taken.
+    /// Whether other tasks must run before the next frame is taken.
     turn_due: bool,
     stopped: bool,
 }
@@ -54,8 +55,9 @@ impl Taker {
         Self { stream, pace: Mutex::new(pace) }
     }
 
-    /// A frame that is ready, or arrives as quickly as those before. `None` also if other tasks are
-    /// due a turn, if another thread receives, and if the stream is closed.
+    /// Returns a frame that is ready, or that arrives as quickly as the ones before. Also returns
+    /// `None` if other tasks must run first, if another thread receives, or if the stream is
+    /// closed.
     fn take(&self, py: Python<'_>) -> PyResult<Option<Py<Frame>>> {
         let Some(timeout) = lock(&self.pace).begin() else { return Ok(None) };
         let inner = &self.stream.get().inner;
@@ -72,12 +74,12 @@ impl Taker {
         Frame::wrap(py, frame).map(Some)
     }
 
-    /// Whether other tasks must have a turn before the next frame is taken.
+    /// Whether other tasks must run before the next frame is taken.
     fn is_turn_of_others(&self) -> bool {
         lock(&self.pace).turn_due
     }
 
-    /// Records that other tasks have had a turn.
+    /// Records that other tasks have run.
     fn go_on(&self) {
         let mut pace = lock(&self.pace);
         (pace.last_turn, pace.turn_due) = (Instant::now(), false);
@@ -88,20 +90,21 @@ impl Taker {
         lock(&self.pace).stopped = true;
     }
 
-    /// Frames that arrived soon after they were requested, less the cost of unsuccessful waits.
+    /// Number of frames that arrived soon after they were requested, minus [`QUICK_FRAMES`] for
+    /// each unsuccessful wait.
     #[getter]
     fn quick(&self) -> u32 {
         lock(&self.pace).quick
     }
 
-    /// The value of `quick` from which on the loop itself waits.
+    /// The minimum of `quick` at which the loop itself waits.
     #[classattr]
     #[allow(non_upper_case_globals, reason = "as Python names it")]
     const needed: u32 = QUICK_FRAMES;
 }
 
 impl Pace {
-    /// How long to wait for a frame, or `None` if none may be taken.
+    /// Returns how long to wait for a frame, or `None` if none may be taken.
     fn begin(&mut self) -> Option<Duration> {
         if self.requested_at.is_none() {
             self.requested_at = Some(Instant::now());

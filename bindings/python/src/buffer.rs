@@ -1,4 +1,4 @@
-//! Memory that Python reads in place: the buffer protocol, and all of the package's `unsafe`.
+//! Memory that Python reads in place: the buffer protocol, with all `unsafe` code of the package.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -22,7 +22,7 @@ pub(crate) enum Memory {
 #[pyclass(frozen, subclass, module = "rushes")]
 pub(crate) struct Octets {
     memory: Memory,
-    /// Items along each axis, the slowest first.
+    /// Items along each axis, the outermost axis first.
     shape: Vec<ffi::Py_ssize_t>,
     /// Octets between consecutive items along each axis.
     strides: Vec<ffi::Py_ssize_t>,
@@ -34,7 +34,7 @@ impl Octets {
         Self { memory: Memory::Media(frame), shape, strides: vec![1] }
     }
 
-    /// Octets of `shape`; flat if the shape has a different number of octets.
+    /// Creates octets of `shape`; flat if the shape has a different number of octets.
     pub(crate) fn of_texture(memory: Pooled, shape: &[usize]) -> Self {
         let len = memory.octets().len();
         let fits = shape.iter().product::<usize>() == len;
@@ -92,17 +92,16 @@ impl Octets {
         }
         let this = slf.get();
         let axes = c_int::try_from(this.shape.len())?;
-        // Some callers accept column-major order only, which memory with one axis also satisfies.
+        // Some callers accept only column-major order, which memory with one axis also has.
         if axes > 1 && flags & ffi::PyBUF_F_CONTIGUOUS == ffi::PyBUF_F_CONTIGUOUS {
             return Err(PyBufferError::new_err("the octets are in row-major order only"));
         }
         let octets = this.octets();
         let (start, len) = (octets.as_ptr().cast_mut().cast::<c_void>(), octets.len());
-        // SAFETY: the caller guarantees that the view may be filled. The octets stay where they
-        // are, and as they are, for as long as the object lives: it is frozen, and nothing provides
-        // a way to change its memory. The view keeps the object alive, as this call takes a
-        // reference to it. A request for write access is refused, as the octets are declared
-        // read-only.
+        // SAFETY: the caller guarantees that the view may be filled. The octets neither move nor
+        // change while the object lives: it is frozen, and no code can change its memory. The view
+        // keeps the object alive, because this call takes a reference to it. A request for write
+        // access is refused, because the octets are declared read-only.
         let outcome = unsafe {
             ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, len.cast_signed(), 1, flags)
         };
@@ -110,8 +109,8 @@ impl Octets {
             return Err(PyErr::fetch(slf.py()));
         }
         if flags & ffi::PyBUF_ND == ffi::PyBUF_ND {
-            // SAFETY: as above; the shape and the strides, which lie in the object, do not change
-            // either and are only read.
+            // SAFETY: as above; the shape and the strides are in the object, do not change either
+            // and are only read.
             let view = unsafe { &mut *view };
             view.ndim = axes;
             view.shape = this.shape.as_ptr().cast_mut();

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use crate::error::Failure;
 use crate::session::Session;
 
-/// The common identity of an application's streams; sessions are made from it.
+/// The identity that an application's streams share; it creates sessions.
 ///
 /// All its streams announce one canonical name and one wall clock, so that a receiver can
 /// synchronise them. `cname` is that name, 1 to 255 octets; by default a random one.
@@ -28,10 +28,10 @@ impl Context {
         Ok(self.0.cname().map_err(Failure::from)?)
     }
 
-    /// A session with one peer: a host name, an IPv4 or IPv6 address, or a multicast group.
+    /// Creates a session with one peer: a host name, an IPv4 or IPv6 address, or a multicast group.
     ///
-    /// Its streams send to this host and, unless it is a group, accept datagrams from its address
-    /// only. With `None` they receive from any host and do not send. Their sockets are bound to
+    /// Its streams send to this host and, unless it is a group, accept datagrams only from its
+    /// address. With `None` they receive from any host and do not send. Their sockets are bound to
     /// `local_address`; by default to all addresses of this machine.
     #[pyo3(signature = (peer, *, local_address = None))]
     fn session(
@@ -40,7 +40,7 @@ impl Context {
         peer: Option<&str>,
         local_address: Option<&str>,
     ) -> PyResult<Session> {
-        // Resolving a host name may block.
+        // Detached, because resolving a host name may block.
         let session = py.detach(|| {
             let session = match peer {
                 Some(peer) => self.0.session(peer)?,
@@ -54,9 +54,9 @@ impl Context {
         Ok(Session::new(session.map_err(Failure::from)?))
     }
 
-    /// A session that receives from any host at one local address of this machine: a host name, an
-    /// IPv4 or IPv6 address, or a multicast group, which is joined. "0.0.0.0" is every IPv4 address,
-    /// "::" every IPv6 and IPv4 address.
+    /// Creates a session that receives from any host at one address of this machine: a host name,
+    /// an IPv4 or IPv6 address, or a multicast group, which is joined. "0.0.0.0" means every IPv4
+    /// address, "::" every IPv6 and IPv4 address.
     fn receive_on(&self, py: Python<'_>, address: &str) -> PyResult<Session> {
         let session = py.detach(|| self.0.receive_on(address));
         Ok(Session::new(session.map_err(Failure::from)?))

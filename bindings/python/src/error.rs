@@ -1,4 +1,4 @@
-//! Exceptions: the library's messages, in classes by how to handle them.
+//! Exceptions: the library's messages, in classes according to how they can be handled.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -54,7 +54,7 @@ create_exception!(rushes, TextureError, Error, "Texture video could not start, o
 #[derive(Debug)]
 pub(crate) enum Failure {
     Closed,
-    /// A hook called an object that waits for it, directly or through other threads.
+    /// A hook called an object that waits for the hook, directly or through other threads.
     Reentered,
     Rushes(rushes::Error),
     Security(String),

@@ -9,8 +9,8 @@ use rushes::{ControlEvent, KeyFrameRequest};
 /// An event of a stream, or a report or request of a peer by RTCP.
 ///
 /// `kind` is the name of the event, `ssrc` the source or participant that it concerns, if any, and
-/// `details` the rest, by name; the page "from Python" lists them. `event["packets"]` is short for
-/// `event.details["packets"]`.
+/// `details` contains its other properties by name; the page "from Python" lists them.
+/// `event["packets"]` is short for `event.details["packets"]`.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Event {
@@ -67,7 +67,7 @@ impl<'py> Draft<'py> {
     }
 }
 
-/// An event of a receiver.
+/// Converts an event of a receiver.
 pub(crate) fn of_stream(py: Python<'_>, event: &rushes::Event) -> PyResult<Event> {
     use rushes::Event as E;
     let draft = |kind, ssrc| Draft::new(py, kind, ssrc);
@@ -99,12 +99,12 @@ pub(crate) fn of_stream(py: Python<'_>, event: &rushes::Event) -> PyResult<Event
     .done())
 }
 
-/// The event of a socket that cannot be read.
+/// Creates the event of a socket that cannot be read.
 pub(crate) fn of_error(py: Python<'_>, error: &rushes::Error) -> PyResult<Event> {
     Ok(Draft::new(py, "unreadable", None).with("text", error.to_string())?.done())
 }
 
-/// An event of RTCP.
+/// Converts an event of RTCP.
 pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
     use ControlEvent as E;
     let draft = |kind, ssrc: &rushes::Ssrc| Draft::new(py, kind, Some(*ssrc));
@@ -163,8 +163,8 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
     .done())
 }
 
-/// A packet's sequence number, whether it arrived, how many seconds before the report's instant, if
-/// known, and its ECN codepoint.
+/// Returns a packet's sequence number, whether it arrived, the seconds from its arrival to the
+/// instant of the report, if known, and its ECN codepoint.
 fn arrival(packet: &PacketReport) -> (u16, bool, Option<f64>, u8) {
     let sequence = packet.sequence.0;
     match packet.arrival {
@@ -174,7 +174,7 @@ fn arrival(packet: &PacketReport) -> (u16, bool, Option<f64>, u8) {
     }
 }
 
-/// A sender report, as a dictionary.
+/// Converts a sender report to a dictionary.
 pub(crate) fn sender<'py>(py: Python<'py>, info: &SenderInfo) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("wall_clock", info.ntp.unix().as_secs_f64())?;
@@ -184,7 +184,7 @@ pub(crate) fn sender<'py>(py: Python<'py>, info: &SenderInfo) -> PyResult<Bound<
     Ok(dict)
 }
 
-/// A receiver's report on our media, as a dictionary.
+/// Converts a receiver's report on our media to a dictionary.
 pub(crate) fn report<'py>(py: Python<'py>, block: &ReportBlock) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("ssrc", block.ssrc.0)?;

@@ -29,8 +29,7 @@ optional_arguments! {
     timestamp_of: u32 = "timestamp";
 }
 
-/// Locks a mutex that is held during I/O without the interpreter lock; a thread that holds the
-/// interpreter lock must not wait for it.
+/// Locks a mutex that other threads hold during I/O. Releases the interpreter lock while it waits.
 fn attached<'a, T>(mutex: &'a Mutex<T>, py: Python<'_>) -> MutexGuard<'a, T> {
     mutex.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }
@@ -39,7 +38,7 @@ fn failed(error: rushes::file::FileError) -> PyErr {
     FileError::new_err(error.to_string())
 }
 
-/// The codec of a file, by the given format or else by its name.
+/// Returns the codec of a file, by the given format or, without one, by its name.
 fn codec_for(path: &std::path::Path, format: Option<&str>) -> PyResult<Codec> {
     if let Some(format) = format {
         return codec(format);
@@ -84,7 +83,7 @@ impl MediaReader {
         options.frame_len = frame_len;
         take_level(py);
         let codec = codec_for(&path, format)?;
-        // Opening blocks on a pipe that has no writer yet.
+        // Detached, because opening blocks on a pipe that has no writer yet.
         let reader = py.detach(|| Reader::open(&path, codec, options));
         Ok(Self(Mutex::new(reader.map_err(failed)?)))
     }
@@ -93,14 +92,14 @@ impl MediaReader {
         slf
     }
 
-    /// Whether this is a live source: a pipe or a device, whose frames come when they are made.
+    /// Whether this is a live source: a pipe or a device, whose frames arrive as they are made.
     #[getter]
     fn is_live(&self, py: Python<'_>) -> bool {
         attached(&self.0, py).is_live()
     }
 
-    /// The frame rate that the latest frame declares (H.264, H.265), as a `Fraction`; before the first
-    /// frame of a file is read, that of the first one. `None` if it declares none.
+    /// The frame rate that the latest frame declares (H.264, H.265), as a `Fraction`; directly
+    /// after opening a file, that of the first frame. `None` if it declares none.
     #[getter]
     fn frame_rate<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(rate) = attached(&self.0, py).frame_rate() else { return Ok(None) };
@@ -108,7 +107,7 @@ impl MediaReader {
         fraction.call1((rate.numerator(), rate.denominator())).map(Some)
     }
 
-    /// The next frame, or `None` if a live source has none within `timeout` seconds.
+    /// Returns the next frame, or `None` if a live source has none within `timeout` seconds.
     ///
     /// Raises `EOFError` at the end of the file.
     fn read<'py>(&self, py: Python<'py>, timeout: f64) -> PyResult<Option<Bound<'py, PyBytes>>> {
@@ -130,7 +129,7 @@ impl MediaReader {
     }
 }
 
-/// The next frame, as Python has it.
+/// The result of waiting for the next frame.
 enum Next<'py> {
     Frame(Bound<'py, PyBytes>),
     Pending,
@@ -138,7 +137,7 @@ enum Next<'py> {
 }
 
 impl MediaReader {
-    /// The next frame, if there is one within `timeout`. Signals are handled meanwhile.
+    /// Returns the next frame if there is one within `timeout`. Handles signals meanwhile.
     fn next<'py>(&self, py: Python<'py>, timeout: Option<Duration>) -> PyResult<Next<'py>> {
         let mut guard = attached(&self.0, py);
         let reader: &mut Reader = &mut guard;
@@ -159,7 +158,7 @@ impl MediaReader {
 }
 
 /// Writes frames to a media file. The file appears under its name when it is finished, and is
-/// deleted otherwise: leaving a `with` block finishes it, unless by an exception.
+/// deleted otherwise. Leaving a `with` block finishes the file, unless an exception was raised.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct MediaWriter(Mutex<Option<Writer>>);

@@ -10,8 +10,8 @@ use crate::buffer::{Memory, Octets};
 /// it.
 ///
 /// It is a buffer of its octets: `memoryview(frame)` and `numpy.asarray(frame)` read them without a
-/// copy, `bytes(frame)` copies them. Its memory returns to the stream with the frame and its last
-/// view; frames that are kept do not stop a stream from receiving.
+/// copy, `bytes(frame)` copies them. The stream reuses the memory when the frame and its last view
+/// are gone; kept frames do not stop a stream from receiving.
 #[pyclass(frozen, extends = Octets, module = "rushes")]
 pub(crate) struct Frame;
 
@@ -37,19 +37,19 @@ impl Frame {
         frame(slf).map_or(0, |frame| frame.timestamp().0)
     }
 
-    /// The source that sent it.
+    /// The SSRC of the source that sent the frame.
     #[getter]
     fn ssrc(slf: &Bound<'_, Self>) -> u32 {
         frame(slf).map_or(0, |frame| frame.ssrc().0)
     }
 
-    /// The number of NAL units in it; 1 for formats without NAL units.
+    /// The number of NAL units in the frame; 1 for formats without NAL units.
     #[getter]
     fn units(slf: &Bound<'_, Self>) -> u32 {
         frame(slf).map_or(0, rushes::Frame::units)
     }
 
-    /// Whether it ends an access unit; always true if whole access units are delivered.
+    /// Whether the frame ends an access unit; always true if whole access units are delivered.
     #[getter]
     fn marker(slf: &Bound<'_, Self>) -> bool {
         frame(slf).is_some_and(rushes::Frame::marker)
@@ -69,13 +69,13 @@ impl Frame {
     }
 }
 
-/// A past instant in seconds of `time.monotonic()`.
+/// Converts a past instant to seconds of `time.monotonic()`.
 pub(crate) fn monotonic(py: Python<'_>, instant: Instant) -> PyResult<f64> {
     let now: f64 = py.import("time")?.call_method0("monotonic")?.extract()?;
     Ok(now - instant.elapsed().as_secs_f64())
 }
 
-/// The instant of a time of `time.monotonic()`; no later than now.
+/// Converts seconds of `time.monotonic()` to an instant, which is at most now.
 pub(crate) fn instant(py: Python<'_>, seconds: f64) -> PyResult<Instant> {
     let now: f64 = py.import("time")?.call_method0("monotonic")?.extract()?;
     let past = crate::wait::duration(Some((now - seconds).max(0.0)))?;

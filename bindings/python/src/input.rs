@@ -1,4 +1,4 @@
-//! Data that Python passes for sending: read in place if it is immutable.
+//! Data that Python passes for sending, which is read in place if it is immutable.
 
 use std::ops::Range;
 
@@ -12,8 +12,8 @@ use crate::buffer::Octets;
 
 /// Octets from Python that do not change while they are used, with or without the interpreter lock.
 ///
-/// `bytes`, received frames and views of either never change, so they are read in place. Other
-/// buffers might be written to by another thread meanwhile: they are copied once.
+/// `bytes`, received frames and views of either never change, so they are read in place. Another
+/// thread could write to other buffers meanwhile, so they are copied once.
 pub(crate) enum Input {
     Bytes(PyBackedBytes, Range<usize>),
     Octets(Py<Octets>, Range<usize>),
@@ -21,7 +21,7 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    /// The octets of `data`, copied into `scratch` if they must be.
+    /// Returns the octets of `data`, copied into `scratch` if necessary.
     pub(crate) fn of(data: &Bound<'_, PyAny>, scratch: Vec<u8>) -> PyResult<Self> {
         if let Some(input) = Self::immutable(data, None) {
             return Ok(input);
@@ -47,7 +47,7 @@ impl Input {
         Ok(Self::Copied(copy, len))
     }
 
-    /// `data`, or the part of it with this address and length, if it is immutable.
+    /// Returns `data`, or the part of it with this address and length, if it is immutable.
     fn immutable(data: &Bound<'_, PyAny>, part: Option<(usize, usize)>) -> Option<Self> {
         let range = |octets: &[u8]| match part {
             None => Some(0..octets.len()),
@@ -74,7 +74,7 @@ impl Input {
         }
     }
 
-    /// The memory of a copy, for reuse.
+    /// Returns the memory of a copy, for reuse.
     pub(crate) fn into_scratch(self) -> Option<Vec<u8>> {
         match self {
             Self::Copied(copy, _) => Some(copy),

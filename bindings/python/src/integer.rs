@@ -13,7 +13,7 @@ pub(crate) trait Integer: Copy + for<'a, 'py> FromPyObject<'a, 'py> {
     const LEAST: i128;
     const MOST: i128;
 
-    /// The same number in a type that contains all of these.
+    /// Converts the number to a type that can hold every [`Integer`].
     fn wide(self) -> i128;
 }
 
@@ -32,7 +32,7 @@ macro_rules! integers {
 
 integers!(u8, u16, u32, u64, usize, i64);
 
-/// The argument `name`, an integer of type `T`.
+/// Converts the argument `name` to an integer of type `T`.
 ///
 /// # Errors
 /// `ConfigError` if it is out of range, `TypeError` if it is not an integer.
@@ -40,7 +40,7 @@ pub(crate) fn integer<T: Integer>(name: &str, value: &Bound<'_, PyAny>) -> PyRes
     within(name, value, T::LEAST, T::MOST)
 }
 
-/// The argument `name`, an integer from `least` to `most`.
+/// Converts the argument `name` to an integer from `least` to `most`.
 pub(crate) fn within<T: Integer>(
     name: &str,
     value: &Bound<'_, PyAny>,
@@ -68,7 +68,7 @@ macro_rules! arguments {
     )*};
 }
 
-/// The same for arguments that may be `None`.
+/// Defines such functions for arguments that may be `None`.
 macro_rules! optional_arguments {
     ($($function:ident: $type:ty = $name:literal;)*) => {$(
         fn $function(value: &Bound<'_, PyAny>) -> PyResult<Option<$type>> {
@@ -82,7 +82,7 @@ macro_rules! optional_arguments {
 
 pub(crate) use {arguments, optional_arguments};
 
-/// A host and a port: a tuple of both, or a text such as `localhost:7000` or `[::1]:7000`.
+/// Converts a host and a port: a tuple of both, or a text such as `localhost:7000` or `[::1]:7000`.
 pub(crate) fn address(value: &Bound<'_, PyAny>) -> PyResult<(String, u16)> {
     if let Ok(text) = value.cast::<PyString>() {
         return split(&text.to_cow()?).map_err(ConfigError::new_err);
@@ -91,7 +91,7 @@ pub(crate) fn address(value: &Bound<'_, PyAny>) -> PyResult<(String, u16)> {
     Ok((host, integer("port", &port)?))
 }
 
-/// The host and the port in a text.
+/// Splits a text into a host and a port.
 fn split(text: &str) -> Result<(String, u16), String> {
     let example = |host: &str| format!("address: {text:?} has no port; type \"{host}:7000\"");
     if text.parse::<Ipv6Addr>().is_ok() {

@@ -1,8 +1,8 @@
 //! The Python package `rushes`: the library's types as Python classes.
 //!
 //! Each file corresponds to the library's file of the same name. Waiting and sending release the
-//! interpreter lock, and no thread waits for a lock of the library while it holds that lock: a hook
-//! that runs under one of the two may need the other.
+//! interpreter lock, and no thread that holds it waits for a lock of the library. Otherwise a hook
+//! that runs under one of the two locks and needs the other could deadlock.
 #![deny(unsafe_code)]
 #![allow(clippy::needless_pass_by_value, reason = "Python passes arguments by value")]
 #![allow(clippy::unused_self, reason = "methods of Python classes")]

@@ -1,9 +1,9 @@
-//! Messages of the library, for Python's module `logging`.
+//! Passes messages of the library to Python's module `logging`.
 //!
-//! The library logs by `tracing`, which passes messages on to `log` where no subscriber is
-//! installed; here none is. A message may come from a thread that holds a lock of the library, which
-//! therefore must not wait for the interpreter lock, or for a handler. Messages go to a queue, and a
-//! thread that lives while there are some passes them on.
+//! The library logs through `tracing`, which passes messages on to `log` if no subscriber is
+//! installed, as is the case here. The logging thread may hold a lock of the library, so it must
+//! wait neither for the interpreter lock nor for a handler. It adds messages to a queue; a thread
+//! that exists while there are messages passes them on.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, Once, PoisonError};
@@ -19,11 +19,11 @@ use pyo3::types::PyDict;
 use crate::error::report_unraisable;
 use crate::wait::lock;
 
-/// The most messages that wait for `logging`: a peer can cause them faster than a handler writes
-/// them. Further ones are counted.
+/// Maximum messages in the queue, because a peer can cause them faster than a handler writes them.
+/// Further messages are only counted.
 const MESSAGES_MAX: usize = 1024;
 
-/// How long the end of the program waits for messages to be passed on.
+/// Maximum wait at the end of the program for messages to be passed on.
 const END_WAIT: Duration = Duration::from_secs(2);
 
 /// Levels and their numbers in Python, the most verbose first.
@@ -48,7 +48,7 @@ struct Queue {
     messages: VecDeque<Message>,
     /// Messages dropped because the queue was full.
     dropped: u64,
-    /// The thread that passes messages on, while there are some.
+    /// The thread that passes messages on, if it exists.
     thread: Option<ThreadId>,
 }
 
@@ -81,7 +81,7 @@ impl ::log::Log for Logger {
         }
         queue.messages.push_back(message);
         if queue.thread.is_none() {
-            // If no thread can be started now, the next message tries again.
+            // If no thread can be started now, the next message causes another attempt.
             let started = thread::Builder::new().name("rushes-log".into()).spawn(pass_on_all);
             queue.thread = started.ok().map(|started| started.thread().id());
         }
@@ -90,18 +90,18 @@ impl ::log::Log for Logger {
     fn flush(&self) {}
 }
 
-/// The logger "rushes".
+/// Returns the logger "rushes".
 fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static LOGGER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let get = || Ok(py.import("logging")?.call_method1("getLogger", ("rushes",))?.unbind());
     LOGGER.get_or_try_init(py, get).map(|logger| logger.bind(py))
 }
 
-/// Takes the level over from the logger "rushes": messages below it cost no interpreter lock. To be
-/// called where the lock is held anyway, without a lock of the library.
+/// Copies the level of the logger "rushes", so that messages below it need no interpreter lock.
+/// Call it where the interpreter lock is held anyway, but no lock of the library.
 pub(crate) fn take_level(py: Python<'_>) {
     static INSTALLED: Once = Once::new();
-    // Fails only if there is a logger already.
+    // This fails only if there is a logger already.
     INSTALLED.call_once(|| drop(::log::set_logger(&Logger)));
     let filter = logger(py).and_then(|logger| {
         for (level, number) in LEVELS {
@@ -113,12 +113,12 @@ pub(crate) fn take_level(py: Python<'_>) {
     });
     match filter {
         Ok(filter) => ::log::set_max_level(filter),
-        // A class of loggers of the application's.
+        // The application may use its own class of loggers, which may fail.
         Err(error) => error.write_unraisable(py, None),
     }
 }
 
-/// Passes messages on until there are none.
+/// Passes on messages until the queue is empty.
 fn pass_on_all() {
     loop {
         let mut queue = lock(&QUEUE);
@@ -130,7 +130,7 @@ fn pass_on_all() {
             return;
         }
         drop(queue);
-        // Without an interpreter, there is nobody to tell.
+        // Without an interpreter, the messages are dropped.
         let _ = Python::try_attach(|py| {
             take_level(py);
             for message in messages {
@@ -158,7 +158,7 @@ fn report(py: Python<'_>, message: &Message) {
     }
 }
 
-/// A `LogRecord` with the message's time and thread.
+/// Creates a `LogRecord` with the message's time and thread.
 fn record<'py>(py: Python<'py>, message: &Message) -> PyResult<Bound<'py, PyAny>> {
     let logging = py.import("logging")?;
     let created = message.time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -174,14 +174,15 @@ fn record<'py>(py: Python<'py>, message: &Message) -> PyResult<Bound<'py, PyAny>
     fields.set_item("lineno", message.line)?;
     fields.set_item("created", created.as_secs_f64())?;
     fields.set_item("msecs", f64::from(created.subsec_millis()))?;
-    // Those of the thread that logged: one of Python has no name here.
+    // The record must not name this thread instead of the one that logged, whose Python name is
+    // unknown here.
     fields.set_item("thread", None::<u64>)?;
     fields.set_item("threadName", message.thread.as_deref())?;
     logging.call_method1("makeLogRecord", (fields,))
 }
 
-/// Waits until the messages so far are passed on, unless a handler calls it; to be called without
-/// the interpreter lock. A handler that hangs holds it up for two seconds.
+/// Waits until the messages so far are passed on, unless a handler calls it. Call it without the
+/// interpreter lock. If a handler hangs, it returns after two seconds.
 pub(crate) fn finish() {
     let queue = lock(&QUEUE);
     if queue.thread != Some(thread::current().id()) {

@@ -1,5 +1,5 @@
-//! Registry of open objects, so that they can be closed before the interpreter ends: threads of the
-//! library must not call it afterwards.
+//! Registry of open objects, which must be closed before the interpreter ends: threads of the
+//! library must not call the interpreter afterwards.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
@@ -10,20 +10,21 @@ use crate::error::Failure;
 use crate::log;
 use crate::wait::lock;
 
-/// An object that is closed at the end.
+/// An object that is closed when the interpreter ends.
 pub(crate) trait Close: Send + Sync {
-    /// Closes it, if it is open; to be called without the interpreter lock.
+    /// Closes the object if it is open. Call it without the interpreter lock.
     ///
     /// # Errors
-    /// [`Failure::Reentered`] if called from a hook that a call on this thread runs; it stays open.
+    /// [`Failure::Reentered`] if called from a hook that a call on this thread runs; the object
+    /// stays open.
     fn close(&self) -> Result<(), Failure>;
 }
 
-/// Closes an object that has been dropped. Where a hook may not close it, another thread does.
+/// Closes an object that has been dropped. If a hook may not close it, another thread does.
 pub(crate) fn close_dropped(open: &Arc<impl Close + 'static>) {
     if open.close().is_err() {
         let open = Arc::clone(open);
-        // If no thread can be started, it stays open until everything is closed.
+        // If no thread can be started, the object stays open until the interpreter ends.
         let _ = thread::Builder::new().spawn(move || open.close());
     }
 }
@@ -44,7 +45,7 @@ impl Open {
         list.push(Arc::downgrade(&open));
     }
 
-    /// Closes all of them; an object that refuses stays open and in the list.
+    /// Closes all objects; an object that refuses stays open and in the list.
     pub(crate) fn close(&self) -> Result<(), Failure> {
         let list = std::mem::take(&mut *lock(&self.0));
         let mut outcome = Ok(());
@@ -65,8 +66,8 @@ impl Open {
 /// All open objects of this process.
 pub(crate) static OPEN: Open = Open::new();
 
-/// Closes every open stream, server and client, and waits until messages so far have been passed to
-/// `logging`, as happens when the interpreter ends.
+/// Closes every open stream, server and client, and waits until the messages so far have been
+/// passed to `logging`. This happens automatically when the interpreter ends.
 #[pyfunction]
 pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
     let closed = py.detach(|| {

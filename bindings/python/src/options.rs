@@ -1,4 +1,4 @@
-//! Keywords of `Session.stream`, as settings of a stream.
+//! Converts keywords of `Session.stream` to settings of a stream.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -42,12 +42,12 @@ impl<'py> Setting<'_, 'py> {
         })
     }
 
-    /// An integer of the type's range.
+    /// Returns an integer in the range of its type.
     pub(crate) fn int<T: Integer>(&self) -> PyResult<T> {
         self.within(T::LEAST, T::MOST)
     }
 
-    /// An integer from `least` to `most`.
+    /// Returns an integer from `least` to `most`.
     pub(crate) fn within<T: Integer>(&self, least: i128, most: i128) -> PyResult<T> {
         let py = self.value.py();
         integer::within(self.name, &self.value, least, most).map_err(|error| {
@@ -57,7 +57,7 @@ impl<'py> Setting<'_, 'py> {
         })
     }
 
-    /// A part of a value that has several.
+    /// Returns one part of a value that has several.
     fn part<'a>(&'a self, value: Bound<'py, PyAny>) -> Setting<'a, 'py> {
         Setting { name: self.name, value }
     }
@@ -79,7 +79,7 @@ impl<'py> Setting<'_, 'py> {
         PayloadType::checked(value).map_err(|error| self.wrong(error))
     }
 
-    /// One of a set of words.
+    /// Returns the value of one of a set of words.
     pub(crate) fn word<T: Copy>(&self, words: &[(&str, T)]) -> PyResult<T> {
         let word = self.get::<String>()?;
         let found = words.iter().find(|(name, _)| *name == word).map(|&(_, value)| value);
@@ -103,7 +103,8 @@ pub(crate) fn codec(name: &str) -> PyResult<Codec> {
     })
 }
 
-/// A rate as a fraction: anything with a numerator and a denominator, or a floating-point number.
+/// Returns a rate as a fraction, from a value with a numerator and a denominator or a
+/// floating-point number.
 pub(crate) fn fraction(setting: &Setting<'_, '_>) -> PyResult<Option<(u32, u32)>> {
     let value = &setting.value;
     if !value.hasattr("numerator")? {
@@ -168,7 +169,7 @@ fn multicast(setting: &Setting<'_, '_>, group: Option<IpAddr>) -> PyResult<Multi
     Ok(options)
 }
 
-/// A host, or a host and a port.
+/// Returns a host and, if given, a port.
 fn only_from(setting: &Setting<'_, '_>) -> PyResult<(IpAddr, Option<u16>)> {
     let (host, port) = if let Ok(host) = setting.get::<String>() {
         (host, None)
@@ -181,7 +182,7 @@ fn only_from(setting: &Setting<'_, '_>) -> PyResult<(IpAddr, Option<u16>)> {
     Ok((address.ip(), port))
 }
 
-/// Settings of media.
+/// Applies settings of media.
 fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<StreamBuilder>> {
     let delivery = [("access-unit", Delivery::AccessUnit), ("unit", Delivery::Unit)];
     let framing = [("annex-b", Framing::AnnexB), ("length-prefixed", Framing::LengthPrefixed)];
@@ -233,7 +234,7 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
     }))
 }
 
-/// Settings of sockets.
+/// Applies settings of sockets.
 fn socket(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<StreamBuilder>> {
     Ok(Some(match setting.name {
         "local_port" => builder.local_port(setting.int()?),
@@ -251,7 +252,7 @@ fn socket(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<
     }))
 }
 
-/// Settings of RTCP and recovery.
+/// Applies settings of RTCP and recovery.
 fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<StreamBuilder>> {
     Ok(Some(match setting.name {
         "rtcp" => builder.rtcp(setting.get()?),
@@ -271,20 +272,20 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
     }))
 }
 
-/// The error for a keyword that is not in the table `table` of `rushes._types`.
+/// Returns the error for a keyword that is not in the table `table` of `rushes._types`.
 pub(crate) fn unknown(py: Python<'_>, name: &str, table: &str) -> PyErr {
     let known = || {
         let table = py.import("rushes._types")?.getattr(table)?;
         table.getattr("__annotations__")?.cast_into::<PyDict>()?.keys().extract::<Vec<String>>()
     };
-    // Without the table, the keyword alone is named.
+    // Without the table, the error names only the keyword.
     let known = known().unwrap_or_default();
     let meant = did_you_mean(name, known.iter().map(String::as_str));
     let of = if table == "StreamOptions" { "a stream" } else { "texture video" };
     PyTypeError::new_err(format!("{name:?} is not a setting of {of}{meant}"))
 }
 
-/// A builder with every setting of `options`; `None` stands for a setting's default.
+/// Applies every setting of `options` to a builder; `None` stands for a setting's default.
 pub(crate) fn apply(
     mut builder: StreamBuilder,
     options: Option<&Bound<'_, PyDict>>,

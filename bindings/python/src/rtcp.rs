@@ -69,7 +69,8 @@ impl HookGuard {
         Self
     }
 
-    /// Whether setting a hook of this stream might wait for a thread that waits for this one.
+    /// Returns whether setting a hook of this stream might wait for a thread that waits for this
+    /// one.
     fn may_deadlock(stream: usize) -> bool {
         RUNNING_HOOKS.with_borrow(|streams| {
             let runs_hooks = Call::is_running() || !streams.is_empty();
@@ -86,10 +87,10 @@ impl Drop for HookGuard {
 
 #[pymethods]
 impl Rtcp {
-    /// Sets a function that receives every report and request, on whichever thread reads the
-    /// stream's port. Without one, events are queued for `poll_event`. If a previous hook is
-    /// running, this waits until it returns; a hook that is run by a call may replace that of its
-    /// own stream only.
+    /// Sets a function that receives every report and request, on the thread that reads the
+    /// stream's port. Without a function, events are queued for `poll_event`. If a previous hook is
+    /// running, this waits until it returns. A hook that runs within a call may replace only the
+    /// hook of its own stream.
     fn on_event(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let hook = callable(hook)?;
         let stream = Arc::as_ptr(&self.stream.get().inner) as usize;
@@ -106,21 +107,21 @@ impl Rtcp {
         })
     }
 
-    /// The next report or request, or `None`; the last 256 are kept.
+    /// Returns the next report or request, or `None`. The last 256 are kept.
     fn poll_event(&self, py: Python<'_>) -> PyResult<Option<events::Event>> {
         let event = self.act(py, |rtcp| Ok(rtcp.poll_event()))?;
         event.map(|event| events::of_rtcp(py, &event)).transpose()
     }
 
-    /// The state of each peer.
+    /// Returns the state of each peer.
     fn peers(&self, py: Python<'_>) -> PyResult<Vec<Peer>> {
         let peers = self.act(py, |rtcp| Ok(rtcp.peers()))?;
         Ok(peers.into_iter().map(Peer).collect())
     }
 
-    /// Seconds since media of `timestamp` was captured, by its source's reported clock and ours;
-    /// `None` before its first report, and if the clocks are an hour or more apart: some sources do
-    /// not report wall-clock time.
+    /// Returns the seconds since media of `timestamp` was captured: the difference between our
+    /// clock and the one in the source's reports. `None` before its first report, and if the clocks
+    /// are an hour or more apart, because some sources do not report wall-clock time.
     fn capture_latency(
         &self,
         py: Python<'_>,
@@ -137,7 +138,8 @@ impl Rtcp {
         self.act(py, |rtcp| Ok(RtcpStatistics::of(&rtcp.statistics())))
     }
 
-    /// Requests a key frame of every media source: "pli" for lost pictures, "fir" for a new viewer.
+    /// Requests a key frame from every media source: "pli" for lost pictures, "fir" for a new
+    /// viewer.
     #[pyo3(signature = (request = "pli"))]
     fn request_key_frame(&self, py: Python<'_>, request: &str) -> PyResult<()> {
         let request = match request {
@@ -148,7 +150,8 @@ impl Rtcp {
         self.act(py, |rtcp| rtcp.request_key_frame(request))
     }
 
-    /// Limits a source's bit rate, counting `overhead` octets of header per packet (TMMBR).
+    /// Requests that a source limit its bit rate in bits per second (TMMBR); `overhead` header
+    /// octets, 0 to 511, count for each packet.
     #[pyo3(signature = (ssrc, bit_rate, *, overhead = 0))]
     fn request_bit_rate(
         &self,
@@ -161,7 +164,8 @@ impl Rtcp {
         self.act(py, |rtcp| rtcp.request_bit_rate(limit))
     }
 
-    /// Sends sources an estimate of what the path carries for all, in bits per second (REMB).
+    /// Sends sources an estimate of the bit rate that the path can carry for all of them together,
+    /// in bits per second (REMB).
     fn send_estimate(
         &self,
         py: Python<'_>,
@@ -188,7 +192,7 @@ impl Rtcp {
         self.act(py, |rtcp| rtcp.send_app(app))
     }
 
-    /// Leaves the session: sends BYE. Closing the stream does so too, without a reason.
+    /// Leaves the session: sends BYE. Closing the stream also sends BYE, without a reason.
     #[pyo3(signature = (reason = ""))]
     fn send_bye(&self, py: Python<'_>, reason: &str) -> PyResult<()> {
         self.act(py, |rtcp| rtcp.send_bye(reason))
@@ -202,45 +206,46 @@ pub(crate) struct Peer(RemoteStatistics);
 
 #[pymethods]
 impl Peer {
-    /// Its SSRC.
+    /// The SSRC of the participant.
     #[getter]
     fn ssrc(&self) -> u32 {
         self.0.ssrc.0
     }
 
-    /// Whether it sent BYE.
+    /// Whether the participant sent BYE.
     #[getter]
     fn left(&self) -> bool {
         self.0.left
     }
 
-    /// Its canonical name; empty until the peer announces it.
+    /// The canonical name; empty until the participant announces it.
     #[getter]
     fn cname(&self) -> &str {
         &self.0.cname
     }
 
-    /// The last round-trip time to it, in seconds.
+    /// The last round-trip time to the participant, in seconds.
     #[getter]
     fn round_trip(&self) -> Option<f64> {
         self.0.round_trip.map(|time| time.as_secs_f64())
     }
 
-    /// Its last sender report: `wall_clock`, `timestamp`, `packets`, `octets`.
+    /// The last sender report: `wall_clock`, `timestamp`, `packets`, `octets`.
     #[getter]
     fn sender<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.0.sender.as_ref().map(|info| events::sender(py, info)).transpose()
     }
 
-    /// Its last report about our media: `ssrc`, `fraction_lost` from 0 to 1, `cumulative_lost`,
+    /// The last report about our media: `ssrc`, `fraction_lost` from 0 to 1, `cumulative_lost`,
     /// `highest`, `jitter`.
     #[getter]
     fn reported<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.0.reported.as_ref().map(|block| events::report(py, block)).transpose()
     }
 
-    /// When media of `timestamp` was captured, by the peer's wall clock in seconds since 1970;
-    /// `None` before its first report. Streams with the same canonical name share that clock.
+    /// Returns when media of `timestamp` was captured, by the participant's wall clock in seconds
+    /// since 1970; `None` before its first report. Streams with the same canonical name share that
+    /// clock.
     fn wall_clock(&self, #[pyo3(from_py_with = timestamp_of)] timestamp: u32) -> Option<f64> {
         Some(self.0.clock?.to_ntp(RtpTimestamp(timestamp)).unix().as_secs_f64())
     }

@@ -1,4 +1,4 @@
-//! How a stream is secured: its keys and its policy.
+//! The keys and the policy of a secured stream.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ fn suite_of(name: &Bound<'_, PyAny>) -> PyResult<Suite> {
     suite_named(name.extract::<&str>()?)
 }
 
-/// The source of a secured stream's keys. Its `repr` shows none of them.
+/// The source of a secured stream's keys. Its `repr` shows no keys.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Security {
@@ -97,21 +97,21 @@ impl Security {
 
 #[pymethods]
 impl Security {
-    /// The same master key in both directions, for streams whose media goes one way.
+    /// Uses one master key in both directions, for streams with media in one direction only.
     #[staticmethod]
     fn shared(suite: &str, key_and_salt: &[u8]) -> PyResult<Self> {
         let security = rushes::Security::shared(suite_named(suite)?, key_and_salt);
         Ok(Self::of(security.map_err(Failure::from)?))
     }
 
-    /// Separate master keys for sending and for receiving.
+    /// Uses separate master keys for sending and for receiving.
     #[staticmethod]
     fn separate(suite: &str, send: &[u8], receive: &[u8]) -> PyResult<Self> {
         let security = rushes::Security::separate(suite_named(suite)?, send, receive);
         Ok(Self::of(security.map_err(Failure::from)?))
     }
 
-    /// Master keys with identifiers and lifetimes, under a policy that both ends must share.
+    /// Uses master keys with identifiers and lifetimes, under a policy that both ends must share.
     #[staticmethod]
     #[pyo3(signature = (send, receive, *, further = Vec::new(), encrypt_rtp = true,
         encrypt_rtcp = true, authenticate_rtp = true, key_derivation_rate = None, window = 1024,
@@ -146,16 +146,16 @@ impl Security {
         })
     }
 
-    /// Keys that both ends agree on by ZRTP, on the media's own ports (RFC 6189).
+    /// Uses keys that both ends agree on by ZRTP (RFC 6189), on the media's own ports.
     ///
-    /// `on_sas` is called with the session's `Sas` when the first stream is about to be opened, and
-    /// its result applies to the whole session: `True` if the peer's string is the same; `False` if
-    /// it differs, and no stream is opened; `None` if they were not compared yet. If it raises, the
-    /// stream is not opened, and the function of the next stream is called.
+    /// `on_sas` is called with the session's `Sas` before the first stream is opened, and its
+    /// result applies to the whole session: `True` if the peer's string is equal; `False` if it
+    /// differs, and then no stream is opened; `None` if the strings were not compared yet. If it
+    /// raises, the stream is not opened, and the function of the next stream is called.
     ///
-    /// `policy` selects the peers that keys are agreed on with: with `"require_secret"` only those
-    /// that know `aux_secret`. By default any; with a `cache`, any except a peer with which the
-    /// strings were compared and which has lost the secret of that session.
+    /// `policy` selects the peers that are accepted; `"require_secret"` accepts only those that
+    /// know `aux_secret`. By default any peer is accepted; with a `cache`, any except a peer with
+    /// which the strings were compared and which has lost the secret of that session.
     #[staticmethod]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     #[pyo3(signature = (*, on_sas = None, cache = None, timeout = 30.0, passive = false,

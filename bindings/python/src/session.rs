@@ -18,7 +18,7 @@ use crate::stream::Stream;
 use crate::wait::{in_slices, lock};
 use crate::zrtp::{Opening, Sas, ask, warning};
 
-/// One peer, and the streams exchanged with it; made by `Context.session`.
+/// One peer, and the streams exchanged with it; created by `Context.session`.
 ///
 /// Streams on the same local port share one socket. Leaving a `with` block closes all of them.
 #[pyclass(frozen, module = "rushes")]
@@ -94,10 +94,10 @@ impl Session {
 
     /// Opens a stream of `format`: "h264", "h265", "h266", "opus" or "generic".
     ///
-    /// Each setting has a working default; the library's settings are keywords here, with times in
-    /// seconds. The most common: `remote_port`, without which the stream only receives;
-    /// `local_port`; `frame_rate`; `security`; `recovery`. A stream that agrees on its keys by ZRTP
-    /// waits for the peer; see `begin`.
+    /// The library's settings are keywords here, with times in seconds, and each has a working
+    /// default. The most common are `remote_port`, without which the stream only receives,
+    /// `local_port`, `frame_rate`, `security` and `recovery`. A stream that agrees on its keys by
+    /// ZRTP waits for the peer; see `begin`.
     #[pyo3(signature = (format, **options))]
     fn stream(
         &self,
@@ -132,8 +132,8 @@ impl Session {
         Opening::begin(py, &self.shared, builder, parameters.on_sas)
     }
 
-    /// The short authentication string, for people to read to each other, once the session's first
-    /// stream has agreed on a key by ZRTP.
+    /// The short authentication string, for people to read to each other; `None` until the
+    /// session's first stream has agreed on a key by ZRTP.
     #[getter]
     fn sas(&self, py: Python<'_>) -> Option<Sas> {
         py.detach(|| self.shared.session.sas()).map(Sas)
@@ -145,7 +145,7 @@ impl Session {
         py.detach(|| self.shared.session.verify_sas(are_equal))
     }
 
-    /// Warnings about the key agreement, each returned once.
+    /// Removes and returns the warnings about the key agreement.
     fn zrtp_warnings(&self, py: Python<'_>) -> Vec<String> {
         let session = &self.shared.session;
         py.detach(|| std::iter::from_fn(|| session.poll_zrtp_warning()).map(warning).collect())
@@ -172,7 +172,7 @@ impl Session {
 }
 
 impl Shared {
-    /// Has the strings compared, unless the result is known already.
+    /// Calls the function that compares the strings, unless the result is already known.
     pub(crate) fn compare(&self, py: Python<'_>, on_sas: Option<&Py<PyAny>>) -> PyResult<()> {
         let Some(hook) = on_sas else { return allowed(*lock(&self.comparison)) };
         let Some(sas) = py.detach(|| self.session.sas()) else { return Ok(()) };
@@ -194,7 +194,8 @@ impl Shared {
         allowed(answer)
     }
 
-    /// The known result; `NotStarted` if this thread must ask, `None` if another is still asking.
+    /// Returns the known result; `NotStarted` if this thread must call the function, `None` if
+    /// another thread is still doing so.
     fn known_within(&self, slice: Duration) -> Result<Option<Comparison>, Failure> {
         let me = thread::current().id();
         let mut comparison = lock(&self.comparison);
@@ -225,8 +226,8 @@ fn allowed(comparison: Comparison) -> PyResult<()> {
     Err(ZrtpError::new_err(text))
 }
 
-/// Held while a function is called; on drop its result takes effect. If it raised an exception, the
-/// next function is called.
+/// Exists while a function is called; dropping it stores the result. If the function raised an
+/// exception, the next stream's function is called.
 struct ComparisonGuard<'a> {
     shared: &'a Shared,
     answer: Comparison,

@@ -32,7 +32,7 @@ macro_rules! mirror {
         impl $name {
             $($(#[$doc])* #[getter] fn $field(&self) -> $kind { self.$field.clone() })*
 
-            /// The counters by name, in which nested objects become dictionaries.
+            /// Returns the counters by name, with nested objects as dictionaries.
             fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
                 let dict = PyDict::new(py);
                 $(dict.set_item(stringify!($field), to_plain(&self.$field.clone().into_bound_py_any(py)?)?)?;)*
@@ -54,7 +54,7 @@ macro_rules! mirror {
 
 pub(crate) use mirror;
 
-/// A value in the form that it has in a dictionary.
+/// Converts a value to its form in such a dictionary.
 pub(crate) fn to_plain<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(list) = value.cast::<PyList>() {
         let items = list.iter().map(|item| to_plain(&item)).collect::<PyResult<Vec<_>>>()?;
@@ -72,15 +72,16 @@ mirror! {
         packets: u64 = |s: &LibrarySent| s.packets,
         /// Octets of RTP payload, payload headers included.
         payload_octets: u64 = |s: &LibrarySent| s.payload_octets,
-        /// Octets of frames, as given.
+        /// Octets of frames, as pushed.
         frame_octets: u64 = |s: &LibrarySent| s.frame_octets,
         /// Packets retransmitted on request; not among `packets`.
         retransmitted: u64 = |s: &LibrarySent| s.retransmitted,
-        /// Frames not sent completely, because sending failed or the master key was exhausted. A
-        /// sequence number is skipped after each that was begun, so that receivers drop it.
+        /// Frames not sent completely, because sending failed or the master key was exhausted.
+        /// After each frame that was begun, a sequence number is skipped, so that receivers drop
+        /// the frame.
         frames_cut: u64 = |s: &LibrarySent| s.frames_cut,
-        /// NAL units omitted from the frames, because their type has no place in RTP (such as the
-        /// metadata of Dolby Vision) or they are shorter than their header.
+        /// NAL units omitted from the frames, because RTP cannot carry their type (such as the
+        /// metadata of Dolby Vision) or because they are shorter than their header.
         units_left_out: u64 = |s: &LibrarySent| s.units_left_out,
         /// Requests for packets that are no longer kept, or that were repeated too often.
         retransmissions_refused: u64 = |s: &LibrarySent| s.retransmissions_refused,
@@ -92,9 +93,9 @@ mirror! {
     SourceStatistics of LibrarySource {
         /// The source.
         ssrc: u32 = |s: &LibrarySource| s.ssrc.0,
-        /// The host and port that it sends from.
+        /// The host and port that the source sends from; `None` if unknown.
         address: Option<(String, u16)> = |s: &LibrarySource| s.address.map(|address| (address.ip().to_string(), address.port())),
-        /// Packets accepted: in time and not duplicates.
+        /// Packets accepted: those in time that are not duplicates.
         packets: u64 = |s: &LibrarySource| s.packets,
         /// Packets that were missing when the receiver stopped waiting for them.
         packets_lost: u64 = |s: &LibrarySource| s.packets_lost,
@@ -102,24 +103,25 @@ mirror! {
         frames: u64 = |s: &LibrarySource| s.frames,
         /// Frames (or units) begun and dropped.
         frames_dropped: u64 = |s: &LibrarySource| s.frames_dropped,
-        /// Packets received, late ones and duplicates included (RFC 3550 appendix A.3), but not
+        /// Packets received, including late ones and duplicates (RFC 3550 appendix A.3), but not
         /// those retransmitted in a separate stream.
         received: u64 = |s: &LibrarySource| s.received,
         /// Packets that should have arrived so far (RFC 3550 appendix A.3).
         expected: u64 = |s: &LibrarySource| s.expected,
-        /// Packets accepted whose payload the format does not know or allow.
+        /// Accepted packets whose payload is unknown or invalid in the format.
         packets_unusable: u64 = |s: &LibrarySource| s.packets_unusable,
         /// Seconds since the last packet arrived.
         silent_for: f64 = |s: &LibrarySource| s.last_heard.elapsed().as_secs_f64(),
         /// Seconds since the first packet arrived.
         known_for: f64 = |s: &LibrarySource| s.first_heard.elapsed().as_secs_f64(),
-        /// Packets expected less those received; negative with duplicates (RFC 3550 appendix A.3).
+        /// Packets expected minus packets received; negative if duplicates outnumber losses (RFC
+        /// 3550 appendix A.3).
         cumulative_lost: i64 = |s: &LibrarySource| s.cumulative_lost,
         /// The extended sequence number of the newest packet.
         highest: u64 = |s: &LibrarySource| s.highest.0,
         /// Interarrival jitter in ticks of the clock rate (RFC 3550 appendix A.8).
         jitter: u32 = |s: &LibrarySource| s.jitter,
-        /// The same as time, in seconds.
+        /// Interarrival jitter in seconds.
         jitter_time: f64 = |s: &LibrarySource| s.jitter_time.as_secs_f64(),
     }
 }
@@ -127,15 +129,15 @@ mirror! {
 mirror! {
     /// Counters of received frames and packets.
     ReceiveStatistics of LibraryReceived {
-        /// Packets accepted: from an accepted source, in time and not duplicates.
+        /// Packets accepted: those of accepted sources, in time, that are not duplicates.
         packets: u64 = |s: &LibraryReceived| s.packets,
-        /// Octets of RTP payload in them.
+        /// Octets of RTP payload in these packets.
         payload_octets: u64 = |s: &LibraryReceived| s.payload_octets,
         /// Frames (or units) delivered.
         frames: u64 = |s: &LibraryReceived| s.frames,
         /// Frames (or units) begun and dropped.
         frames_dropped: u64 = |s: &LibraryReceived| s.frames_dropped,
-        /// Of them, first frames of a source that may lack their beginning.
+        /// Dropped frames that were the first of their source and may lack their beginning.
         frames_unsure: u64 = |s: &LibraryReceived| s.frames_unsure,
         /// Packets that were missing when the receiver stopped waiting for them.
         packets_lost: u64 = |s: &LibraryReceived| s.packets_lost,
@@ -145,22 +147,22 @@ mirror! {
         requested: u64 = |s: &LibraryReceived| s.requested,
         /// Missing packets that arrived after they were requested.
         recovered: u64 = |s: &LibraryReceived| s.recovered,
-        /// Missing packets that were requested and did not arrive in time.
+        /// Missing packets that were requested but did not arrive in time.
         unanswered: u64 = |s: &LibraryReceived| s.unanswered,
         /// Missing packets that were not requested, because an answer could not have arrived in
         /// time.
         not_requested: u64 = |s: &LibraryReceived| s.not_requested,
         /// Frames dropped to free memory for other sources.
         frames_displaced: u64 = |s: &LibraryReceived| s.frames_displaced,
-        /// Octets of memory held in windows and unfinished frames.
+        /// Octets of memory held by reorder windows and unfinished frames.
         held_octets: usize = |s: &LibraryReceived| s.held_octets,
         /// Events dropped because they were not polled in time.
         events_forgotten: u64 = |s: &LibraryReceived| s.events_forgotten,
         /// Discarded datagrams by reason; a reason that has not occurred is missing.
         discards: BTreeMap<&'static str, u64> = |s: &LibraryReceived| s.discards.iter().map(|(reason, count)| (reason.name(), count)).collect(),
-        /// Each source that is tracked and past its probation.
+        /// Tracked sources that have passed their probation.
         sources: Vec<SourceStatistics> = |s: &LibraryReceived| s.sources.iter().map(SourceStatistics::of).collect(),
-        /// The latest sources that have ended, at most 16, the newest last.
+        /// The latest 16 sources that have ended, the newest last.
         ended: Vec<SourceStatistics> = |s: &LibraryReceived| s.ended.iter().map(SourceStatistics::of).collect(),
     }
 }
@@ -176,11 +178,11 @@ mirror! {
         wait_calls: u64 = |s: &Counters| s.wait_calls,
         /// Datagrams that the system accepted for sending.
         sent_datagrams: u64 = |s: &Counters| s.sent_datagrams,
-        /// Octets in them, without headers.
+        /// Octets in these datagrams, without headers.
         sent_bytes: u64 = |s: &Counters| s.sent_bytes,
         /// Datagrams received.
         received_datagrams: u64 = |s: &Counters| s.received_datagrams,
-        /// Octets in them, without headers.
+        /// Octets in these datagrams, without headers.
         received_bytes: u64 = |s: &Counters| s.received_bytes,
         /// Times that the send buffer was full.
         buffer_full_waits: u64 = |s: &Counters| s.buffer_full_waits,
@@ -193,7 +195,7 @@ mirror! {
         kernel_drops: u64 = |s: &Counters| s.kernel_drops,
         /// Messages lent to the kernel rather than copied (see `zero_copy`).
         lent: u64 = |s: &Counters| s.lent,
-        /// Lent messages that the kernel has released, as of the last check.
+        /// Lent messages that the kernel had released at the last check.
         lent_back: u64 = |s: &Counters| s.lent_back,
         /// Lent messages that the kernel copied after all, as it does on loopback.
         lent_copied: u64 = |s: &Counters| s.lent_copied,
@@ -211,9 +213,9 @@ mirror! {
         receive: ReceiveStatistics = |s: &rushes::Statistics| ReceiveStatistics::of(&s.receive),
         /// System calls and datagrams of the socket; streams on one port share them.
         socket: SocketCounters = |s: &rushes::Statistics| SocketCounters::of(&s.socket),
-        /// Datagrams from hosts other than the session's peer, ignored; by socket.
+        /// Ignored datagrams from hosts other than the session's peer; per socket.
         foreign: u64 = |s: &rushes::Statistics| s.foreign,
-        /// Datagrams that no stream on the port accepts; by socket.
+        /// Datagrams that no stream on the port accepts; per socket.
         unrouted: u64 = |s: &rushes::Statistics| s.unrouted,
         /// Datagrams discarded because the stream's finished frames were not pulled.
         uncollected: u64 = |s: &rushes::Statistics| s.uncollected,
@@ -225,7 +227,7 @@ mirror! {
     RtcpStatistics of ControlStatistics {
         /// Complete reports sent.
         reports_sent: u64 = |s: &ControlStatistics| s.reports_sent,
-        /// Feedback sent before its report.
+        /// Feedback datagrams sent before the next complete report.
         feedback_sent: u64 = |s: &ControlStatistics| s.feedback_sent,
         /// Octets sent, IP and UDP headers included.
         octets_sent: u64 = |s: &ControlStatistics| s.octets_sent,
@@ -235,8 +237,8 @@ mirror! {
         octets_received: u64 = |s: &ControlStatistics| s.octets_received,
         /// Datagrams and packets that were malformed.
         malformed: u64 = |s: &ControlStatistics| s.malformed,
-        /// Datagrams refused because they are not authentic; only of secured participants, like the
-        /// following three.
+        /// Datagrams refused because they are not authentic. This and the following three counters
+        /// are for secured streams only.
         unauthentic: u64 = |s: &ControlStatistics| s.unauthentic,
         /// Datagrams refused as replays.
         replayed: u64 = |s: &ControlStatistics| s.replayed,
@@ -248,7 +250,7 @@ mirror! {
         packets_unknown: u64 = |s: &ControlStatistics| s.packets_unknown,
         /// Events dropped because they were not polled in time.
         events_forgotten: u64 = |s: &ControlStatistics| s.events_forgotten,
-        /// Participants counted, this one included.
+        /// Known participants, including this one.
         members: usize = |s: &ControlStatistics| s.members,
         /// Participants that send media.
         senders: usize = |s: &ControlStatistics| s.senders,

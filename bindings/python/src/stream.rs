@@ -26,19 +26,19 @@ optional_arguments! {
     timestamp_of: i64 = "timestamp";
 }
 
-/// How long a thread that receives repeatedly yields the stream to waiting threads.
+/// How long a thread that receives repeatedly leaves the stream to waiting threads.
 const YIELD_TIME: Duration = Duration::from_millis(1);
 
 /// The parts of a stream, which different threads may use at the same time.
 pub(crate) struct Inner {
     sender: Exclusive<Option<StreamSender>>,
     receiver: Exclusive<Receiving>,
-    /// Held by the thread that waits for requests.
+    /// Used by the thread that waits for requests.
     waiting: Exclusive<()>,
     handle: Mutex<Option<Handle>>,
     /// A frame that was received for an event loop and is not delivered yet.
     kept: Mutex<Option<rushes::Frame>>,
-    /// The counters when it was closed.
+    /// The counters when the stream was closed.
     last: Mutex<rushes::Statistics>,
     /// Reusable memory for data that must be copied before it is sent.
     scratch: Mutex<Vec<u8>>,
@@ -87,7 +87,7 @@ impl Inner {
         })
     }
 
-    /// The handles, until the stream is closed.
+    /// Returns the handles; fails if the stream is closed.
     pub(crate) fn handle(&self) -> Result<Handle, Failure> {
         lock(&self.handle).clone().ok_or(Failure::Closed)
     }
@@ -103,8 +103,8 @@ impl Inner {
         self.receiver.with(|receiver| self.kept_or(|| receiver.pull(timeout)))
     }
 
-    /// As [`pull`](Self::pull), for callers that cannot wait long: `None` if another thread
-    /// receives.
+    /// Like [`pull`](Self::pull), for callers that cannot wait long: returns `None` if another
+    /// thread receives.
     pub(crate) fn take(&self, timeout: Duration) -> Option<Result<Option<rushes::Frame>, Failure>> {
         self.receiver.try_with(|receiver| self.kept_or(|| receiver.pull(timeout)))
     }
@@ -126,8 +126,8 @@ impl Inner {
         })
     }
 
-    /// The kept frame, or else the result of `pull`. The caller must hold the receiver, so that
-    /// frames stay in order.
+    /// Returns the kept frame or, if there is none, the result of `pull`. The caller must hold the
+    /// receiver, so that frames stay in order.
     fn kept_or(
         &self,
         pull: impl FnOnce() -> Result<Option<rushes::Frame>, Failure>,
@@ -177,7 +177,7 @@ impl Inner {
         })
     }
 
-    /// Whether all peers have sent BYE.
+    /// Returns whether all peers have sent BYE.
     fn all_have_left(&self) -> bool {
         let peers = self.handle().map(|handle| handle.rtcp.peers()).unwrap_or_default();
         !peers.is_empty() && peers.iter().all(|peer| peer.left)
@@ -186,8 +186,8 @@ impl Inner {
 
 impl Close for Inner {
     fn close(&self) -> Result<(), Failure> {
-        // Applies to a call on another stream too: this stream's hook may wait for what that call
-        // holds.
+        // This also applies to a call on another stream, since this stream's hook may wait for
+        // objects that the call holds.
         if Call::is_running() {
             return Err(Failure::Reentered);
         }
@@ -196,7 +196,7 @@ impl Close for Inner {
         if let Some(handle) = &handle {
             *lock(&self.last) = handle.stream.statistics();
         }
-        // A thread that waits for requests holds the port as well.
+        // A thread that waits for requests also holds the port.
         let halves = self.waiting.with(|()| Ok(())).and_then(|()| {
             self.receiver.with(|receiver| {
                 self.sender.with(|sender| {
@@ -206,7 +206,7 @@ impl Close for Inner {
             })
         });
         match halves {
-            // Dropped without the locks: a hook that is still running may need them.
+            // Dropped without the locks, because a hook that is still running may need them.
             Ok(halves) => drop(halves),
             Err(failure) => {
                 if handle.is_some() {
@@ -220,7 +220,7 @@ impl Close for Inner {
     }
 }
 
-/// A media stream to and from a peer; made by `Session.stream`.
+/// A media stream to and from a peer; created by `Session.stream`.
 ///
 /// It has no thread unless `on_frame` or asynchronous iteration needs one: frames are sent on the
 /// thread that pushes and received on the thread that pulls, both without the interpreter lock.
@@ -239,7 +239,7 @@ impl Stream {
     }
 }
 
-/// The hook, if it is callable; otherwise a `TypeError` with its type.
+/// Returns the hook if it is callable, otherwise a `TypeError` with its type.
 pub(crate) fn callable(hook: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     if hook.is_callable() {
         return Ok(hook.clone().unbind());
@@ -247,9 +247,9 @@ pub(crate) fn callable(hook: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     Err(PyTypeError::new_err(format!("{} is not callable", hook.get_type())))
 }
 
-/// Runs a thread that calls `hook`, first with the kept frame. Python keeps its state for the
-/// thread throughout: creating and discarding one around each call would cost two system calls and
-/// a new page.
+/// Runs a thread that calls `hook`, first with the kept frame. Python keeps one state for the
+/// thread throughout, because creating and discarding a state around each call would cost two
+/// system calls and a new page.
 fn with_thread_state(
     run: &mut (dyn FnMut() + Send),
     hook: &Py<PyAny>,
@@ -322,15 +322,15 @@ impl Stream {
         frame.map(|frame| Frame::wrap(py, frame)).transpose()
     }
 
-    /// For the thread of an event loop: waits until a frame is kept for the next call that takes
-    /// one, at most for `timeout` seconds, and returns whether one is.
+    /// Waits until a frame is kept for the next call that takes one, at most for `timeout` seconds;
+    /// returns whether one is. It is for the thread of an event loop.
     fn _keep_frame(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let kept = in_slices(py, duration(Some(timeout))?, |slice| self.inner.keep(slice))?;
         Ok(kept.is_some())
     }
 
-    /// The frames, until none arrives for `timeout` seconds, until all peers have sent BYE if
-    /// `until_bye` is set, or until the stream is closed.
+    /// Iterates over the frames, until none arrives for `timeout` seconds, until all peers have
+    /// sent BYE if `until_bye` is set, or until the stream is closed.
     #[pyo3(signature = (timeout = None, *, until_bye = false))]
     fn frames(slf: Py<Self>, timeout: Option<f64>, until_bye: bool) -> PyResult<Frames> {
         Ok(Frames { stream: slf, timeout: duration(timeout)?, until_bye })
@@ -362,8 +362,8 @@ impl Stream {
     }
 
     /// Sets a function that receives events about lost packets, dropped frames and sources that
-    /// start or end, on the thread that pulls, and about a socket that the thread of `on_frame`
-    /// cannot read. To be set before `on_frame`.
+    /// start or end, on the thread that pulls. It also receives errors of the thread of `on_frame`
+    /// when it cannot read the socket. Set it before `on_frame`.
     fn on_event(&self, py: Python<'_>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let hook = callable(hook)?;
         let errors = hook.clone_ref(py);
@@ -380,13 +380,14 @@ impl Stream {
         })?)
     }
 
-    /// Sends one packet without payload: useful at the end of a stream, and to keep a path open.
+    /// Sends one packet without payload, which is useful at the end of a stream and keeps a path
+    /// open.
     fn send_keep_alive(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.inner.send(StreamSender::send_keep_alive))?)
     }
 
-    /// Waits for `seconds`, answering requests and reports meanwhile. A program that only sends
-    /// should wait with this between frames. Other threads may push meanwhile.
+    /// Waits for `seconds` and answers requests and reports meanwhile. A program that only sends
+    /// should call it to wait between frames. Other threads may push meanwhile.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         in_slices::<()>(py, duration(Some(seconds))?, |slice| {
             self.inner.answer(slice)?;
@@ -413,7 +414,7 @@ impl Stream {
         (self.inner.local.ip().to_string(), self.inner.local.port())
     }
 
-    /// The stream's counters; after closing, the last ones.
+    /// Returns the stream's counters; after closing, the last ones.
     fn statistics(&self, py: Python<'_>) -> Statistics {
         let statistics = py.detach(|| match self.inner.handle() {
             Ok(handle) => handle.stream.statistics(),
@@ -422,7 +423,8 @@ impl Stream {
         Statistics::of(&statistics)
     }
 
-    /// Sends under another master key from the next packet on; the peer should have it already.
+    /// Sends under another master key from the next packet on. The peer must accept this key
+    /// before.
     fn set_send_key(&self, py: Python<'_>, key: PyRef<'_, MasterKey>) -> PyResult<()> {
         let (inner, key) = (&self.inner, &key.key);
         Ok(py.detach(|| Ok::<_, Failure>(inner.handle()?.stream.set_send_key(key)?))?)
@@ -440,7 +442,7 @@ impl Stream {
         Ok(py.detach(|| self.inner.close())?)
     }
 
-    /// Whether it was closed.
+    /// Whether the stream was closed.
     #[getter]
     fn closed(&self) -> bool {
         self.inner.is_closed()
@@ -463,15 +465,15 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // Its thread may need the interpreter lock before it ends.
+        // Detached, because the stream's thread may need the interpreter lock before it ends.
         Python::try_attach(|py| py.detach(|| close_dropped(&self.inner)));
     }
 }
 
-/// The frames of a stream, in order; made by `Stream.frames` and by `iter`.
+/// Iterator over the frames of a stream, in order; created by `Stream.frames` and by `iter`.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct Frames {
-    /// Keeps the stream open for as long as the loop over it.
+    /// Keeps the stream open while a loop iterates over it.
     stream: Py<Stream>,
     timeout: Option<Duration>,
     until_bye: bool,

@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 use crate::error::Failure;
 use crate::log::take_level;
 
-/// How long a wait lasts before Python can handle signals.
+/// Maximum time of a wait before Python handles signals.
 pub(crate) const WAIT_SLICE: Duration = Duration::from_millis(50);
 
-/// A timeout of `seconds`; `None` if there is no limit.
+/// Converts a timeout in seconds; `None` means no limit.
 pub(crate) fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let Some(seconds) = seconds.filter(|&seconds| seconds != f64::INFINITY) else {
         return Ok(None);
@@ -24,9 +24,9 @@ pub(crate) fn duration(seconds: Option<f64>) -> PyResult<Option<Duration>> {
     Duration::try_from_secs_f64(seconds).map(Some).map_err(wrong)
 }
 
-/// Waits repeatedly for short times, without the interpreter lock, until a wait returns a value;
-/// `None` if none has within `timeout`. Signals are handled in between, so that Ctrl-C interrupts
-/// it, and changes of the log level take effect.
+/// Waits repeatedly for short times, without the interpreter lock, until a wait returns a value.
+/// Returns `None` after `timeout`. In between it handles signals, so that Ctrl-C interrupts it, and
+/// changes of the log level.
 pub(crate) fn in_slices<T: Send>(
     py: Python<'_>,
     timeout: Option<Duration>,
@@ -58,13 +58,13 @@ type User = Arc<Mutex<Option<ThreadId>>>;
 /// Waiting threads, each with the user of the value that it waits for.
 static WAITING: Mutex<Vec<(ThreadId, User)>> = Mutex::new(Vec::new());
 
-/// A value that one thread at a time uses. A thread that uses it already, such as a hook called
-/// meanwhile, gets an error instead of waiting for itself. So does a thread that would wait for
-/// itself through others: two hooks that each need the value in use by the other's caller would
-/// deadlock.
+/// A value that only one thread at a time uses. A thread that already uses it, for example in a
+/// hook called meanwhile, gets an error instead of waiting for itself. A thread that would wait for
+/// itself through others gets the error, too: two hooks that each need the value in use by the
+/// other's caller would deadlock.
 ///
-/// To be used without the interpreter lock only: the thread that uses the value may wait for that
-/// lock.
+/// It must be used without the interpreter lock, because the thread that uses the value may wait
+/// for that lock.
 #[derive(Debug)]
 pub(crate) struct Exclusive<T> {
     value: Mutex<T>,
@@ -76,7 +76,7 @@ impl<T> Exclusive<T> {
         Self { value: Mutex::new(value), user: User::default() }
     }
 
-    /// Whether this thread uses it.
+    /// Returns whether this thread uses the value.
     pub(crate) fn is_used_here(&self) -> bool {
         *lock(&self.user) == Some(thread::current().id())
     }
@@ -95,7 +95,7 @@ impl<T> Exclusive<T> {
         act(&mut value)
     }
 
-    /// As [`with`](Self::with), but `None` if a thread uses it.
+    /// Like [`with`](Self::with), but returns `None` if a thread uses the value.
     pub(crate) fn try_with<R>(
         &self,
         act: impl FnOnce(&mut T) -> Result<R, Failure>,
@@ -109,17 +109,18 @@ impl<T> Exclusive<T> {
         Some(act(&mut value))
     }
 
-    /// Whether another thread waits for it.
+    /// Returns whether another thread waits for the value.
     pub(crate) fn is_awaited(&self) -> bool {
         lock(&WAITING).iter().any(|(_, user)| Arc::ptr_eq(user, &self.user))
     }
 
-    /// Waits until no thread uses it.
+    /// Waits until no thread uses the value.
     fn wait(&self) -> Result<MutexGuard<'_, T>, Failure> {
         let me = thread::current().id();
         let mut waiting = lock(&WAITING);
         let mut user = self.user.clone();
-        // Each step leads to another waiting thread, which bounds the number of steps.
+        // Each step leads to another waiting thread, so there are at most as many steps as waiting
+        // threads.
         for _ in 0..=waiting.len() {
             let Some(thread) = *lock(&user) else { break };
             if thread == me {
@@ -166,8 +167,8 @@ impl Call {
         Self(())
     }
 
-    /// Whether this thread is in such a call. It then runs a hook, and must not wait for a thread
-    /// that may need what the call holds.
+    /// Returns whether this thread is in such a call. It then runs a hook and must not wait for a
+    /// thread that may need an object held by the call.
     pub(crate) fn is_running() -> bool {
         CALLS.get() > 0
     }

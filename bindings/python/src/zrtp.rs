@@ -32,7 +32,7 @@ impl Sas {
         self.0.is_verified
     }
 
-    /// Whether both ends have the same secret (`aux_secret`): then no comparison is needed.
+    /// Whether both ends have the same secret (`aux_secret`), so that no comparison is needed.
     #[getter]
     fn shares_secret(&self) -> bool {
         self.0.shares_secret
@@ -53,12 +53,12 @@ impl Sas {
     }
 }
 
-/// Asks `hook` whether the peer's string is `sas`; `None` if it was not compared.
+/// Calls `hook` to ask whether the peer's string is `sas`; `None` if it was not compared.
 pub(crate) fn ask(py: Python<'_>, hook: &Py<PyAny>, sas: SasStatus) -> PyResult<Option<bool>> {
     hook.call1(py, (Sas(sas),))?.extract(py)
 }
 
-/// The text of a warning.
+/// Returns the text of a warning.
 pub(crate) fn warning(warning: Warning) -> String {
     match warning {
         Warning::CacheMismatch => "the peer does not know the secret of an earlier session".into(),
@@ -78,7 +78,7 @@ pub(crate) fn warning(warning: Warning) -> String {
     }
 }
 
-/// A stream whose keys are being agreed on by ZRTP; made by `Session.begin`.
+/// A stream whose keys are being agreed on by ZRTP; created by `Session.begin`.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct Opening {
     session: Arc<Shared>,
@@ -89,7 +89,7 @@ pub(crate) struct Opening {
 
 impl Drop for Opening {
     fn drop(&mut self) {
-        // Detached, as it may wait for a thread that reads the port.
+        // Detached, because it may wait for a thread that reads the port.
         let _ = Python::try_attach(|py| py.detach(|| self.abandon()));
     }
 }
@@ -144,8 +144,8 @@ impl Opening {
 
 #[pymethods]
 impl Opening {
-    /// Waits until the keys are agreed on, at most for `timeout` seconds; `None` if they are not by
-    /// then, and `wait` may be called again.
+    /// Waits until the keys are agreed on, at most for `timeout` seconds. Then returns `None`, and
+    /// `wait` may be called again.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Stream>> {
         self.wait_for(py, duration(timeout)?)
@@ -157,7 +157,7 @@ impl Opening {
         (self.local.ip().to_string(), self.local.port())
     }
 
-    /// Abandons the opening, if the stream is not open yet.
+    /// Abandons the opening if the stream is not open yet.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.abandon())?)
     }

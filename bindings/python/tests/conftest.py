@@ -31,7 +31,7 @@ def access_unit(octets: bytes) -> bytes:
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    """Waits until a condition holds that another thread brings about."""
+    """Waits until another thread makes a condition true."""
     deadline = time.monotonic() + TIME_LIMIT
     while not condition():
         assert time.monotonic() < deadline, "the condition was not met in time"

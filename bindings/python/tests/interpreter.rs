@@ -1,4 +1,4 @@
-//! The machine's interpreter imports the package as built, and its first example runs.
+//! Checks that the machine's interpreter imports the built package and runs its first example.
 //!
 //! The package's behaviour is tested in Python (`.ci/python`); this test needs nothing installed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
@@ -17,7 +17,7 @@ print(result.attempted)
 raise SystemExit(result.failed)
 ";
 
-/// Whether there is an interpreter that the package supports.
+/// Returns whether there is an interpreter that the package supports.
 fn has_python() -> bool {
     let asks = "import sys; raise SystemExit(sys.version_info < (3, 11))";
     let ended = Command::new("python3").args(["-c", asks]).status();
@@ -28,7 +28,7 @@ fn has_python() -> bool {
     found
 }
 
-/// The extension module, which is built beside this test.
+/// Returns the extension module, which is built beside this test.
 fn library() -> PathBuf {
     let name = format!("{}_rushes{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     std::env::current_exe().unwrap().with_file_name(name)
@@ -51,7 +51,7 @@ fn the_packages_first_example_runs() {
     }
     std::fs::copy(library(), package.join("_rushes.abi3.so")).unwrap();
 
-    // Not in the folder of the sources, which have no extension module.
+    // The program must not run in the folder of the sources, which has no extension module.
     let mut python = Command::new("python3");
     python.current_dir(folder.path());
     python.args(["-B", "-c", PROGRAM]).env("PYTHONPATH", folder.path());

@@ -94,7 +94,7 @@ def test_other_tasks_have_their_turn_where_frames_always_wait(pair: Make) -> Non
         other = asyncio.create_task(tick())
         frames = aiter(receiver)
         for number in range(20):
-            # Longer than tasks may be without a turn.
+            # Longer than other tasks may have to wait.
             time.sleep(0.003)
             assert bytes(await anext(frames)) == numbered(number)
         other.cancel()
@@ -119,7 +119,7 @@ def test_a_loop_that_waits_itself_does_so_briefly(pair: Make) -> None:
         asyncio.get_running_loop().call_later(0.2, sender.push_frame, numbered(number))
         assert bytes(await anext(frames)) == numbered(number)
         assert taker.quick == saved - taker.needed
-        # From then on its thread has waited.
+        # From here on, the thread of the iterator has waited.
         assert frames._thread is not None
 
     run(main)
@@ -131,7 +131,7 @@ def test_frames_that_come_seldom_are_never_waited_for_by_the_loop(pair: Make) ->
     async def main() -> None:
         frames = aiter(receiver)
         for number in range(10):
-            # Later than within half a millisecond, however late the loop itself is.
+            # Much later than half a millisecond, even if the loop itself is late.
             later = 0.05
             asyncio.get_running_loop().call_later(later, sender.push_frame, numbered(number))
             assert bytes(await anext(frames)) == numbered(number)
@@ -198,7 +198,7 @@ def test_no_frame_is_lost_to_a_loop_that_was_given_up(pair: Make) -> None:
                 async with asyncio.timeout(0.01):
                     async for _ in receiver:
                         pass
-            # Its thread still waits for a frame, and takes one of these.
+            # The iterator's thread still waits for a frame, and takes one of these.
             sender.push_frame(numbered(number))
             sender.push_frame(numbered(number + 1))
             frames = aiter(receiver)
@@ -232,7 +232,7 @@ def test_a_frame_that_is_kept_goes_to_whoever_asks_next(pair: Make) -> None:
         frames = aiter(receiver)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(anext(frames), 0.01)
-        # Its thread still waits, and takes it.
+        # The iterator's thread still waits, and takes the frame.
         sender.push_frame(numbered(1))
         request = frames._pending
         assert request is not None

@@ -1,4 +1,4 @@
-"""Buffers: which are copied, and how long they live."""
+"""Buffers: when they are copied, and how long they live."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_a_live_source_is_waited_for_no_longer_than_asked(tmp_path: Path) -> Non
     with pipe.open("wb", buffering=0) as file:
         for frame in frames:
             file.write(frame)
-            # The next one is not written before this one is there.
+            # The next frame is written only after this one was read.
             assert reader.read(TIME_LIMIT) == frame
     with pytest.raises(EOFError):
         reader.read(TIME_LIMIT)

@@ -252,7 +252,7 @@ def test_two_hooks_that_close_the_streams_they_run_in_do_not_hang(
     two.push_frame(access_unit(b"x"))
     assert pull_in_threads(first, second) == [access_unit(b"x")] * 2
     assert raised == [rushes.StateError] * 2
-    # Both are still open.
+    # Both streams are still open.
     for stream in (first, second):
         assert not stream.closed
         assert stream.pull_frame(0) is None

@@ -17,12 +17,12 @@ Make = Callable[..., Pair]
 
 LOGGER = logging.getLogger("rushes")
 
-#: More octets than the kernel grants to anybody.
+#: More octets than any kernel grants.
 TOO_LARGE = 2_000_000_000
 
 
 class Gathered(logging.Handler):
-    """A handler that collects records, once a test lets it."""
+    """A handler that collects records, and can be blocked by a test."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ def open_with(session: rushes.Session, octets: int) -> None:
 
 
 def send_noise(receiver: rushes.Stream, datagrams: int) -> None:
-    """Sends datagrams that are no reports to where reports are expected, and lets them be read."""
+    """Sends datagrams that are not reports to the port for RTCP, and makes the stream read them."""
     host, port = receiver.local_address
     before = receiver.rtcp.statistics().malformed
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
@@ -85,7 +85,7 @@ def test_a_clamped_buffer_is_logged_with_its_advice(
     assert f" of {TOO_LARGE} octets" in record.getMessage()
     assert (record.filename, record.module) == ("buffer.rs", "buffer")
     assert record.lineno > 0
-    # It is passed on by a thread that has nothing to do with it.
+    # The message is passed on by another thread than the one that logged it.
     assert record.threadName is None
 
 
@@ -98,7 +98,7 @@ def test_messages_below_the_level_are_not_passed_on(
     open_with(session, TOO_LARGE + 1)
     eventually(lambda: handler.has(f"of {TOO_LARGE + 1} octets, bursts"))
     assert not handler.has(f"of {TOO_LARGE} octets, bursts")
-    # Nor while everything is switched off.
+    # No message is passed on while logging is disabled.
     logging.disable()
     open_with(session, TOO_LARGE + 2)
     logging.disable(logging.NOTSET)
@@ -123,7 +123,7 @@ def test_a_handler_that_waits_holds_nothing_up(
 ) -> None:
     handler.go_on.clear()
     open_with(session, TOO_LARGE)
-    # It would wait for this thread, which sends, receives and closes meanwhile.
+    # If a handler held a lock of the library, this thread could not send, receive and close.
     receiver, sender = pair("generic")
     sender.push_frame(b"meanwhile")
     frame = receiver.pull_frame(TIME_LIMIT)
@@ -166,7 +166,7 @@ def test_what_logging_raises_is_told_and_ends_nothing(
     LOGGER.addFilter(refuse)
     try:
         open_with(session, TOO_LARGE)
-        # At least one for each direction.
+        # There is at least one message for each direction.
         eventually(lambda: len(reported) >= 2)
     finally:
         LOGGER.removeFilter(refuse)
@@ -184,7 +184,7 @@ def test_no_more_messages_wait_than_the_queue_holds(pair: Make, handler: Gathere
     eventually(lambda: handler.has("messages were dropped"))
     kept = [text for text in handler.texts() if "not RTCP" in text]
     dropped = next(text for text in handler.texts() if "messages were dropped" in text)
-    # A thousand in the queue, and at most as many that were taken out of it together.
+    # The queue holds a thousand; at most another thousand were taken out of it together.
     assert 1_024 <= len(kept) <= 2_048
     assert len(kept) + int(dropped.split()[0]) == 3_000
 

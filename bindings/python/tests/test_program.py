@@ -82,7 +82,7 @@ def test_python_receives_what_the_program_sends(
         receiver = session.stream("h265", local_port=free_port, security=security(how))
     send = ["send", str(FILM), "--to", f"127.0.0.1:{free_port}", "--fps", "500", *flags(how)]
     with running(program, *send) as sender:
-        # Its output is read, so that it does not fill the pipe.
+        # The program's output is read, so that it does not fill the pipe.
         printed: list[str] = []
         reader = threading.Thread(target=lambda: printed.extend(sender.communicate(timeout=60)))
         reader.start()

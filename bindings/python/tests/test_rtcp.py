@@ -16,7 +16,7 @@ Make = Callable[..., Pair]
 
 
 def next_event(receiver: rushes.Stream, sender: rushes.Stream, kind: str) -> rushes.Event:
-    """The next event of a kind at `sender`; both sides run meanwhile."""
+    """Returns the next event of a kind at `sender`, while both sides run."""
     deadline = time.monotonic() + TIME_LIMIT
     while time.monotonic() < deadline:
         receiver.pull_frame(0.01)
@@ -118,7 +118,7 @@ def test_peers_are_known_by_name_and_by_their_clocks(
     assert late is not None
     assert late > 0
     assert receiver.rtcp.capture_latency(sender.ssrc ^ 1, 0) is None
-    # Two hours ahead is no latency.
+    # A clock that is two hours ahead gives no latency.
     ahead = (peer.sender["timestamp"] + 7200 * 90_000) % 2**32
     assert receiver.rtcp.capture_latency(sender.ssrc, ahead) is None
 
@@ -176,7 +176,7 @@ def test_a_hook_in_a_call_may_wait_for_no_other_hook(
     gathered = Gathered()
 
     def hook(event: rushes.Event) -> None:
-        # Each might wait for a thread that waits for the pulled stream.
+        # Each call might wait for a thread that waits for the pulled stream.
         for call in (hooked.close, other.close, lambda: other.rtcp.on_event(print)):
             with pytest.raises(rushes.StateError, match="a hook cannot"):
                 call()

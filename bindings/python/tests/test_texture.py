@@ -20,7 +20,7 @@ Array = npt.NDArray[np.uint8]
 
 
 def ramps(count: int, width: int = 64, height: int = 48) -> list[Array]:
-    """Pictures that differ everywhere."""
+    """Pictures of random octets."""
     rng = np.random.default_rng(1)
     return [rng.integers(0, 256, (height, width, 3), np.uint8) for _ in range(count)]
 

@@ -17,7 +17,7 @@ Ends = tuple[rushes.Session, rushes.Stream]
 
 
 def connect(bobs: Security, alices: Security, **options: Any) -> tuple[Ends, Ends]:
-    """Two ends that have agreed on keys: the called one and the calling one."""
+    """Two streams that have agreed on keys: the called end and the calling end."""
     bob = rushes.Context().session("127.0.0.1")
     alice = rushes.Context().session("127.0.0.1")
     answered, called = call(bob, alice, bobs, alices, **options)
@@ -27,7 +27,7 @@ def connect(bobs: Security, alices: Security, **options: Any) -> tuple[Ends, End
 def call(
     bob: rushes.Session, alice: rushes.Session, bobs: Security, alices: Security, **options: Any
 ) -> tuple[rushes.Stream, rushes.Stream]:
-    """A stream of Bob's and one of Alice's, who calls."""
+    """A stream of Bob and one of Alice, who calls him."""
     with bob.begin("generic", security=bobs, **options) as opening:
         with ThreadPoolExecutor() as threads:
             port = opening.local_address[1]

@@ -1,4 +1,4 @@
-//! The options of streams, and those that several commands share.
+//! The options of streams, and options that several commands share.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl From<DeliveryName> for Delivery {
     }
 }
 
-/// The names of codecs in options: those of the table of formats.
+/// Returns the names of codecs in options, from the table of formats.
 pub(crate) fn codec_names() -> Vec<&'static str> {
     let name = |codec: Codec| if codec == Codec::Generic { "raw" } else { codec.name };
     let mut names: Vec<_> = Codec::all().map(name).collect();
@@ -150,17 +150,17 @@ pub(crate) struct ControlArgs {
     /// Canonical name in reports; random by default
     #[arg(long, value_name = "NAME", help_heading = "Control")]
     pub(crate) cname: Option<String>,
-    /// Keep the path open with an empty datagram after this much silence, for example 15s
+    /// Keep the path open by sending an empty datagram after this much silence, for example 15s
     #[arg(long, value_parser = parse_duration, value_name = "TIME", help_heading = "Control")]
     pub(crate) keep_alive: Option<Duration>,
 }
 
-/// How much is shown of what the libraries log; without `--quiet`, warnings always are.
+/// How many of the libraries' log messages are shown; warnings always, unless `--quiet` is given.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[allow(clippy::doc_markdown, reason = "clap prints these lines as they are")]
 pub(crate) struct VerboseArgs {
-    /// Print more than warnings: -v what happens, for example why a client was refused, -vv details
-    /// for debugging. RUST_LOG, for example RUST_LOG=rushes_net=debug, overrides -v and -q
+    /// Print more than warnings: -v for events, for example why a client was refused, -vv for
+    /// debugging. RUST_LOG, for example RUST_LOG=rushes_net=debug, overrides -v and -q
     #[arg(long, short, action = ArgAction::Count, conflicts_with = "quiet",
         help_heading = "Output")]
     pub(crate) verbose: u8,
@@ -182,7 +182,7 @@ pub(crate) struct OutputArgs {
     pub(crate) stats_interval: Option<Duration>,
 }
 
-/// When frames are sent.
+/// Options of the times at which frames are sent.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TimingArgs {
     /// Frames per second, for example 30, 29.97 or 30000/1001; by default opus packets follow their
@@ -284,8 +284,8 @@ pub(crate) struct SendArgs {
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) overwrite: OverwriteArgs,
-    /// Let the network device read sent data in place instead of copying it, in 512 KiB of memory;
-    /// for real devices and large frames (no gain on loopback, only cost)
+    /// Let the network device read sent data in place instead of copying it; needs 512 KiB of
+    /// memory. For real devices and large frames; on loopback it only costs time
     #[arg(long, help_heading = "Network")]
     pub(crate) zero_copy: bool,
     /// End when the network has prevented sending for this long: no route, an interface that is
@@ -376,8 +376,8 @@ pub(crate) struct RecvArgs {
     /// End after this much silence, once the stream has begun
     #[arg(long, value_parser = parse_duration, default_value = "2s", value_name = "TIME")]
     pub(crate) idle_timeout: Duration,
-    /// End with exit code 1 if nothing of the stream has come after this long; by default, wait for
-    /// ever
+    /// End with exit code 1 if nothing of the stream has arrived after this long; by default, wait
+    /// for ever
     #[arg(long, value_parser = parse_duration, value_name = "TIME")]
     pub(crate) wait: Option<Duration>,
     /// End this long after the first frame

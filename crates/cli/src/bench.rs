@@ -1,4 +1,4 @@
-//! `rushes bench`, which the crate `rushes-bench` does.
+//! `rushes bench`: runs the benchmarks of the crate `rushes-bench`.
 
 pub(crate) use rushes_bench::BenchArgs;
 

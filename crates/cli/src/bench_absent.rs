@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-/// Any arguments, `--help` included: all have the same answer.
+/// Any arguments, even `--help`: the answer is always the same.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct BenchArgs {

@@ -56,7 +56,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// How much the command shows of what the libraries log.
+    /// Returns how many of the libraries' log messages the command shows.
     pub(crate) fn verbosity(&self) -> Verbosity {
         let output = match self {
             Self::Loopback(args) => args.output,

@@ -21,7 +21,7 @@ pub(crate) struct Comparer {
     /// Units that were never received.
     pub(crate) missing: u64,
     pub(crate) octets: u64,
-    /// Frames whose last unit was received or given up.
+    /// Frames whose last unit was received or counted as lost.
     pub(crate) frames: u64,
     pub(crate) latencies: Latencies,
     difference: Option<Difference>,
@@ -40,10 +40,10 @@ pub(crate) struct Difference {
     /// The unit's number, counted from 0.
     pub(crate) unit: u64,
     pub(crate) nal_type: Option<u8>,
-    /// Octets of the unit as sent and as received; `None` if it was not.
+    /// Octets of the unit as sent, and as received in the next field; `None` if there was none.
     pub(crate) sent_len: Option<usize>,
     pub(crate) received_len: Option<usize>,
-    /// The first octet that differs.
+    /// The offset of the first octet that differs.
     pub(crate) octet: usize,
 }
 
@@ -83,7 +83,7 @@ impl Comparer {
         }
     }
 
-    /// Notes a frame that is being sent.
+    /// Records a frame that is being sent.
     pub(crate) fn expect(&mut self, frame: &[u8], sent: Instant) {
         self.split(frame);
         let last = self.ranges.len();
@@ -143,14 +143,14 @@ impl Comparer {
     fn split(&mut self, frame: &[u8]) {
         self.ranges.clear();
         if self.codec.has_nal_units() {
-            // For a frame without units, the missing units are the difference.
+            // A frame without units lacks the units that were sent.
             let _ = find_units(frame, Framing::AnnexB, &mut self.ranges);
         } else {
             self.ranges.push(0..frame.len());
         }
     }
 
-    /// Keeps the difference between a sent and a received unit, if it is the first.
+    /// Records the difference between a sent and a received unit, if it is the first.
     fn note(&mut self, sent: Option<&[u8]>, received: Option<&[u8]>) {
         if self.difference.is_some() {
             return;

@@ -31,7 +31,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// Takes a frame that has just arrived; returns its latency in seconds, if that is known.
+    /// Measures a frame that has just arrived; returns its latency in seconds if it is known.
     pub(crate) fn take(&mut self, stream: &MediaStream, frame: &Frame) -> Option<f64> {
         let now = Instant::now();
         if self.read_at.is_none_or(|read_at| now.duration_since(read_at) >= READ_INTERVAL) {
@@ -45,8 +45,8 @@ impl Latency {
         self.note(self.mapping?, frame.timestamp(), NtpTime::from_unix(wall))
     }
 
-    /// Takes a frame of `timestamp` that arrived at `now`. Ignored if the sender's clock shows no
-    /// wall time.
+    /// Measures a frame of `timestamp` that arrived at `now`. Does nothing if the sender's clock is
+    /// not a wall clock.
     fn note(
         &mut self,
         mapping: ClockMapping,
@@ -65,7 +65,7 @@ impl Latency {
         }
     }
 
-    /// The shortest latency in the first and in the last second; `null` if not known.
+    /// Returns the shortest latency in the first and in the last second as JSON; `null` if unknown.
     pub(crate) fn report(&mut self) -> Value {
         self.end_interval();
         json!({ "first_ms": self.first.map(|s| s * 1e3), "last_ms": self.last.map(|s| s * 1e3) })
@@ -83,7 +83,7 @@ pub(crate) struct RtcpSummary {
 }
 
 impl RtcpSummary {
-    /// Takes the events received so far. The goodbye of the source being `written` is kept however
+    /// Handles the events received so far. Keeps the goodbye of the source being `written`, even if
     /// many others arrive.
     pub(crate) fn poll(&mut self, stream: &MediaStream, written: Option<Ssrc>) {
         let rtcp = stream.rtcp();
@@ -118,8 +118,8 @@ impl RtcpSummary {
         self.goodbyes.push_back((from, reason));
     }
 
-    /// Waits until the peers that report have reported on the last packet or have left: for a
-    /// second at most, or until Ctrl-C.
+    /// Waits until every reporting peer has reported on the last packet or has left; at most for a
+    /// second, or until Ctrl-C.
     pub(crate) fn await_reports(
         &mut self,
         stream: &mut MediaStream,
@@ -175,7 +175,7 @@ impl RtcpSummary {
         object.into()
     }
 
-    /// A one-line summary; empty if nothing was received.
+    /// Returns a one-line summary; empty if nothing was received.
     pub(crate) fn text(&self, stream: &MediaStream) -> String {
         let mut parts = Vec::new();
         for peer in stream.rtcp().peers() {
@@ -199,7 +199,7 @@ impl RtcpSummary {
     }
 }
 
-/// Packets that `source` has sent by its own count, once it has sent a goodbye.
+/// Returns the number of packets that `source` has sent by its own count, if it has sent a goodbye.
 pub(crate) fn sent_by(stream: &MediaStream, source: Ssrc) -> Option<u64> {
     let peers = stream.rtcp().peers();
     let peer = peers.into_iter().find(|peer| peer.ssrc == source && peer.left)?;

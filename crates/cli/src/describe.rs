@@ -30,7 +30,7 @@ pub(crate) struct Wanted {
     pub(crate) ssrc: Option<Ssrc>,
 }
 
-/// Reads `file`, and takes the first media that can be received and is wanted.
+/// Reads `file` and selects the first wanted media that can be received.
 pub(crate) fn read(
     file: &Path,
     wanted: Wanted,
@@ -56,7 +56,7 @@ pub(crate) fn read(
         }
     }
     if quiet {
-        // The warnings now explain why nothing can be received.
+        // The warnings explain why nothing can be received.
         warn(file, &warnings);
     }
     let nothing = || match codec {
@@ -94,7 +94,7 @@ fn keep_source(media: &mut Media, ssrc: Ssrc) {
     media.ssrcs.retain(|source| source.ssrc == ssrc || Some(source.ssrc) == rtx);
 }
 
-/// Writes the description of the streams that are set up as `builders` and send `sources`.
+/// Writes the description of streams with the settings `builders`, which send `sources`.
 pub(crate) fn write(
     file: &Path,
     builders: &[StreamBuilder],
@@ -114,7 +114,7 @@ pub(crate) fn write(
         std::io::stdout().write_all(text.as_bytes())?;
         return Ok(());
     }
-    // Renamed when whole: a receiver may be waiting for it.
+    // Renamed when complete, because a receiver may be waiting for the file.
     let part = file.with_extension("sdp.part");
     // A description can hold keys.
     create_private(&part)
@@ -123,8 +123,8 @@ pub(crate) fn write(
         .with_context(|| file.display().to_string())
 }
 
-/// The encoding of the source, with the parameter sets that it begins with. Those of a live source,
-/// which can be read only once, come with its frames.
+/// Returns the encoding of the source with its first parameter sets. A live source can be read only
+/// once, so its parameter sets are only in its frames.
 fn encoding_of(source: &Source) -> anyhow::Result<Encoding> {
     let frame = if source.is_live() { Vec::new() } else { describing_frame(source)? };
     sdp::encoding_of(source.codec, &frame).ok_or_else(|| {
@@ -134,7 +134,7 @@ fn encoding_of(source: &Source) -> anyhow::Result<Encoding> {
     })
 }
 
-/// The first frame with parameter sets, or else the first frame.
+/// Returns the first frame with parameter sets or, if there is none, the first frame.
 fn describing_frame(source: &Source) -> anyhow::Result<Vec<u8>> {
     let mut reader = source.open(None)?;
     let mut first = None;

@@ -13,7 +13,7 @@ pub(crate) struct Endpoint {
 /// An option that takes an address, for error messages.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
-    /// The option as it is written, with the space after it; empty for an argument without a name.
+    /// The option as written, with a space after it; empty for an argument without a name.
     option: &'static str,
     /// The port in examples.
     port: u16,
@@ -28,27 +28,27 @@ const SERVER: Wanted = Wanted { option: "", port: 7000, is_remote: true };
 const METRICS: Wanted = Wanted { option: "--metrics ", port: 9464, is_remote: false };
 const PEER: Wanted = Wanted { option: "--peer ", port: 5004, is_remote: true };
 
-/// The value of `send --to`.
+/// Parses the value of `send --to`.
 pub(crate) fn parse_to(text: &str) -> Result<Endpoint, String> {
     TO.endpoint(text)
 }
 
-/// The value of `recv --from`.
+/// Parses the value of `recv --from`.
 pub(crate) fn parse_from(text: &str) -> Result<Endpoint, String> {
     FROM.endpoint(text)
 }
 
-/// The value of `texture serve --listen`.
+/// Parses the value of `texture serve --listen`.
 pub(crate) fn parse_listen(text: &str) -> Result<Endpoint, String> {
     LISTEN.endpoint(text)
 }
 
-/// The value of `--metrics`.
+/// Parses the value of `--metrics`.
 pub(crate) fn parse_metrics(text: &str) -> Result<Endpoint, String> {
     METRICS.endpoint(text)
 }
 
-/// The server of `texture view`.
+/// Parses the server of `texture view`.
 pub(crate) fn parse_server(text: &str) -> Result<Endpoint, String> {
     SERVER.endpoint(text)
 }
@@ -96,7 +96,7 @@ impl Wanted {
         Ok(Endpoint { host: host.map(str::to_owned), port: parse_port(port)? })
     }
 
-    /// The host, if there is one, and the port.
+    /// Splits an address into the host, if there is one, and the port.
     fn split(self, address: &str) -> Result<(Option<&str>, &str), String> {
         let missing =
             |host: &str| format!("the port is missing. Try: {}{host}:{}", self.option, self.port);
@@ -112,7 +112,7 @@ impl Wanted {
             return Err(missing(address));
         }
         if host.contains(':') && !host.starts_with('[') {
-            // The end may be a port or a part of the address.
+            // Without brackets, the last group may be a port or a part of the address.
             return Err(match host.parse::<Ipv6Addr>() {
                 Ok(_) if port.len() > 1 && port.parse::<u16>().is_ok() => in_brackets(host, port),
                 _ => in_brackets(address, &self.port.to_string()),
@@ -124,7 +124,7 @@ impl Wanted {
         Ok((Some(host).filter(|host| !host.is_empty()), port))
     }
 
-    /// The address in `text`, which may be an `rtp://` URL.
+    /// Returns the address in `text`, which may be an `rtp://` URL.
     fn without_scheme(self, text: &str) -> Result<&str, String> {
         let Some((scheme, rest)) = text.split_once("://") else { return Ok(text) };
         let (option, port) = (self.option, self.port);
@@ -148,7 +148,7 @@ impl Wanted {
         Err(format!("{scheme}:// is not supported: {hint}. Try: {option}HOST:{port}"))
     }
 
-    /// The address in an `rtp://` URL. VLC marks a local address with an @ before it.
+    /// Returns the address in an `rtp://` URL. VLC writes an @ before a local address.
     fn of_url(self, rest: &str) -> Result<&str, String> {
         let (option, port) = (self.option, self.port);
         let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -184,7 +184,7 @@ impl Wanted {
     }
 }
 
-/// The host and port of a URL without its scheme.
+/// Returns the host and port of a URL without its scheme.
 fn authority(rest: &str) -> &str {
     &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())]
 }

@@ -1,9 +1,9 @@
-//! Commands and options that are cargo features, and the answer of a build that lacks them.
+//! Commands and options that need cargo features, and the error of a build without them.
 
 use crate::Usage;
 use crate::command_line::Command;
 
-/// The features that this build has.
+/// The cargo features of this build.
 pub(crate) const BUILT: &[&str] = &[
     #[cfg(feature = "bench")]
     "bench",
@@ -11,7 +11,7 @@ pub(crate) const BUILT: &[&str] = &[
     "window",
 ];
 
-/// Refuses a command that needs a feature which is not `built`, before anything is opened.
+/// Refuses a command that needs a feature missing in `built`, before anything is opened.
 pub(crate) fn check(command: &Command, built: &[&str]) -> Result<(), Usage> {
     let (feature, part, instead) = match command {
         Command::Bench(_) => ("bench", "measurements", ""),

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-/// Interval at which a sleeper checks for Ctrl-C.
+/// Interval at which a sleeping thread checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Time after the first signal in which others are the same: `timeout` and some supervisors signal
-/// the program and then its whole group.
+/// Time after the first signal in which further ones count as the same request: `timeout` and some
+/// supervisors signal the program and then its whole group.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
-/// Whether the user wants to stop.
+/// Whether the user requested a stop.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 

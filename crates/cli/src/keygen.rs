@@ -43,7 +43,7 @@ pub(crate) struct KeygenArgs {
     overwrite: OverwriteArgs,
 }
 
-/// What is made.
+/// The kind of key to generate.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Key(Suite),
@@ -93,13 +93,13 @@ fn print(line: &[u8]) -> anyhow::Result<()> {
     out.write_all(line).and_then(|()| out.flush()).context("the standard output")
 }
 
-/// Takes an empty file that the shell has made for the standard output from other users, who could
-/// read the key there, and with whom `--key-file` would refuse it.
+/// Makes an empty file that the shell has created for the standard output readable by its owner
+/// only. Otherwise other users could read the key, and `--key-file` would refuse the file.
 #[cfg(unix)]
 fn make_private() -> anyhow::Result<()> {
     use std::os::fd::AsFd;
     use std::os::unix::fs::PermissionsExt;
-    // A standard output that is closed is reported when it is written.
+    // If the standard output is closed, writing to it reports the error.
     let Ok(descriptor) = stdout().as_fd().try_clone_to_owned() else { return Ok(()) };
     let file = std::fs::File::from(descriptor);
     let Ok(metadata) = file.metadata() else { return Ok(()) };
@@ -110,7 +110,7 @@ fn make_private() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A new file that only its owner may read, instead of one that exists.
+/// Creates a file that only its owner may read; replaces an existing one.
 pub(crate) fn create_private(file: &Path) -> std::io::Result<std::fs::File> {
     let _ = std::fs::remove_file(file);
     let mut options = OpenOptions::new();

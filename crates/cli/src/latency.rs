@@ -26,12 +26,12 @@ impl Latencies {
         self.most = self.most.max(latency);
     }
 
-    /// The longest latency.
+    /// Returns the longest latency.
     pub(crate) fn most(&self) -> Duration {
         self.most
     }
 
-    /// The latency that a `share` of frames did not exceed; zero without frames.
+    /// Returns the latency that a `share` of frames did not exceed, or zero without frames.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         #[allow(clippy::cast_sign_loss, reason = "neither is negative")]
         let rank = ((share * self.total as f64).ceil() as u64).max(1);
@@ -46,13 +46,13 @@ impl Latencies {
     }
 }
 
-/// The bucket of a number: the number itself up to 63, then 32 buckets per power of two.
+/// Returns the bucket of a number: the number itself up to 63, then 32 buckets per power of two.
 fn bucket(number: u64) -> usize {
     let shift = (u64::BITS - number.leading_zeros()).saturating_sub(STEPS_LOG2 + 1);
     ((u64::from(shift) << STEPS_LOG2) + (number >> shift)) as usize
 }
 
-/// The largest number in a bucket.
+/// Returns the largest number in a bucket.
 fn bucket_end(bucket: usize) -> u64 {
     let shift = (bucket as u64 >> STEPS_LOG2).saturating_sub(1);
     let steps = bucket as u64 - (shift << STEPS_LOG2);

@@ -1,7 +1,7 @@
-//! The program `rushes`: stream media files over RTP, receive them, check and measure.
+//! The program `rushes`: sends media files over RTP, receives streams, checks and measures them.
 //!
-//! [`run`] is all of it. An application with a format of its own registers the format and calls
-//! `run`: its program then sends, receives and inspects that format, too
+//! [`run`] is the whole program. An application with its own format registers the format and calls
+//! `run`; its program then also sends, receives and inspects that format
 //! (`examples/own_format.rs`).
 #![forbid(unsafe_code)]
 
@@ -59,7 +59,7 @@ use crate::command_line::{Cli, Command};
 pub(crate) enum Outcome {
     /// The command succeeded.
     Done,
-    /// It failed; the report states the reason.
+    /// The command failed; its report states the reason.
     Failed,
 }
 
@@ -81,7 +81,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are errors of the parser, too, with code 0.
+            // The parser returns help and version as errors with code 0.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -118,7 +118,7 @@ fn run_command(command: &Command) -> anyhow::Result<Outcome> {
     }
 }
 
-/// Formats the error and its causes, each once: many errors already quote their cause.
+/// Formats the error and its causes, each only once, because many errors already quote their cause.
 fn explain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {

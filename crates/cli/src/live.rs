@@ -8,19 +8,19 @@ use rushes::{ClockRate, FrameRate, RtpTimestamp};
 
 use crate::schedule::length;
 
-/// A source is not live after this many frames in a row that nobody had to wait for: a pipe holds
-/// fewer while the stream is set up.
+/// Number of frames in a row without waiting after which a source counts as a file. A pipe holds
+/// fewer frames of a live source while the stream is set up.
 const AHEAD_MAX: u32 = 90;
 
-/// Interval of frames that had to wait in the pipe. It is not that of their arrivals: a pipe that is
-/// full is written as fast as it is read.
+/// Interval at which frames that waited in the pipe are sent. Their arrivals do not give it, since
+/// a full pipe is written as fast as it is read.
 const CATCH_UP: Duration = Duration::from_nanos(1_000_000_000 / 240);
 
-/// The delay after which a packet begins anew, counted from the end of the packet before.
+/// Delay of a packet after the end of the previous one from which it does not continue that one.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The most that a picture is presented before or after its place in decoding order, 16 frames: more
-/// is a gap.
+/// Maximum distance between the presentation of a picture and its place in decoding order, 16
+/// frames; a larger distance is a gap.
 const SHIFT_MAX: u64 = 16 * Position::PER_FRAME.unsigned_abs();
 
 /// When a frame is sent, and its sampling instant.
@@ -40,19 +40,19 @@ pub(crate) struct LiveTimes {
     rate: Option<FrameRate>,
     /// When the first frame was captured, and its timestamp.
     first: (Option<Instant>, RtpTimestamp),
-    /// By how much the source is ahead of its rate or durations: its clock is faster than ours.
+    /// How far the source is ahead of its rate or durations, because its clock is faster than ours.
     early: Duration,
     /// The end of the last frame of known duration.
     end: Option<Instant>,
     /// When the last frame was due.
     last_due: Option<Instant>,
-    /// Frames in a row that were there before anybody waited for them.
+    /// Frames in a row that were available without waiting.
     ahead: u32,
     reordering: Reordering,
 }
 
 impl LiveTimes {
-    /// Times of frames at `rate`, if it is known, from the timestamp `first` on.
+    /// Creates the times of frames from the timestamp `first` on, at `rate` if it is known.
     pub(crate) fn new(rate: Option<FrameRate>, clock_rate: ClockRate, first: RtpTimestamp) -> Self {
         let (clock, first) = (ArrivalClock::new(rate), (None, first));
         Self {
@@ -68,7 +68,7 @@ impl LiveTimes {
         }
     }
 
-    /// The times of the next frame.
+    /// Returns the times of the next frame.
     pub(crate) fn next(&mut self, frame: &MediaFrame, now: Instant) -> FrameTime {
         let arrival = frame.arrival.unwrap_or(now);
         self.ahead = if frame.is_ahead { self.ahead + 1 } else { 0 };
@@ -93,19 +93,19 @@ impl LiveTimes {
         let age = self.clock_rate.duration(u32::try_from(age).unwrap_or(0));
         FrameTime {
             due,
-            // Modulo 2³²: a picture can be presented before the first one.
+            // Computed modulo 2³², because a picture can be presented before the first one.
             timestamp: self.first.1.plus(ticks.cast_unsigned() as u32),
             captured: captured.checked_sub(age).unwrap_or(captured),
         }
     }
 
-    /// Ticks in `time`, also of a source that runs for days: 2³² ticks of video are 13 hours.
+    /// Converts a time to ticks; 32 bits would overflow after 13 hours of video.
     fn ticks(&self, time: Duration) -> i64 {
         let ticks = time.as_nanos() * u128::from(self.clock_rate.hertz()) / 1_000_000_000;
         i64::try_from(ticks).unwrap_or(i64::MAX)
     }
 
-    /// When a frame is due that was captured at `captured` by the source's own clock.
+    /// Returns when to send a frame that was captured at `captured` by the source's own clock.
     fn due(&mut self, captured: Instant, frame: &MediaFrame, now: Instant) -> Instant {
         if !frame.is_ahead {
             self.early = captured.saturating_duration_since(now);
@@ -113,8 +113,8 @@ impl LiveTimes {
         captured.checked_sub(self.early).unwrap_or(captured)
     }
 
-    /// Whether the source has just turned out not to be live; from now on its frames are sent at
-    /// the default rate.
+    /// Returns true once, when the source turns out to be a file; from then on its frames are sent
+    /// at the default rate.
     pub(crate) fn turns_out_a_file(&mut self) -> bool {
         let is_file = self.ahead > AHEAD_MAX && self.rate.is_none() && self.end.is_none();
         if is_file {
@@ -125,31 +125,32 @@ impl LiveTimes {
     }
 }
 
-/// Pictures that are presented in another order than they come. Their timestamps are in the order
-/// of presentation, whenever they come.
+/// The timestamps of pictures that are presented in another order than they arrive: they are in the
+/// order of presentation.
 #[derive(Debug, Default)]
 struct Reordering {
     /// The place of the next picture in decoding order, as a position.
     place: i64,
-    /// The part of the lead of pictures over their places in decoding order that is not reordering:
-    /// frames that the encoder left out.
+    /// The difference between presentation and decoding order, as positions, that is not
+    /// reordering: it comes from frames that the encoder omitted.
     base: Option<i64>,
     /// Position and ticks of the latest picture in presentation order, and of the one that was the
     /// latest before it.
     top: Option<(i64, i64)>,
     low: Option<(i64, i64)>,
-    /// The most ticks that a picture is presented after its arrival.
+    /// Maximum ticks from the arrival of a picture to its presentation.
     ahead: i64,
 }
 
 impl Reordering {
-    /// The ticks at which the next frame is presented, and those from its capture to its arrival.
-    /// `arrival` is the ticks of its arrival, `per_frame` those of a frame interval.
+    /// Returns the ticks at which the next frame is presented, and the ticks from its capture to
+    /// its arrival. `arrival` is the time of its arrival and `per_frame` the frame interval, both
+    /// in ticks.
     fn next(&mut self, frame: &MediaFrame, arrival: i64, per_frame: i64) -> (i64, i64) {
         let is_field = frame.picture.is_some_and(|time| time.is_field);
         let place = self.place;
         self.place = place.saturating_add(length(is_field));
-        // What arrives is a field then.
+        // For fields, `per_frame` is the interval of single fields.
         let per_frame = if is_field { 2 * per_frame } else { per_frame };
         let reorders =
             |time: &PictureTime| time.order == PictureOrder::Count && time.reorders != Some(false);
@@ -167,7 +168,8 @@ impl Reordering {
         (ticks, self.ahead - (ticks - arrival))
     }
 
-    /// The ticks of a picture at `position`: near to `ticks`, and between those of its neighbours.
+    /// Returns the ticks of a picture at `position`: near `ticks`, and between those of its
+    /// neighbours.
     fn in_order(&mut self, position: i64, ticks: i64, per_frame: i64) -> i64 {
         let Some((top, at)) = self.top else {
             self.top = Some((position, ticks));
@@ -213,7 +215,8 @@ mod tests {
             assert_eq!(time.due, arrival);
             captured.push((position, time.captured + 1000 * MS - start));
         }
-        // From the first picture that is ahead on, capture and timestamp move together.
+        // After the first picture that is presented later than its place, capture times and
+        // timestamps differ by a constant.
         for (position, captured) in &captured[1..] {
             assert_eq!(*captured, (1000 - 3 * 40 + position * 40) * MS, "{position}");
         }
@@ -286,7 +289,7 @@ mod tests {
         let mut times = LiveTimes::new(None, ClockRate::VIDEO, RtpTimestamp(u32::MAX));
         for n in 0..100_u32 {
             let arrival = start + n * 33 * MS;
-            // Each is known to be whole when the next one begins.
+            // A frame is known to be complete when the next one begins.
             let now = arrival + 33 * MS;
             let time = times.next(&frame(arrival, None, false), now);
             assert_eq!(time.due, now);

@@ -1,4 +1,4 @@
-//! What the libraries log, as messages of the program on the error output.
+//! Shows the libraries' log messages on the error output.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +14,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use crate::progress;
 
-/// Different lines of one message that are shown within [`INTERVAL`]: a stranger can cause many.
+/// Maximum different lines of one message shown within [`INTERVAL`], because a stranger can cause
+/// many.
 const LINES_MAX: usize = 5;
 
 /// Time after which a repeated message is shown again.
@@ -41,11 +42,11 @@ impl Verbosity {
     }
 }
 
-/// Shows from now on what the libraries log: by `RUST_LOG`, otherwise by `verbosity`.
+/// Begins to show log messages, filtered by `RUST_LOG` or, if it is not set, by `verbosity`.
 pub(crate) fn show(verbosity: Verbosity) {
     let given = std::env::var("RUST_LOG").ok().filter(|text| !text.trim().is_empty());
     let (filter, error) = filter(given.as_deref(), verbosity);
-    // An application that runs this program may have a subscriber of its own.
+    // This fails if an application that runs this program has set its own subscriber.
     let _ = tracing::subscriber::set_global_default(Log { filter, limiter: Mutex::default() });
     if let Some(error) = error {
         tracing::warn!("{error}");
@@ -64,7 +65,7 @@ fn filter(given: Option<&str>, verbosity: Verbosity) -> (Targets, Option<String>
     }
 }
 
-/// The subscriber. It has no spans: the libraries use none.
+/// The subscriber. It ignores spans, because the libraries use none.
 struct Log {
     filter: Targets,
     limiter: Mutex<Limiter>,
@@ -92,7 +93,7 @@ impl Subscriber for Log {
         let mut text = Text::default();
         event.record(&mut text);
         let mut line = line(*metadata.level(), metadata.target(), &text);
-        // Who asks for details gets all of them.
+        // Repeated messages are limited, but not those for debugging.
         if *metadata.level() <= Level::INFO {
             let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(omitted) = limiter.admit(&metadata.callsite(), &line, Instant::now()) else {
@@ -106,7 +107,7 @@ impl Subscriber for Log {
     }
 }
 
-/// One line of the error output.
+/// Formats one line of the error output.
 fn line(level: Level, target: &str, text: &Text) -> String {
     let Text { message, reason, others } = text;
     let (name, target) = match level {
@@ -118,7 +119,7 @@ fn line(level: Level, target: &str, text: &Text) -> String {
     };
     let others = if others.is_empty() { String::new() } else { format!(" ({others})") };
     let all = format!("rushes: {name}: {target}{message}{reason}{others}");
-    // A text may be a stranger's, who must not control the terminal.
+    // The text may come from a stranger, who must not control the terminal.
     let is_plain = |it: char| !it.is_control();
     all.chars().fold(String::with_capacity(all.len()), |mut line, it| {
         if is_plain(it) {
@@ -136,7 +137,7 @@ struct Text {
     message: String,
     /// The fields that give a reason, each after a colon.
     reason: String,
-    /// All others, with their names.
+    /// All other fields, with their names.
     others: String,
 }
 
@@ -158,7 +159,7 @@ impl Visit for Text {
     }
 }
 
-/// Bounds what is shown of each message; there are as many messages as places in the code.
+/// Limits the lines shown of each message. The number of messages is limited by the code.
 #[derive(Debug, Default)]
 struct Limiter(HashMap<Identifier, Shown>);
 
@@ -171,7 +172,8 @@ struct Shown {
 }
 
 impl Limiter {
-    /// Whether to show `line` at `now`; if so, how many were omitted before.
+    /// Returns `None` if `line` is not to be shown at `now`, otherwise the number of lines omitted
+    /// before it.
     fn admit(&mut self, message: &Identifier, line: &str, now: Instant) -> Option<u64> {
         let new = || Shown { since: now, lines: Vec::new(), omitted: 0 };
         let shown = self.0.entry(message.clone()).or_insert_with(new);
@@ -183,7 +185,7 @@ impl Limiter {
             shown.omitted += 1;
             return None;
         }
-        // The same from another socket or thread says nothing new.
+        // An equal line from another socket or thread adds no information.
         if shown.lines.iter().any(|before| before == line) {
             return None;
         }

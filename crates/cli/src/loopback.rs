@@ -18,14 +18,14 @@ use crate::schedule::Schedule;
 use crate::source::Source;
 use crate::{Outcome, Usage, report, security, stream, zrtp};
 
-/// Maximum number of frames in flight, and octets in them, without `--fps` and `--flat-out`.
+/// Maximum number of frames in flight, and of their octets, without `--fps` and `--flat-out`.
 const FRAMES_IN_FLIGHT: usize = 8;
 const OCTETS_IN_FLIGHT: usize = 1 << 20;
 
 /// Silence after which missing units count as lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// State shared by both ends: the units sent, and whether an end has stopped.
+/// State shared by both ends: the units sent, and whether one end has stopped.
 struct Shared {
     comparer: Mutex<Comparer>,
     /// Frames sent and received, and octets in flight.
@@ -63,7 +63,8 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
             .name("rushes-loopback-receive".to_owned())
             .spawn_scoped(scope, || {
                 let received = receive(receiver, &shared);
-                // In any case, the sender must not wait for frames that will not be received.
+                // With or without an error, the sender must not wait for frames that will not be
+                // received.
                 if received.is_err() {
                     shared.failed.store(true, Relaxed);
                 }
@@ -228,7 +229,7 @@ impl Shared {
         flight.octets += len;
     }
 
-    /// Notes that `landed` frames in all have been received.
+    /// Records that `landed` frames in all have been received.
     fn land(&self, landed: u64) {
         let mut flight = lock(&self.flight);
         while flight.landed < landed {
@@ -271,7 +272,7 @@ impl Ended {
         Ok(if problem.is_none() { Outcome::Done } else { Outcome::Failed })
     }
 
-    /// The reason why this run does not prove that every octet arrives; `None` if it does.
+    /// Returns why this run does not prove that every octet arrives, or `None` if it does.
     fn problem(&self, source: &Source, comparer: &Comparer) -> Option<String> {
         if let Some(difference) = comparer.difference() {
             let missing = comparer.missing;
@@ -345,7 +346,7 @@ impl Ended {
         })
     }
 
-    /// System calls of one side for each frame sent.
+    /// Returns the system calls of one side for each frame sent.
     fn calls(&self, side: &Statistics) -> f64 {
         side.socket.calls() as f64 / self.sent.send.frames.max(1) as f64
     }

@@ -19,14 +19,15 @@ pub(crate) struct OutageCounts {
 }
 
 impl OutageCounts {
-    /// Outages, frames lost in them, and their time up to the last attempt to send.
+    /// Returns the number of outages, the frames lost in them, and their total time up to the last
+    /// attempt to send.
     pub(crate) fn read(&self) -> (u64, u64, Duration) {
         let time = Duration::from_nanos(self.nanoseconds.load(Relaxed));
         (self.outages.load(Relaxed), self.frames.load(Relaxed), time)
     }
 }
 
-/// The frames that could not be sent, and the time since the outage began.
+/// Tracks network outages: the frames that could not be sent, and the time since an outage began.
 #[derive(Debug)]
 pub(crate) struct Outage {
     /// Maximum duration of one outage.
@@ -55,7 +56,7 @@ impl Outage {
         }
     }
 
-    /// The counts, as they are after each attempt to send.
+    /// Returns the counts, which are updated after each attempt to send.
     pub(crate) fn counts(&self) -> Arc<OutageCounts> {
         self.counts.clone()
     }
@@ -68,10 +69,10 @@ impl Outage {
         self.counts.nanoseconds.store(nanoseconds, Relaxed);
     }
 
-    /// Takes the result of sending a frame; returns whether it was sent.
+    /// Handles the result of sending a frame; returns whether it was sent.
     ///
     /// # Errors
-    /// The error, unless it is transient and the outage has not lasted too long.
+    /// The given error, if it is not transient or the outage has lasted too long.
     pub(crate) fn take(&mut self, sent: Result<(), Error>) -> anyhow::Result<bool> {
         let now = Instant::now();
         let error = match sent {
@@ -105,7 +106,7 @@ impl Outage {
         Err(anyhow::Error::from(error).context(reason))
     }
 
-    /// Notes that sending works.
+    /// Ends an outage, because a frame was sent.
     fn end(&mut self, now: Instant) {
         let Some(since) = self.since.take() else { return };
         let time = now.saturating_duration_since(since);
@@ -118,12 +119,12 @@ impl Outage {
         }
     }
 
-    /// Frames that were not sent, or not to their end.
+    /// Returns the number of frames that were not sent completely.
     pub(crate) fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// For reports.
+    /// Returns the outages as JSON for reports.
     pub(crate) fn report(&self) -> Value {
         let time = self.time + self.since.map_or(Duration::ZERO, |since| since.elapsed());
         json!({ "frames": self.frames, "outages": self.outages, "seconds": time.as_secs_f64() })

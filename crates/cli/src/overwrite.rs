@@ -23,7 +23,7 @@ impl OverwriteArgs {
     pub(crate) fn check(self, path: &Path) -> anyhow::Result<()> {
         let exists = || match std::fs::metadata(path) {
             Ok(metadata) => metadata.is_file(),
-            // Perhaps a link to nowhere, which would be replaced.
+            // It may be a link without a target, which would be replaced.
             Err(_) => path.symlink_metadata().is_ok(),
         };
         if self.force || path == Path::new("-") || !exists() {

@@ -1,4 +1,4 @@
-//! Completion scripts and the manual pages, made from the command line itself.
+//! Completion scripts and manual pages, generated from the definition of the command line.
 
 use std::io;
 use std::io::Write;
@@ -23,8 +23,8 @@ Examples:
   rushes man > rushes.1                        all commands in one page
   rushes man --dir ~/.local/share/man/man1     rushes.1, rushes-send.1, rushes-texture-serve.1, ...")]
 pub(crate) struct ManArgs {
-    /// Folder in which to write one page for each command, instead of a single one on the standard
-    /// output; made if it is missing
+    /// Folder in which to write a page for each command, instead of one page on the standard
+    /// output; created if missing
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Outcome> {
     };
     std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
     let path = |page: &Page<'_>| dir.join(format!("{}.1", page.name()));
-    // Either all pages are written or, if one exists, none.
+    // If one of the pages exists, none is written.
     for page in &pages {
         args.overwrite.check(&path(page))?;
     }
@@ -62,7 +62,7 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The command, and those in it, without the commands `help`, which would have pages, too.
+/// Removes the commands `help` from a command and its subcommands; they would have pages, too.
 fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
@@ -77,11 +77,11 @@ fn write(path: &Path, page: &Page<'_>, pages: &[Page<'_>]) -> anyhow::Result<()>
 /// The page of a command.
 struct Page<'c> {
     command: &'c Command,
-    /// The place of the command that this one is part of.
+    /// The index of the parent command's page.
     above: Option<usize>,
 }
 
-/// The pages of `command` and of all commands in it, which follow it.
+/// Returns the page of `command`, followed by those of its subcommands.
 fn pages(command: &Command) -> Vec<Page<'_>> {
     let mut pages = vec![Page { command, above: None }];
     let mut next = 0;
@@ -95,14 +95,14 @@ fn pages(command: &Command) -> Vec<Page<'_>> {
 }
 
 impl Page<'_> {
-    /// The name of the page, such as `rushes-texture-serve`.
+    /// Returns the name of the page, such as `rushes-texture-serve`.
     fn name(&self) -> &str {
         self.command.get_display_name().unwrap_or_else(|| self.command.get_name())
     }
 
     fn render(&self, pages: &[Page<'_>], out: &mut dyn Write) -> io::Result<()> {
         let man = Man::new(self.command.clone());
-        // Without a date, which would differ from build to build.
+        // The page has no date, so that every build makes the same page.
         let (name, version) = (self.name().to_uppercase(), env!("CARGO_PKG_VERSION"));
         writeln!(out, ".TH \"{name}\" \"1\" \"\" \"Rushes {version}\" \"Rushes\"")?;
         man.render_name_section(out)?;
@@ -117,7 +117,7 @@ impl Page<'_> {
         self.render_rest(pages, out)
     }
 
-    /// The sections that Clap does not know of.
+    /// Writes the sections that Clap does not generate.
     fn render_rest(&self, pages: &[Page<'_>], out: &mut dyn Write) -> io::Result<()> {
         let mut roff = Roff::default();
         let text = self.command.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -136,7 +136,8 @@ impl Page<'_> {
         }
         if !examples.is_empty() {
             roff.control("SH", ["EXAMPLES"]);
-            // As they are: columns are aligned, and long lines continue.
+            // Examples are copied unchanged, because their columns are aligned and long lines
+            // continue.
             roff.control("EX", []);
             for line in examples.lines() {
                 roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
@@ -164,7 +165,7 @@ impl Page<'_> {
         roff.to_writer(out)
     }
 
-    /// The pages of the command that this one is part of, and of those in it.
+    /// Returns the names of the pages of the parent command and of the subcommands.
     fn related<'p>(&self, pages: &'p [Page<'_>]) -> Vec<&'p str> {
         let is_above = |n: usize| self.above == Some(n);
         let is_below = |page: &Page<'_>| {

@@ -15,7 +15,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 /// The bar on the terminal, if there is one.
 static BAR: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
-/// A bar on the terminal, above which [`print_above`] prints.
+/// Draws a bar on the terminal, above which [`print_above`] prints.
 pub(crate) fn draw(bar: ProgressBar, template: &str) -> ProgressBar {
     bar.set_draw_target(ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template(template) {
@@ -25,11 +25,11 @@ pub(crate) fn draw(bar: ProgressBar, template: &str) -> ProgressBar {
     bar
 }
 
-/// Prints a line on the error output; a bar on the terminal stays whole below it.
+/// Prints a line on the error output, above the bar if there is one.
 pub(crate) fn print_above(line: &str) {
-    // The threads of the library print, too: an error output that is closed must not end them.
+    // A closed error output must not end the library's threads, which print, too.
     let print = || {
-        // The harness of tests hears only the macro.
+        // The test harness captures only the output of the macro.
         if cfg!(test) {
             eprintln!("{line}");
         } else {
@@ -51,7 +51,7 @@ macro_rules! note {
 }
 pub(crate) use note;
 
-/// A bar of octets, or of time if the end is not known.
+/// A bar of octets, or a spinner if the end is not known.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
@@ -63,7 +63,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A bar up to `len` octets, or a spinner without a length.
+    /// Creates a bar up to `len` octets, or a spinner without a length.
     pub(crate) fn new(output: OutputArgs, len: Option<u64>) -> Self {
         let now = Instant::now();
         let shows = stderr().is_terminal() && !output.quiet && !output.json;
@@ -84,7 +84,7 @@ impl Progress {
         }
     }
 
-    /// Shows the current statistics, if it is time to.
+    /// Shows the current statistics if the interval has passed.
     pub(crate) fn show(&mut self, position: u64, statistics: impl FnOnce() -> Statistics) {
         let now = Instant::now();
         let line = self.interval.is_some_and(|_| now >= self.next_line);
@@ -102,7 +102,7 @@ impl Progress {
             self.next_line = now + interval;
             let time = (now - self.start).as_secs_f64();
             if self.json {
-                // Printing the final object reports an output that cannot be written.
+                // An error is ignored, because printing the final object reports it.
                 let _ = crate::report::print_line(crate::report::interval(time, &statistics));
             } else {
                 print_above(&format!("{time:8.1} s  {}", self.summary(&statistics)));
@@ -110,7 +110,7 @@ impl Progress {
         }
     }
 
-    /// Shows the position in a file, if it is time to.
+    /// Shows the position in a file if the interval has passed.
     pub(crate) fn place(&mut self, position: u64, message: impl FnOnce() -> String) {
         let now = Instant::now();
         if let Some(bar) = self.bar.as_ref().filter(|_| now >= self.next_draw) {

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 use crate::progress::note;
 use crate::{Usage, secret_file};
 
-/// Octets in the shortest secret.
+/// Minimum octets of a secret.
 const SECRET_LEN_MIN: usize = 16;
 
 /// Options that secure a stream.
@@ -85,7 +85,7 @@ pub(crate) fn parse_suite(name: &str) -> Result<Suite, String> {
 }
 
 impl SecurityArgs {
-    /// The given key, if any.
+    /// Returns the given key, if any.
     fn octets(&self, suite: Suite) -> anyhow::Result<Option<Zeroizing<Vec<u8>>>> {
         let text = match (&self.key, &self.key_file) {
             (Some(SecretText(text)), _) => text.clone(),
@@ -110,7 +110,7 @@ impl SecurityArgs {
         Ok(Some(octets))
     }
 
-    /// The security of the stream, if any.
+    /// Returns the security of the stream, if any.
     ///
     /// # Errors
     /// [`Usage`] if there is no key or it does not fit.
@@ -129,7 +129,7 @@ impl SecurityArgs {
         Ok(Some(Security::shared(suite, &octets)?))
     }
 
-    /// The SSRC that a description in `--key-file` names, if it does.
+    /// Returns the SSRC in the description in `--key-file`, if there is one.
     pub(crate) fn described_ssrc(&self) -> anyhow::Result<Option<Ssrc>> {
         let (Some(suite), Some(file)) = (self.srtp, &self.key_file) else { return Ok(None) };
         let described = DescribedKey::parse(file, &secret_file::read(file)?, suite)?;
@@ -157,7 +157,7 @@ impl SecurityArgs {
         Ok(Security::Zrtp(config))
     }
 
-    /// Whether the master key was given, so that it may have been used before.
+    /// Returns whether the master key was given, so that it may have been used before.
     pub(crate) fn has_given_key(&self) -> bool {
         self.key.is_some() || self.key_file.is_some()
     }
@@ -188,12 +188,13 @@ impl SecurityArgs {
 /// The key in a description.
 struct DescribedKey {
     key: Zeroizing<Vec<u8>>,
-    /// The only SSRC that its receivers accept, if it names one.
+    /// The SSRC in the description, which is then the only one that receivers accept.
     ssrc: Option<Ssrc>,
 }
 
 impl DescribedKey {
-    /// The first key for `suite` in `text`, the content of `file`; `None` if that is no description.
+    /// Returns the first key for `suite` in `text`, the content of `file`, or `None` if it is not a
+    /// description.
     ///
     /// # Errors
     /// [`Usage`] if the description has no such key.

@@ -9,26 +9,27 @@ use crate::args::{StreamArgs, codec_names};
 use crate::progress::note;
 use crate::{Usage, recognise};
 
-/// Thirty pictures of 640 by 360, four tiles and slices each, made for this project.
+/// A clip of thirty pictures of 640 by 360, each with four tiles and slices, made for this project.
 const CLIP: &[u8] = include_bytes!("../assets/clip.265");
 
 /// The standard input, as a file.
 const STDIN: &str = "/dev/stdin";
 
-/// A file to send, a track of one, or the clip.
+/// A file to send, a track of a container, or the clip.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     file: Option<PathBuf>,
     pub(crate) codec: Codec,
     pub(crate) clock_rate: ClockRate,
-    /// The frame rate that a container gives.
+    /// The frame rate in the container, if any.
     pub(crate) frame_rate: Option<FrameRate>,
     is_track: bool,
     options: ReadOptions,
 }
 
 impl Source {
-    /// A file, or the first track of a container that can be sent; without a file, the clip.
+    /// Returns a file, or the first track of a container that can be sent; without a file, the
+    /// clip.
     pub(crate) fn new(file: Option<&Path>, args: &StreamArgs) -> anyhow::Result<Self> {
         let Some(file) = file else {
             if args.codec.is_some_and(|codec| codec != Codec::H265) {
@@ -53,7 +54,7 @@ impl Source {
         Ok(Self::of(Some(file), codec, clock_rate, args))
     }
 
-    /// A file and the audio in it, or beside it in the file `audio`.
+    /// Returns the sources of a file: itself and, if any, the audio in it or in the file `audio`.
     pub(crate) fn all(
         file: &Path,
         audio: Option<&Path>,
@@ -130,7 +131,7 @@ impl Source {
         }
     }
 
-    /// Whether it is a track of a container.
+    /// Returns whether the source is a track of a container.
     pub(crate) fn is_track(&self) -> bool {
         self.is_track
     }
@@ -153,12 +154,13 @@ impl Source {
         }
     }
 
-    /// Whether it is a pipe or a device, which can be read once and whose end is not known.
+    /// Returns whether the source is a pipe or a device, which can be read only once and whose end
+    /// is not known.
     pub(crate) fn is_live(&self) -> bool {
         self.file.as_deref().is_some_and(is_live)
     }
 
-    /// Octets in the file, for progress.
+    /// Returns the size of the file in bytes, for progress.
     pub(crate) fn len(&self) -> u64 {
         match &self.file {
             Some(file) => std::fs::metadata(file).map_or(0, |metadata| metadata.len()),
@@ -167,19 +169,19 @@ impl Source {
     }
 }
 
-/// The file as a path: the standard input can be a file, too.
+/// Returns the path of the file; the standard input can be a file, too.
 fn as_path(file: &Path) -> &Path {
     if file == Path::new("-") { Path::new(STDIN) } else { file }
 }
 
-/// The tracks of `file`, if it is a container and not to be sent as octets.
+/// Returns the tracks of `file` if it is a container that is not to be sent as generic frames.
 fn tracks_of(file: &Path, codec: Option<Codec>) -> anyhow::Result<Option<Vec<Track>>> {
     let is_octets = codec.is_some_and(|codec| !recognise::has_form(codec));
     if is_octets {
         return Ok(None);
     }
     match tracks(file) {
-        // A file that cannot be opened is reported where it is.
+        // An error of opening is reported when the file is opened to be sent.
         Err(FileError::Io { .. }) => Ok(None),
         tracks => Ok(tracks?),
     }

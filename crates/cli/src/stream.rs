@@ -30,7 +30,7 @@ pub(crate) fn set(
     }
     match (session.peer().filter(IpAddr::is_multicast), &args.interface) {
         (Some(group), interface) => {
-            // Any text names an interface: an address, an index, or else a name.
+            // Parsing cannot fail, since any text that is no address or index is a name.
             let interface = interface.as_ref().and_then(|text| text.parse::<Interface>().ok());
             let options = MulticastOptions::new(group);
             builder.multicast(MulticastOptions { interface, ttl: args.ttl, ..options })
@@ -40,7 +40,7 @@ pub(crate) fn set(
     }
 }
 
-/// Applies the part of `args` that a description does not determine.
+/// Applies the options of `args` that a description does not determine.
 pub(crate) fn set_described(mut builder: StreamBuilder, args: &StreamArgs) -> StreamBuilder {
     builder = builder
         .socket_buffer(args.socket_buffer)
@@ -52,7 +52,7 @@ pub(crate) fn set_described(mut builder: StreamBuilder, args: &StreamArgs) -> St
     }
 }
 
-/// Applies the part of `args` on RTCP addresses and keep-alives.
+/// Applies the options of `args` for RTCP addresses and keep-alives.
 pub(crate) fn set_addresses(mut builder: StreamBuilder, args: &ControlArgs) -> StreamBuilder {
     builder = builder.rtcp(!args.no_rtcp);
     if let Some(port) = args.rtcp_port {
@@ -64,7 +64,7 @@ pub(crate) fn set_addresses(mut builder: StreamBuilder, args: &ControlArgs) -> S
     builder
 }
 
-/// Applies the part of `args` on RTCP.
+/// Applies the options of `args` for RTCP.
 pub(crate) fn set_control(builder: StreamBuilder, args: &ControlArgs) -> StreamBuilder {
     let mut builder = set_addresses(builder, args).rtcp_mux(args.rtcp_mux);
     if let Some(recovery) = args.recovery {
@@ -77,7 +77,7 @@ pub(crate) fn set_control(builder: StreamBuilder, args: &ControlArgs) -> StreamB
     builder
 }
 
-/// Checks the retransmission options of a stream with `payload_type` and perhaps `ssrc`.
+/// Checks the retransmission options of a stream with `payload_type` and, if it was set, `ssrc`.
 pub(crate) fn check_rtx(
     args: &ControlArgs,
     payload_type: PayloadType,
@@ -103,12 +103,12 @@ pub(crate) fn check_rtx(
     }
 }
 
-/// A context with the canonical name that `args` give.
+/// Creates a context with the canonical name in `args`, if any.
 pub(crate) fn context(args: &ControlArgs) -> Result<Context, Error> {
     args.cname.as_deref().map_or_else(|| Ok(Context::new()), Context::with_cname)
 }
 
-/// Why a stream cannot be opened, with the options that would help.
+/// Explains why a stream cannot be opened, and which options would help.
 pub(crate) fn explain(error: Error) -> anyhow::Error {
     let help = match error {
         Error::NoRtx => {

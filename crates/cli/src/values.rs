@@ -45,7 +45,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * factor).map_err(|error| format!("{text:?}: {error}"))
 }
 
-/// Frames per second: a number, or a fraction, which is kept exactly.
+/// Parses frames per second: a number, or a fraction, which stays exact.
 pub(crate) fn parse_rate(text: &str) -> Result<FrameRate, String> {
     let wrong = || format!("{text:?} is not a rate; examples: 30, 29.97, 30000/1001");
     let rate = match text.split_once('/') {

@@ -40,7 +40,7 @@ impl Agreed {
         object(&self.status)
     }
 
-    /// Asks the user whether the strings were the same, and remembers the answer.
+    /// Asks the user whether the strings were equal, and stores the answer.
     pub(crate) fn ask(&self) -> anyhow::Result<()> {
         if self.status.is_verified || self.status.shares_secret {
             return Ok(());
@@ -80,8 +80,8 @@ pub(crate) fn object(status: &SasStatus) -> Value {
     })
 }
 
-/// Opens a stream. With key agreement, waits for the other side, at most for `wait` if given, and
-/// returns the result as well; `None` if Ctrl-C comes first.
+/// Opens a stream. With key agreement it waits for the other side, at most for `wait` if given, and
+/// also returns the result. Returns `None` if Ctrl-C ends the wait.
 pub(crate) fn open(
     builder: StreamBuilder,
     interrupt: &Interrupt,

@@ -11,7 +11,7 @@ use crate::picture::PICTURE_FORMAT;
 /// The graphics interface that is used to access the driver.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Interface {
-    /// Vulkan if available, else OpenGL; Metal and Direct3D 12 on systems that have them.
+    /// Vulkan if available, otherwise OpenGL; Metal and Direct3D 12 on systems that have them.
     #[default]
     Any,
     /// Vulkan only.
@@ -25,7 +25,7 @@ pub enum Interface {
 pub struct GpuOptions {
     /// The graphics interface.
     pub interface: Interface,
-    /// Enables the driver's validation layers, which check every call; slow.
+    /// Whether the driver's validation layers check every call, which is slow.
     ///
     /// Their findings are reported by [`Gpu::first_error`] or logged by the `log` crate under
     /// `wgpu_hal`.
@@ -81,7 +81,7 @@ impl Gpu {
         wgpu::Instance::new(descriptor)
     }
 
-    /// Opens a device of an instance that can draw on `surface`, if given.
+    /// Opens a device of an instance; it can draw on `surface`, if given.
     pub(crate) fn of_instance(
         instance: &wgpu::Instance,
         surface: Option<&wgpu::Surface<'_>>,
@@ -190,16 +190,16 @@ impl Gpu {
     }
 }
 
-/// Tries a shader that reads a storage buffer, as all shaders here do.
+/// Tries a shader that reads a storage buffer, as all shaders of this crate do.
 ///
-/// Some OpenGL drivers claim to support that but provide a context of a version that does not
-/// (NVIDIA's, if asked for version 3.3).
+/// Some OpenGL drivers claim to support storage buffers but provide a context of a version that
+/// does not: NVIDIA's, if version 3.3 is requested.
 fn try_shader(device: &wgpu::Device) -> Result<(), String> {
     const SOURCE: &str = "
         @group(0) @binding(0) var<storage, read> words: array<u32>;
         @vertex fn corners() -> @builtin(position) vec4f { return vec4f(); }
         @fragment fn first() -> @location(0) vec4f { return vec4f(f32(words[0])); }";
-    // Some drivers reject the binding, some the shader.
+    // Some drivers reject the binding, others the shader.
     let outer = device.push_error_scope(wgpu::ErrorFilter::Validation);
     let inner = device.push_error_scope(wgpu::ErrorFilter::Internal);
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {

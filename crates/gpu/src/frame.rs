@@ -59,10 +59,10 @@ impl DeviceFrame {
         }
     }
 
-    /// Copies a frame's bytes in; they reach the device with the next submit.
+    /// Copies a frame's bytes into the memory; they reach the device with the next submit.
     ///
-    /// Until then they are in memory of the driver. Bytes beyond the frame's end are ignored. For a
-    /// texture, only whole block rows are written.
+    /// Until then the driver buffers them. Bytes beyond the frame's end are ignored. For a texture,
+    /// only whole block rows are written.
     pub fn write(&self, gpu: &Gpu, octets: &[u8]) {
         let octets = &octets[..octets.len().min(self.length)];
         let buffer = match &self.memory {
@@ -78,7 +78,7 @@ impl DeviceFrame {
         }
     }
 
-    /// Reads the frame's bytes back from the device after all submitted work; for tests.
+    /// Reads the frame's bytes back from the device after all submitted work. It is for tests.
     ///
     /// # Errors
     ///
@@ -106,8 +106,8 @@ impl DeviceFrame {
     /// Records the copy of a tile from buffer `from.0`, where its first byte is at `from.1`.
     ///
     /// Devices copy words of four bytes. With `shared`, words that the tile shares with a neighbour
-    /// are copied whole, as the buffer has the neighbour's bytes as well; otherwise they are left
-    /// out.
+    /// are copied, because the buffer also contains the neighbour's bytes; otherwise they are
+    /// omitted.
     pub(crate) fn copy_tile(
         &self,
         recorder: &mut wgpu::CommandEncoder,
@@ -117,7 +117,7 @@ impl DeviceFrame {
     ) {
         let octets = match &self.memory {
             Memory::Octets(octets) => octets,
-            // Blocks are whole words: nothing is shared.
+            // Blocks are whole words, so nothing is shared.
             Memory::Texture(texture) => return texture.copy_tile(recorder, from, tile),
         };
         let (start, end) = (tile.bytes.start as u64, tile.bytes.end as u64);
@@ -146,7 +146,8 @@ impl DeviceFrame {
     }
 }
 
-/// The size of a buffer for `octets` bytes: copies and shaders access words of four bytes.
+/// Returns the size of a buffer for `octets` bytes, because copies and shaders access words of four
+/// bytes.
 pub(crate) fn padded(octets: usize) -> u64 {
     (octets as u64).next_multiple_of(4).max(4)
 }

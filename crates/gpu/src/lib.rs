@@ -1,11 +1,12 @@
-//! Texture video on the graphics processor: received into its memory, decoded when drawn.
+//! Texture video on the graphics processor: frames are received into its memory and decoded when
+//! drawn.
 //!
 //! **What it is.** [`Gpu`] is a device; [`DeviceFrame`] is device memory for one frame;
 //! [`FrameDecoder`] draws such frames and decodes only the visible pixels. [`GpuEncoder`] encodes
-//! pictures to frames, [`EncodedSource`] while they are sent.
+//! pictures to frames, and [`EncodedSource`] does so while they are sent.
 //!
-//! **What it is not.** It does not receive frames itself (`rushes::texture` does), and `rushes`
-//! does not depend on it: programs that display nothing build no graphics code.
+//! **What it is not.** It does not receive frames itself; `rushes::texture` does. `rushes` does not
+//! depend on it, so that programs that display nothing build no graphics code.
 //!
 //! ```no_run
 //! use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, GpuOptions, PICTURE_FORMAT, Picture, Place};

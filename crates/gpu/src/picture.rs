@@ -18,12 +18,12 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// A target of `width × height` pixels.
+    /// Creates a target of `width × height` pixels.
     pub fn new(gpu: &Gpu, width: u32, height: u32) -> Self {
         Self::with_format(gpu, (width, height), PICTURE_FORMAT)
     }
 
-    /// A target of a format with four bytes per pixel.
+    /// Creates a target of a format with four bytes per pixel.
     pub fn with_format(
         gpu: &Gpu,
         (width, height): (u32, u32),
@@ -50,7 +50,7 @@ impl Picture {
         Self { texture, view, back, row_bytes }
     }
 
-    /// The view to draw on.
+    /// Returns the view to draw on.
     pub fn target(&self) -> &wgpu::TextureView {
         &self.view
     }
@@ -60,7 +60,7 @@ impl Picture {
         (self.texture.width(), self.texture.height())
     }
 
-    /// Submits what was recorded, waits for it and reads the picture: RGBA8, rows without gaps.
+    /// Submits the recorded work, waits for it and reads the picture: RGBA8, in rows without gaps.
     ///
     /// # Errors
     ///

@@ -11,16 +11,17 @@ use crate::sys;
 pub struct BufferSize {
     /// The requested size; 0 for the system's default.
     pub requested: usize,
-    /// The granted size, in the same measure: less than requested if the system's limit is lower.
+    /// The granted size, measured in the same way: less than requested if the system's limit is
+    /// lower.
     pub actual: usize,
 }
 
 /// The sizes of a socket's kernel buffers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BufferSizes {
-    /// For octets that were sent, but are still on this machine.
+    /// The buffer for octets that were sent but have not left this machine.
     pub send: BufferSize,
-    /// For octets that were received, but not yet read.
+    /// The buffer for octets that were received but not yet read.
     pub receive: BufferSize,
 }
 
@@ -55,7 +56,7 @@ pub(crate) fn receive_buffer(socket: &Socket, requested: usize) -> io::Result<Bu
     Ok(BufferSize { requested, actual })
 }
 
-/// How to raise the limit `name`, where we know.
+/// Explains how to raise the limit `name`; empty on systems where this is not known.
 fn advice(name: &str, requested: usize) -> String {
     if cfg!(target_os = "linux") {
         // The kernel stores twice the size in an `int`.

@@ -3,23 +3,24 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Statistics since the socket was created. Each number is exact; together they are no snapshot.
+/// Statistics since the socket was created. Each number is exact, but they are not read at one
+/// instant.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Counters {
     /// System calls made to send.
     pub send_calls: u64,
-    /// System calls made to receive, those that found nothing included.
+    /// System calls made to receive, including those that found nothing.
     pub receive_calls: u64,
     /// Times that a thread waited for the socket.
     pub wait_calls: u64,
     /// Datagrams that the system accepted for sending.
     pub sent_datagrams: u64,
-    /// Octets in them, without headers.
+    /// Octets in these datagrams, without headers.
     pub sent_bytes: u64,
     /// Datagrams received.
     pub received_datagrams: u64,
-    /// Octets in them, without headers.
+    /// Octets in these datagrams, without headers.
     pub received_bytes: u64,
     /// Times that sending found the send buffer full.
     pub buffer_full_waits: u64,
@@ -33,7 +34,7 @@ pub struct Counters {
     /// Messages lent to the kernel rather than copied (see
     /// [`zero_copy`](crate::SocketOptions::zero_copy)).
     pub lent: u64,
-    /// Lent messages that the kernel has released, as far as its notifications were read.
+    /// Lent messages that the kernel has released, according to the notifications read so far.
     pub lent_back: u64,
     /// Lent messages that the kernel copied after all, as it does on loopback.
     pub lent_copied: u64,
@@ -72,7 +73,7 @@ pub(crate) fn count(counter: &AtomicU64, amount: usize) {
 }
 
 impl Tally {
-    /// The current numbers; the caller adds the kernel's drops and the returned loans.
+    /// Returns the current numbers; the caller adds the kernel's drops and the returned loans.
     pub(crate) fn read(&self) -> Counters {
         Counters {
             send_calls: self.send_calls.load(Relaxed),

@@ -1,7 +1,8 @@
-//! Sockets for IPv6 and IPv4: addresses as the kernel has them, and as the library has them.
+//! Sockets for IPv6 and IPv4: converts addresses between the kernel's form and the library's.
 //!
 //! The kernel maps IPv4 addresses on such a socket to IPv6 (`::ffff:192.0.2.7`, RFC 4291 section
-//! 2.5.5.2). Above the socket they are IPv4 addresses, so that they equal those that users give.
+//! 2.5.5.2). Above the socket they are plain IPv4 addresses, so that they compare equal to those
+//! that users give.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,7 +15,7 @@ impl UdpSocket {
         self.dual_stack
     }
 
-    /// `to` as the socket's kernel needs it.
+    /// Returns `to` in the form that the kernel needs on this socket.
     pub(crate) fn kernel_address(&self, to: SocketAddr) -> SocketAddr {
         match to {
             SocketAddr::V4(v4) if self.dual_stack => {

@@ -81,7 +81,7 @@ pub enum NetError {
         /// The socket's local address.
         local: IpAddr,
     },
-    /// A receive path was demanded that this system does not offer.
+    /// This system does not support the requested receive path.
     #[error("receive path `{path}` is not supported on this system; use `auto`: {source}")]
     ReceivePath {
         /// The demanded path.
@@ -89,7 +89,7 @@ pub enum NetError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// A send path was demanded that this system does not offer.
+    /// This system does not support the requested send path.
     #[error("send path `{path}` is not supported on this system; use `auto`: {source}")]
     SendPath {
         /// The demanded path.
@@ -147,7 +147,8 @@ pub struct SendError {
     /// Why sending stopped.
     #[source]
     pub kind: SendErrorKind,
-    /// Datagrams that the system had accepted before; the failed one has this index.
+    /// Number of datagrams that the system accepted before the failure, which is also the index of
+    /// the failed one.
     pub sent: usize,
 }
 
@@ -174,7 +175,7 @@ pub enum SendErrorKind {
         /// The destination.
         to: SocketAddr,
     },
-    /// The system or the device refuses the demanded send path.
+    /// The system or the device refuses the requested send path.
     #[error("send path `{path}` was refused; use `auto` to fall back to another: {source}")]
     PathRefused {
         /// The demanded path.
@@ -206,7 +207,7 @@ pub enum SendErrorKind {
 impl SendErrorKind {
     /// Whether the cause is the network or the machine rather than the datagram: no route or no
     /// neighbour, an interface that is down or gone, a firewall, no memory or no room in a queue.
-    /// Such errors pass, and the socket stays usable.
+    /// The socket stays usable, and later datagrams may be sent.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::BufferFull => true,
@@ -234,8 +235,8 @@ pub struct WriteError {
     /// Why writing stopped.
     #[source]
     pub kind: WriteErrorKind,
-    /// Octets that the system had accepted before, counted over all parts. They cannot be taken
-    /// back: the stream makes sense only if the rest follows.
+    /// Number of octets that the system accepted before the failure, counted over all parts. They
+    /// cannot be taken back: the peer can use them only if the rest follows.
     pub written: usize,
 }
 
@@ -243,7 +244,7 @@ pub struct WriteError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteErrorKind {
-    /// The peer did not take them before the deadline.
+    /// The peer did not accept all octets before the deadline.
     #[error("the peer did not accept all octets before the deadline")]
     Deadline,
     /// A [`Waker`](crate::Waker) ended the wait.

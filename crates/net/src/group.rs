@@ -1,20 +1,20 @@
 //! Groups a batch of datagrams into messages for the kernel.
 
-/// Most datagrams in one `UDP_SEGMENT` message (`UDP_MAX_SEGMENTS` of kernels before 6.9).
+/// Maximum datagrams in one `UDP_SEGMENT` message (`UDP_MAX_SEGMENTS` of kernels before 6.9).
 pub(crate) const MAX_SEGMENTS: usize = 64;
 
-/// Most octets in one `UDP_SEGMENT` message of several datagrams. The kernel's limit is 65 535
-/// with headers; beyond it the whole message is lost to `EMSGSIZE`.
+/// Maximum octets in one `UDP_SEGMENT` message of several datagrams. The kernel's limit is 65 535
+/// with headers; it refuses a larger message as a whole (`EMSGSIZE`).
 pub(crate) const MAX_MESSAGE: usize = 65_000;
 
 /// The limits of one message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Datagrams in a message, at least 1.
+    /// Maximum datagrams in a message, at least 1.
     pub(crate) segments: usize,
-    /// Octets of a message with more than one datagram.
+    /// Maximum octets of a message with more than one datagram.
     pub(crate) bytes: usize,
-    /// Octets of a datagram that shares a message; longer ones are sent alone.
+    /// Maximum octets of a datagram that shares a message; a longer one is sent alone.
     pub(crate) segment: usize,
 }
 
@@ -25,11 +25,12 @@ pub(crate) struct Group {
     pub(crate) datagrams: usize,
     /// Total octets.
     pub(crate) bytes: usize,
-    /// Octets of each but the last, which may be shorter, but not empty.
+    /// Octets of each datagram but the last, which may be shorter but not empty.
     pub(crate) segment: u16,
 }
 
-/// The longest message that `limits` allow from the front of `lengths`; `None` at the end.
+/// Returns the longest message that `limits` allow from the front of `lengths`, or `None` at the
+/// end.
 #[inline]
 pub(crate) fn next_group(lengths: &[u16], limits: Limits) -> Option<Group> {
     let (&segment, rest) = lengths.split_first()?;

@@ -1,4 +1,4 @@
-//! Zero-copy sending: slabs are lent to the kernel and come back.
+//! Zero-copy sending: slabs are lent to the kernel and returned by it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,11 +13,11 @@ use crate::send::SendQueue;
 use crate::socket::UdpSocket;
 use crate::sys::{Lending, Lent, Parcel, Taken};
 
-/// Octets of a message from which on lending is cheaper than copying: the kernel has to look up,
-/// pin and release every page, and to notify the sender.
+/// Minimum octets of a message for which lending is cheaper than copying: for a loan the kernel
+/// must look up, pin and release every page, and notify the sender.
 pub const LEND_MIN: usize = 16 << 10;
 
-/// Memory on its way to the kernel and back. It is owned, so that no other code can write to it or
+/// Memory that is lent to the kernel. The loan owns it, so that no other code can write to it or
 /// free it while the kernel reads it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Loan {
@@ -29,11 +29,11 @@ pub struct Loan {
     pub number: usize,
 }
 
-/// Loans that have come back and wait for their lender.
+/// Returned loans that wait for their lender.
 #[derive(Clone, Debug)]
 pub(crate) struct Returns(Arc<Mutex<Vec<Loan>>>);
 
-/// Number of one lender's loans that can come back without an allocation.
+/// Number of one lender's loans that can be returned without an allocation.
 const RETURNS: usize = 256;
 
 impl Returns {
@@ -63,45 +63,46 @@ impl Returns {
 }
 
 impl SendQueue {
-    /// A slab that has come back, if there is one; see [`UdpSocket::send_lent`]. It makes no system
-    /// call.
+    /// Removes and returns a slab that the kernel has released, if there is one; see
+    /// [`UdpSocket::send_lent`]. It makes no system call.
     pub fn take_returned(&mut self) -> Option<Loan> {
         let loan = self.returns.take()?;
         self.away -= 1;
         Some(loan)
     }
 
-    /// Slabs sent by [`UdpSocket::send_lent`] that [`take_returned`](Self::take_returned) has not
-    /// given back.
+    /// Returns the number of slabs sent by [`UdpSocket::send_lent`] that
+    /// [`take_returned`](Self::take_returned) has not returned yet.
     pub fn away(&self) -> usize {
         self.away
     }
 }
 
 impl UdpSocket {
-    /// Whether slabs are lent to the kernel rather than copied: it was
-    /// [asked for](crate::SocketOptions::zero_copy), and the system has not refused.
+    /// Returns whether slabs are lent to the kernel rather than copied: lending was
+    /// [enabled](crate::SocketOptions::zero_copy), and the system has not refused it.
     pub fn zero_copy(&self) -> bool {
         self.lending.as_ref().is_some_and(Lending::is_enabled)
     }
 
-    /// As [`send`](Self::send), without a copy: the datagrams lie in `loan`, from its start on, and
-    /// the kernel may read them there long after this returns, until the device has sent them.
+    /// Sends datagrams like [`send`](Self::send), but without a copy: they are in `loan`, from its
+    /// start on, and the kernel may read them there long after this returns, until the device has
+    /// sent them.
     ///
-    /// The loan comes back eventually, whatever the outcome, through [`SendQueue::take_returned`];
-    /// [`reclaim`](Self::reclaim) waits for one. It is the same memory, or a copy after an error
-    /// that leaves in doubt whether the kernel still reads the memory. If the queue is dropped
+    /// In every case [`SendQueue::take_returned`] eventually returns the loan;
+    /// [`reclaim`](Self::reclaim) waits for one. It contains the same memory, or a copy after an
+    /// error that leaves open whether the kernel still reads the memory. If the queue is dropped
     /// first, the slab is freed when the kernel has released it; if the socket is dropped, slabs
     /// that the kernel still holds after 100 ms are never freed.
     ///
     /// Messages shorter than [`LEND_MIN`], and those that the kernel refuses to borrow, are copied.
-    /// Where zero-copy sending is not available, everything is copied and the loan comes back at
+    /// Where zero-copy sending is not available, everything is copied and the loan is returned at
     /// once.
     ///
     ///
     /// # Errors
-    /// As [`send`](Self::send). After an error that leaves in doubt whether the kernel has a
-    /// message, the socket stops lending.
+    /// As [`send`](Self::send). After an error that leaves open whether the kernel has a message,
+    /// the socket stops lending.
     pub fn send_lent(
         &self,
         queue: &mut SendQueue,
@@ -134,8 +135,8 @@ impl UdpSocket {
         })
     }
 
-    /// Waits until `deadline` for a slab to come back; `None` at the deadline, or if none is away.
-    /// With a deadline in the past it does not wait.
+    /// Waits until `deadline` for a slab that the kernel returns. Returns `None` at the deadline,
+    /// or if none is lent. With a deadline in the past it does not wait.
     ///
     /// # Errors
     /// If waiting fails.
@@ -162,8 +163,8 @@ impl UdpSocket {
         }
     }
 
-    /// Reads the notifications about lent messages, if any is away. Until they are read, the socket
-    /// counts as ready in every wait.
+    /// Reads the notifications about lent messages, if there are any. Until they are read, the
+    /// socket counts as ready in every wait.
     pub(crate) fn settle(&self) {
         if let Some(lending) = &self.lending
             && lending.is_awaited()
@@ -198,11 +199,11 @@ impl UdpSocket {
     }
 }
 
-/// The messages before the first one that is large enough to lend.
+/// Returns the messages before the first one that is large enough to lend.
 fn small_front(mut lengths: &[u16], limits: Limits) -> Taken {
     let mut small = Taken::default();
     while let Some(group) = next_group(lengths, limits) {
-        // A long datagram alone may have to be cut into fragments, which are copies.
+        // A single long datagram may be fragmented by the kernel, which copies it.
         if group.bytes >= LEND_MIN && group.datagrams > 1 {
             break;
         }

@@ -1,14 +1,14 @@
-//! UDP and TCP sockets that handle many datagrams, or long stretches of a stream, per system call,
-//! with fallbacks that always work.
+//! UDP and TCP sockets that transfer many datagrams, or long parts of a stream, per system call,
+//! with fallbacks that work on every system.
 //!
-//! **What it is.** [`UdpSocket::send`] takes datagrams that lie back to back in one buffer and
-//! hands runs of equally long ones to the kernel as `UDP_SEGMENT` messages (segmentation offload,
-//! GSO). [`UdpSocket::receive`] takes messages that the kernel has coalesced (`UDP_GRO`) and
-//! returns the datagrams one by one, as mutable slices of a reused [`Arena`]. Where the system or
-//! the device does not support this, the same calls use `sendmmsg` and `recvmmsg`, or one system
-//! call for each datagram. [`TcpSocket`] writes from several buffers at once and reads straight
-//! into the caller's memory, with large socket buffers and without Nagle's delay; [`TcpListener`]
-//! accepts such connections.
+//! **What it is.** [`UdpSocket::send`] takes datagrams back to back in one buffer and passes runs
+//! of equally long ones to the kernel as `UDP_SEGMENT` messages (segmentation offload, GSO).
+//! [`UdpSocket::receive`] reads messages that the kernel has coalesced (`UDP_GRO`) and returns the
+//! datagrams one by one, as mutable slices of a reused [`Arena`]. Where the system or the device
+//! does not support this, the same calls use `sendmmsg` and `recvmmsg`, or one system call for each
+//! datagram. [`TcpSocket`] writes from several buffers at once and reads straight into the caller's
+//! memory, with large socket buffers and without Nagle's delay; [`TcpListener`] accepts such
+//! connections.
 //!
 //! **What it is not.** It implements no protocol above UDP and TCP: it transfers octets between
 //! addresses, with deadlines. It starts no thread, paces nothing and retransmits no datagram.

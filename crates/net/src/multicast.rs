@@ -36,7 +36,7 @@ pub(crate) fn join(
     joined.map_err(|source| NetError::Multicast { group: options.group, source })
 }
 
-/// The index of the interface, if the user gave an index or a name.
+/// Returns the index of the interface if the user gave an index or a name.
 fn index_of(options: &MulticastOptions) -> Result<Option<u32>, NetError> {
     match &options.interface {
         None => Ok(None),

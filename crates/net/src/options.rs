@@ -10,11 +10,12 @@ use thiserror::Error;
 #[allow(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SocketOptions {
-    /// Octets that the kernel may hold for sending; 0 for the system's default. 4 MiB by default.
+    /// Octets that the kernel may hold for sending; 0 selects the system's default. 4 MiB by
+    /// default.
     ///
-    /// Ask for at least 128 KiB: with less, batches are split so that each part fits.
+    /// Use at least 128 KiB: with less, batches are split into parts that fit.
     pub send_buffer: usize,
-    /// Octets that the kernel may hold unread; 0 leaves the system's default. 4 MiB by default.
+    /// Octets that the kernel may hold unread; 0 selects the system's default. 4 MiB by default.
     pub receive_buffer: usize,
     /// `DiffServ` code point of every datagram, 0 to 63 (RFC 2474; RFC 8837 has values for media).
     pub dscp: Option<u8>,
@@ -28,25 +29,25 @@ pub struct SocketOptions {
     pub receive_path: ReceivePath,
     /// Whether a socket bound to `[::]` receives IPv4 too. `false` by default.
     ///
-    /// IPv4 addresses stay such, in received datagrams and for sending. The port is taken in both
-    /// IP versions.
+    /// IPv4 addresses appear as IPv4 addresses, in received datagrams and for sending. The socket
+    /// takes the port in both IP versions.
     pub dual_stack: bool,
-    /// Lets several sockets bind the same port (`SO_REUSEADDR`). `false` by default; multicast
-    /// implies it, as several receivers of one group on one machine are usual.
+    /// Whether several sockets may bind the same port (`SO_REUSEADDR`). `false` by default;
+    /// multicast implies it, because several receivers of one group on one machine are common.
     pub reuse_address: bool,
-    /// Forbids IP fragments (`IP_PMTUDISC_DO`; Linux). `false` by default.
+    /// Whether IP fragments are forbidden (`IP_PMTUDISC_DO`; Linux). `false` by default.
     ///
     /// By default the system decides as for any UDP socket: a datagram larger than the path's MTU
     /// is fragmented. It is then more likely to be lost and cannot be offloaded; a warning is
     /// logged once. With `true` it is refused as [`TooLarge`](crate::SendErrorKind::TooLarge).
     pub forbid_fragments: bool,
-    /// Lets [`send_lent`](crate::UdpSocket::send_lent) lend slabs to the kernel instead of copying
-    /// them (`MSG_ZEROCOPY`; Linux 5.0, with segmentation). `false` by default.
+    /// Whether [`send_lent`](crate::UdpSocket::send_lent) lends slabs to the kernel instead of
+    /// copying them (`MSG_ZEROCOPY`; Linux 5.0, with segmentation). `false` by default.
     ///
-    /// It pays off with devices that support scatter-gather and checksum offload, where it saves
-    /// the kernel's copy. Over loopback the kernel copies anyway, and the bookkeeping is extra
-    /// cost. Where the system does not support it, everything is copied;
-    /// [`zero_copy`](crate::UdpSocket::zero_copy) returns whether slabs are lent.
+    /// With devices that support scatter-gather and checksum offload, this saves the kernel's copy.
+    /// Over loopback the kernel copies anyway, and lending only adds cost. Where the system does
+    /// not support it, everything is copied; [`zero_copy`](crate::UdpSocket::zero_copy) returns
+    /// whether slabs are lent.
     pub zero_copy: bool,
 }
 
@@ -73,18 +74,18 @@ impl Default for SocketOptions {
 pub struct MulticastOptions {
     /// The group to join, of the socket's IP version.
     pub group: IpAddr,
-    /// The interface to join and send through; the system's choice if `None`.
+    /// The interface to join and send through; with `None` the system chooses.
     pub interface: Option<Interface>,
     /// IPv4 TTL or IPv6 hop limit, 0 to 255: the number of routers that a datagram may pass, plus
     /// one.
     pub ttl: u32,
-    /// Whether receivers on this machine get the datagrams that this socket sends.
+    /// Whether receivers on this machine receive the datagrams that this socket sends.
     pub loop_back: bool,
 }
 
 impl MulticastOptions {
-    /// Joins `group` through the system's choice of interface, on this network only (TTL 1), with
-    /// loop-back.
+    /// Creates options to join `group` through an interface that the system chooses, on this
+    /// network only (TTL 1), with loop-back.
     pub fn new(group: IpAddr) -> Self {
         Self { group, interface: None, ttl: 1, loop_back: true }
     }
@@ -104,7 +105,7 @@ pub enum Interface {
 impl FromStr for Interface {
     type Err = std::convert::Infallible;
 
-    /// Parses an IPv4 address, an index, or else a name.
+    /// Parses an IPv4 address or an index; any other text is a name.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let address = text.parse().map(Self::Address);
         let index = || text.parse().map(Self::Index);
@@ -116,7 +117,7 @@ impl FromStr for Interface {
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[repr(u8)]
 pub enum SendPath {
-    /// The first of the others that works, found by probing.
+    /// The first of the other paths that works, found by probing.
     #[default]
     Auto,
     /// Runs of equally long datagrams as one message (`UDP_SEGMENT`; Linux 4.18).
@@ -131,7 +132,7 @@ pub enum SendPath {
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[repr(u8)]
 pub enum ReceivePath {
-    /// The first of the others that works, found by probing.
+    /// The first of the other paths that works, found by probing.
     #[default]
     Auto,
     /// Runs of equally long datagrams as one message (`UDP_GRO`; Linux 5.0).
@@ -142,7 +143,7 @@ pub enum ReceivePath {
     Single,
 }
 
-/// A name that is not a send or receive path.
+/// The error of parsing the name of a send or receive path.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("unknown path `{word}`; supported: {known}")]
 pub struct UnknownPath {

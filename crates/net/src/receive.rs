@@ -11,18 +11,20 @@ use crate::socket::UdpSocket;
 use crate::sys;
 use crate::sys::{Fault, Head, Inbox, WaitOutcome, Waker};
 
-/// Octets for a message: more than any UDP datagram has. The odd number of cache lines beyond
-/// 64 KiB keeps the starts of the buffers out of the same cache sets.
+/// Octets of the buffer for a message: more than any UDP datagram has. The odd number of cache
+/// lines beyond 64 KiB prevents the starts of the buffers from sharing cache sets.
 const STRIDE: usize = 65_536 + 17 * 64;
 
-/// Messages for one system call, coalesced or not. Four buffers of 64 KiB stay in the second-level
-/// cache until they are read; eight cost the receiver 2 to 10 % more (bench/README.md).
+/// Messages per system call, with coalescing and without. Four buffers of 64 KiB stay in the
+/// second-level cache until they are read; with eight the receiver takes 2 to 10 % more time
+/// (bench/README.md).
 const COALESCED: usize = 4;
 const PLAIN: usize = 64;
 
-/// The buffers of one receiving thread, made by [`UdpSocket::arena`].
+/// The buffers of one receiving thread, created by [`UdpSocket::arena`].
 ///
-/// 256 KiB with `UDP_GRO`, 4 MiB without; pages never received into are never touched.
+/// They take 256 KiB with `UDP_GRO` and 4 MiB without; pages that receive nothing are never
+/// touched.
 pub struct Arena {
     buffer: Vec<u8>,
     heads: Vec<Head>,
@@ -53,7 +55,7 @@ impl fmt::Debug for Arena {
 /// One received datagram.
 #[derive(Debug)]
 pub struct Datagram<'a> {
-    /// The payload, which may be changed in place (as decryption does).
+    /// The payload, which may be changed in place, for example by decryption.
     pub data: &'a mut [u8],
     /// The source address.
     pub from: &'a SocketAddr,
@@ -85,7 +87,7 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// Whether there are none, because of the deadline or a wake.
+    /// Returns whether there are no datagrams, because the deadline passed or a waker was woken.
     pub fn is_empty(&self) -> bool {
         self.left == 0
     }
@@ -162,8 +164,9 @@ impl UdpSocket {
         self.receive_beside(arena, deadline, waker, None)
     }
 
-    /// As [`receive`](Self::receive), but also returns an empty result as soon as `beside` has
-    /// something to read. (After a short sleep, where the system cannot wait for two sockets.)
+    /// Receives like [`receive`](Self::receive), but also returns an empty result as soon as
+    /// `beside` has data to read. Where the system cannot wait for two sockets, it returns after a
+    /// short sleep.
     ///
     /// # Errors
     /// As [`receive`](Self::receive).

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket}
 
 use crate::error::NetError;
 
-/// The address of `host`: an IPv4 or IPv6 address (also in brackets, also with a zone as in
-/// `fe80::1%eth0`) or a name. If a name has both kinds of address, the IPv4 one is used.
+/// Returns the address of `host`, which is an IPv4 or IPv6 address (also in brackets, also with a
+/// zone as in `fe80::1%eth0`) or a name. If a name has both kinds of address, the IPv4 one is used.
 ///
 /// Names are looked up by the system, which can take seconds.
 ///
@@ -32,7 +32,8 @@ pub fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// The local address that datagrams to `peer` come from; `None` if there is no route.
+/// Returns the local address that datagrams to `peer` are sent from, or `None` if there is no
+/// route.
 pub fn source_towards(peer: SocketAddr) -> Option<IpAddr> {
     let any = match peer {
         SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

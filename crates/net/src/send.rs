@@ -1,4 +1,4 @@
-//! Sending: hands batches to the kernel, waits for buffer space and falls back to other paths.
+//! Sending: passes batches to the kernel, waits for buffer space and falls back to other paths.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use crate::socket::UdpSocket;
 use crate::sys;
 use crate::sys::{Fault, Outbox, Parcel, Taken};
 
-/// Pause when a device's queue is full: some 20 datagrams of a gigabit link.
+/// Pause when a device's queue is full: the time of about 20 datagrams on a gigabit link.
 const QUEUE_PAUSE: Duration = Duration::from_micros(200);
 
-/// Scratch space of one sending thread, made by [`UdpSocket::send_queue`].
+/// Scratch space of one sending thread, created by [`UdpSocket::send_queue`].
 pub struct SendQueue {
     pub(crate) outbox: Outbox,
     pub(crate) returns: Returns,
-    /// Slabs that were lent and not yet taken back.
+    /// Number of slabs that were lent and not yet taken back.
     pub(crate) away: usize,
 }
 
@@ -39,14 +39,14 @@ impl fmt::Debug for SendQueue {
 impl UdpSocket {
     /// Sends the datagrams in `bytes`, which lie back to back and have these `lengths`, to `to`.
     ///
-    /// Returns when the kernel has taken all of them. While the send buffer is full it waits, until
-    /// `deadline`; with a deadline in the past it does not wait. Nothing is allocated.
+    /// Returns when the kernel has accepted all of them. While the send buffer is full it waits, at
+    /// most until `deadline`; with a deadline in the past it does not wait. Nothing is allocated.
     ///
     /// An ICMP message that the destination port is closed is counted as
     /// [`refused`](crate::Counters::refused) and does not stop the batch.
     ///
     /// # Errors
-    /// A [`SendError`] contains the number of datagrams that the kernel had taken; sending can
+    /// A [`SendError`] contains the number of datagrams that the kernel had accepted; sending can
     /// resume from there. [`SendErrorKind::BufferFull`] at the deadline;
     /// [`SendErrorKind::TooLarge`] for a datagram larger than UDP or the path allows.
     pub fn send(
@@ -72,7 +72,7 @@ impl UdpSocket {
         self.peer.get() == Some(&to)
     }
 
-    /// Calls `send_once` until all of the parcel is taken.
+    /// Calls `send_once` until the kernel has accepted the whole parcel.
     pub(crate) fn send_all(
         &self,
         queue: &mut SendQueue,
@@ -96,8 +96,8 @@ impl UdpSocket {
                     let refused = self
                         .handle_error(path, source, &parcel, deadline)
                         .map_err(|kind| SendError { kind, sent })?;
-                    // The first error is due to an earlier datagram, a second one in a row to this
-                    // one.
+                    // An earlier datagram caused the first error; this one caused a second error in
+                    // a row.
                     if refused && refused_before {
                         parcel = parcel.after(self.front(path, &parcel));
                     }
@@ -129,7 +129,7 @@ impl UdpSocket {
         Ok(front)
     }
 
-    /// The first message of the parcel on `path`.
+    /// Returns the size of the parcel's first message on `path`.
     pub(crate) fn front(&self, path: SendPath, parcel: &Parcel<'_>) -> Taken {
         let group = next_group(parcel.lengths, self.limits(path));
         group.map_or_else(Taken::default, |group| Taken {
@@ -138,8 +138,8 @@ impl UdpSocket {
         })
     }
 
-    /// Handles an error so that the parcel can be tried again, or returns why it cannot. `true` if
-    /// the call failed only because of an ICMP message that the port is closed.
+    /// Handles an error so that the parcel can be sent again, or returns why it cannot. Returns
+    /// `true` if the call failed only because of an ICMP message that the port is closed.
     fn handle_error(
         &self,
         path: SendPath,
@@ -206,7 +206,7 @@ impl UdpSocket {
 }
 
 impl Parcel<'_> {
-    /// Only the front of the parcel.
+    /// Returns only the front of the parcel.
     pub(crate) fn front(self, front: Taken) -> Self {
         Self {
             bytes: &self.bytes[..front.bytes],
@@ -215,7 +215,7 @@ impl Parcel<'_> {
         }
     }
 
-    /// The rest of the parcel, without the front.
+    /// Returns the rest of the parcel, without the front.
     fn after(self, front: Taken) -> Self {
         Self {
             bytes: &self.bytes[front.bytes..],
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::options::SocketOptions;
 
-    /// The reaction of a socket to one error of one call with three equal datagrams.
+    /// Returns the reaction of a socket to one error of one call with three equal datagrams.
     fn after(send_path: SendPath, errno: i32) -> (SendPath, Result<bool, SendErrorKind>) {
         let options = SocketOptions { send_path, ..SocketOptions::default() };
         let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();

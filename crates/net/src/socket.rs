@@ -24,24 +24,24 @@ const BUFFER_SHARE: usize = 4;
 
 /// A UDP socket for batches.
 ///
-/// It may be shared between threads: each brings its own [`SendQueue`] and [`Arena`].
+/// Threads may share it; each uses its own [`SendQueue`] and [`Arena`].
 pub struct UdpSocket {
     pub(crate) socket: StdSocket,
     pub(crate) tally: Tally,
     /// The connected peer; sending to it needs no address.
     pub(crate) peer: OnceLock<SocketAddr>,
-    /// Whether it receives IPv4 too, although `local` is an IPv6 address.
+    /// Whether the socket also receives IPv4, although `local` is an IPv6 address.
     pub(crate) dual_stack: bool,
     local: SocketAddr,
     buffers: BufferSizes,
     demanded: SendPath,
     first: SendPath,
     receive_path: ReceivePath,
-    /// Largest message with several datagrams, in octets, so that the send buffer holds it.
+    /// Largest message with several datagrams that the send buffer holds, in octets.
     message_limit: usize,
-    /// Largest datagram, in octets, for which segmentation has not been refused yet.
+    /// Largest datagram for which segmentation has not been refused yet, in octets.
     segment_limit: AtomicUsize,
-    /// Whether segmentation, and then batching, turned out not to work.
+    /// Whether segmentation was refused; the next field is the same for batching.
     gso_refused: AtomicBool,
     sendmmsg_refused: AtomicBool,
     /// Lends slabs to the kernel, if zero-copy sending is available.
@@ -97,9 +97,9 @@ impl UdpSocket {
         self.local
     }
 
-    /// Receives from `peer` only, and reports its ICMP port-unreachable errors
-    /// ([`refused`](Counters::refused)). The peer cannot be changed later; calls to send still name
-    /// the address.
+    /// Connects the socket: it then receives from `peer` only and counts its ICMP port-unreachable
+    /// errors ([`refused`](Counters::refused)). The peer cannot be changed later; calls to send
+    /// still take the address.
     ///
     /// # Errors
     /// [`NetError::Connect`] if there is no route, or if the socket is already connected to another
@@ -122,7 +122,7 @@ impl UdpSocket {
         self.buffers
     }
 
-    /// The statistics of the socket so far.
+    /// Returns the statistics of the socket.
     pub fn counters(&self) -> Counters {
         let kernel_drops = sys::kernel_drops(&self.socket);
         let (lent_back, lent_copied) = self.lending.as_ref().map_or((0, 0), Lending::settled);
@@ -145,7 +145,7 @@ impl UdpSocket {
         self.receive_path
     }
 
-    /// The scratch space that [`send`](Self::send) needs; make one for each sending thread.
+    /// Creates the scratch space that [`send`](Self::send) needs, one for each sending thread.
     pub fn send_queue(&self) -> SendQueue {
         let queue = SendQueue::new();
         if self.lending.is_some() {
@@ -154,7 +154,7 @@ impl UdpSocket {
         queue
     }
 
-    /// The buffers that [`receive`](Self::receive) needs; make one for each receiving thread.
+    /// Creates the buffers that [`receive`](Self::receive) needs, one for each receiving thread.
     pub fn arena(&self) -> Arena {
         Arena::new(self.receive_path)
     }
@@ -164,7 +164,7 @@ impl UdpSocket {
         self.demanded == SendPath::Auto
     }
 
-    /// Stops using `path` for good.
+    /// Stops using `path` permanently.
     pub(crate) fn disable_path(&self, path: SendPath, reason: &io::Error) {
         let flag = match path {
             SendPath::Gso => &self.gso_refused,
@@ -175,7 +175,7 @@ impl UdpSocket {
         }
     }
 
-    /// Stops segmenting datagrams of `segment` octets and more.
+    /// Stops segmentation of datagrams of `segment` octets and more.
     pub(crate) fn lower_segment_limit(&self, segment: usize, reason: &io::Error) {
         let before = self.segment_limit.fetch_min(segment.saturating_sub(1), Relaxed);
         if before >= segment {
@@ -255,7 +255,8 @@ fn set_dscp(socket: &Socket, local: SocketAddr, dscp: u8) -> Result<(), NetError
     set.map_err(|source| NetError::Option { option: "dscp", source })
 }
 
-/// Enables zero-copy sending; `None` if the system lacks it, and everything is copied.
+/// Enables zero-copy sending. Returns `None` if the system does not support it; then everything is
+/// copied.
 fn enable_lending(socket: &StdSocket) -> Option<Lending> {
     match Lending::enable(socket) {
         Ok(lending) => Some(lending),

@@ -1,4 +1,4 @@
-//! The conditions of both directions: typical networks, and random ones.
+//! The conditions of both directions: typical networks and random ones.
 
 use std::time::Duration;
 
@@ -17,13 +17,14 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// The same course in both directions.
+    /// Creates conditions with the same course in both directions.
     pub fn both(course: impl Into<Course>) -> Self {
         let there = course.into();
         Self { back: there.clone(), there }
     }
 
-    /// This course from the first end to the second, and a perfect path back.
+    /// Creates conditions with this course from the first end to the second and a perfect path
+    /// back.
     pub fn there(course: impl Into<Course>) -> Self {
         Self { there: course.into(), back: Course::default() }
     }
@@ -98,7 +99,7 @@ impl Conditions {
         })
     }
 
-    /// All of the above, by name.
+    /// Returns all typical networks, by name.
     pub fn all() -> [(&'static str, Self); 5] {
         [
             ("lan", Self::lan()),
@@ -109,9 +110,9 @@ impl Conditions {
         ]
     }
 
-    /// Random conditions; the same seed always gives the same ones.
+    /// Creates random conditions; equal seeds give equal conditions.
     ///
-    /// Both directions have the same delay, 0 to 300 ms. Everything else is drawn for each
+    /// Both directions have the same delay, 0 to 300 ms. Other conditions are drawn for each
     /// direction:
     ///
     /// - loss: a third of the cases has none, a third loses 0 to 20 % independently, and a third
@@ -128,7 +129,7 @@ impl Conditions {
 }
 
 impl Path {
-    /// A random path without delay: see [`Conditions::random`].
+    /// Creates a random path without delay; see [`Conditions::random`].
     fn random(random: &mut Seeded) -> Self {
         let lost = 0.2 * random.unit();
         let loss = match random.below(3) {

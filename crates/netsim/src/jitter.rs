@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::Seeded;
 
-/// A delay that moves linearly from one random value to the next, in steps of twice the maximum
-/// delay. So it falls at most half as fast as time passes, and no datagram overtakes another.
+/// A delay that changes linearly from one random value to the next; each change lasts twice the
+/// maximum delay. So the delay falls at most half as fast as time passes, and no datagram overtakes
+/// another.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SmoothJitter {
     from: Duration,
@@ -15,7 +16,7 @@ pub(crate) struct SmoothJitter {
 }
 
 impl SmoothJitter {
-    /// The delay, zero to `most`, of a datagram that departs at this time.
+    /// Returns the delay, zero to `most`, of a datagram that departs at this time.
     pub(crate) fn at(&mut self, at: Duration, most: Duration, random: &mut Seeded) -> Duration {
         if most.is_zero() {
             return most;

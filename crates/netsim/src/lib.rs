@@ -1,15 +1,15 @@
 //! A simulated network for tests.
 //!
 //! A [`Path`] describes one direction: delay, jitter, a bottleneck with a queue, loss, reordering,
-//! duplication, path MTU. A [`Course`] is a path that changes over time, and [`Conditions`] are
-//! both directions. The same description drives
+//! duplication, path MTU. A [`Course`] is a path that changes over time, and [`Conditions`]
+//! describe both directions. One description works for
 //!
-//! - [`Link`] and [`Network`]: one and two directions in virtual time. The same seed always gives
-//!   the same outcome.
+//! - [`Link`] and [`Network`]: one and two directions in virtual time. Equal seeds give equal
+//!   outcomes.
 //! - [`Relay`]: real sockets in real time.
 //!
-//! [`Statistics`] account for every datagram. The network implements no protocol: it neither reads
-//! nor changes datagrams.
+//! [`Statistics`] count every datagram. The network implements no protocol and neither reads nor
+//! changes datagrams.
 //!
 //! ```
 //! use rushes_netsim::{Link, Loss, Path};

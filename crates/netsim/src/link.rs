@@ -8,26 +8,27 @@ use crate::loss::Chain;
 use crate::path::Delay;
 use crate::{Change, Course, HEADERS, Path, Seeded, Statistics};
 
-/// Datagrams held back by places are released when no datagram has been sent for this time.
+/// Time without a sent datagram after which datagrams that are held back by places are released.
 pub const HOLD_IDLE: Duration = Duration::from_millis(100);
 
 /// A delivered datagram.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Delivery<T> {
-    /// The datagram, as it was pushed.
+    /// The datagram that was pushed.
     pub item: T,
     /// When it arrived.
     pub at: Duration,
     /// The number of changes of the source address before it was sent.
     pub address: u32,
-    /// Whether the queue marked it (ECN).
+    /// Whether the queue marked the datagram (ECN).
     pub marked: bool,
 }
 
-/// One direction: takes datagrams and returns deliveries. `T` is a datagram, or stands for one.
+/// One direction: accepts datagrams and returns deliveries. `T` is a datagram or a value that
+/// stands for it.
 ///
-/// All times are counted from the beginning, and calls are made in chronological order. Deliveries
-/// at the same time are in the order in which their datagrams were sent.
+/// All times are counted from the beginning, and calls must be made in chronological order.
+/// Simultaneous deliveries are in the order in which their datagrams were sent.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
     path: Path,
@@ -39,7 +40,7 @@ pub struct Link<T> {
     /// Datagrams held back by places, with their sizes. The key is the number of the datagram after
     /// which they are released, and `serial`.
     held: BTreeMap<(u64, u64), (usize, T)>,
-    /// Packets in the bottleneck: the end of each one's transmission, and its octets.
+    /// Packets in the bottleneck, each with the end of its transmission and its octets.
     queue: VecDeque<(Duration, usize)>,
     queued: usize,
     /// Deliveries by time of arrival and by `serial`.
@@ -53,7 +54,7 @@ pub struct Link<T> {
 }
 
 impl<T: Clone> Link<T> {
-    /// An empty link. The same `seed` gives the same outcome.
+    /// Creates an empty link. Equal seeds give equal outcomes.
     pub fn new(course: impl Into<Course>, seed: u64) -> Self {
         let Course { path, changes } = course.into();
         Self {
@@ -74,7 +75,7 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
@@ -113,7 +114,7 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// The next datagram that has arrived by `now`.
+    /// Returns the next datagram that has arrived by `now`.
     pub fn poll(&mut self, now: Duration) -> Option<Delivery<T>> {
         self.release_idle(now);
         let first = self.in_flight.first_entry().filter(|first| first.key().0 <= now)?;
@@ -121,15 +122,15 @@ impl<T: Clone> Link<T> {
         Some(first.remove())
     }
 
-    /// The time of the next poll if nothing else is sent; `None` if nothing is in flight. That poll
-    /// may only release datagrams that arrive later, and then returns `None`.
+    /// Returns the time of the next poll if nothing else is sent, or `None` if nothing is in
+    /// flight. That poll returns `None` if it only releases datagrams that arrive later.
     pub fn next_due(&self) -> Option<Duration> {
         let arrival = self.in_flight.first_key_value().map(|((at, _), _)| *at);
         let release = (!self.held.is_empty()).then_some(self.last_push + HOLD_IDLE);
         [arrival, release].into_iter().flatten().min()
     }
 
-    /// Releases all datagrams that are held back by places, as nothing else will be sent.
+    /// Releases all datagrams that are held back by places, because nothing else will be sent.
     pub fn finish(&mut self) {
         self.release(self.last_push);
     }
@@ -169,8 +170,8 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// Sends a packet of `len` octets through the bottleneck and on. A packet with `longer` travels
-    /// for that much more time and does not keep its order.
+    /// Sends a packet of `len` octets through the bottleneck and the path. A packet with `longer`
+    /// travels longer by this time and does not keep its order.
     fn enqueue(&mut self, now: Duration, longer: Option<Duration>, len: usize, item: T) {
         let Some((departure, marked)) = self.depart(now, len) else { return };
         let (most, random) = (self.path.jitter, &mut self.random);

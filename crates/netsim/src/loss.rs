@@ -1,19 +1,19 @@
-//! Loss: independent, in bursts, or of certain datagrams.
+//! Loss of datagrams: independent, in bursts, or of certain ones.
 
 use std::ops::Range;
 
 use crate::Seeded;
 
-/// Which datagrams a path loses.
+/// Describes the datagrams that a path loses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Loss {
-    /// None.
+    /// No datagram is lost.
     #[default]
     None,
-    /// Each with the same probability, 0 to 1, independently of others.
+    /// Each datagram is lost with the same probability, 0 to 1, independently of others.
     Independent(f64),
-    /// In bursts: a Markov chain of two states, good and bad (Gilbert 1960, Elliott 1963), with one
-    /// step before each datagram. See [`Loss::bursts`].
+    /// Datagrams are lost in bursts: a Markov chain has two states, good and bad (Gilbert 1960,
+    /// Elliott 1963), and makes one step before each datagram. See [`Loss::bursts`].
     GilbertElliott {
         /// The probability of going from good to bad.
         enter: f64,
@@ -26,15 +26,16 @@ pub enum Loss {
         /// After this many losses in a row the state becomes good and the next datagram passes.
         burst_max: u32,
     },
-    /// Datagrams with these numbers; the first on the link has number 0.
+    /// Datagrams with these numbers are lost; the first on the link has number 0.
     Outage(Range<u64>),
 }
 
 impl Loss {
-    /// Loss of `probability` (at least 0, below 1) of all datagrams, in bursts of at most `max`.
+    /// Creates loss of a share `probability` (at least 0, below 1) of all datagrams, in bursts of
+    /// at most `max`.
     ///
-    /// `mean` (at least 1) would be the mean length of bursts without `max`. With `max`, bursts are
-    /// shorter and more frequent, so that the probability is kept.
+    /// `mean` (at least 1) is the mean length of bursts if `max` does not limit them. The limit
+    /// makes bursts shorter and more frequent, so that the probability stays the same.
     pub fn bursts(probability: f64, mean: f64, max: u32) -> Self {
         let leave = 1.0 / mean.max(1.0);
         let length = (1.0 - (1.0 - leave).powi(max.cast_signed())) / leave;
@@ -42,8 +43,8 @@ impl Loss {
         Self::GilbertElliott { enter, leave, lost_good: 0.0, lost_bad: 1.0, burst_max: max }
     }
 
-    /// The long-term share of lost datagrams, 0 to 1; 0 for an outage. It is approximate where
-    /// `lost_bad` is below 1: every datagram in the bad state is assumed to count towards
+    /// Returns the long-term share of lost datagrams, 0 to 1; 0 for an outage. It is approximate if
+    /// `lost_bad` is below 1, because every datagram in the bad state is assumed to count towards
     /// `burst_max`.
     pub fn ratio(&self) -> f64 {
         match self {
@@ -57,7 +58,7 @@ impl Loss {
         }
     }
 
-    /// Whether datagram `number` is lost.
+    /// Returns whether datagram `number` is lost.
     pub(crate) fn loses(&self, number: u64, chain: &mut Chain, random: &mut Seeded) -> bool {
         match self {
             Self::None => false,
@@ -89,7 +90,7 @@ pub(crate) struct Chain {
 mod tests {
     use super::*;
 
-    /// The lengths of bursts among `count` datagrams.
+    /// Returns the lengths of the bursts among `count` datagrams.
     fn lengths(loss: &Loss, count: u64, seed: u64) -> Vec<u32> {
         let (mut chain, mut random, mut lengths) = (Chain::default(), Seeded(seed), vec![0]);
         for number in 0..count {

@@ -17,17 +17,17 @@ impl Way {
     /// Both directions.
     pub const BOTH: [Self; 2] = [Self::There, Self::Back];
 
-    /// The direction from end 0 or 1.
+    /// Returns the direction from end 0 or 1.
     pub fn from(end: usize) -> Self {
         if end == 0 { Self::There } else { Self::Back }
     }
 
-    /// The end that it leads to, 1 or 0.
+    /// Returns the end that the direction leads to, 1 or 0.
     pub fn to(self) -> usize {
         1 - self as usize
     }
 
-    /// The opposite direction.
+    /// Returns the opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self::from(self.to())
@@ -41,7 +41,7 @@ pub struct Network<T> {
 }
 
 impl<T: Clone> Network<T> {
-    /// An empty network. The same `seed` gives the same outcome.
+    /// Creates an empty network. Equal seeds give equal outcomes.
     pub fn new(conditions: Conditions, seed: u64) -> Self {
         let Conditions { there, back } = conditions;
         Self { links: [Link::new(there, seed), Link::new(back, !seed)] }
@@ -52,7 +52,7 @@ impl<T: Clone> Network<T> {
         self.links[way as usize].push(now, len, item);
     }
 
-    /// The next datagram that has arrived by `now`, and its direction.
+    /// Returns the next datagram that has arrived by `now`, and its direction.
     pub fn poll(&mut self, now: Duration) -> Option<(Way, Delivery<T>)> {
         self.links.iter_mut().for_each(|link| link.release_idle(now));
         let [there, back] = self.links.each_ref().map(Link::next_due);
@@ -61,7 +61,8 @@ impl<T: Clone> Network<T> {
         Some((way, self.links[way as usize].poll(now)?))
     }
 
-    /// The time of the next poll if nothing else is sent; `None` if nothing is in flight.
+    /// Returns the time of the next poll if nothing else is sent, or `None` if nothing is in
+    /// flight.
     pub fn next_due(&self) -> Option<Duration> {
         self.links.iter().filter_map(Link::next_due).min()
     }
@@ -71,7 +72,7 @@ impl<T: Clone> Network<T> {
         self.links[way as usize].change(change);
     }
 
-    /// Releases all datagrams that are held back by places, as nothing else will be sent.
+    /// Releases all datagrams that are held back by places, because nothing else will be sent.
     pub fn finish(&mut self) {
         self.links.iter_mut().for_each(Link::finish);
     }

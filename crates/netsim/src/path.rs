@@ -10,7 +10,7 @@ pub const HEADERS: usize = 28;
 
 /// The conditions of one direction. The default path is perfect: every datagram arrives at once.
 ///
-/// Sizes are those of IP packets in octets, [`HEADERS`] more than those of datagrams.
+/// Sizes are those of IP packets in octets, which are [`HEADERS`] larger than datagrams.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Path {
     /// The minimum travel time of a datagram.
@@ -18,31 +18,32 @@ pub struct Path {
     /// The maximum travel time of a datagram beyond `delay`.
     pub jitter: Duration,
     /// Whether jitter is drawn for each datagram independently, so that one may overtake another.
-    /// Otherwise it rises and falls steadily, like a queue shared with others, and the order is
-    /// kept.
+    /// Otherwise it rises and falls steadily, like a queue shared with other traffic, and the order
+    /// is kept.
     pub jitter_reorders: bool,
     /// The line of limited rate; `None` if the rate is unlimited.
     pub bottleneck: Option<Bottleneck>,
-    /// Which datagrams are lost.
+    /// The datagrams that are lost.
     pub loss: Loss,
-    /// Which datagrams are late, so that others overtake them, and by how much.
+    /// The datagrams that are late, so that others overtake them, and by how much.
     pub reordering: Straying,
-    /// Which datagrams arrive twice, and how late the copy is.
+    /// The datagrams that arrive twice, and how late the copy is.
     pub duplication: Straying,
-    /// The largest IP packet that passes, in octets; `None` for no limit. Larger ones are dropped
-    /// without a message to their sender.
+    /// The largest IP packet that the path carries, in octets; `None` means no limit. Larger
+    /// packets are dropped without a message to their sender.
     pub mtu: Option<usize>,
 }
 
 /// A line of limited rate, and the queue before it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bottleneck {
-    /// Bits a second, at least 1.
+    /// Bits per second, at least 1.
     pub rate: u64,
-    /// Octets that fit into the queue, the packet being sent included. A packet that does not fit
-    /// is dropped (drop-tail), but an idle line takes any packet.
+    /// Octets that fit into the queue, including the packet being sent. A packet that does not fit
+    /// is dropped (drop-tail), but an idle line accepts any packet.
     pub queue: usize,
-    /// A packet that finds more octets than this in the queue is marked; `None` marks none.
+    /// A packet is marked if the queue holds more octets than this when it arrives; with `None` no
+    /// packet is marked.
     pub ecn_threshold: Option<usize>,
 }
 
@@ -59,22 +60,22 @@ impl Bottleneck {
 pub struct Straying {
     /// The probability for each datagram, 0 to 1.
     pub probability: f64,
-    /// How late each is.
+    /// How late each such datagram is.
     pub lag: Lag,
 }
 
 impl Straying {
-    /// Late by a number of datagrams.
+    /// Creates lateness by a number of datagrams.
     pub fn places(probability: f64, places: RangeInclusive<u32>) -> Self {
         Self { probability, lag: Lag::Places(places) }
     }
 
-    /// Late by a time.
+    /// Creates lateness by a time.
     pub fn time(probability: f64, time: RangeInclusive<Duration>) -> Self {
         Self { probability, lag: Lag::Time(time) }
     }
 
-    /// How late the next datagram is; `None` if it is not.
+    /// Returns how late the next datagram is, or `None` if it is not late.
     pub(crate) fn draw(&self, random: &mut Seeded) -> Option<Delay> {
         if !random.chance(self.probability) {
             return None;
@@ -94,10 +95,10 @@ impl Straying {
 /// How late a datagram is. All values of the range are equally likely.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lag {
-    /// Held back until this many later datagrams have been sent, or until none has been sent for
-    /// [`HOLD_IDLE`](crate::HOLD_IDLE).
+    /// The datagram is held back until this number of later datagrams has been sent, or until none
+    /// has been sent for [`HOLD_IDLE`](crate::HOLD_IDLE).
     Places(RangeInclusive<u32>),
-    /// Delayed by this much on the way.
+    /// The datagram travels longer by this time.
     Time(RangeInclusive<Duration>),
 }
 
@@ -128,7 +129,7 @@ pub struct Course {
 pub struct Change {
     /// The time since the beginning.
     pub at: Duration,
-    /// The path of later datagrams; `None` if it stays the same. With a shorter delay, they
+    /// The path of later datagrams; `None` if it stays the same. If its delay is shorter, they
     /// overtake datagrams in flight.
     pub path: Option<Path>,
     /// Whether later datagrams come from a new source address, as after a NAT has lost its mapping.
@@ -142,14 +143,14 @@ impl From<Path> for Course {
 }
 
 impl Course {
-    /// The same course, with another path from `at` on.
+    /// Adds a change to another path at `at`.
     #[must_use]
     pub fn then(mut self, at: Duration, path: Path) -> Self {
         self.changes.push(Change { at, path: Some(path), new_address: false });
         self
     }
 
-    /// The same course, with another source address from `at` on.
+    /// Adds a change to another source address at `at`.
     #[must_use]
     pub fn new_address(mut self, at: Duration) -> Self {
         self.changes.push(Change { at, path: None, new_address: true });

@@ -8,7 +8,7 @@ pub struct Seeded(
 );
 
 impl Seeded {
-    /// The next number, all 64 bits.
+    /// Returns the next number, with 64 random bits.
     pub fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -17,22 +17,22 @@ impl Seeded {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 if `bound` is 0.
+    /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.roll() % bound.max(1)
     }
 
-    /// A number from `first` to `last`, both included; `first` if `last` is less.
+    /// Returns a number from `first` to `last`, both included, or `first` if `last` is less.
     pub fn between(&mut self, first: u64, last: u64) -> u64 {
         first.saturating_add(self.below(last.saturating_sub(first).saturating_add(1)))
     }
 
-    /// A number from 0 to 1, 1 excluded.
+    /// Returns a number from 0 to 1, excluding 1.
     pub fn unit(&mut self) -> f64 {
         (self.roll() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Whether an event of this probability, 0 to 1, happens.
+    /// Returns whether an event of this probability, 0 to 1, happens.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }

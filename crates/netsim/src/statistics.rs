@@ -1,4 +1,4 @@
-//! Counters that account for every datagram.
+//! Counters of every datagram.
 
 use std::ops::Add;
 
@@ -9,17 +9,17 @@ use std::ops::Add;
 pub struct Statistics {
     /// Datagrams sent.
     pub sent: u64,
-    /// Delivered, copies included.
+    /// Datagrams delivered, including copies.
     pub delivered: u64,
-    /// Lost by [`Path::loss`](crate::Path::loss).
+    /// Datagrams lost by [`Path::loss`](crate::Path::loss).
     pub lost: u64,
-    /// Larger than the path's MTU.
+    /// Datagrams larger than the path's MTU.
     pub too_large: u64,
-    /// Dropped by a full queue, copies included.
+    /// Datagrams dropped by a full queue, including copies.
     pub overflowed: u64,
-    /// Copies that the path made.
+    /// Copies made by the path.
     pub duplicated: u64,
-    /// Marked by the queue (ECN, "congestion experienced").
+    /// Datagrams marked by the queue (ECN, "congestion experienced").
     pub marked: u64,
 }
 
@@ -40,7 +40,7 @@ impl Add for Statistics {
 }
 
 impl Statistics {
-    /// Datagrams in flight.
+    /// Returns the number of datagrams in flight.
     pub fn in_flight(&self) -> u64 {
         self.sent + self.duplicated - self.delivered - self.lost - self.too_large - self.overflowed
     }

@@ -1,6 +1,6 @@
 //! Hexadecimal encoding and decoding.
 
-/// Two lower-case digits for each octet.
+/// Formats each octet as two lower-case digits.
 pub(super) fn write(octets: &[u8]) -> String {
     let mut text = String::with_capacity(2 * octets.len());
     push(octets, &mut text);
@@ -14,7 +14,7 @@ pub(super) fn push(octets: &[u8], text: &mut String) {
     text.extend(digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)));
 }
 
-/// The octets of exactly `2 * N` digits of either case.
+/// Parses exactly `2 * N` digits of either case.
 pub(super) fn read<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut octets = [0; N];
     if text.len() != 2 * N || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {

@@ -61,7 +61,7 @@ mod reports;
 mod security;
 #[cfg(not(feature = "srtp"))]
 mod security {
-    /// Without variants: a build without SRTP secures no stream.
+    /// Has no variants, because a build without SRTP secures no stream.
     #[derive(Clone, Debug)]
     pub(crate) enum Security {}
 }

@@ -24,7 +24,7 @@ pub enum Pacing {
     /// the last two frames pushed, at most 100 ms. A late sender uses more of the interval, up to
     /// all of it.
     Share(f32),
-    /// At this rate, in bits of UDP payload per second and not 0, whatever the size of a frame. It
+    /// At this rate, in bits of UDP payload per second (not 0), independent of the frame's size. It
     /// suits streams that use most of a link: slightly below the link's rate, no queue builds up.
     ///
     /// A packet on Ethernet takes 66 octets more than its UDP payload (IPv6: 86), so at an MTU of
@@ -102,7 +102,7 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer of frames that are `interval` apart; with `None` the interval is measured.
+    /// Creates a pacer for frames that are `interval` apart; with `None` it measures the interval.
     pub(crate) fn new(
         pacing: Pacing,
         interval: Option<Duration>,
@@ -144,7 +144,7 @@ impl Pacer {
         }
     }
 
-    /// When the next batch, of `len` octets, is due; `None` if at once.
+    /// Returns when the next batch, of `len` octets, is due, or `None` if at once.
     pub(crate) fn due(&mut self, now: Instant, len: usize) -> Option<Instant> {
         let due = match self.pacing {
             Pacing::Off => return None,
@@ -161,7 +161,7 @@ impl Pacer {
                 due + postponed
             }
             Pacing::Rate(bits_per_second) => {
-                // The number of bits per second, taken as octets, takes eight seconds.
+                // `bits_per_second` octets take eight seconds.
                 let time = |len| time_of(len, Duration::from_secs(8), bits_per_second);
                 let most = if self.is_exact() { CATCH_UP_EXACT } else { CATCH_UP_LEN };
                 let earliest = now.checked_sub(catch_up(time(most))).unwrap_or(now);
@@ -185,13 +185,13 @@ impl Pacer {
     }
 }
 
-/// The time that `len` octets take if `of` octets take `time`.
+/// Returns the time that `len` octets take if `of` octets take `time`.
 fn time_of(len: usize, time: Duration, of: u64) -> Duration {
     let nanos = len as u128 * time.as_nanos() / u128::from(of.max(1));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// Maximum delay to catch up by, if the longest permitted burst takes `burst`.
+/// Returns the maximum delay to catch up by if the longest permitted burst takes `burst`.
 fn catch_up(burst: Duration) -> Duration {
     burst.min(CATCH_UP_TIME)
 }
@@ -224,7 +224,8 @@ mod tests {
         assert_eq!(waits(Pacing::Off, &[1000; 3]), [None; 3]);
     }
 
-    /// Octets that are due at once if the sender is `late` with the second of many batches.
+    /// Returns the octets that are due at once if the sender is `late` with the second of many
+    /// batches.
     fn burst(pacing: Pacing, interval: Duration, late: Duration) -> usize {
         const LEN: usize = 65_000;
         let start = Instant::now();
@@ -245,7 +246,7 @@ mod tests {
         // At 10 Gbit/s a batch takes 52 us, and 100 batches 5.2 ms.
         let over = Duration::from_micros(10_400);
         let share = |micros| burst(Pacing::Share(0.5), over, Duration::from_micros(micros));
-        // The lateness of a sleep is made up for.
+        // The pacer catches up after a late sleep.
         assert!((2 * 65_000..=4 * 65_000).contains(&share(110)));
         for micros in [500, 4_000] {
             // Includes batches that are sent early because their wait would be too short.
@@ -270,7 +271,7 @@ mod tests {
         for (share, end) in [(0.5, 20), (1.0, 20)] {
             let mut pacer = Pacer::new(Pacing::Share(share), Some(interval), start).unwrap();
             pacer.start(start, 100_000);
-            // It was not scheduled for most of the interval.
+            // The sender was not scheduled for most of the interval.
             let now = start + Duration::from_millis(18);
             let due = (0..100).filter_map(|_| pacer.due(now, 1000)).last();
             let latest = start + Duration::from_millis(end);

@@ -2,8 +2,8 @@
 //!
 //! The first stream of a session agrees on a key, from which the others derive theirs. Both ends
 //! then show a short authentication string, which their users must compare, for example by reading
-//! it to each other. If it is the same, there is no attacker in between, now or in later sessions
-//! that continue this one.
+//! it to each other. If the strings are equal, there is no attacker in between, in this session or
+//! in later ones that retain its secrets.
 //!
 //! ```
 //! use rushes::zrtp::ZrtpConfig;

@@ -13,10 +13,10 @@ const TALLEST: usize = 8;
 
 /// Decodes frames of any format to RGB24 or RGBA8, cropped to their size.
 ///
-/// Formats without alpha are decoded as opaque; if the output has the format of the frames, bytes
+/// Formats without alpha are decoded as opaque. If the output has the format of the frames, bytes
 /// are copied unchanged. Chroma is repeated for the pixels that share it. Nothing is allocated
-/// after [`Decoder::new`], and threads may decode different rows of the same frame at once; a call
-/// needs 9 KiB of stack.
+/// after [`Decoder::new`], and several threads may decode different rows of one frame; a call needs
+/// 9 KiB of stack.
 ///
 /// No input causes a panic: ASTC blocks that are illegal or of high dynamic range are decoded as
 /// magenta, as the specification requires.
@@ -87,7 +87,7 @@ impl Decoder {
         self.decode_rows(frame, 0..self.output.height(), out)
     }
 
-    /// Decodes any range of pixel rows of a whole frame into `out`, which has exactly these rows.
+    /// Decodes a range of pixel rows of a whole frame into `out`, which holds exactly these rows.
     ///
     /// Block rows that lie partly inside the range are decoded and cropped.
     ///
@@ -150,7 +150,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes a block row and writes its pixel rows from `first` on, as many as fit in `out`.
+    /// Decodes a block row and writes its pixel rows, from `first` on, until `out` is full.
     fn block_row(&self, blocks: &[u8], first: usize, out: &mut [u8]) {
         let format = self.input.format();
         let block = format.planes()[0].block;

@@ -1,4 +1,4 @@
-//! Calls the vector code that the processor supports: the only unsafe code.
+//! Calls the vector code that the processor supports. It contains the only unsafe code.
 //!
 //! Values of [`Avx2`] and [`Avx512`] exist only if the processor has these instruction sets, so
 //! that holding one proves that a call is sound.
@@ -28,27 +28,27 @@ impl Avx2 {
     }
 
     fn bc1(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx2` is made only where `detect` found the function's features.
+        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
         unsafe { bc1::avx2::encode(strip, out) }
     }
 
     fn bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx2` is made only where `detect` found the function's features.
+        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
         unsafe { bc3::avx2::encode(strip, out) }
     }
 
     fn ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx2` is made only where `detect` found the function's features.
+        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
         unsafe { ycocg_bc3::avx2::encode(strip, out) }
     }
 
     fn expand_rgb24(self, rgb: &[u8], rgba: &mut [Rgba]) -> usize {
-        // SAFETY: an `Avx2` is made only where `detect` found the function's features.
+        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
         unsafe { convert::avx2::expand(rgb, rgba) }
     }
 
     fn run<L: Loop>(self, arguments: L::Arguments<'_>) {
-        // SAFETY: an `Avx2` is made only where `detect` found the function's features.
+        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
         unsafe { compiled_for_avx2::<L>(arguments) }
     }
 }
@@ -63,17 +63,17 @@ impl Avx512 {
     }
 
     fn bc1(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx512` is made only where `detect` found the function's features.
+        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
         unsafe { bc1::avx512::encode(strip, out) }
     }
 
     fn bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx512` is made only where `detect` found the function's features.
+        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
         unsafe { bc3::avx512::encode(strip, out) }
     }
 
     fn ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx512` is made only where `detect` found the function's features.
+        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
         unsafe { ycocg_bc3::avx512::encode(strip, out) }
     }
 }
@@ -93,8 +93,8 @@ pub(crate) fn ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -
     encode::<16>(set, strip, out, Avx512::ycocg_bc3, Avx2::ycocg_bc3)
 }
 
-/// Encodes the blocks of `LEN` bytes that fill whole vectors, and returns their number. The longest
-/// vectors are used first.
+/// Encodes the blocks of `LEN` bytes that fill whole vectors, longest vectors first, and returns
+/// their number.
 fn encode<const LEN: usize>(
     set: InstructionSet,
     strip: Strip<'_>,
@@ -120,7 +120,7 @@ pub(crate) fn expand_rgb24(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) -
     avx2(set).map_or(0, |kernel| kernel.expand_rgb24(rgb, rgba))
 }
 
-/// Runs a loop that the compiler vectorises, for 256-bit vectors if available.
+/// Runs a loop that the compiler vectorises, with 256-bit vectors if available.
 pub(crate) fn vectorised<L: Loop>(set: InstructionSet, arguments: L::Arguments<'_>) {
     match avx2(set) {
         Some(kernel) => kernel.run::<L>(arguments),
@@ -178,7 +178,6 @@ pub(crate) fn store512(octets: &mut [u8; 64], vector: __m512i) {
 /// Prefetches memory that is likely to be read soon.
 #[inline]
 pub(crate) fn prefetch(place: *const u8) {
-    // SAFETY: a prefetch has no effect that the program observes, and does not fault at any
-    // address.
+    // SAFETY: a prefetch has no effect that a program can observe, and never faults.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) }
 }

@@ -12,21 +12,21 @@ use crate::{InstructionSet, convert, error, resample};
 /// Encodes pictures of one format and size to frames of another format.
 ///
 /// Input is RGB24, RGBA8, RGB565, YUV 4:2:0, YUV 4:2:2 or YCoCg 4:2:0; output is one of these, BC1,
-/// BC3 or YCoCg-BC3. If input and output have the same format, whichever it is, bytes are copied
-/// unchanged: ETC1, ETC2 and ASTC, for which there is no encoder, are supported only in this way.
+/// BC3 or YCoCg-BC3. If input and output have the same format, bytes are copied unchanged. ETC1,
+/// ETC2 and ASTC, for which there is no encoder, are supported only in this way.
 ///
 /// # Threads and memory
 ///
-/// Rows are independent of each other: threads may encode different rows of the same picture at
-/// once through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 5 KiB
-/// of stack. Whole blocks of RGBA8 are read in place, everything else through spans of 256 pixels
-/// that stay in the first-level cache.
+/// Rows are independent of each other, so several threads may encode different rows of one picture
+/// through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 5 KiB of
+/// stack. Whole blocks of RGBA8 are read in place; other pixels are read through spans of 256
+/// pixels that stay in the first-level cache.
 ///
 /// # Edges and colours
 ///
-/// Beyond its edges a picture repeats the nearest pixel, for blocks and for chroma. YUV is ITU-R
-/// BT.709 of limited range; chroma is sited in the centre of the pixels that share it and is that
-/// of their average. The alpha of RGBA8 is kept by BC3 and RGBA8 only.
+/// Blocks and chroma that extend beyond the edges of a picture repeat the nearest pixel. YUV is
+/// ITU-R BT.709 of limited range; chroma is sited in the centre of the pixels that share it and is
+/// that of their average. Only BC3 and RGBA8 keep the alpha of RGBA8.
 ///
 /// ```
 /// use rushes_texture::{Encoder, Format, Tiling};
@@ -65,7 +65,7 @@ impl Encoder {
         Ok(Self { input, output, set: InstructionSet::fastest() })
     }
 
-    /// Selects another instruction set, for tests and measurements; the output is the same.
+    /// Selects another instruction set for tests and measurements. The output does not change.
     #[must_use]
     pub fn with_instruction_set(self, set: InstructionSet) -> Self {
         Self { set, ..self }
@@ -89,7 +89,7 @@ impl Encoder {
 
     /// Encodes block rows `rows` of plane `plane` of the frame, from the whole picture.
     ///
-    /// `out` is exactly the memory of these rows:
+    /// `out` must be exactly the memory of these rows:
     /// [`PlaneLayout::row_range`](crate::PlaneLayout::row_range) of the frame.
     ///
     /// # Errors

@@ -43,7 +43,7 @@ pub enum CodecError {
         /// Number of planes.
         planes: usize,
     },
-    /// Rows beyond the last, or a range that ends before it begins.
+    /// The rows are beyond the last one, or the range ends before it begins.
     Rows {
         /// Requested rows.
         rows: Range<u32>,

@@ -13,7 +13,8 @@ pub enum Format {
     Rgb24,
     /// Red, green, blue and alpha, a byte each.
     Rgba8,
-    /// Five bits of red, six of green, five of blue, in a little-endian word, red uppermost.
+    /// Five bits of red, six of green and five of blue in a little-endian word, with red in the
+    /// highest bits.
     Rgb565,
     /// Luma, then both chroma planes of half the width and height (I420), BT.709, limited range.
     Yuv420,
@@ -29,29 +30,29 @@ pub enum Format {
     ///
     /// J.M.P. van Waveren and I. Castaño, "Real-Time YCoCg-DXT Compression", 2007.
     YCoCgBc3,
-    /// Ericsson Texture Compression, 64 bits a block.
+    /// Ericsson Texture Compression, 64 bits per block.
     Etc1,
     /// The second edition of ETC, without alpha.
     Etc2Rgb,
-    /// ASTC of low dynamic range, 4×4 pixels a block.
+    /// ASTC of low dynamic range, 4×4 pixels per block.
     Astc4x4,
-    /// ASTC of low dynamic range, 5×4 pixels a block.
+    /// ASTC of low dynamic range, 5×4 pixels per block.
     Astc5x4,
-    /// ASTC of low dynamic range, 5×5 pixels a block.
+    /// ASTC of low dynamic range, 5×5 pixels per block.
     Astc5x5,
-    /// ASTC of low dynamic range, 6×5 pixels a block.
+    /// ASTC of low dynamic range, 6×5 pixels per block.
     Astc6x5,
-    /// ASTC of low dynamic range, 6×6 pixels a block.
+    /// ASTC of low dynamic range, 6×6 pixels per block.
     Astc6x6,
-    /// ASTC of low dynamic range, 8×5 pixels a block.
+    /// ASTC of low dynamic range, 8×5 pixels per block.
     Astc8x5,
-    /// ASTC of low dynamic range, 8×6 pixels a block.
+    /// ASTC of low dynamic range, 8×6 pixels per block.
     Astc8x6,
-    /// ASTC of low dynamic range, 8×8 pixels a block.
+    /// ASTC of low dynamic range, 8×8 pixels per block.
     Astc8x8,
 }
 
-/// The size of a block: pixels that are coded together.
+/// The size of a block of pixels that are coded together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Block {
     /// Width in pixels of the plane.
@@ -62,7 +63,7 @@ pub struct Block {
     pub bytes: usize,
 }
 
-/// One plane of a format: a unit group in the terms of the thesis.
+/// One plane of a format, which Iho's thesis calls a unit group.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Plane {
     /// Horizontal subsampling: pixels of the frame per pixel of the plane.
@@ -188,7 +189,7 @@ impl FromStr for Format {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        // The names that FFmpeg has for the same pixels.
+        // FFmpeg's names for the same pixels are accepted, too.
         let own = match name {
             "rgba" => "rgba8",
             "rgb565le" => "rgb565",

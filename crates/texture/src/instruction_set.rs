@@ -5,7 +5,7 @@ use crate::dispatch;
 /// An instruction set that encoders are written for; all of them produce the same bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum InstructionSet {
-    /// The baseline of every processor: one block at a time.
+    /// The baseline of every processor, with one block at a time.
     Portable,
     /// Vectors of 256 bits: four blocks at a time.
     Avx2,
@@ -19,7 +19,7 @@ impl InstructionSet {
 
     /// Whether this processor has the instruction set.
     ///
-    /// An encoder that is set to an unavailable one uses the next slower one instead.
+    /// An encoder uses the next slower instruction set instead of an unavailable one.
     pub fn available(self) -> bool {
         match self {
             Self::Portable => true,

@@ -12,10 +12,9 @@ pub const SIDE_MAX: u32 = 32_768;
 ///
 /// # Shapes
 ///
-/// A plane of a frame of `width × height` pixels has `ceil(width / horizontal)` by
-/// `ceil(height / vertical)` pixels, and as many blocks as cover them. Pixels of a block outside
-/// the plane repeat the nearest pixel inside; decoders crop them. There is no padding between
-/// blocks, rows or planes.
+/// A plane of a frame of `width × height` pixels has `ceil(width / horizontal)` by `ceil(height /
+/// vertical)` pixels, which its blocks cover. Pixels of a block outside the plane repeat the
+/// nearest pixel inside; decoders crop them. There is no padding between blocks, rows or planes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Layout {
     format: Format,

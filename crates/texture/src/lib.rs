@@ -1,14 +1,13 @@
 //! Texture formats for video: their layout in memory, their division into tiles, and encoders and
 //! decoders that run on the main processor.
 //!
-//! **What it is.** [`Format`] lists the formats that a graphics processor can sample or a shader
-//! can unpack; [`Layout`] gives the position of each plane and block row of a frame; [`Tiling`]
-//! cuts a frame into tiles of whole block rows, each contiguous in memory. [`Encoder`] encodes
-//! pictures to block rows, each independently of the others, and [`Decoder`] decodes frames to
-//! pictures.
+//! **What it is.** [`Format`] lists formats that a graphics processor can sample or a shader can
+//! unpack; [`Layout`] gives the position of each plane and block row of a frame; [`Tiling`] cuts a
+//! frame into tiles of whole block rows, each contiguous in memory. [`Encoder`] encodes pictures to
+//! block rows, each independently of the others, and [`Decoder`] decodes frames to pictures.
 //!
-//! **What it is not.** It neither sends nor draws: `rushes` transports tiles, and another crate
-//! uses the graphics processor.
+//! **What it is not.** It neither sends nor draws frames: `rushes` transports tiles, and another
+//! crate uses the graphics processor.
 //!
 //! ```
 //! use rushes_texture::{Format, Layout, Tiling};

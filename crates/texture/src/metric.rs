@@ -1,8 +1,9 @@
 //! Measures of the difference between a decoded picture and its original.
 
-/// The peak signal-to-noise ratio of bytes, in decibels: 10 log₁₀(255² / mean squared difference).
+/// Returns the peak signal-to-noise ratio of bytes, in decibels: 10 log₁₀(255² / mean squared
+/// difference).
 ///
-/// Infinite if both are equal or empty. If the lengths differ, the excess is ignored.
+/// The result is infinite if both are equal or empty. If the lengths differ, the excess is ignored.
 ///
 /// ```
 /// use rushes_texture::metric::psnr;
@@ -14,7 +15,7 @@ pub fn psnr(a: &[u8], b: &[u8]) -> f64 {
     decibels(squares(a, b), a.len().min(b.len()))
 }
 
-/// The same for the red, green and blue of RGBA pixels; alpha is ignored.
+/// Returns the [`psnr`] of the red, green and blue of RGBA pixels; alpha is ignored.
 pub fn psnr_rgb(rgba_a: &[u8], rgba_b: &[u8]) -> f64 {
     let (a, b) = (rgba_a.as_chunks::<4>().0, rgba_b.as_chunks::<4>().0);
     let sum = a.iter().zip(b).map(|(a, b)| squares(&a[..3], &b[..3])).sum();

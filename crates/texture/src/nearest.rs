@@ -1,7 +1,7 @@
-//! The known name that a misspelled one most probably stands for.
+//! Finds the known name that a misspelled one most probably stands for.
 
-/// The name among `known` that differs least from `name`, ignoring case; `None` if even that one
-/// differs in more than a third of its letters.
+/// Returns the name among `known` that differs least from `name`, ignoring case, or `None` if even
+/// that name differs in more than a third of its letters.
 ///
 /// ```
 /// use rushes_texture::nearest;
@@ -17,15 +17,15 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
     (least <= (nearest.chars().count() / 3).max(1)).then_some(nearest)
 }
 
-/// The question whether [`nearest`] was meant, to follow the text of an error; empty if no name is
-/// near.
+/// Returns the question whether [`nearest`] was meant, to append to the text of an error; empty if
+/// no name is near.
 pub fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     nearest(name, known).map_or_else(String::new, |nearest| format!("; did you mean {nearest:?}?"))
 }
 
-/// The number of letters to insert, to remove, to replace, or to exchange with the next.
+/// Returns the number of letters to insert, remove, replace, or exchange with the next one.
 fn differences(one: &[char], other: &[char]) -> usize {
-    // A row of the table for each letter of `one`; the two before are needed.
+    // The table has a row for each letter of `one`; a row depends on the two before it.
     let mut before = Vec::new();
     let mut last: Vec<usize> = (0..=other.len()).collect();
     for (i, letter) in one.iter().enumerate() {

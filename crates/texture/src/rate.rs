@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Maximum frames per second of a [`Rate`].
 pub const RATE_MAX: u32 = 10_000;
 
-/// Frames per second, exactly: `numerator / denominator`.
+/// Frames per second as an exact fraction, `numerator / denominator`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rate {
     numerator: u32,
@@ -26,7 +26,7 @@ pub enum RateError {
         /// Seconds.
         denominator: u32,
     },
-    /// More than [`RATE_MAX`] frames per second, or less than one in an hour.
+    /// The rate is more than [`RATE_MAX`] frames per second, or less than one in an hour.
     #[error(
         "{numerator}/{denominator} frames per second is over {RATE_MAX}, or under one per hour"
     )]
@@ -45,7 +45,7 @@ impl Rate {
     /// 25 frames per second, used if no rate is given.
     pub const DEFAULT: Self = Self { numerator: 25, denominator: 1 };
 
-    /// A rate of `numerator` frames in `denominator` seconds.
+    /// Creates a rate of `numerator` frames in `denominator` seconds.
     ///
     /// # Errors
     ///
@@ -62,12 +62,12 @@ impl Rate {
         Ok(Self { numerator, denominator })
     }
 
-    /// Frames in [`Self::denominator`] seconds.
+    /// Returns the number of frames in [`Self::denominator`] seconds.
     pub fn numerator(self) -> u32 {
         self.numerator
     }
 
-    /// Seconds in which there are [`Self::numerator`] frames.
+    /// Returns the number of seconds of [`Self::numerator`] frames.
     pub fn denominator(self) -> u32 {
         self.denominator
     }
@@ -84,7 +84,7 @@ impl Rate {
 
     /// The time from frame 0 to frame `frame`, in whole nanoseconds, rounded down.
     ///
-    /// Computed from the start, so that the rounding of [`Self::interval`] does not accumulate.
+    /// It is computed from frame 0, so that the rounding of [`Self::interval`] does not accumulate.
     pub fn time_of(self, frame: u64) -> Duration {
         let (seconds, frames) = (u128::from(self.denominator), u128::from(self.numerator));
         let nanoseconds = u128::from(frame) * seconds * 1_000_000_000 / frames;
@@ -101,7 +101,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// The television rate, `n × 1000 / 1001`, that a decimal number stands for, if any.
+/// Returns the television rate, `n × 1000 / 1001`, that a decimal number stands for, if any.
 fn television_rate(fps: f64) -> Option<Rate> {
     let whole = [24_u32, 30, 48, 60, 120];
     let near = |frames: u32| (fps - f64::from(frames) * 1000.0 / 1001.0).abs() < 0.005;

@@ -1,9 +1,9 @@
-//! Conversion between YUV 4:2:0 and 4:2:2: only the rows of chroma change.
+//! Conversion between YUV 4:2:0 and 4:2:2, in which only the rows of chroma change.
 
 use crate::format::Format;
 use crate::layout::Layout;
 
-/// Whether the formats differ only in the number of chroma rows.
+/// Returns whether the formats differ only in the number of chroma rows.
 pub(crate) fn is_resampled(input: Format, output: Format) -> bool {
     matches!((input, output), (Format::Yuv420, Format::Yuv422) | (Format::Yuv422, Format::Yuv420))
 }

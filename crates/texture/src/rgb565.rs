@@ -38,7 +38,7 @@ pub(crate) fn mean([red, green, blue]: [u16; 3], count: u16) -> [u8; 3] {
 mod tests {
     use super::*;
 
-    /// The integer nearest to a quotient, which must not be halfway between two.
+    /// Returns the integer nearest to a quotient, which must not be halfway between two integers.
     fn nearest(dividend: u16, divisor: u16) -> u16 {
         (2 * dividend + divisor) / (2 * divisor)
     }

@@ -19,7 +19,7 @@ pub struct Tile {
     pub bytes: Range<usize>,
 }
 
-/// The division of a frame into tiles, which cover it without gaps, in memory order.
+/// The division of a frame into tiles, in memory order. The tiles cover the frame without gaps.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tiling {
     tiles: Vec<Tile>,
@@ -30,14 +30,14 @@ pub struct Tiling {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum TilingError {
-    /// There is not one number of units for each plane.
+    /// The count of unit numbers differs from the count of planes.
     Planes {
         /// Planes that the format has.
         want: usize,
         /// Numbers given.
         have: usize,
     },
-    /// No units for a plane, or more than it has block rows.
+    /// A plane has no units, or more units than block rows.
     Units {
         /// Index of the plane.
         plane: usize,
@@ -46,7 +46,7 @@ pub enum TilingError {
         /// Number of block rows.
         rows: u32,
     },
-    /// More than [`UNITS_MAX`] units in total.
+    /// There are more than [`UNITS_MAX`] units in total.
     TooMany(usize),
 }
 
@@ -71,15 +71,16 @@ impl std::error::Error for TilingError {}
 impl Tiling {
     /// Cuts a frame into `units` tiles of sizes as equal as whole block rows allow.
     ///
-    /// Each plane gets at least one tile and at most as many as it has block rows, so there may be
-    /// more or fewer than requested; at most [`UNITS_MAX`].
+    /// Each plane gets at least one tile and at most one per block row, so there may be more or
+    /// fewer tiles than requested, but at most [`UNITS_MAX`].
     pub fn balanced(layout: &Layout, units: usize) -> Self {
         let planes = layout.planes();
         let mut counts = vec![1_u8; planes.len()];
         let wanted = units.clamp(planes.len(), UNITS_MAX);
         for _ in planes.len()..wanted {
             let more = (0..planes.len()).filter(|&at| u32::from(counts[at]) < planes[at].rows);
-            // On a tie the first plane is chosen: luma before chroma.
+            // If two planes are equally heavy, the first is chosen, so that luma comes before
+            // chroma.
             let heaviest = more.reduce(|a, b| {
                 let (of_a, of_b) = (planes[a].bytes(), planes[b].bytes());
                 let b_is_heavier = of_b * usize::from(counts[a]) > of_a * usize::from(counts[b]);
@@ -129,12 +130,12 @@ impl Tiling {
         Self { tiles, per_plane }
     }
 
-    /// The tiles, in memory order: unit 0 first.
+    /// Returns the tiles in memory order, unit 0 first.
     pub fn tiles(&self) -> &[Tile] {
         &self.tiles
     }
 
-    /// The number of units, which travel separately, in each plane.
+    /// Returns the number of units in each plane.
     pub fn per_plane(&self) -> &[u8] {
         &self.per_plane
     }

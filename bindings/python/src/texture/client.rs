@@ -32,8 +32,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Receives a server's frames into memory, on its own threads.
 ///
 /// `address` is the server's host and port: a tuple of both, or a text such as `localhost:7000` or
-/// `[::1]:7000`. Frames wait to be taken in a queue of `queue`; when it is full the oldest is dropped
-/// (`skipped`), or with `every_frame` the server is held up. Leaving a `with` block closes it.
+/// `[::1]:7000`. Frames are stored in a queue of `queue` frames. When it is full, the oldest frame
+/// is dropped (`skipped`), or with `every_frame` the server has to wait. Leaving a `with` block
+/// closes the client.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct TextureClient {
     inner: Arc<Inner>,
@@ -42,7 +43,7 @@ pub(crate) struct TextureClient {
 struct Inner {
     client: Mutex<Option<Arc<Client>>>,
     queue: Arc<Queue>,
-    /// The statistics when it was closed.
+    /// The statistics when the client was closed.
     last: Mutex<ClientStatistics>,
     hook: Mutex<Option<JoinHandle<()>>>,
 }
@@ -52,7 +53,7 @@ impl Inner {
         lock(&self.client).clone().ok_or(Failure::Closed)
     }
 
-    /// The next frame, or `None` after `timeout` and at the end.
+    /// Returns the next frame, or `None` after `timeout` and at the end.
     fn next(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Option<Box<Received>>> {
         let next = in_slices(py, timeout, |slice| match self.queue.next(slice) {
             Next::Nothing => Ok(None),
@@ -74,7 +75,7 @@ impl Close for Inner {
         if let Some(client) = lock(&self.client).take() {
             let statistics = match Arc::try_unwrap(client) {
                 Ok(client) => client.stop(),
-                // Another thread still uses the client, and stops it by dropping the last
+                // Another thread still uses the client and stops it when it drops the last
                 // reference.
                 Err(client) => client.statistics(),
             };
@@ -162,8 +163,8 @@ impl TextureClient {
         Ok(())
     }
 
-    /// Waits for the end of the stream, at most for `timeout` seconds; returns why it ended, if it
-    /// has.
+    /// Waits for the end of the stream, at most for `timeout` seconds; returns why it ended, or
+    /// `None` if it has not.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<String>> {
         in_slices(py, duration(timeout)?, |slice| {
@@ -171,7 +172,7 @@ impl TextureClient {
         })
     }
 
-    /// The statistics so far; after closing, the last ones.
+    /// Returns the statistics; after closing, the last ones.
     fn statistics(&self, py: Python<'_>) -> TextureClientStatistics {
         let statistics = py.detach(|| match self.inner.client() {
             Ok(client) => client.statistics(),
@@ -186,7 +187,7 @@ impl TextureClient {
         self.inner.queue.skipped()
     }
 
-    /// The format, width and height of frames; it may change with the next one.
+    /// The format, width and height of frames, which may change during the stream.
     #[getter]
     fn shape(&self, py: Python<'_>) -> PyResult<Option<(&'static str, u32, u32)>> {
         self.ask(py, |client| {
@@ -216,7 +217,7 @@ impl TextureClient {
         Ok(self.ask(py, Client::sas)?.map(Sas))
     }
 
-    /// Requests another format or rate of the server, which may comply or ignore it.
+    /// Requests another format or rate from the server, which may ignore the request.
     #[pyo3(signature = (*, format = None, rate = None))]
     fn change(
         &self,
@@ -229,7 +230,7 @@ impl TextureClient {
         self.ask(py, |client| client.change(format, rate.map(requested_rate)))
     }
 
-    /// Ends the stream and informs the server.
+    /// Ends the stream and notifies the server.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.inner.close())?)
     }
@@ -246,7 +247,7 @@ impl TextureClient {
 
 impl Drop for TextureClient {
     fn drop(&mut self) {
-        // Its threads may need the interpreter lock before they end.
+        // Detached, because the client's threads may need the interpreter lock before they end.
         Python::try_attach(|py| py.detach(|| close_dropped(&self.inner)));
     }
 }

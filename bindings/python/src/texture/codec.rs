@@ -19,7 +19,7 @@ arguments! {
     height_of: u32 = "height";
 }
 
-/// The names of all texture formats.
+/// Returns the names of all texture formats.
 #[pyfunction]
 pub(crate) fn texture_formats() -> Vec<&'static str> {
     Format::ALL.iter().map(|format| format.name()).collect()

@@ -24,9 +24,9 @@ pub(crate) struct Received {
 /// A texture frame, or a picture, in main memory.
 ///
 /// It is a buffer of its octets: `memoryview(frame)` and `numpy.asarray(frame)` read them without a
-/// copy. The shape is (height, width, octets of a pixel) for a format of pixels, (block rows,
-/// blocks, octets of a block) for a format of blocks, and flat for a format of three planes, whose
-/// shapes are in `planes`.
+/// copy. The shape is (height, width, octets per pixel) for a format of pixels and (rows of blocks,
+/// blocks per row, octets per block) for a format of blocks. It is flat for a format of three
+/// planes, whose views are in `planes`.
 #[pyclass(frozen, extends = Octets, module = "rushes")]
 pub(crate) struct TextureFrame {
     layout: Layout,
@@ -48,7 +48,7 @@ impl TextureFrame {
         Py::new(py, octets.add_subclass(frame))
     }
 
-    /// Other octets of the same frame.
+    /// Returns the same frame with other octets.
     pub(super) fn with_octets(&self, memory: Pooled, layout: Layout) -> Received {
         let Self { number, missing, first_at, done_at, .. } = *self;
         Received { memory, layout, number, missing, first_at, done_at }
@@ -75,7 +75,7 @@ impl TextureFrame {
         self.number
     }
 
-    /// Its format's name.
+    /// The name of the frame's format.
     #[getter]
     fn format(&self) -> &'static str {
         self.layout.format().name()
@@ -93,25 +93,26 @@ impl TextureFrame {
         self.layout.height()
     }
 
-    /// Whether all its packets arrived.
+    /// Whether all packets of the frame arrived.
     #[getter]
     fn is_whole(&self) -> bool {
         self.missing == 0
     }
 
-    /// Packets that did not arrive in time; their octets are those of the previous frame.
+    /// Packets that did not arrive in time; their octets were replaced with those of the previous
+    /// frame.
     #[getter]
     fn packets_missing(&self) -> u32 {
         self.missing
     }
 
-    /// When its first packet arrived, in seconds of `time.monotonic()`.
+    /// When the frame's first packet arrived, in seconds of `time.monotonic()`.
     #[getter]
     fn first_at(&self, py: Python<'_>) -> PyResult<f64> {
         monotonic(py, self.first_at)
     }
 
-    /// When its last octets were in place, in seconds of `time.monotonic()`.
+    /// When the frame's last octets were in memory, in seconds of `time.monotonic()`.
     #[getter]
     fn done_at(&self, py: Python<'_>) -> PyResult<f64> {
         monotonic(py, self.done_at)

@@ -1,4 +1,4 @@
-//! Keywords of texture servers and clients, as their options.
+//! Converts keywords to options of texture servers and clients.
 
 use std::net::SocketAddr;
 
@@ -16,12 +16,12 @@ const TRANSPORTS: [(&str, Transport); 3] =
 const TIMINGS: [(&str, Timing); 3] =
     [("live", Timing::Live), ("every-frame", Timing::EveryFrame), ("flat-out", Timing::FlatOut)];
 
-/// A transport's name.
+/// Returns the name of a transport.
 pub(super) fn name_of(transport: Transport) -> Option<&'static str> {
     TRANSPORTS.iter().find(|(_, known)| *known == transport).map(|(name, _)| *name)
 }
 
-/// The address of a host and a port. Resolving a name may block.
+/// Returns the address of a host and a port. Resolving a name may block.
 pub(super) fn resolve(py: Python<'_>, (host, port): (String, u16)) -> PyResult<SocketAddr> {
     let address = py.detach(|| rushes::net::resolve(&host, port));
     address.map_err(|error| NetError::new_err(error.to_string()))
@@ -32,7 +32,7 @@ pub(super) fn format(name: &str) -> PyResult<Format> {
     name.parse().map_err(|error| ConfigError::new_err(format!("{error}")))
 }
 
-/// A rate of pictures: a whole number, a fraction, or a number close to a television rate.
+/// Converts a rate of pictures: a whole number, a fraction, or a number close to a television rate.
 pub(super) fn rate(setting: &Setting<'_, '_>) -> PyResult<Rate> {
     let rate = match fraction(setting)? {
         Some((numerator, denominator)) => Rate::new(numerator, denominator),
@@ -41,7 +41,7 @@ pub(super) fn rate(setting: &Setting<'_, '_>) -> PyResult<Rate> {
     rate.map_err(|error| setting.wrong(error))
 }
 
-/// A rate as a client requests it.
+/// Converts a rate to the form that a client requests.
 pub(super) fn requested_rate(rate: Rate) -> FrameRate {
     FrameRate { numerator: rate.numerator(), denominator: rate.denominator() }
 }

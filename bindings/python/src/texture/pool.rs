@@ -12,7 +12,7 @@ const KEPT_MAX: usize = 4;
 pub(crate) struct Pool(Mutex<Vec<Vec<u8>>>);
 
 impl Pool {
-    /// A buffer of `len` octets with unspecified contents.
+    /// Returns a buffer of `len` octets with unspecified contents.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Pooled {
         let mut octets = lock(&self.0).pop().unwrap_or_default();
         octets.resize(len, 0);

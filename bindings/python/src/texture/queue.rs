@@ -1,4 +1,4 @@
-//! A queue of frames from the receiving threads to Python's.
+//! A queue of frames from the receiving threads to Python's threads.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -19,9 +19,9 @@ use crate::zrtp::Sas;
 
 /// Sends a source's frames to every client that connects, on its own threads.
 ///
-/// `address` is a host and a port, 0 for a free one: a tuple of both, or a text such as
-/// "0.0.0.0:7000". `source` is a path (Y4M, KTX 2.0, PNG), a pattern such as "pattern:1920x1080@60",
-/// or `Pictures`. Leaving a `with` block closes it.
+/// `address` is a host and a port, a tuple of both or a text such as "0.0.0.0:7000"; port 0 selects
+/// a free one. `source` is a path (Y4M, KTX 2.0, PNG), a pattern such as "pattern:1920x1080@60", or
+/// `Pictures`. Leaving a `with` block closes the server.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct TextureServer {
     inner: Arc<Inner>,
@@ -44,7 +44,7 @@ impl Close for Inner {
             return Err(Failure::Reentered);
         }
         let server = lock(&self.server).take();
-        // Not under the lock: it takes until the server's threads have ended.
+        // Not dropped under the lock, because it waits until the server's threads have ended.
         drop(server);
         Ok(())
     }
@@ -87,23 +87,23 @@ impl TextureServer {
         (self.inner.local.ip().to_string(), self.inner.local.port())
     }
 
-    /// Encodes to another format from now on, for present and future clients.
+    /// Encodes to another format from now on, for current and new clients.
     fn set_format(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         let format = format(name)?;
         self.ask(py, |server| Ok(server.set_format(format)?))
     }
 
-    /// The server's counters so far.
+    /// Returns the server's counters.
     fn counts(&self, py: Python<'_>) -> PyResult<TextureServerCounts> {
         self.ask(py, |server| Ok(TextureServerCounts::of(&server.counts())))
     }
 
-    /// The timing of the latest frames, oldest first. Each is returned once; 1 024 are kept.
+    /// Removes and returns the timings of the latest frames, oldest first. The last 1 024 are kept.
     fn take_frames(&self, py: Python<'_>) -> PyResult<Vec<SentTextureFrame>> {
         self.ask(py, |server| Ok(server.take_frames().iter().map(SentTextureFrame::of).collect()))
     }
 
-    /// Ended sessions: the client's host and port, and the reason. Each is returned once.
+    /// Removes and returns the client's host and port and the reason of each ended session.
     fn take_ends(&self, py: Python<'_>) -> PyResult<Vec<((String, u16), String)>> {
         let ends = self.ask(py, |server| Ok(server.take_ends()))?;
         let to_python = |(peer, end): (SocketAddr, rushes::texture::Stopped)| {
@@ -118,7 +118,7 @@ impl TextureServer {
         Ok(strings.into_iter().map(Sas).collect())
     }
 
-    /// Stops, and informs the clients. Waits for a picture that Python is making.
+    /// Stops the server and notifies its clients. Waits for a picture that Python is making.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.inner.close())?)
     }
@@ -139,7 +139,7 @@ impl TextureServer {
 
 impl Drop for TextureServer {
     fn drop(&mut self) {
-        // Its threads may need the interpreter lock before they end.
+        // Detached, because the server's threads may need the interpreter lock before they end.
         Python::try_attach(|py| py.detach(|| close_dropped(&self.inner)));
     }
 }

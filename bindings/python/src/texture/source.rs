@@ -1,4 +1,4 @@
-//! Pictures made by Python.
+//! Pictures supplied by Python.
 
 use std::path::{Path, PathBuf};
 
@@ -20,8 +20,9 @@ arguments! {
 
 /// Pictures from Python, for a texture server: an iterable of octets, such as arrays.
 ///
-/// Iteration begins anew whenever a first client connects: a list, or an object with `__iter__`,
-/// then plays from its beginning, and a generator continues. Each picture is copied once.
+/// Iteration begins anew when the first client connects after a time without clients: a list, or an
+/// object with `__iter__`, then plays from its beginning, and a generator continues. Each picture
+/// is copied once.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Pictures {
@@ -41,7 +42,7 @@ impl Pictures {
         pixels: &str,
         rate: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        // Reject an object that is not iterable now, not at the first frame.
+        // An object that is not iterable is rejected now rather than at the first frame.
         if !pictures.hasattr("__iter__")? {
             pictures.try_iter()?;
         }
@@ -53,7 +54,7 @@ impl Pictures {
     }
 }
 
-/// The source of a server: Python's pictures, or a path's or a pattern's.
+/// Returns the source of a server: pictures from Python, a path or a pattern.
 pub(super) fn of(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
     if let Ok(pictures) = source.cast::<Pictures>() {
         let pictures = pictures.get();

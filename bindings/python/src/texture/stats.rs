@@ -20,26 +20,26 @@ mirror! {
         frames_damaged: u64 = |s: &LibraryClient| s.frames_damaged,
         /// Frames of which no packet arrived in time, or before the end.
         frames_lost: u64 = |s: &LibraryClient| s.frames_lost,
-        /// Pictures that the server did not encode, because it could not keep up.
+        /// Pictures that the server was too slow to encode.
         frames_dropped: u64 = |s: &LibraryClient| s.frames_dropped,
         /// Tiles of which parts were concealed.
         tiles_concealed: u64 = |s: &LibraryClient| s.tiles_concealed,
-        /// Packets put in place.
+        /// Packets stored in their frames.
         packets: u64 = |s: &LibraryClient| s.packets,
         /// Packets that did not arrive in time.
         packets_lost: u64 = |s: &LibraryClient| s.packets_lost,
         /// Packets that arrived twice.
         packets_duplicate: u64 = |s: &LibraryClient| s.packets_duplicate,
-        /// Packets that arrived after their frame was abandoned.
+        /// Packets that arrived after their frame had ended.
         packets_late: u64 = |s: &LibraryClient| s.packets_late,
         /// Packets that belong to no frame.
         packets_invalid: u64 = |s: &LibraryClient| s.packets_invalid,
         /// Octets received, packet headers included.
         octets: u64 = |s: &LibraryClient| s.octets,
-        /// From when the picture was available, by the server's clock, until the frame was
-        /// complete: the median of the latest 1 024, in seconds.
+        /// Median time from the capture of the picture, by the server's clock, until the frame was
+        /// complete, over the latest 1 024 frames, in seconds.
         latency_p50: Option<f64> = |s: &LibraryClient| s.latency_p50.as_ref().map(Duration::as_secs_f64),
-        /// The same: the 99th percentile, in seconds.
+        /// The 99th percentile of the same times, in seconds.
         latency_p99: Option<f64> = |s: &LibraryClient| s.latency_p99.as_ref().map(Duration::as_secs_f64),
         /// Uncertainty of the latencies: half a round trip, and the clocks' drift, in seconds.
         latency_error: Option<f64> = |s: &LibraryClient| s.latency_error.as_ref().map(Duration::as_secs_f64),
@@ -49,7 +49,7 @@ mirror! {
 mirror! {
     /// A texture server's counters for all clients together.
     TextureServerCounts of LibraryServer {
-        /// Number of sessions now.
+        /// Number of current sessions.
         clients: usize = |s: &LibraryServer| s.clients,
         /// Frames sent, counted for each client.
         frames: u64 = |s: &LibraryServer| s.frames,
@@ -65,9 +65,10 @@ mirror! {
     SentTextureFrame of LibrarySentFrame {
         /// The frame's number.
         frame: u64 = |s: &LibrarySentFrame| s.frame,
-        /// From when the picture was available until the first unit began, in seconds.
+        /// Time from the capture of the picture until the first unit began, in seconds.
         waited: f64 = |s: &LibrarySentFrame| s.waited.as_secs_f64(),
-        /// From then until the last unit had sent its last octet, in seconds.
+        /// Time from the first unit's beginning until the last unit had sent its last octet, in
+        /// seconds.
         took: f64 = |s: &LibrarySentFrame| s.took.as_secs_f64(),
         /// The mean time that a unit worked (encoding and sending), in seconds.
         unit_mean: f64 = |s: &LibrarySentFrame| s.unit_mean.as_secs_f64(),

@@ -67,10 +67,10 @@ pub(crate) struct InspectArgs {
     pub(crate) verbose: VerboseArgs,
 }
 
-/// The value of `--codec`.
+/// A parsed value of `--codec`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct CodecChoice {
-    /// The SSRC as it was written, if one was given.
+    /// The SSRC as written, if one was given.
     pub(super) source: Option<String>,
     pub(super) codec: Codec,
 }
@@ -96,7 +96,8 @@ fn parse_mapping(text: &str) -> Result<(PayloadType, Codec), String> {
     Ok((parse_payload_type(payload_type)?, parse_codec(codec)?))
 }
 
-/// The SSRCs that a text may mean: hexadecimal as in reports; decimal digits may mean either.
+/// Returns the SSRCs that a text may mean: hexadecimal as in reports, and also decimal if it has
+/// only decimal digits.
 pub(super) fn ssrcs(text: &str) -> Vec<Ssrc> {
     let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let mut found = Vec::new();

@@ -12,10 +12,10 @@ use pcap_parser::{
 
 use super::link::LinkType;
 
-/// Initial octets in the buffer: a packet of the maximum size of IP, and the next one.
+/// Initial size of the buffer in bytes: room for an IP packet of maximum size and the next one.
 const BUFFER_LEN: usize = 160 << 10;
 
-/// Octets in the largest record that is read; those of UDP packets are far smaller.
+/// Maximum size of a record in bytes; records of UDP packets are far smaller.
 const RECORD_LEN_MAX: usize = 16 << 20;
 
 /// Maximum number of interfaces remembered per section.
@@ -45,22 +45,22 @@ pub(crate) struct Captured<'c> {
     /// Time of capture since 1970; simple packet blocks have none.
     pub(crate) time: Option<Duration>,
     pub(crate) link: LinkType,
-    /// The captured part of it.
+    /// The captured part of the packet.
     pub(crate) data: &'c [u8],
-    /// Octets on the wire.
+    /// Octets of the packet on the wire.
     pub(crate) original_len: usize,
 }
 
 /// The reason why a capture cannot be read to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum CaptureError {
-    /// The file begins like neither format.
+    /// The file does not begin like any of the formats.
     NotACapture,
     /// The file ends inside a packet or block.
     CutShort { packet: u64 },
     /// A packet or block is inconsistent.
     Damaged { packet: u64 },
-    /// A packet or block claims more octets than any real one has.
+    /// A packet or block claims to be larger than any real one.
     TooLarge { packet: u64 },
     /// A packet names an interface that no block describes.
     NoInterface { packet: u64, interface: u32 },
@@ -69,7 +69,7 @@ pub(crate) enum CaptureError {
 }
 
 impl CaptureError {
-    /// The packet at which the error occurred, counted from 1.
+    /// Returns the packet at which the error occurred, counted from 1.
     pub(crate) fn packet(self) -> Option<u64> {
         match self {
             Self::NotACapture => None,
@@ -111,7 +111,7 @@ struct Interface {
     resolution: Option<u64>,
     /// Seconds to add to its timestamps.
     offset: i64,
-    /// Octets kept of each packet; 0 for all.
+    /// Octets kept of each packet; 0 means all.
     snap_len: usize,
 }
 
@@ -164,10 +164,10 @@ impl CaptureReader {
         self.blocks.consumed() as u64
     }
 
-    /// Passes the next packet to `take`; `None` at the end of the file.
+    /// Passes the next packet to `take`; returns `None` at the end of the file.
     ///
     /// # Errors
-    /// [`CaptureError`]; nothing more can be read then.
+    /// [`CaptureError`], after which nothing more can be read.
     pub(crate) fn next_packet<T>(
         &mut self,
         mut take: impl FnMut(Captured<'_>) -> T,
@@ -227,7 +227,7 @@ impl fmt::Debug for CaptureReader {
     }
 }
 
-/// The packet in `block`, if it is one; other blocks describe how to read packets.
+/// Returns the packet in `block`, if it contains one. Other blocks describe how to read packets.
 fn read_block<'b>(
     block: &'b PcapBlockOwned<'b>,
     interfaces: &mut Vec<Interface>,
@@ -340,7 +340,8 @@ fn time_of(interface: &Interface, ticks: u64) -> Option<Duration> {
     Some(Duration::new(seconds, nanos as u32))
 }
 
-/// A reader that fills the buffer unless the input ends: the header must be read in one call.
+/// A reader that fills the buffer unless the input ends, because the header must be read in one
+/// call.
 struct Whole<R>(R);
 
 impl<R: Read> Read for Whole<R> {

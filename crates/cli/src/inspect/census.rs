@@ -16,7 +16,7 @@ pub(crate) struct Count {
     pub(crate) octets: u64,
 }
 
-/// The coding of Opus packets: mode, stereo, duration in ticks of 48 kHz.
+/// The coding of Opus packets: mode, whether stereo, duration in ticks of 48 kHz.
 pub(crate) type OpusKind = (&'static str, bool, u32);
 
 /// Counts of the units and frames delivered so far.
@@ -24,11 +24,11 @@ pub(crate) type OpusKind = (&'static str, bool, u32);
 pub(crate) struct Census {
     nal: Option<NalCodec>,
     opus: bool,
-    /// By NAL unit type.
+    /// Counts by NAL unit type.
     pub(crate) types: [Count; 64],
     pub(crate) opus_kinds: BTreeMap<OpusKind, Count>,
     pub(crate) all: Count,
-    /// Access units, or frames of another format, of which at least a part came.
+    /// Access units, or frames of another format, that arrived at least in part.
     pub(crate) frames: u64,
     /// Frames from which decoding can start.
     pub(crate) random_access: u64,
@@ -37,7 +37,8 @@ pub(crate) struct Census {
     current: Option<Current>,
     /// The timestamp of the last frame that began.
     last: Option<RtpTimestamp>,
-    /// Ticks from the first frame's timestamp to the latest, the earliest and the last one.
+    /// Ticks from the first frame's timestamp to the highest one, the lowest one and the most
+    /// recent one.
     latest: i64,
     earliest: i64,
     position: i64,
@@ -70,7 +71,7 @@ impl Census {
         }
     }
 
-    /// Takes the next unit.
+    /// Counts the next unit.
     pub(crate) fn take(&mut self, frame: &Frame) {
         let unit = if self.nal.is_some() { frame.get(PREFIX_LEN..).unwrap_or(&[]) } else { frame };
         let octets = unit.len() as u64;
@@ -98,7 +99,7 @@ impl Census {
         }
     }
 
-    /// Adds a unit to its frame: consecutive units of one timestamp, up to a marker.
+    /// Adds a unit to its frame, which consists of consecutive units with one timestamp.
     fn place(&mut self, timestamp: RtpTimestamp, octets: u64, random_access: bool) {
         let same = self.current.filter(|current| current.timestamp == timestamp);
         if same.is_none() {
@@ -119,12 +120,12 @@ impl Census {
         self.current = Some(current);
     }
 
-    /// Seconds from the earliest frame to the latest, by their timestamps.
+    /// Returns the seconds from the earliest frame to the latest, by their timestamps.
     pub(crate) fn seconds(&self, clock_rate: ClockRate) -> f64 {
         (self.latest - self.earliest) as f64 / f64::from(clock_rate.hertz())
     }
 
-    /// Frames per second by their timestamps; `None` for fewer than two.
+    /// Returns the frames per second by their timestamps, or `None` for fewer than two frames.
     pub(crate) fn frame_rate(&self, clock_rate: ClockRate) -> Option<f64> {
         let seconds = self.seconds(clock_rate);
         (self.frames > 1 && seconds > 0.0).then(|| (self.frames - 1) as f64 / seconds)

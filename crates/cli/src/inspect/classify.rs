@@ -14,7 +14,7 @@ pub(crate) enum Kind {
     Turn,
     Dtls,
     Zrtp,
-    /// No octets: it keeps a path open.
+    /// An empty datagram, which keeps a path open.
     Empty,
     Other,
 }
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// The same as a JSON key.
+    /// Returns the kind as a JSON key.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Rtp => "rtp",
@@ -58,15 +58,15 @@ impl Kind {
         }
     }
 
-    /// The kind of `datagram`. By the first octet alone, many name queries would count as STUN, so
-    /// a second sign is required if the protocol has one.
+    /// Returns the kind of `datagram`. By the first octet alone, many DNS queries would count as
+    /// STUN, so a second property is required if the protocol has one.
     pub(crate) fn of(datagram: &[u8]) -> Self {
         match datagram {
             [] => Self::Empty,
             // The magic cookies: RFC 8489 section 5, RFC 6189 section 5.
             [0..=3, _, _, _, 0x21, 0x12, 0xa4, 0x42, ..] => Self::Stun,
             [16..=19, _, _, _, b'Z', b'R', b'T', b'P', ..] => Self::Zrtp,
-            // Content types that exist, and a version of DTLS (RFC 9147 section 4).
+            // A defined content type and a version of DTLS (RFC 9147 section 4).
             [20..=26, 0xfe, 0xfc..=0xff, ..] => Self::Dtls,
             // A length that matches the datagram's, except for padding (RFC 8656 section 12.4).
             [64..=79, _, high, low, rest @ ..]

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Maps capture times onto instants from an arbitrary start. Time never goes back: captures of
-/// several queues are a little out of order, and clocks are adjusted.
+/// Maps capture times onto instants from an arbitrary start. The instants never decrease, although
+/// captures from several queues are slightly out of order and clocks are adjusted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VirtualClock {
     start: Instant,
@@ -16,7 +16,7 @@ impl VirtualClock {
         Self { start, first: None, now: start }
     }
 
-    /// The instant of a packet captured at `time`; packets without a time have the last instant.
+    /// Returns the instant of a packet captured at `time`; without a time, the last instant.
     pub(crate) fn at(&mut self, time: Option<Duration>) -> Instant {
         if let Some(time) = time {
             let first = *self.first.get_or_insert(time);
@@ -27,7 +27,7 @@ impl VirtualClock {
     }
 }
 
-/// A time since 1970 as a date in UTC, to the millisecond.
+/// Formats a time since 1970 as a date in UTC, with milliseconds.
 pub(crate) fn date(time: Duration) -> String {
     let (seconds, millis) = (time.as_secs(), time.subsec_millis());
     let (days, second) = (seconds / 86_400, seconds % 86_400);
@@ -36,8 +36,8 @@ pub(crate) fn date(time: Duration) -> String {
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{millis:03} UTC")
 }
 
-/// Year, month and day of a day counted from 1970-01-01, in years that begin with March so that
-/// the leap day is the last.
+/// Returns year, month and day of a day counted from 1970-01-01. It computes with years that begin
+/// in March, so that the leap day is the last day.
 fn civil(days: u64) -> (u64, u64, u64) {
     const ERA: u64 = 146_097; // days in 400 years
     let days = days + 719_468; // from 0000-03-01

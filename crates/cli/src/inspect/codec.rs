@@ -1,4 +1,4 @@
-//! The codec of a stream: given, described, implied by its payload type, or guessed.
+//! The codec of a stream: given by the user, described, implied by its payload type, or guessed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ pub(crate) enum Known {
     Described,
     /// The payload type has a fixed meaning (RFC 3551).
     Static,
-    /// Its payloads look like it, and the payload type is the one that Rushes uses by default.
+    /// The payloads look like the codec, and the payload type is the default of Rushes for it.
     Default,
-    /// Its payloads look like it.
+    /// The payloads look like the codec.
     Guessed,
-    /// It is unknown.
+    /// The codec is unknown.
     Unknown,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Encoding {
     /// Options of the payload format.
     options: FormatOptions,
     pub(crate) known: Known,
-    /// Visible properties of its packets, if the codec is unknown.
+    /// Visible properties of the packets, if the codec is unknown.
     pub(crate) appearance: Option<Appearance>,
 }
 
@@ -65,13 +65,13 @@ impl Encoding {
         Self { name, codec: Some(codec), clock_rate, options, known, appearance: None }
     }
 
-    /// An encoding that the library does not support, by its name.
+    /// Creates an encoding that the library does not support, by its name.
     pub(super) fn other(name: &str, clock_rate: ClockRate, known: Known) -> Self {
         let options = FormatOptions::default();
         Self { name: name.to_owned(), codec: None, clock_rate, options, known, appearance: None }
     }
 
-    /// No encoding: only the visible properties of its packets.
+    /// Creates an unknown encoding with the visible properties of its packets.
     pub(super) fn unknown(appearance: Appearance) -> Self {
         let other = Self::other("unknown", ClockRate::VIDEO, Known::Unknown);
         Self { appearance: Some(appearance), ..other }
@@ -81,7 +81,7 @@ impl Encoding {
         self.codec?.nal
     }
 
-    /// The payload format that reads it.
+    /// Returns the payload format that reads the encoding.
     pub(crate) fn format(&self) -> Arc<dyn PayloadFormat> {
         let mut options = self.options.clone();
         options.clock_rate = Some(self.clock_rate);
@@ -89,17 +89,18 @@ impl Encoding {
     }
 }
 
-/// The given encodings.
+/// The encodings given by the command line and the description.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Encodings {
     pub(crate) by_source: HashMap<Ssrc, Codec>,
     pub(crate) by_type: HashMap<u8, Encoding>,
-    /// The codec of all sources and payload types that are not listed.
+    /// The codec of sources and payload types that are not listed.
     pub(crate) others: Option<Codec>,
 }
 
 impl Encodings {
-    /// The encoding of `payload_type` from `ssrc`, if known before any payload is examined.
+    /// Returns the encoding of `payload_type` from `ssrc`, if it is known before any payload is
+    /// examined.
     pub(crate) fn given(&self, ssrc: Ssrc, payload_type: u8) -> Option<Encoding> {
         let chosen = |codec: &Codec| Encoding::of(*codec, Known::CommandLine);
         let source = self.by_source.get(&ssrc).map(chosen);
@@ -112,10 +113,10 @@ impl Encodings {
     }
 }
 
-/// The encodings that a session description lists, and warnings about its unusable lines.
+/// Returns the encodings in a session description, and warnings about its unusable lines.
 ///
 /// # Errors
-/// If nothing of it can be used.
+/// If no part of the description can be used.
 pub(crate) fn codecs_from_sdp(
     description: &[u8],
 ) -> Result<(HashMap<u8, Encoding>, Vec<Warning>), SdpError> {
@@ -126,7 +127,7 @@ pub(crate) fn codecs_from_sdp(
         let name = codec.map_or_else(|| format.encoding.name(), |codec| codec.title).to_owned();
         let mut options = FormatOptions::default();
         if let Some(codec) = codec {
-            // Streams that cannot be received in this form are inspected all the same.
+            // Streams that the library cannot receive in this form are inspected nevertheless.
             let _ = (codec.accept)(format, &mut options);
         }
         let (clock_rate, known) = (format.clock_rate, Known::Described);

@@ -21,7 +21,7 @@ pub(crate) struct Extraction {
     /// NAL units, Opus packets or frames written.
     pub(crate) units: u64,
     pub(crate) octets: u64,
-    /// Other streams of the same SSRC, which are not extracted.
+    /// Number of other streams with the same SSRC, which are not extracted.
     pub(crate) namesakes: u64,
 }
 
@@ -40,12 +40,12 @@ impl Extraction {
         }
     }
 
-    /// The stream, once it is found.
+    /// Returns the stream, if it was found.
     pub(crate) fn stream(&self) -> Option<Key> {
         self.stream
     }
 
-    /// Considers a stream of `codec`; the first one with the SSRC is extracted.
+    /// Offers a stream of `codec`; the first one with the SSRC is extracted.
     pub(crate) fn consider(&mut self, key: Key, codec: Option<Codec>) {
         if !self.ssrcs.contains(&key.ssrc) {
             return;
@@ -58,7 +58,7 @@ impl Extraction {
         self.codec = codec.unwrap_or(Codec::Generic);
     }
 
-    /// This extraction, if `key` is its stream.
+    /// Returns the extraction if `key` is its stream.
     pub(crate) fn of(&mut self, key: Key) -> Option<&mut Self> {
         (self.stream == Some(key)).then_some(self)
     }

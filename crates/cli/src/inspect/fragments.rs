@@ -14,15 +14,15 @@ const LEN_MAX: usize = 65_535;
 /// The fields that the fragments of one packet share.
 type Identity = (IpAddr, IpAddr, u8, u32);
 
-/// A packet of which some fragments were received.
+/// A packet with some of its fragments.
 #[derive(Debug)]
 struct Partial {
     identity: Identity,
     /// Payloads by their offsets, in order and without overlap.
     pieces: Vec<(usize, Vec<u8>)>,
-    /// Octets in the whole payload, once the last fragment was received.
+    /// Octets of the whole payload, if the last fragment was received.
     end: Option<usize>,
-    /// Octets of IP packets that carried it.
+    /// Octets of the IP packets of these fragments.
     wire_len: usize,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Fragments {
     pub(crate) received: u64,
     /// Packets reassembled from them.
     pub(crate) reassembled: u64,
-    /// Packets that were given up.
+    /// Packets dropped before they were complete.
     pub(crate) abandoned: u64,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Reassembled {
 }
 
 impl Fragments {
-    /// Takes a fragment; returns the packet that it completes, if any.
+    /// Adds a fragment; returns the packet that it completes, if any.
     pub(crate) fn take(
         &mut self,
         packet: &IpPacket<'_>,
@@ -79,14 +79,15 @@ impl Fragments {
         None
     }
 
-    /// Packets that were not reassembled, those in progress included.
+    /// Returns the number of packets that were not reassembled, including those in progress.
     pub(crate) fn incomplete(&self) -> u64 {
         self.abandoned + self.partial.len() as u64
     }
 }
 
 impl Partial {
-    /// Adds a fragment; `false` if it contradicts the others. A repeated one does not.
+    /// Adds a fragment; returns `false` if it contradicts the others. A repeated fragment is
+    /// ignored.
     fn add(&mut self, packet: &IpPacket<'_>, fragment: FragmentHeader) -> bool {
         let (start, end) = (fragment.offset, fragment.offset + packet.payload.len());
         let last = (!fragment.more).then_some(end);

@@ -1,7 +1,8 @@
 //! Guesses a stream's codec from its packets, if it is not given.
 //!
-//! A codec is named only if the packets show signs of it that another codec or noise would not. The
-//! payload type that Rushes uses for a codec is not a sign: other senders use other numbers.
+//! A codec is named only if the packets have properties that another codec or noise would not have.
+//! The default payload type of Rushes for a codec is no evidence, because other senders use other
+//! numbers.
 
 use rushes::proto::rtp::Packet;
 use rushes::{ClockRate, Codec, format};
@@ -10,11 +11,11 @@ use super::codec::{Encoding, Known};
 use super::telephone::is_telephone_event;
 use super::unknown::Appearance;
 
-/// The usual clock of telephone events (RFC 4733 section 2.1); they share the clock of the audio
-/// beside them if that has another.
+/// The usual clock rate of telephone events (RFC 4733 section 2.1). Beside audio of another clock
+/// rate they use that one.
 const TELEPHONE_HERTZ: u32 = 8000;
 
-/// Guesses the encoding of the first packets of a stream, those of `payload_type`.
+/// Guesses the encoding from the first packets of a stream that have `payload_type`.
 pub(crate) fn guess(payload_type: u8, datagrams: &[&[u8]]) -> Encoding {
     let packets = in_order(payload_type, datagrams);
     if let Some(clock_rate) = ClockRate::new(TELEPHONE_HERTZ)
@@ -31,7 +32,8 @@ pub(crate) fn guess(payload_type: u8, datagrams: &[&[u8]]) -> Encoding {
     }
 }
 
-/// The packets of `payload_type` that have a payload, in order of their numbers, each once.
+/// Returns the packets of `payload_type` with a payload, in order of sequence numbers, without
+/// duplicates.
 fn in_order<'d>(payload_type: u8, datagrams: &[&'d [u8]]) -> Vec<Packet<'d>> {
     let packets = datagrams.iter().filter_map(|datagram| Packet::parse(datagram).ok());
     let mut packets: Vec<Packet<'d>> = packets

@@ -1,4 +1,4 @@
-//! Malicious captures: reading any octets ends, within bounds and without a panic.
+//! Malicious captures: reading arbitrary octets ends within limits and without a panic.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -25,10 +25,10 @@ impl Random {
     }
 }
 
-/// IP packets of all kinds that are parsed.
+/// Returns IP packets of every kind that is parsed.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
-    // Slices of H.264, an aggregation packet, fragments; with the numbers of their pictures.
+    // Slices of H.264, an aggregation packet and fragments, each with the number of its picture.
     let payloads: [(u8, &[u8]); 6] = [
         (0, &[0x65, 0x88, 1, 2]),
         (1, &[0x78, 0, 2, 0x67, 1, 0, 2, 0x68, 2]),
@@ -110,7 +110,7 @@ fn pcapng() -> Vec<u8> {
     capture
 }
 
-/// Makes one to four changes: octets, lengths, cuts, repetitions.
+/// Makes one to four random changes: of octets or lengths, by cutting or repeating.
 fn mutate(capture: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(4) {
         let at = random.below(capture.len());
@@ -171,7 +171,7 @@ fn the_captures_are_sound_before_they_are_damaged() {
 #[test]
 fn a_hundred_thousand_damaged_captures_are_read_without_a_panic() {
     let sound = [pcap(101), pcap(1), pcapng()];
-    // Counts how many of `count` damaged captures are read to their end.
+    // Returns how many of `count` damaged captures are read to their end.
     let read_many = |seed, count| {
         let mut random = Random(seed);
         let damaged = (0..count).map(|n| {
@@ -186,6 +186,6 @@ fn a_hundred_thousand_damaged_captures_are_read_without_a_panic() {
         halves.map(|half| half.join().unwrap()).iter().sum()
     });
     let broken = 100_000 - whole;
-    // Both outcomes occur often.
+    // Many captures are read to their end, and many are not.
     assert!(whole > 10_000 && broken > 10_000, "{whole} {broken}");
 }

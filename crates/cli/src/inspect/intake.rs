@@ -26,9 +26,9 @@ pub(crate) struct Skipped {
     pub(crate) not_ip: u64,
     /// IP, but not UDP.
     pub(crate) not_udp: u64,
-    /// Of an unsupported link type.
+    /// Packets of an unsupported link type.
     pub(crate) unknown_link: u64,
-    /// With headers that are inconsistent or cut.
+    /// Packets with headers that are inconsistent or cut off.
     pub(crate) malformed: u64,
 }
 
@@ -53,13 +53,13 @@ pub(crate) struct Intake {
     pub(crate) fragments: Fragments,
     pub(crate) streams: Streams,
     pub(crate) control: Control,
-    /// Datagrams of several RTP packets, and those packets.
+    /// Number of datagrams that contain several RTP packets, and of these packets.
     pub(crate) offloaded: (u64, u64),
     pub(crate) cut_packets: u64,
     pub(crate) cut: Option<Cut>,
 }
 
-/// A UDP datagram, with fields of the layers below.
+/// A UDP datagram with fields of lower layers.
 struct Datagram<'d> {
     packet: IpPacket<'d>,
     /// The payload of IP, UDP header included.
@@ -86,7 +86,7 @@ impl Intake {
         }
     }
 
-    /// Takes a packet.
+    /// Handles a packet.
     ///
     /// # Errors
     /// If the stream to be extracted cannot be written.
@@ -109,7 +109,7 @@ impl Intake {
         }
     }
 
-    /// The IP packet in `captured`, if it is one of UDP; others are only counted.
+    /// Returns the IP packet in `captured` if it carries UDP; others are only counted.
     fn udp_packet<'c>(&mut self, captured: &Captured<'c>) -> Option<IpPacket<'c>> {
         let skipped = &mut self.skipped;
         let found = captured.link.ip_packet(captured.data);

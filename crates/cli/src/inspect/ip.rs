@@ -18,7 +18,7 @@ pub(crate) struct IpPacket<'p> {
     pub(crate) destination: IpAddr,
     /// The number of the transport protocol.
     pub(crate) protocol: u8,
-    /// As much of the payload as was captured.
+    /// The captured part of the payload.
     pub(crate) payload: &'p [u8],
     /// Octets of the whole packet, by its header.
     pub(crate) len: usize,
@@ -30,9 +30,9 @@ pub(crate) struct IpPacket<'p> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct FragmentHeader {
     pub(crate) identification: u32,
-    /// In octets.
+    /// The offset of the payload in octets.
     pub(crate) offset: usize,
-    /// Whether more follow.
+    /// Whether more fragments follow.
     pub(crate) more: bool,
 }
 
@@ -41,13 +41,13 @@ pub(crate) struct FragmentHeader {
 pub(crate) struct Udp<'p> {
     pub(crate) source: u16,
     pub(crate) destination: u16,
-    /// As much of the data as was captured.
+    /// The captured part of the data.
     pub(crate) data: &'p [u8],
     /// Octets of the data, by its header.
     pub(crate) len: usize,
 }
 
-/// Reads an IP packet; `None` if it is not one, or cut within its headers.
+/// Reads an IP packet; returns `None` if it is none, or is cut off within its headers.
 pub(crate) fn parse(packet: &[u8]) -> Option<IpPacket<'_>> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),
@@ -56,7 +56,7 @@ pub(crate) fn parse(packet: &[u8]) -> Option<IpPacket<'_>> {
     }
 }
 
-/// RFC 791 section 3.1.
+/// Reads an IPv4 packet (RFC 791 section 3.1).
 fn parse_v4(packet: &[u8]) -> Option<IpPacket<'_>> {
     let head = packet.first_chunk::<20>()?;
     let header_len = usize::from(head[0] & 0x0f) * 4;
@@ -81,7 +81,7 @@ fn parse_v4(packet: &[u8]) -> Option<IpPacket<'_>> {
     })
 }
 
-/// RFC 8200 sections 3 and 4.
+/// Reads an IPv6 packet (RFC 8200 sections 3 and 4).
 fn parse_v6(packet: &[u8]) -> Option<IpPacket<'_>> {
     let head = packet.first_chunk::<40>()?;
     let len = match usize::from(u16::from_be_bytes([head[4], head[5]])) {
@@ -116,7 +116,7 @@ fn parse_v6(packet: &[u8]) -> Option<IpPacket<'_>> {
         protocol = next;
         payload = payload.get(header_len..)?;
         if fragment.is_some_and(|fragment| fragment.offset > 0) {
-            // The payload is the middle of a packet, without headers to read.
+            // The payload of a later fragment has no headers to read.
             return Some(IpPacket { source, destination, protocol, payload, len, fragment });
         }
     }
@@ -128,7 +128,7 @@ pub(crate) fn parse_udp(payload: &[u8]) -> Option<Udp<'_>> {
     let (head, data) = payload.split_first_chunk::<UDP_HEADER_LEN>()?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let len = match usize::from(field(4)) {
-        // Longer than the field can hold: the network interface will segment it.
+        // The datagram is longer than the field can express; the network interface will segment it.
         0 => data.len(),
         len => len.checked_sub(UDP_HEADER_LEN)?,
     };

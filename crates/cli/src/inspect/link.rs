@@ -6,12 +6,12 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct LinkType(pub(crate) i32);
 
-/// The reason why there is no IP packet in a frame.
+/// The reason why a frame contains no IP packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NoIp {
     /// Another network protocol, or none.
     Other,
-    /// The frame ends in its own header.
+    /// The frame ends within its own header.
     TooShort,
     /// An unsupported link layer.
     Link(LinkType),
@@ -23,7 +23,7 @@ const TAGS_MAX: usize = 4;
 impl LinkType {
     pub(crate) const ETHERNET: Self = Self(1);
     const NULL: Self = Self(0);
-    /// `DLT_RAW` as two families of systems write it instead of 101.
+    /// `DLT_RAW` as some systems write it instead of 101.
     const RAW_BSD: Self = Self(12);
     const RAW_OPENBSD: Self = Self(14);
     const RAW: Self = Self(101);
@@ -33,14 +33,15 @@ impl LinkType {
     const IPV6: Self = Self(229);
     const LINUX_SLL2: Self = Self(276);
 
-    /// The IP packet in `frame`, possibly followed by the link layer's padding.
+    /// Returns the IP packet in `frame`, possibly followed by the link layer's padding.
     pub(crate) fn ip_packet(self, frame: &[u8]) -> Result<&[u8], NoIp> {
         match self {
             Self::RAW | Self::RAW_BSD | Self::RAW_OPENBSD | Self::IPV4 | Self::IPV6 => {
                 versioned(frame)
             }
-            // Four octets of address family, in the byte order of the capturing host: the version
-            // in the IP header is used instead, which is independent of it.
+            // The header is an address family in four octets, in the byte order of the capturing
+            // host. The version in the IP header is used instead, which does not depend on the byte
+            // order.
             Self::NULL | Self::LOOP => versioned(frame.get(4..).ok_or(NoIp::TooShort)?),
             Self::ETHERNET => typed(frame, 12, 14),
             Self::LINUX_SLL => typed(frame, 14, 16),
@@ -65,8 +66,8 @@ impl fmt::Display for LinkType {
     }
 }
 
-/// The packet after a header of `header_len` octets and VLAN tags. The header has the protocol's
-/// number at `type_at`.
+/// Returns the packet after a header of `header_len` octets and VLAN tags. The number of the
+/// protocol is at `type_at`.
 fn typed(frame: &[u8], type_at: usize, header_len: usize) -> Result<&[u8], NoIp> {
     let mut ether_type = half_word(frame, type_at)?;
     let mut start = header_len;

@@ -20,14 +20,14 @@ const REORDER_LEN_MAX: usize = 1 << 20;
 /// The fixed part of an RTP header.
 const HEADER_LEN: usize = 12;
 
-/// A stream with its receiver.
+/// A stream and its receiver.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) encoding: Encoding,
     pub(crate) payload_type: PayloadType,
     receiver: Receiver,
     pub(crate) census: Census,
-    /// Payloads by packet type.
+    /// Number of payloads by packet type.
     pub(crate) packet_types: BTreeMap<&'static str, u64>,
     highest: Option<SequenceNumber>,
     /// Packets received after one with a higher sequence number, without duplicates.
@@ -36,7 +36,8 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// A receiver of `encoding`; `None` for payload types that are not valid in RTP.
+    /// Creates a receiver of `encoding`; returns `None` for payload types that are not valid in
+    /// RTP.
     pub(crate) fn new(
         ssrc: Ssrc,
         payload_type: u8,
@@ -65,7 +66,8 @@ impl Live {
         })
     }
 
-    /// Takes a packet of the stream, received at `now`. Without `whole`, only its header is used.
+    /// Handles a packet of the stream that was received at `now`. Unless it is `whole`, only its
+    /// header is used.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -87,8 +89,8 @@ impl Live {
         if own && whole {
             self.receiver.handle_datagram(now, datagram);
         } else {
-            // Another payload type of the same source, or a cut packet: its sequence number and
-            // timestamp count, its payload does not.
+            // Of a packet that was cut or has another payload type, only the sequence number and
+            // the timestamp are used.
             self.scratch.clear();
             self.scratch.extend_from_slice(&datagram[..HEADER_LEN]);
             self.scratch[0] = 0x80;
@@ -103,7 +105,7 @@ impl Live {
         self.drain(extraction)
     }
 
-    /// Gives up on packets that are still missing, and takes the frames that this releases.
+    /// Stops waiting for missing packets and handles the frames that this releases.
     pub(crate) fn finish(&mut self, extraction: Option<&mut Extraction>) -> Result<(), FileError> {
         while let Some(due) = self.receiver.poll_timeout() {
             self.receiver.handle_timeout(due);

@@ -132,7 +132,7 @@ fn failure(error: CaptureError) -> Failure {
     Failure { packet: error.packet(), reason: error.to_string() }
 }
 
-/// The failure if the capture cut RTP or RTCP packets.
+/// Returns the failure if the capture cut RTP or RTCP packets.
 fn cut(intake: &Intake) -> Option<Failure> {
     let cut = intake.cut?;
     let (packet, kept, original) = (cut.packet, cut.kept, cut.original);
@@ -147,7 +147,7 @@ fn cut(intake: &Intake) -> Option<Failure> {
     Some(Failure { packet: Some(packet), reason })
 }
 
-/// The codecs that the command line gives.
+/// Returns the codecs given on the command line.
 fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
     let mut encodings = Encodings::default();
     for choice in &args.codec {
@@ -180,7 +180,7 @@ fn encodings(args: &InspectArgs) -> anyhow::Result<Encodings> {
     Ok(encodings)
 }
 
-/// The SSRCs after `--codec` that no stream has.
+/// Returns the SSRCs after `--codec` that no stream has.
 fn unused<'a>(args: &'a InspectArgs, intake: &'a Intake) -> impl Iterator<Item = &'a String> {
     let sources = args.codec.iter().filter_map(|choice| choice.source.as_ref());
     sources.filter(|text| {

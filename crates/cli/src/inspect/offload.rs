@@ -1,20 +1,21 @@
 //! Datagrams that the network interface segments or coalesces.
 //!
-//! If a sender passes many packets to the kernel at once (as Rushes does), a capture on its own
-//! machine has one large datagram: packets back to back, all of one length but the last. The
-//! capture does not contain that length, but consecutive sequence numbers of one source reveal it.
+//! If a sender passes many packets to the kernel at once, as Rushes does, a capture on its machine
+//! contains one large datagram: packets back to back, all but the last of equal length. The capture
+//! does not contain this length, but consecutive sequence numbers of one source reveal it.
 
 use std::slice::Chunks;
 
 /// The fixed part of an RTP header.
 const HEADER_LEN: usize = 12;
 
-/// The RTP packets in `datagram`: the datagram itself if it is just one.
+/// Returns the RTP packets in `datagram`, or the datagram itself if it is a single packet.
 pub(crate) fn segments(datagram: &[u8]) -> Chunks<'_, u8> {
     datagram.chunks(segment_len(datagram).unwrap_or(datagram.len()).max(1))
 }
 
-/// The length at which packets of one source follow each other up to the end.
+/// Returns the length of the packets if the whole datagram consists of consecutive packets of one
+/// source.
 fn segment_len(datagram: &[u8]) -> Option<usize> {
     let longest = datagram.len().checked_sub(HEADER_LEN)?;
     let [_, _, high, low, _, _, _, _, ssrc @ ..] = datagram.first_chunk::<HEADER_LEN>()?;

@@ -28,7 +28,7 @@ pub(crate) struct Report {
     pub(crate) skipped: Skipped,
     pub(crate) offloaded: Offloaded,
     pub(crate) streams: Vec<StreamReport>,
-    /// RTCP of sources without a stream here.
+    /// RTCP of sources that have no stream in the capture.
     pub(crate) other_sources: BTreeMap<String, SourceReport>,
     pub(crate) rtcp_packets: BTreeMap<&'static str, u64>,
     pub(crate) extracted: Option<Extracted>,
@@ -59,7 +59,7 @@ pub(crate) struct Skipped {
 #[derive(Debug, Serialize)]
 pub(crate) struct Offloaded {
     pub(crate) datagrams: u64,
-    /// RTP packets in them.
+    /// RTP packets in these datagrams.
     pub(crate) packets: u64,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct SourceReport {
     pub(crate) receiver_reports: u64,
     pub(crate) packets_sent: Option<u32>,
     pub(crate) octets_sent: Option<u32>,
-    /// Report blocks about it, and the values of the last one.
+    /// Report blocks of others about the source, and the values of the last one.
     pub(crate) reports_about: u64,
     pub(crate) reported_by: Option<String>,
     pub(crate) fraction_lost: Option<f64>,
@@ -101,7 +101,7 @@ pub(crate) struct SourceReport {
 }
 
 impl Report {
-    /// The findings of `intake` in `packets` packets of a file.
+    /// Creates the report of `intake` on `packets` packets of a file.
     pub(crate) fn new(file: String, format: &'static str, packets: u64, intake: &Intake) -> Self {
         let streams: Vec<StreamReport> = intake
             .streams
@@ -137,7 +137,7 @@ impl Report {
     }
 }
 
-/// Packets by the name of their link layer; two numbers may have one name.
+/// Returns the packets by the name of their link layer, since two link types may have one name.
 fn link_types(intake: &Intake) -> BTreeMap<String, u64> {
     let mut named = BTreeMap::new();
     for (link, packets) in &intake.links {

@@ -17,24 +17,25 @@ const REPORTS_KEPT: usize = 16;
 /// RTCP information about one source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Source {
-    /// Its own reports.
+    /// Sender reports of the source.
     pub(crate) sender_reports: u64,
     pub(crate) receiver_reports: u64,
     pub(crate) cname: Option<String>,
-    /// The sender information of its last report.
+    /// The sender information of the last sender report.
     pub(crate) sent: Option<SenderInfo>,
-    /// Report blocks of others about it, and the last one with its author.
+    /// Report blocks of others about the source, and the last one with its author.
     pub(crate) blocks: u64,
     pub(crate) reported: Option<(Ssrc, ReportBlock)>,
-    /// From the place of capture to the reporting receiver and back: the last, and the least.
+    /// Round-trip time from the place of capture to the reporting receiver: the last one and the
+    /// shortest.
     pub(crate) round_trip: Option<(Duration, Duration)>,
-    /// Feedback messages of others about it, by name.
+    /// Feedback messages of others about the source, by name.
     pub(crate) feedback: BTreeMap<&'static str, u64>,
-    /// Packets of it whose retransmission was requested.
+    /// Packets of the source that others requested again.
     pub(crate) requested: u64,
     /// The reason in its goodbye, if it sent one.
     pub(crate) goodbye: Option<String>,
-    /// Middle bits of the NTP times of its sender reports, and their capture times.
+    /// Middle 32 bits of the NTP times of the source's sender reports, and their capture times.
     reports: VecDeque<(u32, Duration)>,
 }
 
@@ -44,12 +45,12 @@ pub(crate) struct Control {
     pub(crate) sources: HashMap<Ssrc, Source>,
     /// Packets by type.
     pub(crate) packets: BTreeMap<&'static str, u64>,
-    /// Datagrams that are not a chain of packets: damaged, or encrypted.
+    /// Datagrams that are not a compound packet, because they are damaged or encrypted.
     pub(crate) unreadable: u64,
 }
 
 impl Control {
-    /// Takes a datagram captured at `time`.
+    /// Handles a datagram captured at `time`.
     pub(crate) fn take(&mut self, time: Option<Duration>, datagram: &[u8]) {
         let Ok(compound) = Compound::parse(datagram) else {
             self.unreadable += 1;
@@ -114,7 +115,7 @@ impl Control {
         }
     }
 
-    /// A source; `None` if there are too many.
+    /// Returns a source, or `None` if there are too many.
     fn source(&mut self, ssrc: Ssrc) -> Option<&mut Source> {
         let full = self.sources.len() >= SOURCES_MAX;
         if full && !self.sources.contains_key(&ssrc) {
@@ -127,8 +128,8 @@ impl Control {
         let Some(source) = self.source(block.ssrc) else { return };
         source.blocks += 1;
         source.reported = Some((by, block));
-        // RFC 3550 section 6.4.1, measured at the place of capture: the time between the two
-        // reports, less the receiver's delay.
+        // Round-trip time by RFC 3550 section 6.4.1, measured at the place of capture: the time
+        // between the two reports minus the receiver's delay.
         let sent = source.reports.iter().rev().find(|sent| sent.0 == block.last_sender_report);
         let (Some((_, sent)), Some(time)) = (sent, time) else { return };
         let delay = Duration::from_nanos((u64::from(block.delay) * 1_000_000_000) >> 16);
@@ -195,7 +196,7 @@ impl Source {
     }
 }
 
-/// Untrusted text, made safe for a terminal.
+/// Makes untrusted text safe for a terminal.
 fn printable(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()

@@ -57,7 +57,7 @@ pub(crate) struct Reception {
     pub(crate) cumulative_lost: i64,
     pub(crate) reordered: u64,
     pub(crate) duplicates: u64,
-    /// Packets received after they were given up.
+    /// Packets that arrived after they were counted as lost.
     pub(crate) late: u64,
     pub(crate) cut: u64,
     pub(crate) jitter_ticks: Option<u32>,
@@ -71,7 +71,7 @@ pub(crate) struct Rates {
     pub(crate) payload_octets: u64,
     pub(crate) largest_packet: usize,
     pub(crate) wire_bits_per_second: Option<f64>,
-    /// `None` where the capture cut packets.
+    /// The rate of payloads by capture times; `None` if the capture cut packets.
     pub(crate) payload_bits_per_second: Option<f64>,
     /// Payload rate by the sender's timestamps rather than by capture times.
     pub(crate) media_bits_per_second: Option<f64>,
@@ -85,7 +85,8 @@ pub(crate) struct Content {
     pub(crate) frames_per_second: Option<f64>,
     pub(crate) largest_frame: u64,
     pub(crate) random_access: u64,
-    /// NAL units, Opus packets or frames received whole, and those received only in part.
+    /// NAL units, Opus packets or frames received completely; the next field counts those received
+    /// in part.
     pub(crate) units: u64,
     pub(crate) units_dropped: u64,
     pub(crate) packet_types: BTreeMap<&'static str, u64>,
@@ -113,7 +114,7 @@ pub(crate) struct OpusPackets {
 }
 
 impl StreamReport {
-    /// The findings on a stream; `None` if its receiver never accepted it.
+    /// Creates the report on a stream; returns `None` if its receiver never accepted it.
     pub(super) fn new(stream: &Stream, intake: &Intake) -> Option<Self> {
         let (live, tally) = (stream.live.as_ref()?, &stream.tally);
         let statistics = live.statistics();
@@ -150,7 +151,7 @@ impl Reception {
     fn new(tally: &Tally, live: &Live, statistics: &ReceiveStatistics) -> Option<Self> {
         let source = statistics.sources.first()?;
         let duplicates = statistics.discards.get(Discard::Duplicate);
-        // Duplicates do not replace missing packets.
+        // RFC 3550 lets duplicates offset losses; this count does not.
         let missing = source.cumulative_lost.saturating_add_unsigned(duplicates);
         let lost = u64::try_from(missing).unwrap_or(0);
         let hertz = f64::from(live.encoding.clock_rate.hertz());
@@ -178,11 +179,11 @@ impl Rates {
     fn new(tally: &Tally, live: &Live, statistics: &ReceiveStatistics) -> Self {
         let media = live.census.seconds(live.encoding.clock_rate);
         let captured = tally.duration().as_secs_f64();
-        // A capture without times still has the sender's timestamps.
+        // For a capture without times, the sender's timestamps are used.
         let seconds = if captured > 0.0 { captured } else { media };
         let rate = |octets: u64, time: f64| (time > 0.0).then(|| octets as f64 * 8.0 / time);
         let payload = statistics.payload_octets;
-        // The length of cut packets' payload is unknown.
+        // The payload length of cut packets is unknown.
         let whole = tally.cut == 0;
         Self {
             wire_octets: tally.wire_octets,

@@ -28,7 +28,7 @@ impl StreamReport {
             rows(f, "RTCP", &rtcp.lines())?;
         }
         let discards = self.discards.iter().map(|(reason, count)| (*reason, *count));
-        // The line of losses already has these.
+        // The line on losses already contains these.
         let others = discards.filter(|(reason, _)| !matches!(*reason, "duplicate" | "late"));
         let others = listed(others);
         if !others.is_empty() {

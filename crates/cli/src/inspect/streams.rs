@@ -1,4 +1,4 @@
-//! The streams of a capture: grouping of datagrams, and rejection of those that form no stream.
+//! The streams of a capture: groups datagrams and rejects those that form no stream.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use super::live::Live;
 /// Maximum number of streams; the packets of others are only counted.
 pub(crate) const STREAMS_MAX: usize = 1024;
 
-/// Maximum number of sources that may become streams; the oldest is dropped.
+/// Maximum number of sources that are not streams yet; the oldest is dropped.
 const CANDIDATES_MAX: usize = 1024;
 
 /// Number of packets with different, close sequence numbers that make a stream.
@@ -41,18 +41,18 @@ pub(crate) struct Key {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'d> {
     pub(crate) time: Option<Duration>,
-    /// The same on the virtual clock.
+    /// The capture time on the virtual clock.
     pub(crate) now: Instant,
     pub(crate) source: SocketAddr,
     pub(crate) destination: SocketAddr,
     pub(crate) datagram: &'d [u8],
-    /// Octets of the IP packets that carried it.
+    /// Octets of the IP packets that carried the datagram.
     pub(crate) wire_len: usize,
-    /// Whether all of it was captured.
+    /// Whether the whole datagram was captured.
     pub(crate) whole: bool,
 }
 
-/// An arrival that is kept until its stream or codec is known.
+/// A datagram that is kept until its stream or codec is known.
 #[derive(Debug)]
 struct Kept {
     time: Option<Duration>,
@@ -104,7 +104,7 @@ pub(crate) struct Streams {
     places: HashMap<Key, usize>,
     candidates: HashMap<Key, Vec<Kept>>,
     order: VecDeque<Key>,
-    /// Packets that look like RTP but made no stream.
+    /// Packets that look like RTP but belong to no stream.
     pub(crate) unclaimed: u64,
     /// Packets of streams beyond the maximum number.
     pub(crate) beyond: u64,
@@ -170,7 +170,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Keeps a packet of a source that is no stream yet; returns all its packets once it is one.
+    /// Keeps a packet of a source that is not a stream yet; returns all its packets when it becomes
+    /// one.
     fn consider(
         &mut self,
         key: Key,
@@ -247,7 +248,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Finds the codec and hands the packets kept to the receiver.
+    /// Finds the codec and passes the kept packets to the receiver.
     fn go_live(
         &mut self,
         settings: &Settings,
@@ -292,7 +293,7 @@ impl Tally {
         *self.payload_types.entry(packet.payload_type()).or_default() += 1;
     }
 
-    /// From the first packet to the last.
+    /// Returns the time from the first packet to the last.
     pub(crate) fn duration(&self) -> Duration {
         let (first, last) = (self.first.unwrap_or_default(), self.last.unwrap_or_default());
         last.saturating_sub(first)

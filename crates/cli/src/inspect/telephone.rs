@@ -1,4 +1,4 @@
-//! Whether packets look like telephone events (RFC 4733 section 2.3).
+//! Recognition of telephone events (RFC 4733 section 2.3).
 
 use rushes::proto::rtp::Packet;
 
@@ -13,15 +13,15 @@ struct Report {
     duration: u16,
 }
 
-/// The event report in a payload, if it is one. The bit R is zero (section 2.3.3).
+/// Parses a payload as an event report, whose bit R is zero (section 2.3.3).
 fn report(payload: &[u8]) -> Option<Report> {
     let [event, flags, high, low] = *payload else { return None };
     let duration = u16::from_be_bytes([high, low]);
     (flags & 0x40 == 0).then_some(Report { event, is_end: flags & 0x80 != 0, duration })
 }
 
-/// Whether the packets report events: four octets each, and packets of one timestamp are of one
-/// event, whose duration grows until its end.
+/// Returns whether the packets report events: each payload has four octets, and packets with one
+/// timestamp report one event, whose duration grows until its end.
 pub(super) fn is_telephone_event(packets: &[Packet<'_>]) -> bool {
     let mut is_growing = false;
     for pair in packets.windows(2) {

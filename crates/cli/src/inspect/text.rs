@@ -23,7 +23,7 @@ impl Display for Report {
         writeln!(f, ", {}, {} octets", count(self.packets, "packet"), self.octets)?;
         if let Some(start) = self.start.filter(|_| self.seconds > 0.0) {
             write!(f, "  {:.3} s", self.seconds)?;
-            // The times of some captures count from zero.
+            // Some captures count times from zero instead of 1970.
             if start >= DAY {
                 let start = Duration::try_from_secs_f64(start).unwrap_or_default();
                 write!(f, " from {}", date(start))?;
@@ -120,7 +120,7 @@ impl SourceReport {
         lines
     }
 
-    /// The source's own description and reports.
+    /// Returns the source's own description and reports as text.
     fn own_text(&self) -> String {
         let mut parts = Vec::new();
         if let Some(cname) = &self.cname {
@@ -142,7 +142,7 @@ impl SourceReport {
     }
 }
 
-/// Writes lines, of which only the first has a label.
+/// Writes lines with a label before the first one.
 pub(super) fn rows(f: &mut fmt::Formatter<'_>, label: &str, lines: &[String]) -> fmt::Result {
     for (n, line) in lines.iter().enumerate() {
         row(f, if n == 0 { label } else { "" }, line)?;
@@ -154,12 +154,12 @@ pub(super) fn row(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::R
     writeln!(f, "  {label:<width$}{text}", width = LABEL - 2)
 }
 
-/// A count with its noun, in singular or plural.
+/// Formats a count with its noun, in singular or plural.
 pub(super) fn count(number: u64, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
-/// The nonzero counts of a list, as "3 this, 4 that".
+/// Formats the nonzero counts of a list as "3 this, 4 that".
 pub(super) fn listed<'n>(rows: impl IntoIterator<Item = (&'n str, u64)>) -> String {
     let rows: Vec<String> = rows
         .into_iter()

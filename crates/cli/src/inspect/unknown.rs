@@ -24,7 +24,7 @@ pub(crate) struct Appearance {
     octets_median: usize,
     octets_most: usize,
     markers: Markers,
-    /// Whether the payloads begin like noise, and so may be encrypted.
+    /// Whether the payloads begin like noise, so that they may be encrypted.
     random: bool,
 }
 
@@ -93,8 +93,9 @@ impl Markers {
     }
 }
 
-/// Whether each of the first 32 bits is set in about half of the packets, unlike a codec's header,
-/// and differs in about half from the bit two octets later, unlike uncompressed samples.
+/// Returns whether the payloads begin like noise. Each of the first 32 bits must be set in about
+/// half of the packets, unlike in a codec's header, and must differ in about half of them from the
+/// bit two octets later, unlike in uncompressed samples.
 fn is_random(packets: &[Packet<'_>]) -> bool {
     let heads = packets.iter().filter_map(|packet| packet.payload().first_chunk());
     let heads: Vec<u32> = heads.map(|head| u32::from_be_bytes(*head)).collect();

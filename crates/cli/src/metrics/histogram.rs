@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Upper bounds of the buckets in seconds: from half a millisecond, which a local network takes, to
-/// longer than a viewer waits. The last bucket has none.
+/// Upper bounds of the buckets in seconds, from the half millisecond of a local network to longer
+/// than a viewer waits. The last bucket has no bound.
 pub(super) const BOUNDS: [f64; 14] =
     [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
@@ -24,7 +24,7 @@ impl Histogram {
         self.nanoseconds.fetch_add(nanoseconds, Relaxed);
     }
 
-    /// The number of times in each bucket, and the sum of all times in seconds.
+    /// Returns the number of times in each bucket, and the sum of all times in seconds.
     pub(super) fn read(&self) -> (Vec<(f64, u64)>, f64) {
         let bounds = BOUNDS.into_iter().chain([f64::MAX]);
         let counts = self.counts.iter().map(|count| count.load(Relaxed));

@@ -1,9 +1,10 @@
 //! `--metrics`: the counters of a running command, for Prometheus (`docs/observing.md`).
 //!
-//! The counters of RTP streams are read when they are requested: `statistics()` takes the locks that
-//! it takes for a report, at most ten times a second. Values that only a command knows, such as its
-//! outages, are atomic numbers that it sets when they change. Those of texture video are set at the
-//! command's own poll interval, because server and client belong to the thread that polls them.
+//! The counters of RTP streams are read when they are requested, at most ten times a second:
+//! `statistics()` takes the same locks as for a report. Values that only a command knows, such as
+//! its outages, are atomic numbers that it sets when they change. Values of texture video are set
+//! at the command's own poll interval, because server and client belong to the thread that polls
+//! them.
 
 mod histogram;
 mod row;
@@ -31,7 +32,7 @@ pub(crate) use self::texture::{SERVED, Served, VIEWED, Viewed, ViewedCounts};
 static BUILD: samples::Metric =
     samples::Metric::gauge("build_info", "1; the label is the program's version");
 
-/// Where metrics are served.
+/// Options of metrics.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MetricsArgs {
     /// Serve metrics for Prometheus while it runs, at http://ADDRESS:PORT/metrics. The address is
@@ -47,7 +48,7 @@ pub(crate) trait Observed: Send + Sync {
     fn sample(&self, into: &mut Samples);
 }
 
-/// What is observed; shared with the thread of the server.
+/// The observed parts, shared with the server's thread.
 type Parts = Arc<Mutex<Vec<Box<dyn Observed>>>>;
 
 /// The metrics of a command, served until this is dropped.
@@ -60,7 +61,7 @@ impl Metrics {
     /// Serves metrics if `args` give an address, and prints it unless `quiet`.
     ///
     /// # Errors
-    /// If the address cannot be listened on.
+    /// If the server cannot listen on the address.
     pub(crate) fn start(args: &MetricsArgs, quiet: bool) -> anyhow::Result<Self> {
         let parts = Parts::default();
         let Some(Endpoint { host, port }) = &args.metrics else {
@@ -86,7 +87,7 @@ impl Metrics {
     }
 }
 
-/// All current values as OpenMetrics text.
+/// Returns all current values as OpenMetrics text.
 fn render(parts: &Parts) -> String {
     let mut samples = Samples::default();
     samples.label("version", env!("CARGO_PKG_VERSION"));
@@ -104,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// The table of `docs/observing.md`: each metric with the commands that have it.
+    /// Returns the table of `docs/observing.md`: each metric with the commands that have it.
     fn table() -> Vec<String> {
         let commands: [(&str, Vec<&'static samples::Metric>); 4] = [
             ("send", stream::of_send()),

@@ -1,4 +1,4 @@
-//! Counters that are a key of the JSON report and a metric: one table for both.
+//! Counters that are both a key of the JSON report and a metric, in one table.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::samples::{Metric, Samples};
 
 /// A counter of `S`.
 pub(crate) struct Row<S> {
-    /// Its key in reports.
+    /// The counter's key in reports.
     key: &'static str,
     pub(super) metric: Metric,
     read: fn(&S) -> u64,
@@ -18,12 +18,12 @@ impl<S> Row<S> {
     }
 }
 
-/// The counters as an object of a report.
+/// Returns the counters as an object of a report.
 pub(crate) fn object<S>(rows: &[Row<S>], of: &S) -> Map<String, Value> {
     rows.iter().map(|row| (row.key.to_owned(), (row.read)(of).into())).collect()
 }
 
-/// The metrics of a table.
+/// Returns the metrics of a table.
 #[cfg(test)]
 pub(super) fn metrics<S>(rows: &'static [Row<S>]) -> impl Iterator<Item = &'static Metric> {
     rows.iter().map(|row| &row.metric)

@@ -61,12 +61,12 @@ impl Metric {
         Self { name, unit: None, kind: Kind::Histogram, help }
     }
 
-    /// The same metric in `unit`, which becomes a part of its name.
+    /// Sets the unit, which becomes a part of the metric's name.
     pub(super) const fn unit(self, unit: &'static str) -> Self {
         Self { unit: Some(unit), ..self }
     }
 
-    /// The name that a query takes, which for a histogram is followed by `_bucket`.
+    /// Returns the name to use in queries; for a histogram, `_bucket` follows it.
     #[cfg(test)]
     pub(super) fn series(&self) -> String {
         let unit = self.unit.map_or_else(String::new, |unit| format!("_{unit}"));
@@ -75,7 +75,7 @@ impl Metric {
     }
 }
 
-/// A sample's labels, escaped as the text needs them.
+/// A sample's labels, escaped for the text.
 type Labels = Vec<(&'static str, String)>;
 
 #[derive(Debug)]
@@ -101,7 +101,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Begins the samples of another part: they have the labels that are set next.
+    /// Begins the samples of another part, without any labels.
     pub(super) fn begin(&mut self) {
         self.labels.clear();
     }
@@ -123,7 +123,7 @@ impl Samples {
         self.add(metric, Number::Count(count));
     }
 
-    /// A counter that is not a whole number.
+    /// Adds a counter that is not a whole number.
     pub(super) fn real(&mut self, metric: &'static Metric, number: f64) {
         self.add(metric, Number::Real(number));
     }
@@ -143,7 +143,7 @@ impl Samples {
         family.samples.push((self.labels.clone(), number));
     }
 
-    /// OpenMetrics text.
+    /// Returns the samples as OpenMetrics text.
     pub(super) fn text(self) -> String {
         let (mut registry, mut text) = (Registry::default(), String::new());
         registry.register_collector(Box::new(self));

@@ -1,8 +1,9 @@
-//! The smallest HTTP server that Prometheus can read: one thread, bounded in everything.
+//! A minimal HTTP server for Prometheus, with one thread and fixed limits.
 //!
-//! Any host that reaches the port may connect. It costs a place among [`PENDING_MAX`], for
-//! [`PATIENCE`] at most, and [`HEAD_MAX`] octets; a newcomer takes the oldest place. Requests read
-//! the command's values at most once in [`FRESH`], so that they cannot slow its streams down.
+//! Any host that reaches the port may connect. A connection occupies one of [`PENDING_MAX`] places
+//! for at most [`PATIENCE`], and [`HEAD_MAX`] bytes; a new connection replaces the oldest one.
+//! Requests read the command's values at most once in [`FRESH`], so that they cannot slow down its
+//! streams.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -15,28 +16,28 @@ use std::time::{Duration, Instant};
 
 use rushes::net::{Read, TcpListener, TcpOptions, TcpSocket, Waker};
 
-/// Connections whose request is incomplete.
+/// Maximum connections whose request is incomplete.
 const PENDING_MAX: usize = 16;
 
-/// The longest head of a request.
+/// Maximum size of a request's head in bytes.
 const HEAD_MAX: usize = 8 << 10;
 
-/// Header fields of a request; a browser sends some 20.
+/// Maximum header fields of a request; a browser sends about 20.
 const FIELDS_MAX: usize = 64;
 
 /// How long a request may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a client may take to make room for the answer, which normally fits the send buffer.
+/// Maximum wait for a client to read the answer, which normally fits the send buffer.
 const WRITE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Interval at which incomplete requests are read; without any, the thread sleeps.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How long a text is given out again.
+/// Time for which a text is reused.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// Buffers of a connection: room for an answer.
+/// Size of a connection's buffers in bytes: room for an answer.
 const BUFFER: usize = 128 << 10;
 
 /// The type of the text (OpenMetrics 1.0, section "Overall structure").
@@ -54,7 +55,7 @@ impl Server {
     /// Serves the result of `render` at `local`.
     ///
     /// # Errors
-    /// If the address cannot be listened on, or the system cannot start a thread.
+    /// If the server cannot listen on the address, or the system cannot start a thread.
     pub(super) fn start(
         local: SocketAddr,
         render: impl Fn() -> String + Send + 'static,
@@ -97,7 +98,7 @@ struct Pending {
 /// The state of the thread.
 struct Serving<R> {
     render: R,
-    /// The last text.
+    /// The last text and its time.
     latest: Option<(Instant, String)>,
     pending: VecDeque<Pending>,
 }
@@ -143,7 +144,7 @@ impl<R: Fn() -> String> Serving<R> {
         };
         let deadline = Instant::now() + WRITE_PATIENCE;
         let mut parts = [IoSlice::new(answer.as_bytes())];
-        // A client that does not read is not waited for.
+        // An error is ignored: a client that does not read misses the answer.
         let _ = pending.socket.write_all(&mut parts, Some(deadline), None);
         pending.socket.shut_down();
         None
@@ -175,14 +176,14 @@ fn answer(status: &str, kind: &str, fields: &str, (len, body): (usize, &str)) ->
     )
 }
 
-/// A request, as far as it matters here.
+/// The classification of a request.
 #[derive(Debug, Eq, PartialEq)]
 enum Request {
     Incomplete,
     Malformed,
-    /// Another method than GET and HEAD.
+    /// The method is neither GET nor HEAD.
     Method,
-    /// Another path than `/metrics`.
+    /// The path is not `/metrics`.
     Path,
     Metrics {
         with_body: bool,

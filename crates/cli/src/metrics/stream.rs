@@ -30,7 +30,7 @@ pub(super) static LATENCY: Metric =
 pub(super) static PACING: Metric =
     Metric::gauge("pacing", "Rate set by --pacing or --bit-rate").unit("bytes_per_second");
 
-/// What a stream has sent.
+/// Counters of a stream's sent media.
 pub(crate) static SENT: [Row<Statistics>; 10] = [
     Row::new("frames", FRAMES_SENT, |it| it.send.frames),
     Row::new("packets", Metric::counter("packets_sent", "Packets sent for the first time"), |it| {
@@ -81,7 +81,7 @@ pub(crate) static SENT: [Row<Statistics>; 10] = [
     ),
 ];
 
-/// What a stream has received, of all sources together.
+/// Counters of a stream's received media, of all sources together.
 pub(crate) static RECEIVED: [Row<Statistics>; 14] = [
     Row::new("frames", FRAMES_RECEIVED, |it| it.receive.frames),
     Row::new(
@@ -152,7 +152,7 @@ pub(crate) static RECEIVED: [Row<Statistics>; 14] = [
     ),
 ];
 
-/// What both directions share.
+/// Counters of both directions.
 pub(crate) static SOCKET: [Row<Statistics>; 1] = [Row::new(
     "system_calls",
     Metric::counter("system_calls", "System calls of the stream's socket"),
@@ -187,7 +187,7 @@ pub(crate) static RTCP: [Row<ControlStatistics>; 6] = [
     }),
 ];
 
-/// The counters of the source that is written.
+/// Counters of the source that is written.
 static WRITTEN: [Row<SourceStatistics>; 4] = [
     Row::new(
         "packets",
@@ -254,14 +254,14 @@ pub(super) fn of_recv() -> Vec<&'static Metric> {
 pub(crate) struct Sending {
     pub(crate) handle: StreamHandle,
     pub(crate) rtcp: Rtcp,
-    /// Its number in the command, from 0.
+    /// The number of the stream in the command, from 0.
     pub(crate) number: usize,
     pub(crate) codec: Codec,
     pub(crate) clock_rate: ClockRate,
     pub(crate) outages: Arc<OutageCounts>,
-    /// Frames per second, where a schedule sets them.
+    /// Frames per second, if a schedule sets them.
     pub(crate) frame_rate: Option<f64>,
-    /// Bits per second, where the command line sets them.
+    /// Bits per second, if the command line sets them.
     pub(crate) pacing: Option<u64>,
 }
 
@@ -298,10 +298,10 @@ impl Observed for Sending {
     }
 }
 
-/// What a reception knows of the source that it writes; set by its thread, without a lock.
+/// Values of the source that a reception writes; set by its thread, without a lock.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// The SSRC, and 2³² if there is one.
+    /// The SSRC plus 2³²; 0 if there is no source.
     source: AtomicU64,
     capture_to_delivery: Histogram,
     arrival_to_delivery: Histogram,
@@ -319,8 +319,8 @@ impl Written {
         (number >> 32 > 0).then_some(Ssrc(number as u32))
     }
 
-    /// Counts a frame: seconds since its capture, if they are known, and the time since it arrived.
-    /// A capture in the future, which shows that clocks differ, counts as 0.
+    /// Counts a frame by the seconds since its capture, if they are known, and by the time since
+    /// its arrival. A capture in the future, which means that the clocks differ, counts as 0.
     pub(crate) fn count(&self, capture: Option<f64>, arrival: Duration) {
         if let Some(time) = capture.and_then(|it| Duration::try_from_secs_f64(it.max(0.0)).ok()) {
             self.capture_to_delivery.count(time);

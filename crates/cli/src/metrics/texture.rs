@@ -18,7 +18,7 @@ use crate::texture::Frames;
 const PICTURES_DROPPED: Metric =
     Metric::counter("pictures_dropped", "Pictures that the server did not encode in time");
 
-/// What a server has sent to all clients together.
+/// Counters of a server for all clients together.
 pub(crate) static SERVED: [Row<ServerCounts>; 3] = [
     Row::new("frames", FRAMES_SENT, |it| it.frames),
     Row::new(
@@ -36,7 +36,7 @@ pub(crate) struct ViewedCounts {
     pub(crate) client: ClientStatistics,
 }
 
-/// What a client has received.
+/// Counters of a client.
 pub(crate) static VIEWED: [Row<ViewedCounts>; 9] = [
     Row::new("frames", FRAMES_RECEIVED, |it| it.frames.all),
     Row::new(
@@ -69,7 +69,7 @@ pub(crate) static VIEWED: [Row<ViewedCounts>; 9] = [
     ),
 ];
 
-/// The packets that a client discards, by reason.
+/// Returns the packets that a client discarded, by reason.
 fn discards(client: &ClientStatistics) -> [(&'static str, u64); 3] {
     [
         ("duplicate", client.packets_duplicate),
@@ -142,17 +142,17 @@ pub(crate) struct Viewed {
     format: &'static str,
     latest: Mutex<ViewedCounts>,
     capture_to_delivery: Histogram,
-    /// From a frame's first packet until it was in place.
+    /// Times from a frame's first packet until the frame was complete in memory.
     first_packet_to_delivery: Arc<Histogram>,
 }
 
 impl Viewed {
-    /// `first_packet_to_delivery` is filled by the client's sink.
+    /// Creates the values; the client's sink fills `first_packet_to_delivery`.
     pub(crate) fn new(format: &'static str, first_packet_to_delivery: Arc<Histogram>) -> Self {
         Self { format, first_packet_to_delivery, ..Self::default() }
     }
 
-    /// Sets the counters, and counts the latencies that became known since the last time.
+    /// Sets the counters, and counts the latencies measured since the last call.
     pub(crate) fn set(&self, counts: ViewedCounts, latencies: &[Duration]) {
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = counts;
         for latency in latencies {

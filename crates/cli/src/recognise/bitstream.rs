@@ -6,24 +6,24 @@ use rushes::payload::nal::{NalCodec, find_start_codes};
 
 use crate::inspect::nal_unit_type;
 
-/// NAL units that are examined, at most.
+/// Maximum NAL units that are examined.
 const UNITS_MAX: usize = 64;
 
-/// NAL units that are named in a message.
+/// Maximum NAL units that are named in a message.
 const UNITS_NAMED: usize = 4;
 
-/// The share of NAL units with plausible headers, at least, in a bitstream of the codec.
+/// Minimum share of NAL units with plausible headers in a bitstream of the codec.
 const SHARE_MIN: f64 = 0.9;
 
-/// What the beginning of a file looks like.
+/// The codec that the beginning of a file looks like.
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) codec: Codec,
-    /// The reason, to follow "its" in a sentence.
+    /// The reason, worded to follow "its" in a sentence.
     pub(super) reason: String,
 }
 
-/// What a file with these first octets looks like, if that is clear.
+/// Returns the codec that these first octets of a file look like, if it is clear.
 pub(super) fn look(octets: &[u8]) -> Option<Look> {
     if octets.starts_with(b"OggS") {
         let reason = "first octets are those of an Ogg file".to_owned();
@@ -35,14 +35,14 @@ pub(super) fn look(octets: &[u8]) -> Option<Look> {
     found.map(|codec| Look { codec, reason: reason(codec, &units) })
 }
 
-/// Whether a file with these first octets may be of `codec`, as far as NAL units show it.
+/// Returns whether, by its NAL units, a file with these first octets may be of `codec`.
 pub(super) fn may_be(codec: Codec, octets: &[u8]) -> bool {
     let Some(nal) = codec.nal else { return false };
     let units = units(octets);
     share(nal, &units) >= 0.5 && has_parameter_set(nal, &units)
 }
 
-/// The first NAL units of an Annex B bitstream, each with all octets that follow.
+/// Returns the first NAL units of an Annex B bitstream, each with all octets that follow it.
 fn units(octets: &[u8]) -> Vec<&[u8]> {
     // A bitstream begins with a start code, perhaps after a zero octet.
     let is_at_start = find_start_codes(octets).next().is_some_and(|at| at <= 1);

@@ -1,8 +1,8 @@
-//! Containers, which hold streams of several codecs: recognised, and not read.
+//! Recognition of containers, which hold streams of several codecs.
 
 use std::path::Path;
 
-/// The kind of a container, by the first octets of its file.
+/// Returns the kind of a container by the first octets of its file.
 pub(super) fn of_octets(octets: &[u8]) -> Option<&'static str> {
     let has = |at: usize, mark: &[u8]| octets.get(at..at + mark.len()) == Some(mark);
     let is_every = |first: usize, step: usize| {
@@ -28,7 +28,7 @@ pub(super) fn of_octets(octets: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The kind of a container, by the extension of its name.
+/// Returns the kind of a container by the extension of its name.
 pub(super) fn of_name(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match extension.as_str() {

@@ -1,4 +1,5 @@
-//! Files that are not what their name or an option says: the error names what they look like.
+//! Detects files that differ from their name or an option; the error names the format that they
+//! look like.
 
 mod bitstream;
 mod container;
@@ -14,18 +15,19 @@ use rushes::file::Track;
 use self::bitstream::Look;
 use crate::Usage;
 
-/// Codecs whose files have a known form; others may consist of any octets.
+/// Codecs whose files have a known structure; files of others may contain any octets.
 const HAVE_FORM: [Codec; 5] = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus, Codec::Klv];
 
 /// Bytes of a file that are examined.
 const HEAD_LEN: u64 = 256 << 10;
 
-/// Whether files of `codec` have a known form.
+/// Returns whether files of `codec` have a known structure.
 pub(crate) fn has_form(codec: Codec) -> bool {
     HAVE_FORM.contains(&codec)
 }
 
-/// The error for a container that has no track of `codec` or, without one, none that can be sent.
+/// Returns the error for a container without a track of `codec` or, if `codec` is `None`, without a
+/// track that can be sent.
 pub(crate) fn no_track(file: &Path, codec: Option<Codec>, tracks: &[Track]) -> Usage {
     let wanted =
         codec.map_or_else(|| "track that can be sent".to_owned(), |it| it.title.to_owned());
@@ -38,7 +40,7 @@ pub(crate) fn no_track(file: &Path, codec: Option<Codec>, tracks: &[Track]) -> U
     ))
 }
 
-/// The error for a container without audio that can be sent.
+/// Returns the error for a container without audio that can be sent.
 pub(crate) fn no_audio(file: &Path, tracks: &[Track]) -> Usage {
     let to = quoted(&file.with_extension("opus"));
     Usage(format!(
@@ -49,7 +51,7 @@ pub(crate) fn no_audio(file: &Path, tracks: &[Track]) -> Usage {
     ))
 }
 
-/// The message about audio of a film that cannot be sent.
+/// Returns the message about audio of a film that cannot be sent.
 pub(crate) fn audio_left_out(file: &Path, track: &Track) -> String {
     format!(
         "the audio of {} ({}) is left out: only Opus can be sent. Try: ffmpeg -i {} -c:v copy -c:a \
@@ -130,9 +132,10 @@ pub(crate) fn check_frames(file: &Path) -> anyhow::Result<()> {
     .into())
 }
 
-/// The first bytes of an ordinary file; `None` for anything else, also for the standard input.
+/// Returns the first bytes of an ordinary file, or `None` for other files and the standard input.
 ///
-/// Other names than those of containers may be wrong in other ways, which are reported elsewhere.
+/// An error is returned only if the name is that of a container; otherwise it is reported when the
+/// file is opened.
 fn head(file: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     if file == Path::new("-") {
         return Ok(None);
@@ -154,11 +157,11 @@ fn read_head(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(head))
 }
 
-/// The name of the stream's own file.
+/// Returns a file name for the stream alone.
 fn bare_name(file: &Path, codec: Option<Codec>) -> PathBuf {
     let extension = codec.and_then(|codec| codec.files.extensions.first().copied());
     let bare = file.with_extension(extension.unwrap_or("264"));
-    // A container may have the extension of a stream.
+    // The container itself may have the extension of the stream.
     if bare == file {
         file.with_extension(format!("bare.{}", extension.unwrap_or("264")))
     } else {
@@ -166,7 +169,7 @@ fn bare_name(file: &Path, codec: Option<Codec>) -> PathBuf {
     }
 }
 
-/// A path as a shell reads it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "._-/+:@%,=~".contains(c);

@@ -14,7 +14,7 @@ use crate::metrics::MetricsArgs;
 use crate::overwrite::OverwriteArgs;
 use crate::values::{parse_duration, parse_size};
 
-/// Properties of a source that it lacks or that are overridden.
+/// Properties of a source that it does not contain, or that override its own.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SourceArgs {
     /// Width and height of frames in a file without a header, or of the pattern
@@ -114,7 +114,7 @@ pub(crate) struct DeliveryArgs {
     pub(crate) security: SecurityArgs,
 }
 
-/// When pictures are taken from the source.
+/// Options of the times at which pictures are taken from the source.
 #[derive(Args, Clone, Copy, Debug)]
 #[group(multiple = false)]
 pub(crate) struct TimingArgs {

@@ -12,12 +12,12 @@ pub(crate) struct Converter {
 enum Way {
     Decode(Decoder),
     Encode(Encoder),
-    /// Decode to pictures, and encode those.
+    /// Decodes to pictures, which are then encoded.
     Both(Box<(Decoder, Encoder)>, Vec<u8>),
 }
 
 impl Converter {
-    /// A converter from frames of `input` to frames of `format`.
+    /// Creates a converter from frames of `input` to frames of `format`.
     ///
     /// # Errors
     /// If frames of `input` cannot be converted to `format`.

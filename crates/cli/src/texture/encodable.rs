@@ -1,4 +1,4 @@
-//! Formats that cannot be encoded, or only by the graphics processor.
+//! Checks for formats that cannot be encoded at all, or only by the graphics processor.
 
 use rushes::texture::{Encoder, Format};
 
@@ -9,7 +9,7 @@ pub(super) fn needs_gpu(format: Format) -> bool {
     matches!(format, Format::Etc1 | Format::Etc2Rgb | Format::Astc4x4)
 }
 
-/// Whether frames of `source` can become frames of `format` without the graphics processor.
+/// Returns whether frames of `source` can be converted to `format` without the graphics processor.
 fn can_be_made(source: Format, format: Format) -> bool {
     let is_picture = matches!(format, Format::Rgb24 | Format::Rgba8);
     source == format || is_picture || Encoder::supports(Format::Rgba8, format)

@@ -195,7 +195,7 @@ impl PsnrMeter {
         Ok(())
     }
 
-    /// The PSNR of all frames together.
+    /// Returns the PSNR of all frames together, in decibels.
     fn all(&self) -> f64 {
         -10.0 * (self.squares / self.frames.max(1) as f64).log10()
     }
@@ -207,7 +207,7 @@ impl PsnrMeter {
         format!("PSNR of RGB: {:.2} dB, worst frame {:.2} dB", self.all(), self.least)
     }
 
-    /// Decibels; `null` where nothing differs.
+    /// Returns the decibels as JSON; `null` if nothing differs.
     fn object(&self) -> Value {
         json!({ "decibels": self.all(), "worst_frame": self.least })
     }

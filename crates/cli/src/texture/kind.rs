@@ -19,10 +19,10 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind that a path's extension names.
+    /// Returns the kind for a path's extension.
     ///
     /// # Errors
-    /// [`Usage`] if it names none.
+    /// [`Usage`] if there is no kind for the extension.
     pub(crate) fn of(path: &Path) -> Result<Self, Usage> {
         if path == Path::new("-") {
             return Ok(Self::Y4m);
@@ -46,7 +46,7 @@ impl Kind {
         })
     }
 
-    /// The pixel format to which it decodes frames of `format`.
+    /// Returns the pixel format to which frames of `format` are decoded for such a file.
     pub(crate) fn picture(self, format: Format) -> Format {
         match self {
             Self::Y4m if format == Format::Yuv422 => Format::Yuv422,
@@ -57,7 +57,8 @@ impl Kind {
         }
     }
 
-    /// The format in which it stores received frames of `format`: unchanged if possible.
+    /// Returns the format in which such a file stores received frames of `format`: unchanged if
+    /// possible.
     pub(crate) fn received(self, format: Format) -> Format {
         match self {
             Self::Ktx2 | Self::Raw => format,
@@ -65,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// The format to which it encodes pictures of `format`.
+    /// Returns the format to which pictures of `format` are encoded for such a file.
     pub(crate) fn encoded(self, format: Format) -> Format {
         match self {
             Self::Ktx2 | Self::Raw if is_encoded(format) => format,

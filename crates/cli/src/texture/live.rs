@@ -29,7 +29,7 @@ impl Live {
         Self { next: start + interval_of(output), output, bar, start }
     }
 
-    /// The time since the last [`show`](Self::show), if the next one is due.
+    /// Returns the time since the last [`show`](Self::show) if the next one is due.
     pub(crate) fn due(&mut self) -> Option<Duration> {
         let now = Instant::now();
         let wanted = self.bar.is_some() || self.output.stats_interval.is_some();
@@ -54,7 +54,7 @@ impl Live {
         if self.output.json {
             let mut object = object();
             object["time"] = time.into();
-            // Printing the final object reports an output that cannot be written.
+            // An error is ignored, because printing the final object reports it.
             let _ = report::print_line(object);
         } else {
             self.print(&format!("{time:8.1} s  {line}"));
@@ -80,23 +80,23 @@ fn interval_of(output: OutputArgs) -> Duration {
     output.stats_interval.unwrap_or(REDRAW)
 }
 
-/// A time in milliseconds, with two decimals below 10 and one from there on.
+/// Formats a time in milliseconds, with two decimals below 10 and one otherwise.
 pub(crate) fn milliseconds(time: Duration) -> String {
     let milliseconds = time.as_secs_f64() * 1e3;
     if milliseconds < 10.0 { format!("{milliseconds:.2}") } else { format!("{milliseconds:.1}") }
 }
 
-/// Mean rate of `octets` in `time`, in Gbit/s.
+/// Returns the mean rate of `octets` in `time`, in Gbit/s.
 pub(crate) fn gigabits(octets: u64, time: Duration) -> f64 {
     report::megabits(octets, time) * 1e-3
 }
 
-/// Mean number of events per second.
+/// Returns the mean number of events per second.
 pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64().max(1e-9)
 }
 
-/// A count with its noun, in singular or plural.
+/// Formats a count with its noun, in singular or plural.
 pub(crate) fn counted(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }

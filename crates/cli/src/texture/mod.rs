@@ -63,12 +63,12 @@ impl TextureArgs {
         }
     }
 
-    /// Whether it opens a window.
+    /// Returns whether the command opens a window.
     pub(crate) fn has_window(&self) -> bool {
         matches!(&self.what, What::View(args) if args.window.window)
     }
 
-    /// Whether it encodes on the graphics processor.
+    /// Returns whether the command encodes on the graphics processor.
     pub(crate) fn has_gpu(&self) -> bool {
         matches!(&self.what, What::Serve(args) if args.gpu)
     }

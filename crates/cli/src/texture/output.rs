@@ -11,8 +11,8 @@ use super::convert::Converter;
 use super::kind::Kind;
 use crate::overwrite::OverwriteArgs;
 
-/// Checks that writing frames to `path` overwrites no file unless permitted; of images, the first
-/// is checked.
+/// Checks that writing frames to `path` overwrites no file unless permitted. For numbered images,
+/// only the first is checked.
 ///
 /// # Errors
 /// As [`OverwriteArgs::check`].
@@ -66,7 +66,7 @@ impl Output {
     /// Sets the layout of further input frames; the layout in the file stays the same.
     ///
     /// # Errors
-    /// If they cannot be converted.
+    /// If frames of this layout cannot be converted.
     pub(crate) fn change(&mut self, input: Layout) -> anyhow::Result<()> {
         if *self.converter.input() == input {
             return Ok(());
@@ -89,7 +89,7 @@ impl Output {
     /// Converts a frame to the layout of the file, for [`write`](Self::write).
     ///
     /// # Errors
-    /// If it has another size than its layout.
+    /// If the frame's size differs from its layout.
     pub(crate) fn convert(&mut self, frame: &[u8]) -> anyhow::Result<&[u8]> {
         self.converter.convert(frame, &mut self.frame)?;
         Ok(&self.frame)
@@ -106,12 +106,12 @@ impl Output {
         Ok(())
     }
 
-    /// Frames written.
+    /// Returns the number of frames written.
     pub(crate) fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// The first file and the last, once they are finished: each image is a file.
+    /// Returns the first and the last file, which differ for images: each is a file.
     pub(crate) fn files(&self) -> (PathBuf, PathBuf) {
         if !matches!(Kind::of(&self.path), Ok(Kind::Png)) {
             return (self.path.clone(), self.path.clone());
@@ -120,10 +120,10 @@ impl Output {
         (file(0), file(self.frames.saturating_sub(1)))
     }
 
-    /// Gives the file its final name; without frames there is no file.
+    /// Gives the file its final name; if there were no frames, no file remains.
     ///
     /// # Errors
-    /// If it cannot be completed; it is then removed.
+    /// If the file cannot be completed; it is then removed.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         if self.frames == 0 {
             return Ok(());
@@ -138,7 +138,7 @@ struct Pipe(Y4mWriter<Stdout>);
 impl FrameWriter for Pipe {
     fn write_frame(&mut self, frame: &[u8]) -> Result<(), FileError> {
         self.0.write(frame)?;
-        // The reader gets the whole frame before the next one comes.
+        // Flushes, so that the reader receives the whole frame before the next one arrives.
         Ok(stdout().flush()?)
     }
 

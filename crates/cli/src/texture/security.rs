@@ -15,7 +15,7 @@ use crate::{Usage, security};
 /// Maximum number of clients whose words are in the final report.
 const AGREED_MAX: usize = 100;
 
-/// Security options of tiles over RTP: those of streams that suit many clients at once.
+/// Security options of tiles over RTP: the options of streams that also work with several clients.
 #[derive(Args, Clone, Debug)]
 #[allow(clippy::doc_markdown, reason = "clap prints these lines as they are")]
 pub(crate) struct SecurityArgs {
@@ -102,7 +102,7 @@ impl SecurityArgs {
         self.srtp.is_some() || self.zrtp
     }
 
-    /// Whether keys are agreed on, so that there are words to compare.
+    /// Returns whether keys are agreed on, so that there are words to compare.
     pub(crate) fn agrees_on_keys(&self) -> bool {
         self.zrtp
     }
@@ -117,7 +117,7 @@ impl SecurityArgs {
         self.srtp.map(Suite::name).or_else(|| self.zrtp.then_some("ZRTP"))
     }
 
-    /// What to do if the server or the client has refused the other for `reason`.
+    /// Returns advice if one side has refused the other for `reason`.
     pub(crate) fn advice(&self, reason: Reason) -> &'static str {
         match (reason, self.srtp, self.zrtp) {
             (Reason::Key, Some(_), _) => ". Do both sides have the same --srtp and key?",
@@ -129,7 +129,7 @@ impl SecurityArgs {
         }
     }
 
-    /// A possible cause if no frame was received.
+    /// Returns a possible cause if no frame was received.
     pub(crate) fn hint(&self) -> &'static str {
         match (self.srtp, self.zrtp) {
             (Some(_), _) => ": do both sides have the same suite and key?",
@@ -139,7 +139,7 @@ impl SecurityArgs {
     }
 }
 
-/// The message with the words to compare with the `other` side.
+/// Returns the message with the words to compare with the `other` side.
 pub(crate) fn sas_text(other: &str, status: &SasStatus) -> String {
     if status.shares_secret {
         return format!("secure by ZRTP: {other} has the secret");
@@ -161,7 +161,7 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    /// Replaces the current results; returns the new ones.
+    /// Replaces the current results; returns those that were not among the previous ones.
     pub(crate) fn take_up(&mut self, now: Vec<SasStatus>) -> Vec<SasStatus> {
         let is_new = |status: &&SasStatus| !self.now.contains(status);
         let new: Vec<_> = now.iter().filter(is_new).cloned().collect();

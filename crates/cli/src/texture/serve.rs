@@ -26,7 +26,7 @@ use crate::latency::Latencies;
 use crate::metrics::{Metrics, SERVED, Served};
 use crate::{Outcome, Usage, metrics, report};
 
-/// Interval at which the server is polled: it remembers 1 024 frames.
+/// Interval at which the server is polled, short enough for the 1 024 frames that it remembers.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Maximum number of ended sessions in the final report.
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     live.print(&format!("serving {what}; listening on {}", server.local_address()));
     let mut watch = Watch { server, log, pipe, live, tally: Tally::new(), served };
     watch.run(args, &interrupt);
-    // A program that ends by the same Ctrl-C may have left a part of a frame.
+    // The same Ctrl-C may have ended the program at the other end of the pipe within a frame.
     let cut = watch.log.cut().filter(|_| !interrupt.is_requested());
     let failure = watch.log.failure().or(cut);
     let Watch { server, live, mut tally, served, .. } = watch;
@@ -126,7 +126,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     Ok(options)
 }
 
-/// A description of the served source.
+/// Describes the served source.
 fn describe(args: &ServeArgs, played: &Played, options: &ServerOptions) -> String {
     let layout = played.layout();
     let format = options.format.unwrap_or_else(|| layout.format());
@@ -155,7 +155,7 @@ fn check_pipe(args: &ServeArgs) -> anyhow::Result<()> {
     Err(Usage(format!("{name} can be read only once: {option} needs a file")).into())
 }
 
-/// A source that is no camera.
+/// Returns the message about a source that is ahead of its rate, as a camera never is.
 fn ahead(args: &ServeArgs) -> String {
     format!(
         "{} is ahead of real time; it is read at its rate (--fps sets another, --flat-out sends as \
@@ -189,7 +189,8 @@ impl Watch {
             for status in self.tally.agreed.take_up(self.server.sas()) {
                 self.live.print(&security::sas_text("the client", &status));
             }
-            // Clients that are still connected after that have frames left to receive.
+            // Clients that are still connected after the end of the source have frames left to
+            // receive.
             let has_ended = self.pipe.as_ref().is_some_and(LiveHandle::has_ended);
             let counts = self.server.counts();
             if counts.clients > clients {
@@ -231,7 +232,7 @@ impl Watch {
     }
 }
 
-/// Statistics of the server: since the last line, and in all.
+/// Statistics of the server, since the last line and in total.
 struct Tally {
     start: Instant,
     /// Packets lost, as reported by clients.
@@ -276,7 +277,7 @@ impl Tally {
         self.ends.push_back((client, end));
     }
 
-    /// Number of clients that have left or are connected.
+    /// Returns the number of clients that are or were connected.
     fn served(&self, counts: &ServerCounts) -> u64 {
         self.clients + counts.clients as u64
     }
@@ -287,7 +288,7 @@ impl Tally {
         if frames == 0 && counts.clients == 0 {
             return clients;
         }
-        // The count has each frame once per client.
+        // A frame is counted once for each client.
         let each = per_second(frames, since) / counts.clients.max(1) as f64;
         let mut line = format!(
             "{clients}  {each:.1} fps  {:.2} Gbit/s  encode+send {} / {} ms (p50 / p99)",

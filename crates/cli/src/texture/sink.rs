@@ -1,4 +1,4 @@
-//! Received frames on their way to a file: a bounded queue, and a thread that writes.
+//! Writes received frames to a file, through a bounded queue and a thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ type QueuedFrame = (Layout, Vec<u8>);
 
 /// Counts frames, and queues them if they are to be written.
 pub(crate) struct ViewSink {
-    /// Number of frames wanted; further ones are ignored.
+    /// Maximum number of frames; further ones are ignored.
     most: u64,
     closed: AtomicBool,
     frames: AtomicU64,
@@ -33,7 +33,7 @@ pub(crate) struct ViewSink {
     next: AtomicU64,
     /// Median latency from the server's picture, and its maximum error.
     latency: Mutex<Option<(Duration, Duration)>>,
-    /// From a frame's first packet until it was in place, for metrics.
+    /// Times from a frame's first packet until the frame was complete in memory, for metrics.
     pub(crate) arrivals: Arc<Histogram>,
     queue: Option<Queue>,
 }
@@ -45,11 +45,11 @@ pub(crate) struct Frames {
     pub(crate) all: u64,
     /// Received frames with missing parts.
     pub(crate) damaged: u64,
-    /// Frames of which nothing came, in between or at the end.
+    /// Frames of which no packet arrived, between others or at the end.
     pub(crate) lost: u64,
     /// Frames for which the queue to the file had no room.
     pub(crate) left_out: u64,
-    /// Frames in flight that were ignored because no more were wanted.
+    /// Frames in flight at the end, which were ignored.
     pub(crate) cut_off: u64,
 }
 
@@ -71,7 +71,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ViewSink {
-    /// A sink that only counts.
+    /// Creates a sink that only counts.
     pub(crate) fn counting(most: Option<u64>) -> Self {
         let none = || AtomicU64::new(0);
         Self {
@@ -88,12 +88,12 @@ impl ViewSink {
         }
     }
 
-    /// A sink that queues frames; if `waits`, it waits for room.
+    /// Creates a sink that queues frames. If `waits`, it waits for room instead of dropping frames.
     pub(crate) fn queueing(most: Option<u64>, waits: bool) -> (Self, Waiting) {
         let (to_writer, full) = mpsc::channel();
         let (free, from_writer) = mpsc::channel();
         for _ in 0..QUEUE {
-            // Cannot fail: the receiver exists.
+            // This cannot fail, because the receiver exists.
             let _ = free.send(Vec::new());
         }
         let queue =
@@ -102,7 +102,7 @@ impl ViewSink {
         (sink, Waiting { full, free })
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub(crate) fn frames(&self) -> Frames {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Frames {
@@ -114,8 +114,8 @@ impl ViewSink {
         }
     }
 
-    /// Median latency of the latest frames, and the maximum error of the clocks. It is measured
-    /// from the server's picture to the last octet.
+    /// Returns the median latency of the latest frames, from the server's picture to the last
+    /// octet, and the maximum error of the clocks.
     #[cfg(feature = "window")]
     pub(crate) fn latency(&self) -> Option<(Duration, Duration)> {
         *lock(&self.latency)
@@ -126,19 +126,19 @@ impl ViewSink {
         *lock(&self.latency) = statistics.latency_p50.zip(statistics.latency_error);
     }
 
-    /// Whether all wanted frames were received.
+    /// Returns whether all requested frames were received.
     pub(crate) fn has_enough(&self) -> bool {
         self.frames.load(Ordering::Relaxed) >= self.most
     }
 
-    /// Ignores further frames: stopping the client damages those in flight.
+    /// Ignores further frames, because stopping the client damages frames in flight.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
 }
 
 impl Queue {
-    /// Queues a frame; `false` if there is no room.
+    /// Queues a frame; returns `false` if there is no room.
     fn push(&self, frame: &TextureFrame<'_>) -> bool {
         let free = lock(&self.free);
         let room = if self.waits { free.recv().ok() } else { free.try_recv().ok() };
@@ -169,7 +169,7 @@ impl TextureSink for ViewSink {
     }
 
     fn end(&self) {
-        // The writer sees the end after the last frame.
+        // Dropping the queue signals the end to the writer, after the last frame.
         if let Some(queue) = &self.queue {
             lock(&queue.full).take();
         }
@@ -196,12 +196,12 @@ impl FileThread {
         Ok(Self { thread: thread.spawn(move || write(&path, kind, rate, &waiting))? })
     }
 
-    /// Whether it has failed, or come to the end.
+    /// Returns whether the thread has ended, after the last frame or an error.
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Waits until the file is whole, and returns its number of frames.
+    /// Waits until the file is complete, and returns its number of frames.
     ///
     /// # Errors
     /// If it could not be written.
@@ -223,7 +223,7 @@ fn write(path: &Path, kind: Kind, rate: Rate, waiting: &Waiting) -> anyhow::Resu
         output.change(layout)?;
         output.convert(&octets)?;
         output.write()?;
-        // The sink may be gone after the end.
+        // The sink may already have been dropped.
         let _ = waiting.free.send(octets);
     }
     let Some(output) = output else { return Ok(0) };

@@ -1,4 +1,4 @@
-//! The source of frames: a file or a pattern, at another rate or cut short if requested.
+//! The source of frames: a file, a pattern or a pipe, with a different rate or length if requested.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, stdin};
@@ -23,7 +23,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// The standard input, in messages.
 const STDIN: &str = "standard input";
 
-/// The name of a source in messages.
+/// Returns the name of a source in messages.
 pub(crate) fn name(path: &Path) -> String {
     if is_stdin(path) { STDIN.to_owned() } else { path.display().to_string() }
 }
@@ -39,8 +39,8 @@ fn is_stdin(path: &Path) -> bool {
 
 /// Opens the source that a command line names.
 ///
-/// Pipes and devices are live; `is_paced` says whether one that is ahead of its rate is read at its
-/// rate. Returns `None` if Ctrl-C ends the wait for their first frame.
+/// Pipes and devices are live; with `is_paced`, one that is ahead of its rate is slowed down to it.
+/// Returns `None` if Ctrl-C ends the wait for their first frame.
 ///
 /// # Errors
 /// If the source cannot be opened; the error names the options that would help.
@@ -101,7 +101,7 @@ fn open_live(
     }))
 }
 
-/// Ends a source when the user wants to stop: its reader may wait for any time.
+/// Ends a source at Ctrl-C, because its reader may block for ever.
 fn close_on(interrupt: Interrupt, handle: LiveHandle) {
     std::thread::spawn(move || {
         while !interrupt.is_requested() && !handle.has_ended() {
@@ -111,7 +111,7 @@ fn close_on(interrupt: Interrupt, handle: LiveHandle) {
     });
 }
 
-/// The layout of frames without a header in a pipe, if it has such.
+/// Returns the layout of a pipe's frames if they have no header.
 fn pixels(path: &Path, args: &SourceArgs) -> anyhow::Result<Option<Layout>> {
     let guessed = match path.extension().and_then(|extension| extension.to_str()) {
         Some("rgb") => Some(Format::Rgb24),
@@ -142,7 +142,7 @@ fn pixels(path: &Path, args: &SourceArgs) -> anyhow::Result<Option<Layout>> {
     Ok(layout.transpose()?)
 }
 
-/// An error of a pipe, with what to type instead.
+/// Explains an error of a pipe, with a command to type instead.
 fn explained(error: SourceError, name: &str) -> anyhow::Error {
     let advice = match &error {
         SourceError::Empty(_) => {
@@ -162,7 +162,7 @@ fn explained(error: SourceError, name: &str) -> anyhow::Error {
     anyhow::Error::from(error).context(advice)
 }
 
-/// A source with the rate and length that the command line gives.
+/// A source with the rate and length given on the command line.
 pub(crate) struct Played {
     source: Box<dyn Source>,
     rate: Rate,
@@ -181,17 +181,18 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// The reason why it cannot be read, if it failed.
+    /// Returns the reason why the source cannot be read, if it failed.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Why the last frame of a pipe was discarded, if it was.
+    /// Returns why the last frame of a pipe was discarded, or `None` if it was not.
     pub(crate) fn cut(&self) -> Option<String> {
         self.cut.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes a pipe that ends within a frame end there: the frames before are sent.
+    /// Turns the error of a pipe that ends within a frame into its end, so that the frames before
+    /// are sent.
     fn note_cut(&self, result: Result<bool, SourceError>) -> Result<bool, SourceError> {
         let Err(SourceError::File { path, error: FileError::Truncated { frame, have, want } }) =
             result
@@ -224,7 +225,8 @@ impl Played {
         self.log.clone()
     }
 
-    /// The same source, played from memory, and its number of frames.
+    /// Reads the source into memory; returns a source that plays from there, and its number of
+    /// frames.
     ///
     /// # Errors
     /// If not even one frame fits into `bound` octets, or the source cannot be read.
@@ -237,7 +239,7 @@ impl Played {
 
 #[cfg(feature = "window")]
 impl Played {
-    /// The same source, encoded to another format by the graphics processor.
+    /// Returns the source encoded to another format by the graphics processor.
     ///
     /// # Errors
     /// If there is no graphics processor, or it does not support one of the two formats.
@@ -273,7 +275,7 @@ impl Source for Played {
 
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
         if self.most.is_some_and(|most| self.taken >= most) {
-            // No more frames follow, and nobody reads the pipe.
+            // The pipe is no longer needed after the last frame.
             self.live.iter().for_each(Live::close);
             return Ok(false);
         }

@@ -24,10 +24,10 @@ pub(crate) fn parse_packet(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A bit rate without effect as a limit.
+/// Maximum bit rate in an option; higher than any link, so that it has no effect as a limit.
 const BIT_RATE_MAX: u64 = 1_000_000_000_000_000;
 
-/// Bits per second.
+/// Parses bits per second.
 pub(crate) fn parse_bit_rate(text: &str) -> Result<u64, String> {
     if text == "off" {
         return Ok(BIT_RATE_MAX);

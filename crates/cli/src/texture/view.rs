@@ -29,7 +29,7 @@ use crate::{Outcome, Usage};
 /// Interval at which the stream is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Maximum wait for missing packets when writing a file, and number of frames in progress.
+/// Maximum wait for missing packets when writing a file; below, the number of frames in progress.
 const FILE_DEADLINE: Duration = Duration::from_secs(1);
 const FILE_SLOTS: usize = 8;
 
@@ -38,9 +38,9 @@ const FILE_SLOTS: usize = 8;
 pub(crate) enum End {
     /// Ctrl-C, `--frames` or `--duration`.
     Requested,
-    /// The server ended the stream, or is no longer there.
+    /// The server ended the stream or was lost.
     Stopped(Stopped),
-    /// No frame came during the idle timeout.
+    /// No frame arrived during the idle timeout.
     Idle,
     /// The file cannot be written.
     File,
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     receive(args, &interrupt, options, |counting| counting)
 }
 
-/// Receives until the end; `sink` makes the sink for the frames from the one that counts them.
+/// Receives until the end; `sink` creates the sink for the frames from the sink that counts them.
 pub(super) fn receive<S: TextureSink + 'static>(
     args: &ViewArgs,
     interrupt: &Interrupt,
@@ -121,7 +121,7 @@ pub(super) fn receive<S: TextureSink + 'static>(
     Viewed { beginning, frames, statistics, written, end, time, agreed }.print(args)
 }
 
-/// Stops the client, and accounts for every frame that the server has sent.
+/// Stops the client; returns counts that include every frame that the server has sent.
 fn end_of(client: TextureClient, sink: &ViewSink, end: &End) -> (Frames, ClientStatistics) {
     if matches!(end, End::Requested | End::File) {
         sink.close();
@@ -134,7 +134,7 @@ fn end_of(client: TextureClient, sink: &ViewSink, end: &End) -> (Frames, ClientS
         return (Frames { cut_off, ..frames }, statistics);
     }
     let statistics = client.stop();
-    // The sink counts losses before received frames, the client all losses.
+    // The sink counts only losses before a received frame; the client also counts later ones.
     let frames = sink.frames();
     (Frames { lost: frames.lost.max(statistics.frames_lost), ..frames }, statistics)
 }
@@ -163,7 +163,7 @@ fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
     Ok(options)
 }
 
-/// The rate for a file; a server may announce one that no file can have.
+/// Returns the rate for a file, since a server may announce one that no file can have.
 fn rate_of(rate: FrameRate) -> Rate {
     Rate::new(rate.numerator, rate.denominator).unwrap_or(Rate::DEFAULT)
 }

@@ -86,7 +86,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// The rates since the last line, latency and loss.
+    /// Returns a line with the rates since the last one, latency and loss.
     pub(crate) fn line(
         &mut self,
         frames: Frames,
@@ -100,7 +100,7 @@ impl Tally {
     }
 }
 
-/// Latency and loss.
+/// Returns a text of latency and loss.
 fn statistics_text(frames: Frames, statistics: &ClientStatistics) -> String {
     let latency = match (statistics.latency_p50, statistics.latency_p99) {
         (Some(p50), Some(p99)) => {
@@ -234,7 +234,7 @@ impl Viewed {
         all > 0 && damaged + lost + left_out == 0
     }
 
-    /// The reason for the failure, if the session failed.
+    /// Returns the reason if the session failed.
     fn failure(&self, args: &ViewArgs) -> Option<String> {
         match &self.end {
             End::Stopped(stopped)

@@ -67,7 +67,7 @@ struct Seen {
     frames: u64,
     damaged: u64,
     packets_missing: u64,
-    /// From the server's picture to the last octet, and its maximum error.
+    /// Latency from the server's picture to the last octet, and its maximum error.
     latency: Option<(Duration, Duration)>,
 }
 
@@ -79,7 +79,7 @@ impl Viewer for Watching<'_, '_> {
         let (args, interrupt) = (self.args, self.interrupt);
         let mut options = self.client.clone();
         if gpu.is_software() {
-            // Drawing in software slows reception down: wait longer, so that late packets are not
+            // Drawing in software slows down reception; a longer wait keeps late packets from being
             // lost.
             options.deadline_min = options.deadline_max;
         }

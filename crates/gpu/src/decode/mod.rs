@@ -1,4 +1,4 @@
-//! Drawing of frames from their bytes or their blocks, which are decoded when shown.
+//! Drawing of frames from their bytes or blocks, which are decoded when shown.
 
 mod path;
 mod place;
@@ -20,14 +20,15 @@ pub(crate) use texture::BlockTexture;
 ///
 /// With [`Path::Octets`] the fragment shader reads the received bytes of the frame and decodes the
 /// visible pixels, with the integer arithmetic of [`rushes_texture::Decoder`]; nothing is copied to
-/// a texture. With [`Path::Texture`] it loads texels that the texture unit decodes.
+/// a texture. With [`Path::Texture`] the shader loads texels that the texture unit decodes.
 ///
 /// # Colours
 ///
 /// A frame's values are encoded for displays: sRGB, or R'G'B' by ITU-R BT.709 of limited range for
-/// YUV. They are written unchanged to a target that is not an sRGB format, and converted to linear
-/// light for one that is, which converts them back. Scaling interpolates the encoded values, not
-/// linear light. Formats without alpha are opaque; alpha is written, not blended.
+/// YUV. They are written unchanged to a target without an sRGB format. For a target with an sRGB
+/// format they are converted to linear light, which the target converts back. Scaling interpolates
+/// the encoded values, not linear light. Formats without alpha are opaque; alpha is written without
+/// blending.
 #[derive(Debug)]
 pub struct FrameDecoder {
     layout: Layout,
@@ -98,7 +99,7 @@ impl FrameDecoder {
         &self.layout
     }
 
-    /// The path that decodes.
+    /// Returns the path that decodes.
     pub fn path(&self) -> Path {
         self.path
     }
@@ -112,10 +113,10 @@ impl FrameDecoder {
         DeviceFrame::with_path(gpu, &self.layout, self.path)
     }
 
-    /// Draws a frame at a place of a target; the rest is cleared to black.
+    /// Draws a frame at a place of a target and clears the rest to black.
     ///
-    /// The frame must have the decoder's layout and path: another path is an error of the device,
-    /// which [`Gpu::first_error`] returns. The work is recorded; the caller must submit it.
+    /// The frame must have the decoder's layout and path; another path causes a device error, which
+    /// [`Gpu::first_error`] returns. The work is only recorded; the caller must submit it.
     pub fn draw(
         &self,
         gpu: &Gpu,

@@ -7,7 +7,7 @@ use crate::device::Gpu;
 
 /// The part of the graphics processor that decodes the blocks of a frame.
 ///
-/// Both read the same bytes after one copy, from memory that the main processor wrote. They differ
+/// Both read the same bytes after one copy from memory that the main processor wrote. They differ
 /// in formats, work and exactness:
 ///
 /// | | [`Octets`](Self::Octets) | [`Texture`](Self::Texture) |
@@ -22,17 +22,18 @@ pub enum Path {
     /// The texture unit, from a texture of the frame's blocks.
     ///
     /// For `YCoCg`, the shader converts texels to RGB. Blocks that encoders do not produce may look
-    /// different: an ETC1 block that overflows is read as ETC2, and in an ASTC block with some
-    /// colours of high range the others may be shown.
+    /// different: an ETC1 block that overflows is read as ETC2, and an ASTC block that has some
+    /// colours of high range may show the others.
     Texture,
 }
 
 impl Path {
-    /// The faster path for frames of a layout: the texture unit if the device has the format.
+    /// Returns the faster path for frames of a layout: the texture unit if the device supports the
+    /// format.
     ///
-    /// With software drivers it is not faster for BC, so there the shader is used, which is more
-    /// exact. Such drivers decode ETC2 and ASTC blocks when they are copied, faster than a shader
-    /// does.
+    /// With software drivers the texture unit is not faster for BC, so the more exact shader is
+    /// used there. Such drivers decode ETC2 and ASTC blocks when they are copied, which is faster
+    /// than a shader.
     pub fn best(gpu: &Gpu, layout: &Layout) -> Self {
         let is_bc = matches!(layout.format(), Format::Bc1 | Format::Bc3 | Format::YCoCgBc3);
         let is_slower = gpu.is_software() && is_bc;
@@ -40,7 +41,7 @@ impl Path {
         if is_texture { Self::Texture } else { Self::Octets }
     }
 
-    /// Whether a device can show frames of a layout by this path.
+    /// Returns whether a device can show frames of a layout by this path.
     pub fn is_supported(self, gpu: &Gpu, layout: &Layout) -> bool {
         match self {
             Self::Octets => {

@@ -2,12 +2,12 @@
 
 use rushes_texture::Layout;
 
-/// A rectangle of a target, in its pixels; parts outside are not visible.
+/// A rectangle in pixels of a target; parts outside the target are not visible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
-    /// Its left edge.
+    /// The left edge.
     pub x: f32,
-    /// Its upper edge.
+    /// The upper edge.
     pub y: f32,
     /// Width in pixels.
     pub width: f32,
@@ -16,7 +16,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The largest centred place in a target that keeps the frame's aspect ratio; sizes in pixels.
+    /// Returns the largest centred place in a target that keeps the frame's aspect ratio; sizes are
+    /// in pixels.
     ///
     /// ```
     /// use rushes_gpu::Place;
@@ -32,7 +33,8 @@ impl Place {
         Self { x, y, width, height }
     }
 
-    /// One pixel of the target per pixel of the frame, from the upper left corner.
+    /// Returns the place in the upper left corner with one pixel of the target per pixel of the
+    /// frame.
     pub fn exact(layout: &Layout) -> Self {
         let (width, height) = (layout.width() as f32, layout.height() as f32);
         Self { x: 0.0, y: 0.0, width, height }

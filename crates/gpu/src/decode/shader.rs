@@ -1,4 +1,4 @@
-//! The shader of a format, put together from its pieces.
+//! The shader of a format, joined from its parts.
 
 use rushes_texture::Format;
 

@@ -1,4 +1,4 @@
-//! A frame's blocks in a texture, for the texture unit to decode.
+//! A frame's blocks in a texture, which the texture unit decodes.
 
 use std::ops::Range;
 
@@ -13,9 +13,10 @@ const PITCH: usize = wgpu::COPY_BYTES_PER_ROW_ALIGNMENT as usize;
 
 /// A texture of one frame's blocks.
 ///
-/// Its block rows are padded to a multiple of [`PITCH`] bytes: only such rows can be copied several
-/// at once. Through OpenGL, only rows without a gap can be copied at all, as `wgpu` otherwise gives
-/// the driver the wrong number of bytes. The padding is never shown.
+/// Its block rows are padded to a multiple of [`PITCH`] bytes, because several rows can be copied
+/// together only with this alignment. Through OpenGL, only rows without gaps can be copied at all,
+/// because `wgpu` otherwise passes the wrong number of bytes to the driver. The padding is never
+/// shown.
 #[derive(Debug)]
 pub(crate) struct BlockTexture {
     texture: wgpu::Texture,
@@ -25,12 +26,12 @@ pub(crate) struct BlockTexture {
     block: rushes_texture::Block,
     /// Bytes of a padded block row.
     pitch: usize,
-    /// Buffer in which rows are padded, if they need it.
+    /// Buffer in which rows are padded, if they need padding.
     padded: Option<wgpu::Buffer>,
 }
 
 impl BlockTexture {
-    /// A texture for frames of a layout.
+    /// Creates a texture for frames of a layout.
     ///
     /// # Errors
     ///
@@ -67,12 +68,13 @@ impl BlockTexture {
         Ok(Self { texture, view, plane: *plane, block, pitch, padded })
     }
 
-    /// The view that a shader loads from.
+    /// Returns the view that a shader loads from.
     pub(crate) fn view(&self) -> &wgpu::TextureView {
         &self.view
     }
 
-    /// Copies the whole block rows of a frame's bytes in, through memory of the driver.
+    /// Copies the whole block rows of a frame's bytes into the texture, through memory of the
+    /// driver.
     pub(crate) fn write(&self, gpu: &Gpu, octets: &[u8]) {
         let rows = (octets.len() / self.plane.row_bytes).min(self.plane.rows as usize);
         if rows == 0 {
@@ -113,7 +115,7 @@ impl BlockTexture {
         self.copy_rows(recorder, padded, start, &tile.rows);
     }
 
-    /// Records the copy of rows that are padded already.
+    /// Records the copy of rows that are already padded.
     fn copy_rows(
         &self,
         recorder: &mut wgpu::CommandEncoder,
@@ -204,7 +206,7 @@ mod tests {
         picture.read(gpu, recorder).unwrap()
     }
 
-    /// Draws a frame that was copied tile by tile, and one that was written.
+    /// Draws a frame that was copied tile by tile, and the same frame after it was written.
     fn both_ways(gpu: &Gpu, layout: &Layout) -> [Vec<u8>; 2] {
         let octets: Vec<u8> = (0..layout.bytes()).map(|at| (at * at / 7 + at) as u8).collect();
         let path = Path::Texture;
@@ -241,7 +243,7 @@ mod tests {
                 Err(_) => continue,
             };
             for format in [Format::Bc1, Format::YCoCgBc3, Format::Etc2Rgb, Format::Astc6x5] {
-                // Rows that are padded, rows that are not, and one block.
+                // The sizes have rows that need padding, rows that do not, and a single block.
                 for (width, height) in [(66, 37), (256, 40), (192, 30), (1, 1)] {
                     let layout = Layout::new(format, width, height).unwrap();
                     if !Path::Texture.is_supported(&gpu, &layout) {

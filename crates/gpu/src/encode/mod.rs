@@ -17,29 +17,32 @@ use crate::error::GpuError;
 
 pub use source::EncodedSource;
 
-/// Stripes in progress at once: one copied in, one encoded, one read back, one to spare.
+/// Number of stripes in progress: one being copied to the device, one encoded, one read back, and
+/// one spare.
 const STRIPES_IN_PROGRESS: u32 = 4;
 
 /// Encodes RGBA8 pictures to frames of 4×4 blocks on the graphics processor.
 ///
-/// Alpha is ignored; beyond its edges a picture repeats the nearest pixel.
+/// Alpha is ignored. Blocks that extend beyond the edges of a picture repeat the nearest pixel.
 ///
 /// # Formats
 ///
-/// For [`Format::Bc1`] and [`Format::YCoCgBc3`] the bytes are those of [`rushes_texture::Encoder`].
-/// [`Format::Etc1`], [`Format::Etc2Rgb`] and [`Format::Astc4x4`] are encoded only here. All
-/// encoders use integers only: every device produces the same bytes.
+/// For [`Format::Bc1`] and [`Format::YCoCgBc3`] the bytes are equal to those of
+/// [`rushes_texture::Encoder`]. Only this encoder supports [`Format::Etc1`], [`Format::Etc2Rgb`]
+/// and [`Format::Astc4x4`]. All encoders use integers only, so that every device produces the same
+/// bytes.
 ///
-/// For ETC1, both divisions of a block and all pairs of amounts around the mean colours of its
-/// halves are tried; for ETC2 also the nearest plane, but not the modes T and H. ASTC uses one line
-/// of eight weights through the bounding box of a block's colours: opaque, with one partition.
+/// For ETC1, both divisions of a block and all pairs of modifiers around the mean colours of its
+/// halves are tried; for ETC2 also the planar mode, but not the modes T and H. ASTC blocks are
+/// opaque and have one partition, with a line of eight weights through the bounding box of a
+/// block's colours.
 ///
 /// # Stripes and memory
 ///
-/// A picture is sent to the device some block rows at a time; each stripe is read back while the
-/// next ones are in progress. Memory for four such stripes is allocated by the first picture and
-/// kept while their height stays the same. A stripe needs memory for its pixels and for its blocks
-/// twice, once accessible to the main processor and once to the shader.
+/// A picture is copied to the device in stripes of some block rows; each stripe is read back while
+/// the next ones are in progress. Memory for four such stripes is allocated by the first picture
+/// and kept while their height stays the same. A stripe needs memory for its pixels and its blocks,
+/// each twice: once for the main processor and once for the shader.
 ///
 /// ```no_run
 /// use rushes_gpu::{Gpu, GpuEncoder, GpuOptions};
@@ -95,19 +98,19 @@ impl GpuEncoder {
         self.stripes.iter().map(Stripe::memory).sum()
     }
 
-    /// Encodes a picture in stripes of `stripe_rows` block rows; the last may have fewer.
+    /// Encodes a picture in stripes of `stripe_rows` block rows; the last stripe may have fewer.
     ///
-    /// `ready` is called with each stripe's rows and their bytes, in order, as soon as they have
-    /// been read back; meanwhile, later stripes continue. 0 rows are taken as 1, and more than the
-    /// frame has as all of them. If the height differs from that of the last picture, new memory is
+    /// `ready` is called with the rows and bytes of each stripe, in order, as soon as they have
+    /// been read back, while later stripes are in progress. `stripe_rows` is clamped between 1 and
+    /// the number of rows of the frame. If it differs from that of the last picture, new memory is
     /// allocated.
     ///
     /// # Errors
     ///
     /// [`GpuError::Codec`] if the length of `picture` does not match its layout;
-    /// [`GpuError::TooLarge`] if the device cannot read the pixels of a stripe at once, in which
-    /// case lower stripes may help. In both cases `ready` was not called. [`GpuError::Device`] if
-    /// the device was lost meanwhile.
+    /// [`GpuError::TooLarge`] if the device cannot read the pixels of a stripe at once; fewer rows
+    /// per stripe may help. In both cases `ready` was not called. [`GpuError::Device`] if the
+    /// device was lost meanwhile.
     pub fn encode(
         &mut self,
         picture: &[u8],
@@ -122,7 +125,7 @@ impl GpuEncoder {
         let stripe_rows = stripe_rows.clamp(1, rows);
         let count = rows.div_ceil(stripe_rows);
         let picture = Pixels::new(&self.input, picture);
-        // Dropped, with all work in progress, if this returns early.
+        // The stripes are dropped with all work in progress if this returns early.
         let mut stripes = self.stripes_of(stripe_rows, count)?;
         let slot = |number: u32| (number % STRIPES_IN_PROGRESS) as usize;
         let (mut begun, mut done) = (0, 0);
@@ -142,7 +145,7 @@ impl GpuEncoder {
         Ok(())
     }
 
-    /// Memory for stripes of `rows` block rows: that of the last picture, if it fits.
+    /// Returns memory for stripes of `rows` block rows; reuses that of the last picture if it fits.
     fn stripes_of(&mut self, rows: u32, count: u32) -> Result<Vec<Stripe>, GpuError> {
         let stripes = std::mem::take(&mut self.stripes);
         if self.stripe_rows == rows && !stripes.is_empty() {
@@ -161,7 +164,7 @@ mod tests {
     use super::*;
     use crate::device::{GpuOptions, Interface};
 
-    /// The devices of this machine; `tests/encode.rs` checks whether some are required.
+    /// Returns the devices of this machine; `tests/encode.rs` checks whether some are required.
     pub(super) fn devices() -> Vec<Gpu> {
         let open = |interface| Gpu::open(GpuOptions { interface, validate: false }).ok();
         [Interface::Vulkan, Interface::Gl].into_iter().filter_map(open).collect()
@@ -177,7 +180,7 @@ mod tests {
                 report.map(|report| (report.allocations.len(), report.total_allocated_bytes))
             };
             if memory().is_none() {
-                // OpenGL reports nothing.
+                // OpenGL does not report this error.
                 continue;
             }
             let mut after = Vec::new();

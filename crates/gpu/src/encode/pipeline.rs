@@ -27,7 +27,7 @@ pub(super) struct Pipeline {
 }
 
 impl Pipeline {
-    /// The shader that makes frames of this layout.
+    /// Creates the shader that encodes frames of this layout.
     pub(super) fn new(gpu: &Gpu, output: &Layout) -> Result<Self, GpuError> {
         let unsupported = |what: String| GpuError::Unsupported { driver: gpu.driver(), what };
         let format = output.format();
@@ -94,7 +94,7 @@ impl Pipeline {
     }
 }
 
-/// The shader that makes blocks of a format, or `None` if there is none.
+/// Returns the source of the shader that encodes blocks of a format, or `None` if there is none.
 fn of_format(format: Format) -> Option<String> {
     let pieces: &[&str] = match format {
         Format::Bc1 => &[BLOCK, LINE, BC1],

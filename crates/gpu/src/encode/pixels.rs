@@ -1,4 +1,4 @@
-//! Pixels as the shaders read them: whole blocks, padded with the nearest pixel.
+//! Pixels in the form that the shaders read: whole blocks, padded with the nearest pixel.
 
 use std::ops::Range;
 
@@ -14,19 +14,19 @@ const PIXEL: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pixels<'a> {
     octets: &'a [u8],
-    /// Bytes of a row of pixels, without and with padding.
+    /// Bytes of a row of pixels without padding; the next field includes it.
     row: usize,
     padded: usize,
     height: usize,
 }
 
-/// Bytes of a block row of a picture of this width in pixels.
+/// Returns the bytes of a block row of a picture of this width in pixels.
 pub(super) fn row_bytes(width: u32) -> u64 {
     u64::from(width.div_ceil(4)) * (SIDE * SIDE * PIXEL) as u64
 }
 
 impl<'a> Pixels<'a> {
-    /// The pixels of a picture, whose length is that of its layout.
+    /// Wraps a picture, whose length must be that of its layout.
     pub(super) fn new(layout: &Layout, octets: &'a [u8]) -> Self {
         let width = layout.width() as usize;
         Self {
@@ -43,7 +43,7 @@ impl<'a> Pixels<'a> {
         let mut at = 0;
         let inside = lines.start..lines.end.min(self.height);
         if self.row == self.padded {
-            // No gap between lines: one copy.
+            // Without gaps between lines, one copy is enough.
             let octets = &self.octets[inside.start * self.row..inside.end * self.row];
             to.slice(..octets.len()).copy_from_slice(octets);
             at = octets.len();

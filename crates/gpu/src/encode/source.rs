@@ -10,18 +10,18 @@ use crate::device::Gpu;
 use crate::encode::GpuEncoder;
 use crate::error::GpuError;
 
-/// Block rows of a stripe: enough work for the device, and little delay.
+/// Block rows of a stripe, which are enough work for the device and cause little delay.
 const STRIPE_ROWS: u32 = 68;
 
-/// Frames whose memory is kept; if more are held at once, others are allocated.
+/// Number of frames whose memory is kept; if more are held, further ones are allocated.
 const FRAMES_MAX: usize = 4;
 
 /// A source that encodes the pictures of another source to formats of [`GpuEncoder`].
 ///
-/// A server sends the first rows of such a frame while the device encodes the others. If packets
-/// may be lost (UDP, RTP), it does so only if encoding takes less than half the time between frames
-/// and less than 25 ms, as a client considers much later packets lost. Pictures that are not RGBA8
-/// are first converted by the main processor.
+/// A server sends the first rows of such a frame while the device encodes the others. Over UDP and
+/// RTP it does so only if encoding takes less than half the time between frames and less than 25
+/// ms, because a client considers much later packets lost. Pictures that are not RGBA8 are first
+/// converted by the main processor.
 ///
 /// ```no_run
 /// use rushes::texture::{ServerOptions, TextureServer};
@@ -40,9 +40,9 @@ const FRAMES_MAX: usize = 4;
 pub struct EncodedSource<S> {
     source: S,
     encoding: Encoding,
-    /// Frames that were passed on, kept for their memory.
+    /// Frames that were passed on; they are kept to reuse their memory.
     frames: Vec<GrowingFrame>,
-    /// Frames that were passed on whole, kept likewise.
+    /// Complete frames that were passed on; they are also kept to reuse their memory.
     whole: Vec<Frame>,
 }
 
@@ -67,7 +67,7 @@ impl<S: Source> EncodedSource<S> {
     ///
     /// # Errors
     ///
-    /// Those of [`GpuEncoder::new`]; [`GpuError::Codec`] also if the source's format cannot be
+    /// The errors of [`GpuEncoder::new`]; [`GpuError::Codec`] also if the source's format cannot be
     /// converted to RGBA8.
     pub fn new(gpu: &Gpu, source: S, format: Format) -> Result<Self, GpuError> {
         let input = source.layout();
@@ -83,7 +83,7 @@ impl<S: Source> EncodedSource<S> {
         Ok(Self { source, encoding, frames: Vec::new(), whole: Vec::new() })
     }
 
-    /// A frame that is no longer read, or a new one.
+    /// Returns a frame that is no longer read, or a new one.
     fn empty_frame(&mut self) -> GrowingFrame {
         if let Some(frame) = self.frames.iter_mut().find_map(|it| it.renew().then_some(it)) {
             return frame.clone();
@@ -98,7 +98,7 @@ impl<S: Source> EncodedSource<S> {
         frame
     }
 
-    /// Memory of a whole frame that is no longer read, or new memory.
+    /// Returns the memory of a complete frame that is no longer read, or new memory.
     fn empty_memory(&mut self) -> Vec<u8> {
         for _ in 0..self.whole.len() {
             match self.whole.remove(0).try_into_vec() {
@@ -161,7 +161,7 @@ impl<S: Source> Source for EncodedSource<S> {
             fits &= frame.add(octets);
             to.grown();
         })?;
-        // False if the device returned other stripes than requested.
+        // This fails if the device returned other stripes than requested.
         if fits { Ok(true) } else { Err(SourceError::Encoder("a stripe is missing".to_owned())) }
     }
 

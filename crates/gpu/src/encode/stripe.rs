@@ -1,4 +1,4 @@
-//! Reusable memory for a stripe on its way through the device.
+//! Reusable memory for a stripe that the device encodes.
 
 use std::ops::Range;
 use std::sync::mpsc;
@@ -25,7 +25,7 @@ pub(super) struct Stripe {
     bound: wgpu::BindGroup,
     /// Bytes of a block row, before and after encoding.
     row_bytes: [u64; 2],
-    /// The rows on the device, the submission, and the number of buffers to be mapped again.
+    /// The rows on the device; below, the submission and the number of buffers to be mapped again.
     rows: Range<u32>,
     work: Option<wgpu::SubmissionIndex>,
     awaited: usize,
@@ -110,7 +110,7 @@ impl Stripe {
         Ok(())
     }
 
-    /// Whether the device is done and all buffers are mapped again.
+    /// Returns whether the device is done and all buffers are mapped again.
     pub(super) fn is_done(&mut self, gpu: &Gpu) -> Result<bool, GpuError> {
         gpu.device.poll(wgpu::PollType::Poll).map_err(lost)?;
         self.poll_mapped()

@@ -1,4 +1,5 @@
-//! Memory that the main processor writes and the graphics processor reads: the only `unsafe` code.
+//! Memory that the main processor writes and the graphics processor reads. It contains the only
+//! `unsafe` code.
 //!
 //! [`Persistent`] is mapped once and stays mapped. [`Mapped`] is mapped by wgpu and must be
 //! unmapped before the device reads it.

@@ -8,13 +8,13 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    /// The whole of a buffer that is mapped for writing.
+    /// Returns a buffer that is mapped for writing, as a whole.
     pub(crate) fn of(buffer: &wgpu::Buffer) -> Result<Self, GpuError> {
         let view = buffer.get_mapped_range_mut(..);
         Ok(Self { view: view.map_err(|error| GpuError::Device(error.to_string()))? })
     }
 
-    /// The bytes of the buffer: those written before, or 0.
+    /// Returns the bytes of the buffer, which are those written before, or 0.
     pub(crate) fn octets(&mut self) -> &mut [u8] {
         let mut whole = self.view.slice(..);
         let octets = whole.as_raw_ptr();

@@ -1,9 +1,9 @@
 //! A Vulkan buffer that is mapped once, and read by copies that wgpu records.
 //!
-//! wgpu does not know that it is mapped. The sinks keep writes of the processor apart from reads of
-//! the device: they copy a tile only when its bytes are in place. The device writes only lost
-//! bytes, copied from the previous frame ([`Persistent::copy_from`]), of which wgpu does not know
-//! either.
+//! wgpu does not know that it is mapped. The sinks prevent concurrent writes of the processor and
+//! reads of the device: they copy a tile only when its bytes are in place. The device writes only
+//! lost bytes, which it copies from the previous frame ([`Persistent::copy_from`]); wgpu does not
+//! know about this either.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -34,7 +34,7 @@ struct Memory {
     memory: vk::DeviceMemory,
 }
 
-// SAFETY: the pointer is to memory that belongs to no thread; only the owners of slices write to
+// SAFETY: the pointer is to memory that is not tied to a thread; only the owners of slices write to
 // it, and `slices` gives each part to one owner.
 unsafe impl Send for Persistent {}
 // SAFETY: a shared reference gives no access to the bytes.
@@ -48,9 +48,9 @@ pub(crate) struct Slice {
 }
 
 impl Persistent {
-    /// Allocates `octets` zeroed bytes; the error is the reason for a failure as text.
+    /// Allocates `octets` zeroed bytes. The error is a text with the reason.
     pub(crate) fn new(gpu: &Gpu, octets: u64) -> Result<Arc<Self>, String> {
-        // SAFETY: the device is asked for handles, none of which is destroyed here.
+        // SAFETY: the handles of the device are only used, and none is destroyed here.
         let hal = unsafe { gpu.device.as_hal::<Vulkan>() };
         let hal = hal.ok_or("the device is not used through Vulkan")?;
         let length = octets as usize;
@@ -58,13 +58,13 @@ impl Persistent {
         for (wanted, least) in kinds() {
             made = Memory::new(&hal, octets, wanted);
             let Ok((memory, octets_at)) = made else { continue };
-            // SAFETY: mapped just now, at least this long, and not used by anything else yet.
+            // SAFETY: the memory was just mapped, with at least this length, and is not used yet.
             let speed = unsafe { clear(octets_at, length, least) };
             if speed >= least {
                 break;
             }
             tracing::debug!("{wanted:?} memory is written at only {speed:.0} bytes/us: not used");
-            // SAFETY: made from this device just now, and nothing uses it.
+            // SAFETY: the memory was just created by this device, and nothing uses it.
             unsafe { memory.free(hal.raw_device()) };
             made = Err(format!("the processor writes {wanted:?} memory too slowly"));
         }
@@ -79,7 +79,8 @@ impl Persistent {
             usage: wgpu::BufferUsages::COPY_SRC,
             mapped_at_creation: false,
         };
-        // SAFETY: made from this device with this size and use, and initialised above.
+        // SAFETY: the buffer was created by this device with this size and use, and initialised
+        // above.
         let imported = unsafe { gpu.device.create_buffer_from_hal::<Vulkan>(raw, &descriptor) };
         drop(hal);
         Ok(Arc::new(Self {
@@ -92,16 +93,16 @@ impl Persistent {
         }))
     }
 
-    /// The buffer to copy from.
+    /// Returns the buffer to copy from.
     pub(crate) fn buffer(&self) -> &wgpu::Buffer {
-        // Only `drop` takes it.
+        // Only `drop` removes the buffer.
         self.buffer.as_ref().unwrap_or_else(|| unreachable!())
     }
 
-    /// Copies bytes from the same places of `from` on the device, and waits for the copy.
+    /// Copies bytes from the same places of `from` on the device, and waits until they are copied.
     ///
-    /// Afterwards both processors see the bytes. Nothing else may use these bytes of either memory
-    /// meanwhile.
+    /// Afterwards the bytes are visible to both processors. Meanwhile nothing else may use these
+    /// bytes of either memory.
     pub(crate) fn copy_from(&self, from: &Self, octets: &[Range<usize>]) -> Result<(), String> {
         let most = self.length.min(from.length);
         if octets.iter().any(|part| part.start > part.end || part.end > most) {
@@ -116,7 +117,7 @@ impl Persistent {
             return Ok(());
         }
         let mut recorder = self.gpu.recorder();
-        // SAFETY: only commands are recorded, all of them here.
+        // SAFETY: the closure only records commands.
         let recorded = unsafe { self.record(&mut recorder, from, &parts) };
         recorded.ok_or("the device is not used through Vulkan")?;
         let work = self.gpu.queue.submit([recorder.finish()]);
@@ -131,7 +132,8 @@ impl Persistent {
     ///
     /// # Safety
     ///
-    /// The parts must be inside both memories, and the recorded work done before either is freed.
+    /// The parts must be inside both memories, and the recorded work must be done before either
+    /// memory is freed.
     unsafe fn record(
         &self,
         recorder: &mut wgpu::CommandEncoder,
@@ -140,7 +142,7 @@ impl Persistent {
     ) -> Option<()> {
         use vk::{AccessFlags as Access, PipelineStageFlags as Stage};
 
-        // SAFETY: the device is asked for its functions, and not destroyed here.
+        // SAFETY: only functions of the device are used; it is not destroyed here.
         let hal = unsafe { self.gpu.device.as_hal::<Vulkan>() }?;
         let (device, none) = (hal.raw_device(), vk::DependencyFlags::empty());
         let (source, destination) = (from.memory.buffer, self.memory.buffer);
@@ -149,26 +151,26 @@ impl Persistent {
         let barrier =
             |to| [vk::MemoryBarrier::default().src_access_mask(by_device).dst_access_mask(to)];
         let record = |encoder: Option<&mut wgpu::hal::vulkan::CommandEncoder>| {
-            // SAFETY: wgpu is recording to it, and ends the recording after this.
+            // SAFETY: wgpu is recording to the encoder, and ends the recording later.
             let commands = unsafe { encoder?.raw_handle() };
             let (copy, both) = (Stage::TRANSFER, Stage::TRANSFER | Stage::HOST);
             let (before, behind) = (barrier(by_device), barrier(by_both));
             // SAFETY: the commands are of this device, and the barrier is complete.
             unsafe { device.cmd_pipeline_barrier(commands, copy, copy, none, &before, &[], &[]) };
-            // SAFETY: the buffers were made to be copied from and to, are bound, and the parts are
-            // inside them, as the caller guarantees.
+            // SAFETY: the buffers were created as source and destination of copies and are bound;
+            // the parts are inside them, as the caller guarantees.
             unsafe { device.cmd_copy_buffer(commands, source, destination, parts) };
             // SAFETY: as for the first barrier.
             unsafe { device.cmd_pipeline_barrier(commands, copy, both, none, &behind, &[], &[]) };
             Some(())
         };
-        // SAFETY: commands are recorded and nothing else; wgpu ends the recording.
+        // SAFETY: only commands are recorded; wgpu ends the recording.
         unsafe { recorder.as_hal_mut::<Vulkan, _, _>(record) }
     }
 
     /// Splits the memory into parts, which must be in order and inside it.
     ///
-    /// Succeeds once; `None` for invalid parts and for later calls.
+    /// Succeeds only once; returns `None` for invalid parts and for later calls.
     pub(crate) fn slices(self: &Arc<Self>, parts: &[Range<usize>]) -> Option<Vec<Slice>> {
         let in_order = parts.windows(2).all(|two| two[0].end <= two[1].start);
         let inside = parts.iter().all(|part| part.start <= part.end && part.end <= self.length);
@@ -184,12 +186,13 @@ impl Persistent {
 
 impl Slice {
     pub(crate) fn octets(&mut self) -> &mut [u8] {
-        // SAFETY: inside the memory, as checked by `slices`.
+        // SAFETY: the range is inside the memory, as checked by `slices`.
         let at = unsafe { self.of.octets.add(self.range.start) };
         let part = NonNull::slice_from_raw_parts(at, self.range.len());
-        // SAFETY: the memory stays mapped while `of` exists; no other slice has these bytes, as
-        // parts are given out once and without overlap; it was initialised. The device writes here
-        // only while it conceals lost bytes, during which the client does not access the frame.
+        // SAFETY: the memory stays mapped while `of` exists, and was initialised. No other slice
+        // has these bytes, because slices are created once and do not overlap. The device writes
+        // here only while it conceals lost bytes; the client does not access the frame at that
+        // time.
         unsafe { &mut *part.as_ptr() }
     }
 }
@@ -202,27 +205,27 @@ impl Drop for Persistent {
             return;
         }
         drop(self.buffer.take());
-        // wgpu releases resources that are no longer in use when it is polled.
+        // When polled, wgpu releases resources that are no longer in use.
         let _ = self.gpu.device.poll(wgpu::PollType::Poll);
         // SAFETY: as above.
         let Some(hal) = (unsafe { self.gpu.device.as_hal::<Vulkan>() }) else { return };
-        // SAFETY: no pending work reads it, and every slice has been dropped.
+        // SAFETY: no pending work reads the memory, and every slice has been dropped.
         unsafe { self.memory.free(hal.raw_device()) };
     }
 }
 
-/// Kinds of host-visible memory, the best first, with minimum write speeds in bytes/µs.
+/// Returns the kinds of host-visible memory, best first, with minimum write speeds in bytes/µs.
 ///
 /// Bytes received directly into device memory need not be transferred again. Reading them there is
-/// very slow, but not needed: the device copies lost bytes from the previous frame. Where writing
-/// is very slow as well, as it may be in virtual machines, memory of the main processor is better.
+/// very slow but not necessary, because the device copies lost bytes from the previous frame. If
+/// writing is very slow, too, as in some virtual machines, memory of the main processor is better.
 fn kinds() -> [(vk::MemoryPropertyFlags, f64); 3] {
     use vk::MemoryPropertyFlags as Kind;
     let coherent = Kind::HOST_VISIBLE | Kind::HOST_COHERENT;
     [(coherent | Kind::DEVICE_LOCAL, 1_000.0), (coherent | Kind::HOST_CACHED, 0.0), (coherent, 0.0)]
 }
 
-/// Bytes per measurement; the fastest one counts, as others may have been interrupted.
+/// Bytes per measurement. The fastest measurement counts, because others may have been interrupted.
 const PART: usize = 64 << 10;
 
 /// Zeroes all bytes, and returns the speed in bytes per microsecond.
@@ -240,13 +243,13 @@ unsafe fn clear(octets: NonNull<u8>, length: usize, least: f64) -> f64 {
         }
         let part = PART.min(length - from);
         let start = Instant::now();
-        // SAFETY: inside the memory, as the caller guarantees.
+        // SAFETY: the part is inside the memory, as the caller guarantees.
         let at = unsafe { octets.add(from) };
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { at.write_bytes(0, part) };
         fastest = fastest.max(part as f64 / start.elapsed().as_secs_f64() / 1e6);
     }
-    // Few bytes are written within one tick of the clock.
+    // So few bytes may be written within one tick of the clock.
     if length < PART { f64::INFINITY } else { fastest }
 }
 
@@ -269,7 +272,7 @@ impl Memory {
         let needs = unsafe { device.get_buffer_memory_requirements(buffer) };
         let made = allocate(hal, needs, wanted).and_then(|memory| {
             map(device, buffer, memory).map_err(|error| {
-                // SAFETY: nothing uses it yet.
+                // SAFETY: nothing uses the handle yet.
                 unsafe { device.free_memory(memory, None) };
                 failed(error)
             })
@@ -277,7 +280,7 @@ impl Memory {
         match made {
             Ok((memory, at)) => Ok((Self { buffer, memory }, at)),
             Err(error) => {
-                // SAFETY: nothing uses it yet.
+                // SAFETY: nothing uses the handle yet.
                 unsafe { device.destroy_buffer(buffer, None) };
                 Err(error)
             }
@@ -288,12 +291,12 @@ impl Memory {
     ///
     /// # Safety
     ///
-    /// It must be of this device, must not be in use now or later, and must not have been freed
-    /// before.
+    /// The buffer and memory must be of this device, must not be used any more, and must not have
+    /// been freed before.
     unsafe fn free(self, device: &ash::Device) {
         // SAFETY: as the caller guarantees.
         unsafe { device.destroy_buffer(self.buffer, None) };
-        // SAFETY: the same; freeing unmaps.
+        // SAFETY: as the caller guarantees; freeing unmaps the memory.
         unsafe { device.free_memory(self.memory, None) };
     }
 }
@@ -305,7 +308,7 @@ fn allocate(
     wanted: vk::MemoryPropertyFlags,
 ) -> Result<vk::DeviceMemory, String> {
     let instance = hal.shared_instance().raw_instance();
-    // SAFETY: a physical device of this instance.
+    // SAFETY: the physical device is one of this instance.
     let memory =
         unsafe { instance.get_physical_device_memory_properties(hal.raw_physical_device()) };
     let kinds = &memory.memory_types[..memory.memory_type_count as usize];
@@ -316,7 +319,7 @@ fn allocate(
         let asked = vk::MemoryAllocateInfo::default()
             .allocation_size(needs.size)
             .memory_type_index(at as u32);
-        // SAFETY: a kind of memory that the device has, and the size that it asked for.
+        // SAFETY: the device has this kind of memory, and the size is the one that it requires.
         if let Ok(memory) = unsafe { hal.raw_device().allocate_memory(&asked, None) } {
             return Ok(memory);
         }
@@ -329,10 +332,10 @@ fn map(
     buffer: vk::Buffer,
     memory: vk::DeviceMemory,
 ) -> Result<(vk::DeviceMemory, NonNull<u8>), vk::Result> {
-    // SAFETY: allocated for this buffer, and neither is in use.
+    // SAFETY: the memory was allocated for this buffer, and neither is in use.
     unsafe { device.bind_buffer_memory(buffer, memory, 0) }?;
     let flags = vk::MemoryMapFlags::empty();
-    // SAFETY: visible to the processor by its kind, and not mapped yet.
+    // SAFETY: memory of this kind is visible to the processor, and it is not mapped yet.
     let at = unsafe { device.map_memory(memory, 0, vk::WHOLE_SIZE, flags) }?;
     NonNull::new(at.cast()).map(|at| (memory, at)).ok_or(vk::Result::ERROR_MEMORY_MAP_FAILED)
 }

@@ -1,4 +1,5 @@
-//! Received frames in device memory: tiles are copied on arrival, frames drawn when complete.
+//! Received frames in device memory: tiles are copied when they arrive, frames are drawn when
+//! complete.
 
 mod pool;
 mod ring;
@@ -27,7 +28,7 @@ pub use written::WrittenFrames;
 
 /// Access to the last frame, for drawing.
 pub trait LastFrame: Send + Sync {
-    /// The last frame that is complete in device memory; `None` before the first.
+    /// Returns the last frame that is complete in device memory, or `None` before the first.
     fn last(&self) -> Option<ReceivedFrame>;
 }
 
@@ -40,19 +41,19 @@ impl LastFrame for GpuSink {
 /// A frame that is complete in device memory.
 #[derive(Clone, Debug)]
 pub struct ReceivedFrame {
-    /// The memory. Once all clones are dropped it is reused; writes follow all submitted work.
+    /// The memory. It is reused when all clones are dropped, after all work submitted until then.
     pub frame: Arc<DeviceFrame>,
     /// The layout of the frame.
     pub layout: Layout,
-    /// Its number in the stream, from 0.
+    /// The number of the frame in the stream, from 0.
     pub number: u64,
     /// Packets that did not arrive in time.
     pub packets_missing: u32,
-    /// When its first packet arrived.
+    /// When the frame's first packet arrived.
     pub first_at: Instant,
-    /// When its last bytes were in mapped memory.
+    /// When the frame's last bytes were in mapped memory.
     pub received_at: Instant,
-    /// When the device had copied them all.
+    /// When the device had copied all bytes.
     pub copied_at: Instant,
 }
 
@@ -60,15 +61,15 @@ pub struct ReceivedFrame {
 ///
 /// Units are received directly into memory that the device reads. The device copies each tile as
 /// soon as it is complete, while others are still being received; tiles that become complete
-/// together are copied by one submit. The main processor copies nothing, except up to 3 bytes at
-/// the ends of tiles that are not whole words, with [`Upload::Ring`]. The last frame is available
-/// for drawing, and does not change while it is held.
+/// together are copied by one submit. The main processor copies nothing, except, with
+/// [`Upload::Ring`], up to 3 bytes at the ends of tiles that are not whole words. The last frame is
+/// available for drawing and does not change while it is held.
 ///
-/// During `frame_done`, a frame's bytes belong to the device with [`Upload::Ring`]:
-/// [`TextureFrame::copy_to`] yields zeros there. With [`Upload::Persistent`] it may be very slow,
-/// as the memory may be device memory. Lost bytes are copied from the previous frame: by the device
-/// with [`Upload::Persistent`], by the main processor with [`Upload::Ring`], which may be very
-/// slow, too.
+/// During `frame_done`, [`TextureFrame::copy_to`] yields zeros with [`Upload::Ring`], because the
+/// frame's bytes then belong to the device. With [`Upload::Persistent`] it may be very slow,
+/// because the memory may be device memory. Lost bytes are copied from the previous frame: by the
+/// device with [`Upload::Persistent`], and by the main processor with [`Upload::Ring`], which may
+/// be very slow, too.
 pub struct GpuSink {
     gpu: Gpu,
     upload: Upload,
@@ -87,7 +88,7 @@ struct Stream {
     shape: Arc<TextureShape>,
     slots: Vec<Staging>,
     state: Mutex<State>,
-    /// Complete tiles: slot and unit.
+    /// Complete tiles that are not copied yet, as slot and unit.
     complete_tiles: Mutex<Vec<(usize, usize)>>,
 }
 
@@ -98,10 +99,10 @@ struct State {
 }
 
 impl GpuSink {
-    /// Creates a sink into the memory of a device.
+    /// Creates a sink that receives into the memory of a device.
     ///
-    /// `on_frame` is called for each frame, on a receiving thread, once all of it is in device
-    /// memory.
+    /// `on_frame` is called for each frame, on a receiving thread, when the whole frame is in
+    /// device memory.
     pub fn new(
         gpu: &Gpu,
         upload: Upload,
@@ -121,13 +122,13 @@ impl GpuSink {
         }
     }
 
-    /// Draws frames by this path instead of [`Path::best`].
+    /// Uses this path instead of [`Path::best`] to draw frames.
     #[must_use]
     pub fn with_path(self, path: Path) -> Self {
         Self { path: Some(path), ..self }
     }
 
-    /// Copies frames when they are complete, not tile by tile; for comparison.
+    /// Copies frames when they are complete instead of tile by tile, for comparison.
     #[must_use]
     pub fn with_whole_frames(self) -> Self {
         Self { is_stepped: false, ..self }
@@ -138,12 +139,13 @@ impl GpuSink {
         lock(&self.last).clone()
     }
 
-    /// Number of copied tiles, and of the submits for them.
+    /// Returns the number of copied tiles, and of the submits for them.
     pub fn copies(&self) -> (u64, u64) {
         (self.tiles.load(Ordering::Relaxed), self.submits.load(Ordering::Relaxed))
     }
 
-    /// Bytes that did not arrive in time and that the device copied from the previous frame.
+    /// Returns the number of bytes that did not arrive in time and that the device copied from the
+    /// previous frame.
     pub fn concealed(&self) -> u64 {
         self.concealed.load(Ordering::Relaxed)
     }
@@ -199,10 +201,10 @@ impl GpuSink {
         let frame = state.frames.get_mut(slot)?.take()?;
         let staging = stream.slots.get(slot)?;
         staging.finish(&self.gpu, &frame);
-        // Submits the writes of `finish`, unless they were submitted with other work.
+        // Submits the writes of `finish` if no other work has submitted them yet.
         let submitted = self.gpu.queue.submit([]);
         drop(state);
-        // Tiles of other frames that were completed meanwhile need not wait for this frame.
+        // Tiles of other frames that became complete meanwhile need not wait for this frame.
         if self.is_stepped {
             self.copy_complete_tiles(stream);
         }
@@ -276,7 +278,7 @@ impl TextureSink for GpuSink {
 
     fn frame_done(&self, frame: &TextureFrame<'_>) {
         let Some(stream) = self.current_stream() else { return };
-        // A late frame, of a previous shape.
+        // This is a late frame of a previous shape.
         if *stream.shape != *frame.shape() {
             return;
         }

@@ -22,10 +22,10 @@ impl Pool {
         Self { gpu: gpu.clone(), layout: *layout, path, frames: Vec::new() }
     }
 
-    /// A frame that is not held; `None` if the device has no memory for it.
+    /// Returns a frame that is not held, or `None` if the device has no memory for it.
     ///
-    /// There are as many as are held at once: those being received, the last one, and those that
-    /// viewers still hold.
+    /// The number of frames is the most that were held at the same time: those being received, the
+    /// last one, and those that viewers hold.
     pub(super) fn take(&mut self) -> Option<Arc<DeviceFrame>> {
         if let Some(free) = self.frames.iter().find(|frame| Arc::strong_count(frame) == 1) {
             return Some(Arc::clone(free));

@@ -1,4 +1,5 @@
-//! Buffers that wgpu maps, one per tile: the receiver's while mapped, otherwise the device's.
+//! Buffers that wgpu maps, one per tile. While mapped they belong to the receiver, otherwise to the
+//! device.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +20,7 @@ pub(super) struct Ring {
     tiles: Vec<Arc<TileBuffer>>,
 }
 
-/// A tile's buffer; its first byte has the same offset in a word as in the frame.
+/// A tile's buffer. The tile's first byte has the same offset within a word as in the frame.
 #[derive(Debug)]
 struct TileBuffer {
     buffer: wgpu::Buffer,
@@ -33,13 +34,13 @@ struct TileBuffer {
 struct State {
     /// The mapping, until the region takes it.
     mapped: Option<Mapped>,
-    /// Whether the region has the mapping.
+    /// Whether the region has taken the mapping.
     is_taken: bool,
     /// Bytes of the tile that share a word with a neighbour: offset in the frame, and value.
     edges: Vec<(usize, u8)>,
 }
 
-/// A tile's memory as the client sees it.
+/// A tile's memory that is passed to the client.
 struct RingRegion {
     tile: Arc<TileBuffer>,
     mapped: Option<Mapped>,
@@ -65,7 +66,7 @@ impl TileBuffer {
     }
 }
 
-/// The bytes of a range that share a word with bytes before or after it.
+/// Returns the bytes of a range that share a word with bytes before or after it.
 fn edges(from: usize, octets: &[u8]) -> Vec<(usize, u8)> {
     let end = from + octets.len();
     let head = from..end.min(from.next_multiple_of(WORD));
@@ -160,7 +161,7 @@ impl Region for RingRegion {
     }
 
     fn filled(&mut self) {
-        // A tile of concealed bytes only may not have been accessed before.
+        // A tile that has only concealed bytes may not have been accessed before.
         self.octets();
         let Some(mut mapped) = self.mapped.take() else { return };
         let octets = &mapped.octets()[self.tile.from % WORD..][..self.tile.length];

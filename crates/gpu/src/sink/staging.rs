@@ -14,12 +14,13 @@ use crate::sink::ring::Ring;
 /// How received bytes reach the device.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Upload {
-    /// [`Upload::Persistent`] if available, else [`Upload::Ring`].
+    /// [`Upload::Persistent`] if available, otherwise [`Upload::Ring`].
     #[default]
     Best,
-    /// A Vulkan buffer for each frame, mapped once, from which the device copies tiles.
+    /// A Vulkan buffer for each frame, which is mapped once and from which the device copies tiles.
     Persistent,
-    /// A wgpu buffer for each tile, mapped while the tile is received; works on every device.
+    /// A wgpu buffer for each tile, which is mapped while the tile is received. It works on every
+    /// device.
     Ring,
 }
 
@@ -77,7 +78,7 @@ impl Staging {
     ) {
         match self {
             // Two tiles may share a word of four bytes. It is copied with each of them, so that it
-            // is complete once the later tile is.
+            // is complete when the later tile is.
             Self::Persistent(memory) => {
                 frame.copy_tile(recorder, (memory.buffer(), tile.bytes.start as u64), tile, true);
             }
@@ -85,9 +86,10 @@ impl Staging {
         }
     }
 
-    /// Copies bytes from the same places of another frame on the device, and waits for it.
+    /// Copies bytes from the same places of another frame on the device, and waits until they are
+    /// copied.
     ///
-    /// Returns `false` if that is not possible.
+    /// Returns `false` if this is not possible.
     pub(super) fn copy_from(&self, other: &Self, octets: &[Range<usize>]) -> bool {
         // wgpu cannot map a buffer that is the destination of copies.
         let (Self::Persistent(to), Self::Persistent(from)) = (self, other) else { return false };
@@ -97,7 +99,7 @@ impl Staging {
             .is_ok()
     }
 
-    /// Writes what must follow the tiles of a complete frame.
+    /// Writes the bytes of a complete frame that are not copied with its tiles.
     pub(super) fn finish(&self, gpu: &Gpu, frame: &DeviceFrame) {
         if let Self::Ring(ring) = self {
             ring.write_edges(gpu, frame);

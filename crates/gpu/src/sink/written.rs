@@ -25,15 +25,15 @@ impl WrittenFrames {
         Self { gpu: gpu.clone(), pool: Mutex::new(None), last: Mutex::new(None) }
     }
 
-    /// Copies a frame of this layout in, which becomes the last one.
+    /// Copies a frame of this layout to the device; it becomes the last frame.
     ///
-    /// If `octets` is too short, the rest has the contents of some earlier frame. `began_at` is
-    /// when the first byte was available.
+    /// If `octets` is too short, the rest of the frame contains bytes of an earlier one. `began_at`
+    /// is when the first byte was available.
     ///
     /// # Errors
     ///
-    /// [`GpuError::Unsupported`] if the device has no memory for it, [`GpuError::TooLarge`] if it
-    /// cannot read as much at once, [`GpuError::Device`] if it was lost.
+    /// [`GpuError::Unsupported`] if the device has no memory for it, [`GpuError::TooLarge`] if the
+    /// device cannot read the whole frame at once, [`GpuError::Device`] if it was lost.
     pub fn write(
         &self,
         layout: &Layout,
@@ -57,7 +57,7 @@ impl WrittenFrames {
         };
         drop(pool);
         frame.write(&self.gpu, octets);
-        // There may be no drawing that submits: the driver buffers every write until a submit.
+        // The driver buffers every write until a submit, and perhaps nothing is drawn that submits.
         let submitted = self.gpu.queue.submit([]);
         let wait = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
         self.gpu.device.poll(wait).map_err(|error| GpuError::Device(error.to_string()))?;

@@ -24,7 +24,7 @@ use tally::Tally;
 
 pub use tally::Shown;
 
-/// Delay before a redraw if a picture would not be visible and no event will request one.
+/// Delay before another attempt to draw if a picture would not be visible and no event will follow.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Options for a window.
@@ -64,10 +64,10 @@ pub enum WindowError {
     /// The window exists, but cannot be drawn on.
     #[error("{0} cannot draw on the window: its surface is lost or refused repeatedly")]
     Surface(String),
-    /// The window panicked, as it does if the screen goes away at the wrong moment.
+    /// The window panicked, for example because the screen disappeared at the wrong moment.
     #[error("the window failed: {0}")]
     BrokeDown(String),
-    /// The viewer failed to begin.
+    /// The viewer could not begin.
     #[error("{0}")]
     Viewer(String),
 }
@@ -83,7 +83,7 @@ impl WindowWaker {
         let _ = self.0.send_event(UserEvent::Frame);
     }
 
-    /// Closes the window, as no more frames will arrive.
+    /// Closes the window, because no more frames will arrive.
     pub fn close(&self) {
         let _ = self.0.send_event(UserEvent::Close);
     }
@@ -97,9 +97,9 @@ enum UserEvent {
 
 /// The provider of a window's frames and statistics.
 pub trait Viewer {
-    /// Called once the window and its device exist; returns access to the last frame to show.
+    /// Called when the window and its device exist; returns access to the last frame to show.
     ///
-    /// The viewer must wake the window by `waker` for every new frame.
+    /// The viewer must wake the window through `waker` for every new frame.
     ///
     /// # Errors
     ///
@@ -113,17 +113,17 @@ pub trait Viewer {
 
 /// Opens a window and shows frames until the user or its waker closes it.
 ///
-/// Must be called on the main thread, once in a program. Keys: F or F11 toggles full screen, S
-/// toggles statistics; Escape, Q or the window's own button closes it. While it is minimised
-/// nothing is drawn.
+/// It must be called on the main thread, and only once in a program. F or F11 toggles full screen,
+/// S toggles statistics; Escape, Q or the window's own button closes the window. While it is
+/// minimised, nothing is drawn.
 ///
-/// If an X server goes away, the X client library exits the program with code 1. A panic within the
+/// If the X server ends, the X client library exits the program with code 1. A panic within the
 /// window, including the viewer's, is returned as [`WindowError::BrokeDown`].
 ///
 /// # Errors
 ///
 /// [`WindowError`] if there is no screen, no device or nothing to show, or if the window or the
-/// device is lost for good.
+/// device is permanently lost.
 pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), WindowError> {
     let no_screen = |error: winit::error::EventLoopError| WindowError::NoScreen(reason(&error));
     let events = EventLoop::<UserEvent>::with_user_event().build().map_err(no_screen)?;
@@ -135,11 +135,11 @@ pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), Win
     let tally = Tally::default();
     let mut app =
         App { options, viewer, waker, instance, open: None, failed: None, statistics, tally };
-    // winit panics if the display server has gone, unless the program was exited.
+    // winit panics if the display server has ended and the program was not exited.
     match catch_unwind(AssertUnwindSafe(|| events.run_app(&mut app))) {
         Ok(ended) => ended.map_err(no_screen)?,
         Err(panic) => {
-            // Dropping such a window would panic again, which aborts.
+            // Dropping such a window would panic again and abort the program.
             std::mem::forget(app.open.take());
             return Err(WindowError::BrokeDown(panic_message(panic.as_ref())));
         }

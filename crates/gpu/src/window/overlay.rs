@@ -55,7 +55,7 @@ impl Overlay {
         Self { pipeline, text, group }
     }
 
-    /// Draws lines, or nothing if there are none; text that does not fit is left out.
+    /// Draws lines, or nothing if there are none. Text that does not fit is omitted.
     pub(super) fn draw(
         &self,
         gpu: &Gpu,
@@ -79,7 +79,7 @@ impl Overlay {
     }
 }
 
-/// The bytes of the shader's `Text`, and its number of columns and rows.
+/// Returns the bytes of the shader's `Text`, and its number of columns and rows.
 fn text(lines: &[String]) -> (Vec<u8>, u32, u32) {
     let columns = lines.iter().map(String::len).max().unwrap_or(0).min(LETTERS);
     let rows = LETTERS.checked_div(columns).map_or(0, |most| lines.len().min(most));

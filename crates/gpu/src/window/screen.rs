@@ -14,7 +14,7 @@ use crate::sink::ReceivedFrame;
 use crate::window::WindowError;
 use crate::window::overlay::Overlay;
 
-/// How long a surface may be unusable before the window gives up.
+/// How long a surface may be unusable before the window fails.
 const SURFACE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Consecutive attempts to acquire a surface texture, with recovery in between.
@@ -25,9 +25,10 @@ const TRIES: usize = 3;
 pub(super) enum Drawn {
     /// The picture was presented.
     Presented,
-    /// The window has no pixels; there will be an event when it has.
+    /// The window has no pixels; an event will follow when it has.
     Nothing,
-    /// The picture would not be visible, and no event will follow: draw again after a while.
+    /// The picture would not be visible, and no event will follow: another attempt must be made
+    /// later.
     Later,
 }
 
@@ -37,7 +38,7 @@ enum Acquired {
         texture: wgpu::SurfaceTexture,
         is_suboptimal: bool,
     },
-    /// The screen takes no picture now, perhaps for long.
+    /// The screen accepts no picture now, perhaps for a long time.
     Busy,
     /// The surface has changed or failed, and could not be recovered at once.
     Broken,
@@ -46,7 +47,7 @@ enum Acquired {
 /// The outcome of configuring a surface.
 enum Configured {
     Yes,
-    /// Other threads keep the device busy; the surface is in order.
+    /// The surface is usable, but other threads keep the device busy.
     Busy,
     /// The surface no longer exists.
     Refused,
@@ -55,18 +56,18 @@ enum Configured {
 /// Part of wgpu's error for a surface that cannot be configured while other threads submit work.
 const NOT_IDLE: &str = "wait for GPU to come idle";
 
-/// The surface of a window, and all that is needed to draw on it.
+/// The surface of a window, and the objects needed to draw on it.
 pub(super) struct Screen {
     window: Arc<Window>,
-    /// `None` after it was lost.
+    /// The surface; `None` after it was lost.
     surface: Option<wgpu::Surface<'static>>,
     settings: wgpu::SurfaceConfiguration,
     /// Whether the surface has these settings. wgpu panics if an unconfigured surface is used.
     is_configured: bool,
     /// Whether a picture with these settings was optimal for the screen.
     ///
-    /// If a later one is not, there are better settings. Some drivers always want other settings,
-    /// without ever reporting which.
+    /// If a later picture is not, there are better settings. Some drivers always report suboptimal
+    /// settings, whatever the settings are.
     was_optimal: bool,
     broken_since: Option<Instant>,
     decoder: Option<FrameDecoder>,
@@ -96,11 +97,12 @@ impl Screen {
         let settings = surface.get_default_config(&gpu.adapter, width, height);
         let mut settings = settings.ok_or_else(unsupported)?;
         let can = surface.get_capabilities(&gpu.adapter);
-        // Frames are already encoded for displays: an sRGB format would encode them again.
+        // Frames are already encoded for displays, and an sRGB format would encode them again.
         if let Some(&plain) = can.formats.iter().find(|format| !format.is_srgb()) {
             settings.format = plain;
         }
-        // The newest frame at the next refresh, without tearing and without a queue.
+        // This mode shows the newest frame at the next refresh, without tearing and without a
+        // queue.
         if can.present_modes.contains(&wgpu::PresentMode::Mailbox) {
             settings.present_mode = wgpu::PresentMode::Mailbox;
         }
@@ -192,9 +194,10 @@ impl Screen {
                     return Ok(Acquired::Texture { texture, is_suboptimal: true });
                 }
                 Timeout | Occluded => return Ok(Acquired::Busy),
-                // Or the event with its new size has not arrived yet.
+                // This also happens if the event with the new size has not arrived yet.
                 Outdated => self.is_configured = false,
-                // Dropped before another one is created: some drivers allow one for each window.
+                // Dropped before another surface is created, because some drivers allow only one
+                // for each window.
                 Lost => self.surface = None,
                 Validation => {
                     gpu.check_lost()?;
@@ -205,7 +208,7 @@ impl Screen {
         Ok(Acquired::Broken)
     }
 
-    /// Gives the surface its settings, unless it already has them.
+    /// Applies the settings to the surface, unless it already has them.
     fn configure(&mut self, gpu: &Gpu) -> Result<Configured, WindowError> {
         if self.is_configured && self.surface.is_some() {
             return Ok(Configured::Yes);
@@ -232,10 +235,10 @@ impl Screen {
         Ok(Configured::Refused)
     }
 
-    /// Must be called before `self` is dropped with a lost device: leaks the surface.
+    /// Leaks the surface; must be called before `self` is dropped with a lost device.
     ///
-    /// wgpu keeps a picture that such a device was to present, and panics if its surface is dropped
-    /// first.
+    /// wgpu keeps the picture that such a device should have presented, and panics if its surface
+    /// is dropped first.
     pub(super) fn leak(&mut self) {
         std::mem::forget(self.surface.take());
     }
@@ -249,7 +252,7 @@ impl Screen {
         Err(WindowError::Surface(gpu.driver()))
     }
 
-    /// The decoder of frames with this layout and path.
+    /// Returns the decoder of frames with this layout and path.
     fn decoder_of(
         &mut self,
         gpu: &Gpu,

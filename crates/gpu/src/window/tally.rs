@@ -12,13 +12,14 @@ const KEPT: usize = 240;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Shown {
-    /// The number in its stream of the frame being drawn; `None` before the first.
+    /// The number of the frame being drawn in its stream; `None` before the first frame.
     pub number: Option<u64>,
     /// Frames shown so far.
     pub frames: u64,
     /// Frames shown in the last second.
     pub per_second: usize,
-    /// Median time from the last byte in place to presentation, for the last 240 frames.
+    /// Median time from the arrival of a frame's last byte to presentation, for the last 240
+    /// frames.
     pub delay: Duration,
     /// Median time from the first packet to presentation, for the same frames.
     pub whole_delay: Duration,
@@ -40,7 +41,7 @@ struct Presented {
 }
 
 impl Tally {
-    /// Records that a frame was just presented; a frame that is drawn again counts once.
+    /// Records that a frame was just presented. A frame that is drawn again is counted only once.
     pub(super) fn record(&mut self, frame: &ReceivedFrame) {
         if self.number == Some(frame.number) {
             return;
@@ -56,7 +57,7 @@ impl Tally {
         self.times.push_back(Presented { at, delay, whole_delay });
     }
 
-    /// The statistics while a frame is drawn.
+    /// Returns the statistics while a frame is drawn.
     pub(super) fn shown(&self, drawn: Option<&ReceivedFrame>) -> Shown {
         let now = Instant::now();
         let is_recent = |it: &&Presented| now.duration_since(it.at) < Duration::from_secs(1);

@@ -1,8 +1,8 @@
 //! Tracks which slabs the kernel still reads, by the numbers that it gives to their messages.
 //!
 //! The kernel numbers the messages that it borrows, from 0 on, and sends a notification for each
-//! message, or for a range, when it has released it. Nothing here frees a slab before that: it is
-//! kept in a [`ManuallyDrop`], which is opened only after the notification.
+//! message or range of messages that it has released. The ledger never frees a slab before that: it
+//! keeps it in a [`ManuallyDrop`], which it opens only after the notification.
 
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
@@ -11,10 +11,11 @@ use thiserror::Error;
 
 use crate::lend::{Loan, Returns};
 
-/// Maximum number of messages away at once. More are copied.
+/// Maximum number of lent messages; further ones are copied.
 const MESSAGES: usize = 1024;
 
-/// A loan and its way back to the lender; `None` if a copy was returned in its stead.
+/// A loan and the queue that returns it to the lender, which is `None` if a copy was returned
+/// instead.
 #[derive(Debug)]
 struct PendingReturn {
     loan: ManuallyDrop<Loan>,
@@ -26,7 +27,7 @@ struct PendingReturn {
 struct Entry {
     /// Messages that the kernel has not released.
     away: u32,
-    /// Whether the slab is still being sent, or its memory may never come back.
+    /// Whether the slab is still being sent, or its memory may never be released.
     in_use: bool,
     /// Whether the kernel may have a message for which no notification will come.
     doubtful: bool,
@@ -37,14 +38,13 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Ledger {
     entries: Vec<Entry>,
-    /// The entry of each message that is away, oldest first; `None` once it is back.
+    /// The entry of each lent message, oldest first; `None` when it was released.
     messages: VecDeque<Option<usize>>,
     /// The number that the kernel gives to the next message.
     next: u32,
     /// Whether the next number is unknown.
     is_closed: bool,
-    /// Whether the kernel's numbers turned out to differ from these: nothing that is away comes
-    /// back.
+    /// Whether the kernel's numbers differ from these; then no lent slab is ever returned.
     is_abandoned: bool,
 }
 
@@ -59,7 +59,7 @@ impl Ledger {
         }
     }
 
-    /// Opens an entry.
+    /// Opens an entry for a slab; returns its place.
     pub(super) fn begin(&mut self) -> usize {
         let free =
             |entry: &Entry| !entry.in_use && entry.away == 0 && entry.pending_return.is_none();
@@ -71,7 +71,8 @@ impl Ledger {
         place
     }
 
-    /// Records a message that is about to be lent to the kernel; `false` if it must not be.
+    /// Records a message that is about to be lent to the kernel. Returns `false` if it must not be
+    /// lent.
     pub(super) fn record(&mut self, place: usize) -> bool {
         if self.is_closed || self.messages.len() >= MESSAGES {
             return false;
@@ -82,13 +83,13 @@ impl Ledger {
         true
     }
 
-    /// Whether the last recorded message has had no notification yet.
+    /// Returns whether the last recorded message has had no notification yet.
     pub(super) fn is_last_open(&self) -> bool {
         self.messages.back().is_some_and(Option::is_some)
     }
 
-    /// Removes the last record, as the kernel has not taken the message; keeps it if a notification
-    /// has come for its number, as the number is used then.
+    /// Removes the last record, because the kernel has not accepted the message. Keeps it if a
+    /// notification has arrived for its number, because the number is then used.
     pub(super) fn take_back(&mut self) {
         if let Some(&Some(place)) = self.messages.back() {
             self.messages.pop_back();
@@ -97,8 +98,8 @@ impl Ledger {
         }
     }
 
-    /// Leaves the last record in doubt: the kernel may or may not have the message. No further
-    /// message may be recorded, as its number is unknown.
+    /// Marks the last record as doubtful: the kernel may or may not have the message. No further
+    /// message may be recorded, because its number is unknown.
     pub(super) fn doubt(&mut self) {
         self.is_closed = true;
         if let Some(&Some(place)) = self.messages.back() {
@@ -106,7 +107,8 @@ impl Ledger {
         }
     }
 
-    /// Ends the sending of a slab: it goes back as soon as the kernel has released it.
+    /// Ends the sending of a slab, which is returned to the lender as soon as the kernel has
+    /// released it.
     pub(super) fn seal(&mut self, place: usize, loan: Loan, returns: Returns) {
         let is_abandoned = self.is_abandoned;
         let entry = &mut self.entries[place];
@@ -125,8 +127,8 @@ impl Ledger {
         }
     }
 
-    /// Records that the kernel has released the messages `first..=last`; an error if it has not had
-    /// them.
+    /// Records that the kernel has released the messages `first..=last`. Returns an error if they
+    /// were not lent.
     pub(super) fn settle(&mut self, first: u32, last: u32) -> Result<usize, NumbersDiffer> {
         if self.is_abandoned {
             return Ok(0);
@@ -148,7 +150,7 @@ impl Ledger {
         Ok(end - begin + 1)
     }
 
-    /// Number of messages from the oldest one that is away to the newest.
+    /// Returns the number of messages from the oldest lent one to the newest.
     pub(super) fn away(&self) -> usize {
         if self.is_abandoned { 0 } else { self.messages.len() }
     }
@@ -162,7 +164,7 @@ impl Ledger {
 }
 
 impl Entry {
-    /// Records that one message has come back.
+    /// Records that one message was released.
     fn come_back(&mut self) {
         self.away = self.away.saturating_sub(1);
         if self.away > 0 {
@@ -178,7 +180,7 @@ impl Entry {
         }
     }
 
-    /// Gives the lender a copy, once, as the memory may never come back.
+    /// Gives the lender one copy, because the memory may never be released.
     fn replace(&mut self) {
         self.in_use = true;
         if let Some(PendingReturn { loan, returns }) = &mut self.pending_return
@@ -271,7 +273,7 @@ mod tests {
         assert!(ledger.record(place));
         ledger.take_back();
         assert_eq!(ledger.away(), 0);
-        // The same number again: refused, but with a notification.
+        // The same number is used again: the message is refused, but has a notification.
         assert!(ledger.record(place));
         assert_eq!(ledger.settle(0, 0), Ok(1));
         ledger.take_back();
@@ -297,7 +299,7 @@ mod tests {
         let next = ledger.begin();
         assert_ne!(next, place, "the entry must not be reused");
         assert!(!ledger.record(next), "the number of the next message is unknown");
-        // If a notification comes after all, the memory is only freed.
+        // If a notification arrives after all, the memory is only freed.
         assert_eq!(ledger.settle(0, 0), Ok(1));
         assert_eq!(returned(&returns), [0; 0]);
     }

@@ -8,8 +8,9 @@
 //! have used a number: a message that was built and then discarded (segmentation refused, a
 //! firewall) has used one, a message that was refused before it was built (no room, no memory for
 //! the bookkeeping, an earlier error pending) has not. The notification of a discarded message is
-//! there when the call returns. Without a notification, the number is used again if the error is
-//! one of the second kind; after any other error it is in doubt, and no further message is lent.
+//! available when the call returns. Without a notification, the number is used again if the error
+//! is one of the second kind. After any other error it is unknown whether the number is used, and
+//! no further message is lent.
 
 use std::net::UdpSocket;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,7 +26,7 @@ use crate::sys::ledger::Ledger;
 use crate::sys::messages::Notifications;
 use crate::sys::{Outbox, Parcel, Taken, address, linux};
 
-/// How long a dropped socket waits for the kernel. Slabs that are not back by then are never freed.
+/// How long a dropped socket waits for the kernel. Slabs not released by then are never freed.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
 /// The zero-copy state of one socket.
@@ -34,7 +35,7 @@ pub(crate) struct Lending {
     socket: UdpSocket,
     state: Mutex<LendingState>,
     is_enabled: AtomicBool,
-    /// Messages away, as of the last update.
+    /// Number of lent messages at the last update.
     away: AtomicU64,
     back: AtomicU64,
     copied: AtomicU64,
@@ -46,8 +47,8 @@ struct LendingState {
     notifications: Notifications,
 }
 
-/// A loan that is being sent. Once dropped, it is with the kernel, or goes back if the kernel has
-/// none of its messages.
+/// A loan that is being sent. When dropped, it stays with the kernel, or returns to the lender if
+/// the kernel has none of its messages.
 pub(crate) struct Lent<'a> {
     lending: &'a Lending,
     returns: Returns,
@@ -73,17 +74,17 @@ impl Lending {
         })
     }
 
-    /// Whether it still lends.
+    /// Returns whether messages can still be lent.
     pub(crate) fn is_enabled(&self) -> bool {
         self.is_enabled.load(Relaxed)
     }
 
-    /// Whether notifications are outstanding.
+    /// Returns whether notifications are outstanding.
     pub(crate) fn is_awaited(&self) -> bool {
         self.away.load(Relaxed) > 0
     }
 
-    /// Number of messages that came back, and how many of them the kernel copied.
+    /// Returns the number of released messages, and how many of them the kernel copied.
     pub(crate) fn settled(&self) -> (u64, u64) {
         (self.back.load(Relaxed), self.copied.load(Relaxed))
     }
@@ -149,7 +150,7 @@ impl Drop for Lending {
                 break;
             }
         }
-        // Slabs that are still away stay in the ledger, whose entries free nothing.
+        // Slabs that are still lent stay in the ledger, whose entries free nothing.
     }
 }
 
@@ -159,7 +160,8 @@ impl Lent<'_> {
         &self.loan.slab
     }
 
-    /// Lends the first message of the parcel, which lies in the slab; `None` if it cannot be lent.
+    /// Lends the first message of the parcel, which is in the slab. Returns `None` if it cannot be
+    /// lent.
     pub(crate) fn send(
         &self,
         outbox: &mut Outbox,

@@ -61,12 +61,13 @@ pub(crate) fn force_receive_buffer(socket: &Socket, size: usize) -> io::Result<(
     force(socket, libc::SO_RCVBUFFORCE, size)
 }
 
-/// The requested size, from the size that the kernel reports: it adds as much for its own overhead.
+/// Converts the size that the kernel reports to the requested one: the kernel doubles it for its
+/// own overhead.
 pub(crate) fn usable_buffer(reported: usize) -> usize {
     reported / 2
 }
 
-/// Datagrams dropped for want of buffer space.
+/// Returns the number of datagrams dropped for lack of buffer space.
 pub(crate) fn kernel_drops(socket: &UdpSocket) -> u64 {
     // `SK_MEMINFO_DROPS` is the ninth of the numbers of `SO_MEMINFO`.
     let mut numbers = [0; 36];
@@ -128,7 +129,7 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// A waker that has not been woken.
+    /// Creates a waker that has not been woken.
     ///
     /// # Errors
     /// [`NetError::Waker`] if the process has no file descriptor left.
@@ -143,9 +144,9 @@ impl Waker {
         Ok(Self { event: File::from(fd) })
     }
 
-    /// Makes the call that is waiting now, or the next one that would wait, return.
+    /// Ends the wait in progress or, if there is none, the next one.
     pub fn wake(&self) {
-        // It can fail only if 2^64 wakes are pending; the waker is awake then anyway.
+        // This can fail only if 2^64 wakes are pending, and then the waker is woken anyway.
         let _ = (&self.event).write(&1_u64.to_ne_bytes());
     }
 
@@ -155,7 +156,7 @@ impl Waker {
     }
 }
 
-/// Waits until an event, a signal or the deadline; without a deadline, indefinitely.
+/// Waits for an event, a signal or the deadline; without a deadline, indefinitely.
 fn wait(events: &mut [libc::pollfd], deadline: Option<Instant>) -> io::Result<()> {
     #[allow(clippy::useless_conversion, reason = "the fields are wider on 64-bit systems")]
     let timeout = deadline.map(|deadline| {
@@ -176,7 +177,7 @@ fn wait(events: &mut [libc::pollfd], deadline: Option<Instant>) -> io::Result<()
     if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
 }
 
-/// Waits until there may be something to read on `socket` or `beside`, or until woken.
+/// Waits until `socket` or `beside` may be readable, or until woken.
 pub(crate) fn wait_readable(
     socket: &UdpSocket,
     beside: Option<&UdpSocket>,
@@ -203,8 +204,8 @@ pub(crate) fn wait_writable(socket: &UdpSocket, deadline: Instant) -> io::Result
 
 /// Waits until there may be a notification about a lent message.
 pub(crate) fn wait_notification(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
-    // `ppoll` reports the error queue without being asked to. It would also report an earlier
-    // error, which would end every wait, so that one is taken first.
+    // `ppoll` always reports the error queue. It would also report an earlier error, which would
+    // end every wait, so that error is taken first.
     socket.take_error()?;
     let fd = socket.as_raw_fd();
     wait(&mut [libc::pollfd { fd, events: 0, revents: 0 }], Some(deadline))
@@ -235,7 +236,7 @@ pub(crate) fn wait_ready(
     })
 }
 
-/// Sleeps until a wake or the deadline; returns whether it was a wake.
+/// Sleeps until a wake or the deadline; returns whether it was woken.
 pub(crate) fn wait_woken(waker: Option<&Waker>, deadline: Instant) -> io::Result<bool> {
     let fd = waker.map_or(-1, |waker| waker.event.as_raw_fd());
     wait(&mut [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }], Some(deadline))?;
@@ -250,7 +251,7 @@ pub(crate) fn set_congestion(socket: &Socket, name: &str) -> io::Result<()> {
 /// The name of the congestion control.
 pub(crate) fn congestion(socket: &TcpStream) -> Option<String> {
     let mut name = SockRef::from(socket).tcp_congestion().ok()?;
-    // The system pads it with zeros.
+    // The system pads the name with zeros.
     let end = name.iter().position(|&octet| octet == 0).unwrap_or(name.len());
     name.truncate(end);
     String::from_utf8(name).ok()

@@ -48,7 +48,7 @@ impl Outbox {
         Self { headers: Headers::new(MESSAGES, 1), taken: Vec::with_capacity(MESSAGES) }
     }
 
-    /// Hands the front of the parcel to the kernel in one system call.
+    /// Passes the front of the parcel to the kernel in one system call.
     pub(crate) fn send(
         &mut self,
         socket: &UdpSocket,
@@ -62,9 +62,9 @@ impl Outbox {
     /// Lends the first message of the parcel to the kernel.
     ///
     /// # Safety
-    /// Unless this returns an error that means that the kernel has not taken the message, its
-    /// octets must be neither changed nor freed before the kernel's notification that it has
-    /// released them.
+    /// The octets must be neither changed nor freed before the kernel's notification that it has
+    /// released them, unless this returns an error which means that the kernel has not accepted the
+    /// message.
     pub(super) unsafe fn lend(
         &mut self,
         socket: &UdpSocket,
@@ -75,7 +75,7 @@ impl Outbox {
         unsafe { self.call(socket, parcel, limits, 1, libc::MSG_ZEROCOPY) }
     }
 
-    /// Hands at most `messages` messages to the kernel.
+    /// Passes at most `messages` messages to the kernel.
     ///
     /// # Safety
     /// As [`lend`](Self::lend), with the flag `MSG_ZEROCOPY`.
@@ -103,7 +103,7 @@ impl Outbox {
         Ok(self.taken.iter().take(sent).fold(Taken::default(), sum))
     }
 
-    /// Fills at most `most` headers for the part of the parcel that one call takes; returns their
+    /// Fills at most `most` headers for the part of the parcel that fits one call; returns their
     /// number.
     fn fill_headers(&mut self, mut parcel: Parcel<'_>, limits: Limits, most: usize) -> usize {
         let Headers { messages, slices, controls, names } = &mut self.headers;
@@ -227,7 +227,7 @@ impl Notifications {
         Self { headers: Headers::new(NOTIFICATIONS, 0) }
     }
 
-    /// Reads pending notifications; returns them, and whether these were all.
+    /// Reads and returns pending notifications, and whether these were all.
     pub(super) fn read(&mut self, socket: &UdpSocket) -> (&[Control], bool) {
         let Headers { messages, controls, .. } = &mut self.headers;
         for (header, control) in messages.iter_mut().zip(&mut *controls) {

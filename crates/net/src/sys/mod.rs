@@ -1,7 +1,7 @@
 //! The interface to the operating system: batched messages, probing, waiting.
 //!
-//! Linux supports all of it. On other systems the same functions exist, but return `Unsupported`
-//! and wait by short sleeps, so that the rest of the crate needs few conditions.
+//! Linux supports all functions. On other systems they return `Unsupported` or wait by short
+//! sleeps, so that the rest of the crate needs few conditions.
 
 use std::io;
 use std::net::SocketAddr;
@@ -53,27 +53,27 @@ pub(crate) use portable::{
 pub(crate) struct Parcel<'a> {
     /// Datagrams back to back.
     pub(crate) bytes: &'a [u8],
-    /// Their lengths.
+    /// Lengths of the datagrams.
     pub(crate) lengths: &'a [u16],
     /// The destination.
     pub(crate) to: SocketAddr,
-    /// Whether the socket is connected to it. Then the address is not passed again, which saves the
-    /// kernel a route lookup.
+    /// Whether the socket is connected to `to`. Then the address is not passed again, which saves
+    /// the kernel a route lookup.
     pub(crate) connected: bool,
 }
 
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum WaitOutcome {
-    /// There may be something to read, or the deadline has passed.
+    /// The socket may be readable, or the deadline has passed.
     Ready,
-    /// There may be something to read on the other socket, `beside`.
+    /// The other socket, `beside`, may be readable.
     Beside,
     /// A waker was woken.
     Woken,
 }
 
-/// The part of a batch that one system call took.
+/// The part of a batch that one system call transferred.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Taken {
     /// Datagrams.
@@ -87,7 +87,8 @@ pub(crate) struct Taken {
 pub(crate) struct Head {
     /// Octets received.
     pub(crate) length: usize,
-    /// Octets of each datagram in the message but the last; 0 if it is one datagram.
+    /// Octets of each datagram but the last in a coalesced message; 0 if the message is one
+    /// datagram.
     pub(crate) segment: usize,
     /// The source.
     pub(crate) from: SocketAddr,
@@ -100,7 +101,7 @@ pub(crate) struct Head {
 pub(crate) enum Fault {
     /// A signal arrived; nothing was transferred.
     Interrupted,
-    /// Nothing to read, or no room to write.
+    /// There is nothing to read, or no room to write.
     WouldBlock,
     /// The device's queue is full.
     NoBuffers,
@@ -114,11 +115,11 @@ pub(crate) enum Fault {
     Device,
     /// The kernel has no such system call.
     Missing,
-    /// Anything else.
+    /// Any other error.
     Other,
 }
 
-/// Send flag: a broken connection is an error, and never the signal that ends a program.
+/// Send flag: a broken connection causes an error rather than the signal that ends a program.
 #[cfg(target_os = "linux")]
 pub(crate) const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
 /// Elsewhere `socket2` and the standard library suppress the signal, or there is none.
@@ -156,7 +157,7 @@ pub(crate) fn fault(error: &io::Error) -> Fault {
     }
 }
 
-/// Whether `error` concerns the network or the machine's resources, and may pass.
+/// Returns whether `error` is a temporary condition of the network or of the machine's resources.
 pub(crate) fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     let is_of_network = matches!(
@@ -166,8 +167,8 @@ pub(crate) fn is_transient(error: &io::Error) -> bool {
     is_of_network || error.raw_os_error().is_some_and(|code| TRANSIENT.contains(&code))
 }
 
-/// A firewall's refusal, or a full connection-tracking table, is `EPERM`; an unplugged interface is
-/// `ENODEV` or `ENXIO`.
+/// `EPERM` is a firewall's refusal or a full connection-tracking table; `ENODEV` and `ENXIO` are an
+/// unplugged interface.
 #[cfg(unix)]
 const TRANSIENT: &[i32] = &[
     libc::ENETDOWN,

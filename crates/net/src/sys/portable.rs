@@ -38,7 +38,7 @@ impl Outbox {
 #[derive(Debug)]
 pub(crate) enum Lending {}
 
-/// A loan, which cannot exist without a `Lending`.
+/// A loan that is being sent; it cannot exist without a `Lending`.
 pub(crate) struct Lent<'a>(&'a Lending);
 
 impl Lending {
@@ -158,16 +158,17 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// A waker that has not been woken.
+    /// Creates a waker that has not been woken.
     ///
     /// # Errors
-    /// None here; on Linux [`NetError::Waker`] if the process has no file descriptor left.
+    /// None on this system; on Linux [`NetError::Waker`] if the process has no file descriptor
+    /// left.
     #[allow(clippy::unnecessary_wraps, reason = "the signature is that on Linux")]
     pub fn new() -> Result<Self, NetError> {
         Ok(Self::default())
     }
 
-    /// Makes the call that is waiting now, or the next one that would wait, return.
+    /// Ends the wait in progress or, if there is none, the next one.
     pub fn wake(&self) {
         self.awake.store(true, Ordering::Release);
     }

@@ -14,10 +14,10 @@ use crate::sys::{AcceptFault, Waker};
 use crate::tcp::options::configure;
 use crate::tcp::{Interest, TcpOptions, TcpSocket};
 
-/// Connections that may wait to be accepted; the system may allow fewer.
+/// Maximum connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 128;
 
-/// Pause before accepting is tried again after the process ran out of descriptors.
+/// Pause before the next attempt to accept when the process has no descriptors left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(10);
 
 /// A listener for TCP connections.
@@ -34,9 +34,9 @@ impl TcpListener {
     /// Listens on `local`; port 0 lets the system choose one. `options` apply to the connections
     /// too.
     ///
-    /// An IPv6 address gives a listener for IPv6 only. Except on Windows, where it would let another
-    /// program take the port, an address is free again as soon as its listener is dropped
-    /// (`SO_REUSEADDR`).
+    /// With an IPv6 address it accepts IPv6 only. An address is free again as soon as its listener
+    /// is dropped (`SO_REUSEADDR`), except on Windows, where this option would let another program
+    /// take the port.
     ///
     /// # Errors
     /// [`NetError::AddressInUse`], [`NetError::AddressNotAvailable`] and [`NetError::Bind`] for the
@@ -69,8 +69,8 @@ impl TcpListener {
         self.local
     }
 
-    /// Why waiting connections cannot be accepted now, as the system's error: no descriptors or no
-    /// memory. `None` once a connection was accepted again.
+    /// Returns the system's error while waiting connections cannot be accepted for lack of
+    /// descriptors or memory. `None` after a connection was accepted again.
     pub fn resource_error(&self) -> Option<String> {
         self.lock_resource_error().clone()
     }
@@ -95,16 +95,15 @@ impl TcpListener {
 
     /// Waits for the next connection until `deadline`, or indefinitely without one.
     ///
-    /// `None` at the deadline and after [`Waker::wake`]; a connection that is already waiting comes
-    /// first. With a deadline in the past it does not wait.
+    /// Returns `None` at the deadline and after [`Waker::wake`], but a connection that is already
+    /// waiting first. With a deadline in the past it does not wait.
     ///
     /// Failures of single connections are not returned, so that no peer can stop a server:
     /// - a connection that failed before it was accepted (`ECONNABORTED`, a network error) is
     ///   skipped;
-    /// - without descriptors or memory (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`) accepting is
-    ///   retried every 10 ms until the deadline, with one warning;
-    ///   [`resource_error`](Self::resource_error) returns the reason, and the connection waits
-    ///   meanwhile.
+    /// - without descriptors or memory (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`) the connection
+    ///   waits and accepting is retried every 10 ms until the deadline, with one warning;
+    ///   [`resource_error`](Self::resource_error) returns the reason.
     ///
     /// # Errors
     /// [`NetError::Accept`] if the listener itself is broken, [`NetError::Wait`] if the system
@@ -138,7 +137,7 @@ impl TcpListener {
                 return Ok(None);
             }
             if ready.woken {
-                // The connection comes first; the wake is kept for the next call.
+                // The connection is returned first; the wake is kept for the next call.
                 waker.into_iter().for_each(Waker::wake);
             }
         }

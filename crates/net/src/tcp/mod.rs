@@ -11,24 +11,24 @@ pub use stream::{Read, TcpSocket};
 /// The events to wait for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Interest {
-    /// Octets to read, or the end of the stream.
+    /// The stream has octets to read, or has ended.
     Readable,
-    /// Room to write.
+    /// The stream has room to write.
     Writable,
-    /// Either.
+    /// The stream is readable or writable.
     Both,
 }
 
 /// Why a wait ended; at the deadline, or after a signal, every field is false.
 ///
 /// Readiness is a hint: the next [`read`](TcpSocket::read) or [`write_some`](TcpSocket::write_some)
-/// may still find nothing to do. A broken connection is ready for every requested event.
+/// may still transfer nothing. A broken connection is ready for every requested event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Ready {
-    /// There may be something to read. Never true unless requested.
+    /// Whether the stream may be readable. Never true unless requested.
     pub readable: bool,
-    /// There may be room to write. Never true unless requested.
+    /// Whether the stream may be writable. Never true unless requested.
     pub writable: bool,
-    /// A [`Waker`](crate::Waker) was woken; its wake is consumed.
+    /// Whether a [`Waker`](crate::Waker) was woken; the wait consumes the wake.
     pub woken: bool,
 }

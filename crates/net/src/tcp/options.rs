@@ -14,13 +14,13 @@ use crate::sys;
 /// off: it delays the end of each frame by some 40 ms.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TcpOptions {
-    /// Octets that the kernel may hold until the peer has acknowledged them; 0 leaves the system's
+    /// Octets that the kernel may hold until the peer has acknowledged them; 0 selects the system's
     /// default. 4 MiB by default.
     pub send_buffer: usize,
-    /// Octets that the kernel may hold unread; 0 leaves the system's default. 4 MiB by default.
+    /// Octets that the kernel may hold unread; 0 selects the system's default. 4 MiB by default.
     pub receive_buffer: usize,
-    /// The congestion control: a preference that never causes an error, see
-    /// [`TcpSocket::congestion`](crate::TcpSocket::congestion). CUBIC by default.
+    /// The preferred congestion control, CUBIC by default. If the system refuses it, another is
+    /// used without an error; see [`TcpSocket::congestion`](crate::TcpSocket::congestion).
     pub congestion: Congestion,
 }
 
@@ -35,7 +35,7 @@ impl Default for TcpOptions {
 #[non_exhaustive]
 pub enum Congestion {
     /// CUBIC (RFC 9438), or [`Reno`](Self::Reno) where it is not allowed. BBR, the default of some
-    /// systems, paces a frame out and takes three times as long on a fast network.
+    /// systems, paces each frame and takes three times as long on a fast network.
     #[default]
     Cubic,
     /// Reno (RFC 5681), or [`System`](Self::System) where it is not allowed.

@@ -68,7 +68,7 @@ impl TcpSocket {
         peer: SocketAddr,
         buffers: BufferSizes,
     ) -> io::Result<Self> {
-        // Not every system inherits this from the listener.
+        // On some systems a connection does not inherit this from the listener.
         stream.set_nodelay(true)?;
         Self::ready(stream, peer, buffers)
     }
@@ -103,13 +103,13 @@ impl TcpSocket {
     /// Writes all `parts` in order; waits for the peer until `deadline`, or indefinitely without
     /// one.
     ///
-    /// The parts are consumed: their contents afterwards, also after an error, are unspecified.
-    /// With a deadline in the past it does not wait; a wake takes effect only when it would wait.
-    /// Nothing is allocated.
+    /// The parts are consumed; their contents afterwards are unspecified, even after an error. With
+    /// a deadline in the past it does not wait. A wake has an effect only if it would wait. Nothing
+    /// is allocated.
     ///
     /// # Errors
-    /// A [`WriteError`] contains the number of octets that had been accepted; after
-    /// [`WriteErrorKind::Deadline`] and [`WriteErrorKind::Woken`] the connection stays usable, if
+    /// A [`WriteError`] contains the number of octets that were accepted; after
+    /// [`WriteErrorKind::Deadline`] and [`WriteErrorKind::Woken`] the connection stays usable if
     /// the rest is written next.
     pub fn write_all(
         &self,
@@ -120,7 +120,7 @@ impl TcpSocket {
         let mut written = 0;
         let stopped = |written, kind| WriteError { kind, written };
         loop {
-            // Empty parts are no reason to write.
+            // Skips empty parts: without octets nothing is written.
             IoSlice::advance_slices(&mut parts, 0);
             if parts.is_empty() {
                 return Ok(());
@@ -143,8 +143,8 @@ impl TcpSocket {
         }
     }
 
-    /// Writes as much of `parts` as the system takes now, in order; returns the number of octets, 0
-    /// if its buffer is full.
+    /// Writes as much of `parts` as the system accepts now, in order. Returns the number of octets,
+    /// which is 0 if the system's buffer is full.
     ///
     /// # Errors
     /// [`NetError::Broken`] if the peer or this end closed the connection, or it failed.
@@ -163,10 +163,10 @@ impl TcpSocket {
 
     /// Reads the available octets into the front of `into`.
     ///
-    /// An empty `into` gives [`Read::Octets`] of 0.
+    /// If `into` is empty, the result is [`Read::Octets`] of 0.
     ///
     /// # Errors
-    /// [`NetError::Broken`] if the connection failed; octets that had arrived may be lost with it.
+    /// [`NetError::Broken`] if the connection failed; octets that had arrived may then be lost.
     pub fn read(&self, into: &mut [u8]) -> Result<Read, NetError> {
         let empty = into.is_empty();
         self.read_with(empty, |mut stream| stream.read(into))
@@ -208,7 +208,7 @@ impl TcpSocket {
         }
     }
 
-    /// Waits for `interest`, a wake or `deadline`; without a deadline, indefinitely.
+    /// Waits for `interest`, a wake or `deadline`; indefinitely without a deadline.
     ///
     /// Where the system cannot wait for a socket and a wake together, it sleeps for a millisecond
     /// and then reports that the socket may be ready.
@@ -224,23 +224,22 @@ impl TcpSocket {
         sys::wait_ready(&self.stream, interest, waker, deadline).map_err(NetError::Wait)
     }
 
-    /// Sets how many octets must arrive before [`wait`](Self::wait) finds the stream readable.
-    /// The end of the stream counts at any number (`SO_RCVLOWAT`; Linux). It saves wake-ups in a
-    /// long read.
+    /// Sets the number of octets that must arrive before [`wait`](Self::wait) reports the stream as
+    /// readable (`SO_RCVLOWAT`; Linux), to save wake-ups in a long read. The end of the stream is
+    /// always reported.
     ///
-    /// The value stays in force until it is set again, so set 1 before waiting for less. The system
-    /// honours at most half of the receive buffer, and a system without the option wakes for any
-    /// octet.
+    /// The value stays set, so set 1 before waiting for fewer octets. The system limits it to half
+    /// of the receive buffer; a system without the option reports any octet.
     pub fn set_low_water(&self, octets: usize) {
         if let Err(error) = sys::set_low_water(&self.stream, octets) {
             tracing::trace!(%error, "no low-water mark: every octet wakes the reader");
         }
     }
 
-    /// Ends the connection: the peer reads the octets that were written and then the end, and every
-    /// wait of another thread for this socket ends. Nothing can be read or written here afterwards.
+    /// Ends the connection. The peer reads the octets that were written and then the end; waits of
+    /// other threads for this socket end. Nothing can be read or written here afterwards.
     pub fn shut_down(&self) {
-        // It fails only if the connection has ended already.
+        // This fails only if the connection has already ended.
         if let Err(error) = self.stream.shutdown(Shutdown::Both) {
             tracing::trace!(%error, peer = %self.peer, "the connection had already ended");
         }

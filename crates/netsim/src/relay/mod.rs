@@ -1,4 +1,4 @@
-//! The same network between real sockets, in real time.
+//! A simulated network between real sockets, in real time.
 
 mod ports;
 mod run;
@@ -16,18 +16,19 @@ use crate::{Change, Conditions, Network, Path, Statistics, Way};
 /// A datagram that a relay has received and not yet passed to its network.
 #[derive(Debug)]
 pub struct Passing<'a> {
-    /// Its direction.
+    /// The direction of the datagram.
     pub way: Way,
-    /// The port that received it: 0 is the first, 1 the next one (RTCP).
+    /// The port that received the datagram: 0 is the first, 1 the next one (RTCP).
     pub port: usize,
-    /// Its octets; changes are passed on.
+    /// The octets of the datagram, which may be changed.
     pub datagram: &'a mut Vec<u8>,
 }
 
-/// Called for each datagram, which it may change; `false` drops the datagram, uncounted.
+/// Called for each datagram, which it may change. If it returns `false`, the datagram is dropped
+/// and not counted.
 type Tap = Box<dyn FnMut(Passing<'_>) -> bool + Send>;
 
-/// Options of a relay, from [`Relay::to`].
+/// Options of a relay, created by [`Relay::to`].
 pub struct RelayOptions {
     target: SocketAddr,
     client: Option<SocketAddr>,
@@ -38,8 +39,8 @@ pub struct RelayOptions {
 }
 
 impl RelayOptions {
-    /// Relays the next port too, for RTCP: the relay has two consecutive ports, the first even, and
-    /// the second leads to the port after the target's.
+    /// Also relays the next port, for RTCP. The relay then has two consecutive ports, of which the
+    /// first is even; the second leads to the port after the target's.
     #[must_use]
     pub fn with_control(mut self) -> Self {
         self.ports = 2;
@@ -53,23 +54,24 @@ impl RelayOptions {
         self
     }
 
-    /// The seed of loss, jitter and everything else that is random; 1 by default. The outcome is
-    /// the same only if datagrams arrive in the same order.
+    /// The seed of loss, jitter and all other random values; 1 by default. Outcomes are equal only
+    /// if datagrams arrive in the same order.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The client's address before it has sent anything; with RTCP, the port after it too. It is
-    /// replaced by the source of each datagram that arrives at the relay's port.
+    /// The client's address before it has sent a datagram; RTCP goes to the port after it. The
+    /// source of each datagram that arrives at the relay's port replaces it.
     #[must_use]
     pub fn client(mut self, client: SocketAddr) -> Self {
         self.client = Some(client);
         self
     }
 
-    /// Passes each datagram to `tap`, which may change it; `false` drops the datagram, uncounted.
+    /// Passes each datagram to `tap`, which may change it. If `tap` returns `false`, the datagram
+    /// is dropped and not counted.
     #[must_use]
     pub fn tap(mut self, tap: impl FnMut(Passing<'_>) -> bool + Send + 'static) -> Self {
         self.tap = Box::new(tap);
@@ -117,7 +119,8 @@ impl fmt::Debug for RelayOptions {
 
 /// A network between a client and a target. The client sends to the relay's address.
 ///
-/// Dropping it stops it at once and discards datagrams in flight; [`Relay::finish`] delivers them.
+/// Dropping the relay stops it at once and discards datagrams in flight; [`Relay::finish`] delivers
+/// them.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -126,10 +129,10 @@ pub struct Relay {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Shared by the relay and its threads.
+/// State shared by the relay and its threads.
 #[derive(Debug)]
 struct Shared {
-    /// By port.
+    /// The networks by port.
     networks: Mutex<Vec<Network<Vec<u8>>>>,
     /// The addresses of each end, by port.
     peers: Mutex<[Vec<Option<SocketAddr>>; 2]>,
@@ -149,8 +152,8 @@ impl Shared {
 }
 
 impl Relay {
-    /// Options of a relay in front of `target`. [`Way::There`] leads to `target`, [`Way::Back`] to
-    /// the client, whose address is known once it has sent a datagram.
+    /// Creates options of a relay in front of `target`. [`Way::There`] leads to `target`,
+    /// [`Way::Back`] to the client, whose address is known when it has sent a datagram.
     pub fn to(target: SocketAddr) -> RelayOptions {
         RelayOptions {
             target,
@@ -162,12 +165,13 @@ impl Relay {
         }
     }
 
-    /// The address that the client sends to.
+    /// Returns the address that the client must send to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The source address of the client's datagrams at the target, until [`Relay::new_address`].
+    /// Returns the source address that the client's datagrams have at the target, until
+    /// [`Relay::new_address`] changes it.
     pub fn far_address(&self) -> SocketAddr {
         self.far_address
     }
@@ -179,12 +183,12 @@ impl Relay {
         each.fold(Statistics::default(), Add::add)
     }
 
-    /// The counts of one direction on the first port, without RTCP.
+    /// Returns the counts of one direction on the first port, without RTCP.
     pub fn media(&self, way: Way) -> Statistics {
         self.shared.networks()[0].statistics(way)
     }
 
-    /// Sets the client's address: see [`RelayOptions::client`].
+    /// Sets the client's address; see [`RelayOptions::client`].
     pub fn set_client(&self, client: SocketAddr) {
         self.set_peer(Way::Back, client);
     }
@@ -211,7 +215,7 @@ impl Relay {
         }
     }
 
-    /// Delivers every datagram that was sent to the relay before, and stops it. Returns the counts
+    /// Delivers every datagram that was sent to the relay before, then stops it. Returns the counts
     /// of both directions, [`Way::There`] first.
     pub fn finish(mut self) -> [Statistics; 2] {
         self.stop();

@@ -10,10 +10,10 @@ const BUFFER: usize = 8 << 20;
 /// The longest wait for a datagram before a thread checks whether the relay has stopped.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Attempts to find free consecutive ports.
+/// Maximum attempts to find free consecutive ports.
 const TRIES: usize = 1000;
 
-/// Sockets on `count` consecutive ports of `ip`; the first is even if there are several.
+/// Binds sockets to `count` consecutive ports of `ip`; the first is even if there are several.
 pub(super) fn bind(ip: IpAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
     let mut outcome = Err(io::ErrorKind::AddrInUse.into());
     for _ in 0..TRIES {
@@ -42,7 +42,7 @@ fn bind_once(ip: IpAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
     Ok(sockets)
 }
 
-/// Enlarges the receive buffer: beyond the system's limit if privileged, otherwise up to it.
+/// Enlarges the receive buffer, beyond the system's limit if privileged, otherwise up to the limit.
 fn enlarge(socket: &UdpSocket) {
     #[cfg(target_os = "linux")]
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, BUFFER).is_ok() {

@@ -12,7 +12,7 @@ use super::ports::{self, POLL_INTERVAL};
 use super::{Passing, Shared, Tap};
 use crate::{Delivery, Network, Way};
 
-/// Larger than any datagram.
+/// Size of the receive buffer, which is larger than any datagram.
 const DATAGRAM_MAX: usize = 65_536;
 
 /// A received datagram.
@@ -51,7 +51,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Opens another address towards the end `side`.
+    /// Adds sockets with another address towards the end `side`.
     fn open(&mut self, side: usize, sockets: Vec<UdpSocket>) -> io::Result<()> {
         let sockets: Vec<Arc<UdpSocket>> = sockets.into_iter().map(Arc::new).collect();
         for (port, socket) in sockets.iter().enumerate() {
@@ -86,7 +86,7 @@ impl Run {
         }
     }
 
-    /// The time until a datagram is due, at most [`POLL_INTERVAL`].
+    /// Returns the time until a datagram is due, at most [`POLL_INTERVAL`].
     fn wait(&self) -> Duration {
         let due = self.next_due();
         due.map_or(POLL_INTERVAL, |due| {
@@ -139,7 +139,7 @@ impl Run {
             }
             let peer = self.shared.peers()[side][port];
             if let Some(peer) = peer {
-                // A peer may have closed its socket.
+                // An error is ignored, because a peer may have closed its socket.
                 let _ = self.sockets[side][address as usize][port].send_to(&datagram, peer);
             }
         }
@@ -164,7 +164,8 @@ fn read(
         } else if is_last {
             return;
         } else if shared.is_stopped.load(Ordering::Acquire) {
-            // A datagram may have arrived between the time-out and the stop.
+            // The last read does not wait; a datagram may have arrived between the time-out and the
+            // stop.
             is_last = socket.set_nonblocking(true).is_ok();
         }
     }

@@ -18,7 +18,7 @@ impl ChainStart {
         }
     }
 
-    /// Removes and returns the start; a new one if none is fixed.
+    /// Removes and returns the start, or a new one if none is fixed.
     pub(crate) fn take(&self) -> Result<[u8; 32], Error> {
         let taken = lock(&self.0).take();
         taken.map_or_else(random, Ok)

@@ -191,7 +191,8 @@ impl Inner {
         }
         while let Some((id, event)) = self.session.poll_event() {
             if let Event::Warning(warning) = event {
-                // The application polls it, and decides whether to show it.
+                // Logged for debugging only: the application polls warnings and decides whether to
+                // show them.
                 tracing::debug!(%warning, "ZRTP");
                 if self.warnings.len() < WARNINGS_MAX {
                     self.warnings.push_back(warning);

@@ -171,10 +171,10 @@ impl std::fmt::Debug for FileStore {
     }
 }
 
-/// Prevents other programs from saving in the folder of `path` until the result is dropped.
+/// Locks the folder of `path` against saving by other programs until the result is dropped.
 ///
-/// `None` if the operating system cannot lock folders, or another program holds the lock for longer
-/// than [`LOCK_TIMEOUT`].
+/// Returns `None` if the operating system cannot lock folders, or another program holds the lock
+/// for longer than [`LOCK_TIMEOUT`].
 fn lock_folder(path: &Path) -> Option<File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = File::open(folder.unwrap_or_else(|| Path::new("."))).ok()?;

@@ -38,8 +38,8 @@ pub struct ZrtpConfig {
     pub allows_preshared: bool,
     /// A secret that both ends obtained by other means.
     pub aux_secret: Option<Zeroizing<Vec<u8>>>,
-    /// The peers that are accepted. `None`, the default, stands for [`PeerPolicy::RefuseChanged`]
-    /// with a [`cache`](Self::cache), and for [`PeerPolicy::Allow`] without.
+    /// The peers that are accepted. The default, `None`, means [`PeerPolicy::RefuseChanged`] with a
+    /// [`cache`](Self::cache) and [`PeerPolicy::Allow`] without one.
     pub policy: Option<PeerPolicy>,
     /// The treatment of a stream whose peer does not answer Hellos; by default it is refused.
     pub without_zrtp: WithoutZrtp,

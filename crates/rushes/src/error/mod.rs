@@ -78,7 +78,7 @@ pub enum Error {
          set its recovery to Recovery::On or Recovery::Rtx"
     )]
     NoRtx,
-    /// The stream cannot send: its session has no peer, or the stream no remote port.
+    /// The stream cannot send: its session has no peer, or the stream has no remote port.
     #[error("this stream only receives: set a peer for its session and a remote_port for it")]
     NoDestination,
     /// Keys in a description cannot be used, or the stream's keys cannot be described.
@@ -164,7 +164,7 @@ pub enum Error {
         /// The local port.
         port: u16,
     },
-    /// The peer's address stands for every address of this machine: nothing comes from it.
+    /// The peer's address is the unspecified one, which no packet comes from.
     #[error(
         "{peer} stands for every address of this machine and cannot be a peer; \
          to receive from any host at a local address, call receive_on"

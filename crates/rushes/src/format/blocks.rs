@@ -8,7 +8,7 @@ use rushes_proto::RtpTimestamp;
 use super::file::{Bytes, FileError, MediaFrame, ReadOptions};
 use super::{FileKind, FrameReader, FrameWriter};
 
-/// Unstructured files with these extensions.
+/// Describes unstructured files with these extensions.
 pub const fn files(extensions: &'static [&'static str]) -> FileKind {
     FileKind { extensions, reader, writer }
 }

@@ -26,7 +26,8 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
     ..MediaFormat::UNKNOWN
 };
 
-/// How many units begin as KLV does. A unit is all items of one timestamp (RFC 6597 section 4.2.1).
+/// Counts the units that begin like KLV. A unit is all items of one timestamp (RFC 6597 section
+/// 4.2.1).
 fn evidence(packets: &[Packet<'_>]) -> Evidence {
     let mut evidence = Evidence::default();
     let mut last: Option<&Packet<'_>> = None;
@@ -44,7 +45,7 @@ fn evidence(packets: &[Packet<'_>]) -> Evidence {
     evidence
 }
 
-/// Whether a payload consists of items, of which the last may go on in the next packet.
+/// Returns whether a payload consists of items, the last of which may continue in the next packet.
 fn begins_unit(packet: &Packet<'_>) -> bool {
     let mut rest = packet.payload();
     if !rest.starts_with(&LABEL) {
@@ -67,7 +68,8 @@ mod tests {
     use super::super::FormatOptions;
     use super::*;
 
-    /// The evidence of packets: number, timestamp, marker bit, payload.
+    /// Returns the evidence of packets, each given as sequence number, timestamp, marker bit and
+    /// payload.
     fn seen(packets: &[(u16, u32, bool, &[u8])]) -> (u64, u64) {
         let datagram = |&(number, timestamp, marker, payload): &(u16, u32, bool, &[u8])| {
             let (number, timestamp) = (SequenceNumber(number), RtpTimestamp(timestamp));

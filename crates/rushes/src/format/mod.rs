@@ -93,8 +93,8 @@ pub struct MediaFormat {
     /// Reads the parameters of the format in a description; an error if streams of it cannot be
     /// received.
     pub accept: fn(&sdp::Format, &mut FormatOptions) -> Result<(), Unsupported>,
-    /// The parameter sets in a description, as a frame: they precede the first frame of the stream.
-    /// Empty if there are none.
+    /// Returns the parameter sets in a description as a frame to precede the first one of the
+    /// stream. Empty if there are none.
     pub parameter_sets: fn(&Encoding) -> Vec<u8>,
     /// Whether a frame contains parameter sets.
     pub has_parameter_sets: fn(&[u8]) -> bool,
@@ -102,7 +102,7 @@ pub struct MediaFormat {
     pub is_key_frame: fn(&[u8]) -> bool,
     /// The files of the format.
     pub files: FileKind,
-    /// Evidence for the format in the packets of a stream, which are in order and have payloads.
+    /// Counts evidence for the format in packets of a stream, which are in order and have payloads.
     pub evidence: fn(&[Packet<'_>]) -> Evidence,
     /// FFmpeg's name of the format (`-f`).
     pub ffmpeg: Option<&'static str>,
@@ -139,7 +139,7 @@ impl MediaFormat {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct FormatOptions {
-    /// The delimiting of NAL units in frames.
+    /// How NAL units are delimited in frames.
     pub framing: Framing,
     /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1); 0 if NAL units are sent in
     /// decoding order.
@@ -150,7 +150,7 @@ pub struct FormatOptions {
     pub depack_buf_bytes: u32,
     /// The rate of the timestamps; `None` for the format's own.
     pub clock_rate: Option<ClockRate>,
-    /// All of `a=fmtp` in the peer's description, for formats whose encoding is
+    /// The whole value of `a=fmtp` in the peer's description, for formats whose encoding is
     /// [`Encoding::Other`]; empty without a description.
     pub parameters: String,
 }
@@ -240,7 +240,7 @@ impl Codec {
     }
 }
 
-/// The name in the table of the format that options call `name`.
+/// Returns the name in the table for a name in options.
 fn full_name(name: &str) -> &str {
     if name.eq_ignore_ascii_case("raw") { "generic" } else { name }
 }

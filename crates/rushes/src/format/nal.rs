@@ -19,7 +19,7 @@ pub(super) fn units(frame: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether a NAL unit of an Annex B frame has a type that `is` selects.
+/// Returns whether an Annex B frame contains a NAL unit whose type `is` accepts.
 fn has_unit(codec: NalCodec, frame: &[u8], is: fn(NalCodec, u8) -> bool) -> bool {
     units(frame).any(|unit| codec.header(unit).is_some_and(|it| is(codec, it.nal_type)))
 }
@@ -43,7 +43,7 @@ pub(super) fn is_key_frame(codec: NalCodec, frame: &[u8]) -> bool {
     has_unit(codec, frame, NalCodec::is_random_access)
 }
 
-/// Files of NAL units, which are written one after the other.
+/// Returns the files of a format whose NAL units are written one after the other.
 pub(super) const fn files(extensions: &'static [&'static str], reader: OpenReader) -> FileKind {
     FileKind { extensions, reader, writer: blocks::writer }
 }
@@ -85,7 +85,7 @@ impl FrameReader for Bitstream {
     }
 
     fn flush(&mut self) {
-        // A source that was silent within a frame once will be so again.
+        // A source that was silent within a frame once will be silent within frames again.
         if !self.reader.was_interrupted() {
             self.reader.flush();
         } else if !std::mem::replace(&mut self.warned, true) {

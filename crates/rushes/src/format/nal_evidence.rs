@@ -48,8 +48,8 @@ struct Picture {
 }
 
 /// Counts the evidence that `packets` carry `codec`. Each packet must have plausible headers and
-/// continue the previous one, and pictures must consist of slices, the first of which is marked as
-/// first.
+/// continue the previous one; pictures must consist of slices, and their first slice must be marked
+/// as first.
 pub(super) fn evidence(codec: NalCodec, packets: &[Packet<'_>]) -> Evidence {
     let mut counter = EvidenceCounter::new(codec);
     let mut last: Option<&Packet<'_>> = None;
@@ -121,8 +121,8 @@ impl EvidenceCounter {
         self.examine_slice(header, unit.get(self.codec.header_len()..))
     }
 
-    /// Examines a unit or a fragment, with the octets after the header if they are known; `None` if
-    /// no encoder would write it.
+    /// Examines a unit or a fragment, and the octets after its header if it has them; `None` if no
+    /// encoder would write it.
     fn examine_slice(&mut self, header: NalHeader, body: Option<&[u8]>) -> Option<()> {
         if !is_plausible(self.codec, header) {
             return None;

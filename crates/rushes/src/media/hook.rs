@@ -20,7 +20,7 @@ pub(crate) type FrameHook = Box<dyn FnMut(Frame) + Send>;
 /// The application's function around a hook's loop: it runs the loop by calling its argument.
 pub(crate) type LoopWrapper = Box<dyn FnOnce(&mut (dyn FnMut() + Send)) + Send>;
 
-/// Maximum sleep of the thread without a wake-up.
+/// Maximum time for which the thread waits without a wake-up.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Pause after a socket error, which may be temporary.

@@ -41,10 +41,10 @@ impl StreamHandle {
         Ok(outcome.unwrap_or(Ok(()))?)
     }
 
-    /// Expects the next packet of `source` to be in the round `roc` (RFC 3711 section 3.3.1):
-    /// needed to join a stream after more than 2¹⁶ packets; the sender knows the value
-    /// ([`roll_over_counter`](Self::roll_over_counter)). No effect if packets of that round or a
-    /// later one have been received.
+    /// Expects the next packet of `source` to be in the round `roc` (RFC 3711 section 3.3.1). This
+    /// is needed to join a stream after more than 2¹⁶ packets; the sender's
+    /// [`roll_over_counter`](Self::roll_over_counter) returns the value. It has no effect if
+    /// packets of that round or a later one have been received.
     ///
     /// # Errors
     /// [`Error::Policy`] if the stream is not secured or follows the maximum number of sources.

@@ -66,7 +66,7 @@ impl StreamReceiver {
     }
 
     /// Stops waiting for missing packets: complete frames can be pulled at once, the others are
-    /// dropped and counted. For the end of a reception.
+    /// dropped and counted. Call it at the end of a reception.
     pub fn flush(&mut self) {
         self.attached.inbox().lock().flush();
     }
@@ -157,7 +157,7 @@ impl StreamReceiver {
             if last.is_some() && now >= deadline {
                 return Ok(Pulled::Timeout);
             }
-            // It may have been a wake-up, which the caller handles.
+            // The wait may have ended with a wake-up, which the caller handles.
             if last == Some(Progress::Waited) {
                 return Ok(Pulled::Woken);
             }
@@ -188,7 +188,7 @@ fn collect(
     (frame, receiver.poll_timeout())
 }
 
-/// The end of `timeout`, at most a year from now.
+/// Returns the end of `timeout`, at most a year from now.
 fn deadline(timeout: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     Instant::now() + timeout.min(YEAR)

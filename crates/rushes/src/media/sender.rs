@@ -174,7 +174,8 @@ impl StreamSender {
         self.attached.port.socket().counters()
     }
 
-    /// Retransmits packets requested meanwhile, and reads reports if no other thread does.
+    /// Retransmits packets requested since the last call, and reads reports if no other thread
+    /// does.
     fn poll_port(&self) {
         let port = &self.attached.port;
         self.attached.outbox().retransmit_requested(port.socket());

@@ -160,7 +160,7 @@ impl Port {
         }
     }
 
-    /// Reads one batch, or waits until `until` for one.
+    /// Reads one batch, waiting for it until `until` at most.
     #[cfg(feature = "zrtp")]
     pub(crate) fn run_once(&self, until: Instant) -> Result<(), Error> {
         let seen = self.wake_ups();

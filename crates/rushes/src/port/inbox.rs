@@ -44,7 +44,7 @@ pub(super) struct Inboxes {
 }
 
 impl Inboxes {
-    /// The inbox for a datagram.
+    /// Returns the inbox for a datagram.
     #[inline]
     pub(super) fn route(&self, datagram: &[u8]) -> Option<u64> {
         self.demux.route(datagram)

@@ -84,7 +84,7 @@ pub(crate) struct Port {
     side: Mutex<Option<Arc<dyn SideProtocol>>>,
 }
 
-/// Counts wake-ups, so that no thread misses one, and waiting threads.
+/// Counts waiting threads, and wake-ups so that no thread misses one.
 #[derive(Debug, Default)]
 struct Waiting {
     wake_ups: u64,

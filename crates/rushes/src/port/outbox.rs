@@ -155,8 +155,8 @@ impl Outbox {
         }
     }
 
-    /// Records the counters at `now`, and the frame if any; returns whether no packet was sent
-    /// before.
+    /// Records the counters at `now` and the frame, if there is one; returns whether these are the
+    /// first packets sent.
     pub(crate) fn note(
         &self,
         now: Instant,

@@ -16,18 +16,18 @@ use crate::lock::lock;
 /// Maximum time for which media may keep a reader from checking the socket for RTCP.
 const CONTROL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Maximum bytes of finished frames that a stream's reader has not pulled while another stream's
-/// reader reads the port.
+/// Maximum bytes of finished frames that a stream's own reader has not pulled. Beyond it, another
+/// stream's reader drops datagrams for the stream.
 const UNCOLLECTED_MAX: usize = 64 << 20;
 
 /// Maximum number of datagrams passed to a stream at once.
 const RUN_MAX: usize = 64;
 
-/// The deadline of a reader, and its spinning.
+/// How long a reader waits, and how long it spins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) deadline: Instant,
-    /// The time to poll before sleeping.
+    /// How long to poll before sleeping.
     pub(crate) spin: Duration,
 }
 
@@ -42,7 +42,7 @@ impl Wait {
 pub(crate) enum Progress {
     /// This thread read this number of datagrams.
     Read(usize),
-    /// Another thread was reading: this one waited for it, for a wake-up or for the deadline.
+    /// Another thread was reading; this thread waited for its batch, a wake-up or the deadline.
     Waited,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Progress {
 pub(super) struct ReadState {
     arena: Arena,
     control: Option<Arena>,
-    /// When the socket for RTCP was polled last.
+    /// When the socket for RTCP was last polled.
     pub(super) polled: Instant,
 }
 
@@ -125,7 +125,7 @@ impl Port {
         let now = Instant::now();
         let is_stale = now.saturating_duration_since(*polled) > CONTROL_INTERVAL;
         if datagrams.is_empty() || is_stale {
-            // Before the media: a source may return immediately after its BYE.
+            // RTCP is handled before media, because a source may return immediately after its BYE.
             *polled = now;
             self.read_control(control)?;
         }
@@ -138,8 +138,8 @@ impl Port {
         #[cfg(feature = "zrtp")]
         let side = lock(&self.side).clone();
         let taken = datagrams.len();
-        // Consecutive datagrams are often for one stream: its lock is kept until a datagram of
-        // another stream, and a secured stream authenticates many at once.
+        // Consecutive datagrams are often for one stream. Its lock is kept for all of them, and a
+        // secured stream authenticates them together.
         let mut run = Run::new(now);
         for datagram in datagrams {
             if self.is_muxed() && is_rtcp(datagram.data) {
@@ -224,7 +224,8 @@ impl<'i, 'd> Run<'i, 'd> {
     /// Adds a datagram.
     #[inline]
     fn add(&mut self, from: &'d SocketAddr, octets: &'d mut [u8]) {
-        // Datagrams of one message share one address in memory, which is the faster comparison.
+        // Datagrams of one message share their address in memory; comparing pointers first is
+        // faster.
         let is_same = |before: &'d SocketAddr| std::ptr::eq(before, from) || before == from;
         if self.len == RUN_MAX || !self.from.is_some_and(is_same) {
             self.flush();

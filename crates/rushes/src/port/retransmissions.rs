@@ -30,7 +30,8 @@ impl Retransmissions {
     }
 
     /// Writes requested packets with `write`, which returns whether there was room, and passes them
-    /// to `send`, batch after batch; `false` if the send buffer is full before all are sent.
+    /// to `send`, batch after batch. Returns `false` if the send buffer is full before all are
+    /// sent.
     fn serve(
         &mut self,
         mut write: impl FnMut(SequenceNumber, &mut Batch) -> bool,
@@ -88,8 +89,8 @@ impl Outbox {
         self.retransmit_requested(socket);
     }
 
-    /// Sends requested packets, as far as the send buffer has room, unless another thread has
-    /// locked the sender and will do so. Never waits, because reading threads call it.
+    /// Sends requested packets while the send buffer has room. Does nothing if another thread has
+    /// locked the sender, which then sends them. Never waits, because reading threads call it.
     pub(crate) fn retransmit_requested(&self, socket: &UdpSocket) {
         while self.any_requested.load(Relaxed) {
             let mut state = match self.state.try_lock() {
@@ -143,8 +144,8 @@ impl Outbox {
         }
     }
 
-    /// Writes requested packets with `write`, which returns whether there was room, and sends them;
-    /// `false` if the send buffer is full before all are sent: the rest remains queued.
+    /// Writes requested packets with `write`, which returns whether there was room, and sends them.
+    /// Returns `false` if the send buffer is full before all are sent; the rest remains queued.
     fn send_requested(
         &self,
         socket: &UdpSocket,
@@ -164,7 +165,8 @@ impl Outbox {
             retransmissions.requested.extend(requested.drain(..taken));
             self.any_requested.store(!requested.is_empty(), Relaxed);
         }
-        // A deadline in the past: the sender's lock is held, and perhaps the lock for reading.
+        // The deadline is now, because waiting would block threads that need the sender's lock or
+        // the lock for reading.
         let now = Instant::now();
         let all = retransmissions
             .serve(write, |bytes, lengths| socket.send(queue, bytes, lengths, to, now))?;
@@ -200,7 +202,7 @@ mod tests {
         let mut arrived = Vec::new();
         let mut calls = 0;
         loop {
-            // The buffer has room for three datagrams each time.
+            // In each round, the send buffer has room for three datagrams.
             let outcome = retransmissions.serve(write, |bytes, lengths| {
                 calls += 1;
                 let sent = lengths.len().min(3);
@@ -231,7 +233,7 @@ mod tests {
         };
         assert!(retransmissions.serve(write, refused).is_err());
         assert!(retransmissions.serve(write, |_, _| panic!("nothing is requested")).unwrap());
-        // The same holds for a packet that fits no batch.
+        // A packet that fits no batch is dropped, too.
         retransmissions.requested.push(SequenceNumber(2));
         assert!(retransmissions.serve(|_, _| false, |_, _| panic!("nothing was written")).unwrap());
     }

@@ -25,12 +25,12 @@ pub(crate) struct Events {
 /// The application's hook, and the thread that runs it.
 #[derive(Default)]
 struct HookState {
-    /// `None` also while it runs.
+    /// The hook; `None` while it runs, or if none is set.
     hook: Option<ReportHook>,
     running: Option<ThreadId>,
 }
 
-/// A running hook; it is put back when it returns, unless it was replaced meanwhile.
+/// A running hook. When it returns it is stored again, unless it was replaced meanwhile.
 struct Running<'a> {
     events: &'a Events,
     hook: Option<ReportHook>,
@@ -83,8 +83,8 @@ impl Events {
         }
     }
 
-    /// The hook, to be run by this thread; `None` if there is none, or it is running already: a
-    /// hook that calls the stream must not be called again while it runs.
+    /// Takes the hook to run it on this thread. Returns `None` if none is set or if it is running
+    /// already, since a hook that calls the stream must not be called recursively.
     fn take_hook(&self) -> Option<Running<'_>> {
         let mut state = lock(&self.hook);
         let HookState { hook, running } = &mut *state;
@@ -101,8 +101,8 @@ impl Events {
         has_hook && !lock(&self.queue).is_empty()
     }
 
-    /// Replaces the hook, after waiting for one that runs on another thread. A hook that replaces
-    /// itself is not called again.
+    /// Replaces the hook; waits first while the old one runs on another thread. A hook may replace
+    /// itself and is then not called again.
     pub(crate) fn set_hook(&self, hook: ReportHook) {
         let own = std::thread::current().id();
         let mut state = lock(&self.hook);

@@ -29,8 +29,8 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Whether a report of `ssrc` that came from `from` at `now` is the source's own. `expected` is
-    /// the address that its media suggests.
+    /// Returns whether a report of `ssrc` that arrived from `from` at `now` is the source's own.
+    /// `expected` is the RTCP address derived from that of its media.
     ///
     /// Another host is never admitted. Another port of the same host is admitted until the source
     /// reports from the expected one, since some senders use a separate socket for RTCP.

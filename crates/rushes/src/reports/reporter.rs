@@ -24,10 +24,10 @@ const FULL_PAUSE: Duration = Duration::from_millis(1);
 /// Maximum wait of a BYE for room in the send buffer.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// Time after which a report is sent although there is no media yet.
+/// Time after which a report is sent even without media.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
 
-/// The interval of reports of arrivals.
+/// The interval of reports of packet arrivals (RFC 8888).
 const ARRIVALS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The interval of checks whether a peer is known.
@@ -64,7 +64,7 @@ struct State {
     origins: Origins,
     /// A report that did not fit the send buffer; it is sent before the next one.
     unsent: Vec<u8>,
-    /// Our own addresses, as seen in our packets that multicast loops back.
+    /// Our own addresses, found in our packets that multicast loops back.
     echoes: Vec<SocketAddr>,
     receptions: Vec<Reception>,
     sequences: Vec<SequenceNumber>,
@@ -97,7 +97,7 @@ impl Reports for Reporter {
         if let Some(ssrc) = sender(datagram) {
             self.inbox.lock().handle_report(now, ssrc, from.ip(), None);
         }
-        // A stranger must not redirect our reports from the peer whose media we receive.
+        // Our reports go to the peer whose media we receive; a stranger must not redirect them.
         if learned.is_none() || self.sends_media(from, datagram) {
             *learned = Some(from);
         }
@@ -150,7 +150,7 @@ impl Reports for Reporter {
                     due = earlier(due, Some(now + FULL_PAUSE));
                 }
             } else {
-                // There is no destination until a peer has sent something.
+                // Without a configured destination, there is none until a peer has sent a packet.
                 due = earlier(due, Some(now + RETRY_INTERVAL));
             }
             while let Some(event) = participant.poll_event() {
@@ -219,8 +219,8 @@ impl Reporter {
         media.is_some_and(|media| media.ip() == from.ip())
     }
 
-    /// Whether a datagram from `from` may report for `ssrc`: if media of `ssrc` is received, only
-    /// that source may.
+    /// Returns whether a datagram from `from` may report for `ssrc`. If media of `ssrc` is
+    /// received, only its source may.
     fn is_of_source(
         &self,
         origins: &mut Origins,
@@ -233,7 +233,7 @@ impl Reporter {
         origins.admit(now, ssrc, expected, from)
     }
 
-    /// Leaves the session with BYE, if that is allowed at once.
+    /// Sends BYE if it may be sent immediately.
     pub(crate) fn leave(&self, port: &Port, now: Instant, reason: &str) {
         // Only participants that have sent may send BYE: the counters must be up to date.
         self.serve(port, now);
@@ -250,7 +250,8 @@ impl Reporter {
         }
     }
 
-    /// Retransmits requested packets that had no room before; returns when to try the rest.
+    /// Retransmits requested packets that did not fit the send buffer before; returns when to try
+    /// the rest.
     fn serve_requested(&self, port: &Port, now: Instant) -> Option<Instant> {
         self.outbox.retransmit_requested(port.socket());
         self.outbox.has_requested().then(|| now + FULL_PAUSE)
@@ -323,7 +324,7 @@ impl Reporter {
             return self.config.to;
         }
         let media = self.media_source(port);
-        // Reports of a host without media do not redirect ours from one that sends media.
+        // The reports of a host that sends no media must not redirect ours from one that does.
         let is_a_source = |at: &SocketAddr| self.inbox.lock().has_source_at(at.ip());
         let learned = learned.filter(|at| media.is_none() || is_a_source(at));
         let mut address = learned.or(media)?;
@@ -391,15 +392,15 @@ fn sender(datagram: &[u8]) -> Option<Ssrc> {
     Some(Ssrc(u32::from_be_bytes(*octets)))
 }
 
-/// Whether a packet with our own SSRC, which came from `from`, is an echo: sent from our port and
-/// an address of this machine.
+/// Returns whether a packet from `from` with our own SSRC is an echo of ours: it comes from our
+/// port at an address of this machine.
 fn is_echo(echoes: &mut Vec<SocketAddr>, port: &Port, from: SocketAddr) -> bool {
     if echoes.contains(&from) {
         return true;
     }
     let own = [Some(port.local_address()), port.control_address()];
     let is_own_port = own.iter().flatten().any(|own| own.port() == from.port());
-    // Each address is looked up once; there is one for each of the machine's networks and each
+    // Each address is looked up once. There is one for each of the machine's networks and each
     // port.
     let own = is_own_port && echoes.len() < ECHOES_MAX && rushes_net::is_local(from.ip());
     if own {

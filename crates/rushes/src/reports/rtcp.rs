@@ -29,28 +29,28 @@ impl Rtcp {
     /// [`poll_event`](Self::poll_event).
     ///
     /// A hook that owns a clone of this handle keeps the stream's RTCP alive after the stream is
-    /// dropped. Prefer a hook that passes its events on.
+    /// dropped; a hook that only passes its events on does not.
     pub fn on_event(&self, hook: impl FnMut(ControlEvent) + Send + 'static) {
         self.attached.reporter.events.set_hook(Box::new(hook));
         self.attached.reporter.events.dispatch();
     }
 
-    /// The next report or request; the last 256 are kept.
+    /// Returns the next report or request. The last 256 are kept.
     pub fn poll_event(&self) -> Option<ControlEvent> {
         self.attached.reporter.events.poll()
     }
 
-    /// The state of each peer: its name, its clocks, its last report, the round-trip time.
+    /// Returns the state of each peer: its name, its clocks, its last report, the round-trip time.
     pub fn peers(&self) -> Vec<RemoteStatistics> {
         self.attached.reporter.with(|participant| participant.remotes()).unwrap_or_default()
     }
 
-    /// Nanoseconds since the media of `timestamp` was captured: the latency of a frame that was
-    /// just received.
+    /// Returns the nanoseconds since the media of `timestamp` was captured: the latency of a frame
+    /// that was just received.
     ///
-    /// It is the difference between our clock and the clock in the reports of `source`; negative if
-    /// the source's clock is ahead. `None` before its first report, and if the clocks are an hour
-    /// or more apart, since some peers do not report wall-clock time. See
+    /// The value is the difference between our clock and the clock in the reports of `source`; it
+    /// is negative if the source's clock is ahead. `None` before its first report, and if the
+    /// clocks are an hour or more apart, since some peers do not report wall-clock time. See
     /// [`ClockMapping::latency`].
     pub fn capture_latency(&self, source: Ssrc, timestamp: RtpTimestamp) -> Option<i64> {
         let now = Instant::now();
@@ -60,8 +60,9 @@ impl Rtcp {
         })?
     }
 
-    /// Whether a peer that has reported on our media, and has not left, has not yet reported on the
-    /// last packet sent. While it is `true`, the losses in [`peers`](Self::peers) are not final.
+    /// Returns whether the reports on the last packet sent are incomplete: a peer that has reported
+    /// on our media before, and has not left, has not reported on it yet. Until then the losses in
+    /// [`peers`](Self::peers) are not final.
     pub fn awaits_reports(&self) -> bool {
         let Some(last) = self.attached.outbox().sent().last_sequence else { return false };
         let is_behind = |peer: &RemoteStatistics| {
@@ -103,8 +104,7 @@ impl Rtcp {
         self.act(|participant, now| participant.request_bit_rate(now, limit))
     }
 
-    /// Sends media sources an estimate of what the path can carry in all, in bits per second
-    /// (REMB).
+    /// Sends media sources an estimate of the path's total capacity, in bits per second (REMB).
     ///
     /// # Errors
     /// [`Error::NoRtcp`].
@@ -135,7 +135,7 @@ impl Rtcp {
         Ok(())
     }
 
-    /// Calls `act`, and sends the packets that may be sent at once.
+    /// Calls `act`, then sends the packets that may be sent at once.
     fn act(
         &self,
         act: impl FnOnce(&mut rushes_proto::control::Participant, Instant),

@@ -34,16 +34,16 @@ use crate::error::Error;
 use crate::format::Codec;
 use crate::setup::{Context, Recovery, StreamBuilder};
 
-/// The encoding of `codec` for a description, with the contents of the parameter sets in
-/// `access_unit`; `None` for generic frames, which have no encoding name.
+/// Returns the encoding of `codec` for a description, with the contents of the parameter sets in
+/// `access_unit`, or `None` for generic frames, which have no encoding name.
 ///
-/// Without parameter sets in the access unit it is only the name.
+/// If the access unit has no parameter sets, the encoding consists of the name only.
 pub fn encoding_of(codec: Codec, access_unit: &[u8]) -> Option<Encoding> {
     codec.encoding.map(|_| (codec.describe)(&codec, access_unit))
 }
 
-/// The parameter sets that a description contains, with start codes; empty if there are none. A
-/// stream need not repeat them, so they precede its first frame.
+/// Returns the parameter sets in a description, with start codes; empty if there are none. A
+/// decoder needs them before the first frame, because a stream need not repeat them.
 pub fn parameter_sets_of(encoding: &Encoding) -> Vec<u8> {
     Codec::of_encoding(encoding.name()).map_or_else(Vec::new, |it| (it.parameter_sets)(encoding))
 }
@@ -139,14 +139,14 @@ impl StreamBuilder {
 }
 
 impl Context {
-    /// A stream that receives the media in a description: with its codec, payload type and port,
-    /// the multicast group if there is one, the port of its RTCP, and requests for lost packets if
-    /// they are allowed. Settings that are not in the description have their defaults.
+    /// Sets up a stream that receives the media in a description: with its codec, payload type and
+    /// port, the multicast group if there is one, the port of its RTCP, and requests for lost
+    /// packets if they are allowed. Settings that are not in the description have their defaults.
     ///
-    /// If the description has the SSRC of the stream ([`Media::ssrc`]), no other is accepted; the
-    /// same holds for the SSRC of retransmissions. Otherwise any sender is accepted, since a
-    /// description names the destination of media. [`Media::senders`] returns the addresses of
-    /// permitted senders, for applications that check them.
+    /// If the description has the SSRC of the stream ([`Media::ssrc`]) or of its retransmissions,
+    /// no other is accepted. Otherwise any sender is accepted, since a description names the
+    /// destination of media. [`Media::senders`] returns the addresses of permitted senders, for
+    /// applications that check them.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the media cannot be received, `Error::Sdes` if it is secured and

@@ -23,8 +23,8 @@ pub enum Security {
         /// [`KEYS_MAX`](rushes_proto::srtp::KEYS_MAX) including `receive`.
         further: Vec<MasterKey>,
     },
-    /// Keys that both ends agree on, on the media's own ports (ZRTP, RFC 6189); see
-    /// [`zrtp`](crate::zrtp). Media is neither sent nor accepted before.
+    /// Keys that both ends agree on by ZRTP (RFC 6189) on the media's own ports; see
+    /// [`zrtp`](crate::zrtp). Media is neither sent nor accepted before the agreement.
     #[cfg(feature = "zrtp")]
     Zrtp(crate::agreement::ZrtpConfig),
 }
@@ -39,7 +39,7 @@ pub(crate) struct KnownKeys<'a> {
 }
 
 impl Security {
-    /// The keys, if they need not be agreed on first.
+    /// Returns the keys unless both ends must agree on them first.
     #[cfg_attr(
         not(feature = "zrtp"),
         allow(clippy::unnecessary_wraps, reason = "`None` with ZRTP")
@@ -54,7 +54,7 @@ impl Security {
         }
     }
 
-    /// The same master key in both directions, for streams with media in one direction and reports
+    /// Uses one master key in both directions, for streams with media in one direction and reports
     /// in the other.
     ///
     /// If both ends send media, use [`separate`](Self::separate): under one key, two streams that
@@ -86,8 +86,8 @@ impl Security {
         Ok(Self::Keys { policy, send: key.clone(), receive: key, further: Vec::new() })
     }
 
-    /// A new random master key for both directions. It must be given to the peer securely, for
-    /// example in a description over an encrypted channel
+    /// Creates a random master key for both directions. The application must pass it to the peer
+    /// securely, for example in a description over an encrypted channel
     /// ([`StreamBuilder::description`](crate::StreamBuilder::description)).
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl Security {
         Ok(Self::shared(suite, &octets)?)
     }
 
-    /// Separate master keys for sent and for received packets.
+    /// Uses separate master keys for sent and for received packets.
     ///
     /// # Errors
     /// As [`shared`](Self::shared).

@@ -10,7 +10,7 @@ use super::{KnownKeys, Security};
 use crate::error::SdesError;
 
 impl Security {
-    /// The `a=crypto` line with the key of sent packets.
+    /// Returns the `a=crypto` line with the key of sent packets.
     ///
     /// # Errors
     /// [`SdesError::Undescribable`] if RFC 4568 cannot express it.
@@ -33,14 +33,13 @@ impl Security {
             .map_err(|reason| SdesError::Crypto { tag, reason })
     }
 
-    /// The keys and the policy of an `a=crypto` line. Its first key is used in both directions; the
+    /// Reads keys and policy from an `a=crypto` line. Its first key is used in both directions; the
     /// others are also accepted in received packets.
     ///
-    /// A description has the key of its author. An answer would have the key of its reader (RFC
-    /// 4568 section 7.1), who must not send media under the author's: set it with
-    /// [`StreamBuilder::security`](crate::StreamBuilder::security), or make sure that the stream
-    /// only receives. Without an answer, reports are sent under the author's key, the only one that
-    /// the author knows.
+    /// A description contains the key of its author; the reader's key would be in an answer (RFC
+    /// 4568 section 7.1). The reader must not send media under the author's key: set another with
+    /// [`StreamBuilder::security`](crate::StreamBuilder::security), or only receive. Without an
+    /// answer, reports are sent under the author's key, the only one that the author knows.
     ///
     /// # Errors
     /// [`SdesError`] if the line cannot be used.
@@ -91,7 +90,8 @@ fn described_suite(policy: &Policy) -> Result<Suite, SdesError> {
     if !policy.encrypted_extensions.is_empty() {
         return Err(SdesError::Undescribable("the list of encrypted header extensions (RFC 6904)"));
     }
-    // Both suites without a name have the lengths of the suite that they are a part of.
+    // Both suites without a name omit encryption or authentication of this one; their keys have the
+    // same lengths.
     let is_part = !is_described(policy.suite);
     Ok(if is_part { Suite::AesCm128HmacSha1_80 } else { policy.suite })
 }

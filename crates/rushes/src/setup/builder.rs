@@ -127,8 +127,8 @@ impl StreamBuilder {
         self
     }
 
-    /// The only source to accept, which is then accepted from its first packet on; by default any.
-    /// Streams on one port need it, or different payload types.
+    /// The only source to accept, from its first packet on; by default any source. Streams that
+    /// share a port need this setting or different payload types.
     pub fn remote_ssrc(mut self, ssrc: Ssrc) -> Self {
         self.remote_ssrc = Some(ssrc);
         self
@@ -136,9 +136,9 @@ impl StreamBuilder {
 
     /// The only host to accept packets from, and the port of its media if that is known.
     ///
-    /// Packets from others are counted ([`Statistics::foreign`](crate::Statistics)) and ignored. By
-    /// default the session's peer, if it has one that is not a multicast group, and otherwise any
-    /// host.
+    /// Packets from others are counted ([`Statistics::foreign`](crate::Statistics)) and ignored.
+    /// The default is the session's peer, or any host if there is no peer or it is a multicast
+    /// group.
     ///
     /// Addresses can be forged; SRTP and ZRTP keep strangers out reliably.
     pub fn only_from(mut self, host: IpAddr, port: Option<u16>) -> Self {
@@ -187,7 +187,7 @@ impl StreamBuilder {
         self
     }
 
-    /// The delimiting of NAL units in frames pushed and pulled; by default with start codes.
+    /// How NAL units are delimited in frames pushed and pulled; by default with start codes.
     pub fn framing(mut self, framing: Framing) -> Self {
         self.frame.framing = framing;
         self.format.framing = framing;
@@ -262,8 +262,8 @@ impl StreamBuilder {
 
     /// Octets that incomplete frames and reorder windows of all the stream's sources may hold.
     ///
-    /// The minimum is [`frame_len_max`](Self::frame_len_max), the default 64 MiB more. If it is
-    /// exceeded, the source that has delivered least drops its frame.
+    /// The minimum is [`frame_len_max`](Self::frame_len_max), the default 64 MiB more. Beyond the
+    /// limit, the source that has delivered least drops its frame.
     pub fn memory(mut self, octets: usize) -> Self {
         self.memory = Some(octets);
         self
@@ -278,9 +278,9 @@ impl StreamBuilder {
         self
     }
 
-    /// Packets before a source is accepted, by default 2 (RFC 3550 appendix A.1).
+    /// Number of packets after which a source is accepted, by default 2 (RFC 3550 appendix A.1).
     ///
-    /// They are kept meanwhile, so none is lost. With 1 a source is accepted at once.
+    /// Earlier packets are kept until then, so none is lost. With 1 a source is accepted at once.
     pub fn probation(mut self, packets: u8) -> Self {
         self.probation = packets;
         self
@@ -288,8 +288,8 @@ impl StreamBuilder {
 
     /// Maximum concurrent sources (default 16), and idle time before one ends (default 30 s).
     ///
-    /// A source is idle without media and reports. If another source needs its place, it is evicted
-    /// after two seconds.
+    /// A source is idle while it sends neither media nor reports. If another source needs its
+    /// place, it is evicted after two idle seconds.
     pub fn sources(mut self, max: usize, timeout: Duration) -> Self {
         self.sources_max = max;
         self.source_timeout = timeout;
@@ -323,18 +323,18 @@ impl StreamBuilder {
     }
 
     /// Whether the kernel and the device read sent data in place instead of copying it
-    /// (`MSG_ZEROCOPY`; Linux 5.0); by default not.
+    /// (`MSG_ZEROCOPY`; Linux 5.0); off by default.
     ///
-    /// It is for real network devices with scatter-gather and checksum offload, and frames of
-    /// 16 KiB and more. Over loopback, where the kernel copies anyway, it costs more than it saves.
-    /// It uses 8 slabs of 64 KiB for each stream instead of one; when all are lent,
+    /// Use it with real network devices that have scatter-gather and checksum offload, for frames
+    /// of 16 KiB and more. Over loopback, where the kernel copies anyway, it costs more than it
+    /// saves. It uses 8 slabs of 64 KiB for each stream instead of one; when all are lent,
     /// [`push_frame`](crate::MediaStream::push_frame) waits, at most for the
     /// [`send_timeout`](Self::send_timeout). With [`recovery`](Self::recovery) the
     /// [history](Self::history) consists of such slabs and takes twice the memory.
     ///
     /// If the operating system or the device does not support it, data is copied; the counters show
     /// it ([`Counters::lent`](crate::net::Counters), and so on). Streams secured by SRTP are lent
-    /// as well. The gain depends on the device and the frames: measure it.
+    /// as well. The gain depends on the device and the frames; measure it.
     pub fn zero_copy(mut self, on: bool) -> Self {
         self.socket.zero_copy = on;
         self
@@ -360,8 +360,8 @@ impl StreamBuilder {
 
     /// The multicast group to join, and options for sending to it.
     ///
-    /// By default the peer's group, if it is one, on the default interface, with a hop limit of 1,
-    /// received by this host too.
+    /// By default, if the peer is a group, that group on the default interface, with a hop limit of
+    /// 1, and with this host among the receivers.
     pub fn multicast(mut self, options: MulticastOptions) -> Self {
         self.socket.multicast = Some(options);
         self

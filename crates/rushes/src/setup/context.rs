@@ -32,13 +32,13 @@ impl Default for Shared {
 }
 
 impl Context {
-    /// A context with all defaults.
+    /// Creates a context with default settings.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A context whose streams announce the canonical name `cname` (RFC 3550 section 6.5.1), 1 to
-    /// 255 octets; by default it is random (RFC 7022 section 4.2).
+    /// Creates a context whose streams announce the canonical name `cname` (RFC 3550 section
+    /// 6.5.1), 1 to 255 octets. Without it the name is random (RFC 7022 section 4.2).
     ///
     /// # Errors
     /// [`Error::Cname`] if it is empty or too long.
@@ -63,12 +63,13 @@ impl Context {
         Ok(self.shared.cname.get_or_init(|| cname))
     }
 
-    /// An instant, and the wall-clock time at it. The clock is read once, so that it never jumps.
+    /// Returns an instant and the wall-clock time at that instant. The wall clock is read only
+    /// once, so that it never jumps.
     pub(crate) fn wall_clock(&self) -> (Instant, NtpTime) {
         self.shared.wall_clock
     }
 
-    /// A session with one peer: a host name, an IPv4 or IPv6 address, or a multicast group.
+    /// Creates a session with one peer: a host name, an IPv4 or IPv6 address, or a multicast group.
     ///
     /// Streams of the session send to this host and, unless it is a multicast group, accept
     /// datagrams only from its address.
@@ -82,9 +83,9 @@ impl Context {
         Ok(Session::new(self.clone(), Some(peer)))
     }
 
-    /// A session without a peer, whose streams receive from any host at one local address: a host
-    /// name, an IPv4 or IPv6 address, or a multicast group, which is joined. `0.0.0.0` is every IPv4
-    /// address of this machine, `::` every IPv6 and IPv4 address.
+    /// Creates a session without a peer, whose streams receive from any host at the local
+    /// `address`: a host name, an IPv4 or IPv6 address, or a multicast group, which is joined.
+    /// `0.0.0.0` means every IPv4 address of this machine, `::` every IPv6 and IPv4 address.
     ///
     /// [`StreamBuilder::local_port`](crate::StreamBuilder::local_port) sets the port.
     ///
@@ -109,15 +110,16 @@ impl Context {
         self.session_any().local_address(address)
     }
 
-    /// A session without a peer, whose streams receive from any host and send no media.
+    /// Creates a session without a peer, whose streams receive from any host and send no media.
     ///
-    /// It listens on every IPv4 address; [`receive_on`](Self::receive_on) on another one.
+    /// It listens on every IPv4 address; use [`receive_on`](Self::receive_on) for another address.
     pub fn session_any(&self) -> Session {
         Session::new(self.clone(), None)
     }
 }
 
-/// 96 random bits in hexadecimal digits (RFC 7022 section 4.2 asks for as many, in Base64).
+/// Returns 96 random bits in hexadecimal digits. RFC 7022 section 4.2 requires this number of bits,
+/// in Base64.
 fn random_cname() -> Result<String, Error> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits[4..]).map_err(|error| Error::Random(error.to_string()))?;

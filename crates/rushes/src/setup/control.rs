@@ -21,19 +21,20 @@ pub enum Recovery {
     /// Lost packets are not requested.
     #[default]
     Off,
-    /// In a separate stream (RFC 4588).
+    /// Retransmissions are sent in a separate stream (RFC 4588).
     ///
-    /// The payload type is derived from the stream's: 127 for 96, 126 for 97, and so on down.
+    /// The payload type is 223 minus the stream's, limited to 96..=127: 127 for 96, 126 for 97, and
+    /// so on.
     On,
-    /// In a separate stream with this payload type.
+    /// Retransmissions are sent in a separate stream with this payload type.
     Rtx(PayloadType),
-    /// Unchanged, in the stream they belong to; for peers that send NACKs but do not support RFC
-    /// 4588.
+    /// Packets are repeated unchanged in their own stream, for peers that send NACKs but do not
+    /// support RFC 4588.
     Verbatim,
 }
 
 impl Recovery {
-    /// The payload type of retransmissions of `media`.
+    /// Returns the payload type of retransmissions of `media`.
     pub(crate) fn payload_type(self, media: PayloadType) -> Option<PayloadType> {
         match self {
             Self::Off | Self::Verbatim => None,
@@ -113,20 +114,20 @@ impl StreamBuilder {
         self
     }
 
-    /// The local port for RTCP; by default the one above the stream's.
+    /// The local port for RTCP; by default the stream's port plus one.
     pub fn rtcp_local_port(mut self, port: u16) -> Self {
         self.control.local_port = Some(port);
         self
     }
 
-    /// The peer's port for RTCP; by default the one above its stream's.
+    /// The peer's port for RTCP; by default the port of its stream plus one.
     pub fn rtcp_remote_port(mut self, port: u16) -> Self {
         self.control.remote_port = Some(port);
         self
     }
 
-    /// The session's bandwidth in bits per second, of which RTCP takes 5 % at most (RFC 3550
-    /// section 6.2); by default 10 Mbit/s. All participants should use the same value.
+    /// The session's bandwidth in bits per second; RTCP takes at most 5 % of it (RFC 3550 section
+    /// 6.2). By default 10 Mbit/s. All participants should use the same value.
     pub fn session_bandwidth(mut self, bits_per_second: u64) -> Self {
         self.control.bandwidth = bits_per_second;
         self
@@ -140,8 +141,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Whether feedback may be sent without a report before it (RFC 5506); by default not. Both
-    /// sides must agree.
+    /// Whether feedback may be sent without a preceding report in the datagram (RFC 5506); off by
+    /// default. Both sides must agree.
     pub fn reduced_size(mut self, on: bool) -> Self {
         self.control.reduced_size = on;
         self
@@ -154,7 +155,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Whether lost packets are requested and retransmitted; by default not. Both sides must agree,
+    /// Whether lost packets are requested and retransmitted; off by default. Both sides must agree
     /// and need RTCP.
     ///
     /// A frame may then wait longer for a missing packet: see [`latency`](Self::latency). On a path
@@ -179,7 +180,7 @@ impl StreamBuilder {
     }
 
     /// Whether the arrival of each packet is reported to the sender, ten times a second (RFC 8888);
-    /// by default not. The sender gets [`ControlEvent::Arrivals`](crate::ControlEvent::Arrivals),
+    /// off by default. The sender gets [`ControlEvent::Arrivals`](crate::ControlEvent::Arrivals),
     /// for its congestion controller.
     pub fn report_arrivals(mut self, on: bool) -> Self {
         self.control.arrivals = on;

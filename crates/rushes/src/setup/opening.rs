@@ -14,12 +14,12 @@ use crate::media::MediaStream;
 use crate::port::{Port, SideProtocol};
 use crate::security::Security;
 
-/// Longest sleep of a wait: another stream of the session may have to proceed first.
+/// Longest sleep while waiting: the agreement may depend on another stream of the session.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum failed addresses that wait to be polled.
 const FAILED_MAX: usize = 16;
 
-/// A stream whose keys are being agreed on by ZRTP; made by
+/// A stream whose keys are being agreed on by ZRTP, created by
 /// [`StreamBuilder::begin`](crate::StreamBuilder::begin). No media can be sent before
 /// [`wait`](Self::wait) returns the stream.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ pub struct Opening {
     builder: StreamBuilder,
     port: Arc<Port>,
     channel: Arc<Channel>,
-    /// Present once its keys are known.
+    /// The stream; `None` until its keys are known.
     stream: Option<MediaStream>,
-    /// Addresses that turned out not to be the peer's.
+    /// Addresses that are not the peer's, and why.
     failed: VecDeque<(SocketAddr, ZrtpError)>,
     is_over: bool,
 }
@@ -38,10 +38,10 @@ impl StreamBuilder {
     /// Begins to open a stream whose keys are agreed on by ZRTP.
     ///
     /// Sends Hello to the peer, or waits for one if the session or the stream has no peer.
-    /// [`open`](Self::open) does the same and waits for the agreement. A stream without a known
-    /// peer address waits for the peer whatever strangers send: up to 8 addresses at a time may
-    /// agree on keys, and the first that confirms them is the peer.
-    /// [`poll_failed`](Opening::poll_failed) reports the others.
+    /// [`open`](Self::open) does the same and waits for the agreement. Without a known peer
+    /// address, strangers cannot end the wait: up to 8 addresses at a time may agree on keys, and
+    /// the first that confirms them is the peer. [`poll_failed`](Opening::poll_failed) reports the
+    /// others.
     ///
     /// # Errors
     /// As [`open`](Self::open); [`Error::Zrtp`] if the port has such a stream already, the cache
@@ -95,7 +95,7 @@ impl StreamBuilder {
 impl Opening {
     /// Waits until the keys are agreed on, at most for `timeout`.
     ///
-    /// Returns `None` if they are not by then; `wait` may be called again. Reads the socket on the
+    /// Returns `None` after the timeout; `wait` may then be called again. Reads the socket on the
     /// caller's thread.
     ///
     /// # Errors
@@ -119,8 +119,8 @@ impl Opening {
         }
     }
 
-    /// The session's short authentication string, once there is one; see
-    /// [`Session::sas`](crate::Session::sas).
+    /// Returns the session's short authentication string, or `None` before the keys are agreed on;
+    /// see [`Session::sas`](crate::Session::sas).
     pub fn sas(&self) -> Option<SasStatus> {
         self.channel.agreement.sas()
     }
@@ -131,22 +131,22 @@ impl Opening {
         self.channel.agreement.verify_sas(are_equal)
     }
 
-    /// The next warning; see
+    /// Returns the next warning; see
     /// [`Session::poll_zrtp_warning`](crate::Session::poll_zrtp_warning).
     pub fn poll_warning(&self) -> Option<Warning> {
         self.channel.agreement.poll_warning()
     }
 
-    /// The next address that turned out not to be the peer's, and the reason.
+    /// Returns the next address that is not the peer's, and the reason.
     ///
-    /// The policy refused it, or its exchange failed. The stream continues to wait. The latest 16
-    /// are kept.
+    /// Either the policy refused the address or its exchange failed. The stream continues to wait.
+    /// The latest 16 are kept.
     pub fn poll_failed(&mut self) -> Option<(SocketAddr, ZrtpError)> {
         self.failed.pop_front()
     }
 
-    /// Datagrams other than ZRTP that have arrived, and were ignored: if they are the peer's, it
-    /// does not agree on keys.
+    /// Returns the number of ignored datagrams other than ZRTP. If the peer sent them, it does not
+    /// use ZRTP.
     pub fn datagrams_ignored(&self) -> u64 {
         self.port.ignored().1
     }

@@ -39,7 +39,7 @@ impl StreamBuilder {
     #[cfg(feature = "srtp")]
     #[cfg_attr(not(feature = "zrtp"), allow(unused_mut, reason = "modified with ZRTP"))]
     pub fn security(mut self, mut security: Security) -> Self {
-        // The hash of the peer's Hello in a description remains valid.
+        // A hash of the peer's Hello from a description is kept.
         #[cfg(feature = "zrtp")]
         if let (Some(Security::Zrtp(before)), Security::Zrtp(config)) =
             (&self.security, &mut security)
@@ -51,7 +51,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Whether the stream agrees on its keys with the peer, so that opening it takes a while.
+    /// Returns whether the stream agrees on its keys with the peer, which makes opening it slow.
     #[cfg(feature = "zrtp")]
     pub fn agrees_on_keys(&self) -> bool {
         self.awaits_keys()
@@ -104,7 +104,7 @@ impl StreamBuilder {
         return self.security.is_some();
     }
 
-    /// A first sequence number made from `random`.
+    /// Returns a first sequence number derived from `random`.
     pub(crate) fn first_sequence(&self, random: u32) -> SequenceNumber {
         let highest = if self.security.is_some() { 0x7fff } else { 0xffff };
         SequenceNumber((random & highest) as u16)

@@ -26,7 +26,7 @@ const PAIR_ATTEMPTS: u32 = 64;
 pub(crate) enum ControlPort {
     Off,
     Muxed,
-    /// On this port, or else one above the media's.
+    /// On a separate port: this one, or with `None` one above the media's.
     Separate(Option<u16>),
 }
 
@@ -60,9 +60,10 @@ impl Session {
         }
     }
 
-    /// The session with its sockets bound to one local address; by default, to all of them.
+    /// Binds the session's sockets to one local address; by default they are bound to all.
     ///
-    /// Without a peer, `::` is every address of both IP versions; with one, of IPv6.
+    /// Without a peer, `::` means every address of both IP versions; with a peer, every IPv6
+    /// address.
     ///
     /// # Errors
     /// [`Error::Net`] if the name cannot be resolved, [`Error::AddressFamily`] if the peer's
@@ -83,12 +84,12 @@ impl Session {
         self.peer.map(|peer| peer.ip())
     }
 
-    /// A stream of `codec`, to be set up and opened.
+    /// Begins to set up a stream of `codec`.
     pub fn stream(&self, codec: Codec) -> StreamBuilder {
         StreamBuilder::new(self.clone(), codec.into(), codec.payload_type)
     }
 
-    /// A stream of the application's own payload format.
+    /// Begins to set up a stream of the application's own payload format.
     pub fn stream_of(
         &self,
         format: Arc<dyn PayloadFormat>,
@@ -97,31 +98,32 @@ impl Session {
         StreamBuilder::new(self.clone(), format.into(), payload_type)
     }
 
-    /// The session's short authentication string, for people to read to each other, once its first
-    /// stream has agreed on a key by ZRTP (RFC 6189 section 7).
+    /// Returns the session's short authentication string, for people to read to each other (RFC
+    /// 6189 section 7); `None` until its first stream has agreed on a key by ZRTP.
     #[cfg(feature = "zrtp")]
     pub fn sas(&self) -> Option<SasStatus> {
         self.known_agreement()?.sas()
     }
 
-    /// Records whether the short authentication strings of both ends were found equal. If they
-    /// were, later sessions with the peer need no comparison, as long as both ends keep a cache; if
-    /// not, there is an attacker in between: close the streams.
+    /// Records whether the short authentication strings of both ends were found equal. If they were
+    /// equal, later sessions with the peer need no comparison while both ends keep a cache. If they
+    /// differ, an attacker is in between: close the streams.
     ///
-    /// `false` if there is no string yet.
+    /// Returns `false` if there is no string yet.
     #[cfg(feature = "zrtp")]
     pub fn verify_sas(&self, are_equal: bool) -> bool {
         self.known_agreement().is_some_and(|agreement| agreement.verify_sas(are_equal))
     }
 
-    /// The next warning of the session's key agreement, for example that the peer lacks a retained
-    /// secret. Each is logged as well, at level debug.
+    /// Returns the next warning of the session's key agreement, for example that the peer lacks a
+    /// retained secret. Warnings are also logged at level debug.
     #[cfg(feature = "zrtp")]
     pub fn poll_zrtp_warning(&self) -> Option<Warning> {
         self.known_agreement()?.poll_warning()
     }
 
-    /// A key that both ends share, for securing other data between them (RFC 6189 section 4.5.2).
+    /// Returns a key that both ends share, to secure other data between them (RFC 6189 section
+    /// 4.5.2).
     #[cfg(feature = "texture")]
     #[cfg_attr(
         not(feature = "zrtp"),
@@ -139,7 +141,8 @@ impl Session {
         lock(&self.agreement).clone()
     }
 
-    /// The key agreement of the session's streams; the configuration of the first caller is used.
+    /// Returns the key agreement of the session's streams. The first call creates it with its
+    /// configuration.
     #[cfg(feature = "zrtp")]
     pub(crate) fn agreement(&self, config: &ZrtpConfig) -> Result<Arc<Agreement>, Error> {
         let mut agreement = lock(&self.agreement);
@@ -156,9 +159,9 @@ impl Session {
         self.local.is_ipv4()
     }
 
-    /// The session's port `local_port`, opened with `options` unless it is open already, with RTCP
-    /// as requested by `control`. It accepts datagrams only from `only_from`, or else from the
-    /// session's peer.
+    /// Returns the session's port `local_port`. Opens it with `options`, and with RTCP as requested
+    /// by `control`, unless it is open already. It accepts datagrams only from `only_from` or, if
+    /// that is `None`, from the session's peer.
     pub(crate) fn port(
         &self,
         local_port: u16,
@@ -217,7 +220,7 @@ impl Session {
             attempts -= 1;
             let socket = UdpSocket::bind(self.local(local_port), options)?;
             let media_port = socket.local_address().port();
-            // Media ports are even (RFC 3550 section 11), where there is a choice.
+            // Even ports are preferred for media (RFC 3550 section 11).
             if media_port % 2 == 1 && attempts > PAIR_ATTEMPTS / 2 {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Why texture video could not start, or ended.
+//! Errors of texture video.
 
 use rushes_delivery::PlanError;
 use rushes_delivery::control::Stopped;

@@ -2,12 +2,12 @@
 //! received into the application's memory.
 //!
 //! **What it is.** A [`TextureServer`] takes pictures from a [`source`], encodes them if necessary,
-//! and sends the tiles of each frame, with a socket and a thread for each. A [`TextureClient`]
+//! and sends the tiles of each frame, each with its own socket and thread. A [`TextureClient`]
 //! assembles them in the memory of a [`TextureSink`], which it notifies of complete tiles and
 //! frames.
 //!
 //! **What it is not.** It displays nothing and retransmits nothing: over UDP and RTP, octets that
-//! do not arrive in time are those of the previous frame.
+//! do not arrive in time are replaced by those of the previous frame.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -73,7 +73,7 @@ impl<F: FnMut()> Drop for OnPanic<F> {
     }
 }
 
-/// Locks a mutex, also after a panic of another thread: the data is consistent between calls.
+/// Locks a mutex even after another thread panicked: its data is consistent between calls.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,7 +17,8 @@ use crate::setup::{Session, StreamBuilder};
 /// The clock of the timestamps.
 pub(super) const CLOCK_RATE: ClockRate = ClockRate::VIDEO;
 
-/// Octets besides a packet's own: headers of RTP, unit, IP and UDP, the longest tag, a reserve.
+/// Octets of a packet besides its payload: headers of RTP, unit, IP and UDP, the longest tag, a
+/// reserve.
 const OVERHEAD: usize = 128;
 
 /// Maximum octets of a packet after its header in a datagram.
@@ -27,7 +28,7 @@ pub(super) const PAYLOAD_MAX: usize = 65_535 - OVERHEAD;
 #[cfg(feature = "zrtp")]
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The stream of one unit, between these two sources.
+/// Sets up the stream of one unit, between these two sources.
 pub(super) fn stream(
     session: &Session,
     payload: usize,
@@ -70,7 +71,7 @@ impl PendingStream {
         }
     }
 
-    /// Waits for the stream to be open; `None` if it is stopped before.
+    /// Waits until the stream is open; returns `None` if stopped before.
     #[cfg_attr(
         not(feature = "zrtp"),
         allow(unused_variables, clippy::unnecessary_wraps, reason = "used for ZRTP")

@@ -29,7 +29,7 @@ pub(super) enum End {
 #[derive(Clone, Debug)]
 pub(super) struct Sealing {
     end: End,
-    /// `None` without given keys.
+    /// The given keys and their policy, if any.
     secret: Option<(ControlSecret, Policy)>,
     security: Option<Security>,
 }

@@ -7,7 +7,7 @@ use super::error::TextureError;
 
 /// Maximum octets of a stripe.
 ///
-/// A processor's second-level cache holds it together with the slab that it is sent from.
+/// A stripe fits a processor's second-level cache together with the slab that it is sent from.
 const STRIPE_BYTES: usize = 256 * 1024;
 
 /// The shape of every frame of a stream, until the stream changes.
@@ -20,7 +20,7 @@ pub struct TextureShape {
 }
 
 impl TextureShape {
-    /// The shape that a server chooses: about `units` tiles of whole block rows.
+    /// Chooses a shape for a server: about `units` tiles of whole block rows.
     ///
     /// `payload` is the number of octets that a packet carries after its header.
     ///
@@ -41,7 +41,8 @@ impl TextureShape {
         Self::new(layout, tiling, stripe_rows, payload)
     }
 
-    /// The shape that a server announced: units of each plane, block rows of a stripe.
+    /// Returns the shape that a server announced, by the units of each plane and the block rows of
+    /// a stripe.
     ///
     /// # Errors
     ///
@@ -80,7 +81,7 @@ impl TextureShape {
         &self.tiling
     }
 
-    /// Block rows that are encoded and sent in one piece.
+    /// Returns the number of block rows that are encoded and sent in one piece.
     pub fn stripe_rows(&self) -> u32 {
         self.stripe_rows
     }

@@ -11,14 +11,14 @@ use super::shape::TextureShape;
 
 /// Memory that a unit's octets are received into: plain, or mapped from a graphics processor.
 pub trait Region: Send {
-    /// The octets, as many as the unit has.
+    /// Returns the octets of the unit.
     fn octets(&mut self) -> &mut [u8];
 
     /// Called when all octets of this frame's tile are in place.
     ///
     /// Nothing more is written here until [`TextureSink::frame_done`] has returned.
-    /// [`TextureSink::tile_ready`] follows. Memory that must be passed to a graphics processor as a
-    /// whole is passed now.
+    /// [`TextureSink::tile_ready`] follows. A sink that passes memory to a graphics processor as a
+    /// whole passes it in this call.
     fn filled(&mut self) {}
 }
 
@@ -39,48 +39,50 @@ pub type FrameMemory = Vec<Box<dyn Region>>;
 
 /// Receives frames.
 ///
-/// Octets are received directly into the regions that the sink provides; it is notified when a tile
-/// is complete, while others still arrive, and when a frame is. The receiving threads make the
-/// calls, and at a change and at the end the thread of the control connection: lengthy work belongs
-/// on another thread. Within a call the client must be neither stopped nor dropped.
+/// Octets are received directly into the regions that the sink provides. The sink is notified when
+/// a tile is complete, while others still arrive, and when a frame is complete. The receiving
+/// threads call it, and at a change and at the end also the thread of the control connection, so
+/// lengthy work belongs on another thread. Within a call the client must be neither stopped nor
+/// dropped.
 pub trait TextureSink: Send + Sync {
-    /// Returns memory for `slots` frames of this shape: a stream begins, or changes.
+    /// Called when a stream begins or changes; returns memory for `slots` frames of this shape.
     ///
-    /// Frames of the previous shape have been handed over or given up before.
+    /// All frames of the previous shape have been delivered or dropped before this call.
     ///
     /// # Errors
     ///
-    /// A text that explains why there is none; the client stops with it.
+    /// A text that explains why there is no memory; the client stops with it as the reason.
     fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
         Ok(plain_memory(shape, slots))
     }
 
-    /// All octets of a unit are in place; the frame may still lack others.
+    /// Called when all octets of a unit are in place; other units may still be incomplete.
     ///
     /// Tiles of different frames may be reported in any order, and so may those of one frame. A
     /// tile that lacked packets is reported after they were concealed, before `frame_done`.
     fn tile_ready(&self, _slot: usize, _unit: usize) {}
 
-    /// Replaces octets of a frame that did not arrive in time by those of the previous frame.
+    /// Replaces the octets of a frame that did not arrive in time with those of the previous frame.
     ///
     /// The previous frame is in the slot `previous`. No thread uses the memory of either until this
     /// returns. If it returns false, the client copies the octets by [`Region::octets`]. A sink
-    /// that wraps another passes the call on. This is for memory of a graphics processor, which the
-    /// main processor reads slowly.
+    /// that wraps another must forward the call. The method exists for memory of a graphics
+    /// processor, which the main processor reads slowly.
     fn conceal(&self, _slot: usize, _previous: usize, _gaps: &[Gap]) -> bool {
         false
     }
 
-    /// A frame is complete, or its missing octets are those of the previous frame.
+    /// Called when a frame is complete, or its missing octets were replaced with those of the
+    /// previous frame.
     ///
     /// Calls follow the order of frames, one at a time; the memory is unchanged until this returns.
     fn frame_done(&self, frame: &TextureFrame<'_>);
 
-    /// The stream has ended: nothing more arrives.
+    /// Called when the stream has ended and nothing more arrives.
     fn end(&self) {}
 }
 
-/// Plain memory for `slots` frames.
+/// Allocates plain memory for `slots` frames.
 pub fn plain_memory(shape: &TextureShape, slots: usize) -> Vec<FrameMemory> {
     let frame = || {
         let tiles = shape.tiling().tiles().iter();
@@ -126,40 +128,41 @@ impl TextureFrame<'_> {
         self.ending.slot
     }
 
-    /// Whether every packet of it arrived.
+    /// Returns whether every packet of the frame arrived.
     pub fn is_whole(&self) -> bool {
         self.ending.whole
     }
 
-    /// Packets that did not arrive in time.
+    /// Returns the number of packets that did not arrive in time.
     pub fn packets_missing(&self) -> u32 {
         self.ending.missing
     }
 
-    /// The octets that did not arrive: they are the previous frame's, or 0 if there is none.
+    /// Returns the ranges of octets that did not arrive. They contain the previous frame's octets,
+    /// or 0 if there is none.
     pub fn concealed(&self) -> &[Gap] {
         self.gaps
     }
 
-    /// When its first packet arrived.
+    /// Returns when the frame's first packet arrived.
     pub fn first_at(&self) -> Instant {
         self.ending.first_at
     }
 
-    /// When its last octets were in place.
+    /// Returns when the frame's last octets were in place.
     pub fn done_at(&self) -> Instant {
         self.done_at
     }
 
-    /// Calls `read` with one unit's octets; `None` if there is no such unit.
+    /// Calls `read` with one unit's octets; returns `None` if there is no such unit.
     ///
-    /// It must not be called again within `read` for the same unit.
+    /// `read` must not call it again for the same unit.
     pub fn with_unit<T>(&self, unit: usize, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let mut region = lock(self.memory.get(unit)?);
         Some(read(region.octets()))
     }
 
-    /// Copies the frame's octets, unit after unit in the order of [`TextureShape::layout`].
+    /// Copies the frame's octets, in the order of [`TextureShape::layout`].
     ///
     /// Units that do not fit into `octets` are left out.
     pub fn copy_to(&self, octets: &mut [u8]) {

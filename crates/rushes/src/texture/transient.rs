@@ -7,7 +7,7 @@ use rushes_net::{NetError, SendError, SendErrorKind};
 
 use crate::error::Error;
 
-/// Whether a network, a host or an interface is unreachable for now.
+/// Returns whether a network, a host or an interface is temporarily unreachable.
 ///
 /// A client that has left for good is detected by its control connection.
 fn is_transient(error: &io::Error) -> bool {
@@ -15,7 +15,7 @@ fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), NetworkUnreachable | HostUnreachable | NetworkDown)
 }
 
-/// Logs once in an outage that a client cannot be reached.
+/// Logs once per outage that a client cannot be reached.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
     is_logged: bool,

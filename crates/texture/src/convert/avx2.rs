@@ -8,9 +8,10 @@ use std::arch::x86_64::{
 use crate::convert::Rgba;
 use crate::dispatch;
 
-/// Gives pixels an alpha of 255, and returns their number; some of the last may be left over.
+/// Converts pixels with an alpha of 255 and returns their number; some pixels at the end may
+/// remain.
 ///
-/// Twice as fast as the plain loop as the compiler translates it.
+/// This is twice as fast as the plain loop that the compiler vectorises.
 #[target_feature(enable = "avx2")]
 pub(crate) fn expand(rgb: &[u8], rgba: &mut [Rgba]) -> usize {
     let order = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);

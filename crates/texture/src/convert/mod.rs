@@ -1,6 +1,6 @@
 //! Conversion of raw formats to and from RGBA8, the common format of encoders and decoders.
 //!
-//! All functions work on spans: some pixels of one row, which stay in the first-level cache.
+//! All functions work on spans, which are pixels of one row that stay in the first-level cache.
 #![allow(clippy::inline_always, reason = "a loop is compiled for AVX2 only where it is inlined")]
 #![allow(clippy::cast_sign_loss, reason = "values are clamped, or bounded by their weights")]
 
@@ -24,7 +24,7 @@ use crate::layout::Layout;
 /// Red, green, blue and alpha.
 pub(crate) type Rgba = [u8; 4];
 
-/// Pixels of a span on the stack: even, and a multiple of blocks of width 4.
+/// Pixels of a span on the stack: a multiple of 4, the width of blocks.
 pub(crate) const SPAN: usize = 256;
 
 /// A loop over pixels that is compiled for several instruction sets.
@@ -32,7 +32,8 @@ pub(crate) trait Loop {
     /// The input and output.
     type Arguments<'a>;
 
-    /// Runs to the end of the shortest slice; must always be inlined to be compiled for each set.
+    /// Runs to the end of the shortest slice. It must always be inlined, to be compiled for each
+    /// set.
     fn run(arguments: Self::Arguments<'_>);
 }
 
@@ -42,7 +43,7 @@ pub(crate) fn is_raw(format: Format) -> bool {
     matches!(format, Rgb24 | Rgba8 | Rgb565 | Yuv420 | Yuv422 | YCoCg420)
 }
 
-/// A raw picture, read as if its edge pixels were repeated without end.
+/// A raw picture that is read as if its edge pixels repeated endlessly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Picture<'a> {
     layout: &'a Layout,
@@ -51,14 +52,15 @@ pub(crate) struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    /// `octets` has the length of the layout, whose format must be raw.
+    /// Wraps `octets`, which must have the length of the layout; its format must be raw.
     pub(crate) fn new(layout: &'a Layout, octets: &'a [u8], set: InstructionSet) -> Self {
         Self { layout, octets, set }
     }
 
-    /// Fills a span with the pixels of row `y` from `x` on (even, inside the picture).
+    /// Fills a span with the pixels of row `y` from `x` on, which must be even and inside the
+    /// picture.
     ///
-    /// Pixels right of the picture or below it repeat the nearest pixel inside.
+    /// Pixels to the right of the picture or below it repeat the nearest pixel inside.
     pub(crate) fn read(&self, x: usize, y: u32, span: &mut [Rgba]) {
         let y = y.min(self.layout.height() - 1);
         let inside = span.len().min(self.layout.width() as usize - x);
@@ -104,12 +106,12 @@ pub(crate) fn write(set: InstructionSet, format: Format, span: &[Rgba], out: &mu
     }
 }
 
-/// The luma of each pixel.
+/// Computes the luma of each pixel.
 pub(crate) fn luma<C: Colour>(set: InstructionSet, span: &[Rgba], out: &mut [u8]) {
     vectorised::<planar::Luma<C>>(set, (span, out));
 }
 
-/// Chroma `WHICH`, 0 or 1, of each 2×2 pixels.
+/// Computes chroma `WHICH`, 0 or 1, of each 2×2 pixels.
 pub(crate) fn chroma<C: Colour, const WHICH: usize>(
     set: InstructionSet,
     rows: [&[Rgba]; 2],

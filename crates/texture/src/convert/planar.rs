@@ -1,8 +1,8 @@
-//! Conversion of RGBA8 to luma and subsampled chroma and back, for any such colour space.
+//! Conversion of RGBA8 to luma and subsampled chroma and back, for every [`Colour`].
 //!
 //! Chroma is sited in the centre of the pixels that share it, as in JPEG and MPEG-1: it is the
-//! chroma of their average. Upsampling repeats it for each of them, which is the exact inverse for
-//! pixels that were equal.
+//! chroma of their average. Upsampling repeats it for each of these pixels, which is the exact
+//! inverse if they were equal.
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ use crate::convert::{Loop, Rgba};
 pub(crate) trait Colour {
     /// The luma of a pixel.
     fn luma(rgb: [i32; 3]) -> u8;
-    /// Chroma `WHICH`, 0 or 1, of the sum of four pixels.
+    /// Returns chroma `WHICH`, 0 or 1, of four pixels whose sum is given.
     fn chroma<const WHICH: usize>(sum: [i32; 3]) -> u8;
     /// The offsets of red, green and blue from luma, with [`Colour::SCALE`] fractional bits.
     fn offsets(chroma: [u8; 2]) -> [i32; 3];
@@ -27,7 +27,7 @@ fn rgb(pixel: Rgba) -> [i32; 3] {
     [pixel[0].into(), pixel[1].into(), pixel[2].into()]
 }
 
-/// The luma of each pixel.
+/// The loop that computes the luma of each pixel.
 pub(crate) struct Luma<C>(PhantomData<C>);
 
 impl<C: Colour> Loop for Luma<C> {
@@ -41,7 +41,8 @@ impl<C: Colour> Loop for Luma<C> {
     }
 }
 
-/// Chroma `WHICH` of each 2×2 pixels; if rows do not share chroma, both are the same row.
+/// The loop that computes chroma `WHICH` of each 2×2 pixels. If rows do not share chroma, both rows
+/// are the same.
 ///
 /// The rows have an even number of pixels; the last pixel is repeated if necessary.
 pub(crate) struct Chroma<C, const WHICH: usize>(PhantomData<C>);
@@ -60,7 +61,8 @@ impl<C: Colour, const WHICH: usize> Loop for Chroma<C, WHICH> {
     }
 }
 
-/// RGBA pixels of a luma row that begins with a whole pair, and of its chroma rows.
+/// The loop that computes RGBA pixels from a luma row, which begins with a whole pair of pixels,
+/// and its chroma rows.
 pub(crate) struct ToRgba<C>(PhantomData<C>);
 
 impl<C: Colour> Loop for ToRgba<C> {

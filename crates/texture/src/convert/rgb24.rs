@@ -3,7 +3,7 @@
 use crate::convert::{Loop, Rgba};
 use crate::{InstructionSet, dispatch};
 
-/// Gives every pixel an alpha of 255.
+/// Adds an alpha of 255 to every pixel.
 pub(crate) fn expand(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) {
     let done = dispatch::expand_rgb24(set, rgb, rgba);
     let (rgb, rgba) = (&rgb[done * 3..], &mut rgba[done..]);
@@ -12,7 +12,7 @@ pub(crate) fn expand(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) {
     }
 }
 
-/// Leaves out the alpha.
+/// The loop that removes the alpha.
 pub(crate) enum Pack {}
 
 impl Loop for Pack {

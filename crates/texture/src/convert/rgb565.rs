@@ -20,7 +20,7 @@ fn pixel(word: u16) -> Rgba {
     ]
 }
 
-/// Widens little-endian words to RGBA8 with an alpha of 255.
+/// The loop that widens little-endian words to RGBA8 with an alpha of 255.
 pub(crate) enum Expand {}
 
 impl Loop for Expand {
@@ -34,7 +34,7 @@ impl Loop for Expand {
     }
 }
 
-/// Rounds to little-endian words; the alpha is left out.
+/// The loop that rounds to little-endian words and omits the alpha.
 pub(crate) enum Pack {}
 
 impl Loop for Pack {

@@ -1,4 +1,4 @@
-//! RGB to YCoCg and back: luma and two chroma values around 128, in additions and shifts.
+//! RGB to YCoCg and back by additions and shifts: luma and two chroma values around 128.
 
 use crate::convert::planar::Colour;
 
@@ -22,7 +22,7 @@ impl Colour for YCoCg {
         } else {
             (2 * green - red - blue + (128 << 4) + 8) >> 4
         };
-        // Pure red is 255.5, which rounds to 256.
+        // Pure red has a Co of 255.5, which rounds to 256.
         value.min(255) as u8
     }
 

@@ -5,14 +5,15 @@ use crate::convert::planar::Colour;
 /// ITU-R BT.709-6 section 3, quantised to 8 bits as in its section 4.
 pub(crate) struct Bt709;
 
-/// `numerator / denominator`, rounded to 16 fractional bits.
+/// Returns `numerator / denominator`, rounded to 16 fractional bits.
 const fn share(numerator: i64, denominator: i64) -> i32 {
     ((numerator * 65_536 + denominator / 2) / denominator) as i32
 }
 
 const RED: i32 = share(2_126 * 219, 10_000 * 255);
 const BLUE: i32 = share(722 * 219, 10_000 * 255);
-/// Green takes the rounding errors of red and blue, so that white is exactly 235.
+/// The coefficient of green compensates the rounding errors of red and blue, so that white is
+/// exactly 235.
 const GREEN: i32 = share(219, 255) - RED - BLUE;
 
 const HALF_CHROMA: i32 = share(112, 255);
@@ -35,7 +36,7 @@ impl Colour for Bt709 {
 
     #[inline(always)]
     fn chroma<const WHICH: usize>([red, green, blue]: [i32; 3]) -> u8 {
-        // The coefficients add up to 0: grey has a chroma of exactly 128.
+        // The coefficients add up to 0, so that grey has a chroma of exactly 128.
         let value = if WHICH == 0 {
             HALF_CHROMA * blue - CB_RED * red - (HALF_CHROMA - CB_RED) * green
         } else {
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn primaries_have_the_values_of_bt709() {
-        // The formulas of ITU-R BT.709 in exact arithmetic, rounded.
+        // The values are those of the formulas of ITU-R BT.709 in exact arithmetic, rounded.
         assert_eq!(yuv([0, 0, 0]), [16, 128, 128]);
         assert_eq!(yuv([255, 255, 255]), [235, 128, 128]);
         assert_eq!(yuv([255, 0, 0]), [63, 102, 240]);

@@ -1,9 +1,9 @@
 //! ASTC of low dynamic range, by `texture2ddecoder` after a check of each block.
 //!
-//! `texture2ddecoder` does not validate blocks: illegal ones make it overflow or read out of
-//! bounds. [`is_legal`] rejects these blocks and those of high dynamic range; they get the error
-//! colour, as in `KHR_texture_compression_astc_hdr` sections C.2.24 and C.2.25. Section numbers
-//! below are of that document.
+//! `texture2ddecoder` does not validate blocks; illegal ones make it overflow or read out of
+//! bounds. [`is_legal`] rejects these blocks and those of high dynamic range, which are decoded to
+//! the error colour as in `KHR_texture_compression_astc_hdr` sections C.2.24 and C.2.25. Section
+//! numbers below refer to that document.
 
 use texture2ddecoder::decode_astc_block;
 
@@ -13,7 +13,7 @@ use crate::format::Block;
 /// Opaque magenta.
 const ERROR: [u8; 4] = [255, 0, 255, 255];
 
-/// Bit set of the endpoint modes of high dynamic range.
+/// The endpoint modes of high dynamic range, as a bit set.
 const HIGH_RANGE: u16 = 1 << 2 | 1 << 3 | 1 << 7 | 1 << 11 | 1 << 14 | 1 << 15;
 
 /// Decodes blocks of 16 bytes to rows of RGBA pixels, `stride` bytes apart.
@@ -42,12 +42,12 @@ struct Weights {
     width: u32,
     height: u32,
     planes: u32,
-    /// One of the twelve ranges, 2 to 7 and 10 to 15.
+    /// The number of the range of the weights, 2 to 7 or 10 to 15.
     range: u32,
 }
 
 impl Weights {
-    /// Decodes a block mode; `None` if it is reserved: section C.2.10.
+    /// Decodes a block mode (section C.2.10); returns `None` if it is reserved.
     fn of_mode(mode: u32) -> Option<Self> {
         let field = |at: u32, bits: u32| mode >> at & ((1 << bits) - 1);
         let (a, b) = (field(5, 2), field(7, 2));
@@ -84,7 +84,7 @@ impl Weights {
         self.width * self.height * self.planes
     }
 
-    /// The number of bits of all weights: section C.2.12.
+    /// Returns the number of bits of all weights (section C.2.12).
     fn bits(&self) -> u32 {
         let count = self.count();
         let trits = (8 * count).div_ceil(5);
@@ -106,7 +106,7 @@ impl Weights {
     }
 }
 
-/// Whether a block is legal and of low dynamic range: section C.2.24.
+/// Returns whether a block is legal and of low dynamic range (section C.2.24).
 fn is_legal(block: u128, shape: Block) -> bool {
     if block % 512 == 0x1fc {
         return is_legal_void_extent(block);
@@ -127,10 +127,10 @@ fn is_legal(block: u128, shape: Block) -> bool {
     low_range && values <= 18 && taken + (13 * values).div_ceil(5) <= 128
 }
 
-/// The endpoint mode of each partition, and the number of configuration bits: section C.2.11.
+/// Returns the endpoint mode of each partition and the number of configuration bits (section
+/// C.2.11).
 ///
-/// These are the bits before the endpoints, and those below the weights that hold the rest of the
-/// modes.
+/// Configuration bits are those before the endpoints, and the rest of the modes below the weights.
 fn endpoint_modes(block: u128, partitions: u32, weight_bits: u32) -> ([u32; 4], u32) {
     if partitions == 1 {
         return ([(block >> 13 & 15) as u32; 4], 17);
@@ -149,7 +149,7 @@ fn endpoint_modes(block: u128, partitions: u32, weight_bits: u32) -> ([u32; 4], 
     (modes, 29 + extra)
 }
 
-/// Whether a void extent is legal: section C.2.23.
+/// Returns whether a void extent is legal (section C.2.23).
 ///
 /// Its colour must be of low dynamic range, and its extent either absent or not empty.
 fn is_legal_void_extent(block: u128) -> bool {
@@ -183,7 +183,8 @@ mod tests {
         rgba.as_chunks().0.to_vec()
     }
 
-    /// Weights of two bits in a grid of 4 by 4, one partition, luminance from 0 to 255.
+    /// Returns a block with weights of two bits in a grid of 4 by 4, one partition, and luminance
+    /// from 0 to 255.
     fn gradient() -> u128 {
         let mode = 0x42;
         let weights = [0, 1, 2, 3].repeat(4);

@@ -15,7 +15,7 @@ pub(crate) fn decode_block_row(blocks: &[u8], rgba: &mut [u8], stride: usize) {
     });
 }
 
-/// The two ends, and the colours at one and two thirds between them.
+/// Returns the two ends and the colours at one and two thirds between them.
 pub(super) fn four(first: u16, second: u16) -> [[u8; 4]; 4] {
     let (near, far) = (rgb565::channels(first), rgb565::channels(second));
     let thirds = |near: [u16; 3], far: [u16; 3]| {
@@ -29,7 +29,7 @@ pub(super) fn four(first: u16, second: u16) -> [[u8; 4]; 4] {
     ]
 }
 
-/// The two ends, their mean, and transparent black.
+/// Returns the two ends, their mean, and transparent black.
 fn three(first: u16, second: u16) -> [[u8; 4]; 4] {
     let (near, far) = (rgb565::channels(first), rgb565::channels(second));
     let half = opaque(rgb565::mean([0, 1, 2].map(|n| near[n] + far[n]), 2));

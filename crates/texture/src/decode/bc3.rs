@@ -1,4 +1,4 @@
-//! BC3: a block of alpha, and a block of colour that always has four colours.
+//! BC3: a block of alpha and a block of colour, which always has four colours.
 
 use crate::decode::{bc1, bc4, texels};
 

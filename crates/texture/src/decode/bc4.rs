@@ -11,7 +11,8 @@ pub(super) fn values(block: [u8; 8]) -> [u8; 16] {
     values
 }
 
-/// Both ends and six values between them; or four, 0 and 255 if the first end is not greater.
+/// Returns both ends and six values between them or, if the first end is not greater, four values
+/// between them, 0 and 255.
 fn palette(first: u8, second: u8) -> [u8; 8] {
     let between = |n: u16, parts: u16| {
         ((u16::from(first) * (parts - n) + u16::from(second) * n + 1) / parts) as u8

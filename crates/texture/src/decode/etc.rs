@@ -1,4 +1,4 @@
-//! ETC1 and ETC2 without alpha, by `texture2ddecoder`: any 64 bits are a valid block.
+//! ETC1 and ETC2 without alpha, by `texture2ddecoder`. Any 64 bits are a valid block.
 
 use texture2ddecoder::{decode_etc1_block, decode_etc2_rgb_block};
 
@@ -50,8 +50,9 @@ mod tests {
 
     #[test]
     fn an_individual_block_has_two_halves_and_a_modifier_for_each_pixel() {
-        // Red 0x11 left and 0xee right, tables 0 (2, 8) and 7 (47, 183), side by side.
-        // Pixel indices run down columns from the lowest bit; 3 in the first pixel is -8.
+        // Two halves side by side: red 0x11 with table 0 (2, 8) on the left, 0xee with table 7 (47,
+        // 183) on the right. Pixel indices run down columns from the lowest bit; 3 in the first
+        // pixel is -8.
         let block = [0x1e, 0, 0, 7 << 2, 0, 1, 0, 1];
         for decode in [etc1 as fn([u8; 8]) -> Pixels, etc2] {
             let row = |first| [first, 0x11 + 2, 255, 255];
@@ -62,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_differential_block_flipped_has_halves_one_above_the_other() {
-        // Red 16 of 31 and one less; differential, flipped; table 0 for both.
+        // A differential, flipped block: red 16 of 31 and one less, with table 0 for both.
         let block = [16 << 3 | 7, 0, 0, 0b11, 0, 0, 0, 0];
         for decode in [etc1 as fn([u8; 8]) -> Pixels, etc2] {
             let (above, below) = (0x84 + 2, 0x7b + 2);
@@ -86,9 +87,9 @@ mod tests {
         // Red of 0 with a difference of -4 selects T: first colour (0, 0, 0) with bit 2 for the
         // overflow, second colour 0x88 in all channels, distance 3.
         let block = [0b0000_0100, 0, 0x88, 0x82, 0xff, 0xff, 0, 0];
-        // Index 2 everywhere: the second colour itself.
+        // Index 2 everywhere selects the second colour itself.
         assert_eq!(etc2(block).map(texels::rgba), [[0x88, 0x88, 0x88, 255]; 16]);
-        // Index 1 everywhere: lighter by the first distance.
+        // Index 1 everywhere selects the second colour plus the distance.
         let lighter = [0b0000_0100, 0, 0x88, 0x82, 0, 0, 0xff, 0xff];
         assert_eq!(etc2(lighter).map(texels::rgba), [[0x8b, 0x8b, 0x8b, 255]; 16]);
     }

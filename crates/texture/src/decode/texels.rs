@@ -3,7 +3,8 @@
 /// The four pixels of a block's row.
 pub(super) type Row = [u8; 16];
 
-/// Calls `block` with each block of `N` bytes and its four rows, until either runs out.
+/// Calls `block` with each block of `N` bytes and its four rows, until there are no more blocks or
+/// rows.
 ///
 /// `rgba` has four rows, `stride` bytes apart; the last may end with its last block.
 pub(super) fn each_block<const N: usize>(

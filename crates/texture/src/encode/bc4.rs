@@ -24,7 +24,7 @@ pub(super) fn block(values: &[u8; 16], inset: u32) -> [u8; 8] {
 
 /// Levels per step of a range, times 2¹³.
 fn levels_per_step(range: u8) -> u32 {
-    // The vector code rounds the same quotient of floating-point numbers.
+    // The vector code computes the same quotient with floating-point numbers and rounds it equally.
     let range = u32::from(range.max(1));
     (2 * 57_344 + range) / (2 * range)
 }

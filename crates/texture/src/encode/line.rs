@@ -1,6 +1,7 @@
-//! The line between a block's two colours; the other two colours lie at thirds of it.
+//! The line between a block's two colours; the other two colours are at its thirds.
 
-/// A line through two colours, and the ranges of places nearest to each of its four colours.
+/// A line through two colours, divided into the ranges of places nearest to each of its four
+/// colours.
 ///
 /// The weights are differences of quantised colours in 6-bit steps, so that a colour's place on the
 /// line fits in 16 bits: at most 255 × (62 + 63 + 62).
@@ -12,14 +13,15 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The line whose ends lie at these places; `first` must not be less than `second`.
+    /// Creates the line with its ends at these places; `first` must not be less than `second`.
     pub(super) fn between(first: i32, second: i32) -> Self {
-        // The upper half of a 16-bit product, as in the vector code.
+        // The quotient is the upper half of a product of 16-bit numbers, as in the vector code.
         let third = ((first - second) * 21_846) >> 16;
         Self { middle: (first + second) >> 1, third }
     }
 
-    /// The index of the colour nearest to a place: 0 and 1 are the ends, 2 and 3 next to them.
+    /// Returns the index of the colour nearest to a place: 0 and 1 are the ends, 2 and 3 the
+    /// colours next to them.
     pub(super) fn index(&self, place: i32) -> u32 {
         let from_middle = place - self.middle;
         let inner = self.third > from_middle.abs();
@@ -27,7 +29,7 @@ impl Line {
     }
 }
 
-/// A block of two packed colours and sixteen indices.
+/// Returns a block of two packed colours and sixteen indices.
 pub(super) fn block(first: u16, second: u16, indices: u32) -> [u8; 8] {
     (u64::from(first) | u64::from(second) << 16 | u64::from(indices) << 32).to_le_bytes()
 }

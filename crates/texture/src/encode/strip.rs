@@ -1,6 +1,6 @@
 //! The four pixel rows of a block row.
 
-/// Bytes of a block's row: four pixels of four bytes.
+/// Bytes of one row of a block: four pixels of four bytes.
 pub(super) const BLOCK: usize = 16;
 
 /// Four rows of equal length.
@@ -9,7 +9,7 @@ pub(crate) type Strip<'a> = [&'a [u8]; 4];
 /// The pixels of a block, row by row.
 pub(super) type Pixels = [[u8; 4]; 16];
 
-/// Cuts four rows of `blocks` blocks out of `rgba`; `None` if it is too short.
+/// Cuts four rows of `blocks` blocks out of `rgba`; returns `None` if it is too short.
 pub(super) fn strip(rgba: &[u8], stride: usize, blocks: usize) -> Option<Strip<'_>> {
     let length = blocks.checked_mul(BLOCK)?;
     let row = |n: usize| {
@@ -19,7 +19,7 @@ pub(super) fn strip(rgba: &[u8], stride: usize, blocks: usize) -> Option<Strip<'
     Some([row(0)?, row(1)?, row(2)?, row(3)?])
 }
 
-/// The blocks of a strip, from the left.
+/// Returns the blocks of a strip, from left to right.
 pub(super) fn blocks(strip: Strip<'_>) -> impl Iterator<Item = Pixels> {
     let [a, b, c, d] = strip.map(|row| row.as_chunks::<BLOCK>().0);
     a.iter().zip(b).zip(c).zip(d).map(|(((a, b), c), d)| {
@@ -31,13 +31,13 @@ pub(super) fn blocks(strip: Strip<'_>) -> impl Iterator<Item = Pixels> {
     })
 }
 
-/// The number of blocks in whole groups of `N`.
+/// Returns the number of blocks in whole groups of `N`.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn whole<const N: usize>(strip: Strip<'_>) -> usize {
     strip[0].len() / BLOCK / N * N
 }
 
-/// The rest of a strip after its first `count` blocks.
+/// Returns the rest of a strip after its first `count` blocks.
 pub(crate) fn after(strip: Strip<'_>, count: usize) -> Strip<'_> {
     strip.map(|row| row.get(count * BLOCK..).unwrap_or_default())
 }

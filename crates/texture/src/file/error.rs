@@ -39,15 +39,15 @@ pub enum FileError {
         /// Bytes of a frame.
         want: usize,
     },
-    /// A Y4M file that was to be read as frames without a header.
+    /// A Y4M file was given where frames without a header are expected.
     #[error("this is a Y4M file, whose header gives the size and the format")]
     Raw,
-    /// A file without a header whose length is not a multiple of the frame size.
+    /// The length of a file without a header is not a multiple of the frame size.
     #[error("{bytes} bytes are {whole} frames of {want} bytes and a remainder of {remainder}")]
     Remainder {
         /// Bytes of the file.
         bytes: u64,
-        /// Whole frames in it.
+        /// Whole frames in the file.
         whole: u64,
         /// Bytes of a frame.
         want: usize,

@@ -1,9 +1,9 @@
 //! Files of frames: Y4M, raw, PNG and KTX 2.0, read and written.
 //!
-//! Readers accept untrusted files: whatever a header claims, no more memory is allocated than the
-//! file has bytes (for a PNG, than it can decompress to). A writer of [`create`] produces a
-//! complete file or none under its name: it writes to a temporary file in the same folder, and
-//! renames it when finished.
+//! Readers accept untrusted files: regardless of its header, a reader allocates at most the size of
+//! the file (for a PNG, the size to which it can decompress). A writer of [`create`] produces
+//! either a complete file or none under its name, because it writes to a temporary file in the same
+//! folder and renames it when finished.
 #![allow(clippy::disallowed_types, reason = "this module reads and writes files")]
 
 mod error;
@@ -39,7 +39,7 @@ pub trait FrameReader: Send {
     /// Number of frames, if the file's length determines it.
     fn length(&self) -> Option<u64>;
 
-    /// Replaces the contents of `frame` with the next frame; returns `false` at the end.
+    /// Replaces the contents of `frame` with the next frame. Returns `false` at the end.
     ///
     /// The vector grows only as bytes are read, and keeps its memory for the next frame. Its
     /// contents after the end or an error are unspecified.
@@ -70,16 +70,16 @@ pub trait FrameWriter: Send {
     ///
     /// # Errors
     ///
-    /// [`FileError`] if the file cannot be completed; it is then removed, unless it is of a kind
-    /// whose beginning can be read without the rest.
+    /// [`FileError`] if the file cannot be completed. It is then removed, unless a file of its kind
+    /// can be read without its end.
     fn finish(self: Box<Self>) -> Result<(), FileError>;
 }
 
 /// Creates a file of frames, of the kind given by the extension of `path`.
 ///
-/// The kinds are `.y4m`, `.ktx2`, `.png` (one file per frame; the number replaces `%05d` in the
-/// path or, if there is more than one frame, goes before the extension), and otherwise frames
-/// without a header.
+/// The kinds are `.y4m`, `.ktx2` and `.png` (one file per frame; the frame number replaces `%05d`
+/// in the path or, if there is more than one frame, is inserted before the extension). Other
+/// extensions stand for frames without a header.
 ///
 /// # Errors
 ///
@@ -102,7 +102,7 @@ fn check_size(layout: &Layout, frame: &[u8]) -> Result<(), FileError> {
     if have == want { Ok(()) } else { Err(FileError::FrameSize { have, want }) }
 }
 
-/// Replaces the contents of `frame` with the next `want` bytes, and returns how many were read.
+/// Replaces the contents of `frame` with the next `want` bytes; returns the number of bytes read.
 ///
 /// Memory is reserved in advance only if the length of the file, `file`, is at least `want`.
 fn read_exactly(

@@ -9,7 +9,7 @@ const NAMES_MAX: u32 = 1000;
 
 /// A file written under a temporary name in the same folder until [`Self::commit`] renames it.
 ///
-/// If dropped before that, it is removed, and an existing file of the final name is untouched.
+/// If dropped before that, it is removed, and an existing file with the final name stays unchanged.
 #[derive(Debug)]
 pub struct PartFile {
     file: BufWriter<File>,
@@ -55,7 +55,7 @@ impl PartFile {
 
     /// Keeps the file after a write error, for example if the disk is full; the error names it.
     ///
-    /// For kinds of files whose beginning can be read without the rest.
+    /// Use it for kinds of files that can be read without their end.
     #[must_use]
     pub fn kept_on_error(mut self) -> Self {
         self.keep_on_error = true;

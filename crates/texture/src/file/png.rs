@@ -23,7 +23,7 @@ pub enum PngError {
     /// The file cannot be written.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
-    /// The header claims a size that the file is too short to hold.
+    /// The file is too short for the size that its header claims.
     #[error("a file of {bytes} bytes cannot contain {width}×{height} pixels")]
     Claim {
         /// Width in pixels.
@@ -90,7 +90,7 @@ fn unfold_grey(grey: &[u8], samples: usize, frame: &mut [u8]) {
     }
 }
 
-/// Finds the place of the frame number in a path: `%d`, or `%05d` for at least five digits.
+/// Finds the placeholder of the frame number in a path: `%d`, or `%05d` for at least five digits.
 ///
 /// Returns the text before it, the text after it, and the minimum number of digits.
 pub(crate) fn digits(path: &str) -> Option<(&str, &str, usize)> {
@@ -105,24 +105,25 @@ pub(crate) fn digits(path: &str) -> Option<(&str, &str, usize)> {
     })
 }
 
-/// Writes one file per frame: a single frame under the given name, several numbered from 0.
+/// Writes one file per frame: a single frame under the given name, several frames numbered from 0.
 ///
-/// Each file appears when it is complete. The first appears with the second or at the end, because
-/// its name depends on whether there is a second one. Written files stay even if later ones fail.
+/// Each file appears when it is complete. The first one appears together with the second or at the
+/// end, because its name depends on whether there is a second one. Complete files stay even if
+/// later ones fail.
 #[derive(Debug)]
 pub struct PngWriter {
     path: PathBuf,
     layout: Layout,
     color: ColorType,
     frame: u64,
-    /// The first frame, as long as it is the only one.
+    /// The file of the first frame, while it is the only one.
     only: Option<PartFile>,
 }
 
 impl PngWriter {
     /// Creates a writer to `path`, with the frame number in place of its `%05d`.
     ///
-    /// Without `%05d`, the number goes before the extension if there is more than one frame.
+    /// Without `%05d`, the number is inserted before the extension if there is more than one frame.
     ///
     /// # Errors
     ///
@@ -136,7 +137,7 @@ impl PngWriter {
         Ok(Self { path: path.to_owned(), layout, color, frame: 0, only: None })
     }
 
-    /// The file of frame number `frame`, from 0, if `frames` frames are written to `path`.
+    /// Returns the file of frame number `frame`, from 0, if `frames` frames are written to `path`.
     pub fn file_of(path: &Path, frame: u64, frames: u64) -> PathBuf {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if let Some((before, after, width)) = digits(&name) {

@@ -18,7 +18,7 @@ pub struct RawReader<R> {
 }
 
 impl<R: Read + Seek> RawReader<R> {
-    /// Reads `reader` from its first byte to its last.
+    /// Creates a reader of all bytes of `reader`.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ pub struct RawStream<R> {
 }
 
 impl<R: Read> RawStream<R> {
-    /// Reads frames of `layout`.
+    /// Creates a reader of frames of `layout`.
     pub fn new(reader: R, layout: Layout) -> Self {
         Self { reader, layout, frame: 0 }
     }
@@ -88,12 +88,12 @@ impl<R: Read> RawStream<R> {
         &self.layout
     }
 
-    /// The underlying reader; bytes that are read from it are missing afterwards.
+    /// Returns the underlying reader. Bytes that are read from it are missing from the frames.
     pub fn get_mut(&mut self) -> &mut R {
         &mut self.reader
     }
 
-    /// Reads the next frame into `frame`; `false` at the end.
+    /// Reads the next frame into `frame`; returns `false` at the end.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! YUV4MPEG2, the uncompressed video files of mjpegtools, FFmpeg and GStreamer.
 //!
-//! A file has a line of parameters, then for each frame a line and its planes. Only 8-bit samples
-//! in the layouts of a [`Format`] are supported: 4:2:0 and 4:2:2, limited range. The file does not
-//! specify its matrix; BT.709 is assumed.
+//! A file begins with a line of parameters; each frame consists of a line and its planes. Only
+//! 8-bit samples in the layouts of a [`Format`] are supported: 4:2:0 and 4:2:2, limited range. The
+//! file does not specify its matrix; BT.709 is assumed.
 
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 
@@ -21,22 +21,22 @@ const LINE_MAX: u64 = 1024;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Y4mError {
-    /// It does not begin with `YUV4MPEG2`.
+    /// The file does not begin with `YUV4MPEG2`.
     #[error("not a Y4M file: it does not begin with YUV4MPEG2")]
     Magic,
     /// A line of parameters has no end within 1 024 bytes.
     #[error("the parameters before frame {0} have no end of line within {LINE_MAX} bytes")]
     Line(u64),
-    /// There is no width or no height.
+    /// The width or the height is missing.
     #[error("the header has no {0}")]
     Missing(&'static str),
     /// A parameter is not a number, or is repeated.
     #[error("the parameter {0:?} is invalid")]
     Parameter(String),
-    /// Samples that no format has.
+    /// The samples are of no supported format.
     #[error("samples {0:?} are not supported; convert them to 8-bit 4:2:0 or 4:2:2 first")]
     Samples(String),
-    /// Full range: luma from 0 to 255.
+    /// The samples have full range: luma from 0 to 255.
     #[error(
         "full-range colours are not supported; convert them to limited range first (FFmpeg: -vf \
              scale=out_range=limited)"
@@ -47,7 +47,7 @@ pub enum Y4mError {
     Frame(u64),
 }
 
-/// Reads a line; `None` if there is nothing left.
+/// Reads a line; returns `None` at the end of the input.
 fn line(reader: &mut impl BufRead, frame: u64) -> Result<Option<Vec<u8>>, FileError> {
     let mut line = Vec::new();
     reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
@@ -58,9 +58,9 @@ fn line(reader: &mut impl BufRead, frame: u64) -> Result<Option<Vec<u8>>, FileEr
     }
 }
 
-/// Reads the first line; `None` if there is nothing.
+/// Reads the first line; returns `None` if the input is empty.
 ///
-/// Another kind of file is reported as such, not as an overlong line.
+/// A file of another kind is reported as such rather than as a line that is too long.
 fn first_line(reader: &mut impl BufRead) -> Result<Option<Vec<u8>>, FileError> {
     let mut begin = Vec::new();
     reader.by_ref().take(MAGIC.len() as u64).read_to_end(&mut begin)?;
@@ -71,7 +71,7 @@ fn first_line(reader: &mut impl BufRead) -> Result<Option<Vec<u8>>, FileError> {
     }
 }
 
-/// The format of the parameter `C`.
+/// Returns the format for the parameter `C`.
 fn samples(name: &str) -> Result<Format, Y4mError> {
     match name {
         "420" | "420jpeg" | "420mpeg2" | "420paldv" => Ok(Format::Yuv420),
@@ -116,7 +116,7 @@ fn header(line: &[u8]) -> Result<(Layout, Rate), FileError> {
             'F' => found = rate(value)?,
             'C' => format = samples(value)?,
             'X' if value == "COLORRANGE=FULL" => return Err(Y4mError::FullRange.into()),
-            // Interlacing, aspect and comments do not change where the samples lie.
+            // Interlacing, aspect ratio and comments do not change the positions of the samples.
             _ => {}
         }
     }
@@ -142,15 +142,15 @@ impl<R: BufRead + Seek> Y4mReader<R> {
     ///
     /// # Errors
     ///
-    /// [`FileError`] with [`Y4mError`] if this is no Y4M file, or not of samples that a [`Format`]
-    /// holds; with the layout's or the rate's error if there cannot be such frames.
+    /// [`FileError`] with [`Y4mError`] if this is not a Y4M file or its samples are of no
+    /// [`Format`]; with the error of the layout or the rate if it is invalid.
     pub fn new(mut reader: R) -> Result<Self, FileError> {
         let bytes = reader.seek(SeekFrom::End(0))?;
         reader.rewind()?;
         let line = first_line(&mut reader)?.unwrap_or_default();
         let (layout, rate) = header(&line)?;
         let first = line.len() as u64 + 1;
-        // Hardly any program writes frame parameters; if there are some, the length is unknown.
+        // Very few programs write frame parameters. If there are any, the length is unknown.
         let each = (FRAME.len() + 1 + layout.bytes()) as u64;
         let rest = bytes.saturating_sub(first);
         let length = (rest % each == 0).then_some(rest / each);
@@ -194,7 +194,7 @@ pub struct Y4mStream<R> {
 }
 
 impl<R: BufRead> Y4mStream<R> {
-    /// Reads the header; `None` if the input is empty.
+    /// Reads the header; returns `None` if the input is empty.
     ///
     /// # Errors
     ///
@@ -215,12 +215,12 @@ impl<R: BufRead> Y4mStream<R> {
         self.rate
     }
 
-    /// The underlying reader; bytes that are read from it are missing afterwards.
+    /// Returns the underlying reader. Bytes that are read from it are missing from the frames.
     pub fn get_mut(&mut self) -> &mut R {
         &mut self.reader
     }
 
-    /// Reads the next frame into `frame`; `false` at the end.
+    /// Reads the next frame into `frame`; returns `false` at the end.
     ///
     /// # Errors
     ///
@@ -232,7 +232,7 @@ impl<R: BufRead> Y4mStream<R> {
     }
 }
 
-/// Reads frame `number` from an input of at most `octets` bytes; `false` at the end.
+/// Reads frame `number` from an input of at most `octets` bytes; returns `false` at the end.
 fn next_frame(
     reader: &mut impl BufRead,
     layout: &Layout,
@@ -267,8 +267,8 @@ impl<W: Write> Y4mWriter<W> {
     /// [`FileError::Format`] if the format is neither [`Format::Yuv420`] nor [`Format::Yuv422`];
     /// [`FileError::Io`] if the header cannot be written.
     pub fn new(mut writer: W, layout: Layout, rate: Rate) -> Result<Self, FileError> {
-        // Chroma is sited in the centre of its pixels, as from averaging the pixels of an RGB
-        // image.
+        // Chroma is sited in the centre of its pixels, as it results from averaging the pixels of
+        // an RGB image.
         let samples = match layout.format() {
             Format::Yuv420 => "420jpeg",
             Format::Yuv422 => "422",

@@ -10,7 +10,7 @@ use crate::source::PatternError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// A file that cannot be used.
+    /// The file cannot be used.
     #[error("{}: {error}", path.display())]
     File {
         /// The file.
@@ -19,40 +19,40 @@ pub enum SourceError {
         #[source]
         error: FileError,
     },
-    /// A pattern that cannot be drawn.
+    /// The pattern cannot be drawn.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// A file without a header, for which no format and size were given.
+    /// The file has no header, and no format and size were given.
     #[error("{}: the file has no header; give the format and the size", .0.display())]
     Hint(PathBuf),
-    /// An unknown file extension.
+    /// The file extension is unknown.
     #[error("{}: unknown file extension; supported: .y4m, .ktx2, .png, .rgb, .rgba, .yuv and \
              .raw", .0.display())]
     Kind(PathBuf),
     /// There is no image or frame.
     #[error("{}: no image or frame found", .0.display())]
     Empty(PathBuf),
-    /// An image missing among numbered ones.
+    /// An image among numbered ones is missing.
     #[error("{}: the image is missing between others", .0.display())]
     Gap(PathBuf),
-    /// An image of another size or format than the first.
+    /// An image differs from the first one in size or format.
     #[error("{}: {} {}×{}, but the first image is {} {}×{}",
         path.display(), have.0, have.1, have.2, want.0, want.1, want.2)]
     Mismatch {
         /// The image.
         path: PathBuf,
-        /// Its format, width and height in pixels.
+        /// The image's format, width and height in pixels.
         have: (Format, u32, u32),
-        /// Those of the first.
+        /// Format, width and height of the first image.
         want: (Format, u32, u32),
     },
-    /// A pipe or a device, which cannot be rewound.
+    /// The source is a pipe or a device, which cannot be rewound.
     #[error("{}: a pipe or a device can be read only once", .0.display())]
     Once(PathBuf),
     /// The encoder of a source that encodes its frames failed.
     #[error("a frame could not be encoded: {0}")]
     Encoder(String),
-    /// Not even one frame fits into the memory limit.
+    /// The memory limit is smaller than one frame.
     #[error("a frame of {frame} bytes does not fit into {bound} bytes")]
     Bound {
         /// Bytes of a frame.
@@ -63,7 +63,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    /// An error of a file.
+    /// Creates the error of a file.
     pub(super) fn file(path: &Path, error: impl Into<FileError>) -> Self {
         Self::File { path: path.to_owned(), error: error.into() }
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 /// The immutable bytes of one frame.
 ///
-/// Clones share the memory: each unit's thread can hold one for as long as it sends. When the last
-/// is dropped, the source reuses the memory.
+/// Clones share the memory, so that each unit's thread can hold one while it sends. When the last
+/// clone is dropped, the source reuses the memory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Frame(Arc<Vec<u8>>);
 
 impl Frame {
-    /// A frame of these bytes.
+    /// Creates a frame of these bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(Arc::new(bytes))
     }
@@ -34,21 +34,21 @@ impl Deref for Frame {
     }
 }
 
-/// Frames that a source keeps for reuse: as many as its user holds at once, plus one.
+/// Frames that a source keeps for reuse: one more than its user holds at the same time.
 #[derive(Debug, Default)]
 pub struct Pool(Vec<Frame>);
 
-/// Maximum frames of a pool; while more are held, every further frame is allocated anew.
+/// Maximum frames of a pool. While all are held, further frames are allocated.
 const FRAMES_MAX: usize = 8;
 
 impl Pool {
-    /// Fills a frame that is no longer held, or a new empty one if all are held.
+    /// Fills a frame that is no longer held or, if all are held, a new empty one.
     ///
     /// A reused frame still has its previous contents. Returns `None` if `fill` returns `false`.
     ///
     /// # Errors
     ///
-    /// That of `fill`.
+    /// The error of `fill`.
     pub fn fill<E>(
         &mut self,
         fill: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,

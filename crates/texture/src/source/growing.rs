@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A frame that an encoder fills stripe by stripe, and whose finished part others read meanwhile.
+/// A frame that an encoder fills stripe by stripe while other threads read its finished part.
 ///
 /// Clones are the same frame. Added bytes never change. Readers see them at once but are not woken;
-/// that is the purpose of [`Taker::grown`](super::Taker::grown).
+/// [`Taker::grown`](super::Taker::grown) serves to wake them.
 ///
 /// ```
 /// use rushes_texture::source::GrowingFrame;
@@ -29,16 +29,16 @@ struct Inner {
     part_bytes: usize,
     parts: Vec<OnceLock<Vec<u8>>>,
     so_far: AtomicUsize,
-    /// All parts joined, for callers that need the frame in one piece.
+    /// The joined parts, for callers that need the frame in one piece.
     whole: OnceLock<Vec<u8>>,
-    /// Memory of parts that are no longer read.
+    /// Memory of parts that are no longer in use.
     free: Mutex<Vec<Vec<u8>>>,
 }
 
 impl GrowingFrame {
-    /// Creates an empty frame of `bytes` bytes, which are added in parts of `part_bytes`.
+    /// Creates an empty frame of `bytes` bytes, to be added in parts of `part_bytes`.
     ///
-    /// The last part may be shorter. A `part_bytes` of 0 is taken as 1.
+    /// The last part may be shorter. A `part_bytes` of 0 means 1.
     pub fn new(bytes: usize, part_bytes: usize) -> Self {
         let part_bytes = part_bytes.max(1);
         let mut parts = Vec::new();
@@ -64,7 +64,8 @@ impl GrowingFrame {
 
     /// Adds the next part; returns `false` if it has the wrong length or is beyond the end.
     ///
-    /// Only one thread should add parts. If two do at once, `false` is returned to one of them.
+    /// Only one thread should add parts. If two threads do so at the same time, one of them gets
+    /// `false`.
     #[must_use]
     pub fn add(&self, octets: &[u8]) -> bool {
         let Inner { bytes, part_bytes, parts, so_far, .. } = &*self.0;
@@ -83,9 +84,10 @@ impl GrowingFrame {
         added
     }
 
-    /// The bytes of a range: in place, or copied to `scratch` if they lie in several parts.
+    /// Returns the bytes of a range, in place or, if they are in several parts, copied to
+    /// `scratch`.
     ///
-    /// `None` while any of them is missing.
+    /// Returns `None` while any of them is missing.
     pub fn get<'a>(
         &'a self,
         range: std::ops::Range<usize>,
@@ -115,7 +117,8 @@ impl GrowingFrame {
         Some(scratch)
     }
 
-    /// All bytes in one piece, joined once for all callers; `None` until the frame is complete.
+    /// Returns all bytes in one piece, which are joined once for all callers, or `None` until the
+    /// frame is complete.
     pub fn whole(&self) -> Option<&[u8]> {
         if !self.is_whole() {
             return None;
@@ -128,7 +131,8 @@ impl GrowingFrame {
         Some(self.0.whole.get_or_init(joined))
     }
 
-    /// Empties the frame for reuse of its memory; returns `false`, unchanged, if there are clones.
+    /// Empties the frame to reuse its memory. Returns `false` and changes nothing if there are
+    /// clones.
     #[must_use]
     pub fn renew(&mut self) -> bool {
         let Some(own) = Arc::get_mut(&mut self.0) else { return false };

@@ -10,7 +10,7 @@ use crate::rate::Rate;
 use crate::source::frame::Pool;
 use crate::source::{Frame, Source, SourceError};
 
-/// A source of images. The first determines size and format; the others must match.
+/// A source of images. The first image determines size and format, which the others must have.
 #[derive(Debug)]
 pub struct Images {
     paths: Vec<PathBuf>,
@@ -27,7 +27,8 @@ fn listed(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
     paths.map_err(|error| SourceError::file(folder, error))
 }
 
-/// Sort key: the name without the number at its end, then the number, so that 10 follows 9.
+/// Returns the sort key: the name without the number at its end, then the number, so that 10
+/// follows 9.
 fn order(path: &Path) -> (String, u64, PathBuf) {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = stem.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -42,7 +43,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
     Ok(paths)
 }
 
-/// The files of `folder` with a number between the two parts, without gaps.
+/// Returns the files of `folder` with a number between the two parts; fails if one is missing.
 fn numbered(
     folder: &Path,
     (before, after, width): (&str, &str, usize),

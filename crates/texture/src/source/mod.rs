@@ -1,9 +1,9 @@
 //! Sources of frames: files, folders of images, pipes, memory, and a test pattern.
 //!
-//! A [`Source`] returns each frame as a [`Frame`], whose bytes are shared and not copied: a
-//! preloaded frame, of perhaps 99.5 MB, is sent to every unit of every client from the same memory.
-//! A source that produces frames keeps a few and refills those that are no longer held, so that one
-//! can be produced while another is sent, and nothing is allocated in steady state.
+//! A [`Source`] returns each frame as a [`Frame`], whose bytes are shared without copying: a
+//! preloaded frame of, for example, 99.5 MB is sent to every unit of every client from the same
+//! memory. A source that produces frames keeps a few and refills those that are no longer held, so
+//! that one can be produced while another is sent and nothing is allocated in the long run.
 #![allow(clippy::disallowed_types, reason = "sources read files")]
 
 mod error;
@@ -41,9 +41,9 @@ pub trait Source: Send {
     /// Number of frames from the first to the end, if known.
     fn length(&self) -> Option<u64>;
 
-    /// The next frame, of exactly [`Layout::bytes`] bytes; `None` at the end.
+    /// Returns the next frame, of exactly [`Layout::bytes`] bytes, or `None` at the end.
     ///
-    /// It may be held for any time; meanwhile, other frames are filled.
+    /// The caller may hold it for any time; the source then fills other frames.
     ///
     /// # Errors
     ///
@@ -51,11 +51,11 @@ pub trait Source: Send {
     /// [`Self::rewind`].
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError>;
 
-    /// Passes the next frame to `to`; returns `false` at the end.
+    /// Passes the next frame to `to`. Returns `false` at the end.
     ///
-    /// A source that encodes its frames overrides this, so that others can begin with the first
-    /// rows while it encodes the rest. By default, the frame of [`Self::next_frame`] is passed on
-    /// when complete.
+    /// A source that encodes its frames overrides this method, so that the receiver can begin with
+    /// the first rows while it encodes the rest. By default, the frame of [`Self::next_frame`] is
+    /// passed on when it is complete.
     ///
     /// # Errors
     ///
@@ -69,11 +69,12 @@ pub trait Source: Send {
         Ok(more)
     }
 
-    /// The handle of a live source, whose frames arrive when they are made; by default `None`.
+    /// Returns the handle of a live source, whose frames arrive as they are made; by default
+    /// `None`.
     ///
-    /// Its frames are passed on when they arrive, and it is never rewound. It may wait for a frame
-    /// for any time, until it is [closed](Live::close). A source that takes its frames from another
-    /// one returns that one's handle.
+    /// The frames of a live source are passed on when they arrive, and it is never rewound. It may
+    /// wait for a frame for any time, until it is [closed](Live::close). A source that takes its
+    /// frames from another source returns the handle of that source.
     fn live(&self) -> Option<Arc<dyn Live>> {
         None
     }
@@ -88,23 +89,23 @@ pub trait Source: Send {
 
 /// A handle of a live source, for other threads.
 pub trait Live: Send + Sync {
-    /// Ends the source: a thread that waits for a frame gets the end at once.
+    /// Ends the source. A thread that waits for a frame gets the end at once.
     fn close(&self);
 
-    /// When the frame that the source returned last arrived; `None` if it returned none.
+    /// Returns when the last returned frame arrived, or `None` if none was returned.
     fn captured_at(&self) -> Option<Instant>;
 }
 
 /// A receiver of frames from a source, one at a time.
 ///
-/// [`Self::take`] and [`Self::begin`] return when the frame is due, which may be later.
+/// [`Self::take`] and [`Self::begin`] wait until the frame is due.
 pub trait Taker {
     /// Takes a complete frame.
     fn take(&mut self, frame: Frame);
 
-    /// Takes a frame of which nothing is encoded yet.
+    /// Takes a frame that is still empty.
     ///
-    /// It is complete before [`Source::give_frame`] returns.
+    /// The frame is complete before [`Source::give_frame`] returns.
     fn begin(&mut self, frame: &GrowingFrame);
 
     /// Reports that bytes were added to the frame that was begun last.

@@ -21,11 +21,11 @@ pub struct RawHint {
     pub rate: Option<Rate>,
 }
 
-/// Opens the source that a path names.
+/// Opens the source named by a path.
 ///
-/// This is a Y4M, KTX 2.0, PNG or headerless file, a folder of PNG images, PNG images numbered by
-/// `%05d`, or a [`PatternSpec`] such as `pattern:3840x2160@60`. Properties that a file specifies
-/// itself take precedence over the hint.
+/// The path names a Y4M, KTX 2.0, PNG or headerless file, a folder of PNG images, PNG images
+/// numbered by `%05d`, or a [`PatternSpec`] such as `pattern:3840x2160@60`. Properties that a file
+/// specifies itself take precedence over the hint.
 ///
 /// # Errors
 ///

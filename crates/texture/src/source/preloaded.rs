@@ -19,8 +19,8 @@ impl Preloaded {
     ///
     /// # Errors
     ///
-    /// [`SourceError::Bound`] if not even one fits, [`SourceError::Empty`] if there is none, and
-    /// the errors of the source.
+    /// [`SourceError::Bound`] if the first frame does not fit, [`SourceError::Empty`] if there is
+    /// no frame, and the errors of the source.
     pub fn new(source: &mut dyn Source, bound: usize) -> Result<Self, SourceError> {
         let (layout, rate) = (*source.layout(), source.rate());
         let frame = layout.bytes();
@@ -43,7 +43,7 @@ impl Preloaded {
         Ok(Self { frames, layout, rate, next: 0, endless: false })
     }
 
-    /// Repeats the frames without end.
+    /// Repeats the frames endlessly.
     #[must_use]
     pub fn endless(self) -> Self {
         Self { endless: true, ..self }

@@ -17,7 +17,7 @@ pub struct FileSource<R> {
 }
 
 impl<R: FrameReader> FileSource<R> {
-    /// Creates a source of the frames of `reader`; `path` is for errors.
+    /// Creates a source of the frames of `reader`; errors contain `path`.
     pub fn new(path: &Path, reader: R) -> Self {
         Self { path: path.to_owned(), reader, pool: Pool::default() }
     }

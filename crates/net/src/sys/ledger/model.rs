@@ -14,7 +14,7 @@ enum Step {
     Refused,
     /// A slab is sent, and it is unknown whether the kernel has its message.
     Doubtful,
-    /// The kernel releases the oldest message that is away.
+    /// The kernel releases the oldest lent message.
     Oldest,
     /// The kernel releases the newest one.
     Newest,
@@ -129,7 +129,7 @@ impl World {
         }
     }
 
-    /// Compares the loans that have come back with the model.
+    /// Compares the returned loans with the model.
     fn check(&mut self, order: &[Step]) {
         while let Some(loan) = self.returns.take() {
             let slab = self.model.slabs.get_mut(&loan.number).unwrap();

@@ -4,19 +4,19 @@ use std::time::{Duration, Instant};
 
 use rushes_proto::FrameRate;
 
-/// How much of the difference between the expected and the real arrival moves the instant: 1/8.
+/// Divisor of the correction: 1/8 of the difference between expected and real arrival is applied.
 const PHASE_GAIN: i64 = 8;
 
-/// Number of intervals that the mean follows.
+/// Maximum weight of the previous mean interval, in intervals.
 const INTERVALS: u32 = 16;
 
-/// A frame that comes this much later than expected begins anew: the source paused.
+/// Lateness of a frame after which the clock restarts at its arrival: the source paused.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Sampling instants of the frames of a live source, from their arrival.
+/// Derives the sampling instants of a live source's frames from their arrival.
 ///
-/// The instants increase, and follow the source's clock without the jitter of its pipe. With a known
-/// frame rate they are whole intervals apart, also over a pause.
+/// The instants increase and follow the source's clock without the jitter of its pipe. With a known
+/// frame rate they are whole intervals apart, even after a pause.
 ///
 /// ```
 /// use rushes::file::ArrivalClock;
@@ -42,13 +42,13 @@ struct Arrivals {
     last: Option<Instant>,
     /// Intervals in the mean, at most [`INTERVALS`].
     intervals: u32,
-    /// Frames since `last` that came together with it.
+    /// Frames that arrived together with the one at `last`.
     together: u32,
 }
 
 impl Arrivals {
-    /// The mean interval after a frame at `arrival`, of which the mean was `interval`. Frames that
-    /// come at once have the next interval in common.
+    /// Returns the mean interval after a frame at `arrival`; `interval` is the mean before it.
+    /// Frames that arrive together divide the interval that follows among them.
     fn next(&mut self, arrival: Instant, interval: Duration) -> Duration {
         let Some(last) = self.last else {
             self.last = Some(arrival);
@@ -70,26 +70,26 @@ impl Arrivals {
 }
 
 impl ArrivalClock {
-    /// A clock of frames at `rate`, or of a rate that it measures.
+    /// Creates a clock for frames at `rate`; with `None` it measures the rate.
     pub fn new(rate: Option<FrameRate>) -> Self {
         let interval = rate.unwrap_or_default().interval();
         Self { rate, interval, last: None, arrivals: Arrivals::default() }
     }
 
-    /// The same clock, whose next frames are at `rate`.
+    /// Returns the clock with the frame rate `rate` from the next frame on.
     #[must_use]
     pub fn at_rate(self, rate: FrameRate) -> Self {
         Self { last: self.last, ..Self::new(Some(rate)) }
     }
 
-    /// The interval of frames, known or measured so far (at first 1/30 s).
+    /// Returns the frame interval, given or measured so far (at first 1/30 s).
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// The sampling instant of the next frame, the first octets of which came at `arrival`. It is
-    /// later than `arrival` where frames come early: several at once are three quarters of an
-    /// interval apart, at least.
+    /// Returns the sampling instant of the next frame, whose first octets arrived at `arrival`. The
+    /// instant is later than `arrival` if the frame is early: at an unknown rate, frames that
+    /// arrive together are placed at least three quarters of an interval apart.
     pub fn next(&mut self, arrival: Instant) -> Instant {
         let Some(last) = self.last else {
             self.arrivals.next(arrival, self.interval);
@@ -112,8 +112,8 @@ impl ArrivalClock {
     }
 }
 
-/// The instant of the next frame at `rate` after `last`: after a pause, the first one that is not
-/// before `arrival`.
+/// Returns the instant one interval of `rate` after `last`; after a pause, the first whole number
+/// of intervals that is not before `arrival`.
 fn after(last: Instant, rate: FrameRate, arrival: Instant) -> Instant {
     let next = last + rate.interval();
     if arrival.saturating_duration_since(next) <= PAUSE {
@@ -132,7 +132,7 @@ fn nanos_between(from: Instant, to: Instant) -> i64 {
     nanos(to.saturating_duration_since(from)) - nanos(from.saturating_duration_since(to))
 }
 
-/// `instant`, `nanos` nanoseconds later.
+/// Returns the instant `nanos` nanoseconds after `instant`.
 fn moved(instant: Instant, nanos: i64) -> Instant {
     let by = Duration::from_nanos(nanos.unsigned_abs());
     if nanos < 0 { instant.checked_sub(by).unwrap_or(instant) } else { instant + by }

@@ -9,20 +9,20 @@ pub(in crate::format) const LABEL: [u8; 4] = [0x06, 0x0e, 0x2b, 0x34];
 
 const KEY_LEN: usize = 16;
 
-/// Maximum octets in an item: as many as receivers accept in a frame by default.
+/// Maximum octets in an item: the default limit of receivers for a frame.
 const ITEM_LEN_MAX: u64 = 64 << 20;
 
-/// The length of the item that `octets` begin with. If they end before it is known, the result is
-/// only the length that is needed to know more, which is larger than theirs.
+/// Returns the length of the item at the beginning of `octets`. If `octets` is too short to contain
+/// it, returns the length needed to read it, which is larger than that of `octets`.
 ///
 /// # Errors
-/// What is wrong with the item.
+/// The defect of the item, as a predicate.
 pub(in crate::format) fn item_len(octets: &[u8]) -> Result<u64, &'static str> {
     if octets.iter().zip(LABEL).any(|(octet, label)| *octet != label) {
         return Err("does not begin with a universal label (06 0E 2B 34)");
     }
     let value = KEY_LEN + 1;
-    // BER: a short length in one octet, or the number of the octets behind it that are the length.
+    // BER: one octet is either a short length or the number of length octets that follow.
     let long = match octets.get(KEY_LEN) {
         None => return Ok(value as u64),
         Some(short @ ..=0x7f) => return Ok(value as u64 + u64::from(*short)),
@@ -91,7 +91,7 @@ mod tests {
         [KEY, length, value].concat()
     }
 
-    /// The items of a file, and its error.
+    /// Returns the items of a file and the error that ended reading.
     fn read(octets: &[u8]) -> (Vec<Vec<u8>>, Option<String>) {
         let (mut reader, mut read) = (reader(Path::new("x.klv"), ReadOptions::default()), vec![]);
         let mut item = MediaFrame::default();

@@ -4,13 +4,13 @@ use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Bytes read at once: as many as a pipe holds by default.
+/// Bytes read at once: the default capacity of a pipe.
 const PIECE_LEN: usize = 64 << 10;
 
-/// Maximum pieces that wait to be taken; a writer that is ahead waits.
+/// Maximum pieces in the queue; when it is full, the reading thread stops reading.
 const PIECES_MAX: usize = 16;
 
-/// Pause after a read of a source that is set to non-blocking and has no bytes.
+/// Pause after a read from a non-blocking source that has no bytes.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Bytes that were read at once.
@@ -29,8 +29,8 @@ pub(super) enum Arrived {
     End,
 }
 
-/// A source that a thread of its own reads, so that nobody else has to wait for it. The thread ends
-/// with the source, or at the first bytes after this value is dropped.
+/// A source that a separate thread reads, so that other threads need not block on it. The thread
+/// ends with the source, or at the first bytes after this value is dropped.
 #[derive(Debug)]
 pub(super) struct Live {
     pieces: Receiver<io::Result<Piece>>,
@@ -39,15 +39,15 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Starts a thread that opens and reads a source: opening a named pipe takes until another
-    /// program opens it, too.
+    /// Starts a thread that opens and reads a source; opening a named pipe blocks until another
+    /// program opens its other end.
     pub(super) fn spawn<R: Read>(
         open: impl FnOnce() -> io::Result<R> + Send + 'static,
     ) -> io::Result<Self> {
         let (to, pieces) = sync_channel(PIECES_MAX);
         std::thread::Builder::new().name("rushes-live".into()).spawn(move || {
             if let Err(error) = open().and_then(|source| read(source, &to)) {
-                // Nobody is interested any more, if this fails.
+                // Fails only if the reader was dropped.
                 let _ = to.send(Err(error));
             }
         })?;
@@ -74,7 +74,7 @@ impl Live {
     }
 }
 
-/// Reads until the end, or until nobody takes the pieces.
+/// Reads until the source ends or the receiver of the pieces is dropped.
 fn read(mut source: impl Read, to: &SyncSender<io::Result<Piece>>) -> io::Result<()> {
     let mut buffer = vec![0; PIECE_LEN];
     loop {

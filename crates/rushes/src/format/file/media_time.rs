@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rushes_proto::ClockRate;
 
-/// A time in a container, counted from its beginning: exact, in units of its own. Frames before the
+/// A time in a container since its beginning, exact in the container's own units. Frames before the
 /// beginning have negative times.
 #[derive(Clone, Copy, Debug)]
 pub struct MediaTime {
@@ -18,22 +18,23 @@ impl MediaTime {
     /// The beginning.
     pub const ZERO: Self = Self { ticks: 0, per_second: NonZeroU32::MIN };
 
-    /// `ticks` units, of which a second has `per_second`.
+    /// Creates a time of `ticks` units, with `per_second` units in a second.
     pub fn new(ticks: i64, per_second: NonZeroU32) -> Self {
         Self { ticks, per_second }
     }
 
-    /// The nearest tick of `clock_rate`; halves are rounded away from zero.
+    /// Converts to ticks of `clock_rate`, rounded to the nearest; halves are rounded away from
+    /// zero.
     pub fn ticks(self, clock_rate: ClockRate) -> i64 {
         self.scaled(clock_rate.hertz())
     }
 
-    /// The nearest nanosecond.
+    /// Converts to nanoseconds, rounded to the nearest.
     pub fn nanos(self) -> i64 {
         self.scaled(1_000_000_000)
     }
 
-    /// The time from `earlier` to `self`; zero if that is later.
+    /// Returns the time from `earlier` to `self`, or zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         let nanos = i128::from(self.nanos()) - i128::from(earlier.nanos());
         Duration::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))

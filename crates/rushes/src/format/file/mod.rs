@@ -1,4 +1,4 @@
-//! Media files as sequences of frames, to be sent or as received by a stream.
+//! Media files as sequences of frames, read to be sent or written as received.
 //!
 //! | codec | file |
 //! |---|---|
@@ -9,11 +9,11 @@
 //! | H.264, H.265, H.266, Opus | a track of a container: MP4, QuickTime, Matroska, WebM (feature `containers`) |
 //! | an application's own | defined by its [`FileKind`] |
 //!
-//! Reading needs memory for little more than one frame, of video for seventeen: the times at which
-//! pictures are presented follow from those after them. A pipe or a device is a live source: its
+//! The reader buffers little more than one frame; for video seventeen, because the presentation
+//! times of pictures depend on the pictures after them. A pipe or a device is a live source: its
 //! frames carry the instant of their arrival, and [`MediaReader::next_frame_until`] waits for them
-//! until a deadline. Data is written to `NAME.part`, which is renamed when the file is
-//! finished and removed otherwise; if the disk is full, it is kept.
+//! until a deadline. Data is written to `NAME.part`, which is renamed when the file is finished and
+//! removed otherwise; if the disk is full, it is kept.
 
 mod arrival_clock;
 mod bytes;
@@ -68,19 +68,19 @@ pub struct FileKind {
 pub struct MediaFrame {
     /// Its octets: an access unit, an Opus packet, a KLV item, or a piece of a generic file.
     pub data: Vec<u8>,
-    /// When it is presented, if it is an access unit: the order of sampling is that of
-    /// presentation, and a file is in decoding order.
+    /// The presentation time of an access unit. Pictures are sampled in presentation order, while a
+    /// file is in decoding order.
     pub picture: Option<PictureTime>,
-    /// When it is decoded, and presented, by the container that it is from.
+    /// The decoding time according to the container; `None` for other files.
     pub decoded: Option<MediaTime>,
-    /// See [`decoded`](Self::decoded).
+    /// The presentation time according to the container; `None` for other files.
     pub presented: Option<MediaTime>,
     /// Its duration in ticks of the codec's clock, if the file contains it (Opus).
     pub duration: Option<u32>,
     /// The instant at which its first octets arrived, from a live source.
     pub arrival: Option<Instant>,
-    /// Nobody had to wait for it. If that stays so, the source is not live: a pipe from a program
-    /// that reads a file, for example.
+    /// Whether the frame was available without waiting. If all frames are, the source is not really
+    /// live: a pipe from a program that reads a file, for example.
     pub is_ahead: bool,
 }
 
@@ -92,18 +92,18 @@ pub trait FrameReader: Send {
     /// Marks the end of the file.
     fn finish(&mut self);
 
-    /// Moves the next frame to `frame`, of which it sets the octets and the duration. `false` if
-    /// more bytes are needed or, after [`finish`](Self::finish), if there are no more frames.
+    /// Moves the next frame to `frame`, whose octets and duration it sets. Returns `false` if more
+    /// bytes are needed or, after [`finish`](Self::finish), if there are no more frames.
     ///
     /// # Errors
     /// [`FileError`], with the file and the position.
     fn next_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError>;
 
-    /// The number of bytes taken that are not part of a returned frame.
+    /// Returns the number of bytes fed that are not part of a returned frame.
     fn buffered(&self) -> usize;
 
-    /// Marks the end of a frame: the live source is silent. For formats in which otherwise only the
-    /// next frame shows the end of the one before.
+    /// Marks the end of a frame, because the live source is silent. For formats in which otherwise
+    /// only the next frame shows where a frame ends.
     fn flush(&mut self) {}
 }
 
@@ -129,14 +129,15 @@ pub trait FrameWriter: Send {
         Ok(())
     }
 
-    /// Frames that were written completely.
+    /// Returns the number of frames written completely.
     fn frames_written(&self) -> u64;
 
     /// Marks the next frame as that of another sender, with unrelated timestamps.
     fn change_source(&mut self) {}
 }
 
-/// The codec of a file according to its name; `None` if the extension is missing or unknown.
+/// Returns the codec of a file according to its name, or `None` if the extension is missing or
+/// unknown.
 ///
 /// ```
 /// use rushes::{Codec, file::codec_of};

@@ -10,8 +10,8 @@ use rushes_proto::payload::opus::packet_duration;
 
 use super::{Bytes, FileError, FrameReader, FrameWriter, MediaFrame, ReadOptions};
 
-/// Samples of 48 kHz that a decoder should drop at the beginning, for a stream whose encoder is
-/// not known: 80 ms (RFC 7845 section 4.2).
+/// Samples at 48 kHz that a decoder should drop at the beginning if the encoder is not known: 80 ms
+/// (RFC 7845 section 4.2).
 const PRE_SKIP: u16 = 3840;
 
 /// The first bytes of each page, and the length of its header without the segment table (RFC 3533
@@ -19,13 +19,13 @@ const PRE_SKIP: u16 = 3840;
 const CAPTURE_PATTERN: &[u8] = b"OggS";
 const PAGE_HEADER_LEN: usize = 27;
 
-/// Maximum bytes of pages without the end of a packet.
+/// Maximum bytes of pages in which no packet ends.
 const PACKET_MAX: usize = 64 << 20;
 
 /// Maximum bytes between two pages.
 const JUNK_MAX: usize = 150 << 10;
 
-/// Maximum samples of a page: pages of up to a second (RFC 7845 section 6).
+/// Maximum samples of a page: one second (RFC 7845 section 6).
 const PAGE_SAMPLES: u64 = 48_000;
 
 /// The identification header (RFC 7845 section 5.1).
@@ -34,7 +34,7 @@ const PAGE_SAMPLES: u64 = 48_000;
 pub struct OpusHead {
     /// Output channels, 1 to 255.
     pub channels: u8,
-    /// Samples of 48 kHz to drop at the beginning.
+    /// Samples at 48 kHz to drop at the beginning.
     pub pre_skip: u16,
     /// The sample rate before encoding, in hertz; 0 if it is not known.
     pub input_rate: u32,
@@ -79,20 +79,20 @@ pub struct OpusReader {
     path: PathBuf,
     bytes: Bytes,
     packets: BasePacketReader,
-    /// A page was found.
+    /// Whether a page was found.
     has_page: bool,
     /// Bytes since the last page that do not belong to one.
     junk: usize,
-    /// The identification header and the stream that it begins.
+    /// The serial number of the current stream and its identification header.
     head: Option<(u32, OpusHead)>,
     has_tags: bool,
     number: u64,
-    /// Bytes of pages since the last packet that ended.
+    /// Bytes of pages since the end of the last packet.
     unfinished: usize,
 }
 
 impl OpusReader {
-    /// Creates a reader of a file that is given in pieces; errors contain `path`.
+    /// Creates a reader of a file that is fed in pieces; errors contain `path`.
     pub fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -107,13 +107,13 @@ impl OpusReader {
         }
     }
 
-    /// The identification header, once it was read.
+    /// Returns the identification header, or `None` before it was read.
     pub fn head(&self) -> Option<OpusHead> {
         self.head.map(|(_, head)| head)
     }
 
-    /// The next packet and its duration, in ticks of 48 kHz; `None` if more bytes are needed or,
-    /// at the end of the file, if there are no more packets.
+    /// Returns the next packet and its duration in ticks of 48 kHz, or `None` if more bytes are
+    /// needed or, at the end of the file, if there are no more packets.
     ///
     /// # Errors
     /// [`FileError::Ogg`], [`FileError::OggOpus`] or [`FileError::OpusPacket`].
@@ -127,7 +127,7 @@ impl OpusReader {
                 continue;
             };
             if packet.stream_serial() != serial {
-                // A chained stream begins when the one before is over, as radio stations do it.
+                // A chained stream begins when the previous one has ended, as in radio streams.
                 let head = OpusHead::parse(&packet.data).filter(|_| packet.first_in_stream());
                 if let Some(head) = head.filter(|_| self.has_tags) {
                     self.head = Some((packet.stream_serial(), head));
@@ -162,7 +162,7 @@ impl OpusReader {
         FileError::OggOpus { path: self.path.clone(), reason }
     }
 
-    /// The next packet of any of the file's streams.
+    /// Returns the next packet of any of the file's streams.
     fn next_of_any_stream(&mut self) -> Result<Option<Packet>, FileError> {
         loop {
             if let Some(packet) = self.packets.read_packet() {
@@ -184,7 +184,7 @@ impl OpusReader {
         }
     }
 
-    /// The next page: RFC 3533 section 6. Other bytes before it are skipped.
+    /// Returns the next page (RFC 3533 section 6) and skips other bytes before it.
     fn next_page(&mut self) -> Result<Option<OggPage>, OggReadError> {
         let rest = self.bytes.rest();
         let mut places = rest.windows(CAPTURE_PATTERN.len());
@@ -239,9 +239,9 @@ pub struct OpusWriter<W: Write> {
     packets: PacketWriter<'static, W>,
     serial: u32,
     has_headers: bool,
-    /// The latest packet, which is not written until it is known whether it is the last.
+    /// The latest packet, held back because the last packet of a stream is written differently.
     held: Option<Vec<u8>>,
-    /// Granule position after the held packet, in samples of 48 kHz.
+    /// Granule position after the held packet, in samples at 48 kHz.
     position: u64,
     page_start: u64,
     /// Packets added to pages, and packets in pages that are complete.

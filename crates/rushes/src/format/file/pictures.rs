@@ -8,26 +8,26 @@ use rushes_proto::payload::nal::{NalCodec, PictureClock, PictureLookAhead};
 
 use super::{MediaFrame, MediaTime};
 
-/// Number of access units of a file that are read ahead: as many as encoders present before a
-/// random access point that they follow.
+/// Number of access units read ahead in a file: the most that encoders place after a random access
+/// point in decoding order and before it in presentation order.
 const LOOK_AHEAD: usize = 16;
 
-/// Gives frames the times at which they are presented, in decoding order.
+/// Adds presentation times to frames, which are in decoding order.
 #[derive(Debug)]
 pub(super) enum Pictures {
-    /// Frames of other formats, which have none.
+    /// Formats without pictures: frames have no presentation times.
     None,
-    /// Of a live source: each at once.
+    /// A live source: each frame has its time at once.
     Live(PictureClock),
-    /// Of a file: after some others.
+    /// A file: the time of a frame follows from later frames.
     Ahead(PictureLookAhead, Waiting),
 }
 
-/// Frames that wait for others.
+/// Frames whose times follow from later frames.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     frames: VecDeque<MediaFrame>,
-    /// When they are presented, the first one first.
+    /// Their presentation times, earliest first.
     presented: BinaryHeap<Reverse<MediaTime>>,
 }
 
@@ -37,8 +37,8 @@ impl Waiting {
         self.frames.push_back(frame);
     }
 
-    /// Of frames whose times of decoding are not known, the first is decoded when the first is
-    /// presented.
+    /// Returns the first frame. If its decoding time is not known, it is the earliest presentation
+    /// time of the waiting frames.
     fn pop(&mut self) -> Option<MediaFrame> {
         let mut frame = self.frames.pop_front()?;
         if frame.presented.is_some() {
@@ -60,7 +60,7 @@ impl Pictures {
         }
     }
 
-    /// Takes a frame; `true` if it is to be returned now, otherwise it waits for others.
+    /// Takes a frame. Returns `true` if it can be delivered now; otherwise it waits for later ones.
     pub(super) fn take(&mut self, frame: &mut MediaFrame, framing: Framing) -> bool {
         match self {
             Self::None => true,
@@ -76,19 +76,19 @@ impl Pictures {
         }
     }
 
-    /// Marks the end of the file: all frames that wait are to be returned.
+    /// Marks the end of the file: all waiting frames can be delivered.
     pub(super) fn finish(&mut self) {
         if let Self::Ahead(clock, _) = self {
             clock.finish();
         }
     }
 
-    /// Whether frames wait for others.
+    /// Returns whether frames wait for later ones.
     pub(super) fn has_waiting(&self) -> bool {
         matches!(self, Self::Ahead(_, waiting) if !waiting.frames.is_empty())
     }
 
-    /// Moves a frame that has waited long enough to `frame`; `false` if there is none.
+    /// Moves the next frame with a known time to `frame`. Returns `false` if there is none.
     pub(super) fn next(&mut self, frame: &mut MediaFrame) -> bool {
         let Self::Ahead(clock, waiting) = self else { return false };
         let Some(time) = clock.next_time() else { return false };

@@ -21,7 +21,7 @@ const PIECE_LEN: usize = 256 << 10;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The delimiting of NAL units, in files of H.264, H.265 and H.266.
+    /// How NAL units are delimited in files of H.264, H.265 and H.266.
     pub framing: Framing,
     /// Octets in each frame of a generic file; the last may be shorter.
     pub frame_len: usize,
@@ -41,21 +41,22 @@ impl Default for ReadOptions {
 pub enum NextFrame<'r> {
     /// A frame.
     Frame(&'r MediaFrame),
-    /// There was none before the deadline.
+    /// The deadline passed without a frame.
     Pending,
-    /// There are no more.
+    /// The input has ended.
     End,
 }
 
 /// The frames of a media file, one by one.
 ///
 /// # Live sources
-/// A pipe, a device or [`live`](Self::live) input is read by a thread of its own, as the bytes
-/// come. A frame is available when its end is known. With start codes (H.264, H.265, H.266) only
-/// the next frame shows it, or a silence of half a frame interval. Such a silence does not count
-/// where the writer may have more of the frame: after a multiple of 4 096 bytes, as programs write
-/// that have a buffer, and after 32 KiB at once, as much as makes a writer wait. If a silence was
-/// within a frame nevertheless, the rest of that frame is lost, and later ones do not count.
+/// A pipe, a device or [`live`](Self::live) input is read by a separate thread, as the bytes
+/// arrive. A frame is available when its end is known. With start codes (H.264, H.265, H.266) the
+/// end is known when the next frame begins, or after a silence of half a frame interval. The reader
+/// ignores a silence during which the writer may still hold a part of the frame: after a multiple
+/// of 4 096 bytes, as programs with a buffer write them, and after 32 KiB at once, which can fill a
+/// pipe. If a silence falls within a frame nevertheless, the rest of that frame is lost, and later
+/// silences are ignored.
 pub struct MediaReader {
     codec: Codec,
     path: PathBuf,
@@ -64,10 +65,10 @@ pub struct MediaReader {
     has_ended: bool,
     framing: Framing,
     pictures: Pictures,
-    /// The error to return after the frames that wait.
+    /// The error to return after the waiting frames.
     error: Option<FileError>,
     frame: MediaFrame,
-    /// `frame` was not returned yet.
+    /// Whether `frame` was not returned yet.
     is_ready: bool,
     /// The arrival of the first bytes of the frame in progress, and of the latest.
     begun: Option<Instant>,
@@ -75,8 +76,8 @@ pub struct MediaReader {
     silence: Silence,
 }
 
-/// Whether the file at `path` is a pipe or a device, which [`MediaReader::open`] reads as a live
-/// source.
+/// Returns whether the file at `path` is a pipe or a device, which [`MediaReader::open`] reads as a
+/// live source.
 pub fn is_live(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
@@ -89,17 +90,17 @@ enum Input {
 
 /// The outcome of reading.
 enum Progress {
-    /// There is a frame in `frame`.
+    /// A frame is in `frame`.
     Frame,
-    /// There is none before the deadline.
+    /// The deadline passed without a frame.
     Pending,
-    /// There are no more.
+    /// The input has ended.
     End,
 }
 
 impl MediaReader {
-    /// Opens the file at `path` as a file of `codec`. Its first frame is read at once, so that
-    /// another kind of file is noticed. Of a container, the first track of `codec` is read.
+    /// Opens the file at `path` as a file of `codec`. Reads the first frame at once, so that a file
+    /// of another kind is an error here. In a container, the first track of `codec` is read.
     ///
     /// A pipe or a device is a live source, which is opened in the background.
     ///
@@ -128,11 +129,11 @@ impl MediaReader {
         Self::of_file(Cursor::new(octets), Path::new(name), codec, options)
     }
 
-    /// Reads a live source of `codec`, on a thread of its own; errors contain `name` as its path.
-    /// The thread ends with the source, or at its first bytes after the reader was dropped.
+    /// Reads a live source of `codec` on a separate thread; errors contain `name` as its path. The
+    /// thread ends with the source, or at the first bytes after the reader was dropped.
     ///
     /// # Errors
-    /// [`FileError::Io`] if there can be no more threads.
+    /// [`FileError::Io`] if the thread cannot be started.
     pub fn live(
         source: impl Read + Send + 'static,
         name: &str,
@@ -154,7 +155,7 @@ impl MediaReader {
         #[cfg(feature = "containers")]
         let file = match super::container::open(file, path, codec, options)? {
             Ok(track) => {
-                // Which reads the file itself.
+                // The track reads the file itself.
                 let nothing = Input::File { file: Box::new(io::empty()), piece: vec![0; 1] };
                 return Self::of(track, nothing, path, codec, options).with_first();
             }
@@ -199,19 +200,19 @@ impl MediaReader {
         Ok(self)
     }
 
-    /// Whether this is a live source, whose frames come when they are made.
+    /// Returns whether this is a live source, whose frames arrive as they are made.
     pub fn is_live(&self) -> bool {
         matches!(self.input, Input::Live(_))
     }
 
-    /// The frame rate that the latest frame declares (H.264, H.265); after [`open`](Self::open) of a
-    /// file it is that of the first frame.
+    /// Returns the frame rate that the latest frame declares (H.264, H.265); directly after
+    /// [`open`](Self::open) of a file, that of the first frame.
     pub fn frame_rate(&self) -> Option<FrameRate> {
         self.frame.picture?.frame_rate
     }
 
-    /// The next frame, which stays the next one; `None` at the end of the file. Waits for a live
-    /// source.
+    /// Returns the next frame without consuming it, or `None` at the end of the file. Waits for a
+    /// live source.
     ///
     /// # Errors
     /// [`FileError`], with the file and the position.
@@ -220,7 +221,7 @@ impl MediaReader {
         Ok(self.is_ready.then_some(&self.frame))
     }
 
-    /// The next frame; `None` at the end of the file. Waits for a live source.
+    /// Returns the next frame, or `None` at the end of the file. Waits for a live source.
     ///
     /// # Errors
     /// [`FileError`], with the file and the position.
@@ -231,7 +232,7 @@ impl MediaReader {
         })
     }
 
-    /// The next frame, if there is one before `deadline`. Only a live source is waited for.
+    /// Returns the next frame, waiting for a live source until `deadline`.
     ///
     /// # Errors
     /// As [`next_frame`](Self::next_frame).
@@ -243,7 +244,7 @@ impl MediaReader {
         })
     }
 
-    /// Reads bytes until there is a frame, the input ends, or `deadline` passes.
+    /// Reads bytes until a frame is complete, the input ends, or `deadline` passes.
     fn read(&mut self, deadline: Option<Instant>) -> Result<Progress, FileError> {
         if std::mem::take(&mut self.is_ready) {
             return Ok(Progress::Frame);
@@ -266,7 +267,7 @@ impl MediaReader {
         }
     }
 
-    /// Finds the next frame or reads the next bytes; `None` if there is more to do.
+    /// Finds the next frame or reads the next bytes; returns `None` if it must be called again.
     fn advance(&mut self, deadline: Option<Instant>) -> Result<Option<Progress>, FileError> {
         if self.reader.next_frame(&mut self.frame)? {
             self.note_frame();
@@ -281,13 +282,13 @@ impl MediaReader {
             let path = self.path.clone();
             FileError::Io { path, action: "read", source }
         })?;
-        // A source that is fast and has no frames does not hold its reader up.
+        // A fast source without frames must not delay the caller beyond its deadline.
         let is_late = self.is_live() && deadline.is_some_and(|it| it <= Instant::now());
         Ok((!is_fed || (is_late && !self.has_ended)).then_some(Progress::Pending))
     }
 
-    /// Gives the next bytes or the end of the input to the reader, or notes a silence; `false` if
-    /// there are none before `deadline`.
+    /// Feeds the next bytes, the end of the input or a silence to the reader; returns `false` if
+    /// nothing happened before `deadline`.
     fn feed(&mut self, deadline: Option<Instant>) -> io::Result<bool> {
         match &mut self.input {
             Input::File { file, piece } => match file.read(piece) {
@@ -320,8 +321,8 @@ impl MediaReader {
         Ok(true)
     }
 
-    /// Notes the arrival of a whole frame: that of its first bytes. The bytes after it came with the
-    /// latest.
+    /// Sets the arrival of a whole frame: that of its first bytes. Bytes that already follow it
+    /// arrived with the latest piece.
     fn note_frame(&mut self) {
         self.frame.arrival = self.begun.take().or(self.latest);
         self.silence.note_frame(self.frame.arrival);

@@ -6,57 +6,57 @@ use rushes_proto::FrameRate;
 
 use super::live::Piece;
 
-/// Programs that write through a buffer write whole blocks of this many bytes, which end anywhere
-/// in a frame.
+/// Block size of programs that write through a buffer, in bytes: a block can end anywhere in a
+/// frame.
 const BLOCK_LEN: u64 = 4096;
 
-/// A pipe that held this many bytes may have been full, so that its writer still has some of the
-/// same frame.
+/// Number of bytes from which a pipe may have been full, so that its writer still holds a part of
+/// the same frame.
 const FULL: usize = 32 << 10;
 
-/// Bounds of the silence. The upper one also bounds the intervals that are part of the mean: a
-/// longer one is a pause.
+/// Bounds of the silence. An interval of twice the upper bound or more is a pause and not part of
+/// the mean.
 const SILENCE_MIN: Duration = Duration::from_millis(4);
 const SILENCE_MAX: Duration = Duration::from_millis(250);
 
-/// How far one interval moves the mean: one sixteenth.
+/// Divisor of the mean: one interval changes it by 1/16 of the difference.
 const SMOOTHING: u32 = 16;
 
-/// When a live source counts as silent.
+/// Decides when a live source counts as silent.
 #[derive(Debug)]
 pub(super) struct Silence {
-    /// The interval of frames, given or the mean.
+    /// The frame interval, given or measured.
     interval: Duration,
     is_given: bool,
     /// The arrival of the last frame.
     frame: Option<Instant>,
     /// The arrival of the latest bytes; `None` after the silence that followed them.
     pub(super) latest: Option<Instant>,
-    /// Bytes that arrived, in all and at once.
+    /// Bytes that arrived in all; `piece` is the latest part of them.
     count: u64,
     piece: usize,
 }
 
 impl Silence {
-    /// The silence between frames of this rate; of an unknown rate, it is measured.
+    /// Creates the rule for frames of this rate; with `None` it measures the rate.
     pub(super) fn new(frame_rate: Option<FrameRate>) -> Self {
         let rate = frame_rate.unwrap_or_default();
         let is_given = frame_rate.is_some();
         Self { interval: rate.interval(), is_given, frame: None, latest: None, count: 0, piece: 0 }
     }
 
-    /// Notes bytes that arrived.
+    /// Records bytes that arrived.
     pub(super) fn note_bytes(&mut self, piece: &Piece) {
         self.latest = Some(piece.arrival);
         self.piece = piece.bytes.len();
         self.count += self.piece as u64;
     }
 
-    /// Notes a frame, whose first bytes came at `arrival`.
+    /// Records a frame whose first bytes arrived at `arrival`.
     pub(super) fn note_frame(&mut self, arrival: Option<Instant>) {
         let since =
             self.frame.zip(arrival).map(|(before, it)| it.saturating_duration_since(before));
-        // Frames that waited in the pipe came together.
+        // Frames that waited in the pipe arrive together; their distance is not an interval.
         let is_interval = |since: &Duration| {
             !self.is_given && *since >= self.interval / 8 && *since < 2 * SILENCE_MAX
         };
@@ -66,8 +66,8 @@ impl Silence {
         self.frame = arrival.or(self.frame);
     }
 
-    /// When the frame of which `buffered` bytes arrived counts as whole; `None` if its end may be in
-    /// a buffer of the program that writes it.
+    /// Returns when a frame of which `buffered` bytes have arrived counts as whole, or `None` if
+    /// the writer may still hold a part of it.
     pub(super) fn due(&self, buffered: usize) -> Option<Instant> {
         if buffered == 0 || self.count.is_multiple_of(BLOCK_LEN) || self.piece >= FULL {
             return None;
@@ -101,7 +101,7 @@ mod tests {
         silence.note_bytes(&piece(100, now));
         silence.note_frame(Some(now));
         assert_eq!(silence.due(100), Some(now + due));
-        // There is nothing to end.
+        // Without bytes there is no frame to end.
         assert_eq!(silence.due(0), None);
     }
 

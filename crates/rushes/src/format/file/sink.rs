@@ -29,7 +29,7 @@ impl Target {
 
 /// A buffer before a [`Target`] that counts the octets accepted by the operating system.
 ///
-/// The count is valid after an error too, unlike with [`std::io::BufWriter`].
+/// Unlike with [`std::io::BufWriter`], the count is valid after an error, too.
 #[derive(Debug)]
 pub(super) struct Sink {
     target: Target,
@@ -63,8 +63,8 @@ impl Sink {
         Ok(())
     }
 
-    /// Passes the buffer to the program at the other end of a pipe, which waits for the frame. A file
-    /// is written in larger pieces.
+    /// Passes the buffer to a pipe or a device at once, since its reader waits for the frame. A
+    /// file is written in larger pieces.
     pub(super) fn pass_on(&mut self) -> io::Result<()> {
         match self.target {
             Target::File(_) => Ok(()),

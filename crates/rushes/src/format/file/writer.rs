@@ -12,24 +12,23 @@ use super::sink::{Sink, Target};
 use super::{FileError, FrameWriter};
 use crate::format::Codec;
 
-/// A media file being written: frames of video and of the generic format one after the other,
-/// Opus packets in Ogg; or a container with one track, if the name of the file is that of one: `mp4`,
-/// `m4v`, `m4a`, `mov`, `mkv`, `mka` or, for Opus, `webm` (feature `containers`).
+/// Writes a media file: frames of video and of the generic format one after the other, Opus packets
+/// in Ogg; or a container with one track if the file name has its extension: `mp4`, `m4v`, `m4a`,
+/// `mov`, `mkv`, `mka` or, for Opus, `webm` (feature `containers`).
 ///
 /// An ordinary file is written as `NAME.part` and renamed in [`finish`](Self::finish); if dropped
 /// before, it is removed. Pipes and devices are written directly, and `-` is the standard output.
 ///
-/// If the operating system accepts no more of a file, for example because the disk is full, the
-/// accepted data stays in `NAME.part`, and [`FileError::Kept`] gives the size of the complete
-/// frames.
+/// If the operating system accepts no more data, for example because the disk is full, the accepted
+/// data stays in `NAME.part`, and [`FileError::Kept`] gives the size of the complete frames.
 pub struct MediaWriter {
     codec: Codec,
     path: PathBuf,
     part: Option<PathBuf>,
-    /// Whether it replaces an existing file when it is finished.
+    /// Whether the finished file may replace an existing one.
     replaces: bool,
     writer: Box<dyn FrameWriter>,
-    /// Frames were given to it.
+    /// Whether a frame was written.
     is_begun: bool,
     /// `None` after an error.
     sink: Option<Sink>,
@@ -91,8 +90,8 @@ impl MediaWriter {
     ///
     /// # Errors
     /// [`FileError::Kept`] if the operating system accepts no more; nothing can be written
-    /// afterwards. [`FileError::Io`] if it has accepted nothing of the file, if the output is a
-    /// pipe or a device, or if the frame is not of the file's codec.
+    /// afterwards. [`FileError::Io`] if it has accepted nothing at all, if the output is a pipe or
+    /// a device, or if the frame is not of the file's codec.
     pub fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> Result<(), FileError> {
         self.is_begun = true;
         let written = match &mut self.sink {
@@ -145,9 +144,9 @@ impl MediaWriter {
     /// Ends the file and renames it.
     ///
     /// # Errors
-    /// As [`write`](Self::write); [`FileError::Kept`] also if the file cannot be renamed, or may
-    /// not replace another. [`FileError::Io`] if no frame could be written to a container, which
-    /// needs parameter sets.
+    /// As [`write`](Self::write); [`FileError::Kept`] also if the file cannot be renamed or must
+    /// not replace an existing one. [`FileError::Io`] if no frame could be written to a container,
+    /// which needs parameter sets.
     pub fn finish(mut self) -> Result<(), FileError> {
         let finished = match &mut self.sink {
             Some(sink) => self.writer.finish(sink).and_then(|()| sink.flush()),
@@ -175,7 +174,8 @@ impl MediaWriter {
         Ok(())
     }
 
-    /// Records the end of the frames so far, and which ends the operating system has accepted.
+    /// Records the end of the frames so far, and updates the last end that the operating system
+    /// accepted.
     fn note_end(&mut self) {
         let Some(sink) = &self.sink else { return };
         let (written, taken) = (sink.written(), sink.taken());
@@ -229,7 +229,8 @@ impl std::fmt::Debug for MediaWriter {
     }
 }
 
-/// The writer for a file of `codec`, or of a container by its name.
+/// Returns the writer for a container if the file name has its extension, otherwise for a file of
+/// `codec`.
 #[cfg_attr(
     not(feature = "containers"),
     allow(
@@ -257,16 +258,16 @@ fn is_ordinary(path: &Path) -> bool {
 
 /// Renames a file, unless one of the new name exists.
 fn rename_new(part: &Path, path: &Path) -> io::Result<()> {
-    // A second name is never given to another file, unlike a new one.
+    // A hard link never replaces an existing file, while a rename does.
     match std::fs::hard_link(part, path) {
         Ok(()) => {
-            // The file has its name, and nothing is lost with another one.
+            // The file has its new name; a leftover old name loses no data.
             let _ = std::fs::remove_file(part);
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
         Err(_) if path.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),
-        // Some file systems have no second names.
+        // Some file systems have no hard links.
         Err(_) => std::fs::rename(part, path),
     }
 }

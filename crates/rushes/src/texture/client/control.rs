@@ -38,7 +38,7 @@ const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum announced frames that are not yet complete.
 const NOTICES_MAX: usize = 256;
 
-/// Notifies waiting threads that the stream is over, also if the sink panicked on this thread.
+/// Notifies waiting threads when dropped that the stream has ended, even after a panic of the sink.
 struct Guard(Arc<Inner>);
 
 impl Drop for Guard {
@@ -58,11 +58,11 @@ pub(super) struct Control {
     links: Option<Links>,
     notices: VecDeque<FrameNotice>,
     has_begun: bool,
-    /// The number after the last frame announced; all frames before it are accounted for.
+    /// The number after that of the last announced frame; all earlier frames are counted.
     announced: u64,
     report_due: Instant,
     opening_due: Instant,
-    /// An offer that waits for the frames before it.
+    /// An offer that waits for the end of the frames before it.
     offered: Option<(Box<Offer>, Drain)>,
 }
 
@@ -88,10 +88,10 @@ impl Control {
         })
     }
 
-    /// Runs until the stream has begun; false if it has ended instead.
+    /// Runs until the stream has begun; returns false if it has ended instead.
     pub(super) fn run_until_streaming(&mut self) -> bool {
         while !self.has_begun {
-            // It may have begun and ended in one step.
+            // The stream may have begun and ended in one step.
             if !self.step() && !self.has_begun {
                 self.finish();
                 return false;
@@ -108,7 +108,7 @@ impl Control {
         drop(guard);
     }
 
-    /// Performs one step; false after the end.
+    /// Performs one step; returns false after the end.
     fn step(&mut self) -> bool {
         while let Some(event) = self.machine.poll_event() {
             self.handle(event);
@@ -161,7 +161,7 @@ impl Control {
         }
     }
 
-    /// Prepares for an offer, and accepts it.
+    /// Prepares for an offer and accepts it.
     fn take_offer(&mut self, offer: &Offer) -> Result<(), (Reason, String)> {
         let shape = self.inner.shape_of(offer)?;
         if let Some(frames) = self.inner.shared.frames() {
@@ -183,7 +183,7 @@ impl Control {
         accepted.map_err(|error| (Reason::Unsupported, error.to_string()))
     }
 
-    /// Accepts an offer once the frames before it have arrived or been given up.
+    /// Accepts a waiting offer if the frames before it have arrived or been dropped.
     fn poll_offer(&mut self) {
         let Some((offer, drain)) = &mut self.offered else { return };
         if !drain.poll(&self.inner, self.announced) {
@@ -216,7 +216,7 @@ impl Control {
 
     /// Seals the control connection, once the units' streams have agreed on a key.
     fn seal(&mut self) {
-        // Messages in the clear are sent first.
+        // Messages that must be sent in the clear come first.
         if self.machine.state() != State::Binding || !self.machine.poll_data().is_empty() {
             return;
         }
@@ -253,7 +253,7 @@ impl Control {
             self.machine.stop(Reason::Unsupported, text);
         }
         if let Some(change) = self.inner.take_change() {
-            // This fails if there is nothing left to change.
+            // A request that fails is dropped; the stream continues unchanged.
             let _ = self.machine.change(change);
         }
         self.measure(now);
@@ -316,7 +316,8 @@ impl Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // If the thread of the control connection could not start, those of the units have.
+        // Even if the thread of the control connection could not start, those of the units have
+        // started.
         self.inner.shared.stop();
         if let Some(links) = self.links.take() {
             links.close();

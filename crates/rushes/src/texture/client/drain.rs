@@ -7,20 +7,21 @@ use super::Inner;
 /// Time without data, beyond the longest deadline of a frame, after which sent frames are lost.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// The same over TCP, where nothing is lost unless the path is.
+/// The same over TCP, which loses nothing unless the path fails.
 ///
-/// It is as long as a server waits for a client that reads nothing.
+/// A server waits equally long for a client that reads nothing.
 const QUIET_TCP: Duration = Duration::from_secs(10);
 
 /// The same over TCP if the server left without announcing the last frame.
 const QUIET_GONE: Duration = Duration::from_secs(2);
 
-/// Waits for the frames before a given one, as long as data of them arrives.
+/// Waits for the frames before a given one while their data arrives.
 ///
-/// There is no time limit: packets may wait in a socket while earlier frames have their deadlines,
-/// and a sink may be slow.
+/// There is no overall time limit, because packets may wait in a socket for the deadlines of
+/// earlier frames, and a sink may be slow.
 pub(super) struct Drain {
-    /// The first frame that is not waited for; `None` if the server did not announce the last one.
+    /// The number of the first frame not to wait for; `None` if the server did not announce the
+    /// last one.
     frame: Option<u64>,
     seen: (u64, u64),
     progress_at: Instant,
@@ -39,10 +40,10 @@ impl Drain {
         Self { frame, seen: (0, 0), progress_at: Instant::now(), quiet, is_short: false }
     }
 
-    /// Checks whether the frames have ended, and ends them when no more data arrives.
+    /// Checks whether the frames have ended, and ends them if no more data arrives.
     ///
-    /// `announced` is the number after the last frame announced. Returns true once all frames have
-    /// been handed over, or no more of them can be.
+    /// `announced` is the number after that of the last announced frame. Returns true when all
+    /// frames have been delivered, or no more can be.
     pub(super) fn poll(&mut self, inner: &Inner, announced: u64) -> bool {
         let Some(frames) = inner.shared.frames() else { return true };
         let is_known = self.frame.is_some() || self.is_short;
@@ -65,7 +66,8 @@ impl Drain {
         }
         self.is_short = true;
         if inner.is_reliable() {
-            // Units that are reading a packet give it back before frames end without it.
+            // Packets that units are still reading must be released before the frames end without
+            // them, so the caller ends them later.
             return true;
         }
         frames.finish(self.frame.unwrap_or(announced));

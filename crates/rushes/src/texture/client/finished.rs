@@ -1,4 +1,4 @@
-//! When frames were handed over, and their latency from the server's clock to the client's.
+//! When frames were delivered, and their latency from the server's clock to the client's.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ const FRAMES_MAX: usize = 256;
 /// Latencies of which percentiles are computed.
 const LATENCIES_MAX: usize = 1_024;
 
-/// The log of frames handed over.
+/// The log of delivered frames.
 #[derive(Debug, Default)]
 pub(super) struct Finished {
     log: Mutex<Log>,
@@ -24,7 +24,7 @@ pub(super) struct Finished {
 struct Log {
     frames: VecDeque<(u64, Instant)>,
     latencies: VecDeque<Duration>,
-    /// Those that were not taken yet.
+    /// Latencies that the application has not taken yet.
     untaken: VecDeque<Duration>,
     tiles_concealed: u64,
 }
@@ -46,7 +46,7 @@ impl Finished {
         log.tiles_concealed += units_concealed;
     }
 
-    /// When a frame was handed over, if it is in the log; removes it.
+    /// Removes a frame from the log and returns when it was delivered.
     pub(super) fn done_at(&self, frame: u64) -> Option<Instant> {
         let mut log = lock(&self.log);
         let at = log.frames.iter().position(|&(number, _)| number == frame)?;

@@ -20,10 +20,11 @@ const BATCH: usize = 64;
 /// Interval at which a thread checks for free memory.
 const ROOM_PAUSE: Duration = Duration::from_millis(2);
 
-/// The same while a frame is being handed over.
+/// The same while a frame is being delivered.
 const HANDOVER_PAUSE: Duration = Duration::from_micros(200);
 
-/// Time limit for all units waiting for memory that only their own packets can free.
+/// Time limit for a deadlock, in which all units wait for memory that only their own packets can
+/// free.
 const STUCK_MAX: Duration = Duration::from_secs(5);
 
 /// Frames of one shape that are being received into a sink.
@@ -35,18 +36,20 @@ pub(super) struct Frames {
     memory: Vec<Slot>,
     /// Running reports of tiles of each slot to the sink; changed under the assembly's lock.
     tile_reports: Vec<AtomicU32>,
-    /// Whether there are no deadlines, so that only packets free memory.
+    /// Whether the transport is lossless: frames have no deadlines, so that only packets free
+    /// memory.
     is_reliable: bool,
     /// Units that wait for memory before they continue to read.
     blocked: AtomicUsize,
     /// Number of receiving threads.
     threads: usize,
     sink: Arc<dyn TextureSink>,
-    /// The sink has memory of another shape by now: late tiles and frames are not reported.
+    /// Whether the sink has memory of another shape already; late tiles and frames are then not
+    /// reported.
     is_over: AtomicBool,
     /// Whether the sink is handling a frame; changed under the assembly's lock.
     is_delivering: AtomicBool,
-    /// Held by the thread that is handing frames over.
+    /// Locked by the thread that is delivering frames.
     handover: Mutex<Vec<Gap>>,
     finished: Arc<Finished>,
 }
@@ -98,18 +101,18 @@ impl Frames {
         lock(&self.assembly).statistics()
     }
 
-    /// Whether every frame before this one has been handed over.
+    /// Returns whether every frame before this one has been delivered.
     pub(super) fn is_past(&self, frame: u64) -> bool {
         let assembly = lock(&self.assembly);
         assembly.oldest() >= frame && assembly.is_idle()
     }
 
-    /// The first frame that has not ended.
+    /// Returns the number of the first frame that has not ended.
     pub(super) fn oldest(&self) -> u64 {
         lock(&self.assembly).oldest()
     }
 
-    /// Undoes a claim: its place will not be filled.
+    /// Releases a claimed place, which will not be filled.
     pub(super) fn abandon(&self, place: &Place, index: u32) {
         let mut assembly = lock(&self.assembly);
         assembly.unclaim(place.slot, index);
@@ -125,12 +128,12 @@ impl Frames {
         lock(&self.assembly).note_announced(Instant::now(), frame);
     }
 
-    /// When to call [`Frames::handle_timeout`].
+    /// Returns when to call [`Frames::handle_timeout`].
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         lock(&self.assembly).poll_timeout()
     }
 
-    /// Hands over the frames whose deadline has passed.
+    /// Delivers the frames whose deadline has passed.
     pub(super) fn handle_timeout(&self, now: Instant) {
         let ended = lock(&self.assembly).handle_timeout(now);
         if ended {
@@ -138,7 +141,8 @@ impl Frames {
         }
     }
 
-    /// Whether the sink is being called, or packets wait for memory that deadlines free.
+    /// Returns whether the sink is being called, or packets wait for memory that a deadline will
+    /// free.
     pub(super) fn is_busy(&self) -> bool {
         let is_reporting = |slot: &AtomicU32| slot.load(Ordering::Relaxed) > 0;
         let waits = !self.is_reliable && self.blocked.load(Ordering::Relaxed) > 0;
@@ -147,7 +151,7 @@ impl Frames {
         waits || is_delivering || self.tile_reports.iter().any(is_reporting)
     }
 
-    /// Hands over every frame being received; the other frames before `sent` are lost.
+    /// Delivers every frame being received; the other frames before `sent` count as lost.
     pub(super) fn finish(&self, sent: u64) {
         let ended = lock(&self.assembly).finish(sent);
         if ended {
@@ -229,7 +233,8 @@ impl Frames {
         }
     }
 
-    /// Claims the place of a packet whose octets follow; `None` if it has none.
+    /// Claims the place of a packet whose octets follow. Returns `None` if the packet must be
+    /// discarded.
     ///
     /// Waits for memory until `stopped` returns true.
     pub(super) fn claim(&self, header: UnitHeader, stopped: &impl Fn() -> bool) -> Option<Place> {
@@ -294,7 +299,7 @@ impl Frames {
         }
     }
 
-    /// Waits for free memory; false once `stopped` returns true.
+    /// Waits for free memory; returns false when `stopped` returns true.
     fn wait_for_room(&self, stopped: &impl Fn() -> bool) -> bool {
         self.handle_timeout(Instant::now());
         if stopped() {
@@ -302,7 +307,7 @@ impl Frames {
         }
         let assembly = lock(&self.assembly);
         let pause = if assembly.is_ready() {
-            // Another thread is handing a frame over, to a sink that may be slow.
+            // Another thread is delivering a frame to a sink that may be slow.
             HANDOVER_PAUSE
         } else {
             assembly.poll_timeout().map_or(ROOM_PAUSE, |due| {
@@ -314,7 +319,7 @@ impl Frames {
         true
     }
 
-    /// Hands over the frames that have ended, unless another thread does.
+    /// Delivers the frames that have ended, unless another thread is doing so.
     fn hand_over(&self) {
         loop {
             let Some(mut gaps) = try_lock(&self.handover) else { return };
@@ -330,7 +335,7 @@ impl Frames {
                 self.room.notify_all();
             }
             drop(gaps);
-            // Frames that ended meanwhile were left to this thread.
+            // Other threads left frames that ended meanwhile to this one.
             if !lock(&self.assembly).is_ready() {
                 return;
             }

@@ -22,9 +22,9 @@ use crate::setup::Session;
 pub(super) struct Links {
     inner: Arc<Inner>,
     units: Vec<Unit>,
-    /// The security of streams (RTP).
+    /// The security of the units' streams (RTP only).
     security: Option<Security>,
-    /// The ports and sources to be sent to the server (RTP).
+    /// The ports and SSRCs of the units, sent to the server (RTP only).
     addresses: (Vec<u16>, Vec<u32>),
 }
 
@@ -152,16 +152,16 @@ impl Links {
         Ok(Unit { waker, opening_sender: None, thread: Some(thread) })
     }
 
-    /// The client's ports and sources to be sent to the server (RTP).
+    /// Returns the ports and SSRCs of the first `count` units, for the server (RTP only).
     pub(super) fn addresses(&self, count: usize) -> (Vec<u16>, Vec<u32>) {
         let (mut ports, mut ssrcs) = self.addresses.clone();
-        // There may be fewer units than were bound.
+        // The offer may have fewer units than were bound.
         ports.truncate(count);
         ssrcs.truncate(count);
         (ports, ssrcs)
     }
 
-    /// Units that were bound.
+    /// Returns the number of units that were bound.
     pub(super) fn len(&self) -> usize {
         self.units.len()
     }

@@ -78,12 +78,12 @@ struct State {
 pub struct ClientStatistics {
     /// Frames of which every packet arrived.
     pub frames_whole: u64,
-    /// Frames handed over with concealed parts.
+    /// Frames delivered with concealed parts.
     pub frames_damaged: u64,
-    /// Frames of which nothing arrived in time, or before the end. Once the stream is over, every
-    /// frame that the server announced is whole, damaged or lost.
+    /// Frames of which no packet arrived in time or before the end. When the stream has ended,
+    /// every announced frame counts as whole, damaged or lost.
     pub frames_lost: u64,
-    /// Pictures that the server did not encode, because it could not keep up.
+    /// Pictures that the server was too slow to encode.
     pub frames_dropped: u64,
     /// Tiles with concealed parts.
     pub tiles_concealed: u64,
@@ -99,9 +99,9 @@ pub struct ClientStatistics {
     pub packets_invalid: u64,
     /// Octets received, headers of packets included.
     pub octets: u64,
-    /// Time from capture, by the server's clock, until the frame was in place.
+    /// Median time from capture, by the server's clock, until the frame was in memory.
     ///
-    /// This is the median of the latest 1 024.
+    /// It covers the latest 1 024 frames.
     pub latency_p50: Option<Duration>,
     /// The 99th percentile of the same times.
     pub latency_p99: Option<Duration>,
@@ -121,7 +121,7 @@ impl TextureClient {
     /// # Errors
     ///
     /// [`TextureError::Net`] if there is no server, [`TextureError::Ended`] if the server refuses
-    /// the wishes or does not answer in time, or if its offer is invalid.
+    /// the options or does not answer in time, or if its offer is invalid.
     pub fn connect(
         server: SocketAddr,
         sink: Arc<dyn TextureSink>,
@@ -150,7 +150,8 @@ impl TextureClient {
         Ok(Self { inner, thread: Some(thread) })
     }
 
-    /// The shape of frames; it may change with the next one.
+    /// Returns the shape of frames, which may change during the stream; `None` before the first
+    /// offer.
     pub fn shape(&self) -> Option<TextureShape> {
         lock(&self.inner.state).shape.clone()
     }
@@ -192,8 +193,8 @@ impl TextureClient {
         self.inner.statistics()
     }
 
-    /// Removes and returns the latencies of the frames since the last call, oldest first: the times
-    /// of which [`ClientStatistics::latency_p50`] is the median. The latest 1 024 are kept.
+    /// Removes and returns the latencies of the frames since the last call, oldest first; see
+    /// [`ClientStatistics::latency_p50`]. The latest 1 024 are kept.
     pub fn take_latencies(&self) -> Vec<Duration> {
         self.inner.finished.take_latencies()
     }
@@ -206,9 +207,9 @@ impl TextureClient {
         state.end.clone().filter(|_| state.is_over)
     }
 
-    /// Ends the stream: notifies the server and hands over incomplete frames.
+    /// Ends the stream: notifies the server and delivers incomplete frames.
     ///
-    /// The sink must not call this, nor drop the client: it would wait for itself.
+    /// The sink must neither call this nor drop the client, since it would wait for itself.
     pub fn stop(mut self) -> ClientStatistics {
         self.end();
         self.statistics()
@@ -230,7 +231,7 @@ impl Drop for TextureClient {
 }
 
 impl Inner {
-    /// The shape of an offer's frames, or why it is refused.
+    /// Returns the shape of an offer's frames, or the reason to refuse it.
     fn shape_of(&self, offer: &Offer) -> Result<TextureShape, (Reason, String)> {
         let mode = offer.mode;
         let Some(format) = Format::from_number(mode.format) else {

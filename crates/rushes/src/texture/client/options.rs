@@ -12,29 +12,30 @@ use rushes_texture::Format;
 pub struct ClientOptions {
     /// Formats that the sink accepts; by default all.
     pub formats: Vec<Format>,
-    /// The format wished; by default the server chooses.
+    /// The requested format; by default the server chooses.
     pub format: Option<Format>,
-    /// The transport wished; by default the server chooses.
+    /// The requested transport; by default the server chooses.
     pub transport: Option<Transport>,
-    /// Units wished, up to 64; 0, the default, lets the server choose.
+    /// The requested number of units, up to 64; with 0, the default, the server chooses.
     pub units: u8,
-    /// Octets of a packet behind its header, up to 65 503 (TCP: 1 MiB); 0, the default, lets the
-    /// server choose.
+    /// The requested octets of a packet after its header, up to 65 503 (TCP: 1 MiB); with 0, the
+    /// default, the server chooses.
     pub payload: u32,
-    /// Frames per second wished; by default as many as the server has.
+    /// The requested frames per second; by default those of the server's source.
     pub rate: Option<FrameRate>,
-    /// Maximum octets of a frame in memory, 512 MiB by default. A server with larger frames is
-    /// refused.
+    /// Maximum bytes of a frame in memory, 512 MiB by default. The client refuses offers of larger
+    /// frames.
     pub frame_bytes_max: usize,
-    /// Number of frames held in memory, 2 to 8: 3 by default. One is the frame handed over last, so
-    /// with 2, packets of a frame wait until the previous frame has ended.
+    /// Number of frames held in memory, 2 to 8: 3 by default. One of them is the last delivered
+    /// frame, so with 2 the packets of a frame wait until the previous frame has ended.
     pub slots: usize,
     /// The shortest wait for missing packets.
     ///
-    /// Zero, the default, is the interval between frames, from 2 to 100 ms, because a busy server or
-    /// client may be that late.
+    /// Zero, the default, means the interval between frames, limited to 2 to 100 ms: a busy server
+    /// or client may be that late.
     pub deadline_min: Duration,
-    /// The longest wait for missing packets, and that for the first frame: 100 ms by default.
+    /// The longest wait for missing packets, which also applies to the first frame: 100 ms by
+    /// default.
     pub deadline_max: Duration,
     /// Buffers of UDP sockets, 4 MiB by default, and their receiving options.
     pub udp: SocketOptions,
@@ -49,7 +50,7 @@ pub struct ClientOptions {
     /// authenticate: each session has its own keys, with forward secrecy. With
     /// [`Security::Zrtp`](crate::Security::Zrtp) the control connection is clear until the units'
     /// streams have agreed on keys, and encrypted from then on, before the first frame. A reason
-    /// that the server gives before that is reported as not authenticated.
+    /// for the end that the server sends before that is reported as not authenticated.
     pub security: Option<crate::security::Security>,
 }
 

@@ -27,7 +27,7 @@ const PACKETS_MAX: usize = 256;
 
 /// State shared by the receiving threads of a client.
 pub(super) struct Shared {
-    /// The frames of the shape in force; none before the first.
+    /// The frames of the current shape; `None` before the first.
     frames: Mutex<Option<Arc<Frames>>>,
     stopped: AtomicBool,
     failure: Mutex<Option<(Reason, String)>>,
@@ -81,13 +81,13 @@ impl Shared {
         lock(&self.failure).clone()
     }
 
-    /// Records the end of a unit's connection: the control connection should deliver the reason.
+    /// Records the end of a unit's connection, whose reason the control connection should report.
     fn close(&self) {
         lock(&self.closed_at).get_or_insert_with(Instant::now);
         self.control.wake();
     }
 
-    /// When the server closed a unit's connection, if it has.
+    /// Returns when the server closed a unit's connection, or `None` if it is open.
     pub(super) fn closed_at(&self) -> Option<Instant> {
         *lock(&self.closed_at)
     }
@@ -146,7 +146,7 @@ pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker)
         match chunks.receive(shared, socket, &stopped) {
             Ok(Progress::Some) => {}
             Ok(Progress::None) => {
-                // Wake once for a chunk, not for each part of it.
+                // The thread wakes once for a chunk, not for each part of it.
                 let wanted = chunks.wanted();
                 if wanted != notified {
                     socket.set_low_water(wanted);
@@ -168,7 +168,7 @@ pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker)
 struct Chunks {
     header: [u8; HEADER_BYTES],
     header_filled: usize,
-    /// The place of the chunk's octets, and how many have been read.
+    /// The place of the chunk's octets, and the number of octets read.
     open: Option<(Arc<Frames>, Place, usize)>,
     /// The number of its packet.
     index: u32,
@@ -241,7 +241,7 @@ impl Chunks {
         let frames = shared.frames().ok_or("the server sent data before the stream began")?;
         match frames.claim(header, stopped) {
             Some(place) => (self.open, self.index) = (Some((frames, place, 0)), header.index),
-            // Its length is unknown, so nothing after it can be parsed.
+            // The chunk's length is unknown, so the rest of the connection cannot be parsed.
             None if stopped() => {}
             None => return Err("the server sent a chunk that the frame does not have".into()),
         }
@@ -257,7 +257,7 @@ pub(super) fn receive_stream(shared: &Shared, pending: PendingStream) {
         Ok(None) => return,
         Err(error) => return shared.fail(error.to_string()),
     };
-    // Its thread seals the connection under the keys of the streams.
+    // The thread of the control connection seals it under the streams' keys.
     shared.control.wake();
     let mut packets = Vec::with_capacity(PACKETS_MAX);
     while !stopped() {
@@ -272,7 +272,7 @@ pub(super) fn receive_stream(shared: &Shared, pending: PendingStream) {
                 Err(error) if transient::of_stream(&error) => break,
                 Err(error) => return shared.fail(error.to_string()),
             }
-            // Further packets only if they have arrived already.
+            // Only take further packets that have arrived already.
             timeout = Duration::ZERO;
         }
         if packets.is_empty() && is_offered_keys(&stream) {
@@ -290,8 +290,8 @@ pub(super) fn receive_stream(shared: &Shared, pending: PendingStream) {
     }
 }
 
-/// Whether the server wants to agree on keys, which this side does not. A stranger's packets change
-/// nothing once the stream has begun.
+/// Returns whether the server sent ZRTP although this side has no key agreement. Packets of
+/// strangers have no effect after the stream has begun.
 fn is_offered_keys(stream: &MediaStream) -> bool {
     let receive = stream.statistics().receive;
     receive.packets == 0 && receive.discards.iter().any(|(reason, _)| reason == Discard::Zrtp)

@@ -16,14 +16,14 @@ use rushes_texture::{Layout, Rate};
 use self::pace::Pace;
 use super::lock;
 
-/// Complete frames that wait to be taken. With the one that is being read, this bounds the memory:
-/// while they wait, the pipe waits.
+/// Maximum complete frames in the queue. It bounds the memory together with the frame being read:
+/// while the queue is full, the pipe is not read.
 const QUEUE_MAX: usize = 1;
 
 /// Interval at which [`LiveSource::open`] asks whether to give up.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How a live source is read.
+/// Options for reading a live source.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct LiveOptions {
@@ -31,15 +31,16 @@ pub struct LiveOptions {
     pub layout: Option<Layout>,
     /// Frames per second, overriding the header's; without a header [`Rate::DEFAULT`].
     pub rate: Option<Rate>,
-    /// Whether a source that is much faster than its rate, such as a program that reads a file, is
-    /// read at its rate. Others are never held up.
+    /// Whether a source much faster than its rate, such as a program that reads a file, is slowed
+    /// down to its rate. Other sources are never delayed.
     pub is_paced: bool,
 }
 
-/// The frames of a pipe or a device, read by a thread of its own.
+/// The frames of a pipe or a device, read by a separate thread.
 ///
 /// Each frame can be taken as soon as its last byte was read. At most two complete frames are held:
-/// one waits to be taken, and one for its place. The source is read once, so it cannot be rewound.
+/// one in the queue, and one that waits for room in it. The source is read once, so it cannot be
+/// rewound.
 #[derive(Debug)]
 pub struct LiveSource {
     name: PathBuf,
@@ -83,7 +84,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Waits until `due`; false if the source was closed.
+    /// Waits until `due`; returns false if the source was closed.
     fn sleep_until(&self, due: Instant) -> bool {
         let left = due.saturating_duration_since(Instant::now());
         let is_open = |state: &mut State| !state.is_closed;
@@ -91,7 +92,7 @@ impl Shared {
         !waited.unwrap_or_else(PoisonError::into_inner).0.is_closed
     }
 
-    /// Queues a frame when there is room; false if the source was closed.
+    /// Queues a frame when there is room; returns false if the source was closed.
     fn push(&self, frame: Frame, arrival: Instant) -> bool {
         let is_full = |state: &mut State| !state.is_closed && state.frames.len() >= QUEUE_MAX;
         let waited = self.changed.wait_while(self.lock(), is_full);
@@ -109,7 +110,7 @@ impl LiveHandle {
         state.has_ended || state.is_closed
     }
 
-    /// Whether the source turned out to be faster than its rate, and is read at its rate.
+    /// Returns whether the source is faster than its rate and is slowed down to it.
     pub fn is_ahead(&self) -> bool {
         self.0.lock().is_ahead
     }
@@ -121,23 +122,24 @@ impl Live for LiveHandle {
         self.0.update(|state| state.is_closed = true);
     }
 
-    /// When its last byte was read, or, if the source is ahead of its rate, when it was due.
+    /// Returns when the frame's last byte was read or, if the source is slowed down, when the frame
+    /// was due.
     fn captured_at(&self) -> Option<Instant> {
         self.0.lock().captured_at
     }
 }
 
 impl LiveSource {
-    /// Observes the source, and ends it.
+    /// Returns a handle that observes and ends the source.
     pub fn handle(&self) -> LiveHandle {
         self.handle.clone()
     }
 
     /// Opens a live source with `open`, and waits until its first frame begins.
     ///
-    /// `open` is called by the thread that reads, as opening a named pipe may take any time. `name`
-    /// is for errors. Returns `None` once `is_cancelled` is true, which is checked every 50 ms. The
-    /// thread ends with the input, or at its next bytes after the source was dropped.
+    /// The reading thread calls `open`, because opening a named pipe may block for ever. Errors
+    /// contain `name`. Returns `None` once `is_cancelled` is true, which is checked every 50 ms.
+    /// The thread ends with the input, or at its next bytes after the source was dropped.
     ///
     /// # Errors
     ///
@@ -283,7 +285,7 @@ impl<R: BufRead> Frames<R> {
         }
     }
 
-    /// Waits for bytes; whether there are none.
+    /// Waits for bytes; returns true at the end of the input.
     fn is_empty(&mut self) -> io::Result<bool> {
         let reader = match self {
             Self::Y4m(stream) => stream.get_mut(),

@@ -1,29 +1,29 @@
-//! The pace of a live source: its own, unless it is much faster than its rate.
+//! Slows down a live source that is much faster than its rate.
 
 use std::time::{Duration, Instant};
 
-/// A source is ahead once its frames are this far before those at 5/4 of its rate. The clock of a
-/// camera is never that wrong, and its frames that waited elsewhere are fewer.
+/// A source is ahead when its frames arrive this much earlier than those of a source at 5/4 of its
+/// rate. No camera's clock is that wrong, and a burst of a camera's delayed frames is shorter.
 const AHEAD_MAX: Duration = Duration::from_millis(500);
 
 /// The same in frames, for low rates.
 const AHEAD_FRAMES: u32 = 4;
 
-/// A source that was ahead is not any longer after this many late frames in a row.
+/// Number of late frames in a row after which a source is no longer ahead.
 const LATE_FRAMES: u32 = 30;
 
-/// Says when each frame of a source is passed on.
+/// Decides when each frame of a source is passed on.
 ///
-/// A camera's frames are passed on when they arrive, however its clock differs from ours: if they
-/// were held up until they are due, delays would add up to the longest one ever. A program that
-/// reads a file writes as fast as the pipe is read: it is ahead, and its frames wait until they are
+/// A camera's frames are passed on when they arrive, even if its clock differs from ours: a
+/// schedule would keep every later frame as late as the latest one. A program that reads a file
+/// writes as fast as the pipe is read; such a source is ahead, and its frames wait until they are
 /// due.
 #[derive(Debug)]
 pub(super) struct Pace {
     interval: Duration,
     /// When the last frame was passed on.
     last: Option<Instant>,
-    /// Time by which frames are before those at 5/4 of the rate.
+    /// How much earlier frames arrive than those of a source at 5/4 of the rate.
     lead: Duration,
     late: u32,
     is_ahead: bool,
@@ -38,7 +38,7 @@ impl Pace {
         self.is_ahead
     }
 
-    /// When a frame that arrived now, at `arrival`, is passed on.
+    /// Returns when the frame that arrived at `arrival` is passed on.
     pub(super) fn next(&mut self, arrival: Instant) -> Instant {
         let Some(last) = self.last.replace(arrival) else { return arrival };
         if !self.is_ahead {
@@ -68,7 +68,7 @@ mod tests {
     fn a_camera_is_never_held_up_though_its_clock_is_fast_and_its_frames_are_irregular() {
         let (mut pace, start) = (Pace::new(INTERVAL), Instant::now());
         for frame in 0..10_000 {
-            // A tenth faster than its rate; sometimes ten frames come at once.
+            // The source is a tenth faster than its rate, and sometimes ten frames arrive at once.
             let gather = if frame / 100 % 3 == 0 { frame / 10 * 10 + 9 } else { frame };
             let arrival = start + gather * 36 * MS;
             assert_eq!(pace.next(arrival), arrival, "{frame}");

@@ -22,7 +22,7 @@ use crate::media::MediaStream;
 use crate::security::Security;
 use crate::setup::{Context, Session};
 
-/// Minimum octets in flight: clients send credits after a quarter of it at the latest.
+/// Minimum octets in flight; clients send credits at least once in each quarter of it.
 const IN_FLIGHT_MIN: usize = 1 << 20;
 
 /// Longest wait of a unit for the client's first datagram before it checks for the end.
@@ -56,7 +56,7 @@ enum UnitTransport {
     Datagrams(Arc<UdpSocket>),
     /// On a connection that the client makes.
     Connection,
-    /// By a stream of this source, from the port that the socket reserves until then.
+    /// By a stream with this SSRC, from the port that the socket reserves until the stream is open.
     Stream { ssrc: Ssrc, port: u16, reserved: Mutex<Option<Arc<UdpSocket>>> },
 }
 
@@ -69,7 +69,7 @@ struct Streams {
 }
 
 struct State {
-    /// A connection for each unit that is bound, until its thread takes it.
+    /// The connection of each bound unit, until its thread takes it.
     connections: Vec<Option<Arc<TcpSocket>>>,
     bound: u64,
     newly_bound: Vec<u8>,
@@ -176,7 +176,8 @@ impl Binding {
         lock(&self.state).report
     }
 
-    /// Binds a connection to a unit; false if there is no unbound unit for connections.
+    /// Binds a connection to a unit; returns false if the unit is already bound or uses no
+    /// connection.
     pub(super) fn bind_chunks(&self, unit: u8, socket: Arc<TcpSocket>) -> bool {
         let own = self.units.get(usize::from(unit));
         if !own.is_some_and(|unit| matches!(unit.transport, UnitTransport::Connection)) {
@@ -205,7 +206,7 @@ impl Binding {
         std::mem::take(&mut lock(&self.state).newly_bound)
     }
 
-    /// Ends the session, because another takes its place.
+    /// Ends the session because another one takes its place.
     pub(super) fn evict(&self) {
         lock(&self.state).is_evicted = true;
         self.waker.wake();
@@ -385,7 +386,7 @@ impl Unit {
             }
             Transport::Tcp => UnitTransport::Connection,
             Transport::Rtp => {
-                // Streams listen on all addresses of the family.
+                // Streams listen on all addresses of the connection's family.
                 let any: IpAddr = match local {
                     SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
                     SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Shorter waits cost more than they smooth.
+/// Minimum wait: shorter ones cost more than they smooth.
 const WAIT_MIN: Duration = Duration::from_micros(50);
 
 /// Octets that may be sent now, and the rate at which more become available.
@@ -16,13 +16,14 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket of `burst` octets, filled at `bit_rate` bits per second (0: never empty).
+    /// Creates a full bucket of `burst` octets, filled at `bit_rate` bits per second (0 means
+    /// unlimited).
     pub(super) fn new(bit_rate: u64, burst: usize) -> Self {
         let burst = burst as f64;
         Self { rate: bit_rate as f64 / 8.0, burst, level: burst, filled_at: None }
     }
 
-    /// Takes octets out; returns how long to wait before they are sent.
+    /// Takes octets out; returns how long to wait before sending them.
     pub(super) fn take(&mut self, now: Instant, octets: usize) -> Duration {
         if self.rate <= 0.0 {
             return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! Chooses an offer from the client's wishes and the server's options.
+//! Chooses an offer by the client's requests and the server's options.
 
 use rushes_delivery::control::{FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
 use rushes_delivery::{HEADER_BYTES, PAYLOAD_MAX};
@@ -58,7 +58,7 @@ pub(super) fn choose(
     Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate) })
 }
 
-/// The encoding of the source's pictures to frames of a format.
+/// Creates the encoding of the source's pictures to frames of a format.
 pub(super) fn encode(
     source: &Layout,
     format: Format,
@@ -117,7 +117,7 @@ pub(super) fn offer(choice: &Choice, binding: &Binding) -> Offer {
     }
 }
 
-/// The offer that follows `before`: for other frames, from `first_frame` on.
+/// Returns the offer that replaces `before` from `first_frame` on.
 pub(super) fn next_offer(
     before: &Offer,
     binding: &Binding,
@@ -134,7 +134,7 @@ pub(super) fn next_offer(
         ssrcs: binding.ssrcs(),
         ..before.clone()
     };
-    // There may be fewer units than are bound; the remaining ones keep their addresses.
+    // The new offer may have fewer units than are bound; these keep their addresses.
     let count = next.unit_count();
     next.ports.truncate(count);
     next.ssrcs.truncate(count);

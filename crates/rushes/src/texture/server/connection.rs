@@ -44,7 +44,7 @@ struct Connection<'a> {
     machine: Server,
     wire: Wire,
     session: Option<Session>,
-    /// It belongs to another connection's session.
+    /// Whether the connection belongs to a unit of another connection's session.
     is_unit: bool,
 }
 
@@ -88,7 +88,8 @@ impl Connection<'_> {
         let machine = &mut self.machine;
         match (event, &mut self.session) {
             (ServerEvent::Unit(unit), _) => {
-                // First, so that it is not closed once it belongs to a session.
+                // Removed first, so that a connection of a session is never closed as a pending
+                // one.
                 self.inner.pending.remove(&self.wire.socket);
                 self.bind(unit);
             }
@@ -100,7 +101,7 @@ impl Connection<'_> {
                     }
                     Err((reason, text)) => {
                         tracing::info!(peer = %self.peer(), %reason, text, "a client was refused");
-                        // This fails only in a state in which no session was requested.
+                        // This fails only if no session was requested.
                         let _ = self.machine.refuse(reason, &text);
                     }
                 }
@@ -154,7 +155,7 @@ impl Connection<'_> {
             }
             Some(_) => "this unit of the session does not exist or is already bound",
         };
-        // Any stranger can cause it.
+        // Any stranger can cause this, so it is no warning.
         tracing::info!(peer = %self.peer(), unit = opening.unit, refusal, "a unit was refused");
         let mut octets = Vec::new();
         Message::Refuse { reason: Reason::Token, text: refusal.into() }.write(&mut octets);

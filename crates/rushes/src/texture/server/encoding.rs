@@ -1,4 +1,4 @@
-//! Encodes pictures to stripes of a shape.
+//! Encoding of pictures into the stripes of a shape.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) enum Picture {
     /// More octets follow.
     Growing {
         frame: GrowingFrame,
-        /// The time that recent pictures took to be complete, if there were any.
+        /// How long recent pictures took to grow, if there were any.
         takes: Option<Duration>,
     },
 }
@@ -31,7 +31,7 @@ impl Picture {
         }
     }
 
-    /// All octets; none while the picture still grows.
+    /// Returns all octets, or an empty slice while the picture still grows.
     fn whole(&self) -> &[u8] {
         match self {
             Self::Whole(frame) => frame,
@@ -69,7 +69,7 @@ impl Encoding {
 
     /// The octets of a ready stripe.
     ///
-    /// They lie in the picture itself if nothing is to be encoded, else in `scratch`.
+    /// They are in the picture itself if it needs no encoding, otherwise in `scratch`.
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@ use crate::pace::sleep_until;
 /// Longest wait of the thread before it checks whether to end.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Each faster frame reduces the remembered time of a slow one by 1 / `TAKES_DECAY`.
+/// Each faster frame reduces the remembered time of a slow one by a fraction of 1 / `TAKES_DECAY`.
 const TAKES_DECAY: u32 = 16;
 
 /// When pictures are taken from the source.
@@ -22,10 +22,11 @@ const TAKES_DECAY: u32 = 16;
 pub enum Timing {
     /// At the source's rate. Slow clients miss whole frames.
     Live,
-    /// At the source's rate, or more slowly: every session is sent every frame. A client that reads
-    /// nothing delays all others until it is dropped.
+    /// At the source's rate, or more slowly if a client is slow: every session is sent every frame.
+    /// A client that reads nothing delays all others until it is disconnected.
     EveryFrame,
-    /// As fast as the slowest session takes them: every session is sent every frame, as above.
+    /// As fast as the slowest session accepts them: every session is sent every frame, as with
+    /// [`EveryFrame`](Self::EveryFrame).
     FlatOut,
 }
 
@@ -89,8 +90,8 @@ impl Feed {
         !state.stopped
     }
 
-    /// Runs until it is stopped: the source plays from its beginning whenever there are sessions. A
-    /// live source plays once.
+    /// Runs until stopped. Whenever there are sessions, the source plays from its beginning; a live
+    /// source plays once.
     pub(super) fn run(&self, source: &mut dyn Source, timing: Timing, loops: bool) {
         if let Some(live) = source.live() {
             return self.run_live(source, timing, live);
@@ -124,8 +125,8 @@ impl Feed {
         }
     }
 
-    /// Passes the frames of a live source on until its end. Without sessions they are discarded,
-    /// unless every frame is to be sent: then the source waits.
+    /// Passes on the frames of a live source until its end. Without sessions they are discarded or,
+    /// if every frame must be sent, the source waits.
     fn run_live(&self, source: &mut dyn Source, timing: Timing, live: Arc<dyn Live>) {
         let mut round = Round::new(self, source, timing);
         round.live = Some(live);
@@ -175,7 +176,8 @@ impl Feed {
         }
     }
 
-    /// Ends sessions with the source: they send their frames and receive no more.
+    /// Ends sessions at the end of the source: they send the frames that they have and receive no
+    /// more.
     fn end(&self, sessions: &[Arc<Work>]) {
         let has_ended = |work: &Arc<Work>| sessions.iter().any(|it| Arc::ptr_eq(it, work));
         lock(&self.state).sessions.retain(|work| !has_ended(work));
@@ -198,7 +200,7 @@ struct Round<'a> {
     /// The time between frames, unless they are passed on at once.
     interval: Option<Duration>,
     due: Instant,
-    /// The source, if it is live.
+    /// The source as a live source, if it is one.
     live: Option<Arc<dyn Live>>,
     /// Octets of each frame.
     bytes: usize,
@@ -208,7 +210,7 @@ struct Round<'a> {
     takes: Option<Duration>,
     /// Frames given since the last check.
     given: u64,
-    /// Octets of a frame with the wrong size; nothing is passed on after it.
+    /// Size of a frame with the wrong size in octets; nothing is passed on after it.
     wrong: Option<usize>,
 }
 
@@ -219,7 +221,7 @@ impl<'a> Round<'a> {
         Self { feed, timing, interval, due, live, bytes, begun, takes, given, wrong }
     }
 
-    /// Passes the source's next frame on; false at its end.
+    /// Passes on the source's next frame; returns false at its end.
     fn pass_on(&mut self, source: &mut dyn Source) -> Result<bool, String> {
         let more = source.give_frame(self).map_err(|error| error.to_string())?;
         self.end();
@@ -261,7 +263,7 @@ impl<'a> Round<'a> {
         }
         if let Some(interval) = self.interval {
             feed.sleep_until(self.due);
-            // A late source does not hurry afterwards.
+            // After a delay the schedule moves; later pictures are not sent faster.
             self.due = (self.due + interval).max(Instant::now());
         }
         let captured_at = self.live.as_ref().and_then(|live| live.captured_at());

@@ -1,10 +1,10 @@
-//! Hosts, for limits that are counted for each.
+//! Hosts, for limits per host.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 /// The host of a peer: an IPv4 address, or the first 64 bits of an IPv6 address.
 ///
-/// One host may have all addresses with these 64 bits.
+/// A host may own all addresses with these 64 bits.
 pub(super) fn host(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => address.into(),

@@ -24,7 +24,7 @@ const SLAB_BYTES: usize = 65_000;
 /// Longest wait for a full socket buffer, before the rest of a stripe is dropped (UDP).
 const BUFFER_WAIT: Duration = Duration::from_millis(100);
 
-/// Longest wait for a client's credits; after it they are lost, or the path is long.
+/// Longest wait for a client's credits; after it they count as lost.
 const CREDIT_WAIT: Duration = Duration::from_millis(20);
 
 /// Longest time that a client may read nothing (TCP).
@@ -36,7 +36,7 @@ pub(super) trait Link: Send {
     ///
     /// # Errors
     ///
-    /// The reason for which the session ends; mere loss is no error.
+    /// The reason for which the session ends; lost packets are not an error.
     fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String>;
 }
 
@@ -119,7 +119,8 @@ impl UdpLink {
         Ok(())
     }
 
-    /// Waits until the client's socket has room for the octets of the slab, by the client's credits.
+    /// Waits until, according to the client's credits, its socket has room for the octets of the
+    /// slab.
     fn wait_for_room(&mut self) -> Result<(), String> {
         if !self.window.is_filling() {
             return Ok(());
@@ -128,7 +129,7 @@ impl UdpLink {
         let now = Instant::now();
         let until = now + CREDIT_WAIT;
         loop {
-            // If there is room, only check for credits.
+            // If there is room, only read credits that have arrived.
             let deadline = if self.window.has_room(octets) { now } else { until };
             let mut is_empty = false;
             match self.socket.receive(&mut self.arena, deadline, Some(&self.waker)) {
@@ -202,7 +203,7 @@ pub(super) struct RtpLink {
     bucket: Bucket,
     /// A stripe, after the header of its first packet.
     stripe: Vec<u8>,
-    /// A timestamp, and its instant.
+    /// A timestamp and the instant that it stands for.
     begun: (RtpTimestamp, Instant),
     outage: Outage,
 }

@@ -43,7 +43,8 @@ use super::error::TextureError;
 use super::sealing::{End, Sealing};
 use super::{OnPanic, lock};
 
-/// Connections at once, including those of sessions and those being closed; further ones are refused.
+/// Maximum connections, including those of sessions and those being closed; further ones are
+/// refused.
 const CONNECTIONS_MAX: usize = 512;
 
 /// Pause of the accepting thread after a failure.
@@ -70,7 +71,7 @@ pub struct TextureServer {
     inner: Arc<Inner>,
     listener: Arc<TcpListener>,
     threads: Vec<JoinHandle<()>>,
-    /// The source, if it is live.
+    /// The source as a live source, if it is one.
     live: Option<Arc<dyn Live>>,
 }
 
@@ -84,11 +85,11 @@ struct Inner {
     feed: Feed,
     tally: Tally,
     sessions: Mutex<Places<Binding>>,
-    /// Held while a session begins, so that they begin one at a time.
+    /// Locked while a session begins, so that sessions begin one at a time.
     beginning: Mutex<()>,
     connections: AtomicUsize,
     pending: PendingConnections,
-    /// The number of changes of the application's format, and that format.
+    /// The number of format changes by the application, and the latest format.
     wanted: Mutex<(u64, Option<Format>)>,
     stopped: AtomicBool,
     waker: Waker,
@@ -101,11 +102,12 @@ impl fmt::Debug for TextureServer {
 }
 
 impl TextureServer {
-    /// Listens on `local` (port 0 takes a free one), and serves clients until it is dropped.
+    /// Listens on `local` (port 0 selects a free one) and serves clients until it is dropped.
     ///
-    /// The source plays from its beginning whenever a first client connects. A
-    /// [live source](Source::live) plays once: its frames are passed on when they arrive, and
-    /// discarded while there is no client, unless [`ServerOptions::timing`] requires every frame.
+    /// The source plays from its beginning whenever the first client connects after a time without
+    /// clients. A [live source](Source::live) plays once: its frames are passed on when they
+    /// arrive, and discarded while there is no client, unless [`ServerOptions::timing`] requires
+    /// every frame.
     ///
     /// # Errors
     ///
@@ -170,9 +172,9 @@ impl TextureServer {
         self.listener.local_address()
     }
 
-    /// The operating system's error for which new clients have to wait, if any.
+    /// Returns the operating system's error that makes new clients wait, if there is one.
     ///
-    /// The process has no descriptors or memory left. Existing clients are served meanwhile.
+    /// The process has no descriptors or memory left. Existing clients are served as before.
     pub fn shortage(&self) -> Option<String> {
         self.listener.resource_error()
     }
@@ -184,11 +186,12 @@ impl TextureServer {
 
     /// Encodes to another format from now on, for existing and new clients.
     ///
-    /// A client that cannot show it keeps its format.
+    /// A client that does not accept the format keeps its own.
     ///
     /// # Errors
     ///
-    /// [`TextureError::Codec`] if the source's pictures cannot be encoded to it; nothing changes.
+    /// [`TextureError::Codec`] if the source's pictures cannot be encoded to it; nothing is changed
+    /// then.
     pub fn set_format(&self, format: Format) -> Result<(), TextureError> {
         let layout = &self.inner.layout;
         Encoder::new(layout.format(), format, layout.width(), layout.height())?;
@@ -207,12 +210,12 @@ impl TextureServer {
         }
     }
 
-    /// The timings of the latest frames, oldest first; each is returned once, 1 024 are kept.
+    /// Removes and returns the timings of the latest frames, oldest first; 1 024 are kept.
     pub fn take_frames(&self) -> Vec<SentFrame> {
         self.inner.tally.take_frames()
     }
 
-    /// Ended sessions, with the client's address and the end; each is returned once, 64 are kept.
+    /// Removes and returns the client's address and the outcome of each ended session; 64 are kept.
     pub fn take_ends(&self) -> Vec<(SocketAddr, Stopped)> {
         self.inner.tally.take_ends()
     }
@@ -239,7 +242,7 @@ impl Drop for TextureServer {
         self.inner.waker.wake();
         self.inner.wake_sessions();
         for thread in self.threads.drain(..) {
-            // A source may drop its own server: the thread must not join itself.
+            // A source may drop its own server; its thread must not join itself.
             if thread.thread().id() != thread::current().id() {
                 // A panic has been reported already.
                 let _ = thread.join();

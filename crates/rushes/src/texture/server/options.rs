@@ -13,28 +13,29 @@ use super::places::Limits;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// The format of frames for clients that do not wish otherwise; by default the source's own.
+    /// The format of frames for clients that do not request one; by default the source's own.
     pub format: Option<Format>,
-    /// The transport of units for clients that do not wish otherwise; UDP by default.
+    /// The transport of units for clients that do not request one; UDP by default.
     pub transport: Transport,
-    /// Units of a frame for clients that do not wish otherwise, 1 to 64.
+    /// Units of a frame for clients that do not request a number, 1 to 64.
     ///
-    /// Each has a socket and a thread. All clients together have 128, or
-    /// [`clients_max`](Self::clients_max) times this number if that is more. By default as many as
-    /// there are processors, but no more than 8.
+    /// Each has a socket and a thread. All clients together have at most 128, or
+    /// [`clients_max`](Self::clients_max) times this number if that is more. The default is the
+    /// number of processors, at most 8.
     pub units: usize,
-    /// Octets of a packet after its header of four, for clients that do not wish otherwise.
+    /// Octets of a packet after its header of four octets, for clients that do not request a size.
     ///
-    /// 0, the default, is 1 408 over UDP, 262 144 over TCP, and what fits 1 500 octets of IP over
-    /// RTP.
+    /// 0, the default, means 1 408 over UDP, 262 144 over TCP, and over RTP the largest size that
+    /// fits an IP packet of 1 500 octets.
     pub payload: usize,
-    /// Octets of a unit in flight (UDP): 4 MiB by default, like a client's socket buffer.
+    /// Maximum octets of a unit in flight (UDP): 4 MiB by default, like a client's socket buffer.
     ///
-    /// It is at least 1 MiB, and never more than the client announces. The unit waits for the
-    /// client's credits, so that a full socket loses nothing on a fast path. Over RTP there are no
-    /// credits: a quarter is sent at once, and the rest at [`bit_rate`](Self::bit_rate).
+    /// It is at least 1 MiB and at most the number that the client announces. The unit waits for
+    /// the client's credits, so that no full socket buffer drops packets on a fast path. Over RTP
+    /// there are no credits: a quarter is sent at once, and the rest at
+    /// [`bit_rate`](Self::bit_rate).
     pub in_flight: usize,
-    /// Bits per second at which the units of one client send together.
+    /// Bits per second that all units of one client send together.
     ///
     /// 0, the default, does not pace UDP, and paces RTP at 10 Gbit/s.
     pub bit_rate: u64,
@@ -42,7 +43,7 @@ pub struct ServerOptions {
     pub clients_max: usize,
     /// Maximum sessions of one host: an IPv4 address, or an IPv6 network of 64 bits. 4 by default.
     ///
-    /// This keeps one host from taking all places.
+    /// The limit prevents one host from taking all sessions.
     pub clients_per_host_max: usize,
     /// When pictures are taken from the source.
     pub timing: Timing,
@@ -85,7 +86,7 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// Bits per second at which all units of a client send; 0 is unlimited.
+    /// Returns the bits per second that all units of a client send together; 0 means unlimited.
     pub(super) fn paced(&self, transport: Transport) -> u64 {
         match (self.bit_rate, transport) {
             (0, Transport::Rtp) => RTP_BIT_RATE,
@@ -99,7 +100,7 @@ impl ServerOptions {
         Limits { all: self.clients_max, per_host: self.clients_per_host_max, units: self.units }
     }
 
-    /// Octets that a unit may send at once, regardless of the rate.
+    /// Returns the octets that a unit may send at once, regardless of the rate.
     pub(super) fn burst(&self, transport: Transport) -> usize {
         if transport == Transport::Rtp { self.in_flight / 4 } else { self.in_flight }
     }
@@ -108,7 +109,7 @@ impl ServerOptions {
 /// The rate at which one core receives secured RTP while another sends it.
 const RTP_BIT_RATE: u64 = 10_000_000_000;
 
-/// Default octets of a packet.
+/// Returns the default octets of a packet.
 pub(super) fn default_payload(transport: Transport) -> usize {
     match transport {
         Transport::Udp => 1_408,

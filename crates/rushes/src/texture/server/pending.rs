@@ -9,10 +9,10 @@ use rushes_net::TcpSocket;
 use super::super::lock;
 use super::host::host;
 
-/// Waiting connections of one host at most: enough for two clients with 64 units each.
+/// Maximum pending connections of one host: enough for two clients with 64 units each.
 const PER_HOST_MAX: usize = 128;
 
-/// Waiting connections at most.
+/// Maximum pending connections of all hosts.
 const ALL_MAX: usize = 256;
 
 /// The connections whose opening has not been received, oldest first.
@@ -28,8 +28,8 @@ impl<C> Default for PendingConnections<C> {
 }
 
 impl<C> PendingConnections<C> {
-    /// Adds a connection from `peer`. If there are too many, removes and returns the oldest connection
-    /// of the host that has most; the caller closes it.
+    /// Adds a connection from `peer`. If there are too many, removes and returns the oldest
+    /// connection of the host with the most connections; the caller closes it.
     pub(super) fn add(&self, peer: IpAddr, connection: &Arc<C>) -> Option<Arc<C>> {
         let host = host(peer);
         let mut list = lock(&self.list);

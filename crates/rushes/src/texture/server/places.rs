@@ -1,12 +1,12 @@
-//! Limits of sessions, for each host and in all, and which session gives way to another.
+//! Limits of sessions, per host and in all, and the choice of the session to evict.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::host::host;
 
-/// Units of all sessions together, unless the server's own settings come to more: each has a socket
-/// and a thread.
+/// Maximum units of all sessions together, unless the server's own settings require more: each has
+/// a socket and a thread.
 const UNITS_MAX: usize = 128;
 
 /// Limits of sessions and units.
@@ -16,7 +16,7 @@ pub(super) struct Limits {
     pub(super) all: usize,
     /// Sessions of one host.
     pub(super) per_host: usize,
-    /// Units of a session whose client does not wish otherwise.
+    /// Units of a session whose client does not request a number.
     pub(super) units: usize,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Places<S> {
 struct Place<S> {
     host: IpAddr,
     units: usize,
-    /// Whether all units are bound: the session then no longer gives way.
+    /// Whether all units are bound; the session can then no longer be evicted.
     is_bound: bool,
     session: Arc<S>,
 }
@@ -38,9 +38,9 @@ struct Place<S> {
 /// The limit that has been reached.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Full {
-    /// The host has as many sessions as one host may have.
+    /// The host has the maximum number of sessions per host.
     Host,
-    /// There are as many sessions as the server may have.
+    /// The server has its maximum number of sessions.
     All,
 }
 
@@ -53,9 +53,9 @@ impl<S> Default for Places<S> {
 impl<S> Places<S> {
     /// Makes room for a session of a client at `peer`.
     ///
-    /// If there is none, the oldest session with unbound units gives way: of this host if it is at
-    /// its limit, else of the host with most sessions. It is removed and returned, and the caller
-    /// ends it.
+    /// If there is none, evicts the oldest session with unbound units: one of this host if the host
+    /// is at its limit, otherwise one of the host with the most sessions. It is removed and
+    /// returned, and the caller ends it.
     pub(super) fn make_room(
         &mut self,
         peer: IpAddr,
@@ -75,10 +75,10 @@ impl<S> Places<S> {
         Ok(Some(self.taken.remove(oldest).session))
     }
 
-    /// Units available to the next session.
+    /// Returns the number of units available to the next session.
     ///
-    /// These are the units that the others leave, minus the usual number for each of the places
-    /// that stay free.
+    /// These are the units that current sessions do not use, minus the usual number for each
+    /// session that may still follow it.
     pub(super) fn units_left(&self, limits: &Limits) -> usize {
         let all = UNITS_MAX.max(limits.all.saturating_mul(limits.units));
         let taken: usize = self.taken.iter().map(|place| place.units).sum();
@@ -92,7 +92,7 @@ impl<S> Places<S> {
         self.taken.push(Place { host: host(peer), units, is_bound: false, session });
     }
 
-    /// Records that all units of a session are bound: it no longer gives way.
+    /// Records that all units of a session are bound, so that it can no longer be evicted.
     pub(super) fn note_bound(&mut self, session: &Arc<S>) {
         let mut places = self.taken.iter_mut();
         if let Some(place) = places.find(|place| Arc::ptr_eq(&place.session, session)) {
@@ -100,7 +100,7 @@ impl<S> Places<S> {
         }
     }
 
-    /// Removes a session, if it is there.
+    /// Removes a session if it is present.
     pub(super) fn leave(&mut self, session: &Arc<S>) {
         self.taken.retain(|place| !Arc::ptr_eq(&place.session, session));
     }
@@ -125,7 +125,7 @@ mod tests {
         [192, 0, 2, n].into()
     }
 
-    /// Returns the session that gave way to a new one of this number and peer.
+    /// Adds a session of this number and peer; returns the session evicted for it.
     fn join(places: &mut Places<u32>, n: u8, number: u32) -> Result<Option<u32>, Full> {
         let evicted = places.make_room(peer(n), &LIMITS)?;
         places.take(peer(n), 8, Arc::new(number));
@@ -146,7 +146,7 @@ mod tests {
         for number in 10..14 {
             assert_eq!(join(&mut places, 2, number), Ok(None));
         }
-        // The oldest of its own sessions without bound units gives way, but no bound one.
+        // The oldest of its own sessions with unbound units is evicted, but no bound one.
         assert_eq!(join(&mut places, 2, 14), Ok(Some(10)));
         bind_all(&mut places);
         assert_eq!(join(&mut places, 2, 15), Err(Full::Host));
@@ -161,7 +161,7 @@ mod tests {
         for number in 0..7 {
             assert_eq!(join(&mut places, 2 + number % 2, 10 + u32::from(number)), Ok(None));
         }
-        // Host 2 has four of them, host 3 three.
+        // Host 2 has four sessions, host 3 three.
         assert_eq!(join(&mut places, 4, 20), Ok(Some(10)));
         assert!(places.sessions().any(|session| **session == 0), "a bound session stays");
         bind_all(&mut places);
@@ -178,7 +178,7 @@ mod tests {
         }
         let units: usize = places.taken.iter().map(|place| place.units).sum();
         assert_eq!((places.taken[0].units, units), (64, 128));
-        // The server's own settings are never cut.
+        // The server's own settings are never reduced.
         let many = Limits { all: 8, per_host: 8, units: 64 };
         assert_eq!(Places::<u32>::default().units_left(&many), 64);
     }

@@ -25,24 +25,25 @@ pub(super) struct Session {
     pub(super) binding: Arc<Binding>,
     threads: Vec<thread::JoinHandle<()>>,
     offer: Offer,
-    /// Formats that the client can show.
+    /// Formats that the client accepts.
     formats: FormatSet,
-    /// The encoding in force, once there is one.
+    /// The current encoding, if the stream has begun.
     current: Option<Arc<Encoding>>,
-    /// The encoding that follows as soon as the client has accepted it.
+    /// The next encoding, used when the client has accepted it.
     next: Option<Arc<Encoding>>,
-    /// Whether it receives the source's frames.
+    /// Whether the session receives the source's frames.
     is_fed: bool,
-    /// The number of the application's format changes that were handled.
+    /// The number of format changes by the application that were handled.
     handled_changes: u64,
     statistics: ServerStatistics,
     statistics_due: Instant,
-    /// Microseconds that the frames since then took, from capture to the last octet sent.
+    /// Time of each frame since the last statistics, from capture to the last octet sent, in
+    /// microseconds.
     times: Vec<u32>,
 }
 
 impl Session {
-    /// Prepares a session for a client, and offers it.
+    /// Prepares a session for a client and sends an offer.
     pub(super) fn begin(
         inner: &Arc<Inner>,
         machine: &mut Server,
@@ -51,7 +52,7 @@ impl Session {
     ) -> Result<Self, Refusal> {
         let options = &inner.options;
         let (handled_changes, format) = inner.wanted();
-        // One at a time, so that each counts those before it.
+        // Sessions begin one at a time, so that each counts those before it.
         let _turn = lock(&inner.beginning);
         let peer = wire.socket.peer_address().ip();
         let with = (options, inner.units_left());
@@ -116,7 +117,7 @@ impl Session {
         }
     }
 
-    /// Offers the change that the client requests, if it is possible.
+    /// Offers the change that the client requests, if the server can make it.
     pub(super) fn change(&mut self, inner: &Inner, machine: &mut Server, change: Change) {
         let now = Format::from_number(self.offer.mode.format);
         let Some(format) = Format::from_number(change.format).or(now) else { return };
@@ -171,7 +172,7 @@ impl Session {
             // The current frame is sent completely.
             let _ = self.binding.work.pause(PAUSE_MAX);
         }
-        // Checked before the frames, so that the last of them is announced before the end.
+        // Checked before the frames, so that the last frame is announced before the end.
         let is_done = self.binding.work.is_done();
         while let Some(sent) = self.binding.work.poll_sent() {
             self.announce(inner, machine, &sent);
@@ -240,7 +241,7 @@ impl Session {
     }
 }
 
-/// The refusal when no thread could be started.
+/// Returns the refusal for a thread that could not be started.
 fn exhausted(error: &std::io::Error) -> Refusal {
     (Reason::Busy, format!("the server could not start a thread: {error}"))
 }

@@ -36,9 +36,9 @@ pub struct SentFrame {
     pub frame: u64,
     /// When the picture was available.
     pub captured_at: Instant,
-    /// From then until the first unit began.
+    /// From the capture until the first unit began.
     pub waited: Duration,
-    /// From then until the last unit had sent its last octet.
+    /// From the first unit's beginning until the last unit had sent its last octet.
     pub took: Duration,
     /// Time that a unit was busy encoding and sending, on average.
     pub unit_mean: Duration,

@@ -21,23 +21,23 @@ pub(super) struct Sent {
     pub(super) frame: u64,
     /// When the picture was available.
     pub(super) captured_at: Instant,
-    /// From then until the first unit began.
+    /// From the capture until the first unit began.
     pub(super) waited: Duration,
     /// From the first unit's beginning to the last one's end.
     pub(super) took: Duration,
-    /// Time that the units were busy, in total, and that of the busiest.
+    /// Time that the units were busy, in total and (`busy_max`) for the busiest one.
     pub(super) busy: Duration,
     pub(super) busy_max: Duration,
     pub(super) octets: u64,
     pub(super) packets: u64,
-    /// Pictures that were not encoded so far, for lack of time.
+    /// Pictures not encoded so far, for lack of time.
     pub(super) dropped: u64,
 }
 
 /// The work of one session: one frame at a time, in stripes that any unit may take.
 pub(super) struct Work {
     state: Mutex<State>,
-    /// Notified when there is a stripe to take, or when there will be no more.
+    /// Notified when there is a stripe to take, or when no more follow.
     begun: Condvar,
     /// Notified when there is room for a picture.
     room: Condvar,
@@ -72,27 +72,28 @@ struct State {
     waiting: Option<(Picture, Instant)>,
     next_frame: u64,
     dropped: u64,
-    /// The interval between pictures, for a client that wishes a lower rate than the source's.
+    /// The interval between pictures, for a client that requested a lower rate than the source's.
     interval: Option<Duration>,
-    /// The interval between the source's pictures; they may be half of it early.
+    /// The interval between the source's pictures; a picture may be early by half of it.
     source_interval: Duration,
     due: Option<Instant>,
     notices: VecDeque<Sent>,
     failure: Option<String>,
-    /// No more pictures follow.
+    /// Whether no more pictures follow.
     has_ended: bool,
     stopped: bool,
 }
 
 impl State {
-    /// Whether a picture is due for this client, which may wish a lower rate than the source's.
+    /// Returns whether a picture is due for this client, which may have requested a lower rate than
+    /// the source's.
     fn is_due(&mut self, captured_at: Instant) -> bool {
         let Some(interval) = self.interval else { return true };
         let due = self.due.unwrap_or(captured_at);
         if captured_at + self.source_interval / 2 < due {
             return false;
         }
-        // A late picture does not bring the following ones forward.
+        // After a late picture, the following ones are not sent earlier.
         self.due = Some((due + interval).max(captured_at));
         true
     }
@@ -113,7 +114,8 @@ impl Work {
         self.begin(&mut state);
     }
 
-    /// Begins no other frame; returns the next frame's number once the current one is sent.
+    /// Stops beginning frames, waits until the current one is sent, and returns the next frame's
+    /// number.
     ///
     /// Returns `None` if that takes longer than `longest`.
     pub(super) fn pause(&self, longest: Duration) -> Option<u64> {
@@ -128,20 +130,21 @@ impl Work {
         Some(state.next_frame)
     }
 
-    /// Takes pictures at the rate `wished`, if that is below the rate `source`.
+    /// Accepts pictures at the rate `wished` if it is below the rate `source`.
     pub(super) fn set_rate(&self, source: FrameRate, wished: FrameRate) {
         let interval = |rate: FrameRate| {
             Duration::from_secs(u64::from(rate.denominator)) / rate.numerator.max(1)
         };
         let slower = interval(wished) > interval(source);
         let mut state = lock(&self.state);
-        // Half a picture early is in time: the source's clock differs from the wished rate.
+        // A picture half an interval early counts as due, because the source's clock differs from
+        // the requested rate.
         state.source_interval = interval(source);
         state.interval = slower.then(|| interval(wished));
         state.due = None;
     }
 
-    /// Takes a picture. The previous one is dropped if it has not been begun.
+    /// Accepts a picture. Drops the previous one if it has not been begun.
     pub(super) fn push(&self, picture: Picture, captured_at: Instant) {
         let mut state = lock(&self.state);
         if state.stopped || state.has_ended || !state.is_due(captured_at) {
@@ -152,7 +155,7 @@ impl Work {
         self.begin(&mut state);
     }
 
-    /// Waits until a picture can be pushed without dropping another; false after `longest`.
+    /// Waits until a picture can be pushed without dropping another; returns false after `longest`.
     pub(super) fn wait_for_room(&self, longest: Duration) -> bool {
         let state = lock(&self.state);
         let full = |state: &mut State| {
@@ -164,7 +167,7 @@ impl Work {
         !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
     }
 
-    /// Takes no more pictures; those waiting are sent.
+    /// Accepts no more pictures; those waiting are still sent.
     pub(super) fn end(&self) {
         lock(&self.state).has_ended = true;
         self.room.notify_all();
@@ -205,9 +208,10 @@ impl Work {
         self.room.notify_all();
     }
 
-    /// The next stripe for a unit: of its own tiles, then of the tile with most stripes left.
+    /// Returns the next stripe for a unit: of its own tiles, then of the tile with the most stripes
+    /// left.
     ///
-    /// Waits for it; `None` once there will be no more.
+    /// Waits for a stripe; returns `None` when no more follow.
     pub(super) fn take(&self, unit: usize) -> Option<(Arc<Job>, Stripe)> {
         let mut state = lock(&self.state);
         loop {
@@ -318,7 +322,7 @@ mod tests {
     /// Two tiles of four stripes each.
     fn work(units: usize) -> Work {
         let work = Work::new(units, Arc::new(Waker::new().unwrap()), true);
-        // A stripe has 256 KiB of 8 KiB rows.
+        // A stripe has 256 KiB, in rows of 8 KiB.
         let shape = TextureShape::choose(Format::Rgba8, 2_048, 256, 2, 1_408).unwrap();
         work.resume(Arc::new(Encoding::new(Format::Rgba8, shape).unwrap()));
         work

@@ -1,15 +1,15 @@
 //! BC1 with vectors of any length, in the same integer arithmetic as `portable`.
 
-/// The kernel for vectors whose operations are in scope.
+/// Defines the kernel for the vectors whose operations are in scope.
 macro_rules! kernel {
     ($features:literal) => {
-        /// Values that the blocks of two vectors have once, or once for each end.
+        /// Values that each block of two vectors has once, or once for each end.
         pub(in crate::encode) struct Ends {
             /// The quantised colours, packed.
             pub(in crate::encode) colours: Vector,
-            /// The direction of the line, a byte for each channel.
+            /// The direction of the line, with a byte for each channel.
             pub(in crate::encode) weights: Vector,
-            /// The line's middle, and a third of its length in the upper 16 bits.
+            /// The line's middle and, in the upper 16 bits, a third of its length.
             pub(in crate::encode) limits: Vector,
         }
 
@@ -35,7 +35,8 @@ macro_rules! kernel {
             halves_apart(or(shuffle_epi8(ends.colours, order), indices))
         }
 
-        /// The corners of the boxes around two vectors' colours, and the lines between them.
+        /// Finds the corners of the bounding boxes of two vectors' colours, and the lines between
+        /// them.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn ends(left: &[Vector; 4], right: &[Vector; 4]) -> Ends {
@@ -75,7 +76,8 @@ macro_rules! kernel {
             folded(least, max_epu8(max_epu8(a, b), max_epu8(c, d)))
         }
 
-        /// The indices of the left vector's pixels: each block row is the lowest byte of 32 bits.
+        /// Computes the indices of the left vector's pixels: those of each block row are the lowest
+        /// byte of 32 bits.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn left_indices(rows: &[Vector; 4], ends: &Ends) -> Vector {
@@ -83,7 +85,7 @@ macro_rules! kernel {
             row_indices(rows, weights, repeat(ends.limits, [0, 1]), repeat(ends.limits, [2, 3]))
         }
 
-        /// The indices of the right vector's pixels.
+        /// Computes the indices of the right vector's pixels.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn right_indices(rows: &[Vector; 4], ends: &Ends) -> Vector {

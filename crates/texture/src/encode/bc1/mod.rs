@@ -1,7 +1,8 @@
-//! BC1 without transparency: the corners of the bounding box of a block's colours, moved inwards.
+//! BC1 without transparency. The ends are the corners of the bounding box of a block's colours,
+//! moved inwards.
 //!
 //! After J.M.P. van Waveren, "Real-Time DXT Compression", 2006. The nearest of the four colours is
-//! found by projection on the box's diagonal, which starts and ends at the quantised corners.
+//! found by projection onto the box's diagonal between the quantised corners.
 
 #[cfg(target_arch = "x86_64")]
 #[macro_use]

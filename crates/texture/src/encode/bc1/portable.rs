@@ -26,7 +26,7 @@ pub(in crate::encode) fn block(pixels: &Pixels) -> [u8; 8] {
     line::block(packed(high), packed(low), indices)
 }
 
-/// The corners of the bounding box of all colours, each moved inwards by a sixteenth.
+/// Returns the corners of the bounding box of all colours, each moved inwards by a sixteenth.
 fn corners(pixels: &Pixels) -> ([u8; 3], [u8; 3]) {
     let (mut low, mut high) = ([255; 4], [0; 4]);
     for pixel in pixels {
@@ -53,7 +53,7 @@ fn packed([red, green, blue]: [u16; 3]) -> u16 {
     red << 11 | green << 5 | blue
 }
 
-/// The direction of the line, in 6-bit steps.
+/// Returns the direction of the line, in 6-bit steps.
 fn weights(low: [u16; 3], high: [u16; 3]) -> [i32; 3] {
     let difference = |n: usize| i32::from(high[n]) - i32::from(low[n]);
     [2 * difference(0), difference(1), 2 * difference(2)]

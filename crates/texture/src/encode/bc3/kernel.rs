@@ -1,6 +1,6 @@
 //! BC3 with vectors of any length, in the same integer arithmetic as `portable`.
 
-/// The kernel for vectors whose operations are in scope.
+/// Defines the kernel for the vectors whose operations are in scope.
 macro_rules! kernel {
     ($features:literal) => {
         /// Encodes whole pairs of vectors; the remaining blocks are not encoded.
@@ -37,7 +37,7 @@ macro_rules! kernel {
             [left, or(or(shuffle_epi8(heads, head), codes_right), indices)]
         }
 
-        /// The sixteen alphas of each block.
+        /// Gathers the sixteen alphas of each block.
         #[inline]
         #[target_feature(enable = $features)]
         fn alpha(&[a, b, c, d]: &[Vector; 4]) -> Vector {

@@ -1,4 +1,4 @@
-//! BC3: a block of alpha, then colour as in BC1.
+//! BC3: a block of alpha followed by a block of colour as in BC1.
 
 #[cfg(target_arch = "x86_64")]
 #[macro_use]

@@ -3,7 +3,8 @@
 use crate::encode::strip::Strip;
 use crate::encode::{bc1, bc4, strip};
 
-/// Alpha keeps its ends: opaque pixels must stay opaque in a block with other alphas.
+/// The shift that keeps the ends of alpha, so that opaque pixels stay opaque in a block with other
+/// alphas.
 const NO_INSET: u32 = 8;
 
 /// Encodes a strip of whole blocks.

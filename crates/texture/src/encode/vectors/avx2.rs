@@ -1,4 +1,4 @@
-//! The operations of 256-bit vectors, under the names that they share with other lengths.
+//! The operations of 256-bit vectors, with the same names as for other lengths.
 
 use std::arch::x86_64::{
     __m256i, _mm256_broadcastsi128_si256, _mm256_castps_si256, _mm256_castsi256_ps,
@@ -38,14 +38,14 @@ pub(in crate::encode) type Vector = __m256i;
 /// Bytes of a vector.
 pub(in crate::encode) const WIDTH: usize = 32;
 
-/// The same bytes in each lane.
+/// Repeats the bytes in each lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::encode) fn lanes(octets: [u8; 16]) -> Vector {
     _mm256_broadcastsi128_si256(load128(&octets))
 }
 
-/// The first and third 32 bits of each lane of `a`, then those of `b`.
+/// Joins the first and third 32 bits of each lane of `a` with those of `b`.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::encode) fn even(a: Vector, b: Vector) -> Vector {
@@ -53,7 +53,7 @@ pub(in crate::encode) fn even(a: Vector, b: Vector) -> Vector {
     _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(a, b))
 }
 
-/// The second and fourth 32 bits of each lane of `a`, then those of `b`.
+/// Joins the second and fourth 32 bits of each lane of `a` with those of `b`.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::encode) fn odd(a: Vector, b: Vector) -> Vector {
@@ -61,7 +61,7 @@ pub(in crate::encode) fn odd(a: Vector, b: Vector) -> Vector {
     _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(a, b))
 }
 
-/// The lower halves of all lanes, then the upper ones.
+/// Moves the lower halves of all lanes before the upper ones.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::encode) fn halves_apart(vector: Vector) -> Vector {

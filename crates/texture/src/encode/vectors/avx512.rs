@@ -1,4 +1,4 @@
-//! The operations of 512-bit vectors, under the names that they share with other lengths.
+//! The operations of 512-bit vectors, with the same names as for other lengths.
 
 use std::arch::x86_64::{
     __m512i, _mm512_broadcast_i32x4, _mm512_castps_si512, _mm512_castsi512_ps,
@@ -38,14 +38,14 @@ pub(in crate::encode) type Vector = __m512i;
 /// Bytes of a vector.
 pub(in crate::encode) const WIDTH: usize = 64;
 
-/// The same bytes in each lane.
+/// Repeats the bytes in each lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::encode) fn lanes(octets: [u8; 16]) -> Vector {
     _mm512_broadcast_i32x4(load128(&octets))
 }
 
-/// The first and third 32 bits of each lane of `a`, then those of `b`.
+/// Joins the first and third 32 bits of each lane of `a` with those of `b`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::encode) fn even(a: Vector, b: Vector) -> Vector {
@@ -53,7 +53,7 @@ pub(in crate::encode) fn even(a: Vector, b: Vector) -> Vector {
     _mm512_castps_si512(_mm512_shuffle_ps::<0b10_00_10_00>(a, b))
 }
 
-/// The second and fourth 32 bits of each lane of `a`, then those of `b`.
+/// Joins the second and fourth 32 bits of each lane of `a` with those of `b`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::encode) fn odd(a: Vector, b: Vector) -> Vector {
@@ -61,21 +61,21 @@ pub(in crate::encode) fn odd(a: Vector, b: Vector) -> Vector {
     _mm512_castps_si512(_mm512_shuffle_ps::<0b11_01_11_01>(a, b))
 }
 
-/// The lower halves of all lanes, then the upper ones.
+/// Moves the lower halves of all lanes before the upper ones.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::encode) fn halves_apart(vector: Vector) -> Vector {
     _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), vector)
 }
 
-/// A mask of the 16-bit elements in which `a` is greater.
+/// Returns a mask of the 16-bit elements in which `a` is greater.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::encode) fn cmpgt_epi16(a: Vector, b: Vector) -> Vector {
     _mm512_movm_epi16(_mm512_cmpgt_epi16_mask(a, b))
 }
 
-/// A mask of the 32-bit elements in which `a` is greater.
+/// Returns a mask of the 32-bit elements in which `a` is greater.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::encode) fn cmpgt_epi32(a: Vector, b: Vector) -> Vector {

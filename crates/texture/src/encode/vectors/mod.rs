@@ -1,28 +1,28 @@
 //! Operations that the vector kernels share.
 //!
-//! A lane of 128 bits belongs to one block: it holds one of its rows, or its sixteen values.
+//! A lane of 128 bits belongs to one block and holds either one row of it or its sixteen values.
 //! Kernels are written once, as macros, over operations that have the same names for each vector
 //! length.
 //!
-//! Values that a block has once or twice are gathered from two vectors, left and right, into one: a
-//! lane holds 32 bits each for the left block's lesser end, its greater end, and the same of the
-//! right block. While the ends are being determined, the greater end is kept as its complement, so
-//! that a single minimum finds both.
+//! Values that a block has once or twice are gathered from two vectors, left and right, into one. A
+//! lane then holds 32 bits each for the lesser and the greater end of the left block, then of the
+//! right one. While the ends are being determined, the greater end is kept as its complement, so
+//! that a single minimum finds both ends.
 
-/// Functions that are the same for both vector lengths.
+/// Defines the functions that are the same for both vector lengths.
 macro_rules! shared {
     ($features:literal) => {
         /// The shuffle index that yields zero.
         pub(in crate::encode) const ZERO_LANE: u8 = 0x80;
 
-        /// The complement.
+        /// Returns the complement.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn not(vector: Vector) -> Vector {
             xor(vector, set1_epi8(-1))
         }
 
-        /// A mask of the greater ends.
+        /// Returns a mask of the greater ends.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn greater() -> Vector {
@@ -43,7 +43,7 @@ macro_rules! shared {
             shuffle_epi8(vector, lanes([a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b]))
         }
 
-        /// Loads four rows of the width of two vectors: left and right.
+        /// Loads four rows that are as wide as two vectors, left and right.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn rows(strip: [&[u8; 2 * WIDTH]; 4]) -> [[Vector; 4]; 2] {
@@ -57,7 +57,8 @@ macro_rules! shared {
             sides
         }
 
-        /// Folds rows towards the ends: eight bytes of minima, eight of complements of maxima.
+        /// Folds rows towards the ends, to eight bytes of minima and eight of complements of
+        /// maxima.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn folded(least: Vector, greatest: Vector) -> Vector {
@@ -65,14 +66,15 @@ macro_rules! shared {
             min_epu8(unpacklo_epi64(least, greatest), unpackhi_epi64(least, greatest))
         }
 
-        /// Folds further: per block, four bytes of minima and four of complements of maxima.
+        /// Folds further, to four bytes of minima and four of complements of maxima per block.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn gathered(left: Vector, right: Vector) -> Vector {
             min_epu8(even(left, right), odd(left, right))
         }
 
-        /// The middle between the ends' places, and a third of their distance in the upper 16 bits.
+        /// Computes the middle between the ends' places and, in the upper 16 bits, a third of their
+        /// distance.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn middle_and_third(places: Vector) -> [Vector; 2] {
@@ -82,7 +84,8 @@ macro_rules! shared {
             [middle, slli_epi32::<16>(mulhi_epu16(distance, set1_epi32(21_846)))]
         }
 
-        /// Indices of sixteen places relative to the middle: four in the lowest byte of 32 bits.
+        /// Computes the indices of sixteen places relative to the middle, four in the lowest byte
+        /// of 32 bits.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn indices([upper, lower]: [Vector; 2], third: Vector) -> Vector {
@@ -95,7 +98,7 @@ macro_rules! shared {
             madd_epi16(maddubs_epi16(index, set1_epi16(0x0401)), set1_epi32(0x0010_0001))
         }
 
-        /// The ends of one channel, and its levels per step: `BC4`.
+        /// Computes the ends of one channel and its levels per step, for BC4.
         ///
         /// The four bytes of each end in `ends` are folded into its lowest byte.
         #[inline]
@@ -112,7 +115,7 @@ macro_rules! shared {
             [xor(add_epi32(ends, inset), and(greater(), octet)), scale]
         }
 
-        /// The codes of sixteen values, in bytes 2 to 7 of a lane.
+        /// Computes the codes of sixteen values, in bytes 2 to 7 of a lane.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn codes(values: Vector, least: Vector, scale: Vector) -> Vector {
@@ -137,7 +140,7 @@ macro_rules! shared {
 /// Prefetch distance ahead of loads, in bytes.
 ///
 /// The hardware prefetcher is too late for four rows at once: at 2160p, the encoders are a fifth to
-/// a third slower without this. Values from 512 to 4096 perform alike.
+/// a third slower without this. Distances from 512 to 4096 are equally fast.
 const PREFETCH_DISTANCE: usize = 1024;
 
 pub(super) mod avx2;

@@ -1,6 +1,6 @@
 //! Scaled YCoCg in BC3 with vectors of any length, in the same integer arithmetic as `portable`.
 
-/// The kernel for vectors whose operations are in scope.
+/// Defines the kernel for the vectors whose operations are in scope.
 macro_rules! kernel {
     ($features:literal) => {
         /// Encodes whole pairs of vectors; the remaining blocks are not encoded.
@@ -16,20 +16,20 @@ macro_rules! kernel {
             }
         }
 
-        /// Sixteen values per block of each channel.
+        /// Sixteen values of each channel per block.
         struct Channels {
             luma: Vector,
             orange: Vector,
             green: Vector,
         }
 
-        /// Values that the blocks of two vectors have once, or once for each end.
+        /// Values that each block of two vectors has once, or once for each end.
         struct Ends {
             /// The quantised chroma and the scale, packed.
             colours: Vector,
-            /// The direction of the line, 16 bits each for orange and green.
+            /// The direction of the line, with 16 bits each for orange and green.
             weights: Vector,
-            /// The line's middle, and a third of its length in the upper 16 bits.
+            /// The line's middle and, in the upper 16 bits, a third of its length.
             limits: Vector,
             /// The factor by which chroma is multiplied.
             scale: Vector,
@@ -81,7 +81,7 @@ macro_rules! kernel {
             [left, or(or(shuffle_epi8(heads, head), luma), chroma)]
         }
 
-        /// The positions of sixteen chroma pairs on the line, relative to its middle.
+        /// Computes the positions of sixteen chroma pairs on the line, relative to its middle.
         #[inline]
         #[target_feature(enable = $features)]
         fn places(
@@ -111,7 +111,8 @@ macro_rules! kernel {
             packed(ordered(quantised(scaled), covariance), scale)
         }
 
-        /// The corners of the bounding boxes of chroma, 16 bits each for orange and green.
+        /// Finds the corners of the bounding boxes of chroma, with 16 bits each for orange and
+        /// green.
         #[inline]
         #[target_feature(enable = $features)]
         fn corners(left: &Channels, right: &Channels) -> Vector {
@@ -126,7 +127,8 @@ macro_rules! kernel {
             xor(both, and(greater(), set1_epi16(0xff)))
         }
 
-        /// The sums of the products of the channels' differences from their middles.
+        /// Computes the covariances: the sums of the products of the channels' differences from
+        /// their middles.
         #[inline]
         #[target_feature(enable = $features)]
         fn covariance(left: &Channels, right: &Channels, middles: Vector) -> Vector {
@@ -159,7 +161,7 @@ macro_rules! kernel {
             sub_epi16(sub_epi16(set1_epi16(1), twice), add_epi16(again, again))
         }
 
-        /// Scaled chroma in 5 and 6 bits.
+        /// Rounds scaled chroma to 5 and 6 bits.
         #[inline]
         #[target_feature(enable = $features)]
         fn quantised(scaled: Vector) -> Vector {
@@ -171,7 +173,7 @@ macro_rules! kernel {
 
         /// Exchanges the greens of the ends if orange differs and the covariance is negative.
         ///
-        /// If orange is the same, the first end stays the greater one.
+        /// If orange is equal at both ends, the first end stays the greater one.
         #[inline]
         #[target_feature(enable = $features)]
         fn ordered(steps: Vector, covariance: Vector) -> Vector {
@@ -194,7 +196,7 @@ macro_rules! kernel {
             let octets = srli_epi16::<6>(add_epi16(octets, set1_epi32(33 << 16 | 23)));
             let centred = sub_epi16(octets, set1_epi16(128));
             let [middle, third] = middle_and_third(madd_epi16(centred, weights));
-            // Pixels are not centred: their places include that of the centre.
+            // The pixels' chroma is not centred, so the places include that of the centre.
             let centre = slli_epi32::<7>(madd_epi16(weights, set1_epi16(1)));
             let middle = add_epi16(middle, mullo_epi16(centre, scale));
             let limits = or(and(middle, set1_epi32(0xffff)), third);

@@ -1,8 +1,8 @@
 //! Scaled YCoCg in BC3: luma in alpha, chroma in red and green, its scale in blue.
 //!
 //! After J.M.P. van Waveren and I. Castaño, "Real-Time YCoCg-DXT Compression", 2007: small chroma
-//! is multiplied by 2 or 4, and the line follows the diagonal of the bounding box given by the sign
-//! of the covariance of Co and Cg.
+//! is multiplied by 2 or 4, and the sign of the covariance of Co and Cg selects the diagonal of the
+//! bounding box that is the line.
 
 #[cfg(target_arch = "x86_64")]
 #[macro_use]

@@ -5,7 +5,7 @@ use crate::encode::strip::{Pixels, Strip};
 use crate::encode::{bc4, line, strip};
 use crate::rgb565;
 
-/// Luma's ends move inwards by a 32nd of their distance.
+/// The shift that moves the ends of luma inwards by a 32nd of their distance.
 const LUMA_INSET: u32 = 5;
 
 /// Encodes a strip of whole blocks.
@@ -17,22 +17,22 @@ pub(super) fn encode(strip: Strip<'_>, out: &mut [u8]) {
     }
 }
 
-/// (R + B) / 2, rounded down.
+/// Returns (R + B) / 2, rounded down.
 fn mean(red: u8, blue: u8) -> u8 {
     red.midpoint(blue)
 }
 
-/// Half the sum, rounded up, as in the vector code.
+/// Returns half the sum, rounded up, as in the vector code.
 fn average(a: u8, b: u8) -> u8 {
     (u16::from(a) + u16::from(b)).div_ceil(2) as u8
 }
 
-/// (R + 2 G + B) / 4.
+/// Returns the luma (R + 2 G + B) / 4.
 fn luma_of([red, green, blue, _]: [u8; 4]) -> u8 {
     average(mean(red, blue), green)
 }
 
-/// (R − B) / 2 and (2 G − R − B) / 4, around 128.
+/// Returns the chroma (R − B) / 2 and (2 G − R − B) / 4, around 128.
 fn chroma_of([red, green, blue, _]: [u8; 4]) -> [u8; 2] {
     [average(red, !blue), average(green, !mean(red, blue))]
 }
@@ -84,8 +84,9 @@ fn ends(chroma: &[[u8; 2]; 16]) -> Ends {
         (low[channel], high[channel]) = (bottom + inset, top - inset);
     }
     let (mut first, mut second) = (quantised(high), quantised(low));
-    // If Co is the same, the line along Cg has both directions. The first end stays the greater
-    // one: some decoders read blocks with the other order as having three colours, as in BC1.
+    // If Co is equal at both ends, the line runs along Cg in either direction. The first end then
+    // stays the greater one, because some decoders read blocks in the other order as having three
+    // colours, as in BC1.
     if covariance(chroma, middle) < 0 && first[0] != second[0] {
         std::mem::swap(&mut first[1], &mut second[1]);
     }
@@ -96,7 +97,7 @@ fn centred(octet: u8) -> i16 {
     i16::from(octet) - 128
 }
 
-/// The greatest factor that keeps all of the block's chroma within 8 bits: 1, 2 or 4.
+/// Returns the greatest factor, 1, 2 or 4, that keeps all chroma of the block within 8 bits.
 fn scale(extent: i16) -> i16 {
     match extent {
         ..32 => 4,
@@ -105,7 +106,7 @@ fn scale(extent: i16) -> i16 {
     }
 }
 
-/// The covariance of Co and Cg; the sum of any two pixels' products fits in 16 bits.
+/// Returns the covariance of Co and Cg. The sum of any two pixels' products fits in 16 bits.
 fn covariance(chroma: &[[u8; 2]; 16], middle: [i16; 2]) -> i32 {
     let product = |&[orange, green]: &[u8; 2]| {
         i32::from(centred(orange) - middle[0]) * i32::from(centred(green) - middle[1])

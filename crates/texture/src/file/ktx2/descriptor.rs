@@ -2,7 +2,7 @@
 
 use crate::format::Format;
 
-/// `vkFormat` of a format: the sRGB variant if there is one.
+/// Returns the `vkFormat` of a format, in its sRGB variant if there is one.
 ///
 /// `None` for formats with several planes, which a KTX file must not have.
 pub(super) fn vk_format(format: Format) -> Option<u32> {
@@ -12,7 +12,7 @@ pub(super) fn vk_format(format: Format) -> Option<u32> {
         Format::Rgb565 => 4,
         Format::Bc1 => 132,
         Format::Bc3 => 138,
-        // Luma and chroma are not colours: the texture unit must not apply the sRGB curve to them.
+        // The texture unit must not apply the sRGB curve to luma and chroma.
         Format::YCoCgBc3 => 137,
         Format::Etc1 | Format::Etc2Rgb => 148,
         Format::Astc4x4 => 158,
@@ -27,7 +27,7 @@ pub(super) fn vk_format(format: Format) -> Option<u32> {
     })
 }
 
-/// The format of a `vkFormat`, with or without the sRGB curve.
+/// Returns the format of a `vkFormat`, with or without the sRGB curve.
 pub(super) fn of_vk_format(number: u32) -> Option<Format> {
     Some(match number {
         23 | 29 => Format::Rgb24,
@@ -48,7 +48,7 @@ pub(super) fn of_vk_format(number: u32) -> Option<Format> {
     })
 }
 
-/// Whether the key may name this format for a `vkFormat`.
+/// Returns whether the key `RushesFormat` may name this format for a `vkFormat`.
 pub(super) fn is_compatible(number: u32, format: Format) -> bool {
     match format {
         Format::YCoCgBc3 => of_vk_format(number) == Some(Format::Bc3),
@@ -57,7 +57,7 @@ pub(super) fn is_compatible(number: u32, format: Format) -> bool {
     }
 }
 
-/// `typeSize`: bytes that are swapped together on big-endian machines.
+/// Returns the `typeSize`: the number of bytes that big-endian machines swap together.
 pub(super) fn type_size(format: Format) -> u32 {
     if format == Format::Rgb565 { 2 } else { 1 }
 }

@@ -1,9 +1,9 @@
 //! KTX 2.0, the Khronos container, for encoded frames.
 //!
-//! Frames are the layers of one array texture without mipmaps or supercompression, row 0 on top.
-//! `KTXanimData` holds the rate: a frame lasts `duration / timescale` seconds. The key
-//! `RushesFormat` holds the format's name as zero-terminated text; it distinguishes formats with
-//! the same `vkFormat` (`ycocg-bc3` from `bc3`, `etc1` from `etc2`) and is optional for others.
+//! Frames are the layers of one array texture without mipmaps or supercompression, with row 0 at
+//! the top. `KTXanimData` holds the rate: a frame lasts `duration / timescale` seconds. The key
+//! `RushesFormat` holds the format's name as zero-terminated text. It distinguishes formats with
+//! the same `vkFormat` (`ycocg-bc3` and `bc3`, `etc1` and `etc2`) and is optional for others.
 
 mod descriptor;
 mod reader;
@@ -59,13 +59,13 @@ pub enum Ktx2Error {
     Field {
         /// The header's field.
         field: &'static str,
-        /// Its value.
+        /// The value of the field.
         value: u32,
     },
-    /// Keys and values that lie outside the file, or are damaged.
+    /// The keys and values are outside the file or damaged.
     #[error("the keys and values are damaged at byte {0}")]
     Keys(u64),
-    /// The layers lie outside the file, or have the wrong size.
+    /// The layers are outside the file or have the wrong size.
     #[error("level 0 has {bytes} bytes at offset {offset}, not {layers} frames of {frame} bytes")]
     Level {
         /// Offset of the level according to the header, in bytes.

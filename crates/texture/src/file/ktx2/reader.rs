@@ -48,8 +48,8 @@ impl Header {
 
     /// Checks that each field has a value that frames can have.
     fn check(&self) -> Result<(), Ktx2Error> {
-        // Name, offset, minimum and maximum; levels after the first, with smaller pictures, are
-        // ignored.
+        // Name, offset, minimum and maximum of each field. Levels after the first, with smaller
+        // pictures, are ignored.
         let fields = [
             ("supercompressionScheme", 44, 0, 0),
             ("pixelDepth", 28, 0, 0),
@@ -73,7 +73,7 @@ fn read_or(reader: &mut impl Read, to: &mut [u8], short: Ktx2Error) -> Result<()
     })
 }
 
-/// The value of a key among keys and values; `at` is their offset in the file, for errors.
+/// Returns the value of a key among keys and values; `at` is their offset in the file, for errors.
 fn value<'k>(mut keys: &'k [u8], key: &[u8], at: u64) -> Result<Option<&'k [u8]>, Ktx2Error> {
     let all = keys.len();
     while !keys.is_empty() {
@@ -91,7 +91,7 @@ fn value<'k>(mut keys: &'k [u8], key: &[u8], at: u64) -> Result<Option<&'k [u8]>
     Ok(None)
 }
 
-/// Reads the keys and values at the offset in the header, if they lie inside the file.
+/// Reads the keys and values at the offset in the header, if they are inside the file.
 fn read_keys(
     reader: &mut (impl Read + Seek),
     header: &Header,

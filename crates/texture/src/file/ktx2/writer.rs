@@ -28,10 +28,10 @@ fn append_key(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     out.resize(out.len().next_multiple_of(4), 0);
 }
 
-/// The keys and values, in byte order of the keys as the format requires.
+/// Returns the keys and values, in byte order of the keys as the format requires.
 fn keys(layout: &Layout, rate: Rate) -> Vec<u8> {
     let mut out = Vec::new();
-    // Never repeated: a loop count of 1 would show it twice.
+    // A loop count of 0 plays the frames once; 1 would play them twice.
     let times = [rate.denominator(), rate.numerator(), 0].map(u32::to_le_bytes);
     append_key(&mut out, KEY_RATE, times.as_flattened());
     append_key(&mut out, b"KTXorientation", b"rd\0");
@@ -44,7 +44,8 @@ fn keys(layout: &Layout, rate: Rate) -> Vec<u8> {
     out
 }
 
-/// Everything before the first frame; the number of layers and their bytes are still 0.
+/// Returns the octets before the first frame, in which the number of layers and their bytes are
+/// still 0.
 fn head(layout: &Layout, vk_format: u32, rate: Rate) -> Vec<u8> {
     let format = layout.format();
     let (descriptor, keys) = (descriptor::descriptor(format), keys(layout, rate));
@@ -80,7 +81,7 @@ fn head(layout: &Layout, vk_format: u32, rate: Rate) -> Vec<u8> {
 }
 
 impl<W: Write + Seek> Ktx2Writer<W> {
-    /// Writes the header at the position of `writer`, which must be its beginning.
+    /// Writes the header at the position of `writer`, which must be the beginning of the file.
     ///
     /// # Errors
     ///

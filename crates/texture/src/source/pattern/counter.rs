@@ -1,8 +1,9 @@
 //! The frame number as black and white squares that a program can read from the picture.
 //!
-//! The upper left corner has 32 squares for the number, the highest bit first, then eight for a
-//! checksum, in rows of 40, 20 or 10. Their sides are a multiple of 4 and at least 8 pixels, so
-//! that they are aligned to the blocks of texture formats and survive halved chroma and noise.
+//! The upper left corner has 32 squares for the number, highest bit first, then eight for a
+//! checksum, in rows of 40, 20 or 10. The side of a square is a multiple of 4 and at least 8
+//! pixels, so that squares are aligned to the blocks of texture formats and remain readable with
+//! halved chroma and noise.
 
 use crate::format::Format;
 use crate::layout::Layout;
@@ -12,14 +13,14 @@ const SQUARES: u32 = 40;
 const SIDE_LEAST: u32 = 8;
 const SIDE_MOST: u32 = 32;
 
-/// Squares in a row, and pixels of a square's side.
+/// The number of squares in a row, and the side of a square in pixels.
 struct Grid {
     columns: u32,
     side: u32,
 }
 
 impl Grid {
-    /// `None` if the frame has too few pixels for 10 × 4 squares.
+    /// Returns `None` if the frame has too few pixels for 10 × 4 squares.
     fn new(layout: &Layout) -> Option<Self> {
         [40, 20, 10].into_iter().find_map(|columns| {
             let rows = SQUARES / columns;
@@ -36,7 +37,8 @@ impl Grid {
     }
 }
 
-/// The number and its eight-bit checksum, which a picture without squares is unlikely to match.
+/// Returns the number and its eight-bit checksum, which a picture without squares is unlikely to
+/// match.
 fn with_checksum(number: u32) -> u64 {
     let check = number.wrapping_mul(0x9E37_79B1) >> 24 ^ 0x5A;
     u64::from(number) << 8 | u64::from(check)
@@ -52,7 +54,7 @@ pub(super) fn draw(layout: &Layout, frame: &mut [u8], number: u32, [black, white
     }
 }
 
-/// The brightness of a pixel, from 0 to 255; `None` for block formats.
+/// Returns the brightness of a pixel, from 0 to 255, or `None` for block formats.
 fn brightness(layout: &Layout, frame: &[u8], x: u32, y: u32) -> Option<u32> {
     let plane = &layout.planes()[0];
     let pixel = layout.format().planes()[0].block.bytes;
@@ -68,9 +70,9 @@ fn brightness(layout: &Layout, frame: &[u8], x: u32, y: u32) -> Option<u32> {
 
 /// Reads the number that a [`crate::source::Pattern`] drew into a frame, modulo 2³².
 ///
-/// `None` if the squares cannot be recognised, if the frame is too small for them (it needs 80×32,
-/// 160×16 or 320×8 pixels), if it does not have the size of its layout, or if it has a block format
-/// and must be decoded first.
+/// Returns `None` if the squares cannot be recognised, if the frame is too small for them (it needs
+/// 80×32, 160×16 or 320×8 pixels), if it does not have the size of its layout, or if it has a block
+/// format and must be decoded first.
 pub fn read_counter(layout: &Layout, frame: &[u8]) -> Option<u32> {
     let grid = Grid::new(layout)?;
     if frame.len() != layout.bytes() {
@@ -79,7 +81,7 @@ pub fn read_counter(layout: &Layout, frame: &[u8]) -> Option<u32> {
     let mut bits = 0;
     for square in 0..SQUARES {
         let Rect { x, y, .. } = grid.square(square);
-        // The middle, which neighbouring squares do not affect.
+        // Only the middle of a square is read, which neighbouring squares do not affect.
         let (from, to) = (grid.side / 4, grid.side - grid.side / 4);
         let mut sum = 0;
         for y in y + from..y + to {

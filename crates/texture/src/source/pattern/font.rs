@@ -3,7 +3,7 @@
 use crate::layout::Layout;
 use crate::source::pattern::ink::{Ink, Rect, fill};
 
-/// Dots of a digit across and down, with the gap to the next on the right and below.
+/// Width and height of a digit in dots, including the gaps to the right and below.
 pub(super) const CELL: (u32, u32) = (6, 8);
 
 /// Each digit's rows from the top; the highest of five bits is on the left.

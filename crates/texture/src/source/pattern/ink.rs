@@ -16,7 +16,7 @@ pub(super) struct Rect {
     pub(super) height: u32,
 }
 
-/// The nearest 8-bit value.
+/// Rounds to the nearest 8-bit value.
 #[allow(clippy::cast_sign_loss, reason = "the cast saturates at 0 and 255")]
 pub(super) fn octet(value: f32) -> u8 {
     value.round() as u8
@@ -39,7 +39,7 @@ fn ycocg([red, green, blue]: [u8; 3]) -> [u8; 3] {
 }
 
 impl Ink {
-    /// The ink of a colour; `None` for block formats.
+    /// Creates the ink of a colour; returns `None` for block formats.
     pub(super) fn new(format: Format, colour: [u8; 3]) -> Option<Self> {
         let [red, green, blue] = colour;
         let planes = |[luma, first, second]: [u8; 3]| {
@@ -58,13 +58,13 @@ impl Ink {
         })
     }
 
-    /// The bytes of a pixel of a plane; only as many as its pixels have are used.
+    /// Returns the bytes of a pixel of a plane; bytes beyond the size of a pixel are unused.
     pub(super) fn plane(&self, plane: usize) -> &[u8; 4] {
         &self.0[plane]
     }
 }
 
-/// Fills the part of a rectangle that lies inside the frame.
+/// Fills the part of a rectangle that is inside the frame.
 pub(super) fn fill(layout: &Layout, frame: &mut [u8], rect: Rect, ink: &Ink) {
     for (at, (plane, shape)) in layout.planes().iter().zip(layout.format().planes()).enumerate() {
         let (across, down) = (shape.horizontal, shape.vertical);

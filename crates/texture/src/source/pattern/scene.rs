@@ -16,7 +16,7 @@ const BARS: [[u8; 3]; 8] = [
     [16, 16, 16],
 ];
 
-/// Number of digits that are drawn, the lowest of the frame number.
+/// Number of digits drawn: the lowest ones of the frame number.
 const DIGITS: usize = 8;
 
 /// Width in pixels of the lines of each grating.
@@ -28,19 +28,19 @@ pub(super) struct Scene {
     layout: Layout,
     /// A frame with the static parts.
     still: Vec<u8>,
-    /// Two consecutive rounds of the moving colours, for each plane.
+    /// Two consecutive periods of the moving colours, for each plane.
     rounds: [Vec<u8>; 3],
     ink: [Ink; 2],
 }
 
-/// A periodic value that rises from 0 to 255 and falls again within `0.0..1.0`.
+/// Returns a periodic value, which rises from 0 to 255 and falls again within `0.0..1.0`.
 fn wave(at: f32) -> u8 {
     let at = at.fract();
     octet(if at < 0.5 { at * 510.0 } else { (1.0 - at) * 510.0 })
 }
 
 impl Scene {
-    /// `None` for block formats.
+    /// Prepares the parts; returns `None` for block formats.
     pub(super) fn new(layout: &Layout) -> Option<Self> {
         let format = layout.format();
         let ink = [Ink::new(format, [0; 3])?, Ink::new(format, [255; 3])?];
@@ -52,7 +52,8 @@ impl Scene {
         Some(Self { layout: *layout, still, rounds, ink })
     }
 
-    /// Draws frame `number` into `frame`, which must be empty or another frame of this scene.
+    /// Draws frame `number` into `frame`, which must be empty or contain another frame of this
+    /// scene.
     pub(super) fn draw(&self, frame: &mut Vec<u8>, number: u64) {
         if frame.len() != self.still.len() {
             frame.clear();
@@ -67,7 +68,7 @@ impl Scene {
     fn draw_bands(&self, frame: &mut [u8], number: u64) {
         let (width, height) = (self.layout.width(), self.layout.height());
         let round = u64::from(width.next_multiple_of(2));
-        // Even, so that halved chroma moves with luma.
+        // The step is even, so that halved chroma moves with luma.
         let step = u64::from((width / 240).next_multiple_of(2).max(2));
         let left = (number % round * step) % round;
         let (top, middle, bottom) = (height / 2, height * 5 / 8, height * 3 / 4);
@@ -119,7 +120,7 @@ fn draw_bars(layout: &Layout, frame: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// The lower left: red grows to the right and green downwards.
+/// Draws the gradient at the lower left: red increases to the right and green downwards.
 fn draw_gradient(layout: &Layout, frame: &mut [u8]) -> Option<()> {
     let (right, top, bottom) = (layout.width() / 2, layout.height() * 3 / 4, layout.height());
     let share = |part: u32, whole: u32| (part * 255 / whole.max(1)) as u8;
@@ -133,7 +134,7 @@ fn draw_gradient(layout: &Layout, frame: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// The lower right: vertical lines of 1, 2, 4 and 8 pixels.
+/// Draws the gratings at the lower right: vertical lines of 1, 2, 4 and 8 pixels.
 fn draw_gratings(layout: &Layout, frame: &mut [u8], ink: &[Ink; 2]) {
     let (left, top) = (layout.width() / 2, layout.height() * 3 / 4);
     let each = (layout.width() - left) / GRATINGS.len() as u32;
@@ -147,7 +148,7 @@ fn draw_gratings(layout: &Layout, frame: &mut [u8], ink: &[Ink; 2]) {
     }
 }
 
-/// The colours of the rainbow, twice.
+/// Returns the colours of the rainbow, twice.
 fn rounds(layout: &Layout) -> Option<[Vec<u8>; 3]> {
     let round = layout.width().next_multiple_of(2);
     let mut rounds = [const { Vec::new() }; 3];

@@ -7,10 +7,10 @@ use crate::layout::LayoutError;
 use crate::nearest::{did_you_mean, nearest};
 use crate::rate::{Rate, RateError};
 
-/// The words after a comma that are not formats, as far as they are fixed.
+/// The fixed beginnings of words after a comma that are not formats.
 const WORDS: [&str; 1] = ["frames="];
 
-/// The beginning of a word, up to its equals sign.
+/// Returns the beginning of a word, up to and including its equals sign.
 fn key_of(word: &str) -> &str {
     word.split_inclusive('=').next().unwrap_or(word)
 }
@@ -20,7 +20,7 @@ fn key_of(word: &str) -> &str {
 /// As text: `pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PatternSpec {
-    /// The format of the frames; not a block format.
+    /// The format of the frames, which must not be a block format.
     pub format: Format,
     /// Width and height in pixels.
     pub size: (u32, u32),
@@ -34,20 +34,20 @@ pub struct PatternSpec {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// Text that is not a pattern specification.
+    /// The text is not a pattern specification.
     #[error("{0:?} is not a pattern; write pattern:3840x2160@60, or add ,rgba8 or ,frames=300")]
     Text(String),
     /// An invalid rate.
     #[error(transparent)]
     Rate(#[from] RateError),
-    /// An unknown word.
+    /// A word is unknown.
     #[error("{0:?} is not a word of a pattern: write a format such as rgba8, or frames=300{meant}",
         meant = did_you_mean(key_of(.0), WORDS))]
     Word(String),
-    /// An unknown format.
+    /// The format is unknown.
     #[error(transparent)]
     Unknown(#[from] UnknownFormat),
-    /// A block format.
+    /// The format is a block format, in which patterns cannot be drawn.
     #[error("a pattern is drawn in pixels, but {0} is a block format")]
     Blocks(Format),
     /// An invalid frame size.
@@ -56,7 +56,7 @@ pub enum PatternError {
 }
 
 impl Default for PatternSpec {
-    /// 1920×1080 at 60 frames per second in [`Format::Rgb24`], without end.
+    /// Returns an endless pattern of 1920×1080 pixels in [`Format::Rgb24`] at 60 frames per second.
     fn default() -> Self {
         let rate = Rate::new(60, 1).unwrap_or(Rate::DEFAULT);
         Self { format: Format::Rgb24, size: (1920, 1080), rate, frames: None }
@@ -64,7 +64,7 @@ impl Default for PatternSpec {
 }
 
 impl PatternSpec {
-    /// Whether a text names a pattern rather than a file.
+    /// Returns whether a text names a pattern rather than a file.
     pub fn is_one(text: &str) -> bool {
         let rest = text.strip_prefix("pattern");
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '@', ',']))
