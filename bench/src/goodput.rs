@@ -116,7 +116,7 @@ impl Measure for GoodputArgs {
         let mut rows = measure(&ways)?;
         let best = rows[1].trials.gigabits();
         let rate = best * 1e9 / 8.0 / self.frame_size as f64 * self.paced_share;
-        let clock = Clock::Steady(rate, Spread::Half);
+        let clock = Clock::Steady(rate, Spread::Default);
         let paced = Spec { clock, keep_alive: true, ..ways[1].1.clone() };
         rows.extend(measure(&[("paced", paced)])?);
         let has_failed = rows.iter().any(|row| row.trials.sum(|trial| trial.packets_lost) > 0);

@@ -78,7 +78,7 @@ struct Model {
     memory: Vec<Vec<Vec<u64>>>,
     /// Packets claimed and not in place yet.
     claimed: Vec<(Place, u64)>,
-    /// When the frame in each slot began, and which of its packets were claimed.
+    /// Since when the frame in each slot has waited, and which of its packets were claimed.
     arrived: HashMap<usize, (Instant, Vec<bool>)>,
     /// The last frame handed over: its number, its slot and its contents.
     before: Option<(u64, usize, Vec<Vec<u64>>)>,
@@ -143,8 +143,9 @@ impl Model {
         assert!(place.slot < self.memory.len());
         assert!(self.before.as_ref().is_none_or(|(_, slot, _)| *slot != place.slot));
         let packets = self.assembly.plan().packets() as usize;
-        let (now, fresh) = (self.now, || vec![false; packets]);
-        let (_, arrived) = self.arrived.entry(place.slot).or_insert_with(|| (now, fresh()));
+        let fresh = || (self.now, vec![false; packets]);
+        let (latest, arrived) = self.arrived.entry(place.slot).or_insert_with(fresh);
+        *latest = self.now;
         assert!(
             !std::mem::replace(&mut arrived[header.index as usize], true),
             "a packet was placed twice"
@@ -168,7 +169,8 @@ impl Model {
     fn hand_over(&mut self) {
         while let Some(ending) = self.assembly.poll_ending() {
             self.check(&ending);
-            self.assembly.release(ending.slot);
+            self.assembly.release(self.now, ending.slot);
+            self.arrived.values_mut().for_each(|(since, _)| *since = self.now);
         }
     }
 
@@ -226,7 +228,7 @@ impl Model {
         self.hand_over();
         // Claimed packets must be in place first.
         let waits = self.claimed.is_empty() && !self.is_reliable;
-        let in_time = |(first, _): &(Instant, Vec<bool>)| *first + self.deadline_max > self.now;
+        let in_time = |(since, _): &(Instant, Vec<bool>)| *since + self.deadline_max > self.now;
         assert!(
             !waits || self.arrived.values().all(in_time),
             "a frame is held beyond its deadline"

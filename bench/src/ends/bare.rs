@@ -96,7 +96,7 @@ impl Outlet for BareOutlet {
         }
         let rate = match self.clock {
             Clock::Window | Clock::Steady(_, Spread::Burst) => None,
-            Clock::Steady(fps, Spread::Half) => Some(frame.len() as f64 * 8.0 * 2.0 * fps),
+            Clock::Steady(fps, Spread::Default) => Some(frame.len() as f64 * 8.0 / 0.9 * fps),
             Clock::Steady(_, Spread::Rate(bits)) => Some(bits as f64),
         };
         let mut due = self.due.map_or(due, |before| before.max(due));

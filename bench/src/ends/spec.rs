@@ -66,8 +66,8 @@ pub(crate) enum Clock {
 pub(crate) enum Spread {
     /// Not at all.
     Burst,
-    /// Over half of the time until the next one.
-    Half,
+    /// As the library does by default: over 0.9 of the time until the next one.
+    Default,
     /// At a rate in bits of UDP payload per second.
     Rate(u64),
 }

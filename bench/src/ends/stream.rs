@@ -45,7 +45,7 @@ impl StreamOutlet {
         if let Clock::Steady(rate, spread) = spec.clock {
             builder = builder.pacing(match spread {
                 Spread::Burst => Pacing::Off,
-                Spread::Half => Pacing::Share(0.5),
+                Spread::Default => Pacing::default(),
                 Spread::Rate(bits) => Pacing::Rate(bits),
             });
             if let Some(rate) = FrameRate::from_f64(rate) {

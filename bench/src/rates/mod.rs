@@ -32,7 +32,7 @@ more than 2.5 % late; the peak is the highest rate before that. Rows take turns 
                      receipt, no RTP
   plain, AES-CM, AEAD
                      in the clear, AES_CM_128_HMAC_SHA1_80, AEAD_AES_128_GCM
-  paced              batches are spread over half the interval, as the library does by default;
+  paced              bursts are spread over 0.9 of the interval, as the library does by default;
                      other rows are not paced
 
 Sequences are made: one intra period of 64 pictures of 3840 by 2160, the intra picture five times as

@@ -50,7 +50,7 @@ impl Line {
 impl Row {
     fn new((name, suite, ..): (&str, Option<Suite>, &str, &str), path: Path, paced: bool) -> Self {
         let name = format!("{name}, {}{}", path.name(), if paced { ", paced" } else { "" });
-        let spread = if paced { Spread::Half } else { Spread::Burst };
+        let spread = if paced { Spread::Default } else { Spread::Burst };
         Self { name, suite, path, spread, bare: false }
     }
 

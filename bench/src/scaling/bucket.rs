@@ -49,7 +49,7 @@ impl Way {
 static WAYS: [Way; 6] = [
     Way::new("GSO, unpaced", Path::Gso, false, |_| Spread::Burst),
     Way::new("sendmmsg, unpaced", Path::Sendmmsg, false, |_| Spread::Burst),
-    Way::new("paced over half the interval", Path::Gso, false, |_| Spread::Half),
+    Way::new("default pacing", Path::Gso, false, |_| Spread::Default),
     Way::new("paced at 98 % of the link", Path::Gso, false, Spread::Rate),
     Way::new("GSO, unpaced", Path::Gso, true, |_| Spread::Burst),
     Way::new("paced at 98 % of the link", Path::Gso, true, Spread::Rate),

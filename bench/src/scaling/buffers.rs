@@ -21,9 +21,9 @@ const RATE: f64 = 8.0;
 
 const WAYS: [(&str, Spread, bool); 4] = [
     ("bursts", Spread::Burst, false),
-    ("paced", Spread::Half, false),
+    ("paced", Spread::Default, false),
     ("bursts", Spread::Burst, true),
-    ("paced", Spread::Half, true),
+    ("paced", Spread::Default, true),
 ];
 
 /// The results of one way with one size.

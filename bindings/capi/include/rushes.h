@@ -1111,7 +1111,7 @@ rushes_status rushes_stream_options_frame_rate(const struct rushes_stream_option
 // Sends all packets of a frame at once.
 rushes_status rushes_stream_options_pacing_off(const struct rushes_stream_options *options);
 
-// Spreads large frames over a share of the frame interval, 0.01 to 1; 0.5 by default.
+// Spreads large frames over a share of the frame interval, 0.01 to 1; 0.9 by default.
 rushes_status rushes_stream_options_pacing_share(const struct rushes_stream_options *options,
                                                  float share);
 
@@ -1119,6 +1119,13 @@ rushes_status rushes_stream_options_pacing_share(const struct rushes_stream_opti
 // stream with a rate of 0 cannot be opened.
 rushes_status rushes_stream_options_pacing_rate(const struct rushes_stream_options *options,
                                                 uint64_t bits_per_second);
+
+// The largest burst of a paced sender, which contains at least one packet: `octets` of UDP payload,
+// 32768 by default, and with a rate also what is sent at that rate in `time` nanoseconds, 2 ms by
+// default.
+rushes_status rushes_stream_options_burst(const struct rushes_stream_options *options,
+                                          size_t octets,
+                                          uint64_t time);
 
 // Whether each NAL unit is delivered as soon as it is complete; by default complete access units
 // are.

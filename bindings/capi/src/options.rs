@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rushes::{
-    ClockRate, Delivery, FrameRate, Framing, Pacing, PayloadType, RtpTimestamp, SequenceNumber,
-    Ssrc, StreamBuilder,
+    Burst, ClockRate, Delivery, FrameRate, Framing, Pacing, PayloadType, RtpTimestamp,
+    SequenceNumber, Ssrc, StreamBuilder,
 };
 
 use crate::error::{Failure, Status};
@@ -228,7 +228,7 @@ pub extern "C" fn rushes_stream_options_pacing_off(options: *const StreamOptions
     change(options, |builder| Ok(builder.pacing(Pacing::Off)))
 }
 
-/// Spreads large frames over a share of the frame interval, 0.01 to 1; 0.5 by default.
+/// Spreads large frames over a share of the frame interval, 0.01 to 1; 0.9 by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_pacing_share(
     options: *const StreamOptions,
@@ -245,6 +245,19 @@ pub extern "C" fn rushes_stream_options_pacing_rate(
     bits_per_second: u64,
 ) -> Status {
     change(options, |builder| Ok(builder.pacing(Pacing::Rate(bits_per_second))))
+}
+
+/// The largest burst of a paced sender, which contains at least one packet: `octets` of UDP payload,
+/// 32768 by default, and with a rate also what is sent at that rate in `time` nanoseconds, 2 ms by
+/// default.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_burst(
+    options: *const StreamOptions,
+    octets: usize,
+    time: u64,
+) -> Status {
+    let time = Duration::from_nanos(time);
+    change(options, |builder| Ok(builder.burst(Burst { octets, time })))
 }
 
 /// Whether each NAL unit is delivered as soon as it is complete; by default complete access units

@@ -85,6 +85,7 @@ class StreamOptions(TypedDict, total=False):
     pacing: bool
     pacing_share: float
     pacing_rate: int
+    burst: tuple[int, float]
     delivery: Literal["access-unit", "unit"]
     framing: Literal["annex-b", "length-prefixed"]
     frame_len_max: int

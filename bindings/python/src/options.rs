@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use rushes::proto::rtcp::SdesKind;
 use rushes::texture::did_you_mean;
 use rushes::{
-    ClockRate, Codec, Delivery, FrameRate, Framing, MulticastOptions, Pacing, PayloadType,
+    Burst, ClockRate, Codec, Delivery, FrameRate, Framing, MulticastOptions, Pacing, PayloadType,
     Recovery, RtpTimestamp, SequenceNumber, Ssrc, StreamBuilder,
 };
 
@@ -204,6 +204,13 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
         "pacing" => builder.pacing(Pacing::Off),
         "pacing_share" => builder.pacing(Pacing::Share(setting.get()?)),
         "pacing_rate" => builder.pacing(Pacing::Rate(setting.int()?)),
+        "burst" => {
+            let (octets, time) = setting.get::<(Bound<'_, PyAny>, f64)>()?;
+            let octets = setting.part(octets).int()?;
+            let time = Duration::try_from_secs_f64(time);
+            let time = time.map_err(|error| setting.wrong(error))?;
+            builder.burst(Burst { octets, time })
+        }
         "delivery" => builder.delivery(setting.word(&delivery)?),
         "framing" => builder.framing(setting.word(&framing)?),
         "frame_len_max" => builder.frame_len_max(setting.int()?),

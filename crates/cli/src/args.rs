@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum, value_parser};
 use rushes::{
-    ClockRate, Codec, Delivery, FrameRate, Pacing, PayloadType, ReceivePath, Recovery, SendPath,
-    Ssrc,
+    Burst, ClockRate, Codec, Delivery, FrameRate, Pacing, PayloadType, ReceivePath, Recovery,
+    SendPath, Ssrc,
 };
 
 use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
@@ -15,8 +15,8 @@ use crate::metrics::MetricsArgs;
 use crate::overwrite::OverwriteArgs;
 use crate::security::SecurityArgs;
 use crate::values::{
-    parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type, parse_rate,
-    parse_size, parse_ssrc,
+    parse_burst, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
+    parse_rate, parse_size, parse_ssrc,
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -196,6 +196,10 @@ pub(crate) struct TimingArgs {
     /// rate in bits per second such as 900M
     #[arg(long, value_parser = parse_pacing, help_heading = "Timing", value_name = "PACING")]
     pub(crate) pacing: Option<Pacing>,
+    /// Largest burst of a paced sender, in octets, and with a rate the time that it may take:
+    /// 32K,2ms by default
+    #[arg(long, value_parser = parse_burst, help_heading = "Timing", value_name = "SIZE[,TIME]")]
+    pub(crate) burst: Option<Burst>,
 }
 
 #[derive(Args, Debug)]

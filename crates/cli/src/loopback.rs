@@ -113,7 +113,8 @@ fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<Opened> {
     };
     let receiving = stream(&near).probation(1).delivery(args.delivery.into());
     let sending = |port| {
-        let builder = stream(&far).remote_port(port).pacing(pacing);
+        let burst = args.timing.burst.unwrap_or_default();
+        let builder = stream(&far).remote_port(port).pacing(pacing).burst(burst);
         builder.frame_rate(args.timing.fps.unwrap_or_default())
     };
     let (receiver, sender, security, agreed) = if args.security.zrtp {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rushes::{ClockRate, FrameRate, Pacing, PayloadType, Ssrc};
+use rushes::{Burst, ClockRate, FrameRate, Pacing, PayloadType, Ssrc};
 
 /// Splits a number from its unit.
 fn split_unit(text: &str) -> (&str, &str) {
@@ -81,6 +81,14 @@ pub(crate) fn parse_pacing(text: &str) -> Result<Pacing, String> {
     }
 }
 
+pub(crate) fn parse_burst(text: &str) -> Result<Burst, String> {
+    let (octets, time) = match text.split_once(',') {
+        Some((octets, time)) => (octets, parse_duration(time)?),
+        None => (text, Burst::default().time),
+    };
+    Ok(Burst { octets: parse_size(octets)?, time })
+}
+
 pub(crate) fn parse_payload_type(text: &str) -> Result<PayloadType, String> {
     let number = text.parse::<u8>().map_err(|_| format!("{text:?} is outside 0 to 127"))?;
     PayloadType::checked(number).map_err(|error| error.to_string())
@@ -113,6 +121,10 @@ mod tests {
         assert_eq!(parse_ssrc("0xff"), Ok(Ssrc(255)));
         assert!(parse_size("4X").is_err());
         assert!(parse_pacing("7").is_err());
+        let time = Duration::from_millis(2);
+        assert_eq!(parse_burst("16K"), Ok(Burst { octets: 16 << 10, time }));
+        assert_eq!(parse_burst("16K,1ms"), Ok(Burst { octets: 16 << 10, time: time / 2 }));
+        assert!(parse_burst("16K,").is_err() && parse_burst("0").is_err());
         assert_eq!(parse_payload_type("96"), Ok(PayloadType::H264));
         assert!(parse_payload_type("72").unwrap_err().contains("RFC 5761"));
         assert!(parse_payload_type("300").unwrap_err().contains("0 to 127"));

@@ -21,7 +21,7 @@ pub struct AssemblyOptions {
     pub first_frame: u64,
     /// The shortest wait for missing packets.
     pub deadline_min: Duration,
-    /// The longest wait for missing packets.
+    /// The longest wait for missing packets, from the latest packet of their frame on.
     pub deadline_max: Duration,
 }
 
@@ -173,6 +173,8 @@ pub struct Assembly {
     near_since: Option<Instant>,
     /// When a frame began to wait for earlier frames of which no packet has arrived.
     ahead_since: Option<Instant>,
+    /// End of the latest hand-over, during which sockets may not have been read.
+    resumed_at: Option<Instant>,
     pace: Pace,
     statistics: AssemblyStatistics,
 }
@@ -190,6 +192,7 @@ impl Assembly {
             last_arrival: None,
             near_since: None,
             ahead_since: None,
+            resumed_at: None,
             pace: Pace::new(options.deadline_min, options.deadline_max),
             statistics: AssemblyStatistics::default(),
             options: AssemblyOptions { slots: options.slots.clamp(2, 8), ..options },
@@ -334,7 +337,18 @@ impl Assembly {
             return false;
         }
         let since = *self.ahead_since.get_or_insert(now);
-        self.pace.deadline(since, since) <= now
+        self.deadline(since, since) <= now
+    }
+
+    /// Returns the deadline of a frame whose first and latest packets arrived at these times.
+    ///
+    /// The time before the end of the latest hand-over does not count: its packets may have waited
+    /// in a socket.
+    fn deadline(&self, first: Instant, latest: Instant) -> Instant {
+        match self.resumed_at {
+            Some(resumed) => self.pace.deadline(first.max(resumed), latest.max(resumed)),
+            None => self.pace.deadline(first, latest),
+        }
     }
 
     fn oldest_filling(&self) -> Option<usize> {
@@ -448,8 +462,13 @@ impl Assembly {
         }
     }
 
-    /// Marks a frame as handed over. Its memory is kept as that of the previous frame.
-    pub fn release(&mut self, slot: usize) {
+    /// Marks a frame as handed over at `now`: its memory is kept as the previous frame's.
+    ///
+    /// Deadlines count from this call, because packets may have waited in a socket meanwhile. Do not
+    /// call [`handle_timeout`](Self::handle_timeout) between
+    /// [`poll_ending`](Self::poll_ending) and this call.
+    pub fn release(&mut self, now: Instant, slot: usize) {
+        self.resumed_at = Some(now);
         let Some(it) = self.slots.get_mut(slot) else { return };
         if it.stage == Stage::Ended && !self.ended.contains(&slot) {
             it.stage = Stage::Free;
@@ -465,15 +484,14 @@ impl Assembly {
         let filling = self.slots.iter().filter(|slot| slot.stage == Stage::Filling);
         let times = filling.map(|slot| (slot.first_at, slot.latest_at));
         let ahead = self.ahead_since.map(|since| (since, since));
-        times.chain(ahead).map(|(first, latest)| self.pace.deadline(first, latest)).min()
+        times.chain(ahead).map(|(first, latest)| self.deadline(first, latest)).min()
     }
 
     /// Ends frames whose deadline has passed; returns whether a frame is ready to be handed over.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         if !self.options.reliable {
             let over = |slot: &Slot| {
-                slot.stage == Stage::Filling
-                    && self.pace.deadline(slot.first_at, slot.latest_at) <= now
+                slot.stage == Stage::Filling && self.deadline(slot.first_at, slot.latest_at) <= now
             };
             let newest = self.slots.iter().filter(|slot| over(slot)).map(|slot| slot.frame).max();
             while let Some(slot) = self

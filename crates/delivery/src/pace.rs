@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 ///
 /// This is the rule of Iho's thesis, for incomplete frames; a complete one never waits. While
 /// packets of the frame still arrive, the deadline is at least half an average after the latest of
-/// them, because the sender is then slow and no packet need be lost.
+/// them, because the sender or the link is then slow and no packet need be lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     mean: Option<Duration>,
@@ -18,15 +18,14 @@ pub struct Pace {
 const WEIGHT: u32 = 8;
 
 impl Pace {
-    /// Creates a pace that waits for `ceiling` until the first frame, and between `floor` and
-    /// `ceiling` afterwards.
+    /// Creates a pace that waits for at least `floor` from a frame's first packet on, and for at most
+    /// `ceiling` from its latest packet on. The first frame has the whole of `ceiling`.
     pub fn new(floor: Duration, ceiling: Duration) -> Self {
         Self { mean: None, floor: floor.min(ceiling), ceiling }
     }
 
     /// Adds the time that one frame took, from its first packet to its last.
     pub fn handle_frame(&mut self, took: Duration) {
-        let took = took.min(self.ceiling);
         let mean = |mean: Duration| (mean * (WEIGHT - 1) + took) / WEIGHT;
         self.mean = Some(self.mean.map_or(took, mean));
     }
@@ -38,9 +37,10 @@ impl Pace {
 
     /// Returns the deadline of a frame whose first and latest packets arrived at these times.
     pub fn deadline(&self, first: Instant, latest: Instant) -> Instant {
-        let Some(mean) = self.mean else { return first + self.ceiling };
+        let longest = latest + self.ceiling;
+        let Some(mean) = self.mean else { return longest };
         let adapted = (first + mean * 3 / 2).max(latest + mean / 2);
-        adapted.clamp(first + self.floor, first + self.ceiling)
+        adapted.max(first + self.floor).min(longest)
     }
 }
 
@@ -71,12 +71,22 @@ mod tests {
     }
 
     #[test]
-    fn while_packets_come_the_wait_goes_on_but_not_for_ever() {
+    fn while_packets_arrive_the_wait_goes_on() {
         let start = Instant::now();
         let mut pace = Pace::new(MS, 50 * MS);
         pace.handle_frame(10 * MS);
         assert_eq!(pace.deadline(start, start + 14 * MS), start + 19 * MS);
-        assert_eq!(pace.deadline(start, start + 500 * MS), start + 50 * MS);
+        assert_eq!(pace.deadline(start, start + 500 * MS), start + 505 * MS);
+    }
+
+    #[test]
+    fn a_silence_is_no_longer_than_the_ceiling_however_long_frames_take() {
+        let start = Instant::now();
+        let mut pace = Pace::new(MS, 50 * MS);
+        assert_eq!(pace.deadline(start, start + 30 * MS), start + 80 * MS);
+        pace.handle_frame(1000 * MS);
+        assert_eq!(pace.deadline(start, start + 30 * MS), start + 80 * MS);
+        assert_eq!(pace.deadline(start, start + 990 * MS), start + 1040 * MS);
     }
 
     #[test]

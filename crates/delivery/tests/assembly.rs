@@ -40,7 +40,7 @@ fn take_all(assembly: &mut Assembly, now: Instant, frame: u8) -> Ending {
         take(assembly, now, frame, index);
     });
     let ending = assembly.poll_ending().unwrap();
-    assembly.release(ending.slot);
+    assembly.release(now, ending.slot);
     ending
 }
 
@@ -152,9 +152,53 @@ fn a_later_frame_that_is_whole_waits_until_the_earlier_one_is_overdue() {
     assert!(assembly.handle_timeout(assembly.poll_timeout().unwrap()));
     let first = assembly.poll_ending().unwrap();
     assert_eq!((first.frame, first.whole), (0, false));
-    assembly.release(first.slot);
+    assembly.release(now, first.slot);
     let second = assembly.poll_ending().unwrap();
     assert_eq!((second.frame, second.whole), (1, true));
+}
+
+#[test]
+fn a_slow_frame_is_not_overdue_while_its_packets_arrive() {
+    let (mut assembly, mut now) = (assembly(), Instant::now());
+    let step = 90 * MS;
+    for frame in 0..5 {
+        for index in 0..6 {
+            assert!(!assembly.handle_timeout(now), "{frame} {index}");
+            take(&mut assembly, now, frame, index);
+            now += step;
+        }
+        let ending = assembly.poll_ending().unwrap();
+        assert!(ending.whole, "{frame}");
+        assembly.release(now, ending.slot);
+    }
+}
+
+#[test]
+fn a_slow_frame_is_overdue_once_its_sender_is_silent() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    take(&mut assembly, now, 0, 0);
+    let latest = now + 5_000 * MS;
+    take(&mut assembly, latest, 0, 1);
+    assert_eq!(assembly.poll_timeout(), Some(latest + 100 * MS));
+    assert!(assembly.handle_timeout(latest + 100 * MS));
+}
+
+#[test]
+fn the_time_of_a_hand_over_does_not_count_against_the_next_frame() {
+    let (mut assembly, now) = (assembly(), Instant::now());
+    for index in 0..6 {
+        take(&mut assembly, now, 0, index);
+    }
+    take(&mut assembly, now, 1, 0);
+    // The sink is slow, and the rest of the frame waits in the socket.
+    let ending = assembly.poll_ending().unwrap();
+    let later = now + 2_000 * MS;
+    assembly.release(later, ending.slot);
+    assert!(!assembly.handle_timeout(later));
+    for index in 1..6 {
+        take(&mut assembly, later, 1, index);
+    }
+    assert!(assembly.poll_ending().unwrap().whole);
 }
 
 #[test]
@@ -170,7 +214,7 @@ fn a_frame_that_is_whole_before_the_one_before_it_has_begun_waits_for_it() {
         for frame in 0..2 {
             let ending = assembly.poll_ending().unwrap();
             assert!(ending.whole && ending.frame == frame);
-            assembly.release(ending.slot);
+            assembly.release(now, ending.slot);
         }
     }
 }
@@ -187,7 +231,7 @@ fn a_frame_without_memory_waits_until_the_oldest_is_overdue() {
     for frame in 0..2 {
         let ending = assembly.poll_ending().unwrap();
         assert_eq!(ending.frame, frame);
-        assembly.release(ending.slot);
+        assembly.release(now, ending.slot);
     }
     assert!(matches!(claim(&mut assembly, deadline, 2, 0), Claim::Place(_)));
 }
@@ -221,7 +265,7 @@ fn frames_that_come_backwards_find_memory() {
     for frame in [1, 2] {
         let ending = assembly.poll_ending().unwrap();
         assert!(ending.whole && ending.frame == frame);
-        assembly.release(ending.slot);
+        assembly.release(now, ending.slot);
     }
     assert!(matches!(claim(&mut assembly, now, 3, 0), Claim::Place(_)));
 }
@@ -242,7 +286,7 @@ fn nothing_is_ended_where_nothing_is_lost() {
     for frame in 0..2 {
         let ending = assembly.poll_ending().unwrap();
         assert!(ending.whole && ending.frame == frame);
-        assembly.release(ending.slot);
+        assembly.release(now, ending.slot);
     }
     assert!(matches!(claim(&mut assembly, now, 2, 0), Claim::Place(_)));
 }
@@ -268,7 +312,7 @@ fn one_packet_from_the_future_does_not_end_the_present() {
         }
         let ending = assembly.poll_ending().unwrap();
         assert!(ending.whole && ending.frame == u64::from(frame));
-        assembly.release(ending.slot);
+        assembly.release(now, ending.slot);
     }
 }
 
@@ -305,7 +349,7 @@ fn a_frame_that_is_seen_early_waits_to_become_the_next() {
             take(&mut assembly, now, frame, index);
         });
         let ending = assembly.poll_ending().unwrap();
-        assembly.release(ending.slot);
+        assembly.release(now, ending.slot);
     }
     take(&mut assembly, now, 2, 0);
     assert_eq!(assembly.statistics().packets_invalid, 0);
@@ -377,7 +421,7 @@ fn packets_that_wait_for_memory_keep_their_frames_numbers() {
     }
     assembly.handle_timeout(now);
     while let Some(ending) = assembly.poll_ending() {
-        assembly.release(ending.slot);
+        assembly.release(now, ending.slot);
     }
     take(&mut assembly, now, 2, 0);
     assert!(assembly.finish(3));
@@ -464,7 +508,7 @@ proptest! {
                 for unit in &memory[ending.slot] {
                     prop_assert!(unit.iter().all(|&it| it == Some(ending.frame % 256)));
                 }
-                assembly.release(ending.slot);
+                assembly.release(now, ending.slot);
             }
         }
     }

@@ -78,7 +78,7 @@ pub use error::Error;
 pub use error::SdesError;
 pub use format::{Codec, file};
 pub use media::{Hook, MediaStream, StreamHandle, StreamReceiver, StreamSender};
-pub use pace::{Pacing, sleep_until};
+pub use pace::{Burst, Pacing, sleep_until};
 pub use reports::Rtcp;
 #[cfg(feature = "srtp")]
 pub use security::Security;

@@ -4,21 +4,20 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 
-/// The spreading of a large frame's batches over time.
+/// The spreading of a large frame's packets over time, in bursts no larger than [`Burst`].
 ///
-/// A batch is up to 64 KiB, passed to the kernel at once. A frame of one batch is never delayed.
-///
-/// A sender that was scheduled late catches up by at most 2 ms and at most 256 KiB, so that the
-/// burst fits a switch's queue; the rest is sent later. From 1 Gbit/s on, [`Rate`](Self::Rate)
-/// spins for the last 0.15 ms before a batch instead, and catches up by at most one batch.
+/// A sender that was scheduled late catches up by at most 1 ms and at most 256 KiB, so that what it
+/// sends then fits a switch's queue; the rest is sent later. From 1 Gbit/s on, [`Rate`](Self::Rate)
+/// spins for the last 0.15 ms before a burst instead, and catches up by at most 64 KiB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Pacing {
-    /// No pacing: batches are sent one after the other without waiting.
+    /// No pacing: packets are sent in batches of 64 KiB, one after the other without waiting.
     Off,
-    /// Over this share of the frame interval, 0.01 to 1; by default half of it. A receiver with a
-    /// small socket buffer then keeps up, at the cost of up to half a frame interval of latency for
-    /// frames of many batches.
+    /// Over this share of the frame interval, 0.01 to 1; by default 0.9. A link that a stream of
+    /// equal frames fills by up to this share then needs no more queue than a burst, at the cost
+    /// of a latency of up to this share of the interval for frames of many bursts. A frame that
+    /// fits one burst is sent at once.
     ///
     /// The interval is that of the stream's frame rate, if it was set; otherwise the time between
     /// the last two frames pushed, at most 100 ms. A late sender uses more of the interval, up to
@@ -34,7 +33,24 @@ pub enum Pacing {
 
 impl Default for Pacing {
     fn default() -> Self {
-        Self::Share(0.5)
+        Self::Share(0.9)
+    }
+}
+
+/// The largest burst of a paced sender: how much it passes to the kernel at once. A burst contains at
+/// least one packet, whatever these limits are. Without pacing ([`Pacing::Off`]) there are none.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Burst {
+    /// Octets of UDP payload, by default 32 KiB: small switches have queues of 128 KiB and more.
+    pub octets: usize,
+    /// With [`Pacing::Rate`], the time that a burst takes at that rate, by default 2 ms: at
+    /// 5 Mbit/s each packet is sent alone, and from 131 Mbit/s on `octets` is the lower limit.
+    pub time: Duration,
+}
+
+impl Default for Burst {
+    fn default() -> Self {
+        Self { octets: 32 << 10, time: Duration::from_millis(2) }
     }
 }
 
@@ -71,7 +87,7 @@ const WAIT_MIN: Duration = Duration::from_micros(50);
 
 /// Maximum time that a late sender catches up by. It exceeds the lateness of a sleep, which a
 /// stream near its link's rate would otherwise lose with every batch; slow links cannot take more.
-const CATCH_UP_TIME: Duration = Duration::from_millis(2);
+const CATCH_UP_TIME: Duration = Duration::from_millis(1);
 
 /// The same limit in octets, for fast streams: half of a small switch's queue.
 const CATCH_UP_LEN: usize = 256 << 10;
@@ -80,22 +96,23 @@ const CATCH_UP_LEN: usize = 256 << 10;
 /// would itself be a burst.
 const EXACT_RATE: u64 = 1_000_000_000;
 
-/// Maximum octets that a spinning sender catches up by: one batch.
+/// Maximum octets that a spinning sender catches up by.
 const CATCH_UP_EXACT: usize = 64 << 10;
 
 /// Minimum wait of a spinning sender: shorter ones are not worth a second reading of the clock.
 const WAIT_MIN_EXACT: Duration = Duration::from_micros(2);
 
-/// The schedule of a stream's batches.
+/// The schedule of a stream's bursts.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     pacing: Pacing,
+    burst: Burst,
     interval: Option<Duration>,
     last_frame: Option<Instant>,
     frame_start: Instant,
     frame_len: usize,
     frame_time: Duration,
-    /// The part of the interval by which batches may still be postponed.
+    /// The part of the interval by which bursts may still be postponed.
     reserve: Duration,
     sent: usize,
     rate_due: Instant,
@@ -105,6 +122,7 @@ impl Pacer {
     /// Creates a pacer for frames that are `interval` apart; with `None` it measures the interval.
     pub(crate) fn new(
         pacing: Pacing,
+        burst: Burst,
         interval: Option<Duration>,
         now: Instant,
     ) -> Result<Self, Error> {
@@ -117,6 +135,7 @@ impl Pacer {
         }
         Ok(Self {
             pacing,
+            burst,
             interval,
             last_frame: None,
             frame_start: now,
@@ -144,7 +163,21 @@ impl Pacer {
         }
     }
 
-    /// Returns when the next batch, of `len` octets, is due, or `None` if at once.
+    /// Returns the maximum octets of a burst; `None` if bursts are not limited.
+    pub(crate) fn burst_len(&self) -> Option<usize> {
+        let Burst { octets, time } = self.burst;
+        match self.pacing {
+            Pacing::Off => None,
+            Pacing::Share(_) => Some(octets),
+            Pacing::Rate(bits_per_second) => {
+                let sent =
+                    u128::from(bits_per_second).saturating_mul(time.as_nanos()) / 8_000_000_000;
+                Some(octets.min(usize::try_from(sent).unwrap_or(usize::MAX)))
+            }
+        }
+    }
+
+    /// Returns when the next burst, of `len` octets, is due, or `None` if at once.
     pub(crate) fn due(&mut self, now: Instant, len: usize) -> Option<Instant> {
         let due = match self.pacing {
             Pacing::Off => return None,
@@ -175,7 +208,7 @@ impl Pacer {
         (due > now + shortest).then_some(due)
     }
 
-    /// Waits until a batch is due.
+    /// Waits until a burst is due.
     pub(crate) fn wait(&self, due: Instant) {
         if self.is_exact() { wait_until(due) } else { sleep_until(due) }
     }
@@ -202,7 +235,8 @@ mod tests {
 
     fn waits(pacing: Pacing, lens: &[usize]) -> Vec<Option<u128>> {
         let now = Instant::now();
-        let mut pacer = Pacer::new(pacing, Some(Duration::from_millis(20)), now).unwrap();
+        let mut pacer =
+            Pacer::new(pacing, Burst::default(), Some(Duration::from_millis(20)), now).unwrap();
         pacer.start(now, lens.iter().sum());
         lens.iter().map(|len| pacer.due(now, *len).map(|due| (due - now).as_micros())).collect()
     }
@@ -224,12 +258,26 @@ mod tests {
         assert_eq!(waits(Pacing::Off, &[1000; 3]), [None; 3]);
     }
 
+    #[test]
+    fn a_burst_is_limited_in_octets_and_at_a_rate_in_time() {
+        let limit =
+            |pacing, burst| Pacer::new(pacing, burst, None, Instant::now()).unwrap().burst_len();
+        let burst = Burst::default();
+        assert_eq!(limit(Pacing::Off, burst), None);
+        assert_eq!(limit(Pacing::default(), burst), Some(32_768));
+        assert_eq!(limit(Pacing::Rate(5_000_000), burst), Some(1250));
+        assert_eq!(limit(Pacing::Rate(100_000_000), burst), Some(25_000));
+        assert_eq!(limit(Pacing::Rate(u64::MAX), burst), Some(32_768));
+        let endless = Burst { octets: usize::MAX, time: Duration::MAX };
+        assert_eq!(limit(Pacing::Rate(u64::MAX), endless), Some(usize::MAX));
+    }
+
     /// Returns the octets that are due at once if the sender is `late` with the second of many
     /// batches.
     fn burst(pacing: Pacing, interval: Duration, late: Duration) -> usize {
         const LEN: usize = 65_000;
         let start = Instant::now();
-        let mut pacer = Pacer::new(pacing, Some(interval), start).unwrap();
+        let mut pacer = Pacer::new(pacing, Burst::default(), Some(interval), start).unwrap();
         pacer.start(start, 100 * LEN);
         pacer.due(start, LEN);
         // Skips batches that are sent early because their wait would be too short.
@@ -259,7 +307,7 @@ mod tests {
             let burst = burst(Pacing::Rate(10_000_000_000), over, late);
             assert!((65_000..=2 * 65_000).contains(&burst), "{burst} {micros}");
         }
-        // At 100 Mbit/s, 2 ms are less than a batch.
+        // At 100 Mbit/s, 1 ms is less than a batch.
         let slow = burst(Pacing::Rate(100_000_000), over, Duration::from_millis(50));
         assert!(slow <= 65_000, "{slow}");
     }
@@ -269,7 +317,8 @@ mod tests {
         let start = Instant::now();
         let interval = Duration::from_millis(20);
         for (share, end) in [(0.5, 20), (1.0, 20)] {
-            let mut pacer = Pacer::new(Pacing::Share(share), Some(interval), start).unwrap();
+            let mut pacer =
+                Pacer::new(Pacing::Share(share), Burst::default(), Some(interval), start).unwrap();
             pacer.start(start, 100_000);
             // The sender was not scheduled for most of the interval.
             let now = start + Duration::from_millis(18);
@@ -282,20 +331,23 @@ mod tests {
     #[test]
     fn shares_out_of_range_are_refused() {
         for share in [0.0, -1.0, 1.1, f32::NAN] {
-            assert!(Pacer::new(Pacing::Share(share), None, Instant::now()).is_err(), "{share}");
+            assert!(
+                Pacer::new(Pacing::Share(share), Burst::default(), None, Instant::now()).is_err(),
+                "{share}"
+            );
         }
     }
 
     #[test]
     fn a_rate_of_nothing_is_refused() {
-        assert!(Pacer::new(Pacing::Rate(0), None, Instant::now()).is_err());
-        assert!(Pacer::new(Pacing::Rate(1), None, Instant::now()).is_ok());
+        assert!(Pacer::new(Pacing::Rate(0), Burst::default(), None, Instant::now()).is_err());
+        assert!(Pacer::new(Pacing::Rate(1), Burst::default(), None, Instant::now()).is_ok());
     }
 
     #[test]
     fn without_a_frame_rate_the_spacing_of_pushes_counts() {
         let start = Instant::now();
-        let mut pacer = Pacer::new(Pacing::Share(0.5), None, start).unwrap();
+        let mut pacer = Pacer::new(Pacing::Share(0.5), Burst::default(), None, start).unwrap();
         pacer.start(start, 2000);
         let now = start + Duration::from_millis(10);
         pacer.start(now, 2000);

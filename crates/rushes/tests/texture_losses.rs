@@ -14,7 +14,7 @@ use rushes::texture::{
     Timing, Transport,
 };
 
-use rushes_netsim::{Conditions, Loss, Path, Statistics, Straying};
+use rushes_netsim::{Bottleneck, Conditions, Loss, Path, Statistics, Straying};
 
 use texture_world::noise::Noise;
 use texture_world::relay::{Between, Weather};
@@ -228,6 +228,17 @@ fn a_server_that_closes_has_sent_its_last_frame_whole_and_said_so() {
         assert_eq!(sent(), ended * packets, "{statistics:?}");
         assert_eq!(witness.seen().faults, [""; 0]);
     }
+}
+
+#[test]
+fn on_a_slow_link_frames_that_take_longer_than_the_deadline_are_whole() {
+    // A frame takes 2.3 s, and packets are 19 ms apart.
+    let line = Bottleneck { rate: 600_000, queue: 4 << 20, ecn_threshold: None };
+    let path = Path { bottleneck: Some(line), ..Path::default() };
+    let deadlines = (Duration::ZERO, Duration::from_secs(1));
+    let slow = Trial { deadlines, frames: 3, ..Trial::small(Format::Rgb24, 1, weather(path, 12)) };
+    let outcome = slow.run();
+    assert_eq!((outcome.seen.frames, outcome.seen.damaged), (3, 0), "{:?}", outcome.statistics);
 }
 
 #[test]

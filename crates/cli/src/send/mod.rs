@@ -313,6 +313,7 @@ fn build(
         .remote_port(remote_port)
         .frame_rate(rate)
         .pacing(pacing)
+        .burst(timing.burst.unwrap_or_default())
         .zero_copy(args.zero_copy);
     builder = stream::set_control(builder, &control);
     if let Some(ssrc) = ssrc {

@@ -266,6 +266,7 @@ impl Sender {
             frame,
             timestamp,
             packets_before,
+            batch_len_max: usize::MAX,
             waiting: false,
             done: false,
             whole: false,
@@ -520,6 +521,8 @@ pub struct Outgoing<'s, 'f> {
     timestamp: RtpTimestamp,
     /// Number of packets that the sender had made before this frame.
     packets_before: u64,
+    /// Maximum octets of a batch.
+    batch_len_max: usize,
     /// The current fragment did not fit the last batch.
     waiting: bool,
     /// No more packets will be made.
@@ -529,14 +532,26 @@ pub struct Outgoing<'s, 'f> {
 }
 
 impl Outgoing<'_, '_> {
+    /// Limits the batches that follow to `octets` each, but to no less than one of the largest
+    /// packets. Without this call a batch is as large as its slab.
+    pub fn limit_batches(&mut self, octets: usize) {
+        self.batch_len_max = octets.max(self.sender.config.packet_len_max);
+    }
+
     /// Empties `batch`, which must be [ready](Batch::is_ready), and fills it with the next packets;
     /// returns `false` if none are left.
     pub fn fill(&mut self, batch: &mut Batch) -> bool {
         batch.clear();
-        while !self.done && batch.free() >= self.sender.config.packet_len_max {
+        let packet_len_max = self.sender.config.packet_len_max;
+        while !self.done {
+            let room = batch.free().min(self.batch_len_max.saturating_sub(batch.bytes().len()));
+            if room < packet_len_max {
+                break;
+            }
             let mut written = None;
             if !std::mem::take(&mut self.waiting) {
-                written = self.sender.write_run(self.frame, self.timestamp, batch);
+                let most = room / packet_len_max;
+                written = self.sender.write_run(self.frame, self.timestamp, batch, most);
                 self.sender.fragment.clear();
                 self.sender.fragment.set_sequence(self.sender.sequence.0 as u32);
                 if written.is_none()

@@ -8,16 +8,17 @@ use crate::rtp::HEADER_LEN;
 use crate::time::RtpTimestamp;
 
 impl Sender {
-    /// Writes the packets of the next payloads if they are a [`Run`](crate::payload::Run) and need
-    /// only be copied; otherwise returns `None`. An invalid run is refused.
+    /// Writes the packets of the next payloads, at most `most`, if they are a
+    /// [`Run`](crate::payload::Run) and need only be copied; otherwise returns `None`. An
+    /// invalid run is refused.
     #[inline]
     pub(super) fn write_run(
         &mut self,
         frame: &[u8],
         timestamp: RtpTimestamp,
         batch: &mut Batch,
+        most: usize,
     ) -> Option<Written> {
-        let most = batch.free() / self.config.packet_len_max;
         if self.protector.is_some() || most == 0 {
             return None;
         }

@@ -28,8 +28,8 @@ impl StreamSender {
     /// packets. With `None` it is that of the previous frame plus one frame interval (Opus: plus
     /// that frame's duration), starting at a random value.
     ///
-    /// With [`Pacing`](crate::Pacing), sending a frame of many batches takes a share of the frame
-    /// interval. Sender reports assume that the frame was captured at the time of this call; see
+    /// With [`Pacing`](crate::Pacing), the default, sending a frame of more than one
+    /// [`Burst`](crate::Burst) takes most of the frame interval. Sender reports assume that the frame was captured at the time of this call; see
     /// [`push_frame_captured`](Self::push_frame_captured).
     ///
     /// # Errors
@@ -67,6 +67,9 @@ impl StreamSender {
         let mut outgoing = sender.push(frame, timestamp.into())?;
         let timestamp = outgoing.timestamp();
         self.pacer.start(Instant::now(), frame.len());
+        if let Some(octets) = self.pacer.burst_len() {
+            outgoing.limit_batches(octets);
+        }
         let mut outcome;
         loop {
             outcome = SendState::make_ready(socket, batch, queue, outbox.timeout());

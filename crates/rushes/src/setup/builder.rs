@@ -11,7 +11,7 @@ use rushes_proto::{ClockRate, FrameRate, PayloadType, RtpTimestamp, SequenceNumb
 use super::control::ControlSettings;
 use super::session::Session;
 use crate::format::{FormatOptions, StreamFormat};
-use crate::pace::Pacing;
+use crate::pace::{Burst, Pacing};
 use crate::port::OnlyFrom;
 use crate::security::Security;
 
@@ -37,6 +37,7 @@ pub struct StreamBuilder {
     pub(super) frame: FrameSettings,
     pub(super) format: FormatOptions,
     pub(super) pacing: Pacing,
+    pub(super) burst: Burst,
     pub(super) reorder_packets: Option<usize>,
     pub(super) reorder_octets: usize,
     pub(super) reorder_time: Option<Duration>,
@@ -82,6 +83,7 @@ impl StreamBuilder {
             frame: defaults.frame,
             format: FormatOptions::default(),
             pacing: Pacing::default(),
+            burst: Burst::default(),
             reorder_packets: None,
             reorder_octets: defaults.reorder_len_max,
             reorder_time: None,
@@ -175,9 +177,15 @@ impl StreamBuilder {
         self
     }
 
-    /// The spreading of large frames over time; by default over half the frame interval.
+    /// The spreading of large frames over time; by default over 0.9 of the frame interval.
     pub fn pacing(mut self, pacing: Pacing) -> Self {
         self.pacing = pacing;
+        self
+    }
+
+    /// The largest burst of a paced sender; by default 32 KiB, or 2 ms at a given rate.
+    pub fn burst(mut self, burst: Burst) -> Self {
+        self.burst = burst;
         self
     }
 

@@ -81,7 +81,7 @@ impl StreamBuilder {
         self.sender(&*format)?;
         self.receiver(format)?;
         let interval = self.frame_rate.map(FrameRate::interval);
-        Pacer::new(self.pacing, interval, Instant::now())?;
+        Pacer::new(self.pacing, self.burst, interval, Instant::now())?;
         if let Some(only) = self.only_from {
             error::check_peer(only.host)?;
         }
@@ -103,7 +103,7 @@ impl StreamBuilder {
         }
         let to = self.destination();
         let interval = self.frame_rate.map(FrameRate::interval);
-        let pacer = Pacer::new(self.pacing, interval, Instant::now())?;
+        let pacer = Pacer::new(self.pacing, self.burst, interval, Instant::now())?;
         let format = self.stream_format.payload(&self.format);
         let sender = self.sender(&*format)?;
         let receiver = self.receiver(format)?;

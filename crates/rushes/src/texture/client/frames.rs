@@ -128,14 +128,21 @@ impl Frames {
         lock(&self.assembly).note_announced(Instant::now(), frame);
     }
 
-    /// Returns when to call [`Frames::handle_timeout`].
+    /// Returns when to call [`Frames::handle_timeout`]; `None` while a frame is being delivered, because
+    /// the thread that does so does not read its socket.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        lock(&self.assembly).poll_timeout()
+        let assembly = lock(&self.assembly);
+        if self.is_delivering.load(Ordering::Relaxed) { None } else { assembly.poll_timeout() }
     }
 
-    /// Delivers the frames whose deadline has passed.
+    /// Delivers the frames whose deadline has passed, unless a frame is being delivered.
     pub(super) fn handle_timeout(&self, now: Instant) {
-        let ended = lock(&self.assembly).handle_timeout(now);
+        let mut assembly = lock(&self.assembly);
+        if self.is_delivering.load(Ordering::Relaxed) {
+            return;
+        }
+        let ended = assembly.handle_timeout(now);
+        drop(assembly);
         if ended {
             self.hand_over();
         }
@@ -306,7 +313,7 @@ impl Frames {
             return false;
         }
         let assembly = lock(&self.assembly);
-        let pause = if assembly.is_ready() {
+        let pause = if assembly.is_ready() || self.is_delivering.load(Ordering::Relaxed) {
             // Another thread is delivering a frame to a sink that may be slow.
             HANDOVER_PAUSE
         } else {
@@ -329,7 +336,7 @@ impl Frames {
                     self.hand_over_one(ending, &gaps);
                 }
                 let mut assembly = lock(&self.assembly);
-                assembly.release(slot);
+                assembly.release(Instant::now(), slot);
                 self.is_delivering.store(false, Ordering::Relaxed);
                 drop(assembly);
                 self.room.notify_all();

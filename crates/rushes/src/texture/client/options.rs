@@ -34,8 +34,9 @@ pub struct ClientOptions {
     /// Zero, the default, means the interval between frames, limited to 2 to 100 ms: a busy server
     /// or client may be that late.
     pub deadline_min: Duration,
-    /// The longest wait for missing packets, which also applies to the first frame: 100 ms by
-    /// default.
+    /// The longest wait for missing packets, from the latest packet of their frame on, and that for
+    /// the first frame: 100 ms by default. While packets of a frame arrive, however slowly, it does
+    /// not end.
     pub deadline_max: Duration,
     /// Buffers of UDP sockets, 4 MiB by default, and their receiving options.
     pub udp: SocketOptions,
