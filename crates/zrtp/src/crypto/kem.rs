@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_draft_worked_out_in_another_language_comes_out() {
+    fn the_result_is_that_of_an_independent_implementation_of_the_draft() {
         let known = [
             (
                 Kem::X25519(Lattice::MlKem768),
