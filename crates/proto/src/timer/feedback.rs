@@ -85,7 +85,7 @@ impl Feedback {
     }
 
     /// Removes the early packet if it is due at `now`; returns whether it was (RFC 4585 section
-    /// 3.5.2).
+    /// 3.5.2, step 6).
     pub(super) fn take_early(&mut self, now: Instant) -> bool {
         let due = self.te.is_some_and(|te| te <= now);
         if due {

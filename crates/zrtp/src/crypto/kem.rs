@@ -124,7 +124,8 @@ fn derive(
     Ok(Secret::new(out))
 }
 
-/// Combines the secrets of a curve and a lattice; that of a lattice alone is returned as it is.
+/// Combines the secrets of a curve and a lattice by the draft's combiner; that of a lattice alone
+/// is returned as it is.
 fn combine(
     hash: HashAlgorithm,
     curve: Option<Secret>,
