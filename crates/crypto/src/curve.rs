@@ -152,7 +152,7 @@ mod tests {
     ];
 
     #[test]
-    fn values_of_another_library_come_out_for_each_curve() {
+    fn values_of_another_library_are_computed_for_each_curve() {
         for (curve, first, second, secret) in KNOWN {
             let (key, public) = CurveKey::generate(curve, &mut counting(1)).unwrap();
             assert_eq!(public, octets(first));

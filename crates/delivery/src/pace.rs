@@ -52,13 +52,13 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn the_first_frame_has_all_the_time_there_is() {
+    fn the_first_frame_has_the_longest_deadline() {
         let start = Instant::now();
         assert_eq!(Pace::new(MS, 50 * MS).deadline(start, start), start + 50 * MS);
     }
 
     #[test]
-    fn a_frame_gets_half_as_long_again_as_others_took() {
+    fn a_frame_has_one_and_a_half_times_the_average_time() {
         let start = Instant::now();
         let mut pace = Pace::new(MS, 50 * MS);
         pace.handle_frame(10 * MS);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn while_packets_arrive_the_wait_goes_on() {
+    fn while_packets_arrive_the_deadline_is_extended() {
         let start = Instant::now();
         let mut pace = Pace::new(MS, 50 * MS);
         pace.handle_frame(10 * MS);

@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn missing_runs_are_what_was_not_claimed(
+        fn missing_runs_are_the_packets_not_claimed(
             packets in 1_u32..300,
             claimed in prop::collection::vec(0_u32..300, 0..400),
         ) {

@@ -197,14 +197,14 @@ mod tests {
     }
 
     #[test]
-    fn a_client_speaks_eight_times_a_buffer() {
+    fn a_client_sends_eight_credits_per_buffer() {
         let mut creditor = Creditor::new(80_000);
         let credits = (0..100).filter(|&at| creditor.note(header(0, at), 1_000).is_some());
         assert_eq!(credits.count(), 10);
     }
 
     #[test]
-    fn a_client_speaks_of_small_frames_before_their_numbers_repeat() {
+    fn a_client_sends_credits_for_small_frames_before_their_numbers_repeat() {
         // This is tested for every first frame number.
         for first in 0..=255 {
             let mut creditor = Creditor::new(1 << 22);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_makes_room_and_so_does_all_before_it() {
+    fn a_credit_makes_room_for_its_packet_and_all_before_it() {
         let mut window = Window::new(300_000);
         for piece in 0..4_u32 {
             assert!(window.has_room(70_000));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_buffer_is_believed_and_a_tiny_or_huge_one_not() {
+    fn a_small_buffer_limits_the_window_but_a_tiny_or_huge_one_does_not() {
         let mut window = Window::new(300_000);
         window.note_sent(0, 0..1, 1);
         window.handle_credit(Credit { latest: None, buffer: 100_000 });
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_a_whole_frame_of_any_size_never_stop_it_for_good() {
+    fn neither_silence_nor_a_frame_of_any_size_stops_the_window_for_ever() {
         let mut window = Window::new(1_000);
         assert!(window.has_room(usize::MAX));
         window.note_sent(0, 0..10, 5_000);

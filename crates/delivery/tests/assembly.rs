@@ -90,7 +90,7 @@ fn a_frame_that_ended_waits_for_octets_on_their_way() {
 }
 
 #[test]
-fn what_is_missing_at_the_deadline_is_told_to_the_octet() {
+fn octets_missing_at_the_deadline_are_reported_exactly() {
     let (mut assembly, now) = (assembly(), Instant::now());
     let before = take_all(&mut assembly, now, 0);
     for index in [0, 2, 3] {
@@ -237,7 +237,7 @@ fn a_frame_without_memory_waits_until_the_oldest_is_overdue() {
 }
 
 #[test]
-fn frames_of_which_nothing_came_hold_others_back_for_their_time_and_no_longer() {
+fn frames_without_packets_delay_others_until_their_deadline_only() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take_all(&mut assembly, now, 0);
     assert_eq!(claim(&mut assembly, now, 9, 0), Claim::Blocked);
@@ -253,7 +253,7 @@ fn frames_of_which_nothing_came_hold_others_back_for_their_time_and_no_longer() 
 }
 
 #[test]
-fn frames_that_come_backwards_find_memory() {
+fn frames_that_arrive_in_reverse_order_have_memory() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take_all(&mut assembly, now, 0);
     assert_eq!(claim(&mut assembly, now, 3, 0), Claim::Blocked);
@@ -317,7 +317,7 @@ fn one_packet_from_the_future_does_not_end_the_present() {
 }
 
 #[test]
-fn a_large_frame_after_a_lost_one_is_believed_with_its_third_packet() {
+fn a_large_frame_after_a_lost_one_is_accepted_with_its_third_packet() {
     let plan = Plan::new(&[(400, 400)], 10).unwrap();
     let (mut assembly, now) = (Assembly::new(plan, AssemblyOptions::default()), Instant::now());
     for frame in [2, 3] {
@@ -356,7 +356,7 @@ fn a_frame_that_is_seen_early_waits_to_become_the_next() {
 }
 
 #[test]
-fn frames_far_ahead_are_believed_when_enough_packets_say_so() {
+fn frames_far_ahead_are_accepted_when_enough_packets_confirm_them() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take_all(&mut assembly, now, 0);
     believe(&mut assembly, now, 100, 7);
@@ -368,7 +368,7 @@ fn frames_far_ahead_are_believed_when_enough_packets_say_so() {
 }
 
 #[test]
-fn small_frames_far_ahead_are_believed_together() {
+fn small_frames_far_ahead_confirm_each_other() {
     let plan = Plan::new(&[(10, 10)], 10).unwrap();
     let (mut assembly, now) = (Assembly::new(plan, AssemblyOptions::default()), Instant::now());
     for frame in [50, 51, 53, 54, 55, 59, 60] {
@@ -380,7 +380,7 @@ fn small_frames_far_ahead_are_believed_together() {
 }
 
 #[test]
-fn frames_that_the_sender_told_of_are_known_after_any_outage() {
+fn announced_frames_are_known_after_any_outage() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take_all(&mut assembly, now, 0);
     assembly.note_announced(now + 99 * MS, 500);
@@ -447,7 +447,7 @@ fn frame_numbers_go_round() {
 }
 
 #[test]
-fn what_is_taken_back_is_missing_again() {
+fn an_unclaimed_packet_is_missing_again() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take(&mut assembly, now, 0, 0);
     let Claim::Place(open) = claim(&mut assembly, now, 0, 1) else { panic!() };

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn datagrams_come_back_as_placed() {
+    fn datagrams_are_returned_as_placed() {
         let mut batch = Batch::new();
         for (octet, len) in [(1, 10), (2, 10), (3, 4)] {
             batch.place(len).unwrap().fill(octet);

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ntp_time_counts_from_1900_and_comes_back() {
+    fn ntp_time_counts_from_1900_and_converts_back() {
         for nanos in [0, 1, 999_999_999, 1_600_000_000_123_456_789] {
             let since = Duration::from_nanos(nanos);
             assert_eq!(NtpTime::from_unix(since).unix(), since);

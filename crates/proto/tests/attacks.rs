@@ -237,7 +237,7 @@ fn bad_contributing_sources_and_padding_are_counted() {
 /// C3, for RTP: a thousand sources at once; later ones are refused only until the old ones fall
 /// silent.
 #[test]
-fn a_thousand_sources_are_bounded_and_give_way() {
+fn a_thousand_sources_are_limited_and_replaced() {
     let mut victim = Victim::new(Kind::H265);
     for n in 0..1000_u32 {
         let mut datagram = packet(1, 0, true, &[1 << 1, 1, 5]);
@@ -310,7 +310,7 @@ fn a_unit_of_twenty_thousand_packets_is_sent_and_received() {
 
 /// RTCP and other payload types on the port are counted, not parsed as media.
 #[test]
-fn other_packets_on_the_port_are_told_apart() {
+fn other_packets_on_the_port_are_distinguished() {
     let mut victim = Victim::new(Kind::H265);
     victim.take(&[0x80, 200, 0, 6, 0, 0, 0, 1]);
     let mut datagram = packet(1, 0, false, &[1 << 1, 1, 5]);

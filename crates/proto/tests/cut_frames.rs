@@ -110,7 +110,7 @@ fn a_cut_frame_is_not_completed_by_another_of_its_timestamp() {
 }
 
 #[test]
-fn a_sequence_number_is_left_out_after_a_cut_frame_only() {
+fn a_sequence_number_is_skipped_after_a_cut_frame_only() {
     let sources = sources(Kind::H265);
     let mut sender = sender(Kind::H265, 0);
     let last = |datagrams: Vec<Vec<u8>>| sequence(datagrams.last().unwrap());
@@ -132,7 +132,7 @@ fn a_sequence_number_is_left_out_after_a_cut_frame_only() {
 }
 
 #[test]
-fn a_sequence_number_is_left_out_where_a_key_was_used_up() {
+fn a_sequence_number_is_skipped_where_a_key_expired() {
     let source = &sources(Kind::H265)[0];
     let key = master(SUITE, 7, &[]).with_lifetime(5, 5).unwrap();
     let protector = Protector::new(&Policy::new(SUITE), &key).unwrap();

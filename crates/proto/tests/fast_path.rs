@@ -181,7 +181,7 @@ fn compare(kind: Kind, delivery: Delivery, path: &Path, odd: f64, seed: u64) -> 
 }
 
 #[test]
-fn runs_come_to_the_same_as_datagrams_one_by_one() {
+fn runs_have_the_same_result_as_datagrams_one_by_one() {
     let (calm, rough) = (Path::default(), path(0.02, 0.03, 0.03));
     let mut frames = 0;
     for seed in 1..=16 {

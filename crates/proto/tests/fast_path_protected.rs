@@ -113,7 +113,7 @@ fn compare(
 }
 
 #[test]
-fn a_secured_receiver_makes_of_a_stream_what_a_clear_one_does() {
+fn a_secured_receiver_delivers_the_same_as_a_clear_one() {
     let (calm, rough) = (Path::default(), path(0.02, 0.03, 0.03));
     let mut frames = 0;
     for seed in 1..=12 {

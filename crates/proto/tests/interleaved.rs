@@ -63,7 +63,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn without_loss_all_but_those_that_wait_at_the_end_arrive(
+    fn without_loss_all_units_arrive_except_those_waiting_at_the_end(
         kind in prop::sample::select(KINDS.to_vec()), seed in any::<u64>(),
         duplication in 0.0..0.3, reordering in 0.0..0.5,
     ) {
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_lost_makes_no_frame_of_parts(
+    fn losses_make_no_partial_frames(
         kind in prop::sample::select(KINDS.to_vec()), seed in any::<u64>(),
         loss in 0.001..0.2, duplication in 0.0..0.2, reordering in 0.0..0.3,
     ) {

@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn silence_anywhere_loses_only_what_is_counted(
+    fn silence_anywhere_loses_only_counted_octets(
         codec in codecs(),
         units in prop::collection::vec(prop::collection::vec(1..=255_u8, 4..20), 1..6),
         silent in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
@@ -163,7 +163,7 @@ proptest! {
 }
 
 #[test]
-fn an_access_unit_beyond_the_limit_is_an_error_that_says_where() {
+fn an_access_unit_beyond_the_limit_is_an_error_with_its_offset() {
     let mut octets = b"\0\0\x01\x65\x88first".to_vec();
     octets.extend_from_slice(b"\0\0\x01\x41\x9a");
     octets.resize(30_000, 7);
@@ -173,13 +173,13 @@ fn an_access_unit_beyond_the_limit_is_an_error_that_says_where() {
 }
 
 #[test]
-fn octets_that_are_no_bitstream_are_an_error_that_says_where() {
+fn octets_that_are_no_bitstream_are_an_error_with_their_offset() {
     let (_, error) = read(NalCodec::H264, Framing::AnnexB, &[b"\0\0\0", b"RIFF\0\0\x01\x65"]);
     assert_eq!(error, Some(ReadError::NoStartCode { offset: 3 }));
 }
 
 #[test]
-fn a_cut_length_prefixed_stream_is_an_error_that_says_where() {
+fn a_cut_length_prefixed_stream_is_an_error_with_its_offset() {
     let (access_units, error) =
         read(NalCodec::H264, Framing::LengthPrefixed, &[b"\0\0\0\x02\x65\x88\0\0\0\x09\x41"]);
     assert!(access_units.is_empty());
@@ -234,7 +234,7 @@ fn a_silence_between_two_slices_of_a_picture_is_noticed() {
 }
 
 #[test]
-fn an_error_is_said_again() {
+fn an_error_is_returned_again() {
     let mut reader = AccessUnitReader::new(NalCodec::H264, Framing::AnnexB).limit(8);
     reader.feed(b"\0\0\x01\x65\x88too large");
     let error = Err(ReadError::TooLarge { offset: 0, limit: 8 });

@@ -112,7 +112,7 @@ fn a_named_source_is_believed_at_once_and_others_never() {
 }
 
 #[test]
-fn a_missing_packet_is_waited_for_just_as_long_as_told() {
+fn a_missing_packet_is_awaited_exactly_for_the_configured_time() {
     let mut case = Case::believing(|config| config.reorder_time = 20 * MS);
     case.take(1, 20);
     case.take(3, 20);
@@ -142,7 +142,7 @@ fn a_second_gap_has_a_time_of_its_own() {
 }
 
 #[test]
-fn the_window_holds_as_many_packets_as_told_and_not_one_more() {
+fn the_window_holds_the_configured_packets_and_not_one_more() {
     let mut case = Case::believing(|config| config.reorder_packets_max = 8);
     case.take(0, 20);
     // Number 1 is missing; the window spans 1 to 8.
@@ -156,7 +156,7 @@ fn the_window_holds_as_many_packets_as_told_and_not_one_more() {
 }
 
 #[test]
-fn the_window_holds_as_many_octets_as_told_and_not_one_more() {
+fn the_window_holds_the_configured_octets_and_not_one_more() {
     let mut case = Case::believing(|config| config.reorder_len_max = 3000);
     case.take(0, 20);
     for sequence in 2..=4 {
@@ -169,7 +169,7 @@ fn the_window_holds_as_many_octets_as_told_and_not_one_more() {
 }
 
 #[test]
-fn a_packet_that_fills_a_gap_of_a_full_window_comes_before_what_is_held() {
+fn a_packet_that_fills_a_gap_of_a_full_window_is_delivered_before_the_held_ones() {
     let mut case = Case::believing(|config| config.reorder_len_max = 3100);
     case.take(0, 20);
     for sequence in [4, 5, 6] {
@@ -220,7 +220,7 @@ fn a_restart_far_away_is_followed_with_its_first_packet() {
 }
 
 #[test]
-fn a_stray_packet_is_forgotten_when_the_stream_goes_on() {
+fn a_stray_packet_is_forgotten_when_the_stream_continues() {
     let mut case = Case::believing(|_| {});
     case.take(10, 20);
     case.take(30_000, 20);
@@ -231,7 +231,7 @@ fn a_stray_packet_is_forgotten_when_the_stream_goes_on() {
 }
 
 #[test]
-fn losses_are_told_with_their_place() {
+fn losses_are_reported_with_their_position() {
     let mut case = Case::believing(|_| {});
     case.take(65_534, 20);
     case.take(2, 20);

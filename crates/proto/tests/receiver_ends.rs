@@ -93,7 +93,7 @@ impl Case {
 }
 
 #[test]
-fn a_first_packet_that_is_lost_is_asked_for() {
+fn a_lost_first_packet_is_requested() {
     let mut case = Case::asking();
     case.take(101, 0, true, &FIRST_SLICE);
     case.take(102, 1, true, &FIRST_SLICE);
@@ -210,7 +210,7 @@ fn a_first_frame_that_cannot_be_whole_is_counted_as_unsure() {
 }
 
 #[test]
-fn a_last_packet_that_is_lost_is_asked_for() {
+fn a_lost_last_packet_is_requested() {
     let mut case = Case::asking();
     case.take(101, 0, false, &VPS);
     case.take(102, 0, true, &FIRST_SLICE);
@@ -228,7 +228,7 @@ fn a_last_packet_that_is_lost_is_asked_for() {
 }
 
 #[test]
-fn a_last_packet_that_never_comes_is_counted() {
+fn a_last_packet_that_never_arrives_is_counted() {
     let mut case = Case::asking();
     case.take(101, 0, false, &VPS);
     case.take(102, 0, true, &FIRST_SLICE);
@@ -274,7 +274,7 @@ fn a_goodbye_from_another_host_ends_nothing() {
 }
 
 #[test]
-fn reports_from_amid_a_frame_and_those_that_count_twice_make_nothing_lost() {
+fn reports_in_the_middle_of_a_frame_or_with_double_counts_cause_no_losses() {
     for counts_twice in [false, true] {
         let mut case = Case::new(|config| {
             // Some senders count verbatim retransmissions.
@@ -293,7 +293,7 @@ fn reports_from_amid_a_frame_and_those_that_count_twice_make_nothing_lost() {
 }
 
 #[test]
-fn as_many_packets_as_were_sent_show_that_none_came_before_them() {
+fn all_packets_sent_show_that_none_came_before_them() {
     for is_early in [true, false] {
         let mut case = Case::asking();
         if is_early {

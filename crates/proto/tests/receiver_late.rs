@@ -73,7 +73,7 @@ fn two_neighbouring_packets_far_behind_are_late_and_no_jump() {
 }
 
 #[test]
-fn three_packets_that_come_again_150_places_later_are_duplicates() {
+fn three_packets_that_arrive_again_150_places_later_are_duplicates() {
     let mut case = Case::new(|_| {});
     (1000..1400).for_each(|n| case.take(n));
     case.arrived();
@@ -84,7 +84,7 @@ fn three_packets_that_come_again_150_places_later_are_duplicates() {
 }
 
 #[test]
-fn packets_seconds_late_are_late_however_many_come() {
+fn packets_seconds_late_are_late_however_many_arrive() {
     let mut case = Case::new(|_| {});
     (0..9000).filter(|n| !(1000..3000).contains(n)).for_each(|n| case.take(n));
     case.arrived();

@@ -99,7 +99,7 @@ impl Case {
 }
 
 #[test]
-fn sixteen_sources_heard_once_do_not_lock_the_camera_out() {
+fn sixteen_sources_heard_once_do_not_exclude_the_camera() {
     let mut case = Case::new(|_| {});
     for ssrc in 0..16 {
         case.greet(host(66), ssrc, 0);

@@ -106,7 +106,7 @@ fn the_clock_mapping_does_not_drift_in_an_hour() {
 }
 
 #[test]
-fn losses_are_reported_as_a_share_of_the_interval_and_as_a_sum() {
+fn losses_are_reported_as_a_fraction_of_the_interval_and_as_a_sum() {
     let mut session = two(5 * MS);
     let (mut expected, mut received) = (200, 200);
     let mut told = Vec::new();
@@ -165,7 +165,7 @@ fn requests_arrive_as_they_were_meant() {
 }
 
 #[test]
-fn a_repeated_full_intra_request_is_told_once() {
+fn a_repeated_full_intra_request_is_reported_once() {
     let mut session = two(5 * MS);
     let mut told = 0;
     for _ in 0..3 {
@@ -192,7 +192,7 @@ fn a_repeated_full_intra_request_is_told_once() {
 }
 
 #[test]
-fn a_goodbye_is_told_and_whoever_comes_again_is_heard() {
+fn a_bye_is_reported_and_a_participant_that_returns_is_heard() {
     let mut session = two(5 * MS);
     let now = session.now();
     session.parties[0].participant.leave(now, "the end");
@@ -255,7 +255,7 @@ fn retransmissions_have_the_name_of_their_media_and_leave_with_it() {
 }
 
 #[test]
-fn two_of_one_ssrc_part_and_say_goodbye_to_the_old_one() {
+fn two_participants_with_one_ssrc_separate_and_send_bye_for_the_old_one() {
     let mut session = Session::new(5 * MS);
     session.join(10, |_| {});
     session.join(10, |_| {});

@@ -59,7 +59,7 @@ fn requests_of_many_datagrams_are_sent_whole() {
 }
 
 #[test]
-fn more_requests_than_one_turn_has_room_for_go_with_the_next() {
+fn requests_that_do_not_fit_are_sent_with_the_next_report() {
     let mut session = two(272);
     let now = session.now();
     for source in 0..8 {
@@ -104,7 +104,7 @@ fn arrivals_are_reported_whole_in_small_datagrams() {
 }
 
 #[test]
-fn an_estimate_for_many_sources_does_not_block_what_comes_after_it() {
+fn an_estimate_for_many_sources_does_not_block_later_feedback() {
     let mut session = two(272);
     let now = session.now();
     let sources: Vec<Ssrc> = (10..74).map(Ssrc).collect();

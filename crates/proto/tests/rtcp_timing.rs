@@ -291,7 +291,7 @@ const BYES_1S: usize = 45;
 const BYES_5S: usize = 120;
 
 #[test]
-fn nine_hundred_that_leave_at_once_make_no_storm_and_those_who_stay_catch_up() {
+fn nine_hundred_members_leaving_at_once_cause_no_storm_and_the_others_adapt() {
     let session = left_behind();
     let peaks = (session.peak(seconds(1), is_bye), session.peak(seconds(5), is_bye));
     assert!(peaks.0 <= BYES_1S && peaks.1 <= BYES_5S, "{peaks:?}");
@@ -337,7 +337,7 @@ fn with_events(session: &mut Session, member: usize, spacing: f64) -> (Vec<f64>,
 }
 
 #[test]
-fn rare_events_are_told_at_once() {
+fn rare_events_are_reported_at_once() {
     let mut session = avpf(Duration::ZERO);
     let (delays, events) = with_events(&mut session, 0, 2.0);
     assert!(delays.len() * 100 > events * 90, "{} of {events}", delays.len());

@@ -37,7 +37,7 @@ fn rfc_4568_section_4_1_one_key() {
 }
 
 #[test]
-fn rfc_4568_section_6_1_two_keys_told_apart_by_their_identifiers() {
+fn rfc_4568_section_6_1_two_keys_with_identifiers() {
     let keys = keys(&format!("{KEY}|2^20|1:4;{OTHER}|2^20|2:4")).unwrap();
     let mki = |key: &InlineKey| key.mki.as_ref().unwrap().octets().to_vec();
     assert_eq!(mki(&keys[0]), [0, 0, 0, 1]);
@@ -64,7 +64,7 @@ fn padding_may_be_absent() {
 }
 
 #[test]
-fn a_wrong_key_is_named_with_what_is_wrong() {
+fn a_wrong_key_is_reported_with_its_number_and_the_reason() {
     let wrong = |key_params: &str, key, reason| {
         let error = keys(key_params).unwrap_err();
         assert_eq!(error, CryptoError::Key { key, reason }, "{key_params}");

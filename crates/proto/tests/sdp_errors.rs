@@ -32,7 +32,7 @@ fn assert_warned(warnings: &[Warning], line: usize, part: &str, left_out: &LeftO
 }
 
 #[test]
-fn what_is_no_description_is_told_from_an_odd_one() {
+fn octets_that_are_no_description_are_distinguished_from_an_odd_one() {
     assert_eq!(session(""), Err(SdpError::NoVersion { line: 0 }));
     assert_eq!(session("\n\no=- 0 0 IN IP4 ::\n"), Err(SdpError::NoVersion { line: 3 }));
     assert_eq!(session("v=1\n"), Err(SdpError::NoVersion { line: 1 }));
@@ -179,7 +179,7 @@ fn an_odd_format_parameter_is_left_out_and_named() {
 }
 
 #[test]
-fn a_format_is_left_out_if_nothing_says_how_its_packets_look() {
+fn a_format_is_left_out_if_its_packet_format_is_unknown() {
     for (encoding, parameter) in [
         ("H264", "packetization-mode=one"),
         ("H265", "sprop-max-don-diff=32768"),
@@ -208,7 +208,7 @@ fn media_whose_key_cannot_be_read_is_not_taken_for_media_without_one() {
 }
 
 #[test]
-fn there_are_never_more_warnings_than_are_read() {
+fn the_number_of_warnings_is_limited() {
     for line in ["b=AS:", "y=1", "a=ssrc:x", "a=rtcp-fb:96"] {
         let lines = vec![line; 1000].join("\n");
         let (_, warnings) = video(&format!("{lines}\na=rtpmap:96 H264/90000"));
@@ -219,7 +219,7 @@ fn there_are_never_more_warnings_than_are_read() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told_from_what_is_wrong() {
+fn unsupported_media_is_distinguished_from_wrong_lines() {
     let unsupported = |lines: &str| video(lines).0.supported().unwrap_err();
     assert_eq!(unsupported("").to_string(), "payload type 96 has no a=rtpmap that can be used");
     assert_eq!(unsupported("a=rtpmap:96 VP8/90000"), Unsupported::Encoding("VP8".to_owned()));

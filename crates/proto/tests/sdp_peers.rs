@@ -58,7 +58,7 @@ fn every_description_survives_a_round_trip() {
 }
 
 #[test]
-fn ffmpeg_says_where_h264_goes_and_with_which_parameter_sets() {
+fn ffmpeg_states_the_destination_of_h264_and_its_parameter_sets() {
     let description = read("ffmpeg_h264");
     assert_eq!(description.name, "No Name");
     assert!(description.attribute("TOOL").unwrap().starts_with("libavformat"));
@@ -178,7 +178,7 @@ fn gstreamer_announces_frame_rate_bandwidth_and_source() {
 }
 
 #[test]
-fn parameters_and_feedback_may_precede_what_they_rest_on() {
+fn parameters_and_feedback_may_precede_their_rtpmap() {
     let media = only_media("feedback_mux");
     let format = media.supported().unwrap();
     let Encoding::H264(parameters) = &format.encoding else { panic!("{format:?}") };

@@ -182,7 +182,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_protected_packet_comes_out_as_it_was(
+    fn a_protected_packet_is_restored(
         (policy, mki_len) in agreements(), seed in any::<u64>(), first in any::<u16>(),
     ) {
         let mut random = Seeded(seed);
@@ -200,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn packets_under_the_old_key_and_the_new_come_out(
+    fn packets_under_the_old_and_the_new_key_are_restored(
         (policy, mki_len) in authentic(), seed in any::<u64>(), first in any::<u16>(),
     ) {
         let mut random = Seeded(seed);
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn a_protected_report_comes_out_as_it_was(
+    fn a_protected_report_is_restored(
         (policy, mki_len) in agreements(), seed in any::<u64>(), first in 0..1_u32 << 31,
     ) {
         let mut random = Seeded(seed);
@@ -318,7 +318,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_accepted_for_protection_comes_out_as_it_was(
+    fn every_packet_accepted_for_protection_is_restored(
         (policy, mki_len) in agreements(), octets in vec(any::<u8>(), 0..80),
         profile in prop::sample::select(vec![0xbede_u16, 0xc0de, 0xc2de, 0x1000, 0x1005]),
         words in 0..8_u16,
@@ -344,7 +344,7 @@ proptest! {
     }
 
     #[test]
-    fn a_key_lives_as_long_as_it_may_and_tells_before_it_ends(
+    fn a_key_is_valid_for_its_whole_lifetime_and_reports_its_end_before(
         (policy, mki_len) in agreements(), lifetime in 1..200_u64,
     ) {
         let mut random = Seeded(lifetime);

@@ -86,7 +86,7 @@ fn push(sender: &mut Sender, octet: u8, batch: &mut Batch) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_sent_before_a_collision_does_not_come_back_as_a_peers() {
+fn packets_reflected_after_a_collision_are_not_taken_for_a_peers() {
     let (mut sender, mut receiver) = (sender(0xa, 0xaa), receiver());
     let mut batch = Batch::with_history(1 << 16);
     receiver.set_own_ssrc(Ssrc(0xa));
@@ -103,7 +103,7 @@ fn what_was_sent_before_a_collision_does_not_come_back_as_a_peers() {
 }
 
 #[test]
-fn what_was_sent_again_does_not_come_back_in_the_peers_stream() {
+fn reflected_retransmissions_do_not_join_the_peers_stream() {
     let (mut own, mut peer, mut receiver) = (sender(0xa, 0xaa), sender(0xc, 0xcc), receiver());
     receiver.set_own_ssrc(Ssrc(0xa));
     receiver.add_own_ssrc(own.retransmission_ssrc().unwrap());
@@ -124,7 +124,7 @@ fn what_was_sent_again_does_not_come_back_in_the_peers_stream() {
 }
 
 #[test]
-fn a_copy_that_comes_first_silences_nobody() {
+fn a_copy_that_arrives_first_does_not_block_the_genuine_source() {
     let (mut sender, mut receiver) = (sender(0xc, 0xcc), receiver());
     let mut batch = Batch::with_history(1 << 16);
     let now = Instant::now();
@@ -138,7 +138,7 @@ fn a_copy_that_comes_first_silences_nobody() {
 }
 
 #[test]
-fn a_key_announced_and_not_used_yet_is_kept_before_those_used() {
+fn a_key_that_was_not_used_yet_is_kept_rather_than_used_ones() {
     let mut receiver = Unprotector::new(&policy(), &named(1)).unwrap();
     for n in 2..=4 {
         receiver.add_master_key(&named(n)).unwrap();
@@ -182,7 +182,7 @@ fn a_key_does_not_begin_its_life_again() {
 
 /// An expired key stays refused, and no key stream is used twice.
 #[test]
-fn a_key_never_comes_back_after_another() {
+fn a_key_cannot_be_set_again_after_another() {
     let limited = |octet| key(octet).with_lifetime(2, 2).unwrap();
     let mut sender = Protector::new(&policy(), &limited(7)).unwrap();
     let mut reporter = SrtcpProtector::new(&policy(), &limited(7)).unwrap();
@@ -207,7 +207,7 @@ fn a_key_never_comes_back_after_another() {
 }
 
 #[test]
-fn a_sender_out_of_sources_says_so_and_goes_on_under_another_key() {
+fn a_sender_without_sources_left_fails_and_continues_under_another_key() {
     let (mut sender, mut batch) = (sender(0, 0xaa), Batch::with_history(1 << 16));
     for ssrc in 0..256 {
         sender.set_ssrc(Ssrc(1000 + ssrc));
@@ -221,7 +221,7 @@ fn a_sender_out_of_sources_says_so_and_goes_on_under_another_key() {
 }
 
 #[test]
-fn a_receiver_full_of_sources_forgets_the_one_that_is_long_silent() {
+fn a_full_receiver_replaces_the_longest_silent_source() {
     let policy = Policy { sources_max: 4, window: 128, ..policy() };
     let mut sender = Protector::new(&Policy { sources_max: 64, ..policy }, &key(7)).unwrap();
     let mut receiver = Unprotector::new(&policy, &key(7)).unwrap();
@@ -243,7 +243,7 @@ fn a_receiver_full_of_sources_forgets_the_one_that_is_long_silent() {
 }
 
 #[test]
-fn a_source_that_gave_way_is_not_replayed_and_may_come_again() {
+fn a_replaced_source_cannot_be_replayed_and_may_return() {
     let policy = Policy { sources_max: 2, window: 128, ..policy() };
     let mut sender = Protector::new(&Policy { sources_max: 64, ..policy }, &key(7)).unwrap();
     let mut receiver = Unprotector::new(&policy, &key(7)).unwrap();

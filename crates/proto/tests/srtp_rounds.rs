@@ -65,17 +65,17 @@ fn a_lost_65535_costs_one_packet() {
 }
 
 #[test]
-fn a_65535_that_comes_twice_is_accepted_once() {
+fn a_65535_that_arrives_twice_is_accepted_once() {
     check(65_530..65_540, &[65_530, 65_534, 65_535, 65_535, 65_536, 65_535, 65_537]);
 }
 
 #[test]
-fn a_65535_that_comes_after_the_next_round_s_first_is_accepted() {
+fn a_65535_that_arrives_after_the_next_round_s_first_is_accepted() {
     check(65_530..65_542, &[65_533, 65_534, 65_536, 65_537, 65_538, 65_535, 65_539, 65_535]);
 }
 
 #[test]
-fn a_65535_that_comes_thousands_of_packets_late_is_accepted() {
+fn a_65535_that_arrives_thousands_of_packets_late_is_accepted() {
     let late = [65_535, 65_534].into_iter();
     let arrivals: Vec<u64> =
         [65_533].into_iter().chain(65_536..95_000).chain(late).chain([95_000]).collect();
@@ -95,7 +95,7 @@ fn packets_reordered_around_a_roll_over_are_accepted() {
 }
 
 #[test]
-fn a_source_joined_at_its_last_packet_of_the_first_round_goes_on() {
+fn a_source_joined_at_its_last_packet_of_the_first_round_is_understood() {
     check(65_535..65_540, &[65_535, 65_536, 65_539, 65_537]);
 }
 
@@ -174,7 +174,7 @@ fn a_source_that_lost_rounds_is_found_again_within_64_packets() {
 }
 
 #[test]
-fn a_source_that_lost_seventeen_rounds_is_not_found_until_its_round_is_told() {
+fn a_source_that_lost_seventeen_rounds_is_not_found_until_its_round_is_set() {
     let policy = Policy::new(authenticating().next().unwrap());
     assert!(come_back(&policy, 18 * 65_536, 1).iter().all(|accepted| !accepted));
     let all = packets(&policy, [18 * 65_536 + 7]);
@@ -223,7 +223,7 @@ fn a_sender_that_begins_again_under_another_ssrc_is_a_new_source() {
 }
 
 #[test]
-fn a_sender_that_begins_again_further_on_in_the_first_round_goes_on() {
+fn a_sender_that_restarts_later_in_the_first_round_is_accepted() {
     for policy in policies() {
         let (mut sender, mut receiver) = restarted(&policy, 1000..1100);
         for index in [1100, 20_000, 20_001] {

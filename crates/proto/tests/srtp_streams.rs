@@ -111,7 +111,7 @@ fn nothing_clear_leaves_a_secured_sender() {
 }
 
 #[test]
-fn what_a_secured_sender_sends_arrives_at_a_secured_receiver() {
+fn a_secured_receiver_restores_the_media_of_a_secured_sender() {
     for (suite, kind) in authenticating().flat_map(|suite| Kind::ALL.map(|kind| (suite, kind))) {
         let sources = sources(kind);
         let mut sender = sender(kind, &master(suite, 7, &[]), suite, Retransmission::Verbatim);
@@ -133,7 +133,7 @@ fn what_a_secured_sender_sends_arrives_at_a_secured_receiver() {
 }
 
 #[test]
-fn nothing_leaves_a_sender_whose_key_is_used_up() {
+fn a_sender_with_an_expired_key_sends_nothing() {
     for suite in Suite::ALL {
         let key = master(suite, 7, &[]).with_lifetime(5, 5).unwrap();
         let source = &sources(Kind::H265)[1];
@@ -290,7 +290,7 @@ fn a_clear_report_is_not_authentic_to_a_secured_participant() {
 }
 
 #[test]
-fn nothing_leaves_a_participant_whose_key_is_used_up() {
+fn a_participant_with_an_expired_key_sends_nothing() {
     for suite in Suite::ALL {
         let mut session = session(suite, &[0, 1], 3);
         run(&mut session, 50);

@@ -77,7 +77,7 @@ fn every_packet_is_protected_to_the_same_octets() {
 }
 
 #[test]
-fn every_packet_comes_out_of_protection_as_it_was() {
+fn every_protected_packet_is_restored() {
     for vector in vectors() {
         let Vector { policy, key, ssrc, round, .. } = &vector;
         let mut packet = vector.secured.clone();

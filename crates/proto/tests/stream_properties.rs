@@ -171,7 +171,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn units_come_whole_once_and_in_order(
+    fn units_are_delivered_whole_once_and_in_order(
         kind in kinds(), seed in any::<u64>(), mtu in 100..9000_usize, path in paths(),
     ) {
         // A generic frame is one unit, but it is unknown to which frame a lost packet belonged.
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn frames_come_whole_once_and_in_order(
+    fn frames_are_delivered_whole_once_and_in_order(
         kind in kinds(), seed in any::<u64>(), mtu in 100..9000_usize, path in paths(),
     ) {
         prop_assume!(kind != Kind::Opus);

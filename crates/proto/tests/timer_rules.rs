@@ -108,7 +108,7 @@ fn a_member_times_out_after_five_intervals_and_is_named() {
 }
 
 #[test]
-fn who_stops_sending_media_becomes_a_receiver() {
+fn a_member_that_stops_sending_media_becomes_a_receiver() {
     let start = Instant::now();
     let mut timer = with_members(slow(), 1, start);
     timer.note_sent_rtp(start);
@@ -153,7 +153,7 @@ fn in_a_small_session_a_goodbye_goes_at_once() {
 }
 
 #[test]
-fn in_a_large_session_a_goodbye_waits_its_turn_among_the_goodbyes() {
+fn in_a_large_session_a_bye_backs_off_like_the_others() {
     let start = Instant::now();
     let mut timer = with_members(slow(), 49, start);
     let _ = next(&mut timer);
@@ -171,7 +171,7 @@ fn in_a_large_session_a_goodbye_waits_its_turn_among_the_goodbyes() {
 }
 
 #[test]
-fn who_never_spoke_leaves_without_a_word() {
+fn a_participant_that_never_sent_leaves_without_bye() {
     let start = Instant::now();
     let mut timer = with_members(slow(), 3, start);
     timer.want_bye(start, LEN);
@@ -184,7 +184,7 @@ fn who_never_spoke_leaves_without_a_word() {
 }
 
 #[test]
-fn a_report_that_could_not_be_sent_comes_due_again() {
+fn a_report_that_could_not_be_sent_is_due_again() {
     let start = Instant::now();
     let mut timer = Timer::new(slow(), US, 1, start);
     let mut reports = 0;

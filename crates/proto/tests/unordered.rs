@@ -57,7 +57,7 @@ fn a_packet_behind_a_gap_does_not_wait() {
 }
 
 #[test]
-fn a_packet_that_comes_again_is_known() {
+fn a_packet_that_arrives_again_is_a_duplicate() {
     let mut case = Case::new();
     assert_eq!(case.take(10), [10]);
     assert_eq!(case.take(12), [12]);
@@ -68,7 +68,7 @@ fn a_packet_that_comes_again_is_known() {
 }
 
 #[test]
-fn what_never_comes_is_counted_once() {
+fn a_packet_that_never_arrives_is_counted_once() {
     let mut case = Case::new();
     case.take(10);
     case.take(13);

@@ -140,7 +140,7 @@ fn tags_are_made_without_an_allocation() {
 }
 
 #[test]
-fn what_is_printed_does_not_depend_on_the_key() {
+fn the_debug_output_does_not_depend_on_the_key() {
     for (one, other) in all(&[0xab; 20]).iter().zip(all(&[0xcd; 70])) {
         assert_eq!(format!("{one:?}"), format!("{other:?}"));
     }

@@ -3,7 +3,7 @@
 use rushes_sha1::{HmacLanes, InstructionSet, Message};
 
 #[test]
-fn lanes_of_every_set_come_to_the_same_tags() {
+fn lanes_of_every_set_compute_the_same_tags() {
     let bodies: Vec<Vec<u8>> = (0..18).map(|n| vec![n as u8; 9 * n]).collect();
     let message = |body| Message { body, suffix: [1, 2, 3, 4] };
     let messages: Vec<_> = bodies.iter().map(|body| message(&body[..])).collect();

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn mandatory_algorithms_come_last_unless_listed() {
+    fn mandatory_algorithms_are_last_unless_listed() {
         let list = AlgorithmList::new(&[AuthTag::Sk64, AuthTag::Hs80]).unwrap();
         let all: Vec<_> = list.with_mandatory().collect();
         assert_eq!(all, [AuthTag::Sk64, AuthTag::Hs80, AuthTag::Hs32]);

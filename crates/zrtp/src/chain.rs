@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn images_may_be_skipped_and_come_again() {
+    fn images_may_be_skipped_and_repeated() {
         let (own, mut peer) = chains();
         peer.reveal(0, own.image(0)).unwrap();
         peer.reveal(2, own.image(2)).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_message_is_found_out_when_its_key_comes() {
+    fn a_changed_message_is_detected_when_its_key_is_revealed() {
         let own = OwnChain::new([7; 32]);
         let mut hello = message(&own, 2);
         hello[0] ^= 1;

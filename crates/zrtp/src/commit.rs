@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_algorithm_says_how_to_answer() {
+    fn an_unknown_algorithm_has_the_error_to_answer_with() {
         let commit = plain(KeyAgreement::X255, CommitKey::Dh { hvi: [1; 32] });
         let codes = [
             ErrorCode::HashType,

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_check_value_of_crc_32c_comes_out() {
+    fn the_check_value_of_crc_32c_is_computed() {
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
     }
 

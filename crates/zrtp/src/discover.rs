@@ -17,7 +17,8 @@ use super::session::StreamId;
 use super::session_state::Common;
 use super::stream::VERSION_LEN;
 
-/// Time for a candidate to commit or to answer a Hello, longer than Hellos are repeated.
+/// Time for a candidate to commit or to answer a Hello, longer than Hellos are repeated (section
+/// 6).
 const HELLO_TIMEOUT: Duration = Duration::from_secs(13);
 
 /// Octets of a `HelloACK`.

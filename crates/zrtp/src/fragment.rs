@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_too_long_for_a_packet_comes_back_through_packets() {
+    fn a_message_too_long_for_a_packet_is_reassembled() {
         let message = message(305);
         let mut reassembler = Reassembler::new();
         let mut whole = None;
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_cut_is_refused() {
+    fn a_message_that_cannot_be_fragmented_is_refused() {
         for (len, packet_len_max) in [(0, 1400), (5, 1400), (MESSAGE_LEN_MAX + 4, 1400), (8, 27)] {
             let message = vec![0; len];
             let error = FragmentError::Unfragmentable { len, packet_len_max };

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_spent_is_what_is_sent() {
+    fn the_octets_spent_are_the_octets_sent() {
         for len in [4, 160, 1_180, 1_184, 1_188, 2_400, 9_000] {
             let mut link = Link::new(1, 1_200, [0; 2], Credit::unlimited());
             let outgoing = link.prepare(vec![0; len]);

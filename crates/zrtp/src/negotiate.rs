@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_the_rfc_and_the_draft_come_out() {
+    fn the_examples_of_the_rfc_and_the_draft_are_computed() {
         use KeyAgreement::{Dh2k, Dh3k, Ec25, Ec38, X255, X448};
         let kyber = |curve, lattice| KeyAgreement::Kem(Kem::hybrid(curve, lattice).unwrap());
         let x1k1 = kyber(KemComponent::X25519, KemComponent::Kyber512);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everybody_has_is_left() {
+    fn without_a_common_algorithm_the_mandatory_one_is_used() {
         assert_eq!(both(&[KeyAgreement::X448], &[KeyAgreement::Ec25]), [KeyAgreement::Dh3k; 2]);
     }
 

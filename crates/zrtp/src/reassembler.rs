@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_fragment_costs_no_more_than_what_came_before_it() {
+    fn a_forged_fragment_discards_only_the_fragments_before_it() {
         let message = message(3);
         let mut reassembler = Reassembler::new();
         let whole = Fragment { id: 1, total: 3, offset: 0, octets: &message };
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_sent_again_comes_again() {
+    fn a_repeated_message_is_returned_again() {
         let message = message(2);
         let whole = Fragment { id: 1, total: 2, offset: 0, octets: &message };
         let mut reassembler = Reassembler::new();

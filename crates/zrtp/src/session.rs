@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
-    fn a_peer_that_asks_to_go_clear_where_that_is_not_allowed_is_told_so() {
+    fn a_peer_that_requests_clear_media_against_the_policy_gets_an_error() {
         let now = Instant::now();
         let (mut sessions, stream) = agreed(now);
         for session in &mut sessions {

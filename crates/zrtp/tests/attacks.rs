@@ -121,7 +121,7 @@ fn another_initialisation_vector_is_found_by_the_hash_chain() {
 
 /// The attacker makes two whole exchanges, in each of which it poses as the other end.
 #[test]
-fn a_man_in_the_middle_who_agrees_with_both_ends_has_two_strings() {
+fn a_man_in_the_middle_that_agrees_with_both_ends_has_two_strings() {
     for agreement in [X25519, KeyAgreement::Kem(Kem::X25519_ML_KEM_768)] {
         let mut strings = std::collections::BTreeSet::new();
         for seed in 0..20 {
@@ -360,7 +360,7 @@ fn repeating_every_message_of_the_session_at_every_time_changes_nothing() {
 /// they have this end's ZID (0x90) or, once a peer is known, its hash chain. The peer is not
 /// affected.
 #[test]
-fn what_is_sent_back_is_not_taken_for_the_peers() {
+fn reflected_messages_are_not_taken_for_the_peers() {
     for ssrc in [100, 999] {
         let mut world = fresh(X25519, 1);
         let (_, _, own) = world.ends[0].session.poll_datagram().unwrap();
@@ -453,7 +453,7 @@ fn events_of(world: &World, end: usize) -> usize {
 }
 
 #[test]
-fn nothing_that_anybody_can_invent_disturbs_a_secure_stream() {
+fn no_invented_message_affects_a_secure_stream() {
     let mut world = fresh(X25519, 1);
     world.settle(&mut pass);
     let before = [events_of(&world, 0), events_of(&world, 1)];
@@ -474,7 +474,7 @@ fn nothing_that_anybody_can_invent_disturbs_a_secure_stream() {
 }
 
 #[test]
-fn a_go_clear_that_is_not_the_peers_is_told_and_not_followed() {
+fn a_forged_go_clear_is_reported_and_has_no_effect() {
     let configs = || {
         configs(X25519).map(|mut config| {
             config.allows_clear = true;
@@ -552,7 +552,7 @@ fn equal_commitments_lead_to_no_keys() {
 /// Comparing the strings of a session whose secrets are not kept verifies that session, but not an
 /// older secret that it did not continue.
 #[test]
-fn a_comparison_does_not_vouch_for_a_secret_that_the_session_did_not_continue() {
+fn a_comparison_does_not_verify_a_secret_that_the_session_did_not_continue() {
     let stores = [Kept::default(), Kept::default()];
     // In a session with an attacker, end 0 keeps a secret of the attacker.
     let attacker = [stores[0].clone(), Kept::default()];

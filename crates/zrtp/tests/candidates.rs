@@ -51,7 +51,7 @@ fn recorded(agreement: KeyAgreement) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn one_packet_from_anybody_ends_nothing() {
+fn one_packet_from_a_stranger_ends_nothing() {
     let error = pack(7, &written(&Message::Error(ErrorCode::CriticalSoftware)));
     let mut packets = recorded(X25519);
     packets.push(error);
@@ -76,7 +76,7 @@ fn one_packet_from_anybody_ends_nothing() {
 
 /// The stranger reads this end's SSRC in its Hello and uses it from another address.
 #[test]
-fn a_stranger_under_our_number_collides_with_nobody_but_itself() {
+fn a_stranger_under_our_ssrc_causes_no_collision_of_the_peer() {
     let mut world = waiting(X25519, 1);
     for end in [CALLER, WAITING] {
         let ssrc = [100, 200][end];
@@ -91,7 +91,7 @@ fn a_stranger_under_our_number_collides_with_nobody_but_itself() {
 /// Messages may also be forged under the peer's own address: they end the exchange only if the peer
 /// does not continue it.
 #[test]
-fn forged_messages_under_the_peers_address_end_nothing_while_the_peer_goes_on() {
+fn forged_messages_under_the_peers_address_end_nothing_while_the_peer_continues() {
     let mut forged: Vec<Vec<u8>> = ErrorCode::ALL
         .iter()
         .map(|code| pack(100, &written(&Message::Error(*code))))
@@ -164,7 +164,7 @@ fn invented(hello: &[u8], random: &mut Seeded) -> Vec<u8> {
 }
 
 #[test]
-fn a_million_strangers_from_ten_thousand_addresses_keep_nobody_out() {
+fn a_million_strangers_from_ten_thousand_addresses_do_not_exclude_the_peer() {
     let hello = message(&recorded(X25519)[0]).to_vec();
     let mut random = Seeded(1);
     let mut world = waiting(X25519, 1);
@@ -193,7 +193,7 @@ fn a_million_strangers_from_ten_thousand_addresses_keep_nobody_out() {
 
 /// The hash of the caller's Hello is announced, and a stranger repeats that Hello.
 #[test]
-fn the_announced_hello_from_other_addresses_keeps_nobody_out() {
+fn the_announced_hello_from_other_addresses_does_not_exclude_the_peer() {
     let mut world = waiting(X25519, 1);
     let (caller, waiting) = (world.ends[CALLER].streams[0], world.ends[WAITING].streams[0]);
     let hash = world.ends[CALLER].session.hello_hash(caller).unwrap();
@@ -257,7 +257,7 @@ fn failures(end: &End) -> Vec<(ErrorCode, Option<PeerRefusal>)> {
 
 /// A caller without the secret is refused, and a caller with it arrives later.
 #[test]
-fn who_is_refused_does_not_end_the_waiting() {
+fn a_refused_candidate_does_not_end_the_wait() {
     let secret = |octet: u8| {
         let mut configs = configs(X25519);
         for (n, config) in configs.iter_mut().enumerate() {
@@ -284,7 +284,7 @@ fn who_is_refused_does_not_end_the_waiting() {
 
 /// A stranger's unfinished exchange does not prevent the caller from agreeing meanwhile.
 #[test]
-fn a_stranger_who_stops_half_way_delays_nobody() {
+fn a_stranger_that_stops_half_way_does_not_delay_the_peer() {
     for stops_after in ["Hello", "Commit", "DHPart2"] {
         let mut world = waiting(X25519, 1);
         let mut stranger_world = waiting(X25519, 2);

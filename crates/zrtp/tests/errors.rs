@@ -153,7 +153,7 @@ fn multistream_mode_without_a_session_has_no_shared_secret() {
 }
 
 #[test]
-fn preshared_mode_without_the_secret_is_refused_by_one_that_does_not_commit() {
+fn a_passive_end_refuses_preshared_mode_without_the_secret() {
     let stores = [Kept::default(), Kept::default()];
     let configs = || {
         configs(KeyAgreement::X255).map(|mut config| {
@@ -312,7 +312,7 @@ fn a_stream_that_goes_clear_has_a_named_end_whatever_is_lost() {
 }
 
 #[test]
-fn an_endpoint_that_has_ended_says_nothing_more() {
+fn an_endpoint_that_has_ended_sends_nothing_more() {
     let mut world = edited(1, "DHPart1", |message| message[76..108].fill(0));
     let recorded = record(&mut fresh(KeyAgreement::X255, 1));
     let before = world.ends.each_ref().map(|end| end.events.len());

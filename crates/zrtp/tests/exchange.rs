@@ -288,7 +288,7 @@ fn preshared_mode_skips_the_key_agreement_where_both_allow_it() {
 }
 
 #[test]
-fn a_secret_by_other_means_is_used_and_its_difference_told() {
+fn an_auxiliary_secret_is_used_and_a_difference_is_reported() {
     for (secrets, warned) in [([7, 7], false), ([7, 8], true)] {
         let mut configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
         for (config, secret) in configs.iter_mut().zip(secrets) {
@@ -348,7 +348,7 @@ fn a_peer_without_the_secret_gets_no_key_where_one_is_required() {
 }
 
 #[test]
-fn peers_that_were_never_compared_or_have_changed_are_refused_as_the_policy_says() {
+fn the_policy_refuses_peers_that_were_never_compared_or_have_changed() {
     let end = |octet, policy, preshared| Config {
         policy,
         allows_preshared: preshared,
@@ -408,7 +408,7 @@ fn both_ends_go_clear_and_secure_again_only_if_that_is_allowed() {
 }
 
 #[test]
-fn nobody_there_is_told_within_four_seconds() {
+fn a_missing_peer_is_reported_within_four_seconds() {
     let configs = [config(1, KeyAgreement::X255), config(2, KeyAgreement::X255)];
     let mut world = world(configs, &stores(), 1, Path::default(), 1);
     world.run(LIMIT, &mut |_, _| Vec::new());

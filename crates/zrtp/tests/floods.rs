@@ -62,7 +62,7 @@ fn flood(world: &mut World, to: usize, count: u64, mut next: impl FnMut(u64) -> 
 
 /// Without that hash, the first Hello counts, and the exchange with the stranger ends without keys.
 #[test]
-fn a_stranger_who_comes_first_gets_no_keys() {
+fn a_stranger_that_arrives_first_gets_no_keys() {
     let mut world = fresh(X25519, 2);
     let hello = stranger(&genuine_hello(), &mut Seeded(1));
     world.inject(0, 0, &hello);

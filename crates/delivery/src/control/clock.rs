@@ -192,7 +192,7 @@ mod tests {
         }
 
         #[test]
-        fn clocks_that_drift_apart_stay_within_the_error_that_is_told(
+        fn clocks_that_drift_apart_stay_within_the_estimated_error(
             delays in prop::collection::vec((0..5_000_u64, 0..5_000_u64), 1..30),
             per_second in 0..=90_u64,
         ) {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_is_believed_at_once() {
+    fn a_clock_that_was_set_is_followed_at_once() {
         let mut filter = ClockFilter::new();
         let now = exchange(&mut filter, &[(10, 10); 8], 0, |now| now + 1_000_000);
         assert_eq!(filter.estimate(now).unwrap().offset, 1_000_000);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_not_asked_for_is_refused() {
+    fn an_answer_without_a_request_is_refused() {
         let mut filter = ClockFilter::new();
         let ping = filter.ask(100);
         let pong = Pong { id: ping.id, t1: ping.t1, t2: 5, t3: 6 };

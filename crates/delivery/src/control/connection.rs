@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unfinished_message_is_all_that_is_kept() {
+    fn only_an_unfinished_message_is_kept() {
         let mut inbox = Inbox::default();
         let octets = vec![1; 10_000];
         assert_eq!(inbox.fill(&octets).len(), 10_000 - MESSAGE_LEN_MAX);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_peer_that_does_not_read_is_bounded() {
+    fn output_for_a_peer_that_does_not_read_is_limited() {
         let mut outbox = Outbox::default();
         let start = Message::Start { epoch: 7 };
         let written = (0..100_000).filter(|_| outbox.write_if_room(&start)).count();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_can_be_missed_make_room_for_each_other_only() {
+    fn events_that_can_be_missed_replace_only_each_other() {
         let mut events = Events::new();
         events.push(0);
         for n in 1..=100 {

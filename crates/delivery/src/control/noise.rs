@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_come_to_the_same_keys() {
+    fn both_ends_derive_the_same_keys() {
         let [mut client, mut server] =
             shake([psk(1); 2], [b"prologue"; 2], |_, _| {}).ok().unwrap();
         for n in 0..3 {

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opening_looks_as_the_table_says() {
+    fn an_opening_is_written_as_in_the_table() {
         let octets = written();
         assert_eq!(octets[..8], *b"RSHT\0\x01\x01\0");
         assert_eq!(octets[8..20], [0, 0, 0, 0, 0, 0, 2, 128, 14, 7, 3, 4]);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_right_is_refused_as_soon_as_it_is_there() {
+    fn an_invalid_opening_is_refused_at_its_first_invalid_octet() {
         let change = |at: usize, octet: u8| {
             let mut octets = written();
             octets[at] = octet;

@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn a_body_that_ends_inside_a_field_or_goes_on_is_refused(message in message(), extra in 1..9_u32) {
+    fn a_body_that_is_too_short_or_too_long_is_refused(message in message(), extra in 1..9_u32) {
         let octets = written(&message);
         let len = octets.len() as u32 - 4;
         let mut longer = octets.clone();
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mutation_is_refused_or_read_as_what_it_says(
+    fn a_mutation_is_refused_or_read_as_written(
         message in message(),
         mutations in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
     ) {
@@ -200,7 +200,7 @@ fn a_length_is_refused_before_its_body_is_waited_for() {
 }
 
 #[test]
-fn an_offer_looks_as_the_table_says() {
+fn an_offer_is_written_as_in_the_table() {
     let octets = written(&Message::Offer(Box::new(offer())));
     assert_eq!(octets[..4], [1, 0, 0, 67]);
     assert_eq!(octets[4..20], [5; 16]);
@@ -210,14 +210,14 @@ fn an_offer_looks_as_the_table_says() {
 }
 
 #[test]
-fn lists_longer_than_there_can_be_units_are_refused_before_they_are_sized() {
+fn lists_with_more_entries_than_units_are_refused_before_allocation() {
     let mut octets = written(&Message::Offer(Box::new(offer())));
     octets[4 + 59] = 65;
     assert_eq!(Message::parse(&octets), Err(MessageError::Count { field: "ports", count: 65 }));
 }
 
 #[test]
-fn an_offer_that_makes_no_sense_is_told_by_its_first_wrong_field() {
+fn an_invalid_offer_is_reported_with_its_first_wrong_field() {
     let check = |change: &dyn Fn(&mut Offer)| {
         let mut offer = offer();
         change(&mut offer);
@@ -257,7 +257,7 @@ fn an_offer_that_makes_no_sense_is_told_by_its_first_wrong_field() {
 }
 
 #[test]
-fn a_change_keeps_what_units_hang_on() {
+fn a_change_must_keep_what_existing_units_use() {
     let check = |change: &dyn Fn(&mut Offer)| {
         let mut offer = changed();
         change(&mut offer);

@@ -9,7 +9,7 @@ use crate::ends::{Ends, changed, offer};
 use rushes_netsim::Seeded;
 
 #[test]
-fn frames_are_told_of_once_all_units_are_bound() {
+fn frames_are_announced_once_all_units_are_bound() {
     let mut ends = Ends::streaming(offer());
     let frame = FrameNotice { number: 3, captured: 4, sent: 5, octets: 6, dropped: 7 };
     ends.server.frame(frame).unwrap();
@@ -25,7 +25,7 @@ fn frames_are_told_of_once_all_units_are_bound() {
 }
 
 #[test]
-fn the_last_frame_is_told_of_before_the_end_even_if_the_client_does_not_read() {
+fn the_last_frame_is_announced_before_the_end_even_if_the_client_does_not_read() {
     let mut ends = Ends::streaming(offer());
     let mut told = Vec::new();
     for number in 0..1_000 {
@@ -46,7 +46,7 @@ fn the_last_frame_is_told_of_before_the_end_even_if_the_client_does_not_read() {
 }
 
 #[test]
-fn frames_are_told_of_without_allocation() {
+fn frames_are_announced_without_allocation() {
     let mut ends = Ends::streaming(offer());
     let Ends { now, server, client } = &mut ends;
     let mut announce = |numbers: std::ops::Range<u64>| {
@@ -66,7 +66,7 @@ fn frames_are_told_of_without_allocation() {
 }
 
 #[test]
-fn units_may_be_bound_before_the_accept_comes_and_more_than_once() {
+fn units_may_be_bound_before_the_accept_arrives_and_more_than_once() {
     let mut ends = Ends::new();
     ends.carry();
     ends.server.offer(ends.now, offer()).unwrap();
@@ -84,7 +84,7 @@ fn units_may_be_bound_before_the_accept_comes_and_more_than_once() {
 }
 
 #[test]
-fn over_rtp_the_client_says_where_it_listens_and_who_it_is() {
+fn over_rtp_the_client_sends_its_ports_and_sources() {
     let mut ends = Ends::new();
     ends.carry();
     let mut rtp = offer();
@@ -101,7 +101,7 @@ fn over_rtp_the_client_says_where_it_listens_and_who_it_is() {
 }
 
 #[test]
-fn a_change_takes_over_while_frames_of_the_old_offer_go_on() {
+fn a_change_is_negotiated_while_frames_of_the_old_offer_continue() {
     let mut ends = Ends::streaming(offer());
     let wish = Change { format: 9, rate: None };
     ends.client.change(wish).unwrap();
@@ -155,7 +155,7 @@ fn units_stay_bound_that_a_change_leaves_out() {
 }
 
 #[test]
-fn a_change_that_crosses_a_wish_is_answered_and_the_wish_is_told() {
+fn a_change_that_crosses_a_request_is_answered_and_the_request_is_reported() {
     let mut ends = Ends::streaming(offer());
     let wish = Change { format: 7, rate: None };
     ends.client.change(wish).unwrap();
@@ -178,7 +178,7 @@ fn two_that_stop_at_once_both_stop_by_their_own_word() {
 }
 
 #[test]
-fn a_stop_is_told_to_the_other_side_with_its_reason() {
+fn a_stop_is_reported_to_the_other_side_with_its_reason() {
     let mut ends = Ends::streaming(offer());
     ends.client.stop(Reason::Other(200), "tired\x1b[0m");
     ends.carry();
@@ -282,7 +282,7 @@ fn session(seed: u64, octets: u64) -> (Ends, Vec<ServerEvent>, Vec<ClientEvent>)
 }
 
 #[test]
-fn a_session_over_a_wire_that_cuts_and_delays_goes_as_over_one_that_does_not() {
+fn a_session_over_a_wire_that_splits_and_delays_has_the_usual_events() {
     for seed in 0..50 {
         let (_, of_server, of_client) = session(seed, u64::MAX);
         let text = "seen enough".to_owned();

@@ -76,7 +76,7 @@ fn a_format_that_the_server_does_not_have_is_refused_by_the_application() {
 }
 
 #[test]
-fn a_connection_that_says_nothing_is_closed_after_five_seconds() {
+fn a_silent_connection_is_closed_after_five_seconds() {
     let (mut server, now) = server();
     server.handle_timeout(now + Duration::from_millis(4999));
     assert_eq!(server.state(), State::Opening);
@@ -143,7 +143,7 @@ fn units_that_are_never_bound_end_the_session_after_ten_seconds() {
 }
 
 #[test]
-fn a_change_that_is_not_completed_ends_the_session_though_pings_come() {
+fn a_change_that_is_not_completed_ends_the_session_although_pings_arrive() {
     let mut ends = Ends::streaming(offer());
     ends.server.change(ends.now, changed()).unwrap();
     ends.pass(Duration::from_secs(4));
@@ -212,7 +212,7 @@ fn absurd_offers_are_refused_by_the_client_with_the_field_that_is_wrong() {
 }
 
 #[test]
-fn what_the_server_would_be_refused_for_it_cannot_say() {
+fn a_server_cannot_send_messages_that_a_client_would_refuse() {
     let mut ends = Ends::new();
     let early = ends.server.offer(ends.now, offer());
     assert_eq!(early, Err(CommandError::State(State::Opening)));

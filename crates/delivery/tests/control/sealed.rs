@@ -211,7 +211,7 @@ fn a_recorded_client_is_offered_nothing() {
 }
 
 #[test]
-fn a_recorded_server_is_believed_nothing() {
+fn a_recorded_servers_octets_are_not_accepted() {
     let recorded = Ends::new(server_channel("k", 1), client_channel("k", 2)).offered().to_client;
     let mut ends = Ends::new(Channel::clear(), client_channel("k", 3));
     ends.give_client(&recorded, usize::MAX);

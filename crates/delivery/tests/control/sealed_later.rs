@@ -37,7 +37,7 @@ fn is_streaming(ends: &mut Ends) -> bool {
 }
 
 #[test]
-fn whoever_knows_the_secret_first_the_rest_is_sealed() {
+fn the_rest_is_sealed_whichever_end_has_the_secret_first() {
     for (order, len) in
         [([true, false], usize::MAX), ([false, true], usize::MAX), ([true, false], 1)]
     {
@@ -131,7 +131,7 @@ fn another_secret_is_refused() {
 }
 
 #[test]
-fn only_what_leads_to_a_secret_is_taken_in_the_clear() {
+fn only_messages_that_lead_to_a_secret_are_accepted_in_the_clear() {
     let write = |message: Message| {
         let mut octets = Vec::new();
         message.write(&mut octets);
@@ -163,7 +163,7 @@ fn only_what_leads_to_a_secret_is_taken_in_the_clear() {
 }
 
 #[test]
-fn a_client_waits_for_the_answer_and_says_no_more_before() {
+fn a_client_sends_nothing_more_before_the_answer() {
     let mut ends = accepted();
     seal(&mut ends, true, "k").unwrap();
     ends.carry(usize::MAX);
@@ -173,7 +173,7 @@ fn a_client_waits_for_the_answer_and_says_no_more_before() {
 }
 
 #[test]
-fn what_is_said_in_the_clear_is_bounded() {
+fn octets_in_the_clear_are_limited() {
     let mut opening = Vec::new();
     Opening::Control(wishes()).write(&mut opening);
     let mut stop = Vec::new();

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timestamp_comes_back_through_the_wall_clock_and_across_a_wrap() {
+    fn a_timestamp_survives_conversion_to_the_wall_clock_and_a_wrap() {
         for clock_rate in [ClockRate::VIDEO, ClockRate::OPUS] {
             let ntp = NtpTime::from_unix(Duration::from_nanos(1_600_000_000_987_654_321));
             let mapping = ClockMapping { ntp, rtp: RtpTimestamp(u32::MAX - 1000), clock_rate };

@@ -117,7 +117,7 @@ fn fraction(lost: i64, expected: u64) -> u8 {
     if lost <= 0 || expected == 0 {
         return 0;
     }
-    // The field cannot express 256/256, a loss of all packets.
+    // A loss of all packets is 255/256, the maximum of the field.
     (lost.unsigned_abs().saturating_mul(256) / expected).min(255) as u8
 }
 

@@ -101,7 +101,7 @@ fn a_last_frame_that_lacks_a_packet_is_dropped() {
 }
 
 #[test]
-fn what_follows_the_silence_that_ended_a_frame_is_no_frame_of_its_own() {
+fn packets_after_the_silence_that_ended_their_frame_are_no_new_frame() {
     let mut listener = unmarked();
     listener.finish();
     assert_eq!(listener.frames().len(), 3);
@@ -114,7 +114,7 @@ fn what_follows_the_silence_that_ended_a_frame_is_no_frame_of_its_own() {
 }
 
 #[test]
-fn a_source_goes_on_after_silence() {
+fn a_source_continues_after_silence() {
     let mut listener = unmarked();
     listener.finish();
     listener.finish();

@@ -261,7 +261,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn interleaved_access_units_come_back_in_decoding_order(case in case(1..2)) {
+    fn interleaved_access_units_are_delivered_in_decoding_order(case in case(1..2)) {
         let mut listener = case.listener(Delivery::AccessUnit);
         pass_packets(&case, &mut listener, |_| false);
         let frames = listener.timed_frames();
@@ -272,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn interleaved_units_come_back_in_decoding_order(case in case(1..300)) {
+    fn interleaved_units_are_delivered_in_decoding_order(case in case(1..300)) {
         let mut listener = case.listener(Delivery::Unit);
         pass_packets(&case, &mut listener, |_| false);
         let units: Vec<Vec<u8>> = case.units.iter().map(|unit| unit.octets.clone()).collect();
@@ -347,7 +347,7 @@ fn parts_of_interleaved_access_units_are_not_delivered_as_whole_ones() {
 }
 
 #[test]
-fn nothing_is_delivered_before_its_order_is_sure() {
+fn no_unit_is_delivered_before_its_order_is_certain() {
     let mut listener = listener(3, Delivery::Unit);
     // After unit 3, unit 0 may still arrive; after unit 4, no unit before 1.
     for (number, certain) in [(3, vec![]), (0, vec![0]), (1, vec![]), (4, vec![1])] {
@@ -358,7 +358,7 @@ fn nothing_is_delivered_before_its_order_is_sure() {
 }
 
 #[test]
-fn the_number_of_units_in_the_buffer_makes_an_order_sure_too() {
+fn the_number_of_units_in_the_buffer_also_makes_an_order_certain() {
     // RFC 7798 section 6, condition B.
     let format = H265 { max_don_diff: 1000, depack_buf_nalus: 2, ..H265::default() };
     let mut listener = Listener::new(&format, Delivery::Unit);
@@ -369,7 +369,7 @@ fn the_number_of_units_in_the_buffer_makes_an_order_sure_too() {
 }
 
 #[test]
-fn one_lost_packet_takes_only_the_frames_that_it_may_have_been_of() {
+fn one_lost_packet_drops_only_frames_to_which_it_may_have_belonged() {
     let mut listener = listener(4, Delivery::AccessUnit);
     for group in 0..10_u16 {
         for number in [2, 0, 3, 1].map(|number| 4 * group + number) {
@@ -438,7 +438,7 @@ fn a_source_whose_numbers_start_anew_is_followed() {
 }
 
 #[test]
-fn a_unit_that_breaks_the_promise_makes_no_frame_of_parts() {
+fn a_unit_that_violates_the_parameters_makes_no_partial_frame() {
     let mut listener = listener(1, Delivery::AccessUnit);
     for number in [10, 11, 12, 13, 9, 14, 15, 16, 17] {
         take(&mut listener, number);
@@ -450,7 +450,7 @@ fn a_unit_that_breaks_the_promise_makes_no_frame_of_parts() {
 }
 
 #[test]
-fn after_silence_the_order_is_not_sure() {
+fn after_silence_the_order_is_uncertain() {
     let mut listener = listener(2, Delivery::AccessUnit);
     for number in 0..7 {
         take(&mut listener, number);
@@ -469,7 +469,7 @@ fn after_silence_the_order_is_not_sure() {
 }
 
 #[test]
-fn what_waits_is_bounded() {
+fn waiting_units_are_limited() {
     // The order of decreasing numbers is never certain.
     let mut listener = listener(32_767, Delivery::AccessUnit);
     let mut held_max = 0;
@@ -486,7 +486,7 @@ fn what_waits_is_bounded() {
 }
 
 #[test]
-fn units_that_never_end_are_bounded() {
+fn units_that_never_end_are_limited() {
     let mut listener = listener(32_767, Delivery::Unit);
     let mut held_max = 0;
     for number in (0..10).flat_map(|_| 0..30_000_u16) {

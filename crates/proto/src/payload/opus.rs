@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_headers_of_an_ogg_file_are_told_from_damage() {
+    fn the_headers_of_an_ogg_file_are_distinguished_from_damage() {
         let mut listener = Listener::new(&Opus::default(), Delivery::AccessUnit);
         for header in [&b"OpusHead\x01\x02\x38\x01"[..], b"OpusTags\x06\0\0\0rushes"] {
             assert_eq!(listener.take(header, 0, false), Err(PayloadError::OggHeader));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_larger_than_asked_for_leaves_whole() {
+    fn a_packet_over_the_limit_is_sent_whole() {
         let mut packetiser = Opus::default().packetiser();
         let packet = [8; 1276];
         packetiser.start(&packet, 100).unwrap();

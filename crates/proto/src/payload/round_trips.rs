@@ -122,7 +122,7 @@ fn round_trip(codec: Codec, aggregate: bool, units: &[Vec<u8>], limit: usize) {
 }
 
 #[test]
-fn units_of_every_size_around_the_limit_come_back() {
+fn units_of_every_size_around_the_limit_are_restored() {
     for codec in CODECS {
         for limit in [64, 100, 1400, 8900, 65_000] {
             let around = limit - 9..=limit + 3;
@@ -170,7 +170,7 @@ fn a_limit_above_the_length_fields_does_not_cut_lengths() {
 }
 
 #[test]
-fn a_packetiser_goes_on_after_a_frame_that_was_refused() {
+fn a_packetiser_continues_after_a_refused_frame() {
     for codec in CODECS {
         let format = codec.format(true);
         let mut packetiser = format.packetiser();
@@ -262,7 +262,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_units_come_back(
+    fn random_units_are_restored(
         codec in codec(),
         aggregate: bool,
         frames in frames(),
@@ -319,7 +319,7 @@ proptest! {
     }
 
     #[test]
-    fn generic_frames_that_lost_nothing_come_back_and_others_do_not(
+    fn generic_frames_without_losses_are_delivered_and_others_are_not(
         lens in vec(1..3000_usize, 1..8),
         limit in 1..1500_usize,
         lost: [u16; 3],

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_says_where_it_belongs() {
+    fn each_packet_states_its_position() {
         let stripe = [&[7, 0, 1, 255][..], b"abcdefg"].concat();
         let sent = send(format().packetiser().as_mut(), &stripe, 100);
         let sent: Vec<_> = sent.iter().map(|sent| (&sent.octets[..], sent.marker)).collect();
@@ -172,7 +172,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_stripe_of_any_length_comes_out_packet_by_packet(
+        fn a_stripe_of_any_length_is_delivered_packet_by_packet(
             stripe in prop::collection::vec(any::<u8>(), 5..400),
             payload in 1_usize..90,
         ) {

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_for_everything_are_refused_in_the_end() {
+    fn requests_for_all_packets_are_finally_refused() {
         let (mut history, mut batch) = (History::new(1 << 15), Batch::with_history(1 << 22));
         let mut now = Instant::now();
         for sequence in 0..3000 {

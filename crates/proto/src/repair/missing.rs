@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_asked_for_after_the_delay_and_again_when_its_answer_should_have_come() {
+    fn a_packet_is_requested_after_the_delay_and_again_when_its_answer_is_overdue() {
         let start = Instant::now();
         let mut missing = Missing::new(RequestTiming { attempts_max: 2, ..Default::default() });
         assert_eq!(missing.poll_timeout(), None);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_cannot_come_in_time_is_counted_as_not_asked_for() {
+    fn a_packet_that_cannot_arrive_in_time_is_counted_as_not_requested() {
         let start = Instant::now();
         let mut missing =
             Missing::new(RequestTiming { latency_max: 100 * MS, ..Default::default() });
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_come_too_late_lengthen_the_wait() {
+    fn answers_that_arrive_too_late_lengthen_the_wait() {
         let mut now = Instant::now();
         let mut missing = Missing::new(RequestTiming::default());
         let mut place = ExtendedSequence(70_000);
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_packet_that_was_never_asked_for_is_not_recovered() {
+    fn a_late_packet_that_was_never_requested_is_not_recovered() {
         let now = Instant::now();
         let mut missing = Missing::new(RequestTiming::default());
         missing.note_gap(now, ExtendedSequence(70_000), 1);
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_are_no_longer_waited_for_are_not_asked_for() {
+    fn packets_that_are_no_longer_awaited_are_not_requested() {
         let start = Instant::now();
         let mut missing = Missing::new(RequestTiming::default());
         missing.note_gap(start, ExtendedSequence(100_000), 4);

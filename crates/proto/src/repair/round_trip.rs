@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_repeated_requests_count_only_until_there_are_better_ones() {
+    fn answers_to_repeated_requests_count_only_until_there_are_certain_ones() {
         let mut round_trip = RoundTrip::default();
         round_trip.take(200 * MS, 4);
         assert_eq!(round_trip.time(), Some(200 * MS));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_comes_sooner_than_an_answer_can_is_none() {
+    fn a_packet_that_arrives_earlier_than_any_answer_is_no_answer() {
         let mut round_trip = RoundTrip::default();
         round_trip.set_least(100 * MS);
         round_trip.take(3 * MS, 1);

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_original_number_comes_first() {
+    fn the_original_number_is_first() {
         let expected = (SequenceNumber(0x1234), &[5, 6][..]);
         assert_eq!(unwrap(&[0x12, 0x34, 5, 6]), Some(expected));
         assert_eq!(unwrap(&[0x12, 0x34]), Some((SequenceNumber(0x1234), &[][..])));

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_come_back_across_a_wrap() {
+    fn blocks_are_read_as_written_across_a_wrap() {
         let before =
             |steps: u64| Arrival::Before(Duration::from_nanos(steps * 1_000_000_000 / 1024));
         let arrivals = [

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sequences_are_packed_and_come_back_across_a_wrap() {
+    fn sequences_are_packed_and_unpacked_across_a_wrap() {
         let missing: Vec<_> = [65_530, 65_531, 10, 11, 26, 27, 28, 5000].map(SequenceNumber).into();
         let nacks: Vec<_> = pack_nacks(missing.iter().copied()).collect();
         // The NACK of 65 530 covers packets up to 10, that of 11 up to 27.

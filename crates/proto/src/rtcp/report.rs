@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_comes_back_with_its_signs() {
+    fn a_block_is_read_as_written_with_its_signs() {
         for (lost, expected) in [
             (-1, -1),
             (0, 0),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_blocks_is_the_profiles() {
+    fn octets_after_the_blocks_are_the_profiles_extension() {
         let mut body = [0; 4 + BLOCK_LEN + 4];
         body[4 + BLOCK_LEN] = 9;
         let report = ReceiverReport::parse(Part { count: 1, body: &body }).unwrap();

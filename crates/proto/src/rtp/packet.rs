@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_may_be_all_there_is() {
+    fn a_packet_may_consist_of_padding_only() {
         let mut packet = FULL;
         packet[35] = 8;
         assert_eq!(Packet::parse(&packet).unwrap().payload(), b"");

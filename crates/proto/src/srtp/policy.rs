@@ -47,14 +47,14 @@ impl Policy {
         }
     }
 
-    /// Returns how many octets an SRTP packet is longer than its RTP packet, with a master key
+    /// Returns by how many octets an SRTP packet is longer than its RTP packet, with a master key
     /// identifier of `mki_len` octets. Cryptex adds four to a packet that has contributing sources
     /// and no header extension.
     pub fn overhead(&self, mki_len: usize) -> usize {
         self.rtp_tag_len() + mki_len
     }
 
-    /// Returns how many octets an SRTCP packet is longer than its RTCP packet.
+    /// Returns by how many octets an SRTCP packet is longer than its RTCP packet.
     pub fn rtcp_overhead(&self, mki_len: usize) -> usize {
         self.suite.rtcp_tag_len() + super::rtcp::INDEX_LEN + mki_len
     }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_knows_what_a_set_knows() {
+    fn a_window_has_the_contents_of_a_set() {
         let mut window = Window::new(128);
         let mut seen = BTreeSet::new();
         let mut state = 1_u64;
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn in_every_order_a_window_knows_what_a_set_knows() {
+    fn in_every_order_a_window_has_the_contents_of_a_set() {
         go_on(&Window::new(64), &Model::default(), 5);
         for highest in [0, 1, 63, 64, 127] {
             let (mut window, mut model) = (Window::new(64), Model::default());

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_back_as_suites() {
+    fn names_are_parsed_as_their_suites() {
         for suite in Suite::ALL {
             assert_eq!(suite.name().parse(), Ok(suite));
             assert_eq!(suite.to_string().to_lowercase().parse(), Ok(suite));

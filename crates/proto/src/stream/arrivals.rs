@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_stands_between_what_came() {
+    fn missing_packets_are_listed_between_the_arrivals() {
         let now = Instant::now();
         let mut arrivals = Arrivals::new(ExtendedSequence(70_000));
         for sequence in [70_002, 70_000, 69_999, 70_002] {

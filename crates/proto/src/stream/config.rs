@@ -67,8 +67,8 @@ pub struct ReceiverConfig {
     /// it is certainly whole, and dropped otherwise.
     pub frame_time: Duration,
     /// Maximum octets that the windows and unfinished frames of all sources hold together. Beyond
-    /// it, the sources that have delivered least lose their unfinished frames first. At least
-    /// [`frame_len_max`](FrameSettings::frame_len_max).
+    /// it, sources above their share lose unfinished frames, those that have delivered least first.
+    /// At least [`frame_len_max`](FrameSettings::frame_len_max).
     pub memory_max: usize,
     /// Number of packets close in sequence that are needed before a source is believed (RFC 3550
     /// appendix A.1, `MIN_SEQUENTIAL`). Until then they are kept. With 0 or 1 the first is enough.

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_goodbye_only_its_own_host_may_go_on_however_long_it_is_silent() {
+    fn after_a_bye_only_the_same_host_may_continue_however_long_the_silence() {
         let now = Instant::now();
         let mut origin = Origin::default();
         origin.set_address(at("192.0.2.1:5004"));

@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stray_packet_is_forgotten_when_the_stream_goes_on() {
+    fn a_stray_packet_is_forgotten_when_the_stream_continues() {
         let mut window = window(1000);
         assert_eq!(judged(&mut window, 30_000, 1 << 30), Verdict::Stray);
         judged(&mut window, 1001, 0);

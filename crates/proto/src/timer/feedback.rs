@@ -85,7 +85,7 @@ impl Feedback {
     }
 
     /// Removes the early packet if it is due at `now`; returns whether it was (RFC 4585 section
-    /// 3.5.2).
+    /// 3.5.2, step 6).
     pub(super) fn take_early(&mut self, now: Instant) -> bool {
         let due = self.te.is_some_and(|te| te <= now);
         if due {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_parties_the_first_event_is_told_at_once_and_the_next_waits() {
+    fn between_two_parties_the_first_event_is_reported_at_once_and_the_next_waits() {
         let (t0, mut feedback, mut random) = set_up(Duration::ZERO);
         let tn = t0 + 200 * MS;
         assert_eq!(feedback.want(t0, tn, Duration::ZERO, &mut random), Some(t0));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_member_told_is_not_told_again() {
+    fn feedback_that_another_member_sent_is_not_repeated() {
         let (t0, mut feedback, mut random) = set_up(Duration::ZERO);
         let te = feedback.want(t0, t0 + 200 * MS, 80 * MS, &mut random).unwrap();
         feedback.cancel();

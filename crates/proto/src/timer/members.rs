@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_random_sources_moves_nobody_and_counts_for_little() {
+    fn a_flood_of_random_sources_displaces_no_member_and_hardly_counts() {
         let (now, mut members) = (start(), Members::new(8, 1));
         members.note_heard(now, Ssrc(1), Evidence::Cname);
         (1000..500_000).for_each(|ssrc| members.note_heard(now, Ssrc(ssrc), Evidence::Report));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_counts_no_longer_and_stragglers_do_not_bring_it_back() {
+    fn a_member_that_left_is_not_counted_and_stragglers_do_not_restore_it() {
         let (now, mut members) = (start(), Members::new(8, 1));
         members.note_heard(now, Ssrc(1), Evidence::Media);
         members.bye(now, Ssrc(1));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_after_its_bye_is_a_member_again() {
+    fn a_member_that_returns_after_its_bye_is_counted_again() {
         let (now, mut members) = (start(), Members::new(8, 1));
         members.note_heard(now, Ssrc(1), Evidence::Media);
         members.bye(now, Ssrc(1));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn members_beyond_the_table_move_in_when_there_is_room() {
+    fn members_beyond_the_table_are_added_when_there_is_room() {
         let (now, mut members) = (start(), Members::new(2, 1));
         for ssrc in 1..=10 {
             members.note_heard(now, Ssrc(ssrc), Evidence::Media);

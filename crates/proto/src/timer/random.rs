@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_sequence_of_splitmix64_comes_out() {
+    fn the_reference_sequence_of_splitmix64_is_generated() {
         let mut random = Random::new(1_234_567);
         let drawn = [random.bits(), random.bits(), random.bits()];
         let published =

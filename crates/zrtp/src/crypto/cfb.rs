@@ -94,7 +94,7 @@ mod tests {
     const START: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
     #[test]
-    fn the_vectors_of_nist_come_out_for_each_key_length() {
+    fn the_vectors_of_nist_are_computed_for_each_key_length() {
         for (key, cipher) in KNOWN {
             let feedback = CipherFeedback::new(&octets(key)).unwrap();
             let mut data = octets(PLAIN);

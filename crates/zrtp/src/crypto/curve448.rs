@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_vectors_of_rfc_7748_section_5_2_come_out() {
+    fn the_vectors_of_rfc_7748_section_5_2_are_computed() {
         let first = agreed(
             "3d262fddf9ec8e88495266fea19a34d28882acef045104d0d1aae121\
              700a779c984c24f8cdd78fbff44943eba368f54b29259a4f1c600ad3",

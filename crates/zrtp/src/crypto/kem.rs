@@ -124,7 +124,8 @@ fn derive(
     Ok(Secret::new(out))
 }
 
-/// Combines the secrets of a curve and a lattice; that of a lattice alone is returned as it is.
+/// Combines the secrets of a curve and a lattice by the draft's combiner; that of a lattice alone
+/// is returned as it is.
 fn combine(
     hash: HashAlgorithm,
     curve: Option<Secret>,
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_draft_worked_out_in_another_language_comes_out() {
+    fn the_result_is_that_of_an_independent_implementation_of_the_draft() {
         let known = [
             (
                 Kem::X25519(Lattice::MlKem768),

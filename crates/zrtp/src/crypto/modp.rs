@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prime_and_what_is_above_it_are_refused() {
+    fn the_prime_and_larger_values_are_refused() {
         for (group, len) in [(Group::Modp2048, 256), (Group::Modp3072, 384)] {
             let prime = near_the_prime(group, 0);
             let mut above = prime.clone();

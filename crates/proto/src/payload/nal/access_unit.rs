@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn h264_fillers_and_auxiliary_slices_belong_to_what_came_before() {
+    fn h264_fillers_and_auxiliary_slices_belong_to_the_units_before_them() {
         let (filler, auxiliary): (&[u8], &[u8]) = (&[12], &[0x13, 0x80]);
         assert_eq!(
             boundaries(NalCodec::H264, [P, auxiliary, filler, P])[1..],
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn h264_an_end_of_sequence_belongs_to_what_came_before() {
+    fn h264_an_end_of_sequence_belongs_to_the_units_before_it() {
         let (eoseq, eostream): (&[u8], &[u8]) = (&[10], &[11]);
         assert_eq!(
             boundaries(NalCodec::H264, [IDR, eoseq, eostream, PPS, IDR]),
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn h265_a_delimiter_begins_an_access_unit_with_what_waits() {
+    fn h265_a_delimiter_begins_an_access_unit_at_the_first_pending_unit() {
         let (base, aud, sei): (&[u8], &[u8], &[u8]) =
             (&[0x02, 0x01, 0x80], &[0x46, 0x01], &[0x4e, 0x01]);
         assert_eq!(boundaries(NalCodec::H265, [aud, sei, base, aud])[2..], [Inside, Here]);
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn h266_ends_and_suffixes_belong_to_what_came_before() {
+    fn h266_ends_and_suffixes_belong_to_the_units_before_them() {
         let alone: &[u8] = &[0, 1, 0x80];
         let (eos, eob, suffix_sei): (&[u8], &[u8], &[u8]) =
             (&[0, 21 << 3 | 1], &[0, 22 << 3 | 1], &[0, 24 << 3 | 1]);

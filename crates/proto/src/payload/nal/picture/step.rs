@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_that_goes_on_must_be_long() {
+    fn an_unfinished_sequence_must_be_long_to_show_its_step() {
         assert_eq!(pushed((0..39).map(|n| 2 * n)).larger(false), None);
         assert_eq!(pushed((0..40).map(|n| 2 * n)).larger(false), Some(2));
         assert_eq!(pushed((0..40).map(|n| 99 * n)).larger(false), None);

@@ -96,7 +96,7 @@ fn a_picture_that_can_have_no_leading_pictures_has_no_room_for_them() {
 }
 
 #[test]
-fn what_is_foreseen_needs_no_guess() {
+fn a_foreseen_sequence_needs_no_guess() {
     let mut timeline = Timeline::new(1);
     timeline.foresee(Step::new(2), Some(2));
     assert_eq!(sequence(&mut timeline, &[0, -2, 4, 2]), [120, 0, 360, 240]);
