@@ -272,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn interleaved_units_come_back_in_decoding_order(case in case(1..300)) {
+    fn interleaved_units_are_delivered_in_decoding_order(case in case(1..300)) {
         let mut listener = case.listener(Delivery::Unit);
         pass_packets(&case, &mut listener, |_| false);
         let units: Vec<Vec<u8>> = case.units.iter().map(|unit| unit.octets.clone()).collect();
