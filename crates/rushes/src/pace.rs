@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 
-/// The spreading of a large frame's batches over time.
+/// How the batches of a large frame are spread over time.
 ///
 /// A batch is up to 64 KiB, passed to the kernel at once. A frame of one batch is never delayed.
 ///
