@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
             idle++;
             continue;
         }
-        /* The octets lie in the memory of the library, which reuses it after the release. */
+        /* The octets are in memory of the library, which reuses it after the release. */
         check(rushes_frame_look(frame, &view, sizeof view), "view");
         fwrite(view.data, 1, view.len, file);
         check(rushes_frame_release(frame), "release");

@@ -32,7 +32,7 @@ int main(int argc, char **argv) try {
     stream.get_rtcp().install_hook([&](const rushes::rtcp_event &event) {
         if (event.kind == RUSHES_RTCP_EVENT_KIND_BYE) is_over = true;
     });
-    // The frame may be kept as long as it is needed; its memory returns to the stream with it.
+    // The frame may be kept as long as needed; its destruction returns the memory to the stream.
     stream.install_receive_hook([&](rushes::frame frame) {
         file.write(reinterpret_cast<const char *>(frame.data().data()),
                    static_cast<std::streamsize>(frame.size()));

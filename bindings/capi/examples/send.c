@@ -20,13 +20,13 @@ static int32_t compare(void *user, const char *sas, bool is_verified) {
     return 0;
 }
 
-/* Messages of the library, such as that the system limits a buffer. */
+/* Prints messages of the library, for example that the system limits a buffer. */
 static void show(void *user, int32_t level, const char *text) {
     (void)user, (void)level;
     fprintf(stderr, "send: %s\n", text);
 }
 
-/* Sends a frame of a file at the time that its place in the file has, a live one at once. */
+/* Sends a frame of a file at the time given by its place in the file, and a live one at once. */
 static void send_frame(rushes_stream *stream, const rushes_media_frame *frame, uint32_t start,
                        uint32_t fps) {
     if (frame->age != UINT64_MAX) {
@@ -34,12 +34,12 @@ static void send_frame(rushes_stream *stream, const rushes_media_frame *frame, u
               "frame");
         return;
     }
-    /* The order of presentation, which is not that of the file. The clock of video has 90 kHz. */
+    /* Timestamps follow the order of presentation, not that of the file, at 90 kHz for video. */
     uint32_t timestamp = start + (uint32_t)(frame->position * 90000 / (120 * (int64_t)fps));
     check(rushes_stream_push_frame(stream, frame->data, frame->len,
                                    frame->is_picture ? &timestamp : NULL),
           "frame");
-    /* Answers requests and reports meanwhile. */
+    /* Waits, and answers requests and reports meanwhile. */
     check(rushes_stream_wait(stream, RUSHES_SECONDS(1) / fps), "wait");
 }
 

@@ -34,10 +34,10 @@ int main(int argc, char **argv) try {
             stream.push_frame_captured(frame.data(), *frame.age());
             continue;
         }
-        // The order of presentation, which is not that of the file. The clock of video has 90 kHz.
+        // Timestamps follow the order of presentation, not that of the file, at 90 kHz for video.
         const std::int64_t ticks = frame.position().value_or(0) * 90000 / (120 * std::int64_t(fps));
         stream.push_frame(frame.data(), start + static_cast<std::uint32_t>(ticks));
-        // Answers requests and reports meanwhile.
+        // Waits, and answers requests and reports meanwhile.
         stream.wait(std::chrono::seconds(1) / fps);
     }
     const auto statistics = stream.get_statistics();

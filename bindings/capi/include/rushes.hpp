@@ -1,12 +1,12 @@
 // Rushes: video and audio between machines in real time. C++17 or later, header only, over
 // rushes.h.
 //
-// Objects own their handles: they are movable, not copyable, and close the handle on destruction;
-// where it cannot be closed, as from its own hook, destruction ends the process (std::terminate).
-// Errors are thrown as rushes::error. Frames are lent by the stream, and return to it when the
-// frame object is destroyed.
+// Objects own their handles: they are movable, not copyable, and close the handle on destruction.
+// If the handle cannot be closed, for example from its own hook, destruction ends the process
+// (std::terminate). Errors are thrown as rushes::error. Frames are lent by the stream, and return
+// to it when the frame object is destroyed.
 //
-// Threads: every function may be called on any thread, as rushes.h specifies; an object itself must
+// Threads: every function may be called on any thread, as rushes.h documents; an object itself must
 // not be moved or destroyed while another thread uses it. Hooks are called by the library's threads
 // or within calls; a hook that throws ends the process (std::terminate).
 #ifndef RUSHES_HPP
@@ -36,11 +36,11 @@
 
 namespace rushes {
 
-// A view of contiguous elements that it does not own, in C++17. Where the standard library has
-// std::span (C++20), the two convert to each other. Read-only octets (rushes::bytes) are made from
-// std::byte as well: of a pointer and a length, a std::span, a vector, an array.
+// A view of contiguous elements that it does not own, for C++17. If the standard library has
+// std::span (C++20), the two convert to each other. Read-only octets (rushes::bytes) can also be
+// made from std::byte: from a pointer and a length, a std::span, a vector or an array.
 template <class T> class span {
-    // Whether a pointer `P` points to octets that are not declared as such.
+    // Whether a pointer `P` points to octets of another type than std::uint8_t.
     template <class P>
     static constexpr bool is_byte = std::is_same_v<T, const std::uint8_t> &&
                                     std::is_convertible_v<P, const std::byte *>;
@@ -73,7 +73,7 @@ private:
 } // namespace rushes
 
 #ifdef __cpp_lib_ranges
-// The elements outlive the view.
+// The elements must outlive the view.
 template <class T> inline constexpr bool std::ranges::enable_borrowed_range<rushes::span<T>> = true;
 #endif
 
@@ -100,13 +100,13 @@ private:
 
 namespace detail {
 
-// Throws the error of a status; false on RUSHES_TIMEOUT.
+// Throws the error of a status; returns false on RUSHES_TIMEOUT.
 inline bool check(rushes_status status) {
     if (status < 0) throw error(status, rushes_last_error_message());
     return status != RUSHES_TIMEOUT;
 }
 
-// All results of get(index, place), up to the first index that is out of range.
+// Returns all results of get(index, place), up to the first index that is out of range.
 template <class T, class F> std::vector<T> collect(F &&get) {
     std::vector<T> all;
     for (;;) {
@@ -145,7 +145,8 @@ public:
         reset();
         return &raw_;
     }
-    // The number stays, so that other threads may still use it: it is invalid from now on.
+    // The handle's number stays stored: other threads may still use it, but it is invalid from now
+    // on.
     void close() {
         if (!raw_) return;
         const rushes_status status = Close(raw_);
@@ -153,7 +154,7 @@ public:
     }
 
 private:
-    // If it stayed open, its hooks would use destroyed objects.
+    // If the handle stayed open, its hooks would use destroyed objects.
     void reset() noexcept {
         if (raw_ && Close(std::exchange(raw_, nullptr)) == RUSHES_ERROR_BUSY) std::terminate();
     }
@@ -231,7 +232,7 @@ struct sas {
     bool is_verified;
 };
 
-// Valid for the call of a hook; `kind` is a rushes_event_kind or rushes_rtcp_event_kind.
+// Valid during the call of a hook; `kind` is a rushes_event_kind or rushes_rtcp_event_kind.
 using event = rushes_event;
 using rtcp_event = rushes_rtcp_event;
 using texture_frame = rushes_texture_frame;
@@ -241,8 +242,8 @@ using read_options = rushes_read_options;
 using peer = rushes_peer;
 using source = rushes_source;
 
-// Calls hook(log_level, std::string_view text) for every message of the library from now on, up to
-// the level `most`, instead of an earlier hook. See rushes_set_log(): the hook is called on any
+// Calls hook(log_level, std::string_view text) for every message of the library up to the level
+// `most` from now on. Replaces an earlier hook. See rushes_set_log(): the hook is called on any
 // thread, one call at a time, and must use no object and no function of the library.
 template <class F> void set_log(log_level most, F &&hook) {
     using function = std::decay_t<F>;
@@ -253,7 +254,7 @@ template <class F> void set_log(log_level most, F &&hook) {
         },
         detail::store_hook(std::forward<F>(hook)), detail::release<function>));
 }
-// Removes the hook: no messages, as at first.
+// Removes the hook; nothing is logged any more.
 inline void set_log_off() {
     detail::check(rushes_set_log(RUSHES_LOG_LEVEL_OFF, nullptr, nullptr, nullptr));
 }
@@ -270,11 +271,11 @@ public:
     // The sampling instant in ticks of the stream's clock rate.
     std::uint32_t timestamp() const noexcept { return view_.timestamp; }
     std::uint32_t ssrc() const noexcept { return view_.ssrc; }
-    // The number of NAL units in it; 1 for formats without NAL units.
+    // The number of NAL units in the frame; 1 for formats without NAL units.
     std::uint32_t units() const noexcept { return view_.units; }
-    // Whether it ends an access unit.
+    // Whether the frame ends an access unit.
     bool marker() const noexcept { return view_.marker; }
-    // How long ago its last datagram arrived.
+    // The time since the frame's last datagram arrived.
     duration age() const {
         std::uint64_t age = 0;
         detail::check(rushes_frame_age(handle_.get(), &age));
@@ -289,7 +290,7 @@ private:
 // A stream's RTCP. It does not own the stream, and must not outlive it.
 class rtcp {
 public:
-    // Calls hook(const rtcp_event &) for every report and request, on whichever thread reads the
+    // Calls hook(const rtcp_event &) for every report and request, on the thread that reads the
     // port. See rushes_stream_on_rtcp() for the calls that it may make.
     template <class F> void install_hook(F &&hook) {
         using function = std::decay_t<F>;
@@ -330,14 +331,14 @@ public:
             return rushes_stream_peer(stream_, index, one, sizeof *one);
         });
     }
-    // When a frame was captured, by its sender's clock, as an NTP timestamp; none before the
+    // The capture time of a frame on its sender's clock, as an NTP timestamp; none before the
     // sender's first report.
     std::optional<std::uint64_t> capture_time(std::uint32_t ssrc, std::uint32_t timestamp) const {
         std::uint64_t ntp = 0;
         if (!detail::check(rushes_stream_capture_time(stream_, ssrc, timestamp, &ntp))) return {};
         return ntp;
     }
-    // How long ago a frame was captured, by its sender's clock and ours; none before the sender's
+    // The time since a frame was captured, by our clock and its sender's; none before the sender's
     // first report, and if it does not report wall-clock time.
     std::optional<duration> capture_latency(std::uint32_t ssrc, std::uint32_t timestamp) const {
         std::int64_t nanos = 0;
@@ -359,8 +360,8 @@ public:
     // Takes ownership of a C handle.
     explicit media_stream(rushes_stream *raw) noexcept : handle_(raw) {}
 
-    // Sends one frame; returns when the kernel has accepted all of it. Without a timestamp it is
-    // one frame interval after the previous frame.
+    // Sends one frame; returns when the kernel has accepted all of it. The default timestamp is one
+    // frame interval after the previous one.
     void push_frame(bytes data, std::optional<std::uint32_t> timestamp = {}) {
         detail::check(rushes_stream_push_frame(get(), data.data(), data.size(),
                                                timestamp ? &*timestamp : nullptr));
@@ -376,7 +377,7 @@ public:
                                                         timestamp ? &*timestamp : nullptr,
                                                         detail::nanos(age)));
     }
-    // Sends one frame whose parts lie in different places.
+    // Sends one frame that consists of separate parts.
     void push_frame(std::initializer_list<bytes> parts,
                     std::optional<std::uint32_t> timestamp = {}) {
         push_frame_parts(span<const bytes>(parts.begin(), parts.size()), timestamp);
@@ -391,10 +392,11 @@ public:
                                                      timestamp ? &*timestamp : nullptr));
     }
     void send_keep_alive() { detail::check(rushes_stream_send_keep_alive(get())); }
-    // Waits, answering requests and reports meanwhile: for programs that only send, between frames.
+    // Waits and answers requests and reports meanwhile. Programs that only send call it between
+    // frames.
     void wait(duration time) { detail::check(rushes_stream_wait(get(), detail::nanos(time))); }
 
-    // The next frame; none if it does not arrive in time.
+    // Returns the next frame; none if it does not arrive in time.
     std::optional<frame> pull_frame(duration timeout = forever) {
         rushes_frame *raw = nullptr;
         if (!detail::check(rushes_stream_pull_frame(get(), detail::nanos(timeout), &raw))) {
@@ -446,7 +448,7 @@ public:
             return rushes_stream_source(get(), index, one, sizeof *one);
         });
     }
-    // The latest sources that have ended, at most 16, the newest last.
+    // The latest 16 sources that have ended, the newest last.
     std::vector<source> ended_sources() const {
         return detail::collect<source>([this](std::size_t index, source *one) {
             return rushes_stream_ended_source(get(), index, one, sizeof *one);
@@ -468,7 +470,7 @@ public:
         return timestamp;
     }
 
-    // Closes the stream before destruction, and throws if that is not possible.
+    // Closes the stream before destruction; throws if that is not possible.
     void close() { handle_.close(); }
     // The handle, for functions of rushes.h; this object keeps ownership.
     rushes_stream *get() const noexcept { return handle_.get(); }
@@ -481,7 +483,8 @@ private:
 class opening {
 public:
     explicit opening(rushes_opening *raw) noexcept : handle_(raw) {}
-    // The stream, once both ends have agreed; none on timeout, and wait() may be called again.
+    // Waits until both ends have agreed, and returns the stream; none on timeout, after which
+    // wait() may be called again.
     std::optional<media_stream> wait(duration timeout) {
         rushes_stream *raw = nullptr;
         if (!detail::check(rushes_opening_wait(handle_.get(), detail::nanos(timeout), &raw))) {
@@ -589,7 +592,7 @@ public:
                                                           send.size()));
         return *this;
     }
-    // Calls hook(const std::string &sas, bool is_verified), which returns a sas_answer, when a
+    // Calls hook(const std::string &sas, bool is_verified), which returns a sas_answer, after a
     // stream has agreed on its keys and before it is returned.
     template <class F> stream_options &zrtp_sas_hook(F &&hook) {
         using function = std::decay_t<F>;
@@ -603,7 +606,7 @@ public:
         return *this;
     }
 
-    // Opens a stream; with ZRTP, once both ends have agreed on a key.
+    // Opens a stream; with ZRTP, waits until both ends have agreed on a key.
     media_stream open() const {
         rushes_stream *raw = nullptr;
         detail::check(rushes_stream_open(get(), &raw));
@@ -628,7 +631,8 @@ public:
 
     // Settings for a stream of this session.
     stream_options stream(codec codec) const { return stream_options(get(), codec); }
-    // A stream from one port to another, with all defaults; a remote port of 0 receives only.
+    // Opens a stream from one port to another with default settings; with a remote port of 0 it
+    // only receives.
     media_stream create_stream(std::uint16_t local_port, std::uint16_t remote_port,
                                codec codec) const {
         stream_options options(get(), codec);
@@ -636,7 +640,7 @@ public:
         if (remote_port != 0) options.remote_port(remote_port);
         return options.open();
     }
-    // The short authentication string, once there is one.
+    // The short authentication string; none before there is one.
     std::optional<rushes::sas> get_sas() const {
         rushes_sas now{};
         if (!detail::check(rushes_session_sas(get(), &now, sizeof now))) return {};
@@ -652,24 +656,24 @@ private:
     detail::handle<rushes_session, rushes_session_close> handle_;
 };
 
-// The common identity of an application's streams, from which sessions are made.
+// The identity that an application's streams share; it creates sessions.
 class context {
 public:
     context() { detail::check(rushes_context_new(nullptr, handle_.place())); }
     explicit context(const std::string &cname) {
         detail::check(rushes_context_new(cname.c_str(), handle_.place()));
     }
-    // A session with one peer: a host name, an address or a multicast group.
+    // Creates a session with one peer: a host name, an address or a multicast group.
     session create_session(const std::string &remote) const {
         return make(remote.c_str(), nullptr);
     }
-    // The same, with its sockets bound to one local address.
+    // Creates a session with one peer, with its sockets bound to one local address.
     session create_session(const std::string &local, const std::string &remote) const {
         return make(remote.c_str(), local.c_str());
     }
-    // A session that receives from any host and does not send.
+    // Creates a session that receives from any host and does not send.
     session create_session() const { return make(nullptr, nullptr); }
-    // The same at one local address, or in a multicast group.
+    // Creates such a session at one local address or in a multicast group.
     session receive_on(const std::string &address) const {
         rushes_session *raw = nullptr;
         detail::check(rushes_session_receive_on(get(), address.c_str(), &raw));
@@ -686,7 +690,7 @@ private:
     detail::handle<rushes_context, rushes_context_close> handle_;
 };
 
-// A frame of a file: a view, valid until the next frame is read from the same reader, or until the
+// A view of a frame of a file, valid until the next frame is read from the same reader or the
 // reader is destroyed.
 class media_frame {
 public:
@@ -694,23 +698,24 @@ public:
     // The octets: an access unit, an Opus packet, a KLV item, or a piece of a generic file.
     bytes data() const noexcept { return {raw_.data, raw_.len}; }
     std::size_t size() const noexcept { return raw_.len; }
-    // The position in presentation order, in 1/120 of a frame interval, of video.
+    // The position of a picture in presentation order, in 1/120 of a frame interval; none for other
+    // frames.
     std::optional<std::int64_t> position() const noexcept {
         if (!raw_.is_picture) return {};
         return raw_.position;
     }
-    // The time since its first octets arrived, from a live source.
+    // The time since the frame's first octets arrived from a live source.
     std::optional<rushes::duration> age() const noexcept {
         if (raw_.age == UINT64_MAX) return {};
         return rushes::duration(raw_.age);
     }
-    // Its duration in ticks of the codec's clock, if the file contains it (Opus).
+    // The duration in ticks of the codec's clock, if the file contains it (Opus).
     std::optional<std::uint32_t> duration() const noexcept {
         if (raw_.duration == 0) return {};
         return raw_.duration;
     }
     bool is_field() const noexcept { return raw_.is_field; }
-    // Whether the caller did not have to wait for it.
+    // Whether the frame was available without waiting.
     bool is_ahead() const noexcept { return raw_.is_ahead; }
 
 private:
@@ -720,14 +725,15 @@ private:
 // The frames of a media file, or of a live source: a pipe or a device.
 class media_reader {
 public:
-    // Opens a file, or with "-" the standard input. Without a codec, the name's extension tells it.
+    // Opens a file, or the standard input with "-". The default codec follows from the name's
+    // extension.
     explicit media_reader(const std::string &path, std::optional<codec> codec = {},
                           const read_options &options = {}) {
         const std::int32_t number = codec ? static_cast<std::int32_t>(*codec) : 0;
         detail::check(rushes_media_reader_open(path.c_str(), number, &options, sizeof options,
                                                handle_.place()));
     }
-    // The next frame; none at the end (has_ended()), and if a live source has none in time.
+    // Returns the next frame; none at the end (has_ended()), and if a live source has none in time.
     std::optional<media_frame> next(duration timeout = forever) {
         rushes_media_frame raw{};
         const rushes_status status =
@@ -743,8 +749,8 @@ public:
         detail::check(rushes_media_reader_is_live(handle_.get(), &is_live));
         return is_live;
     }
-    // The frame rate that the latest frame declares, as frames in seconds; after opening a file,
-    // that of the first one.
+    // The frame rate that the latest frame declares, as frames in seconds; directly after opening a
+    // file, that of the first frame.
     std::optional<std::pair<std::uint32_t, std::uint32_t>> frame_rate() const {
         std::pair<std::uint32_t, std::uint32_t> rate;
         if (!detail::check(rushes_media_reader_frame_rate(handle_.get(), &rate.first,
@@ -754,7 +760,7 @@ public:
         return rate;
     }
 
-    // The frames that are left, for a loop: for (const rushes::media_frame &frame : reader).
+    // Iterates over the remaining frames: for (const rushes::media_frame &frame : reader).
     class iterator {
     public:
         using iterator_category = std::input_iterator_tag;
@@ -770,7 +776,7 @@ public:
             return *this;
         }
         void operator++(int) { ++*this; }
-        // Equal are those at the end.
+        // Two iterators are equal if both or neither are at the end.
         friend bool operator==(const iterator &one, const iterator &other) noexcept {
             return one.frame_.has_value() == other.frame_.has_value();
         }
@@ -834,8 +840,8 @@ public:
         detail::check(rushes_texture_serve(local.c_str(), pictures.c_str(), options.get(),
                                            handle_.place()));
     }
-    // Sends pictures made by fill(span<std::uint8_t> octets, bool rewind), which returns whether it
-    // made one.
+    // Sends pictures made by fill(span<std::uint8_t> octets, bool rewind), which returns false at
+    // the end.
     template <class F>
     texture_server(const std::string &local, const std::string &format, std::uint32_t width,
                    std::uint32_t height, std::uint32_t frames_per_second, F &&fill,
@@ -881,7 +887,7 @@ public:
             },
             detail::store_hook(std::forward<F>(hook)), detail::release<function>, handle_.place()));
     }
-    // Waits for the end, at most for `timeout`; returns why the stream ended, if it has.
+    // Waits for the end for at most `timeout`; returns why the stream ended, or none if it has not.
     std::optional<std::string> wait(duration timeout) const {
         const rushes_status status =
             rushes_texture_client_wait(handle_.get(), detail::nanos(timeout));

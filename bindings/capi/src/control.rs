@@ -26,34 +26,34 @@ impl RtcpHookSlot {
         Self { callback: Turn::default(), listening: Once::new() }
     }
 
-    /// Sets the hook, unless the stream is closed. The caller must drop the previous hook after the
-    /// turn.
+    /// Sets the hook unless the stream is closed. The caller must drop the returned previous hook
+    /// after releasing the turn.
     fn replace(
         &self,
         stream: &Stream,
         callback: Callback<RtcpHook>,
     ) -> Result<Option<Callback<RtcpHook>>, Failure> {
         let mut hook = self.callback.wait()?;
-        // Checked while the turn is held: a later close removes the hook again.
+        // Checked while the turn is held, so that a later close removes the hook again.
         stream.check_open()?;
         Ok(hook.replace(callback))
     }
 
-    /// Removes the hook, once it is not running.
+    /// Removes the hook; waits while it is running.
     pub(crate) fn end(&self) {
         let callback = self.callback.wait().map(|mut callback| callback.take());
         drop(callback);
     }
 }
 
-/// Sets a function that receives every RTCP report and request, on whichever thread reads the
-/// stream's port: the one that pulls, pushes, waits or runs the receive hook. Until it is set, the
-/// latest 256 events are queued. It replaces an earlier one. `user` is passed to it, and to
-/// `release` (may be NULL) once it will not be called any more.
+/// Sets a function that receives every RTCP report and request, on the thread that reads the
+/// stream's port: one that pulls, pushes, waits or runs the receive hook. Until a function is set,
+/// the latest 256 events are queued. It replaces an earlier one. `user` is passed to the function,
+/// and to `release` (may be NULL) when the function will not be called any more.
 ///
 /// The hook may request reports and push to other streams. A call that would have to wait for
-/// another, such as pushing to the stream whose push called the hook, is RUSHES_ERROR_BUSY: leave
-/// it to the thread that pushes. It must not throw: that ends the process.
+/// another, such as pushing to the stream whose push called the hook, returns RUSHES_ERROR_BUSY;
+/// make it on the thread that pushes. If the hook throws, the process ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_on_rtcp(
     stream: *const Stream,
@@ -79,7 +79,7 @@ pub extern "C" fn rushes_stream_on_rtcp(
 }
 
 fn dispatch(slot: &Arc<RtcpHookSlot>, event: &rushes::ControlEvent) {
-    // Busy while the hook is replaced: there is none to call.
+    // This fails while the hook is being replaced; then there is none to call.
     let Ok(callback) = slot.callback.wait() else { return };
     if let Some(callback) = &*callback {
         callback.call(|hook, user| {
@@ -100,9 +100,9 @@ pub enum KeyFrame {
     FullIntra = 2,
 }
 
-/// Requests a key frame of every media source; `request` is a rushes_key_frame. With feedback
-/// (rushes_stream_options_feedback()) it is sent at once, otherwise with the next report, up to
-/// some seconds later. May be called on any thread.
+/// Requests a key frame from every media source; `request` is a rushes_key_frame. With feedback
+/// (rushes_stream_options_feedback()) the request is sent at once, otherwise with the next report,
+/// up to some seconds later. May be called on any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_request_key_frame(stream: *const Stream, request: i32) -> Status {
     guard(|| {
@@ -115,8 +115,8 @@ pub extern "C" fn rushes_stream_request_key_frame(stream: *const Stream, request
     })
 }
 
-/// Requests that the media source `ssrc` limit its bit rate (TMMBR, RFC 5104), where each packet
-/// counts with `overhead` octets of header (0..=511).
+/// Requests that the media source `ssrc` limit its bit rate (TMMBR, RFC 5104). `overhead`, 0..=511,
+/// is the number of header octets that count for each packet.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_request_bit_rate(
     stream: *const Stream,
@@ -130,8 +130,8 @@ pub extern "C" fn rushes_stream_request_bit_rate(
     })
 }
 
-/// Sends `count` media sources an estimate of the bit rate that the path carries for all of them
-/// (REMB).
+/// Sends `count` media sources an estimate of the bit rate that the path can carry for all of them
+/// together (REMB).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_send_estimate(
     stream: *const Stream,
@@ -169,8 +169,8 @@ pub extern "C" fn rushes_stream_send_app(
     })
 }
 
-/// Leaves the session: sends BYE, with a reason or NULL, at once in sessions of fewer than 50
-/// participants. Closing the stream does so too.
+/// Leaves the session: sends BYE with a reason, which may be NULL; immediately in sessions of fewer
+/// than 50 participants. Closing the stream also sends BYE.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_send_bye(stream: *const Stream, reason: *const c_char) -> Status {
     guard(|| {
@@ -197,7 +197,7 @@ mod tests {
         let session = rushes::Context::new().session("127.0.0.1").unwrap();
         let stream = session.stream(rushes::Codec::Generic).open().unwrap();
         let handle = handle::insert(Stream::new(stream).unwrap()).unwrap();
-        // As in a call on another thread that began before the stream was closed.
+        // Stands for a call on another thread that began before the stream was closed.
         let stream = handle::get(handle).unwrap();
         let callback = || Callback::<RtcpHook>::new(None, std::ptr::null_mut(), Some(count));
         assert!(stream.rtcp_hook.replace(&stream, callback()).unwrap().is_none());

@@ -14,15 +14,15 @@ use crate::options_control;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum RtcpEventKind {
-    /// An event that this version does not know.
+    /// An event of a later version.
     Other = 0,
     /// A sender report: `ntp`, `timestamp`, `packets`, `octets`.
     SenderReport = 1,
     /// A report about our media: `report`, `round_trip`.
     ReceiverReport = 2,
-    /// The round-trip time, of a participant that sends no media: `round_trip`.
+    /// The round-trip time to a participant that sends no media: `round_trip`.
     RoundTrip = 3,
-    /// A source description that is new: `items`, `item_count`.
+    /// A new source description: `items`, `item_count`.
     SourceDescription = 4,
     /// A participant has left: `text`.
     Bye = 5,
@@ -34,13 +34,13 @@ pub enum RtcpEventKind {
     KeyFrameRequested = 8,
     /// Packets that we sent did not reach a receiver: `sequences`, `sequence_count`.
     PacketsLost = 9,
-    /// A receiver requests at most `bit_rate`. The library answers it.
+    /// A receiver requests a bit rate of at most `bit_rate`. The library answers the request.
     BitRateRequested = 12,
     /// A sender announces the limits that it observes.
     BitRateNotified = 13,
-    /// A receiver estimates what the path can carry: `bit_rate`.
+    /// A receiver estimates the capacity of the path: `bit_rate`.
     Estimate = 14,
-    /// When packets that we sent reached a receiver: `ntp` (middle 32 bits), `arrivals`,
+    /// The arrivals of packets that we sent at a receiver: `ntp` (middle 32 bits), `arrivals`,
     /// `arrival_count`.
     Arrivals = 15,
     /// Datagrams were refused because they are not authentic: `count` since the last such event.
@@ -49,9 +49,9 @@ pub enum RtcpEventKind {
     KeyExpiring = 17,
     /// A master key is exhausted.
     KeyExpired = 18,
-    /// Another participant uses our SSRC: it was `from`, and is `ssrc` from now on.
+    /// Another participant used our SSRC, which was `from` and is `ssrc` from now on.
     Collision = 19,
-    /// Our own packets come back to us.
+    /// We receive our own packets.
     Loop = 20,
 }
 
@@ -65,7 +65,7 @@ pub struct ReportBlock {
     pub fraction_lost: u8,
     /// Packets lost since the start; negative if duplicates arrived.
     pub cumulative_lost: i32,
-    /// The highest sequence number received, with its wraps in the upper 16 bits.
+    /// The highest sequence number received, with the number of its wraps in the upper 16 bits.
     pub highest: u32,
     /// The jitter of arrivals, in ticks of the media's clock.
     pub jitter: u32,
@@ -93,7 +93,7 @@ impl From<&rushes::proto::rtcp::ReportBlock> for ReportBlock {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SdesText {
-    /// A rushes_sdes_item, or another number of RFC 3550's.
+    /// A rushes_sdes_item, or another item number of RFC 3550.
     pub item: i32,
     /// The item's text.
     pub text: *const c_char,
@@ -114,7 +114,7 @@ pub struct PacketArrival {
     pub before: u64,
 }
 
-/// An RTCP event. Fields that the kind does not name are 0 or NULL.
+/// An RTCP event. Fields that its kind does not list are 0 or NULL.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ControlEvent {
@@ -122,7 +122,7 @@ pub struct ControlEvent {
     pub kind: i32,
     /// The SSRC of the participant that sent it.
     pub from: u32,
-    /// Another source, where the kind has one.
+    /// Another source, if the kind has one.
     pub ssrc: u32,
     /// A sampling instant, in ticks of the media's clock.
     pub timestamp: u32,
@@ -141,7 +141,7 @@ pub struct ControlEvent {
     pub request: i32,
     /// Bits per second.
     pub bit_rate: u64,
-    /// A count; the kind specifies of what.
+    /// A count, whose meaning depends on the kind.
     pub count: u64,
     /// The subtype of an application-defined packet, 0..=31.
     pub subtype: u8,
@@ -202,7 +202,7 @@ fn empty() -> ControlEvent {
     }
 }
 
-/// A C string, without zero octets in its text.
+/// Converts a text to a C string, without its zero octets.
 fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
@@ -211,7 +211,7 @@ pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Passes an event to `take`; it is valid for the call only.
+/// Passes an event to `take`; the event is valid during the call only.
 pub(crate) fn with(event: &LibraryEvent, take: impl FnOnce(*const ControlEvent)) {
     let mut lent = Lent::default();
     let event = fill_media(event, &mut lent)
@@ -224,7 +224,7 @@ fn of(kind: RtcpEventKind, from: rushes::Ssrc) -> ControlEvent {
     ControlEvent { kind: kind as i32, from: from.0, ..empty() }
 }
 
-/// Reports and requests about media.
+/// Converts reports and requests about media.
 fn fill_media(event: &LibraryEvent, lent: &mut Lent) -> Option<ControlEvent> {
     Some(match event {
         LibraryEvent::SenderReport { from, info } => ControlEvent {
@@ -286,8 +286,8 @@ fn arrival(report: &PacketReport) -> PacketArrival {
     PacketArrival { sequence: report.sequence.0, has_arrived, ecn, before }
 }
 
-/// Events about participants: descriptions, goodbyes, application-defined packets, reference
-/// pictures.
+/// Converts events about participants: descriptions, goodbyes, application-defined packets,
+/// reference pictures.
 fn fill_participants(event: &LibraryEvent, lent: &mut Lent) -> Option<ControlEvent> {
     Some(match event {
         LibraryEvent::SourceDescription { from, items } => {

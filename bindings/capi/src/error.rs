@@ -16,7 +16,7 @@ use crate::guard;
 pub enum Status {
     /// Success.
     Ok = 0,
-    /// Nothing arrived in the given time. Not an error.
+    /// Nothing arrived in the given time. This is not an error.
     Timeout = 1,
     /// A pointer is null where that is not allowed.
     Null = -1,
@@ -30,7 +30,8 @@ pub enum Status {
     Text = -5,
     /// The buffer given is too small.
     Buffer = -6,
-    /// Another thread, or a caller further up on this thread, is in a call that excludes this one.
+    /// Another thread, or a caller of the current hook on this thread, is in a call that excludes
+    /// this one.
     Busy = -7,
     /// An internal error: the library panicked, and the panic was caught.
     Panic = -8,
@@ -54,7 +55,7 @@ pub enum Status {
     Zrtp = -17,
     /// The application reported that the short authentication strings differ.
     Sas = -18,
-    /// Not available in this build, on this system or in this state.
+    /// The function is not available in this build, on this system or in this state.
     Unsupported = -19,
     /// The operating system could not provide a thread or random numbers.
     System = -20,
@@ -79,7 +80,7 @@ impl Failure {
     }
 }
 
-/// An error and its causes, each mentioned once.
+/// Formats an error and its causes, each only once.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
@@ -161,13 +162,13 @@ impl From<TextureError> for Failure {
     }
 }
 
-/// The failure of an index that is out of range.
+/// Returns the failure of an index that is out of range.
 pub(crate) fn out_of_range(what: &str) -> Failure {
     Failure::new(Status::Argument, format!("the index is out of range: there are fewer {what}"))
 }
 
-/// The name of a status, such as "closed"; "unknown" for any other number. The text is static:
-/// never free it.
+/// Returns the name of a status, such as "closed", or "unknown" for any other number. The text is
+/// static: never free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_status_name(status: i32) -> *const c_char {
     let name: &CStr = match status {
@@ -201,8 +202,8 @@ pub extern "C" fn rushes_status_name(status: i32) -> *const c_char {
     name.as_ptr()
 }
 
-/// Why the last failed call on this thread failed, in English; empty if none failed. The text stays
-/// valid until the next failure on this thread; never free it.
+/// Returns the error message of the last failed call on this thread, in English; empty if none
+/// failed. The text stays valid until the next failure on this thread; never free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_last_error_message() -> *const c_char {
     guard::last_message()

@@ -17,7 +17,7 @@ pub enum EventKind {
     KeyExpiring = 3,
     /// A master key is exhausted.
     KeyExpired = 4,
-    /// Packets are missing and no longer awaited: `ssrc`, `first`, `count`.
+    /// Packets are missing, and the receiver no longer waits for them: `ssrc`, `first`, `count`.
     PacketsLost = 5,
     /// Packets of a secured stream were refused: `reason`, and `count` since the last such event.
     Refused = 6,
@@ -32,12 +32,12 @@ pub enum EventKind {
     /// `ssrc`.
     SourceRestarted = 10,
     /// Packets of another payload type than the stream's were discarded: `payload_type` and
-    /// `address` of the latest, and `count` since the last such event. Reported once a second at
-    /// most.
+    /// `address` of the latest, and `count` since the last such event. Reported at most once a
+    /// second.
     OtherPayloadType = 11,
 }
 
-/// An event of a receiver. Fields that the kind does not name are 0 or NULL. Later versions may add
+/// An event of a receiver. Fields that its kind does not list are 0 or NULL. Later versions may add
 /// fields at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -48,7 +48,8 @@ pub struct Event {
     pub ssrc: u32,
     /// The sampling instant of the frame, in ticks.
     pub timestamp: u32,
-    /// The extended sequence number of the first packet, with the wraps in the upper bits.
+    /// The extended sequence number of the first packet, with the number of wraps in the upper
+    /// bits.
     pub first: u64,
     /// The number of packets.
     pub count: u64,
@@ -56,11 +57,11 @@ pub struct Event {
     pub reason: *const c_char,
     /// The address and port that packets came from, such as "192.0.2.1:5004"; NULL if unknown.
     pub address: *const c_char,
-    /// Their payload type, 0..=127.
+    /// The payload type of the packets, 0..=127.
     pub payload_type: u8,
 }
 
-/// An event with every field empty.
+/// An event with empty fields.
 const NONE: Event = Event {
     kind: EventKind::Other as i32,
     ssrc: 0,
@@ -74,13 +75,13 @@ const NONE: Event = Event {
 
 /// Passes the event of an unreadable socket to `take`.
 pub(crate) fn with_error(error: &rushes::Error, take: impl FnOnce(*const Event)) {
-    // No message contains a zero octet.
+    // Messages never contain a zero octet.
     let reason = CString::new(error.to_string()).unwrap_or_default();
     let event = Event { kind: EventKind::Unreadable as i32, reason: reason.as_ptr(), ..NONE };
     take(&raw const event);
 }
 
-/// Passes an event to `take`; it is valid for the call only.
+/// Passes an event to `take`; the event is valid during the call only.
 pub(crate) fn with(event: &rushes::Event, take: impl FnOnce(*const Event)) {
     use rushes::Event as LibraryEvent;
     let of = |kind: EventKind| Event { kind: kind as i32, ..NONE };

@@ -70,7 +70,7 @@ pub extern "C" fn rushes_frame_look(
     })
 }
 
-/// Nanoseconds since the frame's last datagram arrived.
+/// Returns the nanoseconds since the frame's last datagram arrived.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_frame_age(frame: *const Frame, age: *mut u64) -> Status {
     guard(|| {
@@ -80,8 +80,8 @@ pub extern "C" fn rushes_frame_age(frame: *const Frame, age: *mut u64) -> Status
 }
 
 /// Keeps a frame that was passed to a hook: the application then owns it until
-/// rushes_frame_release(). Nothing is copied. Call it within the hook; pulled frames are kept
-/// already.
+/// rushes_frame_release(). Nothing is copied. Call it within the hook. Pulled frames need no such
+/// call.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_frame_keep(frame: *const Frame) -> Status {
     guard(|| {

@@ -1,4 +1,4 @@
-//! The boundary to C: panics become a status, failures leave a message.
+//! The boundary to C: a panic becomes a status, and a failure stores its message.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -17,7 +17,7 @@ pub(crate) fn guard(act: impl FnOnce() -> Result<(), Failure>) -> Status {
     guard_with(|| act().map(|()| Status::Ok))
 }
 
-/// The same for functions that return a status other than [`Status::Ok`] on success.
+/// Like [`guard`], for functions that can return another status than [`Status::Ok`] on success.
 pub(crate) fn guard_with(act: impl FnOnce() -> Result<Status, Failure>) -> Status {
     if log::is_hook_running() {
         store_message("a log hook cannot call the library".to_owned());
@@ -38,7 +38,7 @@ fn store_message(message: String) {
     let mut octets = message.into_bytes();
     octets.retain(|octet| *octet != 0);
     let message = CString::new(octets).unwrap_or_default();
-    // During thread exit the thread-local may be gone.
+    // While the thread exits, the thread-local may already be destroyed.
     let _ = MESSAGE.try_with(|stored| *stored.borrow_mut() = message);
 }
 

@@ -11,7 +11,7 @@ use crate::error::{Failure, Status};
 /// Bits of a handle for the place in a table.
 const PLACE_BITS: u32 = if usize::BITS >= 64 { 24 } else { 12 };
 
-/// The lowest bits of a handle: the kind, and one that is always set.
+/// Number of the lowest bits of a handle: the kind, and one bit that is always set.
 const TAG_BITS: u32 = 5;
 
 const GENERATION_MAX: usize = usize::MAX >> (PLACE_BITS + TAG_BITS);
@@ -20,7 +20,7 @@ const GENERATION_MAX: usize = usize::MAX >> (PLACE_BITS + TAG_BITS);
 pub(crate) trait Handled: Sized + Send + Sync + 'static {
     /// The name of the type in error messages.
     const NAME: &'static str;
-    /// Distinguishes its handles from those of other types, 0..=15.
+    /// Distinguishes the type's handles from those of other types, 0..=15.
     const KIND: usize;
     fn table() -> &'static Table<Self>;
 }
@@ -60,7 +60,7 @@ impl<T> Table<T> {
 }
 
 impl<T> Places<T> {
-    /// A free place, or a new one below `limit`.
+    /// Returns a free place, or a new one below `limit`.
     fn claim(&mut self, limit: usize) -> Option<usize> {
         if let Some(place) = self.free.pop() {
             return Some(place);
@@ -78,11 +78,11 @@ pub(crate) fn insert<T: Handled>(value: T) -> Result<*mut T, Failure> {
     insert_shared(Arc::new(value))
 }
 
-/// The same for a shared value.
+/// Stores a shared value under a new handle.
 pub(crate) fn insert_shared<T: Handled>(value: Arc<T>) -> Result<*mut T, Failure> {
     let mut table = T::table().0.write().unwrap_or_else(PoisonError::into_inner);
     let Some(place) = table.claim(1 << PLACE_BITS) else {
-        // The refused value may hold hooks: drop it without the lock.
+        // The refused value may hold hooks, so it is dropped without the lock.
         drop(table);
         drop(value);
         let message = format!("too many open handles of a {}", T::NAME);
@@ -121,7 +121,7 @@ fn closed<T: Handled>() -> Failure {
     Failure::new(Status::Closed, format!("the {} was closed or released before", T::NAME))
 }
 
-/// The value of a handle.
+/// Returns the value of a handle.
 pub(crate) fn get<T: Handled>(handle: *const T) -> Result<Arc<T>, Failure> {
     let number = number(handle)?;
     let table = T::table().0.read().unwrap_or_else(PoisonError::into_inner);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_get_what_is_theirs() {
+    fn threads_get_their_own_messages() {
         let work = |thread: u32| {
             for n in 0..2_000 {
                 let value = thread << 16 | n;

@@ -16,20 +16,20 @@ pub type FrameHook = Option<extern "C-unwind" fn(user: *mut c_void, frame: *mut 
 /// Receives events about losses and sources. The event is valid during the call only.
 pub type EventHook = Option<extern "C-unwind" fn(user: *mut c_void, event: *const Event)>;
 
-/// Receives RTCP reports and requests. The event, and the memory it points to, is valid during the
-/// call only.
+/// Receives RTCP reports and requests. The event and the memory that it points to are valid during
+/// the call only.
 pub type RtcpHook = Option<extern "C-unwind" fn(user: *mut c_void, event: *const ControlEvent)>;
 
-/// Receives a message of the library: its severity, a rushes_log_level, and a text in English that is
-/// valid during the call only. rushes_set_log() specifies what it may do.
+/// Receives a message of the library: its severity, a rushes_log_level, and a text in English that
+/// is valid during the call only. rushes_set_log() documents what the hook may do.
 pub type LogHook =
     Option<extern "C-unwind" fn(user: *mut c_void, level: i32, text: *const std::ffi::c_char)>;
 
-/// Receives the short authentication string on which both ends agreed by ZRTP, for people to
-/// compare: a text that is valid during the call only, and whether it was compared in an earlier
-/// session that this one continues. It may block. It returns 1 if the strings are equal, 0 if they
-/// were not compared (yet; see rushes_session_verify_sas()), and -1 if they differ: then there is a
-/// man in the middle, and the stream is not opened.
+/// Receives the short authentication string of a ZRTP key agreement, for people to compare: a text
+/// that is valid during the call only, and whether it was compared in an earlier session that this
+/// one continues. It may block. It returns 1 if the strings are equal, 0 if they were not compared
+/// yet (see rushes_session_verify_sas()), and -1 if they differ: then there is a man in the middle,
+/// and the stream is not opened.
 pub type SasHook = Option<
     extern "C-unwind" fn(user: *mut c_void, sas: *const std::ffi::c_char, verified: bool) -> i32,
 >;
@@ -38,14 +38,14 @@ pub type SasHook = Option<
 /// threads, one call at a time.
 pub type TextureHook = Option<extern "C-unwind" fn(user: *mut c_void, frame: *const TextureFrame)>;
 
-/// Writes the next picture into `octets`, `len` of them, all of which it must set. It returns 1 if
-/// it did, 0 at the end, and -1 on failure. It is called on a thread of the server, one call at a
-/// time; `rewind` requests the first picture (again).
+/// Writes the next picture into all `len` octets at `octets`; with `rewind` it starts again with
+/// the first picture. It returns 1 if it wrote a picture, 0 at the end, and -1 on failure. It is
+/// called on a thread of the server, one call at a time.
 pub type TextureSourceHook = Option<
     extern "C-unwind" fn(user: *mut c_void, octets: *mut u8, len: usize, rewind: bool) -> i32,
 >;
 
-/// Frees `user`. Called once, when its hook will not be called any more.
+/// Frees `user`. Called once, when the hook will not be called any more.
 pub type Release = Option<extern "C-unwind" fn(user: *mut c_void)>;
 
 thread_local! {
@@ -57,7 +57,7 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Callback<F> {
     function: F,
-    /// An address that only C dereferences, so it may be sent to another thread.
+    /// An address; since only C dereferences it, it may be sent to another thread.
     user: usize,
     release: Release,
 }
@@ -71,8 +71,8 @@ impl<F: Copy> Callback<F> {
         ptr::with_exposed_provenance_mut(self.user)
     }
 
-    /// Calls the function by means of `call`. An exception that it throws ends the process: it must
-    /// not unwind into the library.
+    /// Calls the function through `call`. If the function throws, the process ends, because an
+    /// exception must not unwind into the library.
     pub(crate) fn call<T>(&self, call: impl FnOnce(F, *mut c_void) -> T) -> Option<T> {
         let mut call = Some(call);
         let mut outcome = None;
@@ -85,7 +85,7 @@ impl<F: Copy> Callback<F> {
         outcome
     }
 
-    /// Whether a call of it is running on this thread.
+    /// Returns whether the function is running on this thread.
     pub(crate) fn is_running_here(&self) -> bool {
         let this = ptr::from_ref(self).addr();
         RUNNING.try_with(|running| running.borrow().contains(&this)).unwrap_or(false)

@@ -8,9 +8,9 @@
 //! **Invariant:** only `pointer.rs` dereferences addresses passed by C, and only `texture/block.rs`
 //! accesses memory shared with C. Elsewhere, `unsafe` occurs in `#[unsafe(no_mangle)]` only.
 //!
-//! **Invariant:** no function can be called from Rust, where it would be a safe function that
-//! dereferences any address it is given: the modules are private. (The `rlib` exists because cargo
-//! builds the archive for the tests only with one.)
+//! **Invariant:** no function can be called from Rust, because the modules are private: a call
+//! would be safe code that dereferences an arbitrary address. (The `rlib` exists only because cargo
+//! does not build the archive for the tests without one.)
 //!
 //! ```compile_fail,E0603
 //! rushes_capi::stream::rushes_stream_close(std::ptr::null_mut());
@@ -51,7 +51,8 @@ mod texture;
 mod turn;
 mod zrtp;
 
-// Types that C passes as plain integers: a number that is no variant must not become an enum here.
+// C passes these types as plain integers, since a number without a variant must not become an enum
+// here.
 pub use log::LogLevel;
 pub use options::Codec;
 pub use options_control::{RecoveryMode, SdesItem};

@@ -1,7 +1,7 @@
 //! Messages of the library, passed to a C function.
 //!
-//! The library logs by `tracing`, which passes messages on to `log` where no subscriber is
-//! installed; here none is.
+//! The library logs through `tracing`, which passes messages on to `log` if no subscriber is
+//! installed, as is the case here.
 
 use std::cell::Cell;
 use std::ffi::{CString, c_void};
@@ -18,17 +18,17 @@ use crate::options::argument;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum LogLevel {
-    /// No message: to log nothing.
+    /// Nothing is logged.
     Off = 0,
-    /// Something failed and was given up: retained secrets were not saved, for example.
+    /// An operation failed permanently: for example, retained secrets were not saved.
     Error = 1,
-    /// The library works, but worse than requested: a socket buffer is smaller, or a stream
-    /// continues unencrypted. The message contains the advice, if there is any.
+    /// The library works, but not as well as requested: a socket buffer is smaller, or a stream
+    /// continues unencrypted. The message contains advice, if there is any.
     Warning = 2,
-    /// Normal events of servers: a client was refused, or has left.
+    /// Normal events of servers: a client was refused or disconnected.
     Info = 3,
-    /// What a peer or a network can cause: malformed reports, datagrams that were not sent; and ways
-    /// around features that the system lacks. A peer can cause any number of these.
+    /// Events that a peer or the network causes, such as malformed reports or unsent datagrams, and
+    /// substitutes for features that the system lacks. A peer can cause any number of these.
     Debug = 4,
     /// Details.
     Trace = 5,
@@ -44,7 +44,8 @@ thread_local! {
     static IS_HOOKED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread runs the log hook, which may be called under any lock of the library.
+/// Returns whether this thread runs the log hook, which may be called under any lock of the
+/// library.
 pub(crate) fn is_hook_running() -> bool {
     IS_HOOKED.try_with(Cell::get).unwrap_or(false)
 }
@@ -58,7 +59,7 @@ impl ::log::Log for Logger {
         let text = record.args().to_string().replace('\0', "");
         let text = CString::new(text).unwrap_or_default();
         let callback = CALLBACK.lock().unwrap_or_else(PoisonError::into_inner);
-        // Checked again: the level changes under the lock.
+        // Checked again under the lock, since the level may have changed.
         if let Some(callback) = callback.as_ref().filter(|_| self.enabled(record.metadata())) {
             let _ = IS_HOOKED.try_with(|hooked| hooked.set(true));
             callback.call(|hook, user| {
@@ -73,21 +74,21 @@ impl ::log::Log for Logger {
     fn flush(&self) {}
 }
 
-/// The filter of a rushes_log_level.
+/// Returns the filter of a rushes_log_level.
 fn filter(level: i32) -> Option<LevelFilter> {
     LevelFilter::iter().find(|filter| *filter as i32 == level)
 }
 
-/// Passes the messages of the whole library from now on to `hook`, up to `level`, a
-/// rushes_log_level; by default there are none. It replaces an earlier hook, which is not running
-/// and will not be called any more when this returns. With RUSHES_LOG_LEVEL_OFF, or without a hook,
-/// there are no messages. `user` is passed to the hook, and to `release` (may be NULL) once the hook
-/// will not be called any more; if this fails, `release` is called at once.
+/// Passes the messages of the whole library up to `level`, a rushes_log_level, to `hook` from now
+/// on. By default, with RUSHES_LOG_LEVEL_OFF and without a hook, nothing is logged. An earlier hook
+/// is replaced: when this returns, it is not running and will not be called any more. `user` is
+/// passed to the hook, and to `release` (may be NULL) when the hook will not be called any more; if
+/// this fails, `release` is called at once.
 ///
 /// The hook is called on any thread that uses the library or belongs to it, one call at a time. It
-/// may be called in the midst of other calls: every function that returns a status is
+/// may be called in the middle of other calls: functions that return a status return
 /// RUSHES_ERROR_BUSY in it, and it must not wait for a thread that is in a call of the library. It
-/// should be quick. It must not throw: that ends the process.
+/// should be quick. If it throws, the process ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_set_log(
     level: i32,
@@ -101,14 +102,14 @@ pub extern "C" fn rushes_set_log(
         let filter =
             filter(level).ok_or_else(|| argument(format!("{level} is not a log level")))?;
         let filter = if hook.is_some() { filter } else { LevelFilter::Off };
-        // Fails only if there is a logger already.
+        // This fails only if there is a logger already.
         INSTALLED.call_once(|| drop(::log::set_logger(&LOGGER)));
         let callback = Some(callback).filter(|_| filter != LevelFilter::Off);
         let mut place = CALLBACK.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *place, callback);
         ::log::set_max_level(filter);
         drop(place);
-        // Without the lock: C's function may do anything.
+        // Dropped without the lock, because the C function may do anything.
         drop(before);
         Ok(())
     })

@@ -20,7 +20,7 @@ use crate::{handle, pointer};
 /// How long a call waits before it checks whether the reader was closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The standard input, as a file: it can be one.
+/// The path of the standard input, which may be a file.
 const STDIN: &str = "/dev/stdin";
 
 /// The frames of a media file or of a live source, one by one.
@@ -32,19 +32,19 @@ pub struct MediaReader {
 }
 handle_type!(MediaReader, 11, "media reader");
 
-/// How a file is read. A field that is 0 has its default. Later versions may add fields at the end.
+/// Options for reading a file. A field that is 0 has its default. Later versions may add fields at
+/// the end.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ReadOptions {
-    /// Octets in each frame of a generic file, of which the last may be shorter; by default 65536.
+    /// Octets in each frame of a generic file, by default 65536; the last frame may be shorter.
     pub frame_len: usize,
     /// The frame rate of a live source, as `rate_frames` in `rate_seconds`; by default unknown. It
     /// shortens the wait for the end of a frame.
     pub rate_frames: u32,
     /// See `rate_frames`.
     pub rate_seconds: u32,
-    /// Not 0 if each NAL unit of the file follows its length in four octets, instead of a start
-    /// code.
+    /// Not 0 if a length of four octets precedes each NAL unit of the file instead of a start code.
     pub length_prefixed: u8,
 }
 impl pointer::Plain for ReadOptions {}
@@ -59,8 +59,8 @@ pub struct MediaFrame {
     pub data: *const u8,
     /// The number of octets.
     pub len: usize,
-    /// The position in presentation order, in 1/120 of a frame interval, if `is_picture`: files
-    /// contain pictures in decoding order. The first picture need not be at 0.
+    /// The position in presentation order, in 1/120 of a frame interval, if `is_picture` is set;
+    /// frames are read in decoding order. The first picture need not be at 0.
     pub position: i64,
     /// Nanoseconds since its first octets arrived, from a live source; UINT64_MAX otherwise.
     pub age: u64,
@@ -71,12 +71,12 @@ pub struct MediaFrame {
     pub rate_frames: u32,
     /// See `rate_frames`.
     pub rate_seconds: u32,
-    /// Whether it is an access unit of video whose position is known.
+    /// Whether the frame is an access unit of video whose position is known.
     pub is_picture: bool,
-    /// Whether it is one field of a pair: half a frame, which H.264 has as an access unit.
+    /// Whether the frame is a single field, which is an access unit of its own in H.264.
     pub is_field: bool,
-    /// Whether the caller did not have to wait for it. If that stays so, a pipe is not live: a
-    /// program writes a file to it, for example.
+    /// Whether the frame was available without waiting. If this holds for all frames, the pipe is
+    /// not live: for example, a program writes a file to it.
     pub is_ahead: bool,
 }
 
@@ -133,7 +133,7 @@ fn open(path: &str, number: i32, options: ReadOptions) -> Result<MediaReader, Fa
 }
 
 impl MediaReader {
-    /// Passes the next frame to `take`; false if there is none within `timeout`.
+    /// Passes the next frame to `take`; returns false if there is none within `timeout`.
     fn next(
         &self,
         timeout: Duration,
@@ -162,12 +162,12 @@ impl MediaReader {
     }
 }
 
-/// Opens a media file, to be closed by rushes_media_reader_close(). `path` is its name, or "-" for
+/// Opens a media file; close it with rushes_media_reader_close(). `path` is its name, or "-" for
 /// the standard input. `codec` is a rushes_codec; 0 derives it from the name's extension. `options`
 /// may be NULL; `size` is sizeof(rushes_read_options).
 ///
-/// The first frame of a file is read at once, so that another kind of file is noticed. A pipe or a
-/// device is a live source: a thread opens it and reads it as its octets come.
+/// The first frame of a file is read at once, so that a file of another kind is an error here. A
+/// pipe or a device is a live source: a thread opens it and reads its octets as they arrive.
 ///
 /// RUSHES_ERROR_FILE if the file cannot be read, or its first frame is malformed;
 /// RUSHES_ERROR_ARGUMENT if the codec is not known.
@@ -187,12 +187,12 @@ pub extern "C" fn rushes_media_reader_open(
     })
 }
 
-/// Reads the next frame; `size` is sizeof(rushes_media_frame). A live source is waited for at most
-/// for `timeout` nanoseconds (RUSHES_FOREVER: until a frame comes, or the source ends);
-/// RUSHES_TIMEOUT if it has no frame by then. RUSHES_ERROR_ENDED if there are no more frames;
-/// RUSHES_ERROR_FILE, with the position in the message, if the file is malformed.
+/// Reads the next frame; `size` is sizeof(rushes_media_frame). Waits for a frame of a live source
+/// for at most `timeout` nanoseconds (RUSHES_FOREVER: until a frame arrives or the source ends),
+/// then returns RUSHES_TIMEOUT. RUSHES_ERROR_ENDED if there are no more frames; RUSHES_ERROR_FILE,
+/// with the position in the message, if the file is malformed.
 ///
-/// The frame's octets belong to the reader. One thread reads at a time: another gets
+/// The frame's octets belong to the reader. Only one thread may read at a time; others get
 /// RUSHES_ERROR_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_media_reader_next(
@@ -211,7 +211,7 @@ pub extern "C" fn rushes_media_reader_next(
     })
 }
 
-/// Whether this is a live source: a pipe or a device, whose frames come when they are made.
+/// Whether this is a live source: a pipe or a device, whose frames arrive as they are made.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_media_reader_is_live(
     reader: *const MediaReader,
@@ -220,8 +220,9 @@ pub extern "C" fn rushes_media_reader_is_live(
     guard(|| pointer::write(is_live, handle::get(reader)?.is_live))
 }
 
-/// The frame rate that the latest frame declares (H.264, H.265), after opening a file the first one:
-/// `*frames` in `*seconds`. RUSHES_TIMEOUT, and 0 in both, if it declares none.
+/// Gets the frame rate, `*frames` in `*seconds`, that the latest frame declares (H.264, H.265);
+/// directly after opening a file, that of the first frame. RUSHES_TIMEOUT, and 0 in both, if it
+/// declares none.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_media_reader_frame_rate(
     reader: *const MediaReader,
@@ -240,7 +241,7 @@ pub extern "C" fn rushes_media_reader_frame_rate(
 }
 
 /// Closes a reader. The octets of its frames must not be read afterwards. A call in progress on
-/// another thread ends within 0.1 s, waiting for a live source with RUSHES_ERROR_CLOSED.
+/// another thread ends within 0.1 s; if it waits for a live source, with RUSHES_ERROR_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_media_reader_close(reader: *mut MediaReader) -> Status {
     guard(|| {

@@ -22,7 +22,7 @@ use crate::{handle, pointer, zrtp};
 pub struct StreamOptions(Mutex<Settings>);
 handle_type!(StreamOptions, 5, "stream's options");
 
-/// The settings of the builder, and those kept beside it.
+/// The settings of the library's builder, and those that only this interface has.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) builder: StreamBuilder,
@@ -49,7 +49,7 @@ pub enum Codec {
     Klv = 6,
 }
 
-/// An error about an argument that is out of range.
+/// Returns the error of an argument that is out of range.
 pub(crate) fn argument(message: impl Into<String>) -> Failure {
     Failure::new(Status::Argument, message)
 }
@@ -65,7 +65,7 @@ pub(crate) fn payload_type(number: u8) -> Result<PayloadType, Failure> {
     PayloadType::checked(number).map_err(|error| argument(error.to_string()))
 }
 
-/// A copy of the current settings.
+/// Returns a copy of the current settings.
 pub(crate) fn settings(options: *const StreamOptions) -> Result<Settings, Failure> {
     let options = handle::get(options)?;
     Ok(options.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
@@ -94,8 +94,8 @@ pub(crate) fn change(
     })
 }
 
-/// Makes settings for streams of a session that carry `codec` (a rushes_codec); to be closed by
-/// rushes_stream_options_close(). They may be used for more than one stream.
+/// Creates settings for streams of a session that carry `codec` (a rushes_codec); close them with
+/// rushes_stream_options_close(). They may be used for several streams.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_new(
     session: *const Session,
@@ -118,8 +118,8 @@ pub extern "C" fn rushes_stream_options_close(options: *mut StreamOptions) -> St
     guard(|| handle::remove(options).map(drop))
 }
 
-/// Opens a stream, to be closed by rushes_stream_close(): checks every setting and binds the
-/// socket, unless the session has a stream on the same port already.
+/// Opens a stream: checks every setting and binds the socket, unless the session has a stream on
+/// the same port already. Close it with rushes_stream_close().
 ///
 /// With rushes_stream_options_zrtp() it blocks until both ends have agreed on a key.
 #[unsafe(no_mangle)]
@@ -134,7 +134,7 @@ pub extern "C" fn rushes_stream_open(
     })
 }
 
-/// The local UDP port; 0, the default, takes a free one.
+/// The local UDP port; 0, the default, selects a free one.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_local_port(
     options: *const StreamOptions,
@@ -168,8 +168,8 @@ pub extern "C" fn rushes_stream_options_ssrc(options: *const StreamOptions, ssrc
     change(options, |builder| Ok(builder.ssrc(Ssrc(ssrc))))
 }
 
-/// The only SSRC to accept, valid from its first packet on; by default any. Streams that share a
-/// port need it, or different payload types.
+/// The only SSRC to accept, from its first packet on; by default any. Streams that share a port
+/// need this setting or different payload types.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_remote_ssrc(
     options: *const StreamOptions,
@@ -206,9 +206,9 @@ pub extern "C" fn rushes_stream_options_clock_rate(
     })
 }
 
-/// The rate of the frames to send, `frames` in `seconds` (30000 in 1001), neither 0: for automatic
-/// timestamps and for pacing. By default timestamps are 1/30 s apart and pacing follows the
-/// intervals between the calls.
+/// The rate of the frames to send, `frames` in `seconds` (for example 30000 in 1001), neither 0. It
+/// is used for automatic timestamps and for pacing; by default timestamps are 1/30 s apart and
+/// pacing follows the intervals between the calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_frame_rate(
     options: *const StreamOptions,
@@ -363,8 +363,8 @@ pub extern "C" fn rushes_stream_options_reorder_window(
     change(options, |builder| Ok(builder.reorder_window(packets, octets)))
 }
 
-/// Packets before a source is accepted, by default 2; they are kept meanwhile. With 1 it is
-/// accepted at once.
+/// Number of packets after which a source is accepted, by default 2; earlier packets are kept until
+/// then. With 1 a source is accepted at once.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_probation(
     options: *const StreamOptions,

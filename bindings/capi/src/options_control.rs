@@ -13,11 +13,11 @@ use crate::pointer;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum RecoveryMode {
-    /// Not at all.
+    /// Lost packets are not retransmitted.
     Off = 0,
-    /// In a separate stream (RFC 4588).
+    /// Retransmissions are sent in a separate stream (RFC 4588).
     Rtx = 1,
-    /// Unchanged, in their original stream: for peers that do not support RFC 4588.
+    /// Packets are repeated unchanged in their own stream, for peers that do not support RFC 4588.
     Verbatim = 2,
 }
 
@@ -43,7 +43,7 @@ pub enum SdesItem {
     Private = 8,
 }
 
-/// Whether RTCP is sent and received; by default it is, on the port above the stream's.
+/// Whether RTCP is sent and received; by default it is, on the stream's port plus one.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_rtcp(options: *const StreamOptions, on: bool) -> Status {
     change(options, |builder| Ok(builder.rtcp(on)))
@@ -58,7 +58,7 @@ pub extern "C" fn rushes_stream_options_rtcp_mux(
     change(options, |builder| Ok(builder.rtcp_mux(on)))
 }
 
-/// The local port for RTCP, if it is not the one above the stream's.
+/// The local port for RTCP; by default the stream's port plus one.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_rtcp_local_port(
     options: *const StreamOptions,
@@ -67,7 +67,7 @@ pub extern "C" fn rushes_stream_options_rtcp_local_port(
     change(options, |builder| Ok(builder.rtcp_local_port(port)))
 }
 
-/// The peer's port for RTCP, if it is not the one above its stream's.
+/// The peer's port for RTCP; by default the port of its stream plus one.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_rtcp_remote_port(
     options: *const StreamOptions,
@@ -146,7 +146,7 @@ fn kind(item: i32) -> Result<SdesKind, Failure> {
     })
 }
 
-/// The number of an item of a source description.
+/// Returns the number of an item of a source description.
 pub(crate) fn item(kind: SdesKind) -> i32 {
     match kind {
         SdesKind::Cname => 1,
@@ -162,9 +162,9 @@ pub(crate) fn item(kind: SdesKind) -> i32 {
     }
 }
 
-/// Whether lost packets are requested and retransmitted, by a rushes_recovery_mode; by default they
-/// are not. Both sides must agree, and need RTCP. `payload_type` is that of
-/// RUSHES_RECOVERY_MODE_RTX; 0 derives it from the stream's (127 for 96, 126 for 97, and so on).
+/// Whether and how lost packets are requested and retransmitted: a rushes_recovery_mode, by default
+/// off. Both sides must agree and need RTCP. `payload_type` is that of RUSHES_RECOVERY_MODE_RTX; 0
+/// derives it from the stream's (127 for 96, 126 for 97, and so on).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_recovery(
     options: *const StreamOptions,

@@ -41,11 +41,11 @@ pub enum SrtpSuite {
     AesCm128NullAuth = 10,
 }
 
-/// Which peers ZRTP may agree on keys with.
+/// The peers with which ZRTP may agree on keys.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum ZrtpPolicy {
-    /// Any.
+    /// Any peer.
     Allow = 0,
     /// Any except a peer with which the strings were compared in an earlier session and which has
     /// lost that session's secret.
@@ -88,7 +88,7 @@ impl Secrets {
         self.zrtp.clone().map(Security::Zrtp).or_else(|| self.keys.clone())
     }
 
-    /// The time limit of the key agreement, if there is to be one.
+    /// Returns the time limit of the key agreement, or `None` without key agreement.
     pub(crate) fn zrtp_timeout(&self) -> Option<Duration> {
         self.zrtp.as_ref().map(|config| config.timeout)
     }
@@ -97,7 +97,7 @@ impl Secrets {
         self.zrtp.get_or_insert_default()
     }
 
-    /// Sets the keys for sending and receiving; the same key for both if there is only one.
+    /// Sets the keys for sending and receiving; without a second key, the first is used for both.
     pub(crate) fn set_keys(
         &mut self,
         suite: i32,
@@ -114,9 +114,9 @@ impl Secrets {
     }
 }
 
-/// Secures the stream with a master key that both ends have, the same in both directions: for
-/// streams whose media goes one way and whose reports return. `suite` is a rushes_srtp_suite; `key`
-/// is the key followed by its salt, `len` octets, which are copied.
+/// Secures the stream with a master key that both ends have and that is used in both directions,
+/// for streams with media in one direction and reports in the other. `suite` is a
+/// rushes_srtp_suite; `key` is the key followed by its salt, `len` octets, which are copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_srtp(
     options: *const StreamOptions,
@@ -129,8 +129,8 @@ pub extern "C" fn rushes_stream_options_srtp(
     })
 }
 
-/// Secures the stream with separate master keys for sending and receiving, each of `len` octets:
-/// for streams whose media goes both ways.
+/// Secures the stream with separate master keys for sending and receiving, each of `len` octets,
+/// for streams with media in both directions.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_srtp_separate(
     options: *const StreamOptions,
@@ -208,9 +208,8 @@ pub extern "C" fn rushes_stream_options_zrtp_aux_secret(
     })
 }
 
-/// Which peers keys are agreed on with, a rushes_zrtp_policy. By default any; with a cache, any
-/// except a peer with which the strings were compared and which has lost the secret of that
-/// session.
+/// The peers with which ZRTP may agree on keys: a rushes_zrtp_policy. The default is
+/// RUSHES_ZRTP_POLICY_ALLOW, or with a cache RUSHES_ZRTP_POLICY_REFUSE_CHANGED.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_zrtp_policy(
     options: *const StreamOptions,
@@ -230,8 +229,8 @@ pub extern "C" fn rushes_stream_options_zrtp_policy(
 
 /// Sets a function that receives the short authentication string when a stream opened with these
 /// settings has agreed on its keys. It is called on the thread that opens the stream, before the
-/// stream is returned. `user` is passed to it, and to `release` (may be NULL) once it will not be
-/// called any more.
+/// stream is returned. `user` is passed to the function, and to `release` (may be NULL) when the
+/// function will not be called any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_zrtp_sas_hook(
     options: *const StreamOptions,
@@ -248,13 +247,13 @@ pub extern "C" fn rushes_stream_options_zrtp_sas_hook(
         std::mem::swap(&mut settings.sas_hook, &mut callback);
         Ok(())
     });
-    // The previous or refused callback: its release function may use the settings, so drop it
-    // unlocked.
+    // The release function of the previous or refused callback may use the settings, so the
+    // callback is dropped unlocked.
     drop(callback);
     status
 }
 
-/// A key with its master key identifier, if it has one.
+/// Creates a key with its master key identifier, if it has one.
 fn master_key(
     suite: i32,
     (key, len): (*const u8, usize),
@@ -265,8 +264,8 @@ fn master_key(
     Ok(if mki.is_empty() { key } else { key.with_mki(mki)? })
 }
 
-/// Sends under another master key from the next packet and report on; the peer should accept it
-/// already. `suite` must be the stream's; `mki` is the master key identifier, NULL and 0 for none.
+/// Sends under another master key from the next packet and report on. The peer must accept this key
+/// before. `suite` must be the stream's; `mki` is the master key identifier, NULL and 0 for none.
 /// May be called on any thread, while others push.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_set_send_key(
@@ -311,8 +310,8 @@ pub extern "C" fn rushes_stream_set_roll_over_counter(
     guard(|| Ok(handle::get(stream)?.handle.set_roll_over_counter(Ssrc(source), roc)?))
 }
 
-/// The roll-over counter of the packets that this end sends, for receivers that join late; 0 before
-/// the first packet and if the stream is not secured.
+/// Gets the roll-over counter of the packets that this end sends, for receivers that join late; 0
+/// before the first packet and if the stream is not secured.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_roll_over_counter(stream: *const Stream, roc: *mut u32) -> Status {
     guard(|| {

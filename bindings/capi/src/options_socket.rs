@@ -35,7 +35,7 @@ pub extern "C" fn rushes_stream_options_spin(options: *const StreamOptions, time
     change(options, |builder| Ok(builder.spin(Duration::from_nanos(time))))
 }
 
-/// Nanoseconds to wait for room in the socket's send buffer before giving up, by default 1 s.
+/// Maximum nanoseconds to wait for room in the socket's send buffer, by default 1 s.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_send_timeout(
     options: *const StreamOptions,
@@ -73,8 +73,8 @@ fn unknown_path(error: &rushes::net::UnknownPath) -> crate::error::Failure {
     argument(error.to_string())
 }
 
-/// Whether the kernel and the device read sent data in place (MSG_ZEROCOPY); by default not. For
-/// real network devices and frames of 16 KiB and more.
+/// Whether the kernel and the device read sent data in place instead of copying it (MSG_ZEROCOPY);
+/// off by default. Use it with real network devices and frames of 16 KiB and more.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_zero_copy(
     options: *const StreamOptions,

@@ -1,4 +1,4 @@
-//! What a stream's RTCP knows: its counters, its peers and their clocks.
+//! The state of a stream's RTCP: its counters, its peers and their clocks.
 
 use std::ffi::c_char;
 
@@ -14,7 +14,7 @@ use crate::{handle, pointer};
 pub struct RtcpStatistics {
     /// Complete reports sent.
     pub reports_sent: u64,
-    /// Feedback sent before its report.
+    /// Feedback datagrams sent before the next complete report.
     pub feedback_sent: u64,
     /// Octets sent, IP and UDP headers included.
     pub octets_sent: u64,
@@ -24,8 +24,8 @@ pub struct RtcpStatistics {
     pub octets_received: u64,
     /// Datagrams and packets that were malformed.
     pub malformed: u64,
-    /// Datagrams refused because they are not authentic; of secured streams only, like the following
-    /// three.
+    /// Datagrams refused because they are not authentic. This and the following three counters are
+    /// for secured streams only.
     pub unauthentic: u64,
     /// Datagrams refused as replays.
     pub replayed: u64,
@@ -37,7 +37,7 @@ pub struct RtcpStatistics {
     pub packets_unknown: u64,
     /// Events dropped because too many were waiting.
     pub events_forgotten: u64,
-    /// Participants counted, this one included.
+    /// Known participants, including this one.
     pub members: u64,
     /// Participants that send media.
     pub senders: u64,
@@ -57,14 +57,14 @@ pub struct Peer {
     pub has_reported: bool,
     /// Its last report about our media.
     pub report: ReportBlock,
-    /// The last round-trip time to it in nanoseconds; 0 if it is not known.
+    /// The last round-trip time to the peer in nanoseconds; 0 if it is not known.
     pub round_trip: u64,
-    /// Its canonical name, with a zero octet at its end; empty until the peer announces it.
+    /// The peer's canonical name, terminated by a zero octet; empty until the peer announces it.
     pub cname: [c_char; 256],
 }
 
-/// The counters of the stream's RTCP; `size` is sizeof(rushes_rtcp_statistics). May be called on any
-/// thread.
+/// Gets the counters of the stream's RTCP; `size` is sizeof(rushes_rtcp_statistics). May be called
+/// on any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_rtcp_statistics(
     stream: *const Stream,
@@ -94,8 +94,8 @@ pub extern "C" fn rushes_stream_rtcp_statistics(
     })
 }
 
-/// The peer at `index` among those that the stream's RTCP knows; RUSHES_ERROR_ARGUMENT if `index`
-/// is out of range. `size` is sizeof(rushes_peer).
+/// Gets the peer at `index` among those that the stream's RTCP knows; RUSHES_ERROR_ARGUMENT if
+/// `index` is out of range. `size` is sizeof(rushes_peer).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_peer(
     stream: *const Stream,
@@ -118,9 +118,9 @@ pub extern "C" fn rushes_stream_peer(
     })
 }
 
-/// When a frame of the source `ssrc` was captured, by the sender's wall clock: an NTP timestamp
-/// (RFC 5905), by the same clock for all streams of one sender. RUSHES_TIMEOUT before its first
-/// sender report.
+/// Gets the capture time of a frame of the source `ssrc` on the sender's wall clock, as an NTP
+/// timestamp (RFC 5905). All streams of one sender have the same clock. RUSHES_TIMEOUT before its
+/// first sender report.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_capture_time(
     stream: *const Stream,
@@ -138,9 +138,10 @@ pub extern "C" fn rushes_stream_capture_time(
     })
 }
 
-/// Nanoseconds since a frame of the source `ssrc` was captured, by the sender's wall clock and ours;
-/// negative if the sender's is ahead. RUSHES_TIMEOUT before its first sender report, and if the
-/// clocks are an hour or more apart: some senders do not report wall-clock time.
+/// Gets the nanoseconds since a frame of the source `ssrc` was captured: the difference between our
+/// wall clock and the sender's, negative if the sender's is ahead. RUSHES_TIMEOUT before its first
+/// sender report, and if the clocks are an hour or more apart, because some senders do not report
+/// wall-clock time.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_capture_latency(
     stream: *const Stream,

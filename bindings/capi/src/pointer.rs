@@ -1,8 +1,8 @@
-//! Reads and writes at addresses that C passes.
+//! Reading and writing at addresses that C passes.
 //!
-//! The functions of the header require one guarantee of C: a pointer that is not null points to as
-//! much memory as its function specifies, and no other thread changes that memory during the call.
-//! Null is checked here.
+//! The functions of the header require one guarantee from C: a pointer that is not null points to
+//! as much memory as the function documents, and no other thread changes that memory during the
+//! call. Null is checked here.
 
 use std::ffi::{CStr, c_char};
 use std::{ptr, slice};
@@ -13,7 +13,7 @@ fn null() -> Failure {
     Failure::new(Status::Null, "a required pointer is null")
 }
 
-/// Octets or numbers that C lends for the call; null is allowed if `count` is 0.
+/// Returns octets or numbers that C lends for the call; null is allowed if `count` is 0.
 pub(crate) fn slice<'a, T>(data: *const T, count: usize) -> Result<&'a [T], Failure> {
     if count == 0 {
         return Ok(&[]);
@@ -30,7 +30,7 @@ pub(crate) fn slice<'a, T>(data: *const T, count: usize) -> Result<&'a [T], Fail
     Ok(unsafe { slice::from_raw_parts(data, count) })
 }
 
-/// Octets that C lends for writing.
+/// Returns octets that C lends for writing.
 pub(crate) fn slice_mut<'a>(data: *mut u8, count: usize) -> Result<&'a mut [u8], Failure> {
     if count == 0 {
         return Ok(&mut []);
@@ -42,19 +42,19 @@ pub(crate) fn slice_mut<'a>(data: *mut u8, count: usize) -> Result<&'a mut [u8],
         let message = format!("a buffer of {count} octets is too large");
         return Err(Failure::new(Status::Argument, message));
     }
-    // They are zeroed first, as Rust must not read uninitialised memory.
-    // SAFETY: C guarantees `count` octets, which no other thread uses during the call.
+    // The octets are zeroed first, because Rust must not read uninitialised memory. SAFETY: C
+    // guarantees `count` octets, which no other thread uses during the call.
     unsafe { ptr::write_bytes(data, 0, count) };
-    // SAFETY: the same, and all of them are initialised now.
+    // SAFETY: as above, and all octets are initialised now.
     Ok(unsafe { slice::from_raw_parts_mut(data, count) })
 }
 
-/// A string that C lends for the call.
+/// Returns a string that C lends for the call.
 pub(crate) fn text<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     optional_text(text)?.ok_or_else(null)
 }
 
-/// The same; null means none.
+/// Returns a string that C lends for the call; null means none.
 pub(crate) fn optional_text<'a>(text: *const c_char) -> Result<Option<&'a str>, Failure> {
     if text.is_null() {
         return Ok(None);
@@ -65,7 +65,7 @@ pub(crate) fn optional_text<'a>(text: *const c_char) -> Result<Option<&'a str>, 
     text.to_str().map(Some).map_err(wrong)
 }
 
-/// A number that C lends; null means none.
+/// Returns a number that C lends; null means none.
 pub(crate) fn optional<T: Copy>(value: *const T) -> Result<Option<T>, Failure> {
     if value.is_null() {
         return Ok(None);
@@ -87,17 +87,17 @@ pub(crate) fn check<T>(place: *mut T) -> Result<(), Failure> {
 /// Writes a result to C's memory.
 pub(crate) fn write<T: Copy>(place: *mut T, value: T) -> Result<(), Failure> {
     check(place)?;
-    // SAFETY: C guarantees memory for it; the pointer is not null and is aligned.
+    // SAFETY: C guarantees memory for the value; the pointer is not null and is aligned.
     unsafe { ptr::write(place, value) };
     Ok(())
 }
 
-/// Maximum number of octets by which a later version may have grown a struct. A larger `size` is
-/// invalid: no further octets are written.
+/// Maximum number of octets that later versions may add to a struct. A larger `size` is invalid,
+/// and nothing is written.
 const GROWTH_MAX: usize = 4096;
 
-/// Writes the first `size` octets of a struct, the part that the caller's version of the header
-/// declares; structs only grow at their end. Fields of a later version are set to zero.
+/// Writes the first `size` octets of a struct, which are the fields in the caller's version of the
+/// header: structs only grow at their end. Fields of a later version are set to zero.
 pub(crate) fn write_prefix<T: Copy>(place: *mut T, size: usize, value: T) -> Result<(), Failure> {
     check(place)?;
     let len = size.min(size_of::<T>());
@@ -105,7 +105,7 @@ pub(crate) fn write_prefix<T: Copy>(place: *mut T, size: usize, value: T) -> Res
     let (from, to) = ((&raw const value).cast::<u8>(), place.cast::<u8>());
     // SAFETY: C guarantees `size` octets there, which do not overlap with `value`.
     unsafe { ptr::copy_nonoverlapping(from, to, len) };
-    // SAFETY: the same memory, from octet `len` on.
+    // SAFETY: as above, from octet `len` on.
     unsafe { ptr::write_bytes(to.wrapping_add(len), 0, more) };
     Ok(())
 }
@@ -113,8 +113,8 @@ pub(crate) fn write_prefix<T: Copy>(place: *mut T, size: usize, value: T) -> Res
 /// A struct of integers, for which any octets are a value.
 pub(crate) trait Plain: Copy {}
 
-/// The first `size` octets of a struct that C lends; the fields after them, which the caller's
-/// version of the header does not declare, are those of `default`. Null means `default`.
+/// Reads the first `size` octets of a struct that C lends. The fields after them, which the
+/// caller's version of the header does not have, are taken from `default`. Null means `default`.
 pub(crate) fn read_prefix<T: Plain>(
     place: *const T,
     size: usize,
@@ -150,7 +150,7 @@ fn character(octet: u8) -> c_char {
     octet as c_char
 }
 
-/// A string as an array for a struct, truncated to fit, with a zero octet at its end.
+/// Returns a string as an array for a struct, truncated to fit and terminated by a zero octet.
 pub(crate) fn text_array<const N: usize>(text: &str) -> [c_char; N] {
     let mut array = [0; N];
     let fits = (0..N).rev().find(|&len| text.is_char_boundary(len)).unwrap_or(0);
@@ -196,7 +196,7 @@ mod tests {
     impl Plain for [u16; 2] {}
 
     #[test]
-    fn what_a_caller_does_not_know_has_its_default() {
+    fn fields_unknown_to_the_caller_have_their_defaults() {
         let given = [7, 8];
         assert_eq!(read_prefix(&raw const given, 2, [1, 2]).ok(), Some([7, 2]));
         assert_eq!(read_prefix(&raw const given, 400, [1, 2]).ok(), Some(given));

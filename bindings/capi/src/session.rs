@@ -19,13 +19,13 @@ handle_type!(Session, 2, "session");
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Sas {
-    /// The string for two people to read to each other, with a zero octet at its end.
+    /// The string for two people to read to each other, terminated by a zero octet.
     pub text: [c_char; 64],
     /// The complete hash; the string is derived from its beginning.
     pub hash: [u8; 32],
     /// Whether both ends have compared it, in this session or one that it continues.
     pub is_verified: bool,
-    /// Whether both ends have the same secret (rushes_stream_options_zrtp_aux_secret()): then no
+    /// Whether both ends have the same secret (rushes_stream_options_zrtp_aux_secret()), so that no
     /// comparison is needed.
     pub shares_secret: bool,
 }
@@ -42,11 +42,12 @@ impl From<&rushes::zrtp::SasStatus> for Sas {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum ZrtpWarning {
-    /// None.
+    /// No warning.
     None = 0,
     /// The peer does not know a secret of an earlier session: compare the strings.
     CacheMismatch = 1,
-    /// The same, and the strings were compared before: a man in the middle is more likely.
+    /// Like RUSHES_ZRTP_WARNING_CACHE_MISMATCH, but the strings were compared before, which makes a
+    /// man in the middle more likely.
     VerifiedBefore = 2,
     /// The auxiliary secret differs from the peer's.
     AuxMismatch = 3,
@@ -56,17 +57,17 @@ pub enum ZrtpWarning {
     Signature = 5,
     /// A message was forged or modified, and was discarded.
     Forged = 6,
-    /// A Hello does not match the announced one.
+    /// A Hello does not match the announced hash.
     HelloHash = 7,
     /// A warning of a later version.
     Other = 8,
 }
 
-/// Makes a session with one peer, to be closed by rushes_session_close().
+/// Creates a session with one peer; close it with rushes_session_close().
 ///
-/// `peer` is a host name, an IPv4 or IPv6 address or a multicast group: streams send there, and
-/// accept datagrams from there only (in a group, from every host). It cannot be "0.0.0.0" or "::",
-/// which no datagram comes from: see rushes_session_receive_on(). With NULL streams receive from
+/// `peer` is a host name, an IPv4 or IPv6 address or a multicast group. Streams send to it, and
+/// accept datagrams only from it (for a group, from any host). It cannot be "0.0.0.0" or "::",
+/// which no datagram comes from; see rushes_session_receive_on(). With NULL, streams receive from
 /// any host and do not send. `local` is the local address to bind to, or NULL for all.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_session_new(
@@ -89,11 +90,11 @@ pub extern "C" fn rushes_session_new(
     })
 }
 
-/// Makes a session that receives from any host at one local address, to be closed by
+/// Creates a session that receives from any host at one local address; close it with
 /// rushes_session_close().
 ///
 /// `address` is a host name, an IPv4 or IPv6 address of this machine, or a multicast group, which
-/// is joined; "0.0.0.0" is every IPv4 address, "::" every IPv6 and IPv4 address.
+/// is joined; "0.0.0.0" means every IPv4 address, "::" every IPv6 and IPv4 address.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_session_receive_on(
     context: *const Context,
@@ -113,8 +114,8 @@ pub extern "C" fn rushes_session_close(session: *mut Session) -> Status {
     guard(|| handle::remove(session).map(drop))
 }
 
-/// The session's short authentication string, once its first stream has agreed on a key by ZRTP;
-/// before that, RUSHES_TIMEOUT, and nothing is written. `size` is sizeof(rushes_sas).
+/// Gets the session's short authentication string. RUSHES_TIMEOUT, and nothing is written, before
+/// its first stream has agreed on a key by ZRTP. `size` is sizeof(rushes_sas).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_session_sas(
     session: *const Session,
@@ -129,10 +130,10 @@ pub extern "C" fn rushes_session_sas(
     })
 }
 
-/// Reports whether both ends found their short authentication strings equal. If they were, later
-/// sessions with the peer need no comparison, as long as both ends keep a cache
-/// (rushes_stream_options_zrtp_cache()); if not, there is a man in the middle: close the streams.
-/// RUSHES_ERROR_UNSUPPORTED if there is no string yet.
+/// Reports whether both ends found their short authentication strings equal. If they are equal,
+/// later sessions with the peer need no comparison while both ends keep a cache
+/// (rushes_stream_options_zrtp_cache()). If they differ, there is a man in the middle: close the
+/// streams. RUSHES_ERROR_UNSUPPORTED if there is no string yet.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_session_verify_sas(session: *const Session, are_equal: bool) -> Status {
     guard(|| {
@@ -143,8 +144,8 @@ pub extern "C" fn rushes_session_verify_sas(session: *const Session, are_equal: 
     })
 }
 
-/// Takes the next warning about the session's key agreement: a rushes_zrtp_warning, 0 if there is
-/// none.
+/// Removes and gets the next warning about the session's key agreement: a rushes_zrtp_warning, 0 if
+/// there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_session_poll_zrtp_warning(
     session: *const Session,

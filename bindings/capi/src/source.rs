@@ -16,19 +16,20 @@ use crate::{handle, pointer};
 pub struct Source {
     /// The source.
     pub ssrc: u32,
-    /// Packets received, late ones and duplicates included.
+    /// Packets received, including late ones and duplicates.
     pub received: u64,
     /// Packets that should have arrived so far.
     pub expected: u64,
-    /// Packets expected less those received.
+    /// Packets expected minus packets received.
     pub cumulative_lost: i64,
-    /// The extended sequence number of the newest packet, with the wraps in the upper bits.
+    /// The extended sequence number of the newest packet, with the number of wraps in the upper
+    /// bits.
     pub highest: u64,
     /// Interarrival jitter (RFC 3550 appendix A.8) in nanoseconds.
     pub jitter: u64,
     /// Nanoseconds since its last packet arrived.
     pub silence: u64,
-    /// Packets accepted: in time and not duplicates.
+    /// Packets accepted: those in time that are not duplicates.
     pub packets: u64,
     /// Packets that were missing when the receiver stopped waiting for them.
     pub packets_lost: u64,
@@ -36,14 +37,14 @@ pub struct Source {
     pub frames: u64,
     /// Frames (or units) begun and dropped.
     pub frames_dropped: u64,
-    /// Packets accepted whose payload the format does not know or allow.
+    /// Accepted packets whose payload is unknown or invalid in the format.
     pub packets_unusable: u64,
     /// Nanoseconds since its first packet arrived.
     pub age: u64,
     /// Interarrival jitter in ticks of the clock rate.
     pub jitter_ticks: u32,
-    /// The address and port that it sends from, such as "192.0.2.1:5004", with a zero octet at its
-    /// end; empty if unknown, and after its goodbye.
+    /// The address and port that the source sends from, such as "192.0.2.1:5004", terminated by a
+    /// zero octet; empty if unknown, and after its BYE.
     pub address: [c_char; 64],
 }
 
@@ -80,8 +81,8 @@ fn write(
     pointer::write_prefix(source, size, of(found))
 }
 
-/// The source at `index` among those that the stream tracks; RUSHES_ERROR_ARGUMENT if `index` is
-/// out of range. `size` is sizeof(rushes_source).
+/// Gets the source at `index` among those that the stream tracks; RUSHES_ERROR_ARGUMENT if `index`
+/// is out of range. `size` is sizeof(rushes_source).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_source(
     stream: *const Stream,
@@ -95,7 +96,7 @@ pub extern "C" fn rushes_stream_source(
     })
 }
 
-/// The source at `index` among the latest ones that have ended, at most 16, the newest last;
+/// Gets the source at `index` among the latest 16 that have ended, the newest last;
 /// RUSHES_ERROR_ARGUMENT if `index` is out of range. `size` is sizeof(rushes_source).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_ended_source(

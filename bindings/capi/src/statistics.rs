@@ -13,7 +13,7 @@ use crate::{handle, pointer};
 pub struct Statistics {
     /// Frames accepted for sending.
     pub frames_sent: u64,
-    /// Octets of them, as given.
+    /// Octets of these frames, as pushed.
     pub frame_octets_sent: u64,
     /// Packets created.
     pub packets_sent: u64,
@@ -41,13 +41,14 @@ pub struct Statistics {
     pub discarded: u64,
     /// Octets of memory held for frames that are not delivered yet.
     pub held_octets: u64,
-    /// Datagrams from hosts other than the session's peer, ignored; by socket.
+    /// Ignored datagrams from hosts other than the session's peer; per socket.
     pub foreign: u64,
-    /// Datagrams that no stream on the port accepts; by socket.
+    /// Datagrams that no stream on the port accepts; per socket.
     pub unrouted: u64,
     /// Datagrams discarded because finished frames were not pulled.
     pub uncollected: u64,
-    /// System calls made to send; by socket, like the following counters up to `buffer_full_waits`.
+    /// System calls made to send. This and the following counters up to `buffer_full_waits` are per
+    /// socket.
     pub send_calls: u64,
     /// System calls made to receive.
     pub receive_calls: u64,
@@ -59,9 +60,9 @@ pub struct Statistics {
     pub buffer_full_waits: u64,
     /// Frames that were not sent completely.
     pub frames_cut: u64,
-    /// NAL units omitted from the stream's frames, because their type has no place in RTP.
+    /// NAL units omitted from the stream's frames, because RTP cannot carry their type.
     pub units_left_out: u64,
-    /// Missing packets that were requested and did not arrive in time.
+    /// Missing packets that were requested but did not arrive in time.
     pub unanswered: u64,
     /// Missing packets that were not requested, because an answer could not have arrived in time.
     pub not_requested: u64,
@@ -73,8 +74,8 @@ pub struct Statistics {
     pub retransmissions_refused: u64,
     /// Events dropped because too many were waiting.
     pub events_forgotten: u64,
-    /// Datagrams that the system accepted for sending; by socket, like the following counters up to
-    /// `lent_refused`.
+    /// Datagrams that the system accepted for sending. This and the following counters up to
+    /// `lent_refused` are per socket.
     pub sent_datagrams: u64,
     /// Octets in them, without headers.
     pub sent_octets: u64,
@@ -88,14 +89,14 @@ pub struct Statistics {
     pub truncated: u64,
     /// Messages lent to the kernel rather than copied (rushes_stream_options_zero_copy()).
     pub lent: u64,
-    /// Of them, those that the kernel has released, as of the last check.
+    /// Lent messages that the kernel had released at the last check.
     pub lent_back: u64,
-    /// Of them, those that the kernel copied after all, as it does on loopback.
+    /// Lent messages that the kernel copied after all, as it does on loopback.
     pub lent_copied: u64,
     /// Messages that the kernel refused to borrow and that were copied.
     pub lent_refused: u64,
-    /// Empty datagrams, which keep a path open (RFC 6263): no fault. This and the following counters,
-    /// up to `discarded_unknown_key`, add up to `discarded`.
+    /// Empty datagrams, which keep a path open (RFC 6263) and are not a fault. This and the
+    /// following counters, up to `discarded_unknown_key`, add up to `discarded`.
     pub discarded_keep_alive: u64,
     /// Datagrams that are not RTP: too short, another version, or lengths beyond the end.
     pub discarded_not_rtp: u64,
@@ -117,15 +118,15 @@ pub struct Statistics {
     pub discarded_conflict: u64,
     /// Retransmissions of packets that were not missing.
     pub discarded_retransmission: u64,
-    /// Packets whose sequence number is far from the others, and that none followed.
+    /// Packets whose sequence number is far from the others and that no further packet followed.
     pub discarded_stray: u64,
     /// Packets that were received before.
     pub discarded_duplicate: u64,
-    /// Packets that arrived when they were no longer awaited.
+    /// Packets that arrived after the receiver had stopped waiting for them.
     pub discarded_late: u64,
     /// Packets with a payload that the format does not allow.
     pub discarded_payload: u64,
-    /// Packets of a packetization mode that was not agreed.
+    /// Packets of a packetization mode that was not agreed on.
     pub discarded_outside_mode: u64,
     /// Fragments whose start is missing.
     pub discarded_fragment_without_start: u64,
@@ -212,8 +213,8 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
     }
 }
 
-/// The stream's counters; `size` is sizeof(rushes_statistics). May be called on any thread, while
-/// others push and pull.
+/// Gets the stream's counters; `size` is sizeof(rushes_statistics). May be called on any thread,
+/// while others push and pull.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_statistics(
     stream: *const Stream,

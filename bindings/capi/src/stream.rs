@@ -43,7 +43,7 @@ struct Sending {
 
 /// The destination of received frames.
 enum Receiving {
-    /// With its event hook, which the receiver owns.
+    /// Frames are pulled from the receiver, which owns the event hook.
     Pulled(StreamReceiver, Weak<Callback<EventHook>>),
     Hooked(#[allow(dead_code, reason = "dropping it ends the hook")] Hook),
     Nowhere,
@@ -76,7 +76,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The error of a call that finds no receiver.
+    /// Returns the error of a call that needs the receiver.
     fn no_receiver(&self) -> Failure {
         self.check_open().err().unwrap_or_else(|| rushes::Error::Hooked.into())
     }
@@ -86,7 +86,7 @@ impl Stream {
         let Receiving::Pulled(receiver, _) = &mut *receiver else {
             return Err(self.no_receiver());
         };
-        // Most frames arrive in the first slice, and the clock need not be read.
+        // Most frames arrive in the first slice; then the clock need not be read.
         let mut slice = timeout.min(POLL_INTERVAL);
         let mut deadline = None;
         loop {
@@ -139,14 +139,14 @@ impl Stream {
             }
         });
         let outcome = started.map(|started| *receiving = Receiving::Hooked(started));
-        // If no thread was started, the receiver was dropped: its hooks are released without the
+        // If no thread was started, the receiver was dropped; its hooks are released after the
         // turn.
         drop(receiving);
         drop(event_hook);
         Ok(outcome?)
     }
 
-    /// Sets an event hook. The caller must drop the previous one after the turn.
+    /// Sets an event hook. The caller must drop the returned previous one after releasing the turn.
     fn replace_event_hook(
         &self,
         hook: extern "C-unwind" fn(*mut c_void, *const event::Event),
@@ -172,7 +172,7 @@ impl Stream {
         Ok(before)
     }
 
-    /// Ends the stream's hooks, and with the last call in progress the stream.
+    /// Ends the stream's hooks. The last call in progress ends the stream.
     fn close(&self) {
         self.is_closed.store(true, Relaxed);
         // A call in progress on another thread checks this flag, and ends soon.
@@ -180,7 +180,7 @@ impl Stream {
             .receiver
             .wait()
             .map(|mut receiving| std::mem::replace(&mut *receiving, Receiving::Nowhere));
-        // Without the turn, as its hook may use the stream.
+        // Dropped without the turn, because its hook may use the stream.
         drop(receiving);
         self.rtcp_hook.end();
     }
@@ -188,12 +188,12 @@ impl Stream {
 
 /// Closes a stream: sends BYE, ends its hooks and releases its port.
 ///
-/// When it returns, no hook of the stream is running or will be called. On other threads a pull or
-/// a wait in progress ends within 0.1 s with RUSHES_ERROR_CLOSED, and a push runs to its end, which
-/// then releases the port. It may be called from the stream's receive hook, or from the event hook
-/// of a stream that has one, and that is the last call of either. From an RTCP hook, or from an
-/// event hook of a stream that is pulled, it is RUSHES_ERROR_BUSY and the stream stays open. Two
-/// hooks must not close each other's streams at the same time: each would wait for the other.
+/// When it returns, no hook of the stream is running or will be called. On other threads, a pull or
+/// a wait in progress ends within 0.1 s with RUSHES_ERROR_CLOSED; a push in progress completes and
+/// then releases the port. The receive hook of the stream may call it, and so may the event hook of
+/// a stream with a receive hook; neither is called again. From an RTCP hook, or from the event hook
+/// of a stream that is pulled, it returns RUSHES_ERROR_BUSY and the stream stays open. Two hooks
+/// must not close each other's streams at the same time, since each would wait for the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_close(stream: *mut Stream) -> Status {
     guard(|| {
@@ -213,9 +213,9 @@ pub extern "C" fn rushes_stream_close(stream: *mut Stream) -> Status {
 /// may be reused.
 ///
 /// `timestamp` is the sampling instant in ticks of the stream's clock rate; with NULL it is one
-/// frame interval after the previous frame. With pacing (rushes_stream_options_pacing_share()) a
-/// large frame takes its share of the frame interval. Any thread may push; frames pushed at the
-/// same time are sent one after the other.
+/// frame interval after the previous frame. With pacing (rushes_stream_options_pacing_share()),
+/// sending a large frame takes the set share of the frame interval. Any thread may push; frames
+/// pushed at the same time are sent one after the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_push_frame(
     stream: *const Stream,
@@ -229,8 +229,8 @@ pub extern "C" fn rushes_stream_push_frame(
     })
 }
 
-/// As rushes_stream_push_frame(), for a frame that was captured `age` nanoseconds ago: reports
-/// carry this to the receiver, which can then synchronise streams of several devices.
+/// Like rushes_stream_push_frame(), for a frame that was captured `age` nanoseconds ago. Reports
+/// carry this time to the receiver, which can then synchronise streams of several devices.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_push_frame_captured(
     stream: *const Stream,
@@ -250,15 +250,14 @@ pub extern "C" fn rushes_stream_push_frame_captured(
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Part {
-    /// Its octets.
+    /// The octets of the part.
     pub data: *const u8,
-    /// How many there are.
+    /// The number of octets.
     pub len: usize,
 }
 
-/// As rushes_stream_push_frame(), for a frame in `count` parts that lie in different places, such
-/// as parameter sets and a slice. Two or more parts are copied once, into memory that the stream
-/// keeps.
+/// Like rushes_stream_push_frame(), for a frame in `count` separate parts, such as parameter sets
+/// and a slice. Two or more parts are copied once, into memory that the stream keeps.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_push_frame_parts(
     stream: *const Stream,
@@ -283,15 +282,15 @@ pub extern "C" fn rushes_stream_push_frame_parts(
     })
 }
 
-/// Sends one packet without payload, by which receivers detect packets lost before it: useful at
-/// the end of a stream.
+/// Sends one packet without payload. By its sequence number receivers detect packets lost before
+/// it, which is useful at the end of a stream.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_send_keep_alive(stream: *const Stream) -> Status {
     guard(|| Ok(handle::get(stream)?.sender.wait()?.sender.send_keep_alive()?))
 }
 
-/// Waits for `time` nanoseconds, answering requests and reports meanwhile: an application that only
-/// sends should call it between frames. Other threads may push meanwhile.
+/// Waits for `time` nanoseconds and answers requests and reports meanwhile. An application that
+/// only sends should call it between frames. Other threads may push meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_wait(stream: *const Stream, time: u64) -> Status {
     guard(|| {
@@ -314,8 +313,8 @@ pub extern "C" fn rushes_stream_wait(stream: *const Stream, time: u64) -> Status
 /// if none arrived.
 ///
 /// Frames of one source are delivered in order, complete and once each. The frame is lent until
-/// rushes_frame_release(). One thread pulls at a time: another gets RUSHES_ERROR_BUSY.
-/// RUSHES_ERROR_HOOKED if the frames go to a hook.
+/// rushes_frame_release(). Only one thread may pull at a time; others get RUSHES_ERROR_BUSY.
+/// RUSHES_ERROR_HOOKED if the frames are delivered to a hook.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_pull_frame(
     stream: *const Stream,
@@ -335,11 +334,11 @@ pub extern "C" fn rushes_stream_pull_frame(
 }
 
 /// Delivers every frame from now on to `hook`, on a dedicated thread of the stream. `user` is
-/// passed to it, and to `release` (may be NULL) once the hook will not be called any more; if this
-/// fails, `release` is called at once. RUSHES_ERROR_HOOKED if there is a hook already.
+/// passed to the hook, and to `release` (may be NULL) when the hook will not be called any more; if
+/// this fails, `release` is called at once. RUSHES_ERROR_HOOKED if there is a hook already.
 ///
 /// The hook may call every function of the library, including rushes_stream_close() on its own
-/// stream. It must not throw: that ends the process.
+/// stream. If it throws, the process ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_on_frame(
     stream: *const Stream,
@@ -364,16 +363,17 @@ fn lend(
     let Ok(lent) = handle::insert_shared(frame.clone()) else { return };
     callback.call(|_, user| hook(user, lent));
     if !frame.is_kept() {
-        // Fails if the hook has released it itself.
+        // This fails if the hook has released the frame itself.
         let _ = handle::remove(lent);
     }
 }
 
 /// Sets a function that receives events about lost packets, dropped frames and sources that start
-/// or end, on the thread that pulls or runs the receive hook, and about a socket that the latter
-/// cannot read; to be set before rushes_stream_on_frame(). `user` and `release` are as for that
-/// function. Called from within a pull, it may push and request reports; a call that would have to
-/// wait for another thread is RUSHES_ERROR_BUSY then.
+/// or end, on the thread that pulls or runs the receive hook. It also receives errors of the
+/// receive hook's thread when it cannot read the socket. Set it before rushes_stream_on_frame();
+/// `user` and `release` are as for that function. When called within a pull, it may push and
+/// request reports; a call that would have to wait for another thread then returns
+/// RUSHES_ERROR_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_on_event(
     stream: *const Stream,
@@ -390,7 +390,7 @@ pub extern "C" fn rushes_stream_on_event(
     })
 }
 
-/// The stream's own SSRC. A collision may change it.
+/// Gets the stream's own SSRC. A collision may change it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_ssrc(stream: *const Stream, ssrc: *mut u32) -> Status {
     guard(|| {
@@ -399,7 +399,7 @@ pub extern "C" fn rushes_stream_ssrc(stream: *const Stream, ssrc: *mut u32) -> S
     })
 }
 
-/// The UDP port of the stream's socket.
+/// Gets the UDP port of the stream's socket.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_local_port(stream: *const Stream, port: *mut u16) -> Status {
     guard(|| {
@@ -408,8 +408,8 @@ pub extern "C" fn rushes_stream_local_port(stream: *const Stream, port: *mut u16
     })
 }
 
-/// The local address and port of the stream's socket as a text, such as "127.0.0.1:5004", into `size`
-/// octets; 64 are enough.
+/// Writes the local address and port of the stream's socket as a text, such as "127.0.0.1:5004",
+/// into `size` octets; 64 are enough.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_local_address(
     stream: *const Stream,
@@ -422,7 +422,7 @@ pub extern "C" fn rushes_stream_local_address(
     })
 }
 
-/// The timestamp that the next frame gets if none is given, in ticks.
+/// Gets the timestamp, in ticks, that the next frame will have if none is given.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_next_timestamp(
     stream: *const Stream,

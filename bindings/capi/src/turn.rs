@@ -1,4 +1,4 @@
-//! Exclusive access: locks on which a hook cannot deadlock its own thread.
+//! Exclusive access: locks with which a hook cannot deadlock its own thread.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -11,7 +11,7 @@ thread_local! {
     static HELD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Whether this thread holds a turn, that is, it runs a hook called from within a call.
+/// Returns whether this thread holds a turn, that is, runs a hook from within a call.
 pub(crate) fn is_within_call() -> bool {
     HELD.try_with(Cell::get).is_ok_and(|held| held > 0)
 }
@@ -31,7 +31,8 @@ impl<T> Turn<T> {
         Self(Mutex::new(value))
     }
 
-    /// Waits for the turn, unless this thread holds one already; then it is [`take`](Self::take).
+    /// Waits for the turn. If this thread already holds a turn, does the same as
+    /// [`take`](Self::take).
     pub(crate) fn wait(&self) -> Result<Taken<'_, T>, Failure> {
         if is_within_call() {
             return self.take();
@@ -39,7 +40,7 @@ impl<T> Turn<T> {
         Ok(Taken::new(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Takes the turn if it is free.
+    /// Takes the turn if it is free; fails otherwise.
     pub(crate) fn take(&self) -> Result<Taken<'_, T>, Failure> {
         match self.0.try_lock() {
             Ok(guard) => Ok(Taken::new(guard)),
@@ -52,7 +53,7 @@ impl<T> Turn<T> {
     }
 }
 
-/// The turn, held until this is dropped.
+/// A turn that is held until this is dropped.
 pub(crate) struct Taken<'a, T>(MutexGuard<'a, T>);
 
 impl<'a, T> Taken<'a, T> {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_with_a_turn_waits_for_nobody() {
+    fn a_thread_with_a_turn_never_waits() {
         let (one, two) = (Turn::new(1), Turn::new(2));
         let taken = one.wait().unwrap();
         assert_eq!(one.wait().err().map(|failure| failure.status), Some(Status::Busy));

@@ -116,7 +116,7 @@ pub(crate) fn open(settings: Settings) -> Result<MediaStream, Failure> {
 }
 
 /// Begins to open a stream with rushes_stream_options_zrtp(): sends a Hello to the peer, or waits
-/// for one. To be closed by rushes_opening_close(), even after the stream is open.
+/// for one. Close the opening with rushes_opening_close(), even after the stream is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_begin(
     options: *const StreamOptions,
@@ -132,15 +132,14 @@ pub extern "C" fn rushes_stream_begin(
     })
 }
 
-/// The UDP port of the stream's socket.
+/// Gets the UDP port of the stream's socket.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_opening_local_port(opening: *const Opening, port: *mut u16) -> Status {
     guard(|| pointer::write(port, handle::get(opening)?.local_port))
 }
 
-/// Waits until the keys are agreed on, at most for `timeout` nanoseconds; RUSHES_TIMEOUT if they
-/// are not by then, and it may be called again. The stream is to be closed by
-/// rushes_stream_close().
+/// Waits until the keys are agreed on, for at most `timeout` nanoseconds, then returns
+/// RUSHES_TIMEOUT and may be called again. Close the stream with rushes_stream_close().
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_opening_wait(
     opening: *const Opening,

@@ -10,7 +10,7 @@ use cbindgen::{
     Layout, RenameRule, Style,
 };
 
-/// In the order of the header.
+/// The source files in the order of the header.
 const SOURCES: [&str; 22] = [
     "error",
     "context",
@@ -147,7 +147,7 @@ fn generated() -> String {
     }
     let mut header = Vec::new();
     builder.generate().unwrap().write(&mut header);
-    // Every status except OK and TIMEOUT is an error.
+    // Renames the constants: every status except OK and TIMEOUT is an error.
     String::from_utf8(header)
         .unwrap()
         .replace("RUSHES_STATUS_OK", "RUSHES_OK")

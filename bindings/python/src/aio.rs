@@ -74,7 +74,7 @@ impl Taker {
         Frame::wrap(py, frame).map(Some)
     }
 
-    /// Whether other tasks must run before the next frame is taken.
+    /// Returns whether other tasks must run before the next frame is taken.
     fn is_turn_of_others(&self) -> bool {
         lock(&self.pace).turn_due
     }

@@ -77,7 +77,7 @@ impl Octets {
         self.octets().len()
     }
 
-    /// The buffer protocol: read-only octets, C-contiguous.
+    /// Implements the buffer protocol: read-only octets, C-contiguous.
     ///
     /// # Safety
     /// `view` points to a `Py_buffer` that this call may fill, as the interpreter guarantees.

@@ -21,7 +21,7 @@ impl Frame {
     }
 }
 
-/// The frame of a [`Frame`] object.
+/// Returns the frame of a [`Frame`] object.
 fn frame<'a>(slf: &'a Bound<'_, Frame>) -> Option<&'a rushes::Frame> {
     match slf.as_super().get().memory() {
         Memory::Media(frame) => Some(frame),

@@ -91,7 +91,7 @@ impl<'py> Setting<'_, 'py> {
     }
 }
 
-/// The codec with this name.
+/// Returns the codec with this name.
 pub(crate) fn codec(name: &str) -> PyResult<Codec> {
     let is_its = |codec: &Codec| codec.name == name;
     Codec::all().find(is_its).ok_or_else(|| {

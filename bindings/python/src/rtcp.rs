@@ -133,7 +133,7 @@ impl Rtcp {
         Ok(nanos.map(|nanos| nanos as f64 / 1e9))
     }
 
-    /// Reports sent and received so far.
+    /// Returns the counters of sent and received reports.
     fn statistics(&self, py: Python<'_>) -> PyResult<RtcpStatistics> {
         self.act(py, |rtcp| Ok(RtcpStatistics::of(&rtcp.statistics())))
     }

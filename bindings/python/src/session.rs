@@ -217,7 +217,7 @@ impl Shared {
     }
 }
 
-/// Whether a stream may be opened.
+/// Returns whether a stream may be opened.
 fn allowed(comparison: Comparison) -> PyResult<()> {
     if comparison != Comparison::Differs {
         return Ok(());

@@ -26,7 +26,7 @@ def numbered(number: int) -> bytes:
     return access_unit(b"%d" % number)
 
 
-def test_a_thread_that_does_not_start_is_told_and_another_tried(
+def test_a_thread_that_does_not_start_is_reported_and_another_is_tried(
     pair: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     receiver, sender = pair()
@@ -49,7 +49,7 @@ def test_a_thread_that_does_not_start_is_told_and_another_tried(
     run(main)
 
 
-def test_frames_come_while_the_loop_does_other_things(pair: Make) -> None:
+def test_frames_arrive_while_the_loop_runs_other_tasks(pair: Make) -> None:
     receiver, sender = pair()
     ticks = 0
 
@@ -125,7 +125,7 @@ def test_a_loop_that_waits_itself_does_so_briefly(pair: Make) -> None:
     run(main)
 
 
-def test_frames_that_come_seldom_are_never_waited_for_by_the_loop(pair: Make) -> None:
+def test_the_loop_never_waits_for_infrequent_frames(pair: Make) -> None:
     receiver, sender = pair()
 
     async def main() -> None:
@@ -227,7 +227,7 @@ def test_no_frame_is_lost_between_two_event_loops(pair: Make) -> None:
     run(main)
 
 
-def test_a_frame_that_is_kept_goes_to_whoever_asks_next(pair: Make) -> None:
+def test_a_kept_frame_is_returned_by_the_next_call(pair: Make) -> None:
     async def give_up(receiver: rushes.Stream, sender: rushes.Stream) -> None:
         frames = aiter(receiver)
         with pytest.raises(TimeoutError):
@@ -282,7 +282,7 @@ def test_two_streams_are_waited_for_at_once(pair: Make) -> None:
     run(main)
 
 
-def test_errors_reach_whoever_awaits(pair: Make) -> None:
+def test_errors_reach_the_awaiting_task(pair: Make) -> None:
     receiver, _ = pair()
     receiver.on_frame(print)
 

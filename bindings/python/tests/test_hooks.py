@@ -81,7 +81,7 @@ def test_frames_go_to_one_place_only(pair: Make) -> None:
         receiver.on_event(print)
 
 
-def test_what_a_hook_raises_is_told_and_kills_nothing(
+def test_exceptions_of_a_hook_are_reported_and_end_nothing(
     pair: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     receiver, sender = pair()
@@ -140,7 +140,7 @@ def test_closing_waits_for_a_call_that_wants_the_interpreter(pair: Make) -> None
     assert done.is_set()
 
 
-def test_sources_and_conflicts_are_told(pair: Make) -> None:
+def test_sources_and_conflicts_are_reported(pair: Make) -> None:
     receiver, sender = pair("generic", rtcp=False, reorder_time=0.01)
     events = Gathered()
     receiver.on_event(events)
@@ -162,7 +162,7 @@ def test_sources_and_conflicts_are_told(pair: Make) -> None:
     assert events.items[0].ssrc == sender.ssrc
 
 
-def test_another_payload_type_is_told_with_its_sender(pair: Make) -> None:
+def test_another_payload_type_is_reported_with_its_sender(pair: Make) -> None:
     receiver, _ = pair("generic", rtcp=False)
     events = Gathered()
     receiver.on_event(events)
@@ -308,7 +308,7 @@ def test_a_close_gives_the_port_back_from_a_thread_that_waits(
     assert reported == [rushes.ClosedError] * 2
 
 
-def test_a_loop_that_was_given_up_keeps_nobody_waiting(pair: Make) -> None:
+def test_an_abandoned_loop_delays_no_other(pair: Make) -> None:
     receiver, sender = pair()
 
     async def main() -> object:
@@ -348,7 +348,7 @@ def test_a_stream_that_refuses_to_be_closed_stays_open_whole(
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="sockets cannot be found")
-def test_a_socket_that_breaks_is_told_to_a_hook(session: rushes.Session) -> None:
+def test_a_broken_socket_is_reported_to_a_hook(session: rushes.Session) -> None:
     receiver = session.stream("h265", rtcp=False)
     events = Gathered()
     receiver.on_event(events)
@@ -380,7 +380,7 @@ def test_what_cannot_be_called_is_refused(pair: Make) -> None:
             set_hook(5)  # type: ignore[arg-type]
 
 
-def test_a_stream_that_nobody_keeps_is_closed(session: rushes.Session) -> None:
+def test_a_stream_without_references_is_closed(session: rushes.Session) -> None:
     gathered = Gathered()
     stream = session.stream("h265", probation=1)
     address = stream.local_address[1]

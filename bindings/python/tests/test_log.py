@@ -154,7 +154,7 @@ def test_a_handler_may_use_the_library(session: rushes.Session) -> None:
     assert stream.closed
 
 
-def test_what_logging_raises_is_told_and_ends_nothing(
+def test_exceptions_of_logging_are_reported_and_end_nothing(
     session: rushes.Session, handler: Gathered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reported: list[str] = []

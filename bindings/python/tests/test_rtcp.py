@@ -123,7 +123,7 @@ def test_peers_are_known_by_name_and_by_their_clocks(
     assert receiver.rtcp.capture_latency(sender.ssrc, ahead) is None
 
 
-def test_a_goodbye_is_told_to_a_hook(session: rushes.Session, free_port: int) -> None:
+def test_a_goodbye_is_reported_to_a_hook(session: rushes.Session, free_port: int) -> None:
     receiver, sender = two_way(session, free_port)
     events = Gathered()
     receiver.rtcp.on_event(events)
@@ -220,7 +220,7 @@ def test_what_a_hook_lets_go_of_is_closed_by_another_thread(
             time.sleep(0.02)
 
 
-def test_a_sender_is_told_when_its_packets_came(
+def test_arrivals_are_reported_to_a_sender(
     session: rushes.Session, free_port: int
 ) -> None:
     receiver, sender = two_way(session, free_port, report_arrivals=True, feedback=True)
@@ -256,7 +256,7 @@ def test_words_that_cannot_be_sent_are_refused(pair: Make) -> None:
         receiver.rtcp.request_key_frame("now")  # type: ignore[arg-type]
 
 
-def test_lost_packets_are_told_and_sent_again(
+def test_lost_packets_are_reported_and_retransmitted(
     session: rushes.Session, free_port: int
 ) -> None:
     # A relay between both drops one datagram and passes on all others.
@@ -283,7 +283,7 @@ def test_lost_packets_are_told_and_sent_again(
         sender.close()
 
 
-def test_without_recovery_a_loss_is_told(session: rushes.Session, free_port: int) -> None:
+def test_without_recovery_a_loss_is_reported(session: rushes.Session, free_port: int) -> None:
     with Relay(free_port) as relay:
         options = {"rtcp": False, "probation": 1, "reorder_time": 0.01}
         receiver = session.stream("generic", remote_port=free_port, **options)  # type: ignore[arg-type]

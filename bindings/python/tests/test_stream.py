@@ -137,7 +137,7 @@ def test_a_stream_lasts_as_long_as_its_rtcp(session: rushes.Session) -> None:
     assert rtcp.peers() == []
 
 
-def test_whoever_waits_is_told_that_the_stream_was_closed(pair: Make) -> None:
+def test_a_waiting_thread_is_notified_that_the_stream_was_closed(pair: Make) -> None:
     receiver, _ = pair()
     began = threading.Event()
     reported: list[BaseException] = []
@@ -220,7 +220,7 @@ def test_a_context_says_its_name() -> None:
     assert rushes.Context().cname != rushes.Context().cname
 
 
-def test_a_session_binds_where_it_is_told() -> None:
+def test_a_session_binds_to_the_given_address() -> None:
     session = rushes.Context().session("127.0.0.1", local_address="127.0.0.2")
     with session.stream("h264") as stream:
         assert stream.local_address[0] == "127.0.0.2"

@@ -165,7 +165,7 @@ def test_a_hook_is_given_frames() -> None:
     assert frames[0].format == "bc1"
 
 
-def test_the_oldest_frame_is_lost_when_nobody_takes_any() -> None:
+def test_the_oldest_frame_is_dropped_if_none_is_pulled() -> None:
     with (
         rushes.TextureServer(HERE, pictures(ramps(30)), timing="every-frame") as server,
         rushes.TextureClient(server.local_address, queue=2, transport="tcp") as client,
@@ -283,7 +283,7 @@ def test_after_closing_nothing_works() -> None:
     assert client.statistics().packets_invalid == 0
 
 
-def test_whoever_waits_is_told_of_the_end() -> None:
+def test_a_waiting_thread_is_notified_of_the_end() -> None:
     with rushes.TextureServer(HERE, pictures(ramps(1), rate=100), loop=True) as server:
         client = rushes.TextureClient(server.local_address)
         ended = threading.Event()

@@ -171,7 +171,7 @@ def test_strings_compared_once_hold_for_later_sessions(tmp_path: Path) -> None:
     assert verified == [True, True]
 
 
-def test_nobody_there_is_an_error_in_time(session: rushes.Session, free_port: int) -> None:
+def test_a_missing_peer_is_an_error_in_time(session: rushes.Session, free_port: int) -> None:
     with pytest.raises(rushes.ZrtpError, match="within the time"):
         session.stream("h265", remote_port=free_port, security=Security.zrtp(timeout=0.1))
 

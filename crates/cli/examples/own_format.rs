@@ -1,9 +1,9 @@
-//! The program `rushes` with a format of your own: point clouds, in one value.
+//! The program `rushes` with an additional format, which one value defines: point clouds.
 //!
 //! `cargo run --example own_format -- send clouds.points --to 127.0.0.1:5004 --sdp clouds.sdp`
 //!
-//! A frame is a cloud: points of 6 octets, three coordinates of 16 bits each. A payload has a header
-//! of 2 octets, a mark and the number of the payload in its frame, and whole points behind it.
+//! A frame is a cloud of points, each with three coordinates of 16 bits. A payload has a header of
+//! 2 octets, which are a mark and the number of the payload in its frame, followed by whole points.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ use rushes::payload::{
 use rushes::sdp::{Encoding, Unsupported};
 use rushes::{ClockRate, PayloadType, RtpTimestamp};
 
-/// All that the library and the program need to know.
+/// The definition of the format for the library and the program.
 pub static POINTS: MediaFormat = MediaFormat {
     name: "points",
     title: "point clouds",
@@ -76,7 +76,7 @@ impl PayloadFormat for Points {
 struct Splitter {
     offset: usize,
     number: u8,
-    /// Octets of points in a payload.
+    /// Maximum octets of points in a payload.
     room: usize,
 }
 
@@ -128,7 +128,7 @@ impl Depacketiser for Joiner {
     fn lost(&mut self) {}
 }
 
-/// Clouds in a file: each after its length in 4 octets.
+/// Reads clouds from a file, in which a length of 4 octets precedes each cloud.
 fn reader(path: &Path, _: ReadOptions) -> Box<dyn FrameReader> {
     Box::new(Clouds { path: path.to_owned(), bytes: Bytes::default() })
 }

@@ -125,7 +125,7 @@ impl Comparer {
         self.expected.is_empty()
     }
 
-    /// The first difference, if there is one.
+    /// Returns the first difference, if there is one.
     pub(crate) fn difference(&self) -> Option<&Difference> {
         self.difference.as_ref()
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_is_lost_is_told_from_one_that_is_damaged() {
+    fn a_lost_unit_is_distinguished_from_a_damaged_one() {
         let sent = b"\0\0\x01\x67abc\0\0\x01\x68de\0\0\x01\x65fgh";
         let compared = compare(sent, b"\0\0\x01\x67abc\0\0\x01\x65fgh");
         assert_eq!((compared.units, compared.missing, compared.frames), (2, 1, 1));

@@ -134,12 +134,12 @@ impl RtcpSummary {
         Ok(())
     }
 
-    /// Whether `source` has sent a goodbye.
+    /// Returns whether `source` has sent a goodbye.
     pub(crate) fn has_left(&self, source: Ssrc) -> bool {
         self.goodbyes.iter().any(|(ssrc, _)| *ssrc == source)
     }
 
-    /// The counters and the state of the peers, as JSON.
+    /// Returns the counters and the state of the peers, as JSON.
     pub(crate) fn report(&self, stream: &MediaStream) -> Value {
         let statistics = stream.rtcp().statistics();
         let peers: Vec<Value> = stream

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_without_a_feature_says_how_to_have_it() {
+    fn a_build_without_a_feature_explains_how_to_get_it() {
         let window = [
             "rushes recv --from 5004 --codec h265 --window",
             "rushes recv --from 5004 --codec h265 -o copy.265 --window",

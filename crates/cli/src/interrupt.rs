@@ -34,7 +34,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Whether a stop was requested.
+    /// Returns whether a stop was requested.
     pub(crate) fn is_requested(&self) -> bool {
         self.0.load(Relaxed)
     }

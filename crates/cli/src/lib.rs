@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_that_an_error_quotes_is_said_once() {
+    fn a_cause_that_an_error_quotes_is_printed_once() {
         let cause = || std::io::Error::other("disk full");
         assert_eq!(
             explain(&anyhow::Error::new(cause()).context("cannot write")),

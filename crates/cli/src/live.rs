@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_known_durations_follow_each_other_though_they_come_in_pages() {
+    fn packets_of_known_durations_follow_each_other_although_they_arrive_in_pages() {
         let start = Instant::now();
         let mut times = LiveTimes::new(None, ClockRate::OPUS, RtpTimestamp(7));
         for page in 0..3_u32 {

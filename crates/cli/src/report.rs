@@ -18,19 +18,19 @@ pub(crate) fn print_line(line: impl Display) -> std::io::Result<()> {
     }
 }
 
-/// Mean rate of `octets` in `time`, in Mbit/s.
+/// Returns the mean rate of `octets` in `time`, in Mbit/s.
 pub(crate) fn megabits(octets: u64, time: Duration) -> f64 {
     octets as f64 * 8e-6 / time.as_secs_f64().max(1e-9)
 }
 
-/// The statistics of sending, as JSON.
+/// Returns the statistics of sending, as JSON.
 pub(crate) fn sent(statistics: &Statistics) -> Value {
     let mut object = metrics::object(&SENT, statistics);
     object.extend(metrics::object(&SOCKET, statistics));
     object.into()
 }
 
-/// The statistics of receiving, as JSON.
+/// Returns the statistics of receiving, as JSON.
 pub(crate) fn received(statistics: &Statistics) -> Value {
     let receive = &statistics.receive;
     let discards: serde_json::Map<String, Value> = receive
@@ -49,12 +49,12 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
     object.into()
 }
 
-/// One line of statistics while a command runs.
+/// Returns one line of statistics of a running command, as JSON.
 pub(crate) fn interval(time: f64, statistics: &Statistics) -> Value {
     json!({ "time": time, "sent": sent(statistics), "received": received(statistics) })
 }
 
-/// Discards in words; empty without any.
+/// Formats the discards as text; empty if there are none.
 pub(crate) fn discards(statistics: &Statistics) -> String {
     let rows: Vec<String> = statistics
         .receive

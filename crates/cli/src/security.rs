@@ -162,17 +162,17 @@ impl SecurityArgs {
         self.key.is_some() || self.key_file.is_some()
     }
 
-    /// Whether a stream with a description gets a new key.
+    /// Returns whether a stream with a description gets a new key.
     pub(crate) fn makes_a_key(&self) -> bool {
         self.srtp.is_some() && !self.has_given_key()
     }
 
-    /// The suite, for reports.
+    /// Returns the suite, for reports.
     pub(crate) fn name(&self) -> Option<&'static str> {
         self.srtp.map(Suite::name).or_else(|| self.zrtp.then_some("ZRTP"))
     }
 
-    /// The security of the stream, if any, with a random key if none was given.
+    /// Returns the security of the stream, if any, with a random key if none was given.
     pub(crate) fn security_or_random(&self) -> anyhow::Result<Option<Security>> {
         if self.zrtp {
             return Ok(Some(self.agreement()?));

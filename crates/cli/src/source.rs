@@ -72,7 +72,7 @@ impl Source {
         Ok([Some(first), second].into_iter().flatten().collect())
     }
 
-    /// The file of `--audio`.
+    /// Returns the file of `--audio`.
     fn audio(file: &Path, args: &StreamArgs) -> anyhow::Result<Self> {
         let args = StreamArgs { codec: None, clock_rate: None, ..args.clone() };
         if let Some(tracks) = tracks_of(file, None)? {
@@ -93,7 +93,7 @@ impl Source {
         Ok(source)
     }
 
-    /// The audio track of a film, if it can be sent.
+    /// Returns the audio track of a film, if it can be sent.
     fn audio_of_film(file: &Path, args: &StreamArgs, quiet: bool) -> anyhow::Result<Option<Self>> {
         let tracks = tracks_of(file, None)?.unwrap_or_default();
         let audio = || tracks.iter().filter(|track| track.media == "audio");

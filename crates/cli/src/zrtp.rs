@@ -35,7 +35,7 @@ impl Agreed {
         Some(Self { opening, status })
     }
 
-    /// The result as JSON, for reports.
+    /// Returns the result as JSON, for reports.
     pub(crate) fn object(&self) -> Value {
         object(&self.status)
     }
@@ -71,7 +71,7 @@ impl fmt::Display for Agreed {
     }
 }
 
-/// The result of a key agreement as JSON, for reports.
+/// Returns the result of a key agreement as JSON, for reports.
 pub(crate) fn object(status: &SasStatus) -> Value {
     json!({
         "sas": status.sas.to_string(),

@@ -1,5 +1,5 @@
-//! A format of an application's own, added in one file (`examples/own_format.rs`), is streamed from a
-//! file, described, received by SDP, written to a file and inspected, by the program itself.
+//! An application's own format, which one file adds (`examples/own_format.rs`), is streamed from a
+//! file, described, received by SDP, written to a file and inspected by the program itself.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../examples/own_format.rs"]
@@ -13,10 +13,11 @@ use std::time::Duration;
 use own_format::POINTS;
 use rushes::format::Codec;
 
-/// The arguments of the program, one a line, in a process that is to be it.
+/// The environment variable that makes a process run as the program. It contains the arguments, one
+/// per line.
 const ARGUMENTS: &str = "RUSHES_OWN_FORMAT";
 
-/// The program with the format, as a process of this test's own program.
+/// Starts the program with the format, as a process of this test's own program.
 fn program(arguments: &[&str]) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "is_the_program_in_other_processes", "--nocapture"])
@@ -43,7 +44,7 @@ fn finish(program: Child) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
-/// Clouds of 1 to 2 000 points.
+/// Returns clouds of 1 to 2 000 points.
 fn clouds() -> Vec<u8> {
     let cloud = |n: usize| {
         let points: Vec<u8> = (0..6 * (1 + n * 37 % 2000)).map(|at| (at * n) as u8).collect();
@@ -52,7 +53,7 @@ fn clouds() -> Vec<u8> {
     (0..40).flat_map(cloud).collect()
 }
 
-/// A UDP port that is free, with the next one.
+/// Returns a free UDP port whose next port is also free.
 fn free_port() -> u16 {
     loop {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -119,7 +120,7 @@ fn a_capture_of_it_is_recognised_and_extracted() {
     assert_eq!(std::fs::read(&copy).unwrap(), clouds());
 }
 
-/// The packets of the clouds as a capture of IPv4 (link type 101).
+/// Returns the packets of the clouds as a capture of IPv4 (link type 101).
 fn pcap() -> Vec<u8> {
     use rushes::proto::FrameRate;
     use rushes::proto::stream::{Sender, SenderConfig};

@@ -1,4 +1,4 @@
-//! Claims that the program must not make, and its exit code after failures.
+//! False claims that the program must not make, and its exit code after failures.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::{BufRead, BufReader, Read};
@@ -30,7 +30,7 @@ fn vector(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(name)
 }
 
-/// A file of `octets` in `folder`.
+/// Writes a file of `octets` in `folder`.
 fn file(folder: &Path, name: &str, octets: &[u8]) -> String {
     let path = folder.join(name);
     std::fs::write(&path, octets).unwrap();
@@ -60,7 +60,7 @@ impl Listener {
         Self { child, errors, port }
     }
 
-    /// Waits for its end; returns its status and its error output.
+    /// Waits until the program ends; returns its status and its error output.
     fn end(&mut self) -> (ExitStatus, String) {
         let mut log = String::new();
         self.errors.read_to_string(&mut log).unwrap();
@@ -69,14 +69,14 @@ impl Listener {
 }
 
 impl Drop for Listener {
-    /// A failing test leaves no program behind.
+    /// Ends the program, so that a failing test leaves none behind.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// An RTP packet of the generic format: payload type 99, with the marker bit.
+/// Returns an RTP packet of the generic format: payload type 99, with the marker bit.
 fn packet(sequence: u16, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x80, 0xe3];
     packet.extend_from_slice(&sequence.to_be_bytes());
@@ -116,7 +116,7 @@ fn options_that_cannot_work_exit_with_2_and_say_why() {
 }
 
 #[test]
-fn an_error_names_the_file_and_says_its_cause_once() {
+fn an_error_names_the_file_and_its_cause_once() {
     let error = stderr(&rushes(&["loopback", "no/such/film.265"]).code(1));
     assert!(error.contains("no/such/film.265"), "{error}");
     assert_eq!(error.matches("os error").count(), 1, "{error}");
@@ -151,7 +151,7 @@ fn a_lost_packet_is_counted_and_shows_in_the_exit_code() {
 mod interrupted {
     use super::*;
 
-    /// Presses Ctrl-C.
+    /// Interrupts the program like Ctrl-C.
     fn interrupt(child: &Child) {
         let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         assert!(status.unwrap().success());

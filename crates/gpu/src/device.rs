@@ -137,18 +137,18 @@ impl Gpu {
         })
     }
 
-    /// The driver's name for the device, and the interface in use.
+    /// Returns the driver's name for the device, and the interface in use.
     pub fn name(&self) -> String {
         let info = self.adapter.get_info();
         format!("{} ({})", info.name, info.backend)
     }
 
-    /// Whether the device is emulated by the main processor.
+    /// Returns whether the device is emulated by the main processor.
     pub fn is_software(&self) -> bool {
         self.adapter.get_info().device_type == wgpu::DeviceType::Cpu
     }
 
-    /// The first error that was not returned by a call, if there was one.
+    /// Returns the first error that was not returned by a call, if there was one.
     pub fn first_error(&self) -> Option<String> {
         self.first_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

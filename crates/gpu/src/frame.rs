@@ -51,7 +51,7 @@ impl DeviceFrame {
         Self { memory: Memory::Octets(octets), length: layout.bytes() }
     }
 
-    /// The path that reads the frame.
+    /// Returns the path that reads the frame.
     pub fn path(&self) -> Path {
         match self.memory {
             Memory::Octets(_) => Path::Octets,

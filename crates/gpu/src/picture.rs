@@ -55,7 +55,7 @@ impl Picture {
         &self.view
     }
 
-    /// Width and height in pixels.
+    /// Returns the width and height in pixels.
     pub fn size(&self) -> (u32, u32) {
         (self.texture.width(), self.texture.height())
     }

@@ -6,7 +6,7 @@ mod common;
 use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, Place};
 use rushes_texture::{Decoder, Format, Layout};
 
-/// Incomplete blocks and odd strides, then whole blocks, and one pixel.
+/// Sizes with incomplete blocks and odd strides, with whole blocks, and of one pixel.
 const SIZES: [(u32, u32); 6] = [(37, 23), (130, 6), (64, 32), (1, 1), (5, 129), (258, 66)];
 
 const ASTC: [Format; 8] = [
@@ -20,7 +20,8 @@ const ASTC: [Format; 8] = [
     Format::Astc8x8,
 ];
 
-/// The sizes for a format: fewer for ASTC, whose shader takes a second with software drivers.
+/// Returns the sizes for a format: fewer for ASTC, whose shader takes a second with software
+/// drivers.
 fn sizes(format: Format) -> &'static [(u32, u32)] {
     if ASTC.contains(&format) { &SIZES[..2] } else { &SIZES }
 }
@@ -101,7 +102,7 @@ fn a_frame_is_fitted_into_a_larger_target_between_black() {
     }
 }
 
-/// Few random ASTC blocks are legal; here all are.
+/// Few random ASTC blocks are legal, but all blocks of this test are.
 #[test]
 fn every_kind_of_astc_block_is_decoded_as_by_the_main_processor() {
     for gpu in common::devices() {

@@ -14,14 +14,14 @@ use content::{CONTENTS, Content, encoded, picture};
 /// Formats that the main processor encodes, too.
 const FORMATS: [Format; 2] = [Format::Bc1, Format::YCoCgBc3];
 
-/// Formats that it does not encode.
+/// Formats that the main processor does not encode.
 const OWN: [Format; 3] = [Format::Etc1, Format::Etc2Rgb, Format::Astc4x4];
 
-/// Whole blocks, incomplete blocks, one pixel, more than a group of blocks.
+/// Sizes of whole blocks, incomplete blocks, one pixel, and more than a group of blocks.
 const SIZES: [(u32, u32); 8] =
     [(64, 32), (1, 1), (5, 7), (37, 23), (3, 130), (130, 66), (258, 5), (1030, 9)];
 
-/// The frame from the main processor.
+/// Returns the frame encoded by the main processor.
 fn wanted(format: Format, layout: &Layout, picture: &[u8]) -> Vec<u8> {
     let encoder = Encoder::new(Format::Rgba8, format, layout.width(), layout.height()).unwrap();
     let mut frame = vec![0; encoder.output().bytes()];
@@ -121,7 +121,7 @@ fn what_cannot_be_encoded_is_refused() {
 }
 
 #[test]
-fn an_encoder_whose_reader_gave_up_goes_on() {
+fn an_encoder_whose_reader_failed_continues() {
     for gpu in common::devices() {
         let mut encoder = GpuEncoder::new(&gpu, Format::Bc1, 64, 64).unwrap();
         let input = *encoder.input();
@@ -153,8 +153,8 @@ fn a_thousand_pictures_need_the_memory_of_one() {
     }
 }
 
-/// Measures milliseconds per frame of 2160p on either processor. Nothing is asserted:
-/// `cargo test --release -p rushes-gpu --test encode -- --ignored --nocapture`.
+/// Measures milliseconds per frame of 2160p on either processor without asserting anything: `cargo
+/// test --release -p rushes-gpu --test encode -- --ignored --nocapture`.
 #[test]
 #[ignore = "only measures, asserts nothing"]
 #[allow(clippy::print_stdout, reason = "it prints measurements")]
@@ -203,7 +203,7 @@ fn how_long_a_large_frame_takes() {
     }
 }
 
-/// Takes frames, and records the size of each whenever it grows.
+/// Receives frames, and records the size of each whenever it grows.
 #[derive(Default)]
 struct Stripes {
     frame: Option<GrowingFrame>,
@@ -226,9 +226,9 @@ impl Taker for Stripes {
 }
 
 #[test]
-fn a_source_gives_its_frames_stripe_by_stripe() {
+fn a_source_passes_its_frames_on_stripe_by_stripe() {
     for gpu in common::devices() {
-        // 300 rows of blocks, of 16 bytes each.
+        // The frame has 300 rows of blocks of 16 bytes each.
         let open = || open("pattern:8x1200@60,rgb24,frames=3".as_ref(), &RawHint::default());
         let mut whole = EncodedSource::new(&gpu, open().unwrap(), Format::Bc1).unwrap();
         let mut source = EncodedSource::new(&gpu, open().unwrap(), Format::Bc1).unwrap();

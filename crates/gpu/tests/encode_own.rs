@@ -1,4 +1,4 @@
-//! Formats that only the graphics processor encodes: decoded frames are near the original.
+//! Formats that only the graphics processor encodes: decoded frames are close to the original.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
@@ -23,17 +23,17 @@ fn decoded(format: Format, size: (u32, u32), frame: &[u8]) -> Vec<u8> {
     picture
 }
 
-/// PSNR of a picture after encoding and decoding, in decibels.
+/// Returns the PSNR of a picture after encoding and decoding, in decibels.
 fn nearness(gpu: &Gpu, format: Format, size: (u32, u32), picture: &[u8]) -> f64 {
     metric::psnr_rgb(&decoded(format, size, &frame(gpu, format, size, picture)), picture)
 }
 
-/// A picture one block wide, with blocks one below the other.
+/// Returns a picture that is one block wide, with the blocks one below the other.
 fn column(blocks: &[[[u8; 4]; 16]]) -> ((u32, u32), Vec<u8>) {
     ((4, 4 * blocks.len() as u32), blocks.as_flattened().as_flattened().to_vec())
 }
 
-/// Pseudo-random colours.
+/// Returns pseudo-random colours.
 fn colours(count: u32) -> Vec<[u8; 4]> {
     let octets = common::noise(&Layout::new(Format::Rgba8, count, 1).unwrap());
     octets.as_chunks().0.iter().map(|&[red, green, blue, _]| [red, green, blue, 255]).collect()
@@ -73,7 +73,7 @@ fn even_noise_is_a_little_like_itself() {
     }
 }
 
-/// The picture, padded on the right and at the bottom with its last pixels.
+/// Pads the picture on the right and at the bottom with its last pixels.
 fn padded(picture: &[u8], size: (u32, u32), whole: (u32, u32)) -> Vec<u8> {
     let pixels = picture.as_chunks::<4>().0;
     let at = |x: u32, y: u32| pixels[(y.min(size.1 - 1) * size.0 + x.min(size.0 - 1)) as usize];
@@ -106,7 +106,7 @@ fn devices_agree_and_repeat_the_edge_pixels() {
     }
 }
 
-/// Blocks of one or two colours; `second` selects the pixels of each block with the second.
+/// Returns blocks of one or two colours; `second` selects the pixels with the second colour.
 fn paired(second: impl Fn(usize, usize) -> bool) -> ((u32, u32), Vec<u8>) {
     let colours = colours(512);
     let pairs = colours.windows(2).enumerate();
@@ -116,7 +116,7 @@ fn paired(second: impl Fn(usize, usize) -> bool) -> ((u32, u32), Vec<u8>) {
     column(&pairs.map(block).collect::<Vec<_>>())
 }
 
-/// The greatest change of a channel of any pixel.
+/// Returns the greatest change of a channel of any pixel.
 fn worst(gpu: &Gpu, format: Format, (size, picture): &((u32, u32), Vec<u8>)) -> (u8, String) {
     let have = decoded(format, *size, &frame(gpu, format, *size, picture));
     let (most, worst) = common::worst(&have, picture, 4);
@@ -125,7 +125,7 @@ fn worst(gpu: &Gpu, format: Format, (size, picture): &((u32, u32), Vec<u8>)) -> 
 
 #[test]
 fn astc_keeps_blocks_of_one_or_two_colours() {
-    // Different pixels in each block; none in the first.
+    // Each block has the second colour in different pixels, the first block in none.
     let blocks = paired(|which, pixel| (which * 40_503) >> pixel & 1 == 1);
     for gpu in common::devices() {
         let (most, description) = worst(&gpu, Format::Astc4x4, &blocks);
@@ -162,7 +162,7 @@ fn etc_keeps_the_colours_of_whole_blocks_and_halves() {
 fn etc_has_all_eight_pairs_of_amounts() {
     let amounts =
         [(2, 8), (5, 17), (9, 29), (13, 42), (18, 60), (24, 80), (33, 106), (47, 183_i32)];
-    // 132 is step 16 of 31, and the mean of each half, or close to it where values are clamped.
+    // 132 is step 16 of 31. It is the mean of each half, or close to it where values are clamped.
     let block = |(near, far): (i32, i32)| {
         let steps = [near, -near, far, -far, -near, near, -far, far];
         let level = |at: usize| u8::try_from((132 + steps[at % 8]).clamp(0, 255)).unwrap();
@@ -178,7 +178,7 @@ fn etc_has_all_eight_pairs_of_amounts() {
     }
 }
 
-/// The squared differences of each block of a picture one block wide.
+/// Returns the squared differences of each block of a picture that is one block wide.
 fn errors(have: &[u8], want: &[u8]) -> Vec<u32> {
     let blocks = have.as_chunks::<64>().0.iter().zip(want.as_chunks::<64>().0);
     let squares = |(have, want): (&[u8; 64], &[u8; 64])| {

@@ -105,8 +105,8 @@ fn stream(
     let sink = sink.with_path(trial.path);
     let sink = Arc::new(if trial.is_stepped { sink } else { sink.with_whole_frames() });
     let mut options = ClientOptions::default();
-    // Long deadlines, so that little is lost if threads are delayed; but of many frames over UDP no
-    // more than a hundred may be in flight, or their numbers repeat.
+    // Deadlines are long, so that little is lost if threads are delayed. Of many frames over UDP,
+    // however, at most a hundred may be in flight, because otherwise their numbers repeat.
     let patience = if is_tcp || trial.frames < 100 { 10 * SECOND } else { SECOND / 10 };
     (options.deadline_min, options.deadline_max) = (patience, patience);
     let client = TextureClient::connect(server.local_address(), sink.clone(), options).unwrap();
@@ -122,7 +122,7 @@ fn stream(
     let frames: Vec<(u64, u32)> = frames.try_iter().collect();
     assert!(frames.is_sorted_by_key(|&(number, _)| number));
     let whole = frames.iter().filter(|&&(_, missing)| missing == 0).count() as u64;
-    // A busy machine may lose some over UDP.
+    // A busy machine may lose some frames over UDP.
     let least = if is_tcp { trial.frames } else { trial.frames * 3 / 4 };
     assert!(whole >= least, "{}: {whole} of {}: {seen:?}", gpu.name(), trial.frames);
     sink
@@ -137,7 +137,7 @@ fn uploads(gpu: &Gpu) -> &'static [Upload] {
     }
 }
 
-/// Tiles that begin and end anywhere in a word, and units of one row.
+/// Tiles begin and end anywhere in a word, and units have one row.
 #[test]
 fn every_format_and_odd_size_arrives_in_device_memory_as_it_was_sent() {
     let _shared = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +197,7 @@ fn lossy(gpu: &Gpu, layout: Layout, upload: Upload, is_stepped: bool) -> (Vec<Re
 }
 
 #[test]
-fn what_is_lost_is_what_the_frame_before_had_there() {
+fn lost_octets_are_those_of_the_previous_frame() {
     let _shared = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
     for gpu in common::devices() {
         for &upload in uploads(&gpu) {
@@ -236,7 +236,7 @@ fn what_is_lost_is_what_the_frame_before_had_there() {
     assert_eq!(common::driver_errors(), Vec::<String>::new());
 }
 
-/// Block rows that are not a multiple of what copies to textures need, and one that is.
+/// Block rows of several lengths: some need padding for copies to textures, and one does not.
 #[test]
 fn blocks_arrive_in_textures_as_they_were_sent() {
     let _shared = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
@@ -263,7 +263,7 @@ fn blocks_arrive_in_textures_as_they_were_sent() {
     assert_eq!(common::driver_errors(), Vec::<String>::new());
 }
 
-/// Resident memory in KiB, if the system reports it.
+/// Returns the resident memory in KiB, if the system reports it.
 fn resident() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     Some(pages.split(' ').nth(1)?.parse::<u64>().ok()? * 4)
@@ -311,7 +311,7 @@ fn a_thousand_frames_by_udp_and_tcp_are_drawn_from_every_sink_without_growth() {
     assert_eq!(common::driver_errors(), Vec::<String>::new());
 }
 
-/// Draws frames and compares them with the sent ones as the main processor decodes them.
+/// Draws frames and compares them with the sent ones, decoded by the main processor.
 struct Drawn {
     gpu: Gpu,
     shader: FrameDecoder,

@@ -6,7 +6,7 @@ mod common;
 use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, Place};
 use rushes_texture::{Decoder, Encoder, Format, Layout};
 
-/// Incomplete blocks, rows that are not aligned, and rows that are.
+/// Sizes with incomplete blocks, with rows that are not aligned, and with aligned rows.
 const SIZES: [(u32, u32); 4] = [(37, 23), (1, 1), (258, 67), (128, 64)];
 
 fn decoded(layout: &Layout, octets: &[u8]) -> Vec<u8> {
@@ -57,7 +57,7 @@ fn blocks_are_decoded_as_by_the_main_processor() {
     assert!(formats >= 3 * SIZES.len() * tried, "only {formats}: every device must support BC");
 }
 
-/// A smooth picture with some grain, RGBA.
+/// Returns a smooth picture with some grain, as RGBA.
 fn picture(width: u32, height: u32) -> Vec<u8> {
     let grain = common::noise(&Layout::new(Format::Rgba8, width, height).unwrap());
     let pixels = (0..width * height).zip(grain.as_chunks::<4>().0);
@@ -69,7 +69,7 @@ fn picture(width: u32, height: u32) -> Vec<u8> {
     pixels.flat_map(pixel).collect()
 }
 
-/// PSNR of the colours only, in decibels.
+/// Returns the PSNR of the colours without alpha, in decibels.
 fn psnr(have: &[u8], want: &[u8]) -> f64 {
     let pairs = have.as_chunks::<4>().0.iter().zip(want.as_chunks::<4>().0);
     let squares = pairs.flat_map(|(have, want)| [0, 1, 2].map(|at| have[at].abs_diff(want[at])));

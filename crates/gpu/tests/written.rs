@@ -13,7 +13,7 @@ fn the_last_frame_stays_as_it_is_while_others_are_written() {
     for gpu in common::devices() {
         let frames = WrittenFrames::new(&gpu);
         assert!(frames.last().is_none());
-        // The size changes in between, as in streams.
+        // The size changes between frames, as in streams.
         let layouts = [(33, 7), (33, 7), (16, 9), (33, 7)];
         let mut held = Vec::new();
         for (number, (width, height)) in layouts.into_iter().enumerate() {

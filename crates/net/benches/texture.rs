@@ -1,8 +1,8 @@
 //! Sends frames of texture octets over loopback: UDP through an arena, and TCP in chunks of several
 //! sizes, in turn.
 //!
-//! Prints the time from the first send to the last octet in place, and the processor time of all
-//! threads; every frame is compared outside the timed part. Alphabetic arguments select
+//! Prints the time from the first send until the last octet is in memory, and the processor time of
+//! all threads. Every frame is compared outside the timed part. Alphabetic arguments select
 //! contestants; numbers are the turns and the octets of a frame: `cargo bench -p rushes-net --bench
 //! texture -- UDP 100 8294400`.
 #![allow(clippy::unwrap_used, reason = "a benchmark may")]
@@ -36,8 +36,8 @@ enum Unit {
 }
 
 fn udp() -> Unit {
-    // The buffer holds a whole frame: the sender is not paced here, and lost packets are not
-    // resent.
+    // The buffer holds a whole frame, because the sender is not paced here and lost packets are not
+    // retransmitted.
     let options = SocketOptions { receive_buffer: 128 << 20, ..SocketOptions::default() };
     let bind = || UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
     let (to, from) = (bind(), bind());
@@ -141,11 +141,12 @@ fn receive_tcp(
 }
 
 type Sending<'a> = Box<dyn FnOnce() + Send + 'a>;
-/// Returns whether the tile is complete.
+/// A function that receives a tile; returns whether the tile is complete.
 type Receiving<'a> = Box<dyn FnOnce() -> bool + Send + 'a>;
 
 impl Unit {
-    /// The two halves that send and receive one tile; the caller runs each after the barrier.
+    /// Returns the two halves that send and receive one tile; the caller runs each after the
+    /// barrier.
     fn halves<'a>(
         &'a mut self,
         source: &'a [u8],
@@ -186,7 +187,7 @@ struct Contestant {
     lost: usize,
 }
 
-/// Processor time of all threads in milliseconds; 0 where it is not available.
+/// Returns the processor time of all threads in milliseconds, or 0 if it is not available.
 fn processor_time() -> f64 {
     #[cfg(unix)]
     {
@@ -278,7 +279,7 @@ fn noise(length: usize, mut state: u64) -> Vec<u8> {
     octets
 }
 
-/// The minimum and the median.
+/// Returns the minimum and the median.
 fn summary(values: &mut [f64]) -> (f64, f64) {
     values.sort_by(f64::total_cmp);
     let nothing = f64::NAN;
@@ -295,7 +296,7 @@ fn main() {
     let named =
         |argument: &&String| argument.starts_with(|first: char| first.is_ascii_alphabetic());
     let only = arguments.iter().find(named);
-    // Without this argument it runs as a test, for which one turn is enough.
+    // Without this argument the program runs as a test, for which one turn is enough.
     let usual = if arguments.iter().any(|argument| argument == "--bench") { 20 } else { 1 };
     let turns = numbers.first().copied().unwrap_or(usual);
     let sizes = if numbers.len() > 1 { &numbers[1..] } else { &[8_294_400, 99_532_800][..] };

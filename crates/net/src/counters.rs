@@ -43,7 +43,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// All system calls.
+    /// Returns the number of system calls of all kinds.
     pub fn calls(&self) -> u64 {
         self.send_calls + self.receive_calls + self.wait_calls
     }

@@ -10,7 +10,7 @@ use crate::socket::UdpSocket;
 use crate::sys::Head;
 
 impl UdpSocket {
-    /// Whether the socket receives from IPv4 as well as from IPv6 addresses.
+    /// Returns whether the socket receives from IPv4 as well as from IPv6 addresses.
     pub fn is_dual_stack(&self) -> bool {
         self.dual_stack
     }

@@ -153,7 +153,7 @@ pub struct SendError {
 }
 
 impl SendError {
-    /// Whether the same batch may succeed later; see [`SendErrorKind::is_transient`].
+    /// Returns whether the same batch may succeed later; see [`SendErrorKind::is_transient`].
     pub fn is_transient(&self) -> bool {
         self.kind.is_transient()
     }
@@ -205,9 +205,9 @@ pub enum SendErrorKind {
 }
 
 impl SendErrorKind {
-    /// Whether the cause is the network or the machine rather than the datagram: no route or no
-    /// neighbour, an interface that is down or gone, a firewall, no memory or no room in a queue.
-    /// The socket stays usable, and later datagrams may be sent.
+    /// Returns whether the cause is the network or the machine rather than the datagram: no route
+    /// or no neighbour, an interface that is down or gone, a firewall, no memory or no room in a
+    /// queue. The socket stays usable, and later datagrams may be sent.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::BufferFull => true,
@@ -218,8 +218,9 @@ impl SendErrorKind {
 }
 
 impl NetError {
-    /// Whether reading the socket may succeed later, as for [`SendErrorKind::is_transient`]. Errors
-    /// while creating or configuring a socket are never transient.
+    /// Returns whether reading the socket may succeed later, as for
+    /// [`SendErrorKind::is_transient`]. Errors while creating or configuring a socket are never
+    /// transient.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Receive(source) | Self::Wait(source) => sys::is_transient(source),

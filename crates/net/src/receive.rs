@@ -135,7 +135,7 @@ impl<'a> Iterator for Datagrams<'a> {
 impl ExactSizeIterator for Datagrams<'_> {}
 
 impl Head {
-    /// Number of datagrams in the message.
+    /// Returns the number of datagrams in the message.
     fn datagrams(&self) -> usize {
         match (self.truncated, self.segment) {
             (true, _) => 0,

@@ -27,7 +27,7 @@ pub fn resolve(host: &str, port: u16) -> Result<SocketAddr, NetError> {
         .ok_or_else(|| failed(io::Error::new(io::ErrorKind::NotFound, "no address found")))
 }
 
-/// Whether `address` belongs to this machine.
+/// Returns whether `address` belongs to this machine.
 pub fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }

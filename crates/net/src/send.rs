@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_demanded_way_stays_and_the_error_names_it() {
+    fn a_requested_path_is_kept_and_the_error_names_it() {
         for (demanded, errno) in [
             (SendPath::Gso, libc::EIO),
             (SendPath::Gso, libc::EMSGSIZE),

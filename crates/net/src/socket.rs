@@ -92,7 +92,7 @@ impl UdpSocket {
         })
     }
 
-    /// The socket's local address, with the port that the system chose.
+    /// Returns the socket's local address, with the port that the system chose.
     pub fn local_address(&self) -> SocketAddr {
         self.local
     }
@@ -117,7 +117,7 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// The buffers that the system granted.
+    /// Returns the buffers that the system granted.
     pub fn buffers(&self) -> BufferSizes {
         self.buffers
     }
@@ -129,7 +129,7 @@ impl UdpSocket {
         Counters { kernel_drops, lent_back, lent_copied, ..self.tally.read() }
     }
 
-    /// The current send path; never [`SendPath::Auto`].
+    /// Returns the current send path; never [`SendPath::Auto`].
     pub fn send_path(&self) -> SendPath {
         match self.first {
             SendPath::Gso if !self.gso_refused.load(Relaxed) => SendPath::Gso,
@@ -140,7 +140,7 @@ impl UdpSocket {
         }
     }
 
-    /// The receive path; never [`ReceivePath::Auto`].
+    /// Returns the receive path; never [`ReceivePath::Auto`].
     pub fn receive_path(&self) -> ReceivePath {
         self.receive_path
     }
@@ -159,7 +159,7 @@ impl UdpSocket {
         Arena::new(self.receive_path)
     }
 
-    /// Whether the socket may switch to another send path.
+    /// Returns whether the socket may switch to another send path.
     pub(crate) fn can_fall_back(&self) -> bool {
         self.demanded == SendPath::Auto
     }
@@ -188,7 +188,7 @@ impl UdpSocket {
         }
     }
 
-    /// The limits of one message on `path`.
+    /// Returns the limits of one message on `path`.
     pub(crate) fn limits(&self, path: SendPath) -> Limits {
         let segments = if path == SendPath::Gso { MAX_SEGMENTS } else { 1 };
         let segment = self.segment_limit.load(Relaxed);
@@ -206,7 +206,7 @@ impl fmt::Debug for UdpSocket {
     }
 }
 
-/// Whether a socket bound to `local` receives IPv4 beside IPv6.
+/// Returns whether a socket bound to `local` receives IPv4 beside IPv6.
 fn is_dual_stack(local: SocketAddr, options: &SocketOptions) -> bool {
     options.dual_stack && local.is_ipv6() && local.ip().is_unspecified()
 }

@@ -1,4 +1,4 @@
-//! A listener in a process without free descriptors. It has a test program to itself, as the limit
+//! A listener in a process without free descriptors. It has its own test program, because the limit
 //! applies to all threads.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
@@ -27,7 +27,7 @@ fn a_connection_waits_while_the_process_has_no_descriptor_for_it() {
     let brief = Instant::now() + Duration::from_millis(30);
     assert!(listener.accept(Some(brief), None).unwrap().is_none());
     assert!(Instant::now() >= brief);
-    // A wake ends its pauses.
+    // A wake ends the listener's pauses.
     waker.wake();
     assert!(listener.accept(None, Some(&waker)).unwrap().is_none());
 

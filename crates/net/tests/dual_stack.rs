@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use loopback::{LOCALS, collect, soon};
 use rushes_net::{NetError, ReceivePath, SendPath, SocketOptions, UdpSocket};
 
-/// A socket on every address of both IP versions; `None`, with the reason printed, where IPv6 is
-/// missing.
+/// Binds a socket to every address of both IP versions; prints the reason and returns `None` if
+/// IPv6 is missing.
 fn any(options: &SocketOptions) -> Option<UdpSocket> {
     match UdpSocket::bind("[::]:0".parse().unwrap(), options) {
         Ok(socket) => Some(socket),
@@ -42,7 +42,7 @@ fn both_versions_are_received_and_answered_by_every_path() {
             send(&sender, b"aabbcc", to);
             let received = collect(&receiver, 3);
             assert_eq!(received.len(), 3);
-            // An IPv4 address, not an IPv6 address that contains it.
+            // The address is an IPv4 address rather than an IPv6 address that contains it.
             assert!(received.iter().all(|(_, from)| *from == sender.local_address()));
             send(&receiver, b"ddeeff", sender.local_address());
             assert_eq!(collect(&sender, 3), [b"dd", b"ee", b"ff"].map(|it| (it.to_vec(), to)));

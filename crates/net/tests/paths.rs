@@ -1,4 +1,4 @@
-//! Every send path against every receive path, over loopback.
+//! Every combination of send path and receive path, over loopback.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod loopback;
@@ -71,7 +71,7 @@ fn a_batch_of_mixed_sizes_arrives_whole_and_in_order() {
 }
 
 #[test]
-fn the_demanded_way_is_the_one_in_use() {
+fn the_requested_path_is_used() {
     for_every_path(|sender, receiver| {
         assert_ne!(sender.send_path(), SendPath::Auto);
         assert_ne!(receiver.receive_path(), ReceivePath::Auto);
@@ -180,7 +180,7 @@ fn a_thousand_batches_for_a_slow_reader_arrive_or_are_counted() {
         assert_eq!(counters.truncated, 0);
         assert_eq!(sender.counters().sent_datagrams, total);
         if cfg!(target_os = "linux") {
-            // The kernel counts a dropped message as one, whatever it contains.
+            // The kernel counts a dropped message once, even if it contains several datagrams.
             assert!(whole == total || counters.kernel_drops > 0, "{whole} {counters:?}");
             assert!(whole + counters.kernel_drops <= total, "{whole} {counters:?}");
         }

@@ -14,12 +14,12 @@ use rushes_net::{
     Interest, NetError, Read, TcpListener, TcpOptions, TcpSocket, Waker, WriteErrorKind,
 };
 
-/// The smallest buffers that the system gives.
+/// Returns options for the smallest buffers that the system allows.
 fn tight() -> TcpOptions {
     TcpOptions { send_buffer: 1, receive_buffer: 1, ..TcpOptions::default() }
 }
 
-/// The connecting end and the accepted end.
+/// Returns the connecting end and the accepted end.
 fn pair(options: &TcpOptions) -> (TcpSocket, TcpSocket) {
     let listener = TcpListener::bind(LOCALS[0], options).unwrap();
     let near = TcpSocket::connect(listener.local_address(), options, soon()).unwrap();
@@ -27,7 +27,7 @@ fn pair(options: &TcpOptions) -> (TcpSocket, TcpSocket) {
     (near, far)
 }
 
-/// `length` octets that differ from every shifted copy of themselves.
+/// Returns `length` octets that differ from every shifted copy of themselves.
 fn noise(length: usize) -> Vec<u8> {
     (0_u32..).flat_map(|number| datagram(number, 1_021)).take(length).collect()
 }
@@ -79,7 +79,8 @@ fn a_megabyte_crosses_small_buffers_in_both_directions_at_once() {
 #[test]
 fn parts_of_every_size_arrive_in_their_order() {
     let (near, far) = pair(&tight());
-    // Empty parts at both ends and between, and more parts than one system call takes.
+    // There are empty parts at both ends and between others, and more parts than one system call
+    // accepts.
     let sizes = [0, 0, 1, 65_536, 0, 3, 1 << 20, 4].into_iter();
     let sizes: Vec<usize> = sizes.chain((0..3_000).map(|at| at % 5)).chain([0, 0]).collect();
     let octets = noise(sizes.iter().sum());
@@ -99,7 +100,7 @@ fn parts_of_every_size_arrive_in_their_order() {
 }
 
 #[test]
-fn writes_of_64_kib_to_a_mebibyte_come_whole_into_several_places() {
+fn writes_of_64_kib_to_a_mebibyte_arrive_whole_in_several_places() {
     let (near, far) = pair(&TcpOptions::default());
     for length in [64 << 10, 256 << 10, 1 << 20] {
         let octets = noise(length);
@@ -244,7 +245,7 @@ fn a_wake_ends_accepting_waiting_and_writing() {
         assert!(matches!(error.kind, WriteErrorKind::Woken), "{error}");
         drop(turn);
     });
-    // A wake before the call counts too, but a waiting connection comes first.
+    // A wake before the call also counts, but a waiting connection is returned first.
     waker.wake();
     let _other = TcpSocket::connect(listener.local_address(), &tight(), soon()).unwrap();
     assert!(listener.accept(None, Some(&waker)).unwrap().is_some());
@@ -276,7 +277,7 @@ fn an_empty_place_is_not_the_end() {
 }
 
 #[test]
-fn a_port_where_nobody_listens_is_refused() {
+fn a_connection_to_a_port_without_a_listener_is_refused() {
     let options = TcpOptions::default();
     let listener = TcpListener::bind(LOCALS[0], &options).unwrap();
     let address = listener.local_address();

@@ -76,7 +76,7 @@ fn a_closed_port_is_counted_and_does_not_stop_sending() {
 }
 
 #[test]
-fn a_connected_socket_hears_its_peer_only_and_keeps_it() {
+fn a_connected_socket_receives_only_from_its_peer_and_keeps_it() {
     let options = SocketOptions::default();
     let (sender, receiver) = pair(LOCALS[0], &options).unwrap();
     let stranger = UdpSocket::bind(LOCALS[0], &options).unwrap();
@@ -158,7 +158,7 @@ fn a_wake_ends_a_blocked_receive() {
         let (socket, waker) = (Arc::clone(&socket), Arc::clone(&waker));
         move || {
             let mut arena = socket.arena();
-            // Twice: a wake is consumed by the receive that it ends.
+            // Received twice, because a wake is consumed by the call that it ends.
             (0..2).all(|_| socket.receive(&mut arena, far, Some(&waker)).unwrap().is_empty())
         }
     });
@@ -223,7 +223,7 @@ fn nothing_comes_at_the_deadline() {
     assert_eq!(socket.counters().wait_calls, waits);
 }
 
-/// Whether this machine can join the group, tested with plain sockets.
+/// Returns whether this machine can join the group, tested with plain sockets.
 #[cfg(target_os = "linux")]
 fn multicast_works(group: IpAddr) -> bool {
     let any = SocketAddr::new(LOCALS[usize::from(group.is_ipv6())].ip(), 0);
@@ -299,7 +299,7 @@ fn an_unknown_interface_is_named() {
     let options = SocketOptions { interface: Some(name.clone()), ..SocketOptions::default() };
     match UdpSocket::bind(LOCALS[0], &options).unwrap_err() {
         NetError::UnknownInterface { name: named } => assert_eq!(named, name),
-        // Some systems allow the option to the administrator only.
+        // Some systems allow the option only to the administrator.
         error => assert!(matches!(error, NetError::Option { option: "interface", .. }), "{error}"),
     }
 }

@@ -14,7 +14,7 @@ fn lending() -> SocketOptions {
     SocketOptions { zero_copy: true, ..SocketOptions::default() }
 }
 
-/// A slab with datagrams of these lengths, from octet `start` on.
+/// Returns a slab with datagrams of these lengths, from octet `start` on.
 fn loan(number: usize, start: usize, lengths: &[u16]) -> Loan {
     let mut slab = vec![0xee; start];
     (0..).zip(lengths).for_each(|(at, &len)| slab.extend(datagram(at, len)));
@@ -66,7 +66,7 @@ fn what_is_lent_arrives_whole_and_the_same_memory_comes_back() {
 }
 
 #[test]
-fn a_socket_that_was_not_asked_to_lend_copies() {
+fn a_socket_without_zero_copy_copies() {
     let (sender, receiver) = pair(LOCALS[0], &SocketOptions::default()).unwrap();
     let (to, mut queue) = (receiver.local_address(), sender.send_queue());
     assert!(!sender.zero_copy());
@@ -77,7 +77,7 @@ fn a_socket_that_was_not_asked_to_lend_copies() {
 }
 
 #[test]
-fn other_ways_of_sending_copy() {
+fn other_send_paths_copy() {
     for send_path in [SendPath::Sendmmsg, SendPath::Single] {
         let options = SocketOptions { send_path, ..lending() };
         let Ok(sender) = UdpSocket::bind(LOCALS[0], &options) else { continue };
@@ -127,7 +127,7 @@ fn two_queues_of_one_socket_get_their_own_slabs_back() {
 }
 
 #[test]
-fn word_of_a_queue_that_is_gone_hurts_nobody() {
+fn notifications_for_a_dropped_queue_are_harmless() {
     let (sender, receiver) = pair(LOCALS[0], &lending()).unwrap();
     let to = receiver.local_address();
     let mut queue = sender.send_queue();
@@ -140,7 +140,7 @@ fn word_of_a_queue_that_is_gone_hurts_nobody() {
 }
 
 #[test]
-fn a_socket_that_waits_to_receive_reads_the_word_of_what_it_lent() {
+fn a_socket_that_waits_to_receive_reads_notifications_about_its_loans() {
     let (sender, receiver) = pair(LOCALS[0], &lending()).unwrap();
     let (to, mut queue) = (receiver.local_address(), sender.send_queue());
     sender.send_lent(&mut queue, loan(0, 0, &[1400; 46]), &[1400; 46], to, soon()).unwrap();
@@ -152,7 +152,8 @@ fn a_socket_that_waits_to_receive_reads_the_word_of_what_it_lent() {
     assert!(sender.receive(&mut sender.arena(), brief, None).unwrap().is_empty());
     if sender.zero_copy() {
         assert_eq!(sender.counters().lent_back, 1);
-        // Once for the notification, and once until the deadline; a signal may interrupt a wait.
+        // It waits once for the notification and once until the deadline; a signal may interrupt a
+        // wait.
         assert!(sender.counters().wait_calls < 10, "{:?}", sender.counters());
     }
     assert_eq!(queue.take_returned().unwrap().number, 0);

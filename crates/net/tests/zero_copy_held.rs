@@ -1,6 +1,6 @@
 //! Slabs that the kernel holds: datagrams for a neighbour whose hardware address is not known yet
-//! wait in the kernel. Creates two network namespaces and removes them; needs root and `ip`, and
-//! otherwise prints that it is skipped.
+//! wait in the kernel. The test creates two network namespaces and removes them. It needs root and
+//! `ip`; otherwise it prints that it is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -27,7 +27,7 @@ fn run(command: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(failure()) }
 }
 
-/// Two namespaces and a link between them; its far end has no address yet.
+/// Two namespaces and a link between them, whose far end has no address yet.
 struct Network {
     near: String,
     far: String,
@@ -47,7 +47,7 @@ impl Network {
         Ok(network)
     }
 
-    /// A socket in one of the namespaces.
+    /// Binds a socket in one of the namespaces.
     fn bind(namespace: &str, local: &str, options: &SocketOptions) -> UdpSocket {
         let file = File::open(format!("/run/netns/{namespace}")).unwrap();
         let bind = || {
@@ -77,7 +77,7 @@ fn loan(number: usize) -> Loan {
 }
 
 #[test]
-fn a_slab_that_the_kernel_holds_does_not_come_back() {
+fn a_slab_that_the_kernel_holds_is_not_returned() {
     let network = match Network::new("a") {
         Ok(network) => network,
         Err(reason) => return loopback::skipped::not_here(reason),
@@ -102,7 +102,7 @@ fn a_slab_that_the_kernel_holds_does_not_come_back() {
 }
 
 #[test]
-fn what_the_kernel_holds_outlives_its_socket_and_is_not_changed() {
+fn slabs_that_the_kernel_holds_outlive_their_socket_unchanged() {
     let network = match Network::new("b") {
         Ok(network) => network,
         Err(reason) => return loopback::skipped::not_here(reason),

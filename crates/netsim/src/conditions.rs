@@ -29,8 +29,8 @@ impl Conditions {
         Self { there: course.into(), back: Course::default() }
     }
 
-    /// A wired local network: 0.2 ms, 1 Gbit/s, a queue of 512 KiB that marks above 64 KiB, MTU
-    /// 1500, no loss.
+    /// Describes a wired local network: 0.2 ms, 1 Gbit/s, a queue of 512 KiB that marks above 64
+    /// KiB, MTU 1500, no loss.
     pub fn lan() -> Self {
         Self::both(Path {
             delay: MS / 5,
@@ -43,8 +43,8 @@ impl Conditions {
         })
     }
 
-    /// A wireless local network: 3 ms and up to 10 ms of jitter without reordering, 80 Mbit/s, a
-    /// queue of 256 KiB, MTU 1500, 1 % lost in bursts of 3 (at most 12).
+    /// Describes a wireless local network: 3 ms and up to 10 ms of jitter without reordering, 80
+    /// Mbit/s, a queue of 256 KiB, MTU 1500, 1 % lost in bursts of 3 (at most 12).
     pub fn wifi() -> Self {
         Self::both(Path {
             delay: 3 * MS,
@@ -56,9 +56,9 @@ impl Conditions {
         })
     }
 
-    /// A mobile network: 40 ms and up to 30 ms of jitter without reordering, 20 Mbit/s there and 50
-    /// back, a queue of 1 MiB, MTU 1400, 0.5 % lost in bursts of 5 (at most 20), one in a thousand
-    /// late by 5 to 60 ms.
+    /// Describes a mobile network: 40 ms and up to 30 ms of jitter without reordering, 20 Mbit/s
+    /// there and 50 back, a queue of 1 MiB, MTU 1400, 0.5 % lost in bursts of 5 (at most 20), one
+    /// in a thousand late by 5 to 60 ms.
     pub fn mobile() -> Self {
         let way = |rate| Path {
             delay: 40 * MS,
@@ -72,8 +72,9 @@ impl Conditions {
         Self { there: way(20).into(), back: way(50).into() }
     }
 
-    /// Between continents: 110 ms and up to 2 ms of jitter without reordering, MTU 1500, 0.3 % lost
-    /// independently, one in a thousand up to 40 places late, one in two thousand duplicated.
+    /// Describes a path between continents: 110 ms and up to 2 ms of jitter without reordering, MTU
+    /// 1500, 0.3 % lost independently, one in a thousand up to 40 places late, one in two thousand
+    /// duplicated.
     pub fn intercontinental() -> Self {
         Self::both(Path {
             delay: 110 * MS,
@@ -86,8 +87,8 @@ impl Conditions {
         })
     }
 
-    /// A geostationary satellite: 280 ms and up to 5 ms of jitter without reordering, 20 Mbit/s, a
-    /// queue of 1.5 MiB, MTU 1400, 1 % lost in bursts of 8 (at most 20).
+    /// Describes a geostationary satellite: 280 ms and up to 5 ms of jitter without reordering, 20
+    /// Mbit/s, a queue of 1.5 MiB, MTU 1400, 1 % lost in bursts of 8 (at most 20).
     pub fn satellite() -> Self {
         Self::both(Path {
             delay: 280 * MS,

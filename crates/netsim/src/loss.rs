@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_takes_what_it_says() {
+    fn an_outage_loses_its_range_of_datagrams() {
         assert_eq!(lengths(&Loss::Outage(10..15), 100, 6), [5]);
     }
 }

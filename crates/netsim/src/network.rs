@@ -77,7 +77,7 @@ impl<T: Clone> Network<T> {
         self.links.iter_mut().for_each(Link::finish);
     }
 
-    /// The counts of one direction.
+    /// Returns the counts of one direction.
     pub fn statistics(&self, way: Way) -> Statistics {
         self.links[way as usize].statistics()
     }

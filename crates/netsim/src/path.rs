@@ -48,7 +48,7 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// The transmission time of a packet of `octets`.
+    /// Returns the transmission time of a packet of `octets`.
     pub fn time_of(&self, octets: usize) -> Duration {
         let nanoseconds = octets as u128 * 8 * 1_000_000_000 / u128::from(self.rate.max(1));
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))

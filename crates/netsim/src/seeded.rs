@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_certain_happens_and_what_is_impossible_does_not() {
+    fn certain_events_happen_and_impossible_ones_do_not() {
         let mut random = Seeded(1);
         assert!((0..1000).all(|_| random.chance(1.0) && !random.chance(0.0)));
     }

@@ -1,4 +1,4 @@
-//! One direction treats datagrams as its description specifies, and accounts for each of them.
+//! One direction treats datagrams as its description specifies, and counts each of them.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::time::Duration;
@@ -35,12 +35,12 @@ fn numbers(came: &[Delivery<u64>]) -> Vec<u64> {
     came.iter().map(|delivery| delivery.item).collect()
 }
 
-/// The travel time of a datagram.
+/// Returns the travel time of a datagram.
 fn time(delivery: &Delivery<u64>) -> Duration {
     delivery.at.checked_sub(MS * delivery.item as u32).unwrap()
 }
 
-/// How far each delivery is behind the highest number before it.
+/// Returns how far each delivery is behind the highest number before it.
 fn lags(came: &[Delivery<u64>]) -> Vec<u64> {
     let mut highest = 0;
     let behind = |delivery: &Delivery<u64>| {
@@ -72,7 +72,7 @@ fn jitter_keeps_the_order_unless_it_may_not() {
 }
 
 #[test]
-fn a_link_loses_what_its_loss_says() {
+fn a_link_loses_the_share_of_its_loss() {
     for loss in [Loss::Independent(0.1), Loss::bursts(0.1, 5.0, 20)] {
         let (came, statistics) = all(Path { loss, ..Path::default() }, 20_000, 3);
         assert_eq!(came.len() as u64 + statistics.lost, 20_000);
@@ -104,7 +104,7 @@ fn datagrams_fall_behind_by_seconds() {
 }
 
 #[test]
-fn copies_come_as_late_as_they_are_said_to() {
+fn copies_are_as_late_as_described() {
     for lag in [0, 1, 300] {
         let duplication = Straying::places(0.05, lag..=lag);
         let (came, statistics) = all(Path { duplication, ..Path::default() }, 10_000, 6);
@@ -119,7 +119,7 @@ fn copies_come_as_late_as_they_are_said_to() {
 }
 
 #[test]
-fn what_is_held_goes_on_when_nothing_else_comes() {
+fn held_datagrams_are_released_when_no_others_follow() {
     let reordering = Straying::places(1.0, 9..=9);
     let mut link = Link::new(Path { delay: 5 * MS, reordering, ..Path::default() }, 7);
     link.push(MS, 1, "held");
@@ -132,7 +132,7 @@ fn what_is_held_goes_on_when_nothing_else_comes() {
     assert_eq!(link.next_due(), None);
 }
 
-/// 1 Mbit/s: a packet of 125 octets takes a millisecond.
+/// Returns a path of 1 Mbit/s, on which a packet of 125 octets takes a millisecond.
 fn narrow(queue: usize, ecn_threshold: Option<usize>) -> Path {
     let bottleneck = Some(Bottleneck { rate: 1_000_000, queue, ecn_threshold });
     Path { bottleneck, ..Path::default() }
@@ -152,12 +152,12 @@ fn a_line_sends_one_packet_after_the_other() {
 }
 
 #[test]
-fn a_queue_drops_exactly_what_does_not_fit() {
+fn a_queue_drops_exactly_the_packets_that_do_not_fit() {
     let mut link = Link::new(narrow(500, None), 9);
     for n in 0..6 {
         link.push(Duration::ZERO, LEN, n);
     }
-    // Four fit; when the first has been sent, there is room for one more.
+    // Four packets fit; when the first has been sent, there is room for one more.
     assert_eq!(link.statistics().overflowed, 2);
     link.push(MS, LEN, 6);
     link.push(MS, 0, 7);
@@ -182,7 +182,7 @@ fn a_queue_above_its_threshold_marks() {
 }
 
 #[test]
-fn only_what_fits_into_the_mtu_passes() {
+fn only_packets_within_the_mtu_pass() {
     let mut link = Link::new(Path { mtu: Some(1500), ..Path::default() }, 11);
     link.push(MS, 1472, 1472);
     link.push(MS, 1473, 1473);
@@ -209,7 +209,7 @@ fn a_path_changes_when_it_should() {
 }
 
 #[test]
-fn both_ways_have_accidents_of_their_own_and_come_in_the_order_of_time() {
+fn both_directions_are_independent_and_deliver_in_order_of_time() {
     let path = Path { delay: 10 * MS, loss: Loss::Independent(0.5), ..Path::default() };
     let mut network = Network::new(Conditions::both(path), 13);
     for n in 0..1000_u32 {
@@ -261,7 +261,7 @@ fn random_cases_reach_their_limits_and_pass_none() {
 }
 
 #[test]
-fn ready_conditions_deliver_what_they_promise() {
+fn typical_conditions_have_the_described_properties() {
     for (name, conditions) in Conditions::all() {
         for course in [conditions.there, conditions.back] {
             let (_, statistics) = all(course.clone(), 50_000, 14);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rushes_netsim::{Conditions, Loss, Path, Relay, Straying, Way};
 
-/// A time-out that is reached only if a test hangs.
+/// A timeout that is reached only if a test hangs.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn socket() -> UdpSocket {
@@ -18,7 +18,7 @@ fn socket() -> UdpSocket {
     socket
 }
 
-/// Two sockets on consecutive ports.
+/// Binds two sockets to consecutive ports.
 fn pair() -> [UdpSocket; 2] {
     loop {
         let first = socket();
@@ -57,7 +57,7 @@ fn both_ways_pass_on_both_ports() {
 }
 
 #[test]
-fn a_tap_sees_and_changes_what_passes() {
+fn a_tap_sees_and_changes_datagrams() {
     let (target, client) = (socket(), socket());
     let relay = Relay::to(target.local_addr().unwrap());
     let asked = std::sync::mpsc::channel();
@@ -117,7 +117,7 @@ fn everything_comes_that_is_not_counted_lost() {
     });
     for n in 0..COUNT {
         client.send_to(&n.to_be_bytes(), relay.address()).unwrap();
-        // At most as many datagrams at once as the sockets hold.
+        // The number of datagrams in flight is limited to what the sockets can hold.
         let waits = || {
             let there = relay.statistics(Way::There);
             let unread = there.delivered.saturating_sub(read.load(Ordering::Acquire));
@@ -136,7 +136,7 @@ fn everything_comes_that_is_not_counted_lost() {
 }
 
 #[test]
-fn a_new_address_is_another_and_the_old_one_still_hears() {
+fn a_new_address_differs_and_the_old_one_still_receives() {
     let (target, client) = (socket(), socket());
     let relay = Relay::to(target.local_addr().unwrap()).start().unwrap();
     client.send_to(b"before", relay.address()).unwrap();
@@ -153,7 +153,7 @@ fn a_new_address_is_another_and_the_old_one_still_hears() {
 }
 
 #[test]
-fn what_waits_when_it_is_asked_to_end_is_delivered() {
+fn datagrams_in_flight_at_the_end_are_delivered() {
     let (target, client) = (socket(), socket());
     let path = Path { delay: Duration::from_millis(200), ..Path::default() };
     let relay = Relay::to(target.local_addr().unwrap());

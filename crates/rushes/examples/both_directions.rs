@@ -1,4 +1,4 @@
-//! Two peers that send and receive at once: each stream is split between two threads.
+//! Two peers that send and receive at the same time: each stream is split between two threads.
 
 use std::thread;
 use std::time::Duration;

@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let port = receiver.local_address().port();
     let mut sender = session.stream(Codec::H266).remote_port(port).open()?;
 
-    // A camera without a steady rate: each frame carries its capture time.
+    // The camera has no steady rate, so each frame carries its capture time.
     let clock = ClockRate::VIDEO;
     let start = Instant::now();
     for number in 0..5_u8 {

@@ -1,4 +1,5 @@
-//! A viewer requests a key frame, lost packets are sent again, and each side reports on the other.
+//! A viewer requests a key frame, lost packets are retransmitted, and each side reports on the
+//! other.
 //!
 //! Run with: `cargo run -p rushes --example key_frames_and_recovery`
 
@@ -13,7 +14,7 @@ fn main() -> Result<(), rushes::Error> {
     let mut viewer = stream().open()?;
     let mut camera = stream().remote_port(viewer.local_address().port()).open()?;
 
-    // A hook, called on the thread that reads the camera's port; `poll_event` would also do.
+    // The hook is called on the thread that reads the camera's port; `poll_event` would also work.
     let wanted = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let want = wanted.clone();
     camera.rtcp().on_event(move |event| {
@@ -28,7 +29,7 @@ fn main() -> Result<(), rushes::Error> {
     let mut asked = false;
     while !wanted.load(std::sync::atomic::Ordering::Relaxed) && start.elapsed().as_secs() < 5 {
         camera.push_frame(access_unit, None)?;
-        // An application that only sends waits like this, and so answers requests.
+        // An application that only sends waits like this to answer requests.
         camera.sender().wait_until(Instant::now() + Duration::from_millis(5))?;
         while viewer.pull_frame(Duration::from_millis(5))?.is_some() {
             if !asked {

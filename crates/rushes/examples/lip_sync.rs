@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use rushes::{Codec, Context, FrameRate, LipSync, MediaStream, Ssrc};
 
-/// When a frame of `stream` was captured, by the sender's wall clock; `None` before a report.
+/// Returns when a frame of `stream` was captured, by the sender's wall clock, or `None` before the
+/// first report.
 fn captured(stream: &MediaStream, ssrc: Ssrc, at: rushes::RtpTimestamp) -> Option<rushes::NtpTime> {
     let peers = stream.rtcp().peers();
     let peer = peers.iter().find(|peer| peer.ssrc == ssrc)?;
@@ -14,7 +15,7 @@ fn captured(stream: &MediaStream, ssrc: Ssrc, at: rushes::RtpTimestamp) -> Optio
 }
 
 fn main() -> Result<(), rushes::Error> {
-    // One context: one canonical name and one wall clock for both streams.
+    // One context gives both streams one canonical name and one wall clock.
     let session = Context::new().session("127.0.0.1")?;
     let mut screen = session.stream(Codec::H265).open()?;
     let mut speaker = session.stream(Codec::Opus).open()?;
@@ -28,7 +29,7 @@ fn main() -> Result<(), rushes::Error> {
     let start = Instant::now();
     for n in 0..20 {
         microphone.sender().wait_until(start + n * Duration::from_millis(20))?;
-        // Captured at the same instant; encoding the picture takes longer.
+        // Both are captured at the same instant, but encoding the picture takes longer.
         let instant = Instant::now();
         microphone.sender().push_frame_captured(&[0x08, 1, 2, 3], None, instant)?;
         std::thread::sleep(Duration::from_millis(8));

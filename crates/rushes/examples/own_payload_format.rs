@@ -1,4 +1,4 @@
-//! A custom payload format: lines of text, as many per packet as fit, none ever split.
+//! A custom payload format for lines of text: a packet holds all whole lines that fit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rushes::payload::{
 };
 use rushes::{ClockRate, Context, PayloadType};
 
-/// Text of several lines: a frame is a text, a packet holds some of its lines.
+/// Text of several lines. A frame is a text, and a packet holds some of its lines.
 #[derive(Debug)]
 struct Lines;
 

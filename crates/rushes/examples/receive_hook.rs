@@ -1,4 +1,4 @@
-//! Receives frames through a hook, which is called for each on a thread of the stream.
+//! Receives frames through a hook, which a thread of the stream calls for each frame.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         session.stream(Codec::Generic).remote_port(receiver.local_address().port()).open()?;
 
     let (frames, played) = mpsc::channel();
-    // Losses are reported as soon as they are known; one could request a key frame here.
+    // Losses are reported as soon as they are known. A real viewer would request a key frame here.
     receiver.receiver()?.on_event(|event| {
         if let Event::PacketsLost { packets, .. } = event {
             println!("{packets} packets lost");
         }
     });
     receiver.on_frame(move |frame| {
-        // Fails only if the receiver of the channel is gone.
+        // This fails only if the receiver of the channel was dropped.
         let _ = frames.send(frame.len());
     })?;
 

@@ -25,7 +25,7 @@ use rushes::texture::{
 };
 use witness::{Pictures, Witness};
 
-/// The longest time that a stream may take.
+/// Maximum duration of a stream.
 const LONGEST: Duration = Duration::from_secs(30);
 
 const USAGE: &str = "usage: texture_peer serve ADDRESS FORMAT WIDTH HEIGHT UNITS FPS FRAMES\n\
@@ -60,7 +60,7 @@ fn serve(arguments: &[&str]) -> Result<TextureServer, Error> {
     let layout = Layout::new(format.parse::<Format>()?, width.parse()?, height.parse()?)?;
     let mut options = ServerOptions::default();
     (options.units, options.timing) = (units.parse()?, Timing::EveryFrame);
-    // Fits in the buffers of any network.
+    // The rate and the octets in flight fit the buffers of any network.
     (options.bit_rate, options.in_flight) = (400_000_000, 64 << 10);
     let noise = Noise::new(layout, fps.parse()?, frames.parse()?);
     Ok(TextureServer::serve(address.parse()?, noise, options)?)

@@ -1,4 +1,4 @@
-//! Two streams on one socket, told apart by SSRC: picture and sound of one sender.
+//! Two streams on one socket, distinguished by SSRC: picture and sound of one sender.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = Context::new().session("127.0.0.1")?;
     let mut picture = listener.stream(Codec::H265).remote_ssrc(PICTURE).open()?;
     let port = picture.local_address().port();
-    // The same session and port: the same socket.
+    // Equal session and port give the same socket.
     let mut sound = listener.stream(Codec::Opus).remote_ssrc(SOUND).local_port(port).open()?;
 
     let speaker = Context::new().session("127.0.0.1")?;
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     camera.push_frame(&[0, 0, 0, 1, 0x26, 0x01, 0x80, 0x55], None)?;
     microphone.push_frame(&[0x08, 0x55], None)?;
 
-    // A pull on either stream reads for both; neither thread nor order matters.
+    // A pull on either stream reads the socket for both, on any thread and in any order.
     let second = Duration::from_secs(1);
     let heard = sound.pull_frame(second)?.ok_or("no sound")?;
     let seen = picture.pull_frame(second)?.ok_or("no picture")?;

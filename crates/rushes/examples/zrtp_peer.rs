@@ -16,7 +16,7 @@ use std::thread::ScopedJoinHandle;
 use peer::endpoint::{self, Endpoint};
 use peer::options::{Options, Ports, USAGE};
 
-/// The exit status of options that cannot be understood.
+/// The exit status for invalid options.
 const MISUSED: u8 = 2;
 
 /// Media packets that each end sends when both run here.
@@ -59,7 +59,7 @@ fn print(endpoint: &Endpoint) {
     }
 }
 
-/// Two endpoints with two streams each, on ports that are free.
+/// Runs two endpoints with two streams each, on free ports.
 fn demonstrate() -> Result<bool, String> {
     let (a, b) = (bind_two()?, bind_two()?);
     let mut ends = [introduce(&a, &b)?, introduce(&b, &a)?]
@@ -69,7 +69,7 @@ fn demonstrate() -> Result<bool, String> {
         .collect::<Result<Vec<_>, _>>()?;
     let are_well = std::thread::scope(|scope| {
         let threads: Vec<_> = ends.iter_mut().map(|end| scope.spawn(|| end.run())).collect();
-        // All threads are joined, whatever the first returns.
+        // All threads are joined, even if the first one fails.
         let results: Vec<_> = threads.into_iter().map(ScopedJoinHandle::join).collect();
         results.iter().all(|is_well| matches!(is_well, Ok(true)))
     });
@@ -83,7 +83,7 @@ fn bind_two() -> Result<Vec<UdpSocket>, String> {
     (0..2).map(bind).collect()
 }
 
-/// The options of the end with the sockets `own`, whose peer has the sockets `others`.
+/// Returns the options of the end with the sockets `own`, whose peer has the sockets `others`.
 fn introduce(own: &[UdpSocket], others: &[UdpSocket]) -> Result<Options, String> {
     let port = |socket: &UdpSocket| {
         socket.local_addr().map(|address| address.port()).map_err(|error| error.to_string())

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 
-/// The spreading of a large frame's packets over time, in bursts no larger than [`Burst`].
+/// How the packets of a large frame are spread over time, in bursts no larger than [`Burst`].
 ///
 /// A sender that was scheduled late catches up by at most 1 ms and at most 256 KiB, so that what it
 /// sends then fits a switch's queue; the rest is sent later. From 1 Gbit/s on, [`Rate`](Self::Rate)

@@ -1,4 +1,4 @@
-//! In steady state, sending and receiving packets allocates nothing.
+//! Sending and receiving packets allocates nothing after the buffers have grown to their sizes.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ const FRAMES: usize = 50;
 
 fn pair(codec: Codec, delivery: Delivery, zero_copy: bool) -> (MediaStream, MediaStream) {
     let session = Context::new().session("127.0.0.1").unwrap();
-    // RTCP is off: a report allocates, and may fall due while frames are counted.
+    // RTCP is off, because a report allocates and may become due while frames are counted.
     let stream = || session.stream(codec).rtcp(false);
     let receiver = stream().delivery(delivery).probation(1).open().unwrap();
     let port = receiver.local_address().port();

@@ -1,4 +1,4 @@
-//! Containers: what was written is read again, and damage ends in errors.
+//! Containers: frames that were written are read again, and damage ends in errors.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![cfg(feature = "containers")]
 
@@ -28,7 +28,7 @@ fn read(path: &Path, codec: Codec) -> Vec<MediaFrame> {
     std::iter::from_fn(|| reader.next_frame().unwrap().cloned()).collect()
 }
 
-/// The NAL units of a frame for which `is` holds.
+/// Returns the NAL units of a frame that `is` accepts.
 fn units(codec: Codec, frame: &[u8], is: fn(Codec, u8) -> bool) -> Vec<&[u8]> {
     let starts: Vec<_> = find_start_codes(frame).collect();
     let ends = starts.iter().skip(1).copied().chain([frame.len()]);
@@ -45,7 +45,7 @@ fn slices(codec: Codec, frame: &[u8]) -> Vec<&[u8]> {
     units(codec, frame, |codec, nal_type| codec.nal.unwrap().is_vcl(nal_type))
 }
 
-/// The time of each frame of a file, from the first one on.
+/// Returns the time of each frame of a file, counted from the first one.
 fn times(codec: Codec, frames: &[MediaFrame]) -> Vec<i64> {
     let rate = FrameRate::new(25, 1).unwrap();
     let mut audio = 0;
@@ -70,7 +70,7 @@ fn write(folder: &Path, extension: &str, codec: Codec, frames: &[MediaFrame]) ->
     path
 }
 
-/// The containers that are written for `codec`.
+/// Returns the containers that can be written for `codec`.
 fn containers(codec: Codec) -> &'static [&'static str] {
     if codec == Codec::H266 { &["mkv"] } else { &["mp4", "mkv"] }
 }
@@ -100,7 +100,7 @@ fn what_is_written_is_read_again_with_its_times() {
             assert_eq!(found[0].codec, Some(codec), "{found:?}");
             let copy = read(&path, codec);
             assert_eq!(copy.len(), frames.len(), "{extension} of {name}");
-            // Matroska counts milliseconds.
+            // Matroska counts times in milliseconds.
             let margin = if *extension == "mkv" { codec.clock_rate.hertz() / 2_000 } else { 0 };
             for (number, (frame, copy)) in frames.iter().zip(&copy).enumerate() {
                 let time = copy.presented.unwrap().ticks(codec.clock_rate);
@@ -123,13 +123,13 @@ fn what_is_written_is_read_again_with_its_times() {
 }
 
 #[test]
-fn a_container_is_asked_for_what_it_has() {
+fn a_codec_that_a_container_lacks_is_an_error_that_names_its_codings() {
     let folder = tempfile::tempdir().unwrap();
     let frames = read(&media(FILES[0].0), Codec::H264);
     let path = write(folder.path(), "mp4", Codec::H264, &frames);
     let error = MediaReader::open(&path, Codec::Opus, ReadOptions::default()).unwrap_err();
     assert!(error.to_string().ends_with("contains no Opus, but avc1"), "{error}");
-    // As octets, it is a file like others.
+    // Read as octets, a container is a file like any other.
     let octets = std::fs::read(&path).unwrap();
     let raw: Vec<u8> = read(&path, Codec::Generic).into_iter().flat_map(|it| it.data).collect();
     assert_eq!(raw, octets);
@@ -142,7 +142,7 @@ fn a_container_is_asked_for_what_it_has() {
 }
 
 #[test]
-fn frames_before_the_first_parameter_sets_are_left_out_and_a_new_source_goes_on() {
+fn frames_before_the_first_parameter_sets_are_omitted_and_a_new_source_continues() {
     let folder = tempfile::tempdir().unwrap();
     let codec = Codec::H264;
     let frames = read(&media(FILES[0].0), codec);
@@ -213,7 +213,7 @@ fn a_parameter_set_that_comes_back_is_written_again() {
     assert!(has(1, &other) && has(2, set[1]), "the set before was replaced");
 }
 
-/// Reads all of a damaged file: the frames before the damage, and perhaps an error.
+/// Reads a whole damaged file: the frames before the damage, and perhaps an error.
 fn survives(octets: Vec<u8>, codec: Codec) {
     let len = octets.len();
     let reader = MediaReader::from_octets(octets, "damaged", codec, ReadOptions::default());
@@ -221,7 +221,8 @@ fn survives(octets: Vec<u8>, codec: Codec) {
     let mut read = 0;
     while let Ok(Some(frame)) = reader.next_frame() {
         read += frame.data.len();
-        // Parameter sets are repeated, and octets may stand for several frames.
+        // The frames may be longer than the file: parameter sets are repeated, and octets can
+        // belong to several frames.
         assert!(read < 1_000 * len, "a file of {len} octets has no end");
     }
 }
@@ -242,7 +243,7 @@ proptest! {
         for extension in containers(codec) {
             let path = write(folder.path(), extension, codec, &frames);
             let mut octets = std::fs::read(path).unwrap();
-            // The indices, at the beginning, are hit more often than the frames.
+            // Changes are more frequent in the indices, at the beginning, than in the frames.
             for (place, value) in &changes {
                 let at = place.pow(3) * octets.len() / 1_000_usize.pow(3);
                 octets[at] = *value;

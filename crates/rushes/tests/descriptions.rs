@@ -9,10 +9,10 @@ use rushes::{
     Codec, Context, Discard, Error, MediaStream, PayloadType, Recovery, Ssrc, StreamBuilder,
 };
 
-/// Much longer than loopback needs.
+/// A timeout much longer than loopback needs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The Opus stream of a camera at SSRC 7, whose retransmissions are at 8.
+/// Sets up the Opus stream of a camera with SSRC 7 and retransmissions with SSRC 8.
 fn camera() -> StreamBuilder {
     let session = Context::with_cname("camera").unwrap().session("127.0.0.1").unwrap();
     let rtx = Recovery::Rtx(PayloadType::new(120).unwrap());
@@ -45,7 +45,8 @@ fn a_stream_is_described_with_its_sources() {
     ] {
         assert!(text.lines().any(|one| one == line), "{line} is not in\n{text}");
     }
-    // A random SSRC may change; that of the retransmissions alone would be taken for it.
+    // A random SSRC may change. If only the SSRC of retransmissions were named, it would be taken
+    // for the stream's.
     let session = Context::new().session("127.0.0.1").unwrap();
     let random = session.stream(Codec::Opus).remote_port(5004).recovery(Recovery::On);
     assert!(!described(&random).contains("a=ssrc"));
@@ -53,7 +54,7 @@ fn a_stream_is_described_with_its_sources() {
 }
 
 #[test]
-fn retransmissions_that_cannot_be_told_from_their_media_are_refused() {
+fn retransmissions_that_cannot_be_distinguished_from_their_media_are_refused() {
     let session = Context::new().session("127.0.0.1").unwrap();
     let stream = || session.stream(Codec::Opus).remote_port(5004).ssrc(Ssrc(7));
     let error = |builder: StreamBuilder| {
@@ -77,7 +78,7 @@ fn retransmissions_that_cannot_be_told_from_their_media_are_refused() {
     }
 }
 
-/// A stream that receives what the camera's description names, on a free port.
+/// Opens a stream that receives the media of the camera's description, on a free port.
 fn monitor() -> (MediaStream, UdpSocket) {
     let mut description = Description::parse(described(&camera()).as_bytes()).unwrap();
     let media: &mut Media = &mut description.media[0];
@@ -93,18 +94,18 @@ fn monitor() -> (MediaStream, UdpSocket) {
     (stream, socket)
 }
 
-/// An RTP packet with timestamp 0 and the given payload.
+/// Returns an RTP packet with timestamp 0 and the given payload.
 fn packet(payload_type: u8, sequence: u16, ssrc: u32, payload: &[u8]) -> Vec<u8> {
     let header = [&[0x80, payload_type][..], &sequence.to_be_bytes(), &[0; 4], &ssrc.to_be_bytes()];
     [&header.concat(), payload].concat()
 }
 
 #[test]
-fn only_the_sources_that_a_description_names_are_heard() {
+fn only_the_sources_that_a_description_names_are_received() {
     let (mut stream, socket) = monitor();
     let media = |sequence: u16| packet(111, sequence, 7, &[0xf8, sequence as u8]);
     let again = |ssrc, octet| packet(120, 1, ssrc, &[0, 3, 0xf8, octet]);
-    // Packets of strangers before, between and instead of the camera's.
+    // Strangers send packets before, between and instead of the camera's.
     for n in 1..6 {
         socket.send(&packet(111, 100 + n, 99, &[0xf8, 200])).unwrap();
     }

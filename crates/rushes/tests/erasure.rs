@@ -1,6 +1,6 @@
-//! No copy of a master key outlives its drop: the test reads all of its own memory.
+//! Dropping a master key leaves no copy of it: the test searches all of its own memory.
 //!
-//! It is the only test of its program, so that no other test's memory is searched.
+//! It is the only test of its program, so that it does not search the memory of other tests.
 #![cfg(all(target_os = "linux", feature = "srtp"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use rushes::{Codec, Context, MasterKey, Pacing, Security, Suite};
 
-/// Masks the octets of the keys that the test itself holds.
+/// The mask of the octets of keys that the test itself holds.
 const MASK: u8 = 0x5a;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A key whose octets are nowhere in memory unmasked.
+/// A key whose unmasked octets are nowhere in memory.
 struct Masked(Vec<u8>);
 
 impl Masked {
@@ -40,7 +40,8 @@ impl Masked {
         Self(digits.chunks(2).map(|two| (digit(&two[0]) << 4 | digit(&two[1])) ^ MASK).collect())
     }
 
-    /// One entry of the memory map for each copy of the key's first 16 octets in this process.
+    /// Returns an entry of the memory map for each copy of the key's first 16 octets in this
+    /// process.
     fn copies(&self) -> Vec<String> {
         let masked: &[u8; 16] = self.0.first_chunk().unwrap();
         let is_copy = |window: &&[u8]| {
@@ -83,7 +84,7 @@ fn no_copy_of_a_master_key_outlives_its_drop() {
             receiver.pull_frame(SECOND).unwrap().unwrap();
         };
         (0..20).for_each(|_| pass());
-        // From here on only session keys are needed.
+        // From here on, only session keys are needed.
         assert_eq!(key.copies(), [""; 0], "{suite:?}: while it is used");
         next.show(|octets| {
             let next = MasterKey::new(suite, octets).unwrap();

@@ -17,7 +17,7 @@ fn media() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The frames of a file, and how long each lasts.
+/// Returns the frames of a file and the duration of each.
 fn frames(path: &Path) -> Vec<(Vec<u8>, Option<u32>)> {
     let mut reader =
         MediaReader::open(path, codec_of(path).unwrap(), ReadOptions::default()).unwrap();
@@ -28,7 +28,8 @@ fn frames(path: &Path) -> Vec<(Vec<u8>, Option<u32>)> {
     frames
 }
 
-/// The packets after the two headers of an Ogg file with one stream, by RFC 3533 alone.
+/// Returns the packets after the two headers of an Ogg file with one stream, read according to RFC
+/// 3533 only.
 fn ogg_packets(octets: &[u8]) -> Vec<Vec<u8>> {
     let (mut packets, mut packet, mut page) = (Vec::new(), Vec::new(), 0);
     while page + 27 <= octets.len() {
@@ -124,11 +125,11 @@ fn errors_name_the_file_and_the_place() {
 }
 
 #[test]
-fn a_file_begun_again_has_only_what_came_later() {
+fn a_restarted_file_has_only_later_frames() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.raw");
     let mut writer = MediaWriter::create(&path, Codec::Generic).unwrap();
-    // More than a buffer, so that some of it is in the file already.
+    // The frame is larger than the buffer, so that a part of it is already in the file.
     writer.write(&vec![7; 300 << 10], RtpTimestamp(0)).unwrap();
     writer.write(b"before", RtpTimestamp(0)).unwrap();
     writer.begin_again().unwrap();

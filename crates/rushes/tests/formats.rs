@@ -17,7 +17,7 @@ use rushes::proto::{Batch, SequenceNumber};
 use rushes::sdp::{Description, encoding_of};
 use rushes::{Context, Error, Framing, MediaStream, Pacing, RtpTimestamp, Ssrc};
 
-/// A format's name, frames of it, and whether its packets show what they are.
+/// A format's name, some of its frames, and whether it is recognised by its packets.
 type Row = (&'static str, fn() -> Vec<Vec<u8>>, bool);
 
 const ROWS: &[Row] = &[
@@ -36,7 +36,8 @@ fn frames_of(name: &str) -> Vec<Vec<u8>> {
     read(&path, codec_of(&path).unwrap(), 0)
 }
 
-/// Items of KLV (SMPTE ST 336), in one packet and in several, with lengths of 0 to 7 600.
+/// Returns items of KLV (SMPTE ST 336) with lengths of 0 to 7 600, which take one packet or
+/// several.
 fn klv_items() -> Vec<Vec<u8>> {
     let item = |n: u8| {
         let len = 400 * u16::from(n);
@@ -58,7 +59,7 @@ fn read(path: &Path, codec: Codec, frame_len: usize) -> Vec<Vec<u8>> {
     frames
 }
 
-/// The codec of each row, its frames, and whether it is recognised.
+/// Returns the codec of each row, its frames, and whether it is recognised.
 fn all() -> impl Iterator<Item = (Codec, Vec<Vec<u8>>, bool)> {
     let row = |(name, frames, shows): &Row| (Codec::named(name).unwrap(), frames(), *shows);
     ROWS.iter().map(row)
@@ -71,7 +72,7 @@ fn every_format_has_a_row() {
     assert_eq!(rows, formats);
 }
 
-/// A frame with start codes of one length, if it has any.
+/// Returns a frame with all start codes, if it has any, of one length.
 fn normal(codec: Codec, frame: &[u8]) -> Vec<u8> {
     if codec.nal.is_none() {
         return frame.to_vec();
@@ -105,7 +106,7 @@ fn every_format_is_described_and_received_by_sdp() {
         let frames = &frames[..frames.len().min(8)];
         let session = Context::new().session("127.0.0.1").unwrap();
         let Some(encoding) = encoding_of(codec, &frames[0]) else {
-            // No standard names it: both ends are set up by hand.
+            // Descriptions cannot name this format, so both ends are set up by hand.
             let mut receiver = session.stream(codec).rtcp(false).open().unwrap();
             let port = receiver.local_address().port();
             let sender = session.stream(codec).rtcp(false).pacing(Pacing::Off);
@@ -185,7 +186,7 @@ fn formats_are_recognised_by_their_packets_and_by_no_others() {
     }
 }
 
-/// What the payload format of [`RATED`] was made with.
+/// The options that the payload format of [`RATED`] was created with.
 static MADE_WITH: Mutex<Option<FormatOptions>> = Mutex::new(None);
 static RATED: MediaFormat = MediaFormat {
     name: "rated",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The attribute that exports a function to C under its own name.
 const NAMED: &str = concat!("#[", "unsafe", "(no_mangle)]");
 
-/// The most lines that a source file may have.
+/// Maximum lines of a source file.
 const LINES_MAX: usize = 800;
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -30,7 +30,7 @@ fn all_sources() -> Vec<PathBuf> {
     found
 }
 
-/// Whether a line has `unsafe` as code.
+/// Returns whether a line contains `unsafe` as code.
 fn has_unsafe(line: &str) -> bool {
     let code = line.split("//").next().unwrap();
     // Every second piece, between quotes, is a string literal.
@@ -51,7 +51,8 @@ fn unsafe_code_has_one_address() {
             || path.ends_with("crates/texture/src/dispatch.rs")
             || path.ends_with("bindings/capi/src/pointer.rs")
             || path.ends_with("bindings/capi/src/texture/block.rs");
-        // `no_mangle` also promises that no other function has the name: the prefix keeps that.
+        // `no_mangle` also promises that no other function has the same name, which the prefix
+        // ensures.
         let names = path.to_str().unwrap().contains("/bindings/capi/src/");
         let source = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<_> = source.lines().collect();
@@ -92,7 +93,7 @@ fn nothing_unfinished_is_left() {
     }
 }
 
-/// Words of three parts or more between backticks, taken for names of tests.
+/// Returns words of three parts or more between backticks, which are taken for names of tests.
 fn tests_named(text: &str) -> Vec<&str> {
     let is_name = |word: &&str| {
         let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -101,7 +102,8 @@ fn tests_named(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(is_name).collect()
 }
 
-/// The target of a source's messages up to its crate's first module, and their levels.
+/// Returns the target of a source file's log messages, up to its crate's first module, and their
+/// levels.
 fn messages(path: &Path, text: &str) -> Option<(String, BTreeSet<String>)> {
     let path = path.to_str().unwrap().split_once("/crates/").map(|(_, path)| path.to_owned())?;
     let (name, module) = path.split_once("/src/")?;

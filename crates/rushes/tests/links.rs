@@ -1,4 +1,4 @@
-//! The links of all pages lead somewhere, and the guide has them all.
+//! The links of all pages have targets, and the guide contains all pages.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
@@ -8,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All pages, without those of others' code.
+/// Finds all pages except those of other projects' code.
 fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -21,7 +21,7 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The targets of the links in a page, outside of code.
+/// Returns the targets of the links in a page, except in code.
 fn links(text: &str) -> Vec<String> {
     let mut is_code = false;
     let prose = text.lines().filter(|line| {
@@ -33,7 +33,7 @@ fn links(text: &str) -> Vec<String> {
     targets.map(|rest| rest[..rest.find(')').unwrap()].to_owned()).collect()
 }
 
-/// The anchor of a heading, as pages of code hosts have it.
+/// Returns the anchor of a heading, as code hosts generate it.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));

@@ -1,4 +1,5 @@
-//! Frames from pipes: each is there when it is whole, and nobody waits for more than was asked.
+//! Frames from pipes: each is available when it is complete, and no call waits longer than
+//! requested.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::{PipeWriter, Write};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use rushes::file::{MediaReader, MediaWriter, NextFrame, ReadOptions};
 use rushes::{Codec, RtpTimestamp};
 
-/// Longer than any wait that does not fail.
+/// A timeout longer than any wait in a passing test.
 const LONG: Duration = Duration::from_secs(30);
 
 const AVC: &str = "avc_cif_60f_baseline.264";
@@ -62,7 +63,7 @@ fn a_frame_leaves_before_the_next_is_made() {
         let (mut reader, mut pipe) = live(codec);
         assert!(is_pending(&mut reader, Duration::ZERO));
         for frame in frames(name, codec).into_iter().take(20) {
-            // A writer without a buffer ends at whole blocks by chance only.
+            // A writer without a buffer writes whole blocks only by chance.
             pipe.write_all(&frame).unwrap();
             assert!(next(&mut reader) == frame, "{name}");
         }
@@ -79,11 +80,11 @@ fn a_frame_that_was_begun_is_there_when_the_next_begins() {
     let all = frames.concat();
     let (mut expected, mut written) = (frames.iter(), 0);
     let mut end = frames[0].len();
-    // As a program with a buffer writes.
+    // A program with a buffer writes whole blocks.
     for block in all.chunks(4096) {
         pipe.write_all(block).unwrap();
         written += block.len();
-        // The first octets of a picture show that the one before is whole.
+        // The first octets of a picture show that the previous one is complete.
         while written >= end + 8 {
             let frame = expected.next().unwrap();
             assert!(next(&mut reader) == *frame);
@@ -151,7 +152,7 @@ fn a_named_pipe_is_opened_without_waiting_for_its_writer() {
     assert!(has_ended(&mut reader));
 }
 
-/// `recv -o - | ffplay -`: the player has a frame before the next one comes.
+/// With `recv -o - | ffplay -`, the player has a frame before the next one arrives.
 #[test]
 fn a_frame_written_to_a_pipe_is_there_at_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -46,7 +46,7 @@ fn a_session_on_every_ipv6_address_receives_ipv4_too() {
     let session = Context::new().receive_on("::").unwrap();
     for host in ["127.0.0.1", "::1"] {
         assert!(arrives(host, &mut receiver(&session)), "{host}");
-        // A peer is recognised in either version.
+        // A peer is recognised with either IP version.
         let peer: IpAddr = host.parse().unwrap();
         let only = |peer| session.stream(Codec::Generic).probation(1).only_from(peer, None).open();
         assert!(arrives(host, &mut only(peer).unwrap()), "{host}");

@@ -13,7 +13,7 @@ const DEADLINE: Duration = Duration::from_millis(800);
 
 const FRAMES: u32 = 1000;
 
-/// A run that takes longer than this hangs.
+/// Time after which a run counts as hung.
 const HANGS: Duration = Duration::from_secs(60);
 
 /// A path that loses one packet in twenty.
@@ -31,7 +31,7 @@ struct Run {
     whole: u32,
     sent: SendStatistics,
     received: ReceiveStatistics,
-    /// Lost on the path, and dropped by the kernel before the receiver read them.
+    /// Packets lost on the path or dropped by the kernel before the receiver read them.
     lost: u64,
 }
 
@@ -40,7 +40,7 @@ fn run(recovery: Recovery, security: Option<&Security>) -> Run {
     run_of(recovery, security, |builder| builder)
 }
 
-/// The same, with the sender's builder adjusted by `set`.
+/// Like [`run`], with the sender's builder changed by `set`.
 fn run_of(
     recovery: Recovery,
     security: Option<&Security>,
@@ -63,10 +63,11 @@ fn run_of(
     let pushing = thread::spawn(move || {
         let start = Instant::now();
         for n in 0..FRAMES {
-            // This side pulls nothing: requests are answered while it waits.
+            // This side pulls nothing; it answers requests while it waits.
             sender.sender().wait_until(start + n * Duration::from_millis(2)).unwrap();
             sender.push_frame(&frame(n), None).unwrap();
-            // A late sender that caught up at once would overflow the buffers of relay sockets.
+            // A late sender must not catch up at once, which would overflow the buffers of the
+            // relay's sockets.
             let sent = |sent: SendStatistics| sent.packets + sent.retransmitted;
             while relay.media(Way::There).sent < sent(sender.statistics().send) {
                 assert!(start.elapsed() < HANGS, "{:?}", relay.media(Way::There));
@@ -79,7 +80,7 @@ fn run_of(
                 }
             }
         }
-        // From here on the path loses nothing: goodbyes and other late packets come through.
+        // From here on, the path loses nothing, so that goodbyes and other late packets arrive.
         for way in Way::BOTH {
             relay.set_path(way, Path::default());
         }
@@ -100,7 +101,7 @@ fn run_of(
 }
 
 #[test]
-fn with_recovery_999_of_1000_frames_come_in_time() {
+fn with_recovery_999_of_1000_frames_arrive_in_time() {
     for recovery in [Recovery::On, Recovery::Verbatim] {
         let run = run(recovery, None);
         let Run { whole, sent, received, lost } = &run;

@@ -1,4 +1,5 @@
-//! The rooms of the two large crates: which room may name which, and what a protocol may not name.
+//! The rooms of the two large crates: the other rooms that each may name, and the names that are
+//! forbidden in protocols.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
@@ -7,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 /// A crate's rooms, from the lowest up.
 struct House {
-    /// Its folder below `crates`.
+    /// The crate's folder below `crates`.
     folder: &'static str,
     /// Rooms that every other room may name.
     words: &'static [&'static str],
-    /// A room, and the rooms it may name by a `crate::` path besides the words. Only rooms above it
-    /// in this list: so there are no circles.
+    /// Each room and the rooms that it may name by a `crate::` path besides `words`. These must
+    /// precede it in this list, so that there are no cycles.
     rooms: &'static [(&'static str, &'static [&'static str])],
     /// Files above all rooms.
     roof: &'static [&'static str],
 }
 
-/// Grouped imports (`use crate::{a, b}`) and `super::` out of a room fail on purpose: plain paths
-/// keep this test, and the reader, honest.
+/// Grouped imports (`use crate::{a, b}`) and `super::` out of a room fail on purpose, because plain
+/// paths are clear to this test and to readers.
 #[rustfmt::skip]
 const HOUSES: [House; 2] = [
     House {
@@ -65,7 +66,7 @@ const HOUSES: [House; 2] = [
     },
 ];
 
-/// What a protocol without I/O does not name.
+/// Names that are forbidden in protocols without I/O.
 const FORBIDDEN: [&str; 8] = [
     "Instant::now",
     "SystemTime",
@@ -87,8 +88,8 @@ impl House {
         if path.is_dir() { path } else { path.with_extension("rs") }
     }
 
-    /// Rooms that `code` names and `room` may not; `depth` modules deep, `super::` as often leads out
-    /// of the room.
+    /// Returns rooms that `code` names although `room` may not. `depth` is the number of `super::`
+    /// that lead out of the room.
     fn trespasses(&self, room: &str, below: &[&str], depth: usize, code: &str) -> BTreeSet<String> {
         let is_word = self.words.contains(&room);
         let name = |path: &str| {
@@ -107,7 +108,7 @@ impl House {
         named
     }
 
-    /// How many modules contain the module of a file, its own included.
+    /// Returns the depth of a file's module, which is 1 for a top module.
     fn depth(&self, file: &Path) -> usize {
         let depth = file.strip_prefix(self.source()).unwrap().components().count();
         depth - usize::from(file.ends_with("mod.rs"))
@@ -129,7 +130,7 @@ fn visit(path: &Path, check: &mut dyn FnMut(&Path, &str)) {
     check(path, &lines.collect::<Vec<_>>().join("\n"));
 }
 
-/// Whether a file is compiled for tests only: its parent declares it so.
+/// Returns whether the parent of a file declares it for tests only.
 fn is_test_file(path: &Path) -> bool {
     let (Some(stem), Some(folder)) = (path.file_stem(), path.parent()) else { return false };
     let parent = [folder.join("mod.rs"), folder.with_extension("rs"), folder.join("lib.rs")];
@@ -151,7 +152,7 @@ fn rooms_name_only_the_rooms_below_them() {
 }
 
 #[test]
-fn no_arrow_in_the_table_goes_up() {
+fn no_room_in_the_table_names_a_higher_one() {
     for house in &HOUSES {
         for (n, (room, below)) in house.rooms.iter().enumerate() {
             for name in *below {

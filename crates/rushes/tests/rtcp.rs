@@ -65,7 +65,7 @@ fn both_sides_report_and_measure_the_round_trip() {
             _ => None,
         });
         assert!(round_trip < SECOND, "{round_trip:?}");
-        // A receiver that sends no media measures it too (RFC 3611).
+        // A receiver that sends no media also measures the round trip (RFC 3611).
         exchange(&mut sender, &mut receiver, false, |event| {
             matches!(event, ControlEvent::RoundTrip { .. }).then_some(())
         });
@@ -90,7 +90,7 @@ fn a_sender_waits_for_the_report_on_its_last_packet_or_for_a_goodbye() {
     for _ in 0..10 {
         sender.push_frame(b"frame", None).unwrap();
     }
-    // The next report is due only in seconds.
+    // The next report is due only after some seconds.
     assert!(sender.rtcp().awaits_reports());
     while receiver.pull_frame(Duration::from_millis(10)).unwrap().is_some() {}
     drop(receiver);
@@ -106,7 +106,7 @@ fn a_sender_waits_for_the_report_on_its_last_packet_or_for_a_goodbye() {
 }
 
 #[test]
-fn a_key_frame_is_asked_for_on_the_way_back() {
+fn a_receiver_requests_a_key_frame_from_the_sender() {
     for request in [KeyFrameRequest::PictureLoss, KeyFrameRequest::FullIntra] {
         let (mut sender, mut receiver) = pair(|builder| builder.feedback(true));
         sender.push_frame(b"frame", None).unwrap();
@@ -171,7 +171,7 @@ fn arrivals_of_every_packet_are_reported() {
 }
 
 #[test]
-fn a_peer_that_starts_anew_is_heard_and_reported_on() {
+fn a_peer_that_restarts_is_received_and_reported_on() {
     let (mut sender, mut receiver) = pair(|builder| builder.feedback(true));
     let port = receiver.local_address().port();
     for _ in 0..3 {
@@ -242,7 +242,7 @@ fn a_goodbye_comes_with_its_reason_and_without() {
 }
 
 #[test]
-fn a_stream_without_rtcp_opens_no_second_port_and_says_so() {
+fn a_stream_without_rtcp_opens_no_second_port() {
     let stream = session().stream(Codec::Generic).rtcp(false).open().unwrap();
     let error = stream.rtcp().send_bye("").unwrap_err();
     assert_eq!(error.to_string(), "this operation needs RTCP, which is off for this stream");
@@ -253,7 +253,7 @@ fn a_stream_without_rtcp_opens_no_second_port_and_says_so() {
 }
 
 #[test]
-fn a_port_for_rtcp_in_use_is_an_error_that_says_what_to_do() {
+fn a_port_for_rtcp_in_use_is_an_error_with_advice() {
     let taken = session().stream(Codec::Generic).rtcp(false).open().unwrap();
     let port = taken.local_address().port() - 1;
     let Err(error) = session().stream(Codec::Generic).local_port(port).open() else {
@@ -310,7 +310,7 @@ fn keep_alives_go_out_before_media_and_are_not_counted_as_losses() {
 }
 
 #[test]
-fn a_stranger_draws_no_reports_away_and_says_goodbye_for_nobody() {
+fn a_stranger_redirects_no_reports_and_ends_no_source() {
     let receiver = Context::new().session_any().local_address("127.0.0.1").unwrap();
     let builder = receiver.stream(Codec::Generic).probation(1).feedback(true);
     let mut receiver = builder.open().unwrap();
@@ -347,7 +347,7 @@ fn a_stranger_draws_no_reports_away_and_says_goodbye_for_nobody() {
 }
 
 #[test]
-fn members_of_a_group_report_to_it_and_take_their_own_echo_for_what_it_is() {
+fn members_of_a_group_report_to_it_and_recognise_their_own_echo() {
     use rushes::MulticastOptions;
     use rushes::net::Interface;
 
@@ -379,7 +379,7 @@ fn members_of_a_group_report_to_it_and_take_their_own_echo_for_what_it_is() {
     assert_eq!(sender.ssrc(), own);
 }
 
-/// A free even port whose next port is free too.
+/// Returns a free even port whose next port is also free.
 fn even_port() -> u16 {
     loop {
         let media = UdpSocket::bind("0.0.0.0:0").unwrap();

@@ -32,11 +32,11 @@ fn pair(send: StreamBuilder, receive: StreamBuilder) -> (MediaStream, MediaStrea
 }
 
 #[test]
-fn frames_come_back_as_they_were_under_every_suite() {
+fn frames_arrive_unchanged_under_every_suite() {
     for suite in Suite::ALL {
         for send_path in [SendPath::Auto, SendPath::Single] {
             let builder = stream().security(shared(suite)).send_path(send_path);
-            // Sources that are not authenticated would be on probation otherwise.
+            // Without this, sources that are not authenticated would be on probation.
             let receiver = stream().security(shared(suite)).probation(1);
             let (mut sender, mut receiver) = pair(builder, receiver);
             for len in [1, 1000, 1428, 1429, 50_000, 700_000] {
@@ -126,7 +126,7 @@ fn a_secured_stream_takes_nothing_clear() {
 }
 
 #[test]
-fn reports_and_goodbyes_travel_secured() {
+fn reports_and_goodbyes_are_secured() {
     for mux in [false, true] {
         let security = shared(Suite::AeadAes256Gcm);
         let builder = || stream().security(security.clone()).rtcp_mux(mux);
@@ -206,9 +206,9 @@ fn a_key_that_is_used_up_is_announced_and_then_refused() {
     assert!(receiver.pull_frame(SECOND).unwrap().is_some());
 }
 
-/// The peer's request arrives in the middle of a frame, which is paced.
+/// The peer's request arrives in the middle of a paced frame.
 #[test]
-fn a_hook_of_rtcp_may_change_keys_while_a_frame_goes_out() {
+fn a_hook_of_rtcp_may_change_keys_while_a_frame_is_sent() {
     let suite = Suite::AeadAes128Gcm;
     let paced = stream().pacing(Pacing::Rate(100_000_000)).feedback(true);
     let (mut sender, mut receiver) =
@@ -285,9 +285,9 @@ fn a_key_for_another_suite_is_refused_before_anything_is_opened() {
     assert!(matches!(stream().security(security).open(), Err(Error::Policy(_))));
 }
 
-/// Every packet of the sender is reflected to it, from the address that it was sent to.
+/// Every packet of the sender is reflected to it from the packet's destination.
 #[test]
-fn a_sender_under_a_shared_key_keeps_its_source_when_its_packets_come_back() {
+fn a_sender_under_a_shared_key_keeps_its_source_when_its_packets_are_reflected() {
     let mirror = UdpSocket::bind("127.0.0.1:0").unwrap();
     mirror.set_read_timeout(Some(20 * SECOND)).unwrap();
     let at = mirror.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Datagrams of strangers to a stream's ports, and what they must not cause.
+//! Datagrams of strangers to a stream's ports must have no effect.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
@@ -73,7 +73,7 @@ fn a_request_and_a_packet_under_our_own_ssrc_do_not_change_it() {
             requests += 1;
         }
     }
-    // Any consequences would follow at the next turn.
+    // Any effects would follow in the next wait.
     stream.sender().wait_until(Instant::now() + SECOND / 10).unwrap();
     assert_eq!((stream.rtcp().poll_event(), stream.ssrc()), (None, Ssrc(7)));
 }
@@ -124,7 +124,7 @@ fn a_flood_of_reports_does_not_hold_media_up() {
         stranger.send_to(writer.bytes(), ("127.0.0.1", port)).unwrap();
     }
     sender.push_frame(b"frame", None).unwrap();
-    // The receiver now reads reports before it takes the frame.
+    // After this pause the receiver reads reports before it takes the frame.
     std::thread::sleep(SECOND / 100);
     let frame = receiver.pull_frame(PATIENCE).unwrap().unwrap();
     assert_eq!(frame[..], *b"frame");

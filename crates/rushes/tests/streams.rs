@@ -34,7 +34,7 @@ fn access_unit(number: u8, len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn frames_of_all_sizes_come_back_as_they_were() {
+fn frames_of_all_sizes_arrive_unchanged() {
     let (mut sender, mut receiver) = pair(Codec::H265);
     for (number, len) in (0..).zip([5, 1400, 1444, 1445, 5000, 100_000, 700_000]) {
         let frame = access_unit(number, len);
@@ -72,7 +72,7 @@ fn every_path_carries_the_same() {
 }
 
 #[test]
-fn given_timestamps_travel_and_automatic_ones_follow() {
+fn given_timestamps_are_sent_and_automatic_ones_follow() {
     let receiver = session().stream(Codec::Generic).probation(1).open();
     let mut receiver = receiver.unwrap();
     let port = receiver.local_address().port();
@@ -90,7 +90,7 @@ fn given_timestamps_travel_and_automatic_ones_follow() {
 #[test]
 fn opus_timestamps_follow_the_packets_durations() {
     let (mut sender, mut receiver) = pair(Codec::Opus);
-    // 20 ms, then 60 ms, then 20 ms.
+    // The packets last 20 ms, 60 ms and 20 ms.
     for packet in [&[0x08, 1, 2][..], &[0x18, 1, 2], &[0x08, 1, 2]] {
         sender.push_frame(packet, None).unwrap();
     }
@@ -101,7 +101,7 @@ fn opus_timestamps_follow_the_packets_durations() {
 }
 
 #[test]
-fn units_are_delivered_one_by_one_when_asked() {
+fn units_are_delivered_one_by_one_on_request() {
     let builder = session().stream(Codec::H264).delivery(Delivery::Unit).probation(1);
     let mut receiver = builder.open().unwrap();
     let port = receiver.local_address().port();
@@ -117,7 +117,7 @@ fn units_are_delivered_one_by_one_when_asked() {
 }
 
 #[test]
-fn length_prefixed_frames_travel_and_come_back() {
+fn length_prefixed_frames_are_sent_and_received() {
     let builder = session().stream(Codec::H264).framing(Framing::LengthPrefixed).probation(1);
     let mut receiver = builder.open().unwrap();
     let port = receiver.local_address().port();
@@ -215,7 +215,7 @@ fn both_halves_work_on_threads_of_their_own() {
 }
 
 #[test]
-fn streams_on_one_port_are_told_apart_by_ssrc() {
+fn streams_on_one_port_are_distinguished_by_ssrc() {
     let session = session();
     let builder = |ssrc| session.stream(Codec::Generic).remote_ssrc(Ssrc(ssrc));
     let mut first = builder(1).open().unwrap();
@@ -278,7 +278,7 @@ fn a_stream_without_a_remote_port_only_receives() {
 }
 
 #[test]
-fn a_frame_that_cannot_travel_is_refused_and_the_next_one_goes() {
+fn a_frame_that_cannot_be_sent_is_refused_and_the_next_is_sent() {
     let (mut sender, mut receiver) = pair(Codec::H265);
     let error = sender.push_frame(b"no start code", None).unwrap_err();
     assert!(error.to_string().contains("start code"), "{error}");
@@ -289,10 +289,10 @@ fn a_frame_that_cannot_travel_is_refused_and_the_next_one_goes() {
 }
 
 #[test]
-fn units_that_cannot_travel_are_left_out_of_a_frame_and_counted() {
+fn units_that_cannot_be_sent_are_omitted_from_a_frame_and_counted() {
     let (mut sender, mut receiver) = pair(Codec::H265);
     let picture = access_unit(1, 3000);
-    // Dolby Vision metadata.
+    // This unit contains Dolby Vision metadata.
     let metadata = [0, 0, 0, 1, 62 << 1, 1, 0x19];
     sender.push_frame(&[&picture[..], &metadata].concat(), None).unwrap();
     assert!(receiver.pull_frame(SECOND).unwrap().unwrap()[..] == picture[..]);
@@ -302,13 +302,14 @@ fn units_that_cannot_travel_are_left_out_of_a_frame_and_counted() {
 }
 
 #[test]
-fn interleaved_units_come_back_in_decoding_order() {
+fn interleaved_units_are_delivered_in_decoding_order() {
     let numbered = |builder: rushes::StreamBuilder| builder.max_don_diff(4).depack_buf_nalus(3);
     let builder = numbered(session().stream(Codec::H265)).probation(1);
     let mut receiver = builder.depack_buf_bytes(100_000).open().unwrap();
     let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = ("127.0.0.1", receiver.local_address().port());
-    // Two units per frame: RFC 7798 section 4.6 lets the second follow the next frame's first.
+    // A frame has two units. RFC 7798 section 4.6 allows the second one to follow the next frame's
+    // first.
     for (sequence, number) in (0..).zip([0, 2, 1, 4, 3, 5, 6, 8, 7, 9_u8]) {
         let mut packet = vec![0x80, PayloadType::H265.value(), 0, sequence];
         packet.extend([0, 0, 0, number / 2, 0, 0, 0, 7, 0x02, 1, 0, number, 0x80, number]);
@@ -323,7 +324,7 @@ fn interleaved_units_come_back_in_decoding_order() {
 }
 
 #[test]
-fn losses_are_told_when_they_are_known() {
+fn losses_are_reported_when_they_are_known() {
     let (mut sender, mut receiver) = pair(Codec::H265);
     let (events, told) = mpsc::channel();
     receiver.receiver().unwrap().on_event(move |event| events.send(event).unwrap());
@@ -371,7 +372,7 @@ fn events_without_end_do_not_keep_a_reader() {
     send(0);
     send(1);
     let told = Arc::new(AtomicU32::new(0));
-    // Each event sends the next packet, up to a number that should never be reached.
+    // Each event sends the next packet, at most up to a number that should never be reached.
     let count = Arc::clone(&told);
     let hook = move |_| {
         let number = count.fetch_add(1, Relaxed);

@@ -50,7 +50,8 @@ fn view(server: &TextureServer) -> (TextureClient, Receiver<Seen>) {
     (client.unwrap(), seen)
 }
 
-/// Receives frames until one has this format. Each must be in order, whole and as encoded.
+/// Receives frames until one has this format. Every frame must be in order, complete and equal to
+/// the encoded one.
 fn frames_until(seen: &Receiver<Seen>, format: Format, next: &mut u64) -> Vec<Format> {
     let mut source = pattern();
     let mut formats = Vec::new();
@@ -58,7 +59,7 @@ fn frames_until(seen: &Receiver<Seen>, format: Format, next: &mut u64) -> Vec<Fo
         let frame = seen.recv_timeout(10 * SECOND).unwrap();
         assert!(frame.is_whole && frame.number == *next, "{} for {next}", frame.number);
         *next += 1;
-        // The server's pattern began with the client, so frame numbers are the same.
+        // The server's pattern began with the client, so the frame numbers are equal.
         source.rewind().unwrap();
         let mut picture = source.next_frame().unwrap().unwrap();
         for _ in 0..frame.number {
@@ -88,7 +89,7 @@ fn a_client_changes_the_format_without_losing_a_frame() {
             frames_until(&seen, format, &mut next);
             assert_eq!(client.shape().unwrap().layout().format(), format);
         }
-        // Taken before the stop, which damages a frame under way.
+        // Read before the stop, which damages a frame in flight.
         let statistics = client.statistics();
         client.stop();
         assert_eq!((statistics.frames_damaged, statistics.frames_lost), (0, 0), "{transport}");
@@ -116,7 +117,7 @@ impl TextureSink for SlowOnce {
         self.late.fetch_add(u32::from(is_late), Relaxed);
         let _ = self.told.send(format);
         if self.frames.fetch_add(1, Relaxed) == 1 {
-            // Longer than the client waits for it.
+            // The pause is longer than the client waits for the sink.
             self.is_slow.store(true, Relaxed);
             std::thread::sleep(5 * SECOND / 2);
             self.is_slow.store(false, Relaxed);
@@ -125,7 +126,7 @@ impl TextureSink for SlowOnce {
 }
 
 #[test]
-fn frames_that_a_slow_sink_left_waiting_are_not_told_after_the_next_shape() {
+fn frames_that_waited_for_a_slow_sink_are_not_reported_after_the_next_shape() {
     let server = serve(Format::Bc1, Transport::Udp);
     let (told, formats) = channel();
     let (format, is_slow) = (Mutex::default(), AtomicBool::default());
@@ -142,7 +143,7 @@ fn frames_that_a_slow_sink_left_waiting_are_not_told_after_the_next_shape() {
     }
     client.change(Some(Format::Bc3), None);
     while formats.recv_timeout(10 * SECOND).unwrap() != Format::Bc3 {}
-    // Any waiting frames would be handed over once the sink returns.
+    // Waiting frames, if any, would be delivered when the sink returns.
     while sink.is_slow.load(Relaxed) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -168,7 +169,7 @@ fn a_server_changes_the_format_for_everybody() {
 }
 
 #[test]
-fn what_cannot_be_had_changes_nothing() {
+fn an_impossible_request_changes_nothing() {
     let server = serve(Format::Bc1, Transport::Udp);
     let (client, seen) = view(&server);
     let mut next = 0;
@@ -190,18 +191,18 @@ fn counter(frame: &Seen) -> u32 {
 }
 
 #[test]
-fn a_slower_rate_leaves_frames_out_and_says_so_of_none() {
+fn a_slower_rate_omits_frames_and_reports_none_as_dropped() {
     let server = serve(Format::Bc1, Transport::Udp);
     let (client, seen) = view(&server);
     client.change(None, Some(FrameRate { numerator: 10, denominator: 1 }));
     while client.rate() != Some(FrameRate { numerator: 10, denominator: 1 }) {
         seen.recv_timeout(10 * SECOND).unwrap();
     }
-    // Drops the frames from before the change of rate.
+    // Drops frames from before the change of rate.
     seen.try_iter().for_each(drop);
     let counters: Vec<_> =
         (0..9).map(|_| counter(&seen.recv_timeout(10 * SECOND).unwrap())).collect();
-    // Steps of six, except where a thread was scheduled late.
+    // The steps are six, except where a thread was scheduled late.
     let steps: Vec<_> = counters.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
     assert!(steps.iter().all(|&step| step > 0), "{counters:?}");
     assert!(steps.iter().filter(|&&step| step > 3).count() > steps.len() / 2, "{counters:?}");
@@ -209,7 +210,7 @@ fn a_slower_rate_leaves_frames_out_and_says_so_of_none() {
 }
 
 #[test]
-fn clients_come_one_after_the_other_and_too_many_are_told() {
+fn clients_join_one_after_the_other_and_too_many_are_refused() {
     let mut options = ServerOptions::default();
     options.clients_max = 2;
     let address = "127.0.0.1:0".parse().unwrap();

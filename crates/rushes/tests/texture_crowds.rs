@@ -1,4 +1,4 @@
-//! Hosts that take every place of a texture server, and the client that still gets in.
+//! Hosts that take every session of a texture server, and the client that is served nevertheless.
 #![cfg(all(feature = "texture", target_os = "linux"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -40,7 +40,7 @@ fn from_host(host: u8, server: SocketAddr) -> Stranger {
     Stranger::new(TcpStream::from(socket))
 }
 
-/// Asks for a session and binds no unit; returns the reason if it is refused.
+/// Requests a session and binds no unit; returns the reason if it is refused.
 fn connect_from(host: u8, server: SocketAddr, units: u8) -> Result<Stranger, (Reason, String)> {
     let mut stranger = from_host(host, server);
     let wishes = Wishes { units, ..wishes(Transport::Udp) };
@@ -66,7 +66,7 @@ impl Viewer {
         Ok(Self(TextureClient::connect(server, witness.clone(), options)?, witness))
     }
 
-    /// Waits for this many more frames and checks each.
+    /// Waits for this number of further frames and checks each.
     fn see(&self, frames: u64) {
         let (until, enough) = (Instant::now() + HANGS, self.1.seen().frames + frames);
         while self.1.seen().frames < enough {
@@ -79,24 +79,24 @@ impl Viewer {
 }
 
 #[test]
-fn hosts_that_ask_for_everything_and_take_nothing_lock_nobody_out() {
+fn hosts_that_request_everything_and_bind_nothing_lock_out_no_client() {
     let server = serve(|_| {});
     let address = server.local_address();
     let before = (count("/proc/self/fd"), count("/proc/self/task"));
     let viewer = Viewer::connect(address).unwrap();
     viewer.see(5);
-    // Two hosts could take all other places and all units.
+    // Two hosts could take all other sessions and all units.
     let crowd: Vec<_> = (0..40)
         .map(|n| connect_from(2 + n % 2, address, 64).expect("the oldest is evicted"))
         .collect();
     assert!(server.counts().clients <= 8);
-    // A viewer has a few threads and files, an open connection two, and each of 128 units at most
-    // a thread, a socket and a waker.
+    // A viewer has a few threads and files, an open connection has two, and each of at most 128
+    // units has a thread, a socket and a waker.
     let threads = count("/proc/self/task") - before.1;
     let files = count("/proc/self/fd") - before.0;
     assert!(threads < 128 + 8 + 64 && files < 2 * (128 + 40) + 64, "{threads}, {files}");
     viewer.see(5);
-    // A new viewer gets in, though the others never left.
+    // A new viewer is served although the others never disconnected.
     let another = Viewer::connect(address).unwrap();
     another.see(5);
     assert!((0..4).all(|_| connect_from(2, address, 0).is_ok()));
@@ -106,7 +106,7 @@ fn hosts_that_ask_for_everything_and_take_nothing_lock_nobody_out() {
 }
 
 #[test]
-fn one_host_has_its_share_of_sessions_and_no_more() {
+fn one_host_has_at_most_its_share_of_sessions() {
     let server = serve(|options| options.clients_per_host_max = 2);
     let address = server.local_address();
     let viewers = [(); 2].map(|()| Viewer::connect(address).unwrap());
@@ -141,7 +141,7 @@ fn a_client_that_wishes_all_units_leaves_the_others_theirs() {
 }
 
 #[test]
-fn a_connection_binds_no_unit_that_goes_by_datagrams() {
+fn a_connection_binds_no_unit_that_uses_datagrams() {
     let server = serve(|_| {});
     let address = server.local_address();
     for transport in [Transport::Udp, Transport::Rtp] {
@@ -149,7 +149,7 @@ fn a_connection_binds_no_unit_that_goes_by_datagrams() {
         let wishes = Wishes { units: 1, ..wishes(transport) };
         stranger.send_octets(&opening(Opening::Control(wishes)));
         let Some(Message::Offer(offer)) = stranger.receive() else { panic!("no offer") };
-        // An attacker that has read the token on the path.
+        // This host is an attacker that has read the token on the path.
         let mut other = from_host(3, address);
         other.send_octets(&binding(offer.token, 0));
         let end = other.receive();

@@ -82,7 +82,7 @@ fn a_format_changes_behind_a_second_and_more_of_frames_that_wait() {
 }
 
 #[test]
-fn a_client_keeps_what_it_has_if_it_cannot_show_another_format() {
+fn a_client_keeps_its_format_if_it_does_not_accept_another() {
     let server = serve(pattern("pattern:64x64@60"), |_| {});
     let mut options = ClientOptions::default();
     options.formats = vec![Format::Rgb24];
@@ -139,9 +139,9 @@ fn a_sink_that_panics_ends_the_stream() {
 }
 
 #[test]
-fn units_go_and_come_again_with_the_format() {
+fn units_are_removed_and_added_with_the_format() {
     for transport in [Transport::Udp, Transport::Tcp, Transport::Rtp] {
-        // 32 rows of pixels make 16 units of RGBA, but 8 rows of blocks only 8.
+        // 32 rows of pixels are enough for 16 units of RGBA, but their 8 rows of blocks only for 8.
         let server = serve(pattern("pattern:64x32@60,rgba8"), |options| {
             (options.transport, options.units) = (transport, 16);
             options.timing = Timing::EveryFrame;
@@ -162,7 +162,7 @@ fn units_go_and_come_again_with_the_format() {
 }
 
 #[test]
-fn a_client_that_stops_in_the_middle_of_a_frame_hands_over_what_it_has() {
+fn a_client_that_stops_within_a_frame_delivers_what_it_received() {
     let noise = Noise::new(Layout::new(Format::Rgba8, 1_280, 720).unwrap(), 4);
     let server = serve(noise, |options| {
         (options.transport, options.bit_rate) = (Transport::Tcp, 0);

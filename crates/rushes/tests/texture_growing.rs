@@ -1,4 +1,4 @@
-//! Frames that are sent while they are still being made.
+//! Frames that are sent while they are still growing.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -17,33 +17,33 @@ use noise::Noise;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Parts of a frame; of its two tiles, the first lies in the first two parts.
+/// Parts of a frame. The first of its two tiles is in the first two parts.
 const PARTS: usize = 3;
 
-/// What a source waits for before it makes a frame's last part.
+/// The event that a source waits for before it adds a frame's last part.
 enum Until {
-    /// The client has the first tile.
+    /// The client has received the first tile.
     Tile(mpsc::Receiver<usize>),
     /// A message from the test; fails if the sender is dropped.
     Signal(mpsc::Receiver<()>),
-    /// This long before each part.
+    /// The source waits for this time before each part.
     Passed(Duration),
 }
 
-/// What a source does after that.
+/// The action of a source after the wait.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Then {
-    /// Makes the rest of the frame.
+    /// Adds the rest of the frame.
     Completes,
-    /// Makes the rest without reporting it.
+    /// Adds the rest without reporting it.
     Hides,
-    /// Fails.
+    /// Returns an error.
     Fails,
-    /// Reports the frame as given without completing it.
+    /// Reports the frame as complete without completing it.
     Forgets,
 }
 
-/// A source that makes the end of a frame some time after its beginning.
+/// A source that adds the end of a frame some time after its beginning.
 struct Slow {
     noise: Noise,
     until: Until,
@@ -89,7 +89,7 @@ impl Source for Slow {
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
         let Some(octets) = self.noise.next_frame()? else { return Ok(false) };
         let part = octets.len().div_ceil(PARTS);
-        // The same memory whenever no reader holds it.
+        // The memory is reused whenever no reader holds it.
         let frame = self.frame.take().and_then(|mut frame| frame.renew().then_some(frame));
         let frame = frame.unwrap_or_else(|| GrowingFrame::new(octets.len(), part));
         self.frame = Some(frame.clone());
@@ -191,9 +191,9 @@ fn the_beginning_of_a_frame_arrives_before_its_end_is_made() {
 }
 
 #[test]
-fn a_frame_that_is_made_slowly_is_given_up_by_nobody() {
-    // Each part takes longer than the client waits for one, and that wait is longer than a thread
-    // may be scheduled late. The first tile needs two parts of three.
+fn a_slowly_growing_frame_is_dropped_by_no_client() {
+    // Each part takes longer than the client waits for it, and this wait is longer than the delay
+    // of a thread. The first tile needs two of the three parts.
     let (pause, patience) = (Duration::from_millis(320), Duration::from_millis(280));
     let ways = [(Transport::Udp, Timing::Live), (Transport::Rtp, Timing::EveryFrame)];
     let check = |(transport, timing)| {
@@ -213,7 +213,7 @@ fn a_frame_that_is_made_slowly_is_given_up_by_nobody() {
 }
 
 #[test]
-fn clients_come_and_go_and_formats_change_within_a_frame() {
+fn clients_join_and_leave_and_formats_change_within_a_frame() {
     let (go, signal) = mpsc::channel();
     let mut options = by(Transport::Tcp, Timing::FlatOut);
     options.loops = true;
@@ -228,8 +228,8 @@ fn clients_come_and_go_and_formats_change_within_a_frame() {
     let is_one_of = |(is_whole, octets): Received| {
         assert!(is_whole && expected.iter().any(|frame| **frame == octets));
     };
-    // Its units report tiles independently: when there are more first than second tiles, it has the
-    // beginning of a frame.
+    // Its units report tiles independently. When there are more first tiles than second ones, the
+    // client has the beginning of a frame.
     let mut begun = 0_i32;
     let mut until_within_a_frame = || loop {
         let tile = second_tiles.recv_timeout(20 * SECOND).unwrap();
@@ -265,7 +265,8 @@ fn clients_come_and_go_and_formats_change_within_a_frame() {
         }
         assert!(expected.iter().any(|frame| **frame == octets));
     }
-    // The source waits again and fails when its channel is dropped: the server need not wait.
+    // The source waits again and fails when its channel is dropped, so that the server need not
+    // wait.
     drop(go);
     drop(server);
     assert!(second.wait(10 * SECOND).is_some());
@@ -282,7 +283,7 @@ fn a_source_that_fails_within_a_frame_ends_the_stream() {
         let (client, frames) = view(&server, ready);
         let end = client.wait(20 * SECOND).unwrap();
         assert!(end.text.contains(words), "{end}");
-        // The beginning of the frame may be shown, with the rest concealed.
+        // The frame may be shown with its beginning, the rest being concealed.
         assert!(frames.try_iter().all(|(is_whole, _)| !is_whole));
         // Units that wait for the rest are woken, too.
         drop(server);
@@ -301,7 +302,7 @@ fn a_source_need_not_say_that_a_frame_has_grown() {
     assert!(client.wait(10 * SECOND).is_some());
 }
 
-/// A source that claims to have given a frame.
+/// A source that falsely reports a frame as complete.
 struct Liar(Layout);
 
 impl Source for Liar {
@@ -331,7 +332,7 @@ impl Source for Liar {
 }
 
 #[test]
-fn a_source_that_gives_nothing_is_found_out() {
+fn a_source_that_returns_no_frame_is_detected() {
     let source = Liar(Layout::new(Format::Rgb24, 8, 8).unwrap());
     let local = "127.0.0.1:0".parse().unwrap();
     let server = TextureServer::serve(local, source, ServerOptions::default()).unwrap();

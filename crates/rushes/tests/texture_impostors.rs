@@ -1,5 +1,5 @@
-//! A texture client with a dishonest server: it ends with a clear reason, and allocates no frame
-//! memory before the offer has been checked.
+//! A texture client with a dishonest server ends with a clear reason, and allocates no memory for
+//! frames before the offer has been checked.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ use texture_world::noise::picture;
 use texture_world::stranger::Stranger;
 use texture_world::witness::{Pictures, Seen, Witness};
 
-/// Anything that takes longer than this hangs.
+/// Time after which a test counts as hung.
 const HANGS: Duration = Duration::from_secs(30);
 
 /// Octets of a BC1 frame of 64 x 64.
@@ -115,7 +115,7 @@ fn absurd_offers_are_refused_before_there_is_memory() {
 }
 
 #[test]
-fn what_a_server_says_for_a_refusal_is_told() {
+fn the_servers_reason_for_a_refusal_is_reported() {
     let serve = |mut control: Stranger, _: &TcpListener| {
         let text = "version 1 is too old".into();
         control.send(&Message::Refuse { reason: Reason::Version, text });
@@ -141,7 +141,7 @@ fn what_a_server_says_for_a_refusal_is_told() {
     );
 }
 
-/// A stream to the client, whose units a test drives.
+/// A stream to the client, whose units are driven by the test.
 struct Units {
     control: Stranger,
     units: Vec<Stranger>,
@@ -192,7 +192,7 @@ impl Units {
     }
 }
 
-/// How a client ends when `send` has driven its units, and what its sink has seen.
+/// Returns how a client ended after `send` drove its units, and the frames that its sink has seen.
 fn streams(send: impl Fn(&mut Units) + Sync) -> (Stopped, Seen) {
     let serve = |control: Stranger, listener: &TcpListener| {
         let mut units = Units::begin(control, listener, offer());
@@ -226,7 +226,7 @@ fn a_server_that_sends_nonsense_on_a_unit_is_left_with_a_reason() {
     };
     let too_large = |units: &mut Units| {
         units.frame(0);
-        // The first half is valid; what follows it is no header.
+        // The first half is valid; the octets after it are no header.
         let mut octets = picture(BYTES, 1);
         octets[BYTES / 2..].fill(0xff);
         units.chunk(0, 1, 0, &octets);
@@ -256,9 +256,9 @@ fn a_server_that_sends_nonsense_on_a_unit_is_left_with_a_reason() {
 }
 
 #[test]
-fn a_server_that_goes_silent_in_any_way_is_left_with_a_reason() {
+fn a_client_leaves_a_silent_server_with_a_reason() {
     thread::scope(|scope| {
-        // All units send a frame that is not the next: the stream cannot go on.
+        // All units send a frame that is not the next one, so that the stream cannot continue.
         scope.spawn(|| {
             let skip = |units: &mut Units| {
                 units.frame(0);

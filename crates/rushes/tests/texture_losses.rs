@@ -1,5 +1,5 @@
 //! Frames over a network that loses, delays, duplicates and forges datagrams: received octets are
-//! right, missing ones are reported, and every stream ends.
+//! correct, missing ones are reported, and every stream ends.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -20,7 +20,7 @@ use texture_world::noise::Noise;
 use texture_world::relay::{Between, Weather};
 use texture_world::witness::{Pictures, Seen, Witness};
 
-/// A stream that takes longer than this hangs.
+/// Time after which a stream counts as hung.
 const HANGS: Duration = Duration::from_secs(30);
 
 const FORMATS: [Format; 3] = [Format::Bc1, Format::Yuv420, Format::Rgb24];
@@ -75,7 +75,7 @@ impl Trial {
         let packets = u64::from(client.shape().unwrap().plan().packets());
         let end = client.wait(HANGS).unwrap_or_else(|| panic!("{self:?}: no end"));
         assert!(end.text.contains("source has ended"), "{self:?}: {end}");
-        // Packets of other units may still be on their way.
+        // Packets of other units may still be in flight.
         let until = Instant::now() + HANGS;
         let came = || relay.tally.statistics().sent;
         while came() < packets * self.frames && Instant::now() < until {
@@ -89,7 +89,7 @@ impl Trial {
         outcome
     }
 
-    /// Checks what holds in any weather.
+    /// Checks the properties that hold on every network.
     fn check(&self, outcome: &Outcome) {
         let Outcome { seen, statistics, packets, went, .. } = outcome;
         assert_eq!(seen.faults, [""; 0], "{self:?}: {statistics:?}");
@@ -122,7 +122,7 @@ fn run_all(trials: &[Trial]) -> Vec<Outcome> {
     })
 }
 
-/// A network with this path that forges nothing.
+/// Returns a network with this path that forges nothing.
 fn weather(path: Path, seed: u64) -> Weather {
     Weather { path, seed, ..Weather::default() }
 }
@@ -175,7 +175,7 @@ fn lost_packets_are_concealed_and_nothing_else_is() {
     }
 }
 
-/// A client with the deadline and slots of `rushes texture view` when it writes a file.
+/// Returns a trial with the deadline and slots of `rushes texture view` when it writes a file.
 fn for_a_file(frames: u64, seed: u64, path: Path) -> Trial {
     let weather = weather(path, seed);
     let (slots, deadlines) = (8, (Duration::from_secs(1), Duration::from_secs(1)));
@@ -198,7 +198,7 @@ fn frames_of_which_nothing_came_before_the_end_are_lost() {
 }
 
 #[test]
-fn a_server_that_closes_has_sent_its_last_frame_whole_and_said_so() {
+fn a_server_that_closes_has_sent_and_announced_its_whole_last_frame() {
     let layout = Layout::new(Format::Rgb24, 1_280, 720).unwrap();
     for seed in 0..4 {
         let mut options = ServerOptions::default();
@@ -247,7 +247,7 @@ fn packets_out_of_order_find_their_places() {
 }
 
 #[test]
-fn packets_that_come_twice_count_once() {
+fn packets_that_arrive_twice_count_once() {
     let path = Path { duplication: twice(0.3), ..Path::default() };
     for outcome in run_all(&small(&weather(path, 6))) {
         let statistics = outcome.statistics;
@@ -256,7 +256,7 @@ fn packets_that_come_twice_count_once() {
 }
 
 #[test]
-fn forged_headers_spoil_no_octets_but_those_they_name() {
+fn forged_headers_spoil_only_the_octets_that_they_name() {
     for outcome in run_all(&small(&Weather { forged: 0.05, seed: 7, ..Weather::default() })) {
         assert!(outcome.statistics.packets_invalid > 0);
     }
@@ -320,7 +320,7 @@ fn tiny(frames: u64, outage: std::ops::Range<u64>) -> Trial {
 }
 
 #[test]
-fn after_an_outage_small_frames_come_again() {
+fn small_frames_arrive_again_after_an_outage() {
     let outcome = tiny(200, 50..100).run();
     let Seen { frames, last, .. } = outcome.seen;
     assert!(frames > 100 && last == Some(199), "{frames} until {last:?}");
@@ -334,7 +334,7 @@ fn after_an_outage_of_more_frames_than_a_header_can_count_numbers_are_still_righ
 }
 
 #[test]
-fn every_tile_is_told_before_its_frame() {
+fn every_tile_is_reported_before_its_frame() {
     let layout = Layout::new(Format::Bc1, 319, 181).unwrap();
     let mut options = ServerOptions::default();
     (options.units, options.timing) = (4, Timing::EveryFrame);

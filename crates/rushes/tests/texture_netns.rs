@@ -1,6 +1,6 @@
 //! Frames between two network namespaces whose link is too narrow (`tc tbf`), or loses, reorders
-//! and duplicates packets (`tc netem`). Needs root, `ip`, `tc` and their kernel modules; skipped
-//! with a message otherwise.
+//! and duplicates packets (`tc netem`). The tests need root, `ip`, `tc` and their kernel modules;
+//! otherwise they are skipped with a message.
 #![cfg(all(feature = "texture", target_os = "linux"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -66,7 +66,7 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         for namespace in [&self.server, &self.client] {
-            // Deleting one that was not created fails.
+            // Deleting a namespace that was not created fails.
             let _ = run(&format!("ip netns delete {namespace}"));
         }
     }
@@ -94,7 +94,7 @@ fn peer() -> Result<PathBuf, String> {
 
 /// Streams over the network and returns the client's report.
 ///
-/// The client waits for packets for `deadline` milliseconds, or by its default.
+/// The client waits for packets for `deadline` milliseconds, or for its default time.
 fn stream(network: &Network, transport: &str, shape: &str, deadline: Option<u64>) -> Value {
     let peer = peer().unwrap();
     let mut server = Network::command(&network.server, &peer);
@@ -134,8 +134,8 @@ fn wait_for_frames(network: &Network, interface: &str) {
     }
 }
 
-/// Streams to a client behind the link and to one beside the server, while the server cannot reach
-/// the first for a while; returns the report of each.
+/// Streams to a client behind the link, which the server temporarily cannot reach, and to one
+/// beside the server; returns the report of each.
 fn cut(network: &Network, transport: &str, without: &str, with: &str) -> [Value; 2] {
     let peer = peer().unwrap();
     let mut server = Network::command(&network.server, &peer);
@@ -182,7 +182,7 @@ fn a_network_that_cannot_be_reached_for_a_while_ends_no_client() {
     }
 }
 
-/// Runs a trial in this weather, or skips it if the network cannot be set up.
+/// Runs a trial on a network with this `weather`, or skips it if the network cannot be set up.
 fn with_network(name: &str, weather: Option<&str>, trial: impl FnOnce(&Network)) {
     let network = peer().and_then(|_| Network::new(name)).and_then(|network| {
         weather.map_or(Ok(()), |weather| network.set_weather(weather))?;
@@ -198,7 +198,8 @@ fn with_network(name: &str, weather: Option<&str>, trial: impl FnOnce(&Network))
 fn a_link_that_loses_nothing_loses_nothing() {
     with_network("a", None, |network| {
         for (transport, shape) in [("udp", "bc1 640 360 2 50"), ("tcp", "rgb24 320 180 3 50")] {
-            // No packet is given up, however late a thread is scheduled.
+            // The deadline is so long that no packet counts as lost because a thread was scheduled
+            // late.
             let seen = stream(network, transport, shape, Some(10_000));
             assert_eq!(seen["frames_whole"], FRAMES, "{seen}");
             assert_eq!(seen["packets_lost"], 0, "{seen}");
@@ -222,7 +223,7 @@ fn a_link_that_is_too_narrow_drops_packets_and_spoils_no_octet() {
 #[test]
 fn a_link_that_loses_swaps_and_repeats_packets_spoils_no_octet() {
     with_network("b", Some("netem loss 1%"), |network| {
-        // The weather applies to the packets of the control connection too.
+        // These conditions also apply to packets of the control connection.
         let mild = "netem loss 1% delay 1ms reorder 5% 50% duplicate 1%";
         let rough = "netem loss 10% delay 2ms 1ms reorder 25% 50% duplicate 5%";
         for (weather, shape) in [

@@ -20,7 +20,7 @@ use route::Route;
 use texture_world::noise::Noise;
 use texture_world::witness::{Pictures, Witness};
 
-/// A stream that takes longer than this hangs.
+/// Time after which a stream counts as hung.
 const HANGS: Duration = Duration::from_secs(60);
 
 const FRAMES: u64 = 40;

@@ -1,4 +1,5 @@
-//! Texture video over secured RTP: the same frames, and none of their octets on the wire.
+//! Texture video over secured RTP: the frames arrive, and none of their octets are readable on the
+//! wire.
 #![cfg(all(feature = "texture", feature = "zrtp"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -124,7 +125,7 @@ impl Capture {
         seen.windows(octets.len()).any(|window| window == octets)
     }
 
-    /// Waits until a packet sent now is in the file, and so all before it.
+    /// Waits until a packet sent now, and so every earlier one, is in the file.
     fn catch_up(&self) {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let mark = format!("the end of the capture {:?}", socket.local_addr().unwrap());
@@ -185,7 +186,7 @@ mod by_hand {
     }
 
     impl Session {
-        /// How many of its packets `key` opens.
+        /// Returns the number of the session's packets that `key` decrypts.
         pub(crate) fn opened_by(&self, key: &[u8]) -> usize {
             let key = MasterKey::new(SUITE, key).unwrap();
             let mut unprotector = Unprotector::new(&Policy::new(SUITE), &key).unwrap();
@@ -244,7 +245,7 @@ mod by_hand {
             while media < 20 {
                 let mut packet = [0; 2048];
                 let len = unit.recv(&mut packet).unwrap();
-                // Reports share the port (RFC 5761 section 4) and are left out.
+                // Reports share the port (RFC 5761 section 4) and are skipped.
                 if !(192..=223).contains(&packet[1]) {
                     packets.push(packet[..len].to_vec());
                     media += 1;
@@ -299,7 +300,7 @@ fn a_client_that_lacks_the_key_is_offered_nothing() {
     assert!(error.contains("has no key"), "{error}");
 }
 
-/// A relay between a client and a server, on their control connection only.
+/// Starts a relay between a client and a server, for their control connection only.
 fn in_between(
     server: SocketAddr,
     change: impl Fn(usize, &mut [u8]) + Send + 'static,
@@ -332,8 +333,9 @@ fn in_between(
 }
 
 #[test]
-fn with_zrtp_an_offer_that_was_changed_on_its_way_is_found_out_before_any_frame() {
-    // The last octet of the frame rate's denominator, after the header and 32 octets of the offer.
+fn with_zrtp_an_offer_changed_on_the_path_is_detected_before_any_frame() {
+    // The offset of the last octet of the frame rate's denominator, after the header and 32 octets
+    // of the offer.
     let at = 4 + 32 + 3;
     for is_honest in [true, false] {
         let (server, client) = options(Some(Security::Zrtp(ZrtpConfig::default())));
@@ -349,7 +351,8 @@ fn with_zrtp_an_offer_that_was_changed_on_its_way_is_found_out_before_any_frame(
         if is_honest {
             assert!(client.unwrap().wait(20 * SECOND).is_some());
             let seen = relay.join().unwrap();
-            // In the clear: the offer and `Sealed`, but no `Frame` with its number of eight octets.
+            // The offer and `Sealed` are in the clear, but no `Frame` with its number of eight
+            // octets.
             let offer = 4 + usize::from(u16::from_be_bytes([seen[2], seen[3]]));
             assert_eq!((seen[0], seen[offer]), (1, 8));
             let sealed = &seen[offer + 52..];

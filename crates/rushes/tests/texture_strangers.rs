@@ -27,7 +27,7 @@ use texture_world::witness::{Pictures, Witness};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Anything that takes longer than this hangs.
+/// Time after which a test counts as hung.
 const HANGS: Duration = Duration::from_secs(30);
 
 const PICTURES: u64 = 8;
@@ -52,13 +52,14 @@ impl Good {
         let witness = Arc::new(Witness::new(Pictures::Round(PICTURES)));
         let mut options = ClientOptions::default();
         options.transport = Some(transport);
-        // No packet is given up, however late a thread is scheduled.
+        // The deadlines are so long that no packet counts as lost because a thread was scheduled
+        // late.
         (options.deadline_min, options.deadline_max) = (20 * SECOND, 20 * SECOND);
         let client = TextureClient::connect(server, witness.clone(), options)?;
         Ok(Self { client, witness })
     }
 
-    /// Waits for this many more frames.
+    /// Waits for this number of further frames.
     fn see(&self, frames: u64) {
         let (until, enough) = (Instant::now() + HANGS, self.witness.seen().frames + frames);
         while self.witness.seen().frames < enough {
@@ -68,7 +69,7 @@ impl Good {
     }
 
     fn end(self) {
-        // A frame under way when a client stops may be damaged by the stop.
+        // A client's stop may damage a frame in flight.
         let seen = self.witness.seen();
         let statistics = self.client.stop();
         assert_eq!(seen.faults, [""; 0], "{statistics:?}");
@@ -83,7 +84,7 @@ fn refused(stranger: &mut Stranger, reason: Reason, text: &str) {
     assert!(stranger.receive().is_none());
 }
 
-/// Openings that are malformed, or ask for something that the server does not have.
+/// Sends openings that are malformed, or that request something that the server does not have.
 fn wrong_openings(server: SocketAddr) {
     let check = |octets: &[u8], reason, text: &str| {
         let mut stranger = Stranger::connect(server);
@@ -121,7 +122,7 @@ fn wrong_openings(server: SocketAddr) {
     wish(&half, Reason::Malformed, "0/7");
 }
 
-/// Connections that send nothing, or too little.
+/// Opens connections that send nothing or too little.
 fn slow_openings(server: SocketAddr) {
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -146,7 +147,7 @@ fn slow_openings(server: SocketAddr) {
     });
 }
 
-/// Messages that are out of turn or malformed.
+/// Sends messages that are malformed or not allowed in the current state.
 fn wrong_messages(server: SocketAddr) {
     let check = |octets: &[u8], reason, text: &str| {
         let mut stranger = Stranger::connect(server);
@@ -168,7 +169,7 @@ fn wrong_messages(server: SocketAddr) {
     check_message(&Message::Accept(accept), Reason::Malformed, "epoch 7");
 }
 
-/// Units bound with wrong tokens, twice, and under numbers that do not exist (TCP).
+/// Binds units with wrong tokens, twice, and with numbers that do not exist (TCP).
 fn wrong_units(server: SocketAddr) {
     let mut control = Stranger::connect(server);
     let token = control.request(wishes(Transport::Tcp)).token;
@@ -194,7 +195,8 @@ fn wrong_units(server: SocketAddr) {
     }
 }
 
-/// Datagrams with wrong tokens, from wrong addresses or of wrong lengths, which get no answer.
+/// Sends datagrams with wrong tokens, from wrong addresses or of wrong lengths, which get no
+/// answer.
 fn wrong_datagrams(server: SocketAddr) {
     let mut control = Stranger::connect(server);
     let offer = control.request(wishes(Transport::Udp));
@@ -248,7 +250,7 @@ fn stream(server: SocketAddr) -> (Stranger, Vec<Stranger>) {
     (control, units)
 }
 
-/// Clients that are silent, send garbage, flood the server with requests, or vanish.
+/// Connects clients that are silent, send garbage, flood the server with requests, or vanish.
 fn wrong_streams(server: SocketAddr) {
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -263,7 +265,7 @@ fn wrong_streams(server: SocketAddr) {
         });
         scope.spawn(|| {
             let (mut control, units) = stream(server);
-            // Frames go on during a thousand requests.
+            // Frames continue during a thousand requests.
             for id in 0..1_000 {
                 let rate = FrameRate { numerator: 1 + id, denominator: u32::MAX };
                 control.send(&Message::Change(Change { format: id as u8, rate: Some(rate) }));
@@ -298,10 +300,10 @@ fn watch(server: SocketAddr, transport: Transport, is_over: &AtomicBool) {
 }
 
 #[test]
-fn strangers_are_told_why_and_hurt_nobody() {
+fn strangers_get_a_reason_and_harm_no_client() {
     let server = serve();
     let address = server.local_address();
-    // Neither reads or binds its units until all others are done.
+    // Neither client reads or binds its units until all others are done.
     let (idle_control, idle_units) = stream(address);
     let mut unbound = Stranger::connect(address);
     unbound.request(wishes(Transport::Udp));
@@ -332,10 +334,10 @@ fn strangers_are_told_why_and_hurt_nobody() {
         good.end();
     }
     drop((idle_control, idle_units, unbound));
-    nobody_is_left(&server);
+    all_clients_leave(&server);
 }
 
-fn nobody_is_left(server: &TextureServer) {
+fn all_clients_leave(server: &TextureServer) {
     let until = Instant::now() + HANGS;
     while server.counts().clients > 0 {
         assert!(Instant::now() < until, "{:?}", server.counts());
@@ -352,7 +354,7 @@ fn three_hundred_connections_at_once_stop_no_stream() {
     let crowd: Vec<_> = (0..300).map(|_| TcpStream::connect(address)).collect();
     good.see(20);
     drop(crowd);
-    // The server may not have noticed yet that all of them are gone.
+    // The server may not have detected yet that all clients are gone.
     let until = Instant::now() + HANGS;
     let other = loop {
         match Good::connect(address, Transport::Tcp) {
@@ -365,15 +367,15 @@ fn three_hundred_connections_at_once_stop_no_stream() {
     good.see(5);
     other.end();
     good.end();
-    nobody_is_left(&server);
+    all_clients_leave(&server);
 }
 
 #[test]
-fn idle_connections_of_one_host_lock_nobody_out() {
+fn idle_connections_of_one_host_lock_out_no_other_host() {
     let server = serve();
     let address = server.local_address();
     let crowd: Vec<_> = (0..300).map(|_| TcpStream::connect(address)).collect();
-    // All come from the same address, which is the worst case.
+    // All clients have the same address, which is the worst case.
     for transport in [Transport::Tcp, Transport::Udp] {
         let good = Good::connect(address, transport).unwrap();
         let more: Vec<_> = (0..300).map(|_| TcpStream::connect(address)).collect();
@@ -382,11 +384,11 @@ fn idle_connections_of_one_host_lock_nobody_out() {
         good.end();
     }
     drop(crowd);
-    nobody_is_left(&server);
+    all_clients_leave(&server);
 }
 
 #[test]
-fn clients_beyond_the_limit_are_told_to_come_again() {
+fn clients_beyond_the_limit_are_asked_to_try_again() {
     let layout = Layout::new(Format::Bc1, 30, 26).unwrap();
     let mut options = ServerOptions::default();
     (options.units, options.loops, options.clients_max) = (1, true, 1);
@@ -397,6 +399,6 @@ fn clients_beyond_the_limit_are_told_to_come_again() {
     assert!(error.to_string().contains("already has 1 clients"), "{error}");
     good.see(3);
     good.end();
-    nobody_is_left(&server);
+    all_clients_leave(&server);
     Good::connect(server.local_address(), Transport::Tcp).unwrap().end();
 }

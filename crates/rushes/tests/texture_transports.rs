@@ -1,4 +1,4 @@
-//! Frames arrive octet for octet as sent, in every format, size, number of units and transport.
+//! Frames arrive unchanged, in every format, size, number of units and transport.
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -36,7 +36,7 @@ fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
     });
     let address = server.local_address();
     let mut options = ClientOptions::default();
-    // No packet is given up, however late a thread is scheduled.
+    // The deadlines are so long that no packet counts as lost because a thread was scheduled late.
     (options.deadline_min, options.deadline_max) = (10 * SECOND, 10 * SECOND);
     let client = TextureClient::connect(address, Arc::new(sink), options).unwrap();
     let what = format!("{format} {size:?} {units} units {transport}");
@@ -54,8 +54,8 @@ fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
     assert_eq!(client.statistics().frames_whole, 4, "{what}");
 }
 
-/// Every format at an odd size in 1 to 16 units, of which 16 are more than it has rows of blocks,
-/// and in some numbers of units a single pixel.
+/// Checks every format at an odd size in 1 to 16 units, where 16 exceeds its rows of blocks, and a
+/// single pixel in some numbers of units.
 fn check_small(transport: Transport) {
     for format in Format::ALL {
         for units in 1..=16 {
@@ -67,8 +67,8 @@ fn check_small(transport: Transport) {
     }
 }
 
-/// Every format at an odd size of many packets and stripes, with varying numbers of units, so that
-/// no socket has to buffer more than the system allows while its reader waits.
+/// Checks every format at an odd size of many packets and stripes. The number of units varies, so
+/// that no socket has to buffer more than the system allows while its reader waits.
 fn check_large(transport: Transport) {
     for (turn, format) in Format::ALL.into_iter().enumerate() {
         check(format, (1_918, 1_078), 1 + (turn * 5 + 5) % 16, transport);

@@ -1,7 +1,7 @@
 //! Short captures of each codec, read by tshark's dissectors.
 //!
-//! Skipped where tshark is not installed. Version 4.0 has no dissector for H.266, whose packets are
-//! read as RTP only.
+//! The tests are skipped if tshark is not installed. Version 4.0 has no dissector for H.266, whose
+//! packets are read as RTP only.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../../../interop/skipped.rs"]
@@ -52,7 +52,7 @@ fn capture(name: &str, codec: Codec, frames: usize) -> Vec<Vec<Vec<u8>>> {
     captured
 }
 
-/// A capture file of UDP over IPv4 without a link layer (`LINKTYPE_RAW`).
+/// Writes a capture file of UDP over IPv4 without a link layer (`LINKTYPE_RAW`).
 fn write_pcap(path: &Path, datagrams: &[Vec<u8>]) {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4, 2 | 4 << 16, 0, 0, 65_535, 101_u32] {
@@ -76,7 +76,7 @@ fn write_pcap(path: &Path, datagrams: &[Vec<u8>]) {
     std::fs::write(path, file).unwrap();
 }
 
-/// The given fields of each packet, as tshark prints them.
+/// Returns the given fields of each packet, as tshark prints them.
 fn dissect(
     datagrams: &[Vec<u8>],
     payload_type: u8,
@@ -130,7 +130,8 @@ fn check_rtp(frames: &[Vec<Vec<u8>>], payload_type: u8, ticks: u32, opus: bool) 
     }
 }
 
-/// The values of one field over all packets; several in one packet are joined by commas.
+/// Returns the values of one field in all packets; several values in one packet are joined by
+/// commas.
 fn values(frames: &[Vec<Vec<u8>>], payload_type: u8, dissector: &str, field: &str) -> Vec<String> {
     let rows = dissect(&frames.concat(), payload_type, dissector, &[field]);
     rows.into_iter().map(|mut row| row.remove(0)).collect()
@@ -188,7 +189,7 @@ fn opus_is_read_as_opus() {
     assert!(configurations.iter().all(|configuration| !configuration.is_empty()));
 }
 
-/// One datagram of each kind of RTCP.
+/// Returns one datagram of each kind of RTCP.
 fn reports() -> Vec<Vec<u8>> {
     use rushes::proto::rtcp::{
         Arrival, BitRateLimit, Dlrr, Ecn, Fir, ReportBlock, SdesKind, SenderInfo, Writer,
@@ -280,7 +281,7 @@ fn tshark_reads_our_reports_and_requests() {
     }
 }
 
-/// Everything between two ends that agree on keys and then send a file.
+/// Captures all datagrams between two ends that agree on keys and then send a file.
 #[cfg(feature = "zrtp")]
 fn agreed(name: &str) -> (Vec<Vec<u8>>, Vec<u8>) {
     use rushes::Security;
@@ -292,7 +293,7 @@ fn agreed(name: &str) -> (Vec<Vec<u8>>, Vec<u8>) {
     let stream = || {
         let session = Context::new().session("127.0.0.1").unwrap();
         let stream = session.stream(Codec::H265).mtu(576).pacing(Pacing::Off).rtcp(false);
-        // tshark does not know the fragments of longer messages.
+        // tshark cannot read the fragments of longer messages.
         let mut config = ZrtpConfig::default();
         config.algorithms.key_agreements = AlgorithmList::new(&[KeyAgreement::X255]).unwrap();
         stream.security(Security::Zrtp(config))
@@ -360,7 +361,7 @@ fn an_agreement_and_what_follows_it_are_zrtp_and_unreadable_payloads() {
     let is_media = |datagram: &&Vec<u8>| !rushes::zrtp::is_zrtp(datagram);
     let media: Vec<&Vec<u8>> = datagrams.iter().filter(is_media).collect();
     assert!(media.len() > 90, "{} packets of media", media.len());
-    // Eight octets of the file in a payload are no coincidence.
+    // Eight octets of the file in a payload cannot be a coincidence.
     let known: std::collections::HashSet<&[u8]> = original.windows(8).collect();
     let readable = |datagram: &&&Vec<u8>| datagram[12..].windows(8).any(|w| known.contains(w));
     assert_eq!(media.iter().filter(readable).count(), 0);

@@ -17,7 +17,7 @@ fn stream() -> StreamBuilder {
     Context::new().session("127.0.0.1").unwrap().stream(Codec::Generic).pacing(Pacing::Off)
 }
 
-/// A stream that lends slabs, and one that receives.
+/// Opens a stream that lends slabs and one that receives.
 fn pair(adjust: impl Fn(StreamBuilder) -> StreamBuilder) -> (MediaStream, MediaStream) {
     let receiver = adjust(stream().probation(1)).open().unwrap();
     let port = receiver.local_address().port();
@@ -53,12 +53,12 @@ fn was_lent(name: &str, counters: &Counters) {
 }
 
 #[test]
-fn frames_come_back_as_they_were() {
+fn frames_arrive_unchanged() {
     was_lent("plain", &goes_round("plain", pair(|builder| builder)));
 }
 
 #[test]
-fn frames_of_a_stream_that_may_send_again_come_back_as_they_were() {
+fn frames_of_a_stream_with_retransmissions_arrive_unchanged() {
     for recovery in [Recovery::On, Recovery::Verbatim] {
         let name = format!("{recovery:?}");
         was_lent(&name, &goes_round(&name, pair(|builder| builder.recovery(recovery))));
@@ -67,7 +67,7 @@ fn frames_of_a_stream_that_may_send_again_come_back_as_they_were() {
 
 #[cfg(feature = "srtp")]
 #[test]
-fn secured_frames_come_back_as_they_were() {
+fn secured_frames_arrive_unchanged() {
     for suite in [Suite::AesCm128HmacSha1_80, Suite::AeadAes128Gcm] {
         let key: Vec<u8> = (0..).take(suite.key_and_salt_len()).collect();
         let security = Security::shared(suite, &key).unwrap();

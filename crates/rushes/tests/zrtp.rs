@@ -80,7 +80,7 @@ fn the_streams_of_a_session_agree_one_after_the_other() {
 #[test]
 fn ends_agree_over_the_networks_that_people_have() {
     for (name, mut conditions) in Conditions::all() {
-        // A burst of ordinary length for media may outlast all retransmissions of a message.
+        // A burst of losses that is usual for media may outlast all retransmissions of a message.
         for course in [&mut conditions.there, &mut conditions.back] {
             course.path.loss = Loss::Independent(0.05);
         }
@@ -109,13 +109,13 @@ fn every_kind_of_agreement_carries_media() {
 }
 
 #[test]
-fn open_waits_and_the_other_end_may_wait_for_whoever_comes() {
+fn open_waits_and_the_other_end_may_wait_for_any_peer() {
     let (alice, bob) = (session(), session());
     let config = ZrtpConfig::default();
     let mut opening = stream(&bob, &config).begin().unwrap();
     let port = opening.local_address().port();
     let bob_waits = thread::spawn(move || opening.wait(PATIENCE).unwrap().unwrap());
-    // Until then Bob knows no address to send Hellos to.
+    // Until Alice sends, Bob knows no address to send Hellos to.
     thread::sleep(Duration::from_millis(300));
     let mut sender = stream(&alice, &config).remote_port(port).open().unwrap();
     let mut receiver = bob_waits.join().unwrap();
@@ -123,7 +123,7 @@ fn open_waits_and_the_other_end_may_wait_for_whoever_comes() {
 }
 
 #[test]
-fn a_stranger_who_comes_first_with_no_hello_takes_nobodys_place() {
+fn a_stranger_that_sends_first_without_a_hello_does_not_replace_the_peer() {
     let (alice, bob) = (session(), session());
     let config = ZrtpConfig::default();
     let mut receiving = stream(&bob, &config).begin().unwrap();
@@ -144,7 +144,7 @@ fn a_stranger_who_comes_first_with_no_hello_takes_nobodys_place() {
 
 /// Replays a Hello of an earlier session from an unknown address.
 #[test]
-fn a_recorded_hello_from_anybody_ends_no_waiting() {
+fn a_recorded_hello_from_any_address_ends_no_wait() {
     let (alice, bob) = (session(), session());
     let config = ZrtpConfig::default();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -215,7 +215,7 @@ fn a_peer_without_zrtp_gets_nothing() {
 }
 
 #[test]
-fn only_who_asks_for_it_goes_on_in_the_clear() {
+fn a_stream_that_allows_it_continues_in_the_clear() {
     let plain = session().stream(Codec::Generic).probation(1);
     let mut receiver = plain.open().unwrap();
     let port = receiver.local_address().port();
@@ -242,7 +242,7 @@ fn a_clear_packet_from_outside_is_not_delivered() {
 }
 
 #[test]
-fn a_cache_continues_from_session_to_session_and_a_lost_one_is_told() {
+fn a_cache_continues_from_session_to_session_and_a_lost_one_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let config = |name: &str| {
         let mut config = ZrtpConfig::default();
@@ -262,7 +262,7 @@ fn a_cache_continues_from_session_to_session_and_a_lost_one_is_told() {
     };
     assert_eq!(run(true), (true, None));
     assert_eq!(run(false), (true, None));
-    // Bob keeps his ZID and loses the rest.
+    // Bob keeps his ZID and loses the retained secrets.
     let lost = std::fs::read_to_string(folder.path().join("bob")).unwrap();
     let lost: String = lost.lines().take(2).flat_map(|line| [line, "\n"]).collect();
     std::fs::write(folder.path().join("bob"), lost).unwrap();
@@ -281,7 +281,7 @@ fn one_port_has_one_agreement() {
 }
 
 #[test]
-fn what_cannot_be_had_is_said_before_anything_is_sent() {
+fn unsupported_options_are_errors_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
     std::fs::write(&cache, "something else").unwrap();

@@ -1,7 +1,7 @@
 //! ZRTP against bzrtp (interop/zrtp/peer.c): the same keys and the same short authentication string
 //! at both ends.
 //!
-//! Skipped where libbzrtp is not installed, unless `RUSHES_INTEROP=require`.
+//! The tests are skipped if libbzrtp is not installed, unless `RUSHES_INTEROP=require` is set.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 #[path = "../examples/zrtp_peer/mod.rs"]
@@ -30,13 +30,13 @@ use rushes::zrtp::{
 use rushes::{Codec, Context, Framing, MasterKey, Pacing, Policy, Security, Suite};
 use serde_json::{Value, json};
 
-/// Longer than an exchange may take by the schedules of RFC 6189 section 6.
+/// A timeout longer than an exchange may take by the schedules of RFC 6189 section 6.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// Meetings that run at once: each mostly waits.
+/// Number of agreements that run in parallel, since each mostly waits.
 const AT_ONCE: usize = 8;
 
-/// bzrtp as a program; `None`, with a reason printed, where it cannot be built.
+/// Builds bzrtp as a program; prints the reason and returns `None` if it cannot be built.
 fn bzrtp() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match PROGRAM.get_or_init(build) {
@@ -68,16 +68,16 @@ fn run(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Which end sends the Commit.
+/// The end that sends the Commit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Initiator {
     Rushes,
     Bzrtp,
-    /// Both, until one yields.
+    /// Both ends, until one yields.
     Either,
 }
 
-/// What two ends must agree on, and the conditions.
+/// The parameters that two ends must agree on, and the conditions.
 #[derive(Clone, Debug)]
 struct Case {
     /// Key agreement, cipher, hash, authentication tag, rendering of the string.
@@ -86,7 +86,7 @@ struct Case {
     streams: usize,
     /// Whether Rushes accepts any address as the peer's.
     waits: bool,
-    /// Packets lost each way, in hundredths.
+    /// Packets lost in each direction, in hundredths.
     loss: u32,
     seed: u64,
     /// Further options of either end.
@@ -159,8 +159,8 @@ impl Drop for Bzrtp {
     }
 }
 
-/// Another host that keeps sending its own messages to Rushes. (bzrtp would take them for its
-/// peer's.)
+/// Another host that keeps sending its own messages to Rushes. bzrtp would take them for its
+/// peer's.
 struct Stranger {
     socket: UdpSocket,
     packets: Vec<Vec<u8>>,
@@ -186,7 +186,7 @@ impl Stranger {
         Self { socket, packets, sent: 0 }
     }
 
-    /// Sends its next packet to each port.
+    /// Sends the next packet to each port.
     fn send(&mut self, ports: &[u16]) {
         let packet = &self.packets[self.sent % self.packets.len()];
         self.sent += 1;
@@ -208,14 +208,14 @@ fn meet(program: &Path, case: &Case) -> Outcome {
     let locals: Vec<u16> =
         sockets.iter().map(|socket| socket.local_addr().unwrap().port()).collect();
     let bzrtp = Bzrtp::start(program, case, &locals);
-    // Placeholders: the ports are set in `options.streams` below.
+    // The ports are placeholders; they are set in `options.streams` below.
     let mut arguments = case.shared();
     arguments.extend(["--local", "1", "--remote", "1"].map(str::to_owned));
     arguments.extend(case.rushes.iter().cloned());
     if case.waits {
         arguments.push("--wait".to_owned());
     } else {
-        // As bzrtp's signalling would announce it; any other Hello is ignored.
+        // The hash that bzrtp's signalling would announce. Any other Hello is ignored.
         arguments.extend(["--hello-hash".to_owned(), bzrtp.hello_hash.clone()]);
     }
     if case.initiator == Initiator::Bzrtp {
@@ -227,7 +227,7 @@ fn meet(program: &Path, case: &Case) -> Outcome {
     let mut endpoint = Endpoint::new(options, sockets).unwrap();
     let (start, mut theirs) = (Instant::now(), Vec::new());
     let mut stranger = Stranger::new();
-    // Each end answers until the other is done too.
+    // Each end answers until both are done.
     while start.elapsed() < PATIENCE && !(endpoint.is_done() && theirs.len() > case.streams) {
         stranger.send(&locals);
         endpoint.turn();
@@ -296,7 +296,7 @@ impl Outcome {
         Ok(())
     }
 
-    /// The value of `member` at both ends, for their first stream.
+    /// Returns the value of `member` at both ends, for their first stream.
     fn both(&self, member: &str) -> [Value; 2] {
         [&self.rushes, &self.bzrtp].map(|lines| lines[0][member].clone())
     }
@@ -340,7 +340,7 @@ const HASHES: [&str; 2] = ["S256", "S384"];
 const TAGS: [&str; 2] = ["HS32", "HS80"];
 const STRINGS: [&str; 2] = ["B32", "B256"];
 
-/// The combination with these bits.
+/// Returns the combination of algorithms with these bits.
 fn names(kex: &'static str, bits: usize) -> [&'static str; 5] {
     let bit = |n: usize| bits >> n & 1;
     [kex, CIPHERS[bit(0)], HASHES[bit(1)], TAGS[bit(2)], STRINGS[bit(3)]]
@@ -350,7 +350,7 @@ const BOTH_ROLES: [Initiator; 2] = [Initiator::Rushes, Initiator::Bzrtp];
 const ROLES: [Initiator; 3] = [Initiator::Rushes, Initiator::Bzrtp, Initiator::Either];
 
 #[test]
-fn every_combination_of_algorithms_agrees_whoever_commits() {
+fn every_combination_of_algorithms_agrees_with_either_initiator() {
     let all = KEY_AGREEMENTS.iter().flat_map(|kex| {
         let cases = move |bits| ROLES.map(|role| Case::new(names(kex, bits), role));
         (0..16).flat_map(cases)
@@ -359,7 +359,7 @@ fn every_combination_of_algorithms_agrees_whoever_commits() {
 }
 
 #[test]
-fn they_agree_where_rushes_waits_for_whoever_comes() {
+fn they_agree_if_rushes_waits_for_any_peer() {
     let all = KEY_AGREEMENTS
         .iter()
         .flat_map(|kex| ROLES.map(|role| Case { waits: true, ..Case::new(names(kex, 5), role) }));
@@ -367,7 +367,7 @@ fn they_agree_where_rushes_waits_for_whoever_comes() {
 }
 
 #[test]
-fn they_agree_where_a_tenth_of_all_packets_is_lost_each_way() {
+fn they_agree_if_a_tenth_of_all_packets_is_lost_in_each_direction() {
     let all = (0..32).flat_map(|seed| {
         BOTH_ROLES.map(|role| {
             let mut case =
@@ -385,7 +385,7 @@ fn a_second_stream_derives_its_keys_from_the_first() {
     for role in ROLES {
         for bits in [0, 15] {
             let mut case = Case::new(names("X255", bits), role);
-            // bzrtp supports no more.
+            // bzrtp supports at most two streams.
             case.streams = 2;
             let outcome = assert_agreed(program, &case);
             assert_ne!(outcome.rushes[0]["self_key"], outcome.rushes[1]["self_key"]);
@@ -393,7 +393,7 @@ fn a_second_stream_derives_its_keys_from_the_first() {
     }
 }
 
-/// Two ends that keep their secrets and have compared their strings once.
+/// Creates two ends that keep their secrets and have compared their strings once.
 fn acquainted(program: &Path, folder: &Path, initiator: Initiator) -> Case {
     let mut case = Case::new(names("X255", 0), initiator);
     let cache = |name: &str| ["--cache".to_owned(), folder.join(name).display().to_string()];
@@ -410,7 +410,7 @@ fn acquainted(program: &Path, folder: &Path, initiator: Initiator) -> Case {
 }
 
 #[test]
-fn those_who_met_before_continue_what_they_verified() {
+fn ends_with_a_cache_continue_a_verified_session() {
     let Some(program) = bzrtp() else { return };
     for initiator in BOTH_ROLES {
         let folder = tempfile::tempdir().unwrap();
@@ -453,7 +453,7 @@ fn rushes_warns_where_bzrtp_lost_its_secrets() {
 fn a_secret_got_by_other_means_is_compared_at_both_ends() {
     let Some(program) = bzrtp() else { return };
     for initiator in BOTH_ROLES {
-        // "secret", and something else.
+        // The secrets are "secret" and another value.
         for (hex, differs) in [("736563726574", 0), ("00", 1)] {
             let mut case = Case::new(names("X255", 0), initiator);
             case.rushes = vec!["--aux".to_owned(), hex.to_owned()];
@@ -539,7 +539,7 @@ fn an_encrypted_stream_opens_with_the_keys_that_bzrtp_has() {
         datagram.truncate(len);
         datagram
     });
-    // A stream without security receives them.
+    // A stream without security receives the packets.
     let plain = Context::new().session("127.0.0.1").unwrap().stream(Codec::H265);
     let mut receiver = plain.probation(1).rtcp(false).open().unwrap();
     let mut received = Vec::new();
@@ -552,7 +552,7 @@ fn an_encrypted_stream_opens_with_the_keys_that_bzrtp_has() {
     while let Some(frame) = receiver.pull_frame(Duration::from_millis(200)).unwrap() {
         received.push(frame.to_vec());
     }
-    // Start codes of three octets come back as four.
+    // Start codes of three octets are received as four.
     let units = |frames: &[Vec<u8>]| -> Vec<Vec<u8>> {
         let mut ranges = Vec::new();
         let mut units = Vec::new();

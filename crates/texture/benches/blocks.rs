@@ -1,4 +1,5 @@
-//! Encoders and decoders of a 2160p frame on one core, in turns with copies of as many bytes.
+//! Encoders and decoders of a 2160p frame on one core, interleaved with copies of the same number
+//! of bytes.
 //!
 //! `cargo bench -p rushes-texture`. Every turn measures every case once, so that other load on the
 //! machine affects all of them alike; the median and the fastest of the turns are printed.
@@ -18,7 +19,7 @@ const HEIGHT: usize = 2160;
 const STRIDE: usize = WIDTH * 4;
 const TURNS: usize = 25;
 
-/// Luma with detail over colours that change slowly, and some noise.
+/// Returns a frame with detailed luma, slowly changing colours and some noise.
 fn frame() -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut rgba = Vec::with_capacity(STRIDE * HEIGHT);
@@ -70,7 +71,8 @@ fn encoders<'a>(rgba: &'a [u8], cases: &mut Vec<Case<'a>>) {
                 black_box(&mut out);
             }));
         }
-        // Half of the bytes that are read and written, so that a copy moves as many.
+        // The length is half the bytes that are read and written, so that a copy moves the same
+        // number.
         let octets = WIDTH * HEIGHT * 2 + WIDTH * HEIGHT / 32 * size;
         let mut copy = vec![0; octets];
         cases.push(case(format!("copy of as many bytes as {format}"), move || {

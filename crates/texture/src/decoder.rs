@@ -61,12 +61,12 @@ impl Decoder {
         Ok(Self { input, output, set: InstructionSet::fastest() })
     }
 
-    /// The layout of the frames.
+    /// Returns the layout of the frames.
     pub fn input(&self) -> &Layout {
         &self.input
     }
 
-    /// The layout of the pictures.
+    /// Returns the layout of the pictures.
     pub fn output(&self) -> &Layout {
         &self.output
     }

@@ -71,18 +71,18 @@ impl Encoder {
         Self { set, ..self }
     }
 
-    /// Whether pictures of format `input` can be encoded to frames of format `output`.
+    /// Returns whether pictures of format `input` can be encoded to frames of format `output`.
     pub fn supports(input: Format, output: Format) -> bool {
         let made = matches!(output, Format::Bc1 | Format::Bc3 | Format::YCoCgBc3);
         input == output || convert::is_raw(input) && (made || convert::is_raw(output))
     }
 
-    /// The layout of the pictures.
+    /// Returns the layout of the pictures.
     pub fn input(&self) -> &Layout {
         &self.input
     }
 
-    /// The layout of the frames.
+    /// Returns the layout of the frames.
     pub fn output(&self) -> &Layout {
         &self.output
     }

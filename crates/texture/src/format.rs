@@ -123,17 +123,17 @@ impl Format {
         Self::Astc8x8,
     ];
 
-    /// The format's number on the wire, from 1; numbers are never changed or reused.
+    /// Returns the format's number on the wire, from 1; numbers are never changed or reused.
     pub fn number(self) -> u8 {
         self as u8 + 1
     }
 
-    /// The format with this number, if there is one.
+    /// Returns the format with this number, if there is one.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
     }
 
-    /// The format's name on the command line.
+    /// Returns the format's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rgb24 => "rgb24",
@@ -158,7 +158,7 @@ impl Format {
         }
     }
 
-    /// The format's one or three planes, in memory order.
+    /// Returns the format's one or three planes, in memory order.
     pub fn planes(self) -> &'static [Plane] {
         match self {
             Self::Rgb24 => const { &[plane(1, 1, 1, 1, 3)] },
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_the_known_ones() {
+    fn the_error_for_an_unknown_name_lists_the_known_ones() {
         let error = "bc2".parse::<Format>().unwrap_err().to_string();
         assert!(error.contains("\"bc2\"") && error.contains("ycocg-bc3"), "{error}");
         let error = "ycocgbc3".parse::<Format>().unwrap_err().to_string();

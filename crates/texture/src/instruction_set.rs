@@ -17,7 +17,7 @@ impl InstructionSet {
     /// All instruction sets, the slowest first.
     pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
 
-    /// Whether this processor has the instruction set.
+    /// Returns whether this processor has the instruction set.
     ///
     /// An encoder uses the next slower instruction set instead of an unavailable one.
     pub fn available(self) -> bool {
@@ -28,7 +28,7 @@ impl InstructionSet {
         }
     }
 
-    /// The fastest instruction set of this processor.
+    /// Returns the fastest instruction set of this processor.
     pub fn fastest() -> Self {
         let found = Self::ALL.into_iter().rev().find(|set| set.available());
         found.unwrap_or(Self::Portable)

@@ -76,12 +76,12 @@ impl PlaneLayout {
         Self { width, height, blocks, rows, row_bytes: blocks as usize * plane.block.bytes, offset }
     }
 
-    /// Bytes of the plane.
+    /// Returns the size of the plane in bytes.
     pub fn bytes(&self) -> usize {
         self.row_bytes * self.rows as usize
     }
 
-    /// The byte range of some block rows in the frame.
+    /// Returns the byte range of some block rows in the frame.
     pub fn row_range(&self, rows: &Range<u32>) -> Range<usize> {
         let at = |row: u32| self.offset + self.row_bytes * row as usize;
         at(rows.start)..at(rows.end)
@@ -89,7 +89,7 @@ impl PlaneLayout {
 }
 
 impl Layout {
-    /// The layout of a frame of `width × height` pixels.
+    /// Creates the layout of a frame of `width × height` pixels.
     ///
     /// # Errors
     ///
@@ -110,27 +110,27 @@ impl Layout {
         Ok(Self { format, width, height, planes })
     }
 
-    /// The format of the frame.
+    /// Returns the format of the frame.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Width in pixels, without padding.
+    /// Returns the width in pixels, without padding.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Height in pixels, without padding.
+    /// Returns the height in pixels, without padding.
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// The planes, in memory order.
+    /// Returns the planes, in memory order.
     pub fn planes(&self) -> &[PlaneLayout] {
         &self.planes[..self.format.planes().len()]
     }
 
-    /// Bytes of the frame.
+    /// Returns the size of the frame in bytes.
     pub fn bytes(&self) -> usize {
         self.planes().iter().map(PlaneLayout::bytes).sum()
     }

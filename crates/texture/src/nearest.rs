@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_near_is_suggested() {
+    fn only_similar_names_are_suggested() {
         let known = ["rgb24", "rgba8", "bc1", "bc3", "ycocg-bc3"];
         assert_eq!(nearest("RGBA", known), Some("rgba8"));
         assert_eq!(nearest("ycocgbc3", known), Some("ycocg-bc3"));

@@ -72,17 +72,17 @@ impl Rate {
         self.denominator
     }
 
-    /// Frames per second.
+    /// Returns the frames per second.
     pub fn fps(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
     }
 
-    /// The time between frames, in whole nanoseconds, rounded down.
+    /// Returns the time between frames, in whole nanoseconds, rounded down.
     pub fn interval(self) -> Duration {
         self.time_of(1)
     }
 
-    /// The time from frame 0 to frame `frame`, in whole nanoseconds, rounded down.
+    /// Returns the time from frame 0 to frame `frame`, in whole nanoseconds, rounded down.
     ///
     /// It is computed from frame 0, so that the rounding of [`Self::interval`] does not accumulate.
     pub fn time_of(self, frame: u64) -> Duration {

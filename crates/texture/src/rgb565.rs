@@ -1,31 +1,32 @@
 //! Conversion to colours of 5, 6 and 5 bits and back, rounded to nearest.
 
-/// The 5-bit value nearest to an 8-bit value.
+/// Returns the 5-bit value nearest to an 8-bit value.
 pub(crate) fn five_bits(octet: u8) -> u16 {
     (u16::from(octet) * 249 + 1014) >> 11
 }
 
-/// The 6-bit value nearest to an 8-bit value.
+/// Returns the 6-bit value nearest to an 8-bit value.
 pub(crate) fn six_bits(octet: u8) -> u16 {
     (u16::from(octet) * 253 + 505) >> 10
 }
 
-/// The 8-bit value nearest to a 5-bit value.
+/// Returns the 8-bit value nearest to a 5-bit value.
 pub(crate) fn from_five_bits(value: u16) -> u8 {
     ((value * 527 + 23) >> 6) as u8
 }
 
-/// The 8-bit value nearest to a 6-bit value.
+/// Returns the 8-bit value nearest to a 6-bit value.
 pub(crate) fn from_six_bits(value: u16) -> u8 {
     ((value * 259 + 33) >> 6) as u8
 }
 
-/// Red, green and blue of a packed colour, in its 5, 6 and 5 bits.
+/// Returns red, green and blue of a packed colour, in their 5, 6 and 5 bits.
 pub(crate) fn channels(colour: u16) -> [u16; 3] {
     [colour >> 11, colour >> 5 & 0x3f, colour & 0x1f]
 }
 
-/// The 8-bit colour nearest to the mean of `count` colours, given the sums of their channels.
+/// Returns the 8-bit colour nearest to the mean of `count` colours, given the sums of their
+/// channels.
 pub(crate) fn mean([red, green, blue]: [u16; 3], count: u16) -> [u8; 3] {
     let octet = |sum: u16, steps: u16| {
         let steps = u32::from(steps * count);

@@ -5,7 +5,7 @@ use rushes_texture::rows::{
     DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC3, ENCODE_YCOCG_BC3,
 };
 
-/// Deterministic pseudo-random bytes.
+/// Returns deterministic pseudo-random bytes.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -21,7 +21,7 @@ fn compare(size: usize, ours: Decode, theirs: fn(&[u8], &mut [u8], usize)) {
     for (n, block) in noise(size * 50_000).chunks(size).enumerate() {
         let mut block = block.to_vec();
         if n % 5 == 0 {
-            // Equal ends, which noise rarely has.
+            // Sets equal ends, which noise rarely has.
             let ends = size - 8;
             block.copy_within(ends..ends + 2, ends + 2);
             block[1] = block[0];
@@ -43,7 +43,7 @@ fn bc3_blocks_of_eight_and_six_alphas_decode_as_by_bcdec() {
     compare(16, DECODE_BC3, bcdec_rs::bc3);
 }
 
-/// The published fragment program for a pixel of BC3, with an exact scale.
+/// Computes the published fragment program for a pixel of BC3, with an exact scale.
 fn published([orange, green, blue, luma]: [u8; 4]) -> [u8; 4] {
     let scale = f64::from(blue >> 3) + 1.0;
     let chroma = |octet: u8| (f64::from(octet) - 128.0) / scale;
@@ -71,7 +71,7 @@ fn scaled_ycocg_decodes_as_published() {
     }
 }
 
-/// Blocks of pixels of every contrast: noise in all channels or in one, and flat ones.
+/// Returns blocks of pixels of every contrast: noise in all channels or in one, and flat blocks.
 fn contrasts() -> Vec<u8> {
     let mut rgba = Vec::new();
     for (n, pixels) in noise(64 * 60_000).chunks(64).enumerate() {

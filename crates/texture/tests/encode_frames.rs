@@ -1,4 +1,4 @@
-//! Whole frames, rows of them, their edges, and errors of the encoder.
+//! Whole frames, rows of frames, their edges, and errors of the encoder.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod pictures;
@@ -14,7 +14,7 @@ fn encoded(encoder: &Encoder, picture: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Every pair of different formats that the encoder supports.
+/// Returns every pair of different formats that the encoder supports.
 fn pairs() -> impl Iterator<Item = (Format, Format)> {
     let outputs = || RAW.into_iter().chain(MADE);
     let all = RAW.into_iter().flat_map(move |input| outputs().map(move |output| (input, output)));
@@ -80,7 +80,7 @@ fn chroma_of_an_odd_last_column_and_row_is_of_the_repeated_edge() {
         for plane in [1, 2] {
             let of = |encoder: &Encoder, frame: &[u8]| {
                 let layout = encoder.output().planes()[plane];
-                // 4:2:2 has one more row where the height is even.
+                // If the height is even, 4:2:2 has one more row.
                 frame[layout.row_range(&(0..odd.output().planes()[plane].rows))].to_vec()
             };
             assert_eq!(of(&odd, &odd_frame), of(&even, &even_frame), "{output}, plane {plane}");
@@ -89,7 +89,7 @@ fn chroma_of_an_odd_last_column_and_row_is_of_the_repeated_edge() {
 }
 
 #[test]
-fn the_way_into_memory_makes_no_difference_to_blocks() {
+fn blocks_are_equal_whether_pixels_are_read_in_place_or_converted() {
     let rgb = noisy(Format::Rgb24, 1_918, 30);
     let widen = Encoder::new(Format::Rgb24, Format::Rgba8, 1_918, 30).unwrap();
     let rgba = encoded(&widen, &rgb);

@@ -1,4 +1,4 @@
-//! Damaged files: whatever a byte is changed to, a reader ends without a panic.
+//! Damaged files: a reader ends without a panic for every changed byte.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::io::Cursor;
@@ -9,10 +9,10 @@ use rushes_texture::file::{
 };
 use rushes_texture::{Format, Layout, Rate};
 
-/// Maximum number of frames read, as a damaged header of a small file may claim very many.
+/// Maximum number of frames read, because the damaged header of a small file may claim very many.
 const FRAMES_MAX: usize = 10_000;
 
-/// Reads all frames; none may take more memory than about twice the length of the file.
+/// Reads all frames, none of which may take more memory than about twice the length of the file.
 fn drain(reader: &mut dyn FrameReader, file: usize) {
     let mut frame = Vec::new();
     for _ in 0..FRAMES_MAX {

@@ -22,7 +22,7 @@ impl Noise {
     }
 }
 
-/// Four rows whose bytes are `octet` of column, row and channel.
+/// Returns four rows whose bytes are `octet` of column, row and channel.
 fn rows(blocks: usize, mut octet: impl FnMut(usize, usize, usize) -> u8) -> Vec<u8> {
     (0..blocks * 64).map(|n| octet(n % (blocks * 16) / 4, n / (blocks * 16), n % 4)).collect()
 }

@@ -26,7 +26,7 @@ fn error(bytes: Vec<u8>) -> Ktx2Error {
     }
 }
 
-/// A file with one word of its header changed.
+/// Returns a file with one changed word in its header.
 fn with_word(at: usize, word: u32) -> Vec<u8> {
     let mut bytes = written(Layout::new(Format::Bc1, 30, 26).unwrap(), 2);
     bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
@@ -34,7 +34,7 @@ fn with_word(at: usize, word: u32) -> Vec<u8> {
 }
 
 #[test]
-fn frames_of_every_format_of_one_plane_and_of_odd_sizes_come_back() {
+fn frames_of_every_format_of_one_plane_and_odd_size_are_read_as_written() {
     for format in of_one_plane() {
         for (width, height) in [(1, 1), (30, 26), (191, 107)] {
             let layout = Layout::new(format, width, height).unwrap();
@@ -90,7 +90,7 @@ fn another_reader_agrees_with_every_field() {
 }
 
 #[test]
-fn a_file_without_our_key_is_taken_for_what_vulkan_calls_it() {
+fn a_file_without_our_key_has_the_format_of_its_vulkan_number() {
     let layout = Layout::new(Format::YCoCgBc3, 30, 26).unwrap();
     let mut bytes = written(layout, 1);
     let at = bytes.windows(12).position(|it| it == b"RushesFormat").unwrap();
@@ -100,7 +100,7 @@ fn a_file_without_our_key_is_taken_for_what_vulkan_calls_it() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn the_error_names_the_defect() {
     assert_eq!(error(Vec::new()), Ktx2Error::Magic);
     assert_eq!(error(vec![0; 500]), Ktx2Error::Magic);
     assert_eq!(error(with_word(0, 0)), Ktx2Error::Magic);

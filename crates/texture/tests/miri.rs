@@ -1,6 +1,6 @@
 //! Compares the vector code of encoders and converters with the portable code.
 //!
-//! Small enough for Miri (`.ci/miri`).
+//! The pictures are small enough for Miri (`.ci/miri`).
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use rushes_texture::{Encoder, Format, InstructionSet, Layout};
@@ -10,7 +10,7 @@ fn every_set_makes_the_same_octets_of_a_small_picture() {
     let mut checked = 0;
     for input in Format::ALL {
         for output in Format::ALL.into_iter().filter(|it| Encoder::supports(input, *it)) {
-            // Wider than a vector, and not a multiple of one.
+            // The width exceeds a vector and is not a multiple of one.
             let (width, height) = (36, 4);
             let Ok(encoder) = Encoder::new(input, output, width, height) else { continue };
             let len = Layout::new(input, width, height).unwrap().bytes();

@@ -1,4 +1,4 @@
-//! The test pattern: it moves, it counts, and it is the same in every format.
+//! The test pattern moves, shows its number, and is the same in every format.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::path::Path;
@@ -14,7 +14,7 @@ fn next(source: &mut Pattern) -> Frame {
     source.next_frame().unwrap().unwrap()
 }
 
-/// Deterministic noise from -24 to 24.
+/// Returns deterministic noise from -24 to 24.
 fn noise(seed: &mut u32) -> i8 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 17;
@@ -130,7 +130,7 @@ fn formats_of_blocks_and_sizes_of_no_frame_are_refused() {
 }
 
 #[test]
-fn a_pattern_opens_by_name_and_takes_from_the_hint_what_it_does_not_say() {
+fn a_pattern_opens_by_name_and_takes_missing_properties_from_the_hint() {
     let hint = RawHint { format: Some(Format::Yuv422), ..RawHint::default() };
     let source = open(Path::new("pattern:64x48@59.94"), &hint).unwrap();
     assert_eq!(*source.layout(), Layout::new(Format::Yuv422, 64, 48).unwrap());

@@ -1,10 +1,10 @@
-//! Sizes and tilings of frames, against tables and worked examples.
+//! Sizes and tilings of frames, compared with tables and worked examples.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use proptest::prelude::*;
 use rushes_texture::{Format, Layout, Tiling};
 
-/// Bits per pixel of frames of whole blocks.
+/// Returns the bits per pixel of frames of whole blocks.
 fn bits(format: Format) -> Option<u64> {
     Some(match format {
         Format::Rgb24 => 24,
@@ -17,9 +17,9 @@ fn bits(format: Format) -> Option<u64> {
     })
 }
 
-/// 144p to 4320p, with the bytes of RGB24, RGB565, YUV 4:2:0 and BC1.
+/// Sizes from 144p to 4320p, with the bytes of RGB24, RGB565, YUV 4:2:0 and BC1.
 ///
-/// 426 and 854 pixels are not whole blocks: they take 107 and 214 of them.
+/// 426 and 854 pixels are not whole blocks and take 107 and 214 blocks.
 const SIZES: [(u32, u32, [usize; 4]); 9] = [
     (256, 144, [110_592, 73_728, 55_296, 18_432]),
     (426, 240, [306_720, 204_480, 153_360, 51_360]),
@@ -37,7 +37,7 @@ fn bytes(format: Format, width: u32, height: u32) -> usize {
 }
 
 #[test]
-fn frames_weigh_what_the_table_says() {
+fn frame_sizes_are_those_of_the_table() {
     let formats = [Format::Rgb24, Format::Rgb565, Format::Yuv420, Format::Bc1];
     for (width, height, table) in SIZES {
         assert_eq!(formats.map(|format| bytes(format, width, height)), table, "{width}×{height}");

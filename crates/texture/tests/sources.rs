@@ -36,7 +36,7 @@ fn error(path: &Path, hint: &RawHint) -> SourceError {
 }
 
 #[test]
-fn frames_of_odd_sizes_come_back_from_every_kind_of_file() {
+fn frames_of_odd_sizes_are_read_from_every_kind_of_file() {
     let folder = tempfile::tempdir().unwrap();
     let kinds = [
         ("a.y4m", "yuv420"),
@@ -92,7 +92,7 @@ fn a_failed_finish_leaves_nothing() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_told_with_its_name() {
+fn the_error_for_a_source_that_cannot_be_opened_has_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let (path, hint) = (|name: &str| folder.path().join(name), RawHint::default());
     for name in ["none.y4m", "none.ktx2", "none.png"] {
@@ -110,7 +110,7 @@ fn what_cannot_be_opened_is_told_with_its_name() {
 }
 
 #[test]
-fn a_file_cut_short_gives_its_whole_frames_and_then_an_error() {
+fn a_truncated_file_yields_its_whole_frames_and_then_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.y4m");
     let written = write(&path, "pattern:30x26,yuv420,frames=3");
@@ -127,7 +127,7 @@ fn a_file_cut_short_gives_its_whole_frames_and_then_an_error() {
     ));
 }
 
-/// What FFmpeg prints, or `None` where it is not installed.
+/// Returns the output of FFmpeg, or `None` if it is not installed.
 fn ffmpeg(arguments: &[&str]) -> Option<(bool, Vec<u8>)> {
     if !skipped::have(&["ffmpeg"]) {
         return None;

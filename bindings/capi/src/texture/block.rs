@@ -1,5 +1,5 @@
-//! Contiguous frames: the tiles are received into parts of one block, which the hook receives
-//! whole.
+//! Contiguous frames: the tiles are received into parts of one block, and the hook receives the
+//! whole block.
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -12,8 +12,8 @@ use rushes::texture::{FrameMemory, Region, TextureShape};
 /// **Invariant:** each part is created once, and parts do not overlap.
 pub(super) struct Block(Box<[UnsafeCell<u8>]>);
 
-// SAFETY: each octet is written through one part only, and the whole is read only while no part is
-// being written (`whole`).
+// SAFETY: each octet is written through one part only, and the whole block is read only while no
+// part is being written (`whole`).
 unsafe impl Sync for Block {}
 // SAFETY: octets are not tied to a thread.
 unsafe impl Send for Block {}
@@ -39,14 +39,14 @@ impl Block {
         Arc::new(Self(octets.collect()))
     }
 
-    /// The address of the frame's first octet, and the number of octets. C may read them while the
-    /// library writes none of them: until the hook that receives them returns.
+    /// Returns the address of the frame's first octet and the number of octets. C may read them
+    /// until the hook that receives them returns; the library does not write to them before.
     pub(super) fn whole(&self) -> (*const u8, usize) {
         (self.0.as_ptr().cast(), self.0.len())
     }
 }
 
-/// Memory for `slots` contiguous frames: the blocks, and the parts that cover them.
+/// Allocates memory for `slots` contiguous frames: the blocks, and the parts that cover them.
 pub(super) fn memory(shape: &TextureShape, slots: usize) -> (Vec<Arc<Block>>, Vec<FrameMemory>) {
     let frame = || {
         let block = Block::new(shape.layout().bytes());
@@ -56,8 +56,7 @@ pub(super) fn memory(shape: &TextureShape, slots: usize) -> (Vec<Arc<Block>>, Ve
             .tiles()
             .iter()
             .map(|tile| {
-                // Tiles are contiguous; if a tile overlapped another, its part would be cut to the
-                // rest.
+                // Tiles are contiguous. If a tile overlapped another, its part would be shortened.
                 let start = tile.bytes.start.max(end).min(tile.bytes.end);
                 end = tile.bytes.end.min(shape.layout().bytes()).max(start);
                 let part = Part { block: block.clone(), range: start..end };

@@ -45,7 +45,7 @@ pub struct TextureFrame {
     pub width: u32,
     /// Rows.
     pub height: u32,
-    /// Packets that did not arrive in time; their octets are the previous frame's.
+    /// Packets that did not arrive in time; their octets were replaced with the previous frame's.
     pub packets_missing: u32,
     /// Nanoseconds from its first packet until it was complete.
     pub took: u64,
@@ -61,18 +61,18 @@ pub struct TextureClientStatistics {
     pub frames_damaged: u64,
     /// Frames of which no packet arrived in time, or before the end.
     pub frames_lost: u64,
-    /// Pictures that the server did not encode, because it could not keep up.
+    /// Pictures that the server was too slow to encode.
     pub frames_dropped: u64,
-    /// Packets put in place.
+    /// Packets stored in their frames.
     pub packets: u64,
     /// Packets that did not arrive in time.
     pub packets_lost: u64,
     /// Octets received, packet headers included.
     pub octets: u64,
-    /// Nanoseconds from when the picture was available, by the server's clock, until the frame was
-    /// complete: the median of the latest 1024; 0 if it is not known.
+    /// Median nanoseconds from the capture of the picture, by the server's clock, until the frame
+    /// was complete, over the latest 1024 frames; 0 if it is not known.
     pub latency_median: u64,
-    /// The same: the 99th percentile.
+    /// The 99th percentile of the same times.
     pub latency_p99: u64,
 }
 
@@ -80,8 +80,8 @@ pub struct TextureClientStatistics {
 #[derive(Debug)]
 struct Sink {
     callback: Callback<TextureHook>,
-    /// Held during a call: frames of an old shape and of a new one may be completed at the same
-    /// time.
+    /// Locked during a call, because frames of an old shape and of a new one may be completed at
+    /// the same time.
     calling: Mutex<()>,
     stream: Mutex<Stream>,
 }
@@ -109,7 +109,7 @@ impl TextureSink for Sink {
 
     fn frame_done(&self, frame: &rushes::texture::TextureFrame<'_>) {
         let _calling = self.calling.lock().unwrap_or_else(PoisonError::into_inner);
-        // A late frame of a former shape lies in none of the current blocks.
+        // A late frame of an earlier shape is in none of the current blocks.
         let first = frame.with_unit(0, |octets| octets.as_ptr().addr());
         let (block, format) = {
             let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,12 +139,12 @@ impl TextureSink for Sink {
     }
 }
 
-/// Connects to the server at `address` ("192.0.2.7:7000") and returns when frames are on their way;
-/// to be closed by rushes_texture_client_close(). `options` may be NULL.
+/// Connects to the server at `address` ("192.0.2.7:7000") and returns when the stream has begun;
+/// close the client with rushes_texture_client_close(). `options` may be NULL.
 ///
 /// `hook` receives every frame, in order, in the memory into which it was received; it must not
-/// throw. `user` is passed to it, and to `release` (may be NULL) once it will not be called any
-/// more.
+/// throw. `user` is passed to the hook, and to `release` (may be NULL) when the hook will not be
+/// called any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_connect(
     address: *const c_char,
@@ -175,8 +175,8 @@ fn get(client: *const TextureClient) -> Result<Arc<rushes::texture::TextureClien
     inner.ok_or_else(|| Failure::new(Status::Closed, "the client was closed meanwhile"))
 }
 
-/// Waits until the stream has ended, for at most `timeout` nanoseconds. Returns RUSHES_TIMEOUT if it
-/// has not ended, else RUSHES_ERROR_ENDED with the reason as message.
+/// Waits until the stream has ended, for at most `timeout` nanoseconds. Returns RUSHES_TIMEOUT if
+/// it has not ended, otherwise RUSHES_ERROR_ENDED with the reason as the message.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_client_wait(client: *const TextureClient, timeout: u64) -> Status {
     guard_with(|| {
@@ -194,7 +194,7 @@ pub extern "C" fn rushes_texture_client_wait(client: *const TextureClient, timeo
     })
 }
 
-/// A client's counters so far; `size` is sizeof(rushes_texture_client_counts).
+/// Gets a client's counters; `size` is sizeof(rushes_texture_client_counts).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_client_statistics(
     client: *const TextureClient,
@@ -218,8 +218,8 @@ pub extern "C" fn rushes_texture_client_statistics(
     })
 }
 
-/// The short authentication string, if keys were agreed on by ZRTP; else RUSHES_TIMEOUT. `size` is
-/// sizeof(rushes_sas).
+/// Gets the short authentication string if keys were agreed on by ZRTP, otherwise returns
+/// RUSHES_TIMEOUT. `size` is sizeof(rushes_sas).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_client_sas(
     client: *const TextureClient,
@@ -234,9 +234,9 @@ pub extern "C" fn rushes_texture_client_sas(
     })
 }
 
-/// Closes a client: informs the server, and returns when the hook will not be called any more. From
-/// the hook itself it is RUSHES_ERROR_BUSY and the client stays open. Two clients' hooks must not
-/// close each other's client at the same time: each would wait for the other.
+/// Closes a client: notifies the server, and returns when the hook will not be called any more.
+/// From the hook itself it returns RUSHES_ERROR_BUSY and the client stays open. Two clients' hooks
+/// must not close each other's client at the same time, since each would wait for the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_client_close(client: *mut TextureClient) -> Status {
     guard(|| {
@@ -244,7 +244,7 @@ pub extern "C" fn rushes_texture_client_close(client: *mut TextureClient) -> Sta
         if owner.sink.callback.is_running_here() {
             return Err(busy("a texture client cannot be closed from its own hook"));
         }
-        // The turn first: if it is refused, the handle stays valid.
+        // The turn comes first, so that the handle stays valid if the turn is refused.
         let mut turn = owner.client.wait()?;
         handle::remove(client)?;
         let mut inner = turn.take();

@@ -25,7 +25,7 @@ pub(super) struct TextureSettings {
     secrets: Secrets,
 }
 
-/// A copy of the current settings; the defaults for null.
+/// Returns a copy of the current settings, or the defaults for null.
 pub(super) fn settings(options: *const TextureOptions) -> Result<TextureSettings, Failure> {
     if options.is_null() {
         return Ok(TextureSettings::default());
@@ -60,7 +60,7 @@ pub enum TextureTiming {
     FlatOut = 2,
 }
 
-/// Makes settings of texture servers and clients, to be closed by rushes_texture_options_close().
+/// Creates settings of texture servers and clients; close them with rushes_texture_options_close().
 /// They may be used more than once.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_new(options: *mut *mut TextureOptions) -> Status {
@@ -107,8 +107,9 @@ pub extern "C" fn rushes_texture_options_transport(
     })
 }
 
-/// Tiles of a frame, 1 to 64: each has a socket and a thread on both sides. By default the client
-/// lets the server choose, and the server uses as many as it has processors, up to 8.
+/// The number of tiles of a frame, 1 to 64; each has a socket and a thread on both sides. By
+/// default the client lets the server choose, and the server uses the number of its processors, at
+/// most 8.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_units(
     options: *const TextureOptions,
@@ -150,8 +151,8 @@ pub extern "C" fn rushes_texture_options_loops(options: *const TextureOptions, o
     })
 }
 
-/// Bits per second at which all tiles for one client are sent together; 0, the default, leaves UDP
-/// unpaced and paces RTP at 10 Gbit/s.
+/// Bits per second for all tiles of one client together; 0, the default, does not pace UDP and
+/// paces RTP at 10 Gbit/s.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_bit_rate(
     options: *const TextureOptions,
@@ -203,9 +204,9 @@ pub extern "C" fn rushes_texture_options_slots(
     })
 }
 
-/// Secures sessions with a key that both ends have; see rushes_stream_options_srtp(). Both prove
-/// that they have it before anything is offered, and the control connection is encrypted under
-/// fresh keys, from which those of the media are derived.
+/// Secures sessions with a key that both ends have; see rushes_stream_options_srtp(). Both ends
+/// prove that they have the key before any offer is made. The control connection is encrypted under
+/// new keys, from which those of the media are derived.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_srtp(
     options: *const TextureOptions,

@@ -52,7 +52,7 @@ fn serve(
     handle::insert(TextureServer { server: Turn::new(Some(new)), callback })
 }
 
-/// Listens on `local` ("127.0.0.1:7000"; port 0 takes a free one) and serves clients until it is
+/// Listens on `local` ("127.0.0.1:7000"; port 0 selects a free one) and serves clients until it is
 /// closed by rushes_texture_server_close(). `source` is a file (Y4M, KTX 2.0, PNG), a folder of PNG
 /// images or a test pattern, "pattern:3840x2160@60". `options` may be NULL.
 #[unsafe(no_mangle)]
@@ -71,9 +71,9 @@ pub extern "C" fn rushes_texture_serve(
     })
 }
 
-/// As rushes_texture_serve(), with pictures that the application makes: of `format` ("rgba8"),
-/// `width` by `height` pixels, `frames` in `seconds`. `hook` is called for each picture; `user` is
-/// passed to it, and to `release` (may be NULL) once it will not be called any more.
+/// Like rushes_texture_serve(), with pictures from the application: of `format` ("rgba8"), `width`
+/// by `height` pixels, at the rate `frames` in `seconds`. `hook` is called for each picture; `user`
+/// is passed to the hook, and to `release` (may be NULL) when the hook will not be called any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_serve_from(
     local: *const c_char,
@@ -112,7 +112,7 @@ fn with<T>(
     act(server.as_ref().ok_or_else(|| Failure::new(Status::Closed, "the server was closed"))?)
 }
 
-/// The TCP port that a server listens on.
+/// Gets the TCP port that a server listens on.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_port(
     server: *const TextureServer,
@@ -121,7 +121,7 @@ pub extern "C" fn rushes_texture_server_port(
     guard(|| with(server, |server| pointer::write(port, server.local_address().port())))
 }
 
-/// A server's counters so far; `size` is sizeof(rushes_texture_server_counts).
+/// Gets a server's counters; `size` is sizeof(rushes_texture_server_counts).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_statistics(
     server: *const TextureServer,
@@ -140,7 +140,7 @@ pub extern "C" fn rushes_texture_server_statistics(
     })
 }
 
-/// Encodes to another format from now on. A client that cannot display it keeps its current format.
+/// Encodes to another format from now on. A client that does not accept the format keeps its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_set_format(
     server: *const TextureServer,
@@ -152,8 +152,9 @@ pub extern "C" fn rushes_texture_server_set_format(
     })
 }
 
-/// The short authentication string of the client at `index` among those whose keys were agreed on
-/// by ZRTP; RUSHES_TIMEOUT if `index` is out of range (yet). `size` is sizeof(rushes_sas).
+/// Gets the short authentication string of the client at `index` among those whose keys were agreed
+/// on by ZRTP; RUSHES_TIMEOUT if there are no more than `index` such clients yet. `size` is
+/// sizeof(rushes_sas).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_sas(
     server: *const TextureServer,
@@ -170,8 +171,8 @@ pub extern "C" fn rushes_texture_server_sas(
     })
 }
 
-/// Closes a server: informs its clients, and returns when its threads have ended. From the source's
-/// own hook it is RUSHES_ERROR_BUSY and the server stays open.
+/// Closes a server: notifies its clients, and returns when its threads have ended. From the
+/// source's own hook it returns RUSHES_ERROR_BUSY and the server stays open.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_close(server: *mut TextureServer) -> Status {
     guard(|| {
@@ -179,7 +180,7 @@ pub extern "C" fn rushes_texture_server_close(server: *mut TextureServer) -> Sta
         if owner.callback.as_ref().is_some_and(|callback| callback.is_running_here()) {
             return Err(busy("a texture server cannot be closed from its source's hook"));
         }
-        // The turn first: if it is refused, the handle stays valid.
+        // The turn comes first, so that the handle stays valid if the turn is refused.
         let mut turn = owner.server.wait()?;
         handle::remove(server)?;
         let ending = turn.take();

@@ -1,4 +1,4 @@
-//! Pictures made by the application.
+//! Pictures supplied by the application.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,7 +17,7 @@ pub(super) struct CallbackSource {
     layout: Layout,
     rate: Rate,
     callback: Arc<Callback<TextureSourceHook>>,
-    /// Whether the next picture is to be the first.
+    /// Whether the source must start again with its first picture.
     rewinds: bool,
     frames: VecDeque<Frame>,
 }
@@ -31,7 +31,7 @@ impl CallbackSource {
         Self { layout, rate, callback, rewinds: true, frames: VecDeque::new() }
     }
 
-    /// Memory for a picture, reused from one that is no longer referenced, if there is one.
+    /// Returns memory for a picture, reused from one that is no longer referenced if possible.
     fn memory(&mut self) -> Vec<u8> {
         for _ in 0..self.frames.len() {
             let Some(oldest) = self.frames.pop_front() else { break };

@@ -66,7 +66,7 @@ static void a_generic_file_is_cut_at_a_length(void) {
     CHECK(next(reader, RUSHES_OK).len == 500);
     next(reader, RUSHES_ERROR_ENDED);
     OK(rushes_media_reader_close(reader));
-    /* It is not a file of H.265. */
+    /* The file is not H.265. */
     EXPECT(rushes_media_reader_open(path, RUSHES_CODEC_H265, NULL, 0, &reader), RUSHES_ERROR_FILE);
     CHECK(strstr(rushes_last_error_message(), path) != NULL && reader == NULL);
     unlink(path);
@@ -111,7 +111,7 @@ static void a_pipe_is_waited_for_no_longer_than_asked(void) {
     EXPECT(rushes_media_reader_next(reader, 0, &frame, sizeof frame), RUSHES_TIMEOUT);
     EXPECT(rushes_media_reader_frame_rate(reader, &rate[0], &rate[1]), RUSHES_TIMEOUT);
     for (int n = 0; n < 3; n++) {
-        /* The next one is not written before this one is there. */
+        /* The next frame is written only after this one was read. */
         CHECK(write(ends[1], UNIT, sizeof UNIT) == sizeof UNIT);
         frame = next(reader, RUSHES_OK);
         CHECK(frame.len == sizeof UNIT && memcmp(frame.data, UNIT, sizeof UNIT) == 0);
@@ -127,7 +127,7 @@ static void a_pipe_is_waited_for_no_longer_than_asked(void) {
 static void *wait_for_frame(void *reader) {
     rushes_media_frame frame;
     rushes_status status;
-    /* Busy while the other thread asks. */
+    /* The reader is busy while the other thread polls it. */
     do {
         status = rushes_media_reader_next(reader, RUSHES_FOREVER, &frame, sizeof frame);
     } while (status == RUSHES_ERROR_BUSY);
@@ -145,7 +145,7 @@ static void closing_ends_a_wait(void) {
     CHECK(mkfifo(path, 0600) == 0);
     rushes_media_reader *reader = reader_of(path, 0);
     CHECK(pthread_create(&thread, NULL, wait_for_frame, reader) == 0);
-    /* Until the other thread waits. */
+    /* Repeated until the other thread waits. */
     for (int n = 0; n < 1000000 && status != RUSHES_ERROR_BUSY; n++) {
         status = rushes_media_reader_next(reader, 0, &frame, sizeof frame);
     }
@@ -288,7 +288,7 @@ static void messages_reach_the_hook(void) {
     OK(rushes_stream_open(seen.options, &stream));
     OK(rushes_stream_close(stream));
     CHECK(seen.advice >= 1);
-    /* By the next port, where reports are expected. */
+    /* Sent to the next port, where reports are expected. */
     OK(rushes_stream_local_port(pair.receiver, &port));
     send_to((uint16_t)(port + 1), stranger, "noise", 5);
     for (int n = 0; n < 4000 && !seen.malformed; n++) read_port(pair.receiver);

@@ -154,7 +154,7 @@ static void one_thread_pulls_and_closing_wakes_it(void) {
     pthread_t thread;
     void *status;
     CHECK(pthread_create(&thread, NULL, pulls_for_ever, pair.receiver) == 0);
-    /* Until that thread pulls. */
+    /* Repeated until that thread pulls. */
     while (rushes_stream_pull_frame(pair.receiver, 0, &frame) == RUSHES_TIMEOUT) nap();
     EXPECT(rushes_stream_pull_frame(pair.receiver, 0, &frame), RUSHES_ERROR_BUSY);
     EXPECT(rushes_stream_on_frame(pair.receiver, (rushes_frame_hook)abort, NULL, NULL),
@@ -299,7 +299,7 @@ static void an_event_hook_that_closes_is_the_last_to_be_called(void) {
     struct pair pair = pair_open();
     struct tried tried = {.stream = pair.receiver};
     OK(rushes_stream_on_event(pair.receiver, closes_the_stream, &tried, released));
-    /* They are read together: the event that the source has started comes with a frame. */
+    /* The datagrams are read together: the event that the source has started comes with a frame. */
     for (int n = 0; n < 5; n++) {
         OK(rushes_stream_push_frame(pair.sender, (const uint8_t *)"x", 1, NULL));
     }

@@ -20,7 +20,7 @@ static void nap(void) {
     nanosleep(&time, NULL);
 }
 
-/* Only the first status counts: after another thread closes, it differs. */
+/* Only the first status is checked: after another thread closes the client, later ones differ. */
 static void answer(atomic_int *to, int32_t answer) {
     int none = 1;
     atomic_compare_exchange_strong(to, &none, answer);
@@ -141,7 +141,7 @@ static void is_slow_once(void *user, const rushes_texture_frame *frame) {
     if (!is_new && atomic_load(&change->after) > 0) atomic_fetch_add(&change->wrong, 1);
     if (atomic_fetch_add(is_new ? &change->after : &change->before, 1) == 0 && !is_new) {
         OK(rushes_texture_server_set_format(change->server, "bc1"));
-        /* For longer than the library waits for the hook. */
+        /* Sleeps for longer than the library waits for the hook. */
         for (int n = 0; n < 2000; n++) nap();
     }
     atomic_fetch_sub(&change->inside, 1);

@@ -235,7 +235,7 @@ static void files_are_loops_over_frames() {
     CHECK(first && first->size() == 1000 && !first->position());
 }
 
-// Octets are octets, in whichever type a program has them.
+// Octets of any type can be passed.
 static void bytes_are_made_of_any_octets() {
     rushes::context context;
     auto session = context.create_session("127.0.0.1");
@@ -326,7 +326,7 @@ static void a_hook_that_throws_ends_the_process() {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-// So does destroying a stream where it cannot be closed: its hooks would outlive it.
+// Destroying a stream that cannot be closed ends the process, because its hooks would outlive it.
 static void a_stream_that_goes_in_its_hook_ends_the_process() {
     std::fflush(nullptr);
     const pid_t child = fork();
@@ -348,7 +348,7 @@ static void a_stream_that_goes_in_its_hook_ends_the_process() {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-// The same for a plain C hook, without the wrapper.
+// A plain C hook that throws ends the process, too, without the wrapper.
 static void a_bare_hook_that_throws_ends_the_process() {
     std::fflush(nullptr);
     const pid_t child = fork();
@@ -371,7 +371,7 @@ static void a_bare_hook_that_throws_ends_the_process() {
 }
 
 int main(int argc, char **) {
-    // First, while there are no other threads, which a forked child would not have.
+    // This test comes first, because a forked child would not have other threads.
     if (argc == 1) {
         a_hook_that_throws_ends_the_process();
         a_stream_that_goes_in_its_hook_ends_the_process();

@@ -28,7 +28,7 @@ fn made() -> &'static Path {
     })
 }
 
-/// The same, built by `CMake`.
+/// The examples, built by `CMake`.
 fn configured() -> &'static Path {
     static CONFIGURED: OnceLock<PathBuf> = OnceLock::new();
     CONFIGURED.get_or_init(|| {
@@ -45,7 +45,7 @@ fn can_build() -> bool {
     have(&["cc", "c++", "make", "pkg-config", "cmake"])
 }
 
-/// The NAL units of H.265 in a file.
+/// Returns the NAL units of an H.265 file.
 fn units(path: &Path) -> Vec<Vec<u8>> {
     let octets = fs::read(path).unwrap();
     let mut ranges = Vec::new();
@@ -53,8 +53,8 @@ fn units(path: &Path) -> Vec<Vec<u8>> {
     ranges.into_iter().map(|range| octets[range].to_vec()).collect()
 }
 
-/// The first of two consecutive free ports, never the same twice, outside the kernel's ephemeral
-/// port range.
+/// Returns the first of two consecutive free ports, outside the kernel's ephemeral port range. No
+/// two calls return the same.
 fn ports() -> u16 {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     let start = std::process::id().wrapping_mul(61);
@@ -143,13 +143,13 @@ fn pairs(zrtp: bool) {
     });
 }
 
-/// Sends a clip from one end to another, into a copy.
+/// Sends a clip from one end to the other, which writes a copy.
 fn transfer((from, to): (End, End), zrtp: bool, (clip, copy): (&Path, &Path)) {
     let port = ports();
     let commands = (receiver(to, zrtp, port, copy), sender(from, zrtp, port, clip));
     let (Some(mut receiver), Some(mut sender)) = commands else {
         skip("the program `rushes` is not built: cargo build -p rushes-cli");
-        // Nothing was sent, so the copy is the clip itself.
+        // This pair is skipped; the clip itself stands for the copy.
         fs::copy(clip, copy).unwrap();
         return;
     };
@@ -164,7 +164,7 @@ fn transfer((from, to): (End, End), zrtp: bool, (clip, copy): (&Path, &Path)) {
     }
 }
 
-/// The short authentication string that an example printed.
+/// Returns the short authentication string that an example printed.
 fn agreed_string(output: &str) -> &str {
     output
         .lines()

@@ -33,7 +33,7 @@ fn declared() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_shared_library_shows_what_the_header_declares_and_nothing_else() {
+fn the_shared_library_exports_exactly_the_declared_functions() {
     if !have(&["cc", "nm", "readelf"]) {
         return;
     }
@@ -155,13 +155,13 @@ fn cmake_finds_the_prefix_through_a_link() {
     cmake.arg(format!("-Drushes_DIR={}", place.join("lib/cmake/rushes").display()));
     let output = run(&mut cmake);
     let real = fs::canonicalize(prefix()).unwrap();
-    // The archive is given, so the libraries are those of the installer's own list.
+    // The archive is given explicitly, so the libraries come from the installer's own list.
     let wanted = format!("include={};count=7", real.join("include").display());
     assert!(output.contains(&wanted), "{output}");
 }
 
 #[test]
-fn the_installer_says_what_is_wrong_and_leaves_nothing() {
+fn the_installer_names_the_error_and_leaves_nothing() {
     let place = folder("refused");
     let refused = |arguments: &[&str], variable: Option<(&str, &str)>| {
         let mut command = Command::new(home().join("install"));

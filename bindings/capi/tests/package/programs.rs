@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use crate::rig::{folder, have, home, prefix, run, skip, static_flags};
 
-/// The tests, and the standards that they are compiled by.
+/// The tests and the language standards that they are compiled with.
 const PROGRAMS: [(&str, &str); 5] = [
     ("misuse.c", "c11"),
     ("streams.c", "c11"),
@@ -16,7 +16,8 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("wrapper.cpp", "c++17"),
 ];
 
-/// The wrapper by a later standard, which adds nothing that memory checkers could find.
+/// The wrapper's test with a later standard. It runs without memory checkers, which would find
+/// nothing new.
 const LATER: (&str, &str) = ("wrapper.cpp", "c++20");
 
 fn compiler((source, standard): (&str, &str)) -> Command {
@@ -76,7 +77,7 @@ fn they_pass_under_address_sanitizer() {
     for program in PROGRAMS {
         run(&mut Command::new(compile(program, &place, &["-fsanitize=address"])));
     }
-    // And once linked statically.
+    // One test is also linked statically.
     let program = place.join("inside");
     let mut command = compiler(PROGRAMS[0]);
     command.arg("-fsanitize=address").arg("-o").arg(&program);
@@ -91,13 +92,14 @@ fn they_pass_under_valgrind() {
     }
     for program in plain() {
         let mut command = Command::new("valgrind");
-        // Rust's own handle of the main thread is reported as possibly lost: it points into a
-        // block.
+        // The checker reports Rust's handle of the main thread as possibly lost, because it points
+        // into a block.
         command.args(["-q", "--error-exitcode=9", "--leak-check=full"]);
         command.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
-        // Fair scheduling: otherwise threads that spin for the others would keep them from running.
+        // Without fair scheduling, spinning threads would keep the threads that they wait for from
+        // running.
         command.arg("--fair-sched=try").arg(program);
-        // With this argument, the tests that end a child by a signal are left out.
+        // With this argument, the tests in which a child process ends by a signal are omitted.
         run(command.arg("no-forks"));
     }
 }

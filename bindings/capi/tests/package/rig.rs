@@ -20,12 +20,12 @@ pub(crate) fn skip(reason: &str) -> bool {
     false
 }
 
-/// This package's folder.
+/// Returns the folder of this package.
 pub(crate) fn home() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// An empty folder for a test, below cargo's build folder.
+/// Creates an empty folder for a test, below cargo's build folder.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -33,17 +33,17 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The folder of cargo's build output for this test: `deps`, which contains the test too.
+/// Returns the folder `deps` of cargo's build output, which contains this test.
 fn built() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_owned()
 }
 
-/// The program `rushes`, if cargo has built it beside this test.
+/// Returns the program `rushes` if cargo has built it beside this test.
 pub(crate) fn rushes() -> Option<PathBuf> {
     Some(built().parent()?.join("rushes")).filter(|program| program.is_file())
 }
 
-/// The static library that cargo built for this test: the newest one.
+/// Returns the static library that cargo built for this test, which is the newest one.
 fn archive() -> PathBuf {
     let is_ours = |path: &PathBuf| {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
@@ -56,7 +56,7 @@ fn archive() -> PathBuf {
     entries.filter(is_ours).max_by_key(when).expect("cargo builds the archive with the library")
 }
 
-/// The prefix that the package is installed below; installed once.
+/// Returns the prefix of the installed package, which is installed only once.
 pub(crate) fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {

@@ -59,7 +59,7 @@ impl TextureFrame {
     }
 }
 
-/// The rows, columns and octets per element of each plane.
+/// Returns the rows, columns and octets per element of each plane.
 fn shapes(layout: &Layout) -> Vec<[usize; 3]> {
     let planes = layout.planes().iter().zip(layout.format().planes());
     planes

@@ -27,7 +27,7 @@ pub(super) fn resolve(py: Python<'_>, (host, port): (String, u16)) -> PyResult<S
     address.map_err(|error| NetError::new_err(error.to_string()))
 }
 
-/// The format with this name.
+/// Returns the format with this name.
 pub(super) fn format(name: &str) -> PyResult<Format> {
     name.parse().map_err(|error| ConfigError::new_err(format!("{error}")))
 }
@@ -66,7 +66,7 @@ fn each(
     Ok(())
 }
 
-/// The options of a server.
+/// Returns the options of a server.
 pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<ServerOptions> {
     let mut options = ServerOptions::default();
     each(keywords, "TextureServerOptions", |setting| {
@@ -89,7 +89,7 @@ pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Server
     Ok(options)
 }
 
-/// The options of a client.
+/// Returns the options of a client.
 pub(super) fn of_client(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<ClientOptions> {
     let mut options = ClientOptions::default();
     each(keywords, "TextureClientOptions", |setting| {

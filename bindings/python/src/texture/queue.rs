@@ -61,7 +61,7 @@ impl Queue {
         }
     }
 
-    /// Frames dropped because the queue was full.
+    /// Returns the number of frames dropped because the queue was full.
     pub(super) fn skipped(&self) -> u64 {
         lock(&self.state).skipped
     }

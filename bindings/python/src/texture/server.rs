@@ -112,7 +112,7 @@ impl TextureServer {
         Ok(ends.into_iter().map(to_python).collect())
     }
 
-    /// The short authentication strings of sessions whose keys were agreed on by ZRTP.
+    /// Returns the short authentication strings of sessions whose keys were agreed on by ZRTP.
     fn sas(&self, py: Python<'_>) -> PyResult<Vec<Sas>> {
         let strings = self.ask(py, |server| Ok(server.sas()))?;
         Ok(strings.into_iter().map(Sas).collect())

@@ -154,12 +154,12 @@ impl CaptureReader {
         self.format
     }
 
-    /// Packets read so far.
+    /// Returns the number of packets read so far.
     pub(crate) fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Octets of the file read so far.
+    /// Returns the number of bytes of the file read so far.
     pub(crate) fn position(&self) -> u64 {
         self.blocks.consumed() as u64
     }

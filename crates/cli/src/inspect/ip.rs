@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_packet_still_says_how_long_it_was() {
+    fn a_cut_packet_still_has_its_original_length() {
         let packet = v4(0, 0, &[7; 100]);
         let parsed = parse(&packet[..60]).unwrap();
         assert_eq!((parsed.payload.len(), parsed.len), (40, 120));
@@ -216,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_is_read_within_its_bounds(
+        fn arbitrary_octets_are_read_within_bounds(
             version in prop::sample::select(vec![0x45_u8, 0x4f, 0x60]),
             next in prop::sample::select(vec![0_u8, 17, 43, 44, 51, 60, 135]),
             mut packet in prop::collection::vec(any::<u8>(), 1..120),

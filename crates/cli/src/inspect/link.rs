@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn other_protocols_and_layers_are_told_apart() {
+    fn other_protocols_and_layers_are_distinguished() {
         let arp = [&[1; 12][..], &[8, 6, 0, 0]].concat();
         assert_eq!(LinkType(1).ip_packet(&arp), Err(NoIp::Other));
         assert_eq!(LinkType(101).ip_packet(&[0x50]), Err(NoIp::Other));
@@ -149,7 +149,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_the_packet_is_the_end_of_the_frame(
+        fn the_packet_is_always_the_end_of_the_frame(
             link in prop::sample::select(vec![0, 1, 12, 14, 101, 108, 113, 228, 229, 276, 7]),
             frame in prop::collection::vec(any::<u8>(), 0..80),
         ) {

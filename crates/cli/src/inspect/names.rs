@@ -2,7 +2,7 @@
 
 use rushes::proto::payload::nal::NalCodec;
 
-/// The name of a NAL unit type: ITU-T H.264 table 7-1, H.265 table 7-1, H.266 table 5.
+/// Returns the name of a NAL unit type: ITU-T H.264 table 7-1, H.265 table 7-1, H.266 table 5.
 pub(crate) fn nal_unit_type(codec: NalCodec, nal_type: u8) -> &'static str {
     match codec {
         NalCodec::H264 => h264(nal_type),
@@ -107,8 +107,8 @@ fn h266(nal_type: u8) -> &'static str {
     }
 }
 
-/// The packet type of a payload, by its first octets: RFC 6184 section 5.4, RFC 7798 section 4.4,
-/// RFC 9328 section 4.3.
+/// Returns the packet type of a payload, by its first octets: RFC 6184 section 5.4, RFC 7798
+/// section 4.4, RFC 9328 section 4.3.
 pub(crate) fn packet_type(codec: NalCodec, payload: &[u8]) -> &'static str {
     let Some(header) = codec.header(payload) else { return "too short" };
     match (codec, header.nal_type) {
@@ -126,7 +126,7 @@ pub(crate) fn packet_type(codec: NalCodec, payload: &[u8]) -> &'static str {
     }
 }
 
-/// The coding of an Opus packet, by its TOC octet (RFC 6716 section 3.1, table 2).
+/// Returns the coding of an Opus packet, by its TOC octet (RFC 6716 section 3.1, table 2).
 pub(crate) fn opus_mode(toc: u8) -> &'static str {
     match toc >> 3 {
         0..=3 => "SILK, narrowband",

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_in_the_payload_does_not_divide_what_follows_it() {
+    fn a_header_in_the_payload_does_not_divide_the_datagram() {
         let mut datagram = packet(7, 100);
         datagram[30..42].copy_from_slice(&packet(8, 12));
         assert_eq!(segments(&datagram).count(), 1);

@@ -213,7 +213,7 @@ mod tests {
     const VIEWER: Ssrc = Ssrc(8);
 
     #[test]
-    fn the_round_trip_is_what_the_receiver_did_not_keep() {
+    fn the_round_trip_excludes_the_receivers_delay() {
         let mut control = Control::default();
         let ntp = NtpTime::from_unix(Duration::from_secs(1_700_000_000));
         let mut writer = Writer::new();

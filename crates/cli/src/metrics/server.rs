@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_told_apart() {
+    fn requests_are_classified() {
         let parse = |head: &str| Request::parse(head.as_bytes());
         let whole = Request::Metrics { with_body: true };
         assert_eq!(parse("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), whole);

@@ -233,7 +233,7 @@ static PEER_LOSS: Metric =
 static PEER_JITTER: Metric =
     Metric::gauge("peer_jitter", "Largest jitter that a peer reports").unit("seconds");
 
-/// The metrics of `rushes send`.
+/// Returns the metrics of `rushes send`.
 #[cfg(test)]
 pub(super) fn of_send() -> Vec<&'static Metric> {
     let rows = metrics(&SENT).chain(metrics(&SOCKET)).chain(metrics(&RTCP));
@@ -242,7 +242,7 @@ pub(super) fn of_send() -> Vec<&'static Metric> {
     rows.chain(own).chain(peers).collect()
 }
 
-/// The metrics of `rushes recv`.
+/// Returns the metrics of `rushes recv`.
 #[cfg(test)]
 pub(super) fn of_recv() -> Vec<&'static Metric> {
     let rows = metrics(&RECEIVED).chain(metrics(&SOCKET)).chain(metrics(&RTCP));

@@ -82,13 +82,13 @@ static CLIENTS: Metric = Metric::gauge("clients", "Clients that are connected");
 static CLIENTS_LOST: Metric =
     Metric::gauge("clients_packets_lost", "Packets that the connected clients report lost");
 
-/// The metrics of `rushes texture serve`.
+/// Returns the metrics of `rushes texture serve`.
 #[cfg(test)]
 pub(super) fn of_serve() -> Vec<&'static Metric> {
     metrics(&SERVED).chain([&CLIENTS, &CLIENTS_LOST, &LATENCY, &PACING]).collect()
 }
 
-/// The metrics of `rushes texture view`.
+/// Returns the metrics of `rushes texture view`.
 #[cfg(test)]
 pub(super) fn of_view() -> Vec<&'static Metric> {
     metrics(&VIEWED).chain([&DISCARDS, &LATENCY]).collect()

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_made_is_said() {
+    fn an_impossible_conversion_is_an_error_with_advice() {
         let layout = Layout::new(Format::Bc1, 4, 4).unwrap();
         let error = Converter::new(layout, Format::Etc2Rgb).err().unwrap().to_string();
         assert!(error.contains("bc1") && error.contains("passed through"), "{error}");

@@ -4,7 +4,7 @@ use rushes::texture::{Encoder, Format};
 
 use crate::Usage;
 
-/// Whether only the graphics processor encodes to `format`.
+/// Returns whether only the graphics processor encodes to `format`.
 pub(super) fn needs_gpu(format: Format) -> bool {
     matches!(format, Format::Etc1 | Format::Etc2Rgb | Format::Astc4x4)
 }

@@ -76,7 +76,7 @@ impl Kind {
     }
 }
 
-/// Whether frames consist of blocks.
+/// Returns whether frames consist of blocks.
 fn is_encoded(format: Format) -> bool {
     format.planes().iter().any(|plane| plane.block.width > 1)
 }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_extension_is_told_the_known_ones() {
+    fn the_error_for_an_unknown_extension_lists_the_known_ones() {
         let error = Kind::of(Path::new("film.mp4")).unwrap_err().to_string();
         assert!(error.starts_with("film.mp4:") && error.contains(".ktx2"), "{error}");
     }

@@ -53,7 +53,7 @@ enum What {
 }
 
 impl TextureArgs {
-    /// The output options of the command.
+    /// Returns the output options of the command.
     pub(crate) fn output(&self) -> OutputArgs {
         match &self.what {
             What::Encode(args) => args.files.report,

@@ -58,7 +58,7 @@ impl Output {
         Ok(Self { path: path.to_owned(), writer, converter, frame, frames: 0 })
     }
 
-    /// The layout of frames in the file.
+    /// Returns the layout of frames in the file.
     pub(crate) fn layout(&self) -> &Layout {
         self.converter.output()
     }

@@ -68,7 +68,7 @@ pub(crate) struct SecurityArgs {
 }
 
 impl SecurityArgs {
-    /// The security of tiles, if any.
+    /// Returns the security of tiles, if any.
     ///
     /// # Errors
     /// [`Usage`] if there is no key or it does not fit, or if tiles would be sent in the clear.
@@ -107,12 +107,12 @@ impl SecurityArgs {
         self.zrtp
     }
 
-    /// The requested transport; security implies RTP.
+    /// Returns the requested transport; security implies RTP.
     pub(crate) fn transport(&self, requested: Option<Transport>) -> Option<Transport> {
         requested.or_else(|| self.is_secure().then_some(Transport::Rtp))
     }
 
-    /// The suite, for reports.
+    /// Returns the suite, for reports.
     pub(crate) fn name(&self) -> Option<&'static str> {
         self.srtp.map(Suite::name).or_else(|| self.zrtp.then_some("ZRTP"))
     }
@@ -148,7 +148,7 @@ pub(crate) fn sas_text(other: &str, status: &SasStatus) -> String {
     format!("secure by ZRTP; {other} must see the same words: {}{before}", status.sas)
 }
 
-/// The status as JSON.
+/// Returns the status as JSON.
 pub(crate) fn object(status: &SasStatus) -> Value {
     crate::zrtp::object(status)
 }
@@ -171,7 +171,7 @@ impl Agreed {
         new
     }
 
-    /// The latest results as JSON.
+    /// Returns the latest results as JSON.
     pub(crate) fn objects(&self) -> Value {
         self.all.iter().map(object).collect()
     }

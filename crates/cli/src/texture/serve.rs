@@ -98,7 +98,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Whether one side ended the session, without an error.
+/// Returns whether one side ended the session, without an error.
 fn is_clean(end: &Stopped) -> bool {
     matches!(end.by, StoppedBy::Own | StoppedBy::Peer) && end.reason == Reason::Ended
 }

@@ -28,7 +28,7 @@ pub(crate) fn name(path: &Path) -> String {
     if is_stdin(path) { STDIN.to_owned() } else { path.display().to_string() }
 }
 
-/// Whether the source is a pipe or a device.
+/// Returns whether the source is a pipe or a device.
 pub(crate) fn is_pipe(path: &Path) -> bool {
     is_stdin(path) || is_live(path)
 }
@@ -216,7 +216,7 @@ impl Log {
 }
 
 impl Played {
-    /// The handle of a pipe or a device.
+    /// Returns the handle of a pipe or a device.
     pub(crate) fn handle(&self) -> Option<LiveHandle> {
         self.live.clone()
     }

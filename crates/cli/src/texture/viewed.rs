@@ -129,7 +129,7 @@ fn statistics_text(frames: Frames, statistics: &ClientStatistics) -> String {
     line
 }
 
-/// The statistics as JSON.
+/// Returns the statistics as JSON.
 pub(crate) fn object(
     frames: Frames,
     statistics: &ClientStatistics,

@@ -1,4 +1,4 @@
-//! Guesses of codecs: those of which the packets show signs, and no others.
+//! Guesses of codecs: only those are named for which the packets are evidence.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::{
     AVC, Bench, HEVC, OPUS, START, Sending, VVC, capture_of, inspect, media, rtp_packets, run, text,
 };
 
-/// The payload types that Rushes uses by default, and others without a meaning.
+/// Default payload types of Rushes, and others without a meaning.
 const PAYLOAD_TYPES: [u8; 6] = [96, 97, 98, 100, 101, 111];
 
-/// Deterministic octets like noise.
+/// A generator of deterministic noise.
 struct Noise(u64);
 
 impl Noise {
@@ -22,7 +22,7 @@ impl Noise {
         (self.0 >> 24) as u8
     }
 
-    /// `head`, and noise up to `len` octets.
+    /// Returns `head`, followed by noise up to `len` octets.
     fn after(&mut self, head: &[u8], len: usize) -> Vec<u8> {
         let mut octets = head.to_vec();
         octets.resize_with(len, || self.next());
@@ -53,19 +53,19 @@ fn only_stream(packets: &[(Duration, Vec<u8>)], more: &[&str]) -> Value {
     report["streams"][0].clone()
 }
 
-/// Access units of `count` packets each at 30 Hz. `payload` makes the payload at a position in the
-/// access unit.
+/// Returns access units of `count` packets each at 30 Hz. `payload` returns the payload for a
+/// position in the access unit.
 fn pictures(count: usize, mut payload: impl FnMut(usize) -> Vec<u8>) -> Packets {
     let packet = |n: usize| (n % count + 1 == count, (n / count) as u32 * 3000, payload(n % count));
     (0..300).map(packet).collect()
 }
 
-/// Speech frames of `ticks`, one a packet.
+/// Returns speech frames of `ticks`, one per packet.
 fn speech(ticks: u32, mut payload: impl FnMut() -> Vec<u8>) -> Packets {
     (0..300).map(|n| (n == 0, n * ticks, payload())).collect()
 }
 
-/// Two digits of a telephone's keys, reported every 20 ms and twice at their ends.
+/// Returns two digits of a telephone's keys, each reported every 20 ms and twice at its end.
 fn digits() -> Packets {
     let mut packets = Vec::new();
     for (n, digit) in [5_u8, 11].into_iter().enumerate() {
@@ -80,7 +80,7 @@ fn digits() -> Packets {
 }
 
 #[test]
-fn every_codec_is_recognised_whatever_its_payload_type() {
+fn every_codec_is_recognised_under_any_payload_type() {
     for (name, codec) in [(AVC, "H.264"), (HEVC, "H.265"), (VVC, "H.266"), (OPUS, "Opus")] {
         for payload_type in PAYLOAD_TYPES {
             for packet_len in [200, 1200] {
@@ -112,9 +112,10 @@ fn a_codec_is_recognised_from_the_middle_of_a_stream_that_lost_packets() {
 }
 
 #[test]
-fn opus_is_recognised_whatever_its_first_octets_mean_elsewhere() {
+fn opus_is_recognised_although_its_first_octets_are_valid_elsewhere() {
     let mut noise = Noise(0x0005);
-    // SILK, hybrid and CELT of 20 ms; read as H.264, these are parameter sets and slices.
+    // These are headers of SILK, hybrid and CELT of 20 ms. Read as H.264, they are parameter sets
+    // and slices.
     for toc in [0x48, 0x4c, 0x68, 0x78, 0x98, 0xb8, 0xfc] {
         for payload_type in PAYLOAD_TYPES {
             let packets = speech(960, || noise.after(&[toc], 60));
@@ -141,8 +142,8 @@ fn what_is_no_known_codec_is_not_named() {
     let mut noise = Noise(0x5eed);
     let mut any = |head: &'static [u8], len| noise.after(head, len);
     let mut all: Vec<(&str, Packets)> = Vec::new();
-    // Payload descriptors as browsers, GStreamer and FFmpeg write them: with picture numbers or
-    // without; then the frame's own header.
+    // The payload descriptors are those of browsers, GStreamer and FFmpeg, with picture numbers or
+    // without. The frame's own header follows.
     let vp9: [[&[u8]; 3]; 2] = [
         [&[0x8c, 0x81, 0x02, 0x82, 0x49], &[0x80, 0x81, 0x02], &[0x84, 0x81, 0x02]],
         [&[0x08, 0x82, 0x49, 0x83, 0x42], &[0x00], &[0x04]],
@@ -156,12 +157,12 @@ fn what_is_no_known_codec_is_not_named() {
     all.push(("AV1", pictures(2, |n| any([&[0x50_u8, 0x32][..], &[0x90]][n], 900))));
     all.push(("MPEG-TS", pictures(4, |_| any(&[0x47, 0x01, 0x00, 0x10], 1316))));
     all.push(("AAC", speech(1024, || any(&[0, 16, 0x0b, 0x38, 0x21], 366))));
-    // The requested mode and that of the frame, without padding: they look like the beginning of an
+    // The requested mode and that of the frame, without padding, look like the beginning of an
     // H.264 slice.
     all.push(("AMR, packed", speech(160, || any(&[0x61, 0x9c], 18))));
     all.push(("AMR", speech(160, || any(&[0xf0, 0x3c], 33))));
     all.push(("L16, silent", speech(480, || vec![0; 960])));
-    // A tone, as a triangle of 109 samples.
+    // The samples are a tone, a triangle wave with a period of 109 samples.
     let mut samples = (0_i32..).map(|n| ((n % 109 - 54).abs() * 400 - 10_800) as i16);
     let mut tone = || samples.by_ref().take(480).flat_map(i16::to_be_bytes).collect();
     all.push(("L16, a tone", speech(480, &mut tone)));
@@ -238,7 +239,8 @@ fn the_codec_of_one_source_can_be_given() {
     let (given, guessed) = (json!("from the command line"), json!("a guess from the payloads"));
     let first = [[json!("generic"), given.clone()], [json!("H.265"), guessed]];
     assert_eq!(codecs(&["--codec", "00000007=raw"]), (first, 0));
-    // It takes precedence over a payload type, and over the codec of all streams.
+    // The codec of an SSRC takes precedence over that of a payload type and over that of all
+    // streams.
     let both = [[json!("H.264"), given.clone()], [json!("H.265"), given.clone()]];
     let more = ["--codec", "0x7=h264", "--payload-type", "96=h265", "--codec", "opus"];
     assert_eq!(codecs(&more), (both, 0));

@@ -1,4 +1,4 @@
-//! Damaged and cut captures, other files, and command lines that cannot work.
+//! Damaged and cut captures, other files, and invalid command lines.
 
 use std::time::Duration;
 
@@ -129,7 +129,7 @@ fn an_extraction_that_fails_leaves_nothing_behind() {
     let (_, code) = inspect(&capture, &["--extract", "99", "-o", copy.to_str().unwrap()]);
     assert_eq!(code, 1);
     assert_eq!(bench.files(), [""; 0]);
-    // All packets are lost but the fragments in the middle of pictures.
+    // All packets are lost except the fragments in the middle of pictures.
     let middle: Vec<(Duration, Vec<u8>)> =
         rtp_packets(&media(AVC), Sending { packet_len: 300, ..AVC_SENDING })
             .into_iter()
@@ -182,7 +182,7 @@ fn what_was_whole_before_the_damage_is_extracted() {
 }
 
 #[test]
-fn a_quiet_run_says_nothing_but_by_its_exit_code() {
+fn a_quiet_run_reports_only_by_its_exit_code() {
     let bench = Bench::new();
     let packets = rtp_packets(&media(AVC), AVC_SENDING);
     let capture = bench.capture(&capture_of(&packets).octets);

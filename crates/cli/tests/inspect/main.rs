@@ -1,5 +1,5 @@
-//! `rushes inspect` on captures made here, whose contents are known exactly, and on captures of
-//! other senders.
+//! `rushes inspect` on captures made by these tests, whose contents are known exactly, and on
+//! captures of other senders.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod codecs;
@@ -46,7 +46,7 @@ fn text(octets: &[u8]) -> String {
     String::from_utf8_lossy(octets).into_owned()
 }
 
-/// The report on a capture, and the exit code.
+/// Returns the report on a capture, and the exit code.
 fn inspect(file: &Path, more: &[&str]) -> (Value, i32) {
     let output = run(&[&[file.to_str().unwrap(), "--json"], more].concat());
     let code = output.status.code().unwrap();
@@ -54,7 +54,7 @@ fn inspect(file: &Path, more: &[&str]) -> (Value, i32) {
     (report.unwrap_or_else(|_| panic!("{code}: {}", text(&output.stderr))), code)
 }
 
-/// A folder for one test, with a capture in it.
+/// A folder with a capture, for one test.
 struct Bench {
     folder: tempfile::TempDir,
 }
@@ -74,7 +74,7 @@ impl Bench {
         path
     }
 
-    /// The names of all files but the capture.
+    /// Returns the names of all files except the capture.
     fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -82,7 +82,7 @@ impl Bench {
     }
 }
 
-/// A plain capture of RTP packets over IPv4.
+/// Creates a plain capture of RTP packets over IPv4.
 fn capture_of(packets: &[(Duration, Vec<u8>)]) -> Capture {
     let (from, to) = addresses();
     let mut capture = Capture::new(Format::Micros, false, 101);
@@ -166,8 +166,8 @@ fn losses_duplicates_and_late_packets_are_counted_exactly() {
     let mut packets = rtp_packets(&media(OPUS), OPUS_SENDING);
     assert_eq!(packets.len(), 105);
     let late = Duration::from_millis(500);
-    // From the end, so that positions stay the same: one lost, two swapped, one repeated at once,
-    // one repeated three packets later, two lost, one half a second late.
+    // Changes from the end, so that positions stay the same: one packet lost, two swapped, one
+    // repeated at once, one repeated three packets later, two lost, one half a second late.
     packets.remove(90);
     let short = |n: &usize| packets[n + 1].0 < packets[*n].0 + Duration::from_millis(11);
     let swapped = (65..85).find(short).unwrap();
@@ -192,7 +192,7 @@ fn losses_duplicates_and_late_packets_are_counted_exactly() {
         ("lost", 3),
         ("cumulative_lost", 1),
         ("duplicates", 2),
-        // The late packet, and one of the two swapped.
+        // The reordered packets are the late one and one of the two swapped.
         ("reordered", 2),
         ("late", 1),
         ("units", 101),
@@ -221,8 +221,8 @@ fn packets_out_of_order_are_counted_once_each() {
     let (report, _) =
         inspect(&bench.capture(&capture_of(&packets).octets), &["--reorder-time", "1s"]);
     let stream = &report["streams"][0];
-    // One packet one position late; one four positions late; one four positions early, so four are
-    // late.
+    // One packet is one position late, one is four positions late, and one is four positions early,
+    // which makes four late.
     assert_eq!(stream["reordered"], 1 + 1 + 4);
     assert_eq!((&stream["lost"], &stream["late"]), (&json!(0), &json!(0)));
     assert_eq!(stream["units"], 63);
@@ -293,7 +293,7 @@ fn ip_fragments_are_put_together() {
 }
 
 #[test]
-fn the_codec_is_told_described_or_guessed() {
+fn the_codec_is_given_described_or_guessed() {
     let bench = Bench::new();
     let sdp = bench.path("stream.sdp");
     let description = "v=0\no=- 0 0 IN IP4 192.0.2.1\ns=-\nt=0 0\nm=video 5004 RTP/AVP 103 96\n\
@@ -329,7 +329,7 @@ fn the_codec_is_told_described_or_guessed() {
 }
 
 #[test]
-fn rtcp_says_who_sent_and_how_it_fared() {
+fn rtcp_names_the_sources_and_their_losses() {
     let (camera, viewer) = addresses();
     let report_port = |address: SocketAddr| SocketAddr::new(address.ip(), address.port() + 1);
     let (camera_rtcp, viewer_rtcp) = (report_port(camera), report_port(viewer));
@@ -396,12 +396,13 @@ fn another_payload_type_of_the_same_source_is_no_loss() {
 }
 
 #[test]
-fn packets_that_the_network_interface_was_to_divide_are_told_apart() {
+fn packets_that_the_network_interface_would_divide_are_separated() {
     let (from, to) = addresses();
     let packets = rtp_packets(&media(AVC), Sending { packet_len: 200, ..AVC_SENDING });
     let mut capture = Capture::new(Format::Micros, false, 1);
     let mut datagrams = 0;
-    // As passed to the kernel: packets of one length, then possibly a shorter one.
+    // The datagrams are as passed to the kernel: packets of one length, then possibly a shorter
+    // one.
     for frame in packets.chunk_by(|(_, a), (_, b)| a[4..8] == b[4..8]) {
         for run in frame.chunk_by(|(_, a), (_, b)| a.len() == 200 && b.len() <= 200) {
             let joined: Vec<u8> = run.iter().flat_map(|(_, packet)| packet.clone()).collect();
@@ -422,7 +423,7 @@ fn packets_that_the_network_interface_was_to_divide_are_told_apart() {
 }
 
 #[test]
-fn what_is_no_rtp_is_told_by_kind() {
+fn other_datagrams_than_rtp_are_reported_by_kind() {
     let (from, to) = addresses();
     let mut capture = capture_of(&rtp_packets(&media(AVC), AVC_SENDING));
     let stray = [0x80, 96, 0, 1, 0, 0, 0, 0, 9, 9, 9, 9, 1];

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Bench, Sending, capture_of, inspect, rtp_packets, units};
 
-/// Shared test media; absent in a plain checkout.
+/// Returns a file of the shared test media, which are absent in a plain checkout.
 fn shared(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/media").join(name);
     if !path.exists() {
@@ -16,7 +16,8 @@ fn shared(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Without the zeros that FFmpeg's HEVC sender moves from the next start code to the unit before.
+/// Returns the units without the zeros that FFmpeg's HEVC sender moves from the next start code to
+/// the previous unit.
 fn trimmed(path: &Path) -> Vec<Vec<u8>> {
     let mut units = units(path);
     for unit in &mut units {
@@ -54,8 +55,8 @@ fn streams_of_other_senders_become_their_files_again() {
     }
 }
 
-/// A little-endian capture of raw IPv4 packets with a header of 20 octets, with `payload_type` set
-/// in its RTP packets.
+/// Returns a little-endian capture of raw IPv4 packets (header of 20 octets) with `payload_type`
+/// set in its RTP packets.
 fn retyped(capture: &Path, payload_type: u8) -> Vec<u8> {
     let mut octets = std::fs::read(capture).unwrap();
     let mut at = 24;

@@ -1,4 +1,4 @@
-//! Captures made here, octet by octet, of packets that the library makes.
+//! Captures of the library's packets, written octet by octet.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(crate) const START: Duration = Duration::from_secs(1_704_164_645);
 pub(crate) enum Format {
     Micros,
     Nanos,
-    /// With the resolution as a power of ten or two, and an offset in seconds.
+    /// pcapng, with the resolution as a power of ten or two, and an offset in seconds.
     Ng(u8, i64),
 }
 
@@ -147,13 +147,13 @@ fn link_header(link: u16, six: bool) -> Vec<u8> {
     }
 }
 
-/// A UDP datagram in one IP packet.
+/// Returns a UDP datagram in one IP packet.
 pub(crate) fn udp(from: SocketAddr, to: SocketAddr, data: &[u8]) -> Vec<u8> {
     let datagram = udp_datagram(from, to, data);
     ip(from, to, &datagram, None)
 }
 
-/// A UDP datagram in fragments of `len` octets each, a multiple of 8.
+/// Returns a UDP datagram in fragments of `len` octets each, which must be a multiple of 8.
 pub(crate) fn fragments(from: SocketAddr, to: SocketAddr, data: &[u8], len: usize) -> Vec<Vec<u8>> {
     let datagram = udp_datagram(from, to, data);
     let count = datagram.len().div_ceil(len);
@@ -205,8 +205,8 @@ pub(crate) struct Sending {
     pub(crate) packet_len: usize,
 }
 
-/// The RTP packets of a media file with their times: frames at 30 Hz or as long as they last, the
-/// packets of one frame 10 µs apart.
+/// Returns the RTP packets of a media file with their times: frames at 30 Hz or according to their
+/// durations, the packets of one frame 10 µs apart.
 pub(crate) fn rtp_packets(path: &std::path::Path, sending: Sending) -> Vec<(Duration, Vec<u8>)> {
     let codec = codec_of(path).unwrap();
     let format = (codec.payload)(&FormatOptions::default());

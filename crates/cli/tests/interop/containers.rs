@@ -1,5 +1,5 @@
-//! Containers made by FFmpeg: their frames and times as `ffprobe` shows them, and sent as `ffmpeg`
-//! sends them.
+//! Containers made by FFmpeg: their frames and times equal those that `ffprobe` prints, and are
+//! sent as `ffmpeg` sends them.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::ffmpeg::ffmpeg_receives;
 use crate::rig::{describe, have, ports, receive, received, send};
 use crate::sampling::ffmpeg;
 
-/// How containers are made: a name, and the options of `ffmpeg` for video, audio and the container.
+/// The containers: a name, and the options of `ffmpeg` for video, audio and the container.
 const FILMS: [(&str, &[&str]); 8] = [
     ("plain.mp4", &["-c:v", "libx264", "-bf", "3", "-c:a", "libopus"]),
     ("moved.mp4", &["-c:v", "libx264", "-bf", "3", "-c:a", "libopus", "-movflags", "+faststart"]),
@@ -32,7 +32,7 @@ const FILMS: [(&str, &[&str]); 8] = [
     ("live.mkv", &["-c:v", "libx264", "-bf", "2", "-c:a", "libopus", "-live", "1"]),
 ];
 
-/// Makes a film of two seconds, with a beep.
+/// Makes a film of two seconds with a beep.
 fn film(path: &Path, options: &[&str]) {
     let video = "testsrc2=size=320x180:rate=30000/1001:duration=2";
     let input =
@@ -42,8 +42,8 @@ fn film(path: &Path, options: &[&str]) {
     ffmpeg(&[&input[..], &quiet, options, &[&path]].concat());
 }
 
-/// The times of decoding and presentation of a track's packets, in ticks of `clock_rate`, and their
-/// octets, by `ffprobe`.
+/// Returns the decoding and presentation times of a track's packets, in ticks of `clock_rate`, and
+/// their sizes, by `ffprobe`.
 fn packets(path: &Path, track: &str, clock_rate: ClockRate) -> Vec<(i64, i64, usize)> {
     let show = "packet=pts,dts,size:stream=time_base";
     let arguments = ["-v", "error", "-select_streams", track, "-show_entries", show, "-of", "csv"];
@@ -85,8 +85,8 @@ fn read(path: &Path, codec: Codec) -> Vec<MediaFrame> {
     std::iter::from_fn(|| reader.next_frame().unwrap().cloned()).collect()
 }
 
-/// FFmpeg writes the first fragment's samples into the index, and times into all others; those of
-/// other programs have none.
+/// FFmpeg writes the first fragment's samples into the index and times into all other fragments;
+/// fragments of other programs have no times.
 #[test]
 fn fragments_without_times_follow_the_samples_of_the_index() {
     if !have(&["ffmpeg"]) {
@@ -121,7 +121,7 @@ fn frames_and_times_are_those_of_the_container() {
     for (name, options) in FILMS {
         let path = folder.path().join(name);
         film(&path, options);
-        // Matroska counts in milliseconds, and ffprobe rounds the time before the beginning.
+        // Matroska counts times in milliseconds, and ffprobe rounds the time before the beginning.
         let is_matroska = name.ends_with("mkv");
         let found = tracks(&path).unwrap().unwrap();
         assert_eq!(found.iter().map(|it| it.media).collect::<Vec<_>>(), ["video", "audio"]);
@@ -164,8 +164,8 @@ fn frames_and_times_are_those_of_the_container() {
     }
 }
 
-/// The frames in a list of FFmpeg's `framemd5`: when they are presented, in seconds, and their
-/// hashes.
+/// Returns the frames in a list of FFmpeg's `framemd5`: their presentation times in seconds, and
+/// their hashes.
 fn listed(text: &str) -> Vec<(f64, String)> {
     let base = text.lines().find_map(|line| line.strip_prefix("#tb 0: 1/")).unwrap();
     let per_second: f64 = base.trim().parse().unwrap();
@@ -177,7 +177,7 @@ fn listed(text: &str) -> Vec<(f64, String)> {
     lines.map(frame).collect()
 }
 
-/// The frames of a track as FFmpeg decodes them.
+/// Returns the frames of a track as FFmpeg decodes them.
 fn decoded(path: &Path, track: &str) -> Vec<(f64, String)> {
     let list = path.with_extension(format!("{track}.md5")).display().to_string();
     let film = path.display().to_string();
@@ -196,7 +196,7 @@ fn a_film_is_sent_with_its_sound_in_step() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("film.mp4");
     film(&path, FILMS[0].1);
-    // Four ports in a row.
+    // The test needs four consecutive ports.
     let port = loop {
         let (first, second) = (ports(), ports());
         if second == first + 2 {
@@ -250,10 +250,10 @@ fn a_received_film_is_written_to_a_container_with_its_times() {
             assert_eq!(received(process)["complete"], true);
             let (film, copy) = (decoded(&path, track), decoded(&copy, track));
             assert_eq!(film.len(), copy.len(), "{extension} of {name}");
-            // FFmpeg cuts the first frame of the audio, as the container of the film says.
+            // FFmpeg cuts the first frame of the audio, as the film's container requires.
             let shift = copy[1].0 - film[1].0;
             for (film, copy) in film.iter().zip(&copy).skip(1) {
-                // Matroska counts milliseconds.
+                // Matroska counts times in milliseconds.
                 assert!((copy.0 - film.0 - shift).abs() < 0.001_1, "{film:?} {copy:?}");
                 assert!(track == "a" || film.1 == copy.1, "{extension} of {name}");
             }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use crate::media::{H264, H265, Kind, OPUS, assert_same};
 use crate::rig::{Process, describe, have, ports, receive, received, send, wait_for};
 
-/// FFmpeg, receiving the stream that `sdp` describes, with `output` as its last arguments.
+/// Starts FFmpeg, which receives the stream that `sdp` describes; `output` is its last arguments.
 pub(crate) fn ffmpeg_receives(sdp: &Path, port: u16, output: &[&str]) -> Process {
     let mut arguments = vec!["-nostdin", "-v", "warning"];
     arguments.extend(["-protocol_whitelist", "file,udp,rtp,srtp,crypto"]);
-    // It would wait for seconds of media before it opens its output.
+    // Without these options it waits for seconds of media before it opens its output.
     arguments.extend(["-probesize", "32", "-analyzeduration", "0", "-fpsprobesize", "0"]);
     arguments.extend(["-reorder_queue_size", "500", "-buffer_size", "8000000"]);
     arguments.extend(["-i", sdp.to_str().unwrap()]);
@@ -69,12 +69,12 @@ fn ffmpeg_receives_opus() {
     to_ffmpeg(OPUS, &[]);
 }
 
-/// FFmpeg, sending `file` to `port` as it does by default: packets of 1 472 octets.
+/// Makes FFmpeg send `file` to `port` with its default packet size, 1 472 octets.
 fn ffmpeg_sends(file: &Path, port: u16, kind: Kind, more: &[&str], url: &str) {
     ffmpeg_sends_to(&format!("rtp://127.0.0.1:{port}{url}"), file, kind, more);
 }
 
-/// FFmpeg, sending `file` to a URL.
+/// Makes FFmpeg send `file` to a URL.
 pub(crate) fn ffmpeg_sends_to(url: &str, file: &Path, kind: Kind, more: &[&str]) {
     let payload_type = kind.payload_type.to_string();
     let mut arguments = vec!["-nostdin", "-v", "error", "-re"];
@@ -176,14 +176,14 @@ fn rushes_receives_what_ffmpeg_describes() {
     }
 }
 
-/// The hash of each decoded frame.
+/// Returns the hash of each decoded frame.
 fn hashes(text: &str) -> Vec<String> {
     let frames = text.lines().filter(|line| !line.starts_with('#'));
     frames.map(|line| line.rsplit(',').next().unwrap().trim().to_owned()).collect()
 }
 
 #[test]
-fn what_ffmpeg_decodes_from_the_stream_is_what_it_decodes_from_the_file() {
+fn ffmpeg_decodes_the_stream_and_the_file_equally() {
     if !have(&["ffmpeg"]) {
         return;
     }

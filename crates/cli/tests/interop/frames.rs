@@ -8,7 +8,7 @@ use crate::rig::have;
 
 const PICTURES: &str = "testsrc2=size=320x180:rate=100:duration=0.5";
 
-/// The digest of each frame, by FFmpeg.
+/// Returns FFmpeg's digest of each frame.
 fn digests(input: &[&str], pixels: &str) -> Vec<String> {
     let output = Command::new("ffmpeg")
         .args(["-v", "error", "-nostdin"])
@@ -22,7 +22,8 @@ fn digests(input: &[&str], pixels: &str) -> Vec<String> {
     lines.map(|line| line.rsplit(',').next().unwrap().trim().to_owned()).collect()
 }
 
-/// Serves what FFmpeg writes into a pipe; returns the digests of the frames that a client received.
+/// Serves the output of FFmpeg from a pipe; returns the digests of the frames that a client
+/// received.
 fn piped(pixels: &str, container: &[&str], serve: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.y4m");
@@ -46,7 +47,7 @@ fn piped(pixels: &str, container: &[&str], serve: &[&str]) -> Vec<String> {
     let address = lines.by_ref().find_map(|line| {
         line.split_once("listening on ").map(|(_, address)| address.trim().to_owned())
     });
-    // Otherwise its pipe would fill up.
+    // The log is read, so that its pipe does not fill up.
     let log = thread::spawn(move || lines.collect::<Vec<_>>().join("\n"));
     let view = ["texture", "view", &address.unwrap(), "--every-frame", "--transport", "tcp", "-o"];
     let viewed = rushes().args(view).arg(&copy).output().unwrap();
@@ -58,7 +59,7 @@ fn piped(pixels: &str, container: &[&str], serve: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn frames_of_ffmpeg_come_through_a_pipe_unchanged() {
+fn frames_of_ffmpeg_pass_a_pipe_unchanged() {
     if !have(&["ffmpeg"]) {
         return;
     }

@@ -9,7 +9,7 @@ use crate::media::{
 };
 use crate::rig::{Process, describe, have, ports, receive, received, send, wait_for};
 
-/// The caps of the stream of `rushes send`.
+/// Returns the caps of the stream of `rushes send`.
 pub(crate) fn caps(kind: Kind) -> String {
     let (media, rate) = if kind == OPUS { ("audio", 48_000) } else { ("video", 90_000) };
     format!(
@@ -19,7 +19,7 @@ pub(crate) fn caps(kind: Kind) -> String {
     )
 }
 
-/// Elements from packets to a file.
+/// Returns the elements from packets to a file.
 pub(crate) fn depayload(kind: Kind, file: &Path) -> String {
     let name = kind.name();
     let elements = match kind.extension {
@@ -29,7 +29,7 @@ pub(crate) fn depayload(kind: Kind, file: &Path) -> String {
     format!("{elements} ! filesink buffer-mode=unbuffered location={}", file.display())
 }
 
-/// Elements from a file to packets, in real time if the file has timestamps.
+/// Returns the elements from a file to packets, in real time if the file has timestamps.
 pub(crate) fn payload(kind: Kind, file: &Path, properties: &str) -> String {
     let (name, pt) = (kind.name(), kind.payload_type);
     let parse = match kind.extension {
@@ -41,7 +41,7 @@ pub(crate) fn payload(kind: Kind, file: &Path, properties: &str) -> String {
     format!("filesrc location={} ! {parse} pt={pt} {properties}", file.display())
 }
 
-/// `gst-launch-1.0` of a pipeline; no part of it may contain a blank.
+/// Starts `gst-launch-1.0` with a pipeline, no part of which may contain a space.
 pub(crate) fn launch(pipeline: &str, variables: &[(&str, &str)]) -> Process {
     let mut arguments = vec!["-q", "-e"];
     arguments.extend(pipeline.split_whitespace());
@@ -91,7 +91,7 @@ fn gstreamer_sets_itself_up_from_our_description() {
     if !have(&["gst-launch-1.0", "ffmpeg"]) {
         return;
     }
-    // The others offer retransmissions, which it may ignore.
+    // The other descriptions offer retransmissions, which GStreamer may ignore.
     let sources = ["--recovery", "rtx", "--ssrc", "7", "--rtx-ssrc", "8"];
     let offers = [(H264, &[][..]), (H265, &["--recovery", "rtx"]), (H265, &sources)];
     for (kind, more) in offers {

@@ -1,6 +1,6 @@
 //! Software of other projects at the other end: FFmpeg, GStreamer, pion, Prometheus.
 //!
-//! With `RUSHES_INTEROP=require` (as `.ci/run` sets it) a missing program is a failure; otherwise
+//! With `RUSHES_INTEROP=require`, which `.ci/run` sets, a missing program is a failure; otherwise
 //! its tests are skipped with a message. All traffic stays on 127.0.0.1.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,5 @@
-//! The files that are streamed, of this project or made by FFmpeg, and their comparison.
+//! The files that are streamed, which are from this project or made by FFmpeg, and their
+//! comparison.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ pub(crate) struct Kind {
     pub(crate) codec: Codec,
     pub(crate) extension: &'static str,
     pub(crate) payload_type: u8,
-    /// As in SDP and in GStreamer's caps.
+    /// The encoding name in SDP and in GStreamer's caps.
     pub(crate) encoding: &'static str,
 }
 
@@ -30,7 +31,7 @@ impl Kind {
         self.codec.name
     }
 
-    /// The file of this codec that is part of the project.
+    /// Returns the file of this codec that is part of the project.
     pub(crate) fn own(self) -> PathBuf {
         let own = match self.codec.name {
             "h264" => "avc_cif_60f_baseline.264",
@@ -40,14 +41,14 @@ impl Kind {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(own)
     }
 
-    /// The files of this codec: one of the project, and others made in `folder`.
+    /// Returns the files of this codec: one of the project, and others made in `folder`.
     pub(crate) fn files(self, folder: &Path) -> Vec<PathBuf> {
         let made = folder.join(format!("made.{}", self.extension));
         self.make(&made);
         vec![self.own(), made]
     }
 
-    /// Makes a file that needs fragments and has B-pictures, or stereo sound.
+    /// Makes a file that needs fragments and has B-pictures or stereo sound.
     fn make(self, file: &Path) {
         let size = "testsrc2=size=640x360:rate=30:duration=1.5";
         let video = ["-f", "lavfi", "-i", size, "-pix_fmt", "yuv420p"];
@@ -86,7 +87,7 @@ pub(crate) fn units(file: &Path, codec: Codec) -> Vec<Vec<u8>> {
     units
 }
 
-/// The octets between start codes, without the zeros that may follow a unit.
+/// Returns the octets between start codes, without the zeros that may follow a unit.
 fn nal_units(octets: &[u8]) -> Vec<Vec<u8>> {
     let starts: Vec<usize> = nal::find_start_codes(octets).collect();
     let ends = starts.iter().skip(1).copied().chain([octets.len()]);
@@ -102,12 +103,13 @@ pub(crate) fn assert_same(sent: &Path, received: &Path) {
     compare(sent, received, |_| true);
 }
 
-/// The same but for access unit delimiters: `h264parse` adds them.
+/// Like [`assert_same`], except for access unit delimiters, which `h264parse` adds.
 pub(crate) fn assert_same_but_delimiters(sent: &Path, received: &Path) {
     compare(sent, received, |unit| unit[0] & 0x1f != 9);
 }
 
-/// The same but for parameter sets in front: GStreamer puts those of a description there.
+/// Like [`assert_same`], except for leading parameter sets, which GStreamer copies from a
+/// description.
 pub(crate) fn assert_same_behind_parameter_sets(sent: &Path, received: &Path) {
     let codec = codec_of(sent).unwrap();
     let (sent, received) = (units(sent, codec), units(received, codec));

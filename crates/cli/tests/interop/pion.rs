@@ -12,7 +12,8 @@ use crate::media::assert_same;
 use crate::rig::{Process, ports, receive, received, send, wait_for};
 use crate::skipped;
 
-/// The peer, built once; `None`, with a message, without Go or its modules.
+/// Returns the peer, which is built once. Without Go or its modules, prints a message and returns
+/// `None`.
 fn pion() -> Option<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let build = || {
@@ -30,7 +31,7 @@ fn pion() -> Option<&'static Path> {
     built.as_deref().inspect_err(|reason| skipped::not_here(reason)).ok()
 }
 
-/// The file of this project, and a larger one if it is there.
+/// Returns the file of this project, and a larger one if it is available.
 fn files() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let own = root.join("vectors/media/vvc_192x128_64f_vvenc_tiny_nals.266");
@@ -74,7 +75,7 @@ fn pion_sends_h266() {
     }
 }
 
-/// The access units of a file, each preceded by its length.
+/// Returns the access units of a file, each preceded by its length.
 fn access_units(file: &Path) -> Vec<u8> {
     let mut reader = MediaReader::open(file, Codec::H266, ReadOptions::default()).unwrap();
     let mut octets = Vec::new();

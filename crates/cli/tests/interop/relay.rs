@@ -11,22 +11,23 @@ use rushes_netsim::{Passing, Relay, Way};
 /// The fixed header of RTP (RFC 3550 section 5.1), which SRTP leaves in the clear.
 const HEADER: usize = 12;
 
-/// Consecutive octets of the media that show that a datagram is readable. In tests of these sizes,
-/// an encrypted datagram contains as many by chance once in a thousand million.
+/// Number of consecutive octets of the media that show that a datagram is readable. In tests of
+/// these sizes, the probability of this number in an encrypted datagram by chance is one in a
+/// thousand million.
 const WINDOW: usize = 8;
 
-/// Forwards the datagrams of two ports and keeps those to the receiver. The ports are a stream's
-/// and that of its RTCP.
+/// Forwards the datagrams of two ports, a stream's and that of its RTCP, and keeps those to the
+/// receiver.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    /// The first of its ports.
+    /// The first of the relay's ports.
     pub(crate) port: u16,
     relay: Relay,
     datagrams: Arc<Mutex<[Vec<Vec<u8>>; 2]>>,
 }
 
 impl Recorder {
-    /// A relay to a receiver on `to` and the next port.
+    /// Starts a relay to a receiver on `to` and the next port.
     pub(crate) fn to(to: u16) -> Self {
         let datagrams = Arc::new(Mutex::new([const { Vec::new() }; 2]));
         let kept = datagrams.clone();
@@ -41,14 +42,14 @@ impl Recorder {
         Self { port: relay.address().port(), relay, datagrams }
     }
 
-    /// The datagrams to the first port, and those to the second.
+    /// Ends the relay; returns the datagrams to the first port and those to the second.
     pub(crate) fn end(self) -> [Vec<Vec<u8>>; 2] {
         self.relay.finish();
         std::mem::take(&mut self.datagrams.lock().unwrap())
     }
 }
 
-/// The number of `datagrams` that contain, after the header, a part of `file` or of `name`.
+/// Returns the number of `datagrams` that contain, after the header, a part of `file` or of `name`.
 pub(crate) fn readable(datagrams: &[Vec<u8>], file: &Path, name: &str) -> usize {
     let media = fs::read(file).unwrap();
     let known: HashSet<&[u8]> =

@@ -10,22 +10,22 @@ use crate::gstreamer::{caps, depayload, launch};
 use crate::media::{H264, H265, Kind, assert_same};
 use crate::rig::{have, ports, receive, received, send, wait_for};
 
-/// Has `rtpbin` log the RTCP that it reads.
+/// Environment variables that make `rtpbin` log the RTCP that it reads.
 pub(crate) const RTCP_LOGGING: [(&str, &str); 2] =
     [("GST_DEBUG", "rtpsession:6,rtpsource:6"), ("GST_DEBUG_NO_COLOR", "1")];
 
-/// The lines of a log about RTCP only: each RTP packet makes one or more.
+/// Returns only the lines of a log about RTCP, because each RTP packet adds one or more.
 pub(crate) fn rtcp_lines(log: &str) -> String {
     let lines = log.lines().filter(|line| !line.contains("update_receiver_stats"));
     let lines = lines.filter(|line| !line.contains("calculate_jitter"));
     lines.filter(|line| !line.contains("push_packet")).collect::<Vec<_>>().join("\n")
 }
 
-/// The time to send the files, even on a busy machine. A pipeline that sends may wait for reports
-/// after its end.
+/// Time to send the files, even on a busy machine. A sending pipeline may wait for reports after
+/// its end.
 const SENDING: Duration = Duration::from_secs(8);
 
-/// A pipeline that receives on `port` and reports to `back`.
+/// Returns a pipeline that receives on `port` and reports to `back`.
 fn receiving(kind: Kind, port: u16, back: u16, bin: &str, caps_more: &str, then: &str) -> String {
     let caps = caps(kind);
     format!(
@@ -58,7 +58,7 @@ fn rtpbin_reads_our_sender_reports_and_answers_them() {
     let then = format!("b.recv_rtp_sink_0 b. ! {}", depayload(H265, &copy));
     let process = launch(&receiving(H265, port, local + 1, "", "", &then), &RTCP_LOGGING);
     wait_for(port);
-    // Its first report takes 2.5 to 7.5 seconds.
+    // GStreamer sends its first report after 2.5 to 7.5 seconds.
     let report = send(file, port, &["--local-port", &local.to_string(), "--loop", "6"]);
     let (_, log) = process.stop_after(Duration::from_millis(500));
     let ssrc = report["ssrc"].as_str().unwrap();
@@ -68,7 +68,7 @@ fn rtpbin_reads_our_sender_reports_and_answers_them() {
     assert_plausible(&report);
 }
 
-/// `file` in a container with timestamps, which GStreamer follows.
+/// Copies `file` into a container with timestamps, which GStreamer follows.
 fn timed(file: &Path, folder: &Path) -> String {
     let timed = folder.join("timed.mp4");
     let status = Command::new("ffmpeg")
@@ -80,8 +80,8 @@ fn timed(file: &Path, folder: &Path) -> String {
     timed.display().to_string()
 }
 
-/// A pipeline that sends `file` in real time. Of `ports`, it sends media to the first and reports
-/// to the second, and receives reports at the third.
+/// Returns a pipeline that sends `file` in real time. It sends media to the first of `ports` and
+/// reports to the second, and receives reports at the third.
 fn sending(file: &str, ports: [u16; 3], between: &str, losing: &str) -> String {
     let [port, control, back] = ports;
     format!(
@@ -124,7 +124,7 @@ fn rtpbin_reads_our_receiver_reports_and_we_read_its_sender_reports() {
 }
 
 #[test]
-fn rtpbin_sends_again_what_we_ask_for() {
+fn rtpbin_retransmits_packets_that_we_request() {
     if !have(&["gst-launch-1.0", "ffmpeg"]) {
         return;
     }
@@ -142,13 +142,13 @@ fn rtpbin_sends_again_what_we_ask_for() {
     launch(&pipeline, &[]).stop_after(SENDING);
     let report = received(process);
     assert!(report["received"]["recovered"].as_u64().unwrap() > 0, "{report}");
-    // Losses at the very end are not requested in time: no packet follows them.
+    // Losses at the very end are not requested in time, because no packet follows them.
     assert!(report["received"]["packets_lost"].as_u64().unwrap() < 3, "{report}");
     assert_eq!(report["rtcp"]["malformed"], 0, "{report}");
 }
 
 #[test]
-fn we_send_again_what_rtpbin_asks_for() {
+fn we_retransmit_packets_that_rtpbin_requests() {
     if !have(&["gst-launch-1.0", "ffmpeg"]) {
         return;
     }
@@ -173,7 +173,7 @@ fn we_send_again_what_rtpbin_asks_for() {
 }
 
 #[test]
-fn rtpbin_asks_for_key_frames_and_the_application_hears_of_it() {
+fn key_frame_requests_of_rtpbin_reach_the_application() {
     if !have(&["gst-launch-1.0", "ffmpeg"]) {
         return;
     }

@@ -17,7 +17,8 @@ pub(crate) use crate::skipped::have;
 /// Time after which a process is killed and the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether GStreamer has all of `elements`; a test without them returns early, as with [`have`].
+/// Returns whether GStreamer has all of `elements`; a test without them returns early, as with
+/// [`have`].
 pub(crate) fn have_elements(elements: &[&str]) -> bool {
     let is_installed = |element: &str| {
         let output = Command::new("gst-inspect-1.0").arg(element).output();
@@ -34,7 +35,8 @@ pub(crate) fn have_elements(elements: &[&str]) -> bool {
     false
 }
 
-/// Whether `python` has `module` of the package; a test without it returns early, as with [`have`].
+/// Returns whether `python` has `module` of the package; a test without it returns early, as with
+/// [`have`].
 pub(crate) fn have_python_module(python: &str, module: &str, package: &str) -> bool {
     let import = format!("import {module}");
     let output = Command::new(python).args(["-c", &import]).output();
@@ -68,7 +70,7 @@ pub(crate) fn wait_for(port: u16) {
 pub(crate) struct Process {
     name: String,
     child: Child,
-    /// Read from the start: a full pipe would block the process.
+    /// The outputs, which are read from the start because a full pipe would block the process.
     outputs: Option<[JoinHandle<String>; 2]>,
 }
 
@@ -94,18 +96,18 @@ impl Process {
         Self { name: program.to_owned(), child, outputs }
     }
 
-    /// Waits until it ends by itself; returns its standard output and its error output.
+    /// Waits until the process ends by itself; returns its standard output and its error output.
     pub(crate) fn finish(self) -> (String, String) {
         self.end().1
     }
 
-    /// Interrupts it as Ctrl-C does, after `time` if it has not ended before. Kills it if it
-    /// ignores that, as GStreamer sometimes does.
+    /// Interrupts the process like Ctrl-C if it has not ended after `time`. Kills it if it ignores
+    /// that, as GStreamer sometimes does.
     pub(crate) fn stop_after(self, time: Duration) -> (String, String) {
         self.ended_after(time).1
     }
 
-    /// The same, with its exit code in front.
+    /// Like [`stop_after`](Self::stop_after), and also returns the exit code.
     pub(crate) fn ended_after(self, time: Duration) -> (Option<i32>, (String, String)) {
         let id = self.child.id().to_string();
         let (stop, stopped) = std::sync::mpsc::channel::<()>();
@@ -159,7 +161,7 @@ impl Drop for Process {
     }
 }
 
-/// `rushes` with `arguments`.
+/// Starts `rushes` with `arguments`.
 pub(crate) fn rushes<S: AsRef<OsStr>>(arguments: &[S]) -> Process {
     Process::start(assert_cmd::cargo::cargo_bin!("rushes").to_str().unwrap(), arguments)
 }
@@ -177,7 +179,7 @@ pub(crate) fn send(file: &Path, port: u16, more: &[&str]) -> Value {
     serde_json::from_str(&out).unwrap_or_else(|_| panic!("rushes send: {out}{err}"))
 }
 
-/// Writes the description of `rushes send` of `file` to `port`.
+/// Writes the description of a stream of `file` to `port` with `rushes send`.
 pub(crate) fn describe(file: &Path, port: u16, folder: &Path, more: &[&str]) -> PathBuf {
     let sdp = folder.join(format!("{port}.sdp"));
     let mut arguments = vec!["--sdp", sdp.to_str().unwrap(), "--dry-run"];
@@ -186,11 +188,11 @@ pub(crate) fn describe(file: &Path, port: u16, folder: &Path, more: &[&str]) -> 
     sdp
 }
 
-/// `rushes recv` on `port` into `file`, listening.
+/// Starts `rushes recv` on `port` into `file`, and waits until it listens.
 pub(crate) fn receive(file: &Path, port: u16, more: &[&str]) -> Process {
     let from = format!("127.0.0.1:{port}");
     let mut arguments = vec!["recv", "--from", &from, "-o", file.to_str().unwrap(), "--json"];
-    // Some tests receive several times.
+    // Some tests receive into the same file several times.
     arguments.push("--force");
     arguments.extend(more);
     let process = rushes(&arguments);
@@ -198,13 +200,14 @@ pub(crate) fn receive(file: &Path, port: u16, more: &[&str]) -> Process {
     process
 }
 
-/// The report that `rushes recv` printed at its end.
+/// Returns the report that `rushes recv` printed at its end.
 pub(crate) fn received(process: Process) -> Value {
     let (out, err) = process.finish();
     serde_json::from_str(&out).unwrap_or_else(|_| panic!("rushes recv: {out}{err}"))
 }
 
-/// `rushes recv` of the stream that `sdp` describes into `file`, listening on `port`.
+/// Starts `rushes recv` of the stream that `sdp` describes into `file`, and waits until it listens
+/// on `port`.
 pub(crate) fn receive_described(file: &Path, sdp: &Path, port: u16, more: &[&str]) -> Process {
     let mut arguments = vec!["recv", "--sdp", sdp.to_str().unwrap()];
     arguments.extend(["-o", file.to_str().unwrap(), "--json", "--force"]);

@@ -1,5 +1,5 @@
-//! Sampling instants beside FFmpeg's: what it sends from a container, and what is sent here from the
-//! bare bitstream of the same pictures.
+//! Sampling instants compared with FFmpeg's: FFmpeg sends a container, and Rushes sends the bare
+//! bitstream of the same pictures.
 
 use std::net::UdpSocket;
 use std::path::Path;
@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use crate::rig::{have, rushes};
 
-/// Longer than any pause between packets, the start of FFmpeg included.
+/// A timeout longer than any pause between packets and than the start of FFmpeg.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// The timestamps of the frames that a program sends to a port, in order, from the first one on.
+/// Returns the timestamps of the frames that a program sends to a port, in order, relative to the
+/// first.
 fn timestamps(send: impl FnOnce(u16) + Send + 'static) -> Vec<i32> {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(SILENCE)).unwrap();
@@ -20,7 +21,7 @@ fn timestamps(send: impl FnOnce(u16) + Send + 'static) -> Vec<i32> {
     let sender = thread::spawn(move || send(port));
     let (mut found, mut packet) = (Vec::<u32>::new(), [0; 2048]);
     while let Ok(len) = socket.recv(&mut packet) {
-        // FFmpeg sends its reports to the next port, this program to it as well.
+        // Both programs send reports to the next port.
         if len > 12 {
             let timestamp = u32::from_be_bytes(packet[4..8].try_into().unwrap());
             if found.last() != Some(&timestamp) {
@@ -85,7 +86,7 @@ fn timestamps_are_those_that_ffmpeg_sends_from_a_container() {
         assert_eq!(of_container.join().unwrap(), theirs, "{extension} at {rate}");
         assert!(ours.len() > 40, "{ours:?}");
         assert_eq!(ours.len(), theirs.len(), "{extension} at {rate}");
-        // FFmpeg rounds each to its container's clock.
+        // FFmpeg rounds each timestamp to its container's clock.
         let near = |(ours, theirs): (&i32, &i32)| ours.abs_diff(*theirs) <= 1;
         assert!(ours.iter().zip(&theirs).all(near), "{rate}\n{ours:?}\n{theirs:?}");
     }

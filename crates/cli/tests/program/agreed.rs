@@ -42,8 +42,8 @@ fn two_processes_show_the_same_words_and_the_file_is_the_same() {
     }
 }
 
-/// Sends a file from `there` to `here`, each with these options. Returns the output of both, and
-/// whether the copy is identical, if there is one.
+/// Sends a file between two programs, with the options `there` for the sender and `here` for the
+/// receiver. Returns the output of both, and whether the copy is identical, if there is one.
 #[cfg(unix)]
 fn pass(here: &[&str], there: &[&str]) -> ([std::process::Output; 2], Option<bool>) {
     let folder = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn pass(here: &[&str], there: &[&str]) -> ([std::process::Output; 2], Option<boo
 
 #[test]
 #[cfg(unix)]
-fn a_secret_that_both_know_needs_no_words_and_lets_nobody_else_in() {
+fn a_shared_secret_needs_no_words_and_excludes_others() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let [secret, other] = ["secret", "other"].map(|name| {
@@ -100,7 +100,7 @@ fn a_peer_that_was_compared_and_has_changed_gets_nothing_unless_that_is_accepted
     let (near, far) = (["--zrtp-cache", &here], ["--zrtp-cache", &there]);
     let accepted = [&far[..], &["--zrtp-accept-changed"]].concat();
     assert_eq!(pass(&near, &far).1, Some(true));
-    // As if users had found the words equal.
+    // The caches are changed as if users had found the words equal.
     for cache in [&here, &there] {
         let kept = std::fs::read_to_string(cache).unwrap();
         assert!(kept.contains(" 0 never"), "{kept}");
@@ -121,7 +121,8 @@ fn a_peer_that_was_compared_and_has_changed_gets_nothing_unless_that_is_accepted
     assert_eq!((json(&sent)["zrtp"]["verified"].clone(), is_same), (false.into(), Some(true)));
 }
 
-/// Sends with a description that `change` may change before it is read. Returns the output of both.
+/// Sends with a description that `change` may change before it is read. Returns the output of both
+/// programs.
 fn by_description(change: impl FnOnce(String) -> String) -> [std::process::Output; 2] {
     let folder = tempfile::tempdir().unwrap();
     let (sdp, copy) = (folder.path().join("a.sdp"), folder.path().join(MEDIA[1]));
@@ -164,7 +165,7 @@ fn a_description_announces_the_hello_and_another_is_not_taken() {
 }
 
 #[test]
-fn without_a_peer_nothing_is_sent_and_that_is_said() {
+fn without_a_peer_nothing_is_sent_and_the_program_reports_it() {
     let to = format!("127.0.0.1:{}", free_port());
     let output = run(&["send", &media(MEDIA[1]), "--to", &to, "--zrtp"]);
     assert_eq!(output.status.code(), Some(1));

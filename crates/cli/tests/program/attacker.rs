@@ -21,7 +21,7 @@ use crate::texture_rig::serving;
 /// Number of addresses of the attacker.
 const ADDRESSES: usize = 10_000;
 
-/// Consecutive packets from each of them.
+/// Consecutive packets from each address.
 const BURST: usize = 10;
 
 /// Minimum number of packets of an attack.
@@ -39,7 +39,7 @@ struct Worst {
     packets: usize,
 }
 
-/// The UDP ports of a process.
+/// Returns the UDP ports of a process.
 fn ports(process: u32) -> BTreeSet<u16> {
     let mut by_inode = BTreeMap::new();
     for table in ["/proc/net/udp", "/proc/net/udp6"] {
@@ -55,7 +55,7 @@ fn ports(process: u32) -> BTreeSet<u16> {
     links.filter_map(|link| by_inode.get(link.to_str()?).copied()).collect()
 }
 
-/// Peak memory in octets, and number of open files.
+/// Returns the peak memory in bytes and the number of open files.
 fn size(process: u32) -> (usize, usize) {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -64,7 +64,7 @@ fn size(process: u32) -> (usize, usize) {
     (kibibytes.unwrap_or(0_usize) << 10, files)
 }
 
-/// Datagrams of every kind that the ports receive.
+/// Returns datagrams of every kind that the ports receive.
 fn repertoire() -> Vec<Vec<u8>> {
     let rtp = |payload_type: u8, ssrc: u8, payload: &[u8]| {
         [&[0x80, payload_type, 0, 9, 0, 0, 0, 9, 0, 0, 0, ssrc], payload].concat()
@@ -138,7 +138,7 @@ fn check(worst: &Worst, mode: &str) {
     assert!(worst.memory < MEMORY_MAX && worst.files < FILES_MAX, "{mode}: {worst:?}");
 }
 
-/// A file that only its owner may read.
+/// Writes a secret to a file that only its owner may read.
 fn secret(folder: &Path) -> String {
     let path = folder.join("secret");
     fs::write(&path, "q6ViqSyMOX1Cr/0L0xyvXiqYBMdPpgH2NjdcKr3U").unwrap();
@@ -147,7 +147,7 @@ fn secret(folder: &Path) -> String {
 }
 
 #[test]
-fn an_honest_stream_is_whole_whatever_ten_thousand_addresses_send() {
+fn an_honest_stream_is_complete_while_ten_thousand_addresses_attack() {
     let folder = tempfile::tempdir().unwrap();
     let secret = secret(folder.path());
     let srtp = ["--srtp", "AES_CM_128_HMAC_SHA1_80", "--key-file", &secret];
@@ -187,7 +187,7 @@ fn an_honest_stream_is_whole_whatever_ten_thousand_addresses_send() {
 }
 
 #[test]
-fn frames_of_texture_video_are_whole_whatever_ten_thousand_addresses_send() {
+fn frames_of_texture_video_are_complete_while_ten_thousand_addresses_attack() {
     let folder = tempfile::tempdir().unwrap();
     let secret = secret(folder.path());
     let srtp = ["--srtp", "AES_CM_128_HMAC_SHA1_80", "--key-file", &secret];

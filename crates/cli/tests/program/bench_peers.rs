@@ -1,10 +1,10 @@
-//! `rushes bench peers`: its rows, not their values.
+//! `rushes bench peers`: the presence of its rows, whatever the values are.
 
 use serde_json::Value;
 
 use crate::rig::{json, run, text};
 
-/// The rows of a small run: Rushes and one more program.
+/// Returns the rows of a small run with Rushes and one other program.
 fn rows(more: &[&str]) -> Vec<Value> {
     let small = ["bench", "peers", "--quick", "--json", "--only", "--codec", "h265"];
     let slow = ["--bit-rate", "10", "--from", "30", "--to", "30"];
@@ -34,7 +34,7 @@ fn any_program_is_measured_by_its_two_commands() {
     for who in ["Rushes", "mine"] {
         for part in ["whole", "send", "receive"] {
             let row = row(&rows, who, part);
-            // Losses and delays of a busy machine do not matter here, only that they were counted.
+            // A busy machine causes losses and delays; here they only have to be counted.
             let counted = ["measured", "lost too much", "too fast"];
             assert!(counted.iter().any(|state| row["state"] == *state), "{row}");
         }
@@ -42,7 +42,7 @@ fn any_program_is_measured_by_its_two_commands() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_a_row_that_says_so() {
+fn a_missing_program_is_reported_in_its_row() {
     let absent = ["--peer", "nobody", "--receive-command", "no-program-is-called-so {sdp} {out}"];
     let rows = rows(&absent);
     let nobody: Vec<_> = rows.iter().filter(|row| row["who"] == "nobody").collect();

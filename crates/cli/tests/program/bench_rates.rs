@@ -1,10 +1,10 @@
-//! `rushes bench rates`: its figures, not their values.
+//! `rushes bench rates`: the presence of its figures, whatever the values are.
 
 use serde_json::Value;
 
 use crate::rig::{json, media, run, text};
 
-/// Few trials of small sequences.
+/// Runs a few trials of small sequences; returns the report.
 fn measured(more: &[&str]) -> Value {
     let always = ["bench", "rates", "--quick", "--fps", "300", "--fps", "400", "--json"];
     let output = run(&[&always, more].concat());
@@ -24,7 +24,7 @@ fn a_sweep_of_frame_rates_has_its_tables_and_its_plots() {
     let out = folder.path().to_str().unwrap();
     let report = measured(&["--bit-rate", "4", "--bit-rate", "8", "--out", out]);
     let points = rows(&report, "rates-points");
-    // Seven rows, two rates.
+    // There are seven rows with two rates each.
     assert_eq!(points.len(), 14);
     for point in points {
         assert!([300.0, 400.0].map(Value::from).contains(&point["fps"]), "{point}");

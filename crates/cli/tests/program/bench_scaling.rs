@@ -1,4 +1,4 @@
-//! `rushes bench scaling`: its figures, not their values.
+//! `rushes bench scaling`: the presence of its figures, whatever the values are.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::rig::{interrupt, json, run, rushes, text};
 
-/// A small run of one figure; returns its report and its error output.
+/// Makes a small run of one figure; returns its report and its error output.
 fn measured(figure: &str, out: &str) -> (Value, String) {
     let small = ["--quick", "--runs", "1", "--frames", "4", "--frame-size", "60000", "--json"];
     let output =
@@ -16,7 +16,7 @@ fn measured(figure: &str, out: &str) -> (Value, String) {
     (json(&output), text(&output.stderr))
 }
 
-/// The rows of a table, which must also be there as CSV, with these plots beside it.
+/// Returns the rows of a table, which must also exist as CSV, together with these plots.
 fn rows(report: &Value, name: &str, plots: &[&str], out: &str) -> Vec<Value> {
     let figures = report["figures"].as_array().unwrap();
     let figure = figures.iter().find(|figure| figure["name"] == name);
@@ -27,7 +27,7 @@ fn rows(report: &Value, name: &str, plots: &[&str], out: &str) -> Vec<Value> {
     assert_eq!(csv.lines().count(), rows.len() + 1);
     for plot in plots {
         let svg = std::fs::read_to_string(folder.join(format!("{plot}.svg"))).unwrap();
-        // Every plot shows bare sockets beside the library.
+        // Every plot compares bare sockets with the library.
         assert!(svg.starts_with("<svg") && svg.contains(", bare"), "{plot}");
     }
     rows.clone()
@@ -51,7 +51,7 @@ fn streams_packet_sizes_and_buffers_have_their_tables_and_plots() {
     }
     let (report, _) = measured("buffers", out);
     for row in rows(&report, "buffers", &["buffers"], out) {
-        // Whole groups of eight.
+        // Only whole groups of eight units are measured.
         assert_eq!(row["units"], 8, "{row}");
         assert!(!row["granted"].as_str().unwrap().is_empty(), "{row}");
         assert!(row["not whole"].as_u64().unwrap() <= 8, "{row}");
@@ -59,7 +59,7 @@ fn streams_packet_sizes_and_buffers_have_their_tables_and_plots() {
 }
 
 #[test]
-fn places_and_links_are_measured_or_left_out_with_a_word() {
+fn places_and_links_are_measured_or_omitted_with_a_message() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     let (report, log) = measured("places", out);
@@ -80,7 +80,8 @@ fn places_and_links_are_measured_or_left_out_with_a_word() {
     }
 }
 
-/// The namespaces that process `id` has made and not removed; `None` if they cannot be listed.
+/// Returns the namespaces that process `id` has created and not removed, or `None` if they cannot
+/// be listed.
 fn namespaces(id: u32) -> Option<Vec<String>> {
     let output = std::process::Command::new("ip").args(["netns", "list"]).output().ok()?;
     let names = text(&output.stdout);
@@ -93,7 +94,7 @@ fn an_interrupt_leaves_no_namespace_behind() {
     let mut bench = rushes(&["bench", "scaling", "--figure", "bucket", "--runs", "100", "--json"]);
     let mut bench = bench.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let id = bench.id();
-    // Without the rights to make any, it soon ends by itself.
+    // Without the rights to create namespaces, the program soon ends by itself.
     let deadline = Instant::now() + Duration::from_secs(20);
     while namespaces(id).is_some_and(|names| names.len() < 2)
         && bench.try_wait().unwrap().is_none()

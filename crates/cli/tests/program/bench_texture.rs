@@ -1,4 +1,4 @@
-//! `rushes bench texture`: its figures, not their values.
+//! `rushes bench texture`: the presence of its figures, whatever the values are.
 
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use crate::rig::{MEDIA, free_port, json, media, receiving, run, rushes, text, un
 const RTX: [&str; 8] =
     ["--recovery", "rtx", "--ssrc", "7", "--rtx-ssrc", "0x8", "--rtx-payload-type", "120"];
 
-/// The description that `rushes send` writes of a stream to `port`.
+/// Returns the description that `rushes send` writes of a stream to `port`.
 fn description(port: u16, more: &[&str]) -> String {
     let (name, to) = (media(MEDIA[1]), format!("127.0.0.1:{port}"));
     let arguments = ["send", &name, "--to", &to, "--sdp", "-", "--dry-run"];
@@ -100,10 +100,10 @@ fn the_sources_that_a_description_names_narrow_who_is_received() {
     let (sdp, copy) = (folder.path().join("a.sdp"), folder.path().join(MEDIA[1]));
     std::fs::write(&sdp, description(port, &RTX)).unwrap();
     let receiver = receiving(port, &["--sdp", sdp.to_str().unwrap()], &copy);
-    // Before the stream, access units of a stranger.
+    // Before the stream, a stranger sends access units.
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     for sequence in 0..9 {
-        // With the marker, payload type 97.
+        // The header has the marker bit and payload type 97.
         let header = [0x80, 0xe1, 0, sequence, 0, 0, 0, sequence, 0, 0, 0, 99];
         let packet = [&header[..], &[0x02, 0x01, 0xd0]].concat();
         stranger.send_to(&packet, ("127.0.0.1", port)).unwrap();
@@ -119,7 +119,7 @@ fn the_sources_that_a_description_names_narrow_who_is_received() {
 }
 
 #[test]
-fn options_of_retransmissions_that_do_not_fit_say_what_to_type() {
+fn errors_about_retransmission_options_name_the_right_ones() {
     let name = media(MEDIA[1]);
     let rtx = ["--recovery", "rtx"];
     for (arguments, wanted) in [

@@ -8,7 +8,7 @@ use crate::rig::{
 };
 use crate::strangers::{Source, ended, port_of};
 
-/// The output of a receiver of three frames, after which `end` ends the stream.
+/// Returns the output of a receiver of three frames, after which `end` ends the stream.
 fn received(more: &[&str], end: impl FnOnce(&mut Source)) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let (receiver, to) = listening(&folder.path().join("copy.raw"), more);
@@ -34,7 +34,7 @@ fn silence_is_no_goodbye() {
 }
 
 #[test]
-fn the_summary_says_that_it_was_silence() {
+fn the_summary_reports_that_silence_ended_the_reception() {
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();
     let copy = folder.path().join("copy.raw");
@@ -51,7 +51,7 @@ fn the_summary_says_that_it_was_silence() {
 
 #[test]
 #[cfg(unix)]
-fn a_signal_is_told_from_silence() {
+fn a_signal_is_distinguished_from_silence() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join(MEDIA[0]);
     let (receiver, to) = listening(&copy, &["--idle-timeout", "60s", "--no-rtcp"]);
@@ -64,7 +64,7 @@ fn a_signal_is_told_from_silence() {
 }
 
 #[test]
-fn the_last_frame_is_written_or_its_absence_told() {
+fn the_last_frame_is_written_or_reported_as_missing() {
     // The last packet has no marker bit, as from uvgRTP.
     for goodbye in [false, true] {
         let folder = tempfile::tempdir().unwrap();
@@ -87,7 +87,7 @@ fn the_last_frame_is_written_or_its_absence_told() {
 
 #[test]
 #[cfg(unix)]
-fn a_full_disk_keeps_what_came() {
+fn a_full_disk_keeps_the_received_frames() {
     let folder = tempfile::tempdir().unwrap();
     let (port, name) = (free_port(), MEDIA[0]);
     let copy = folder.path().join(name);
@@ -107,7 +107,7 @@ fn a_full_disk_keeps_what_came() {
     assert_eq!(files.len(), 1, "{files:?} {log}");
     let kept = files[0].path();
     assert!(log.contains(kept.to_str().unwrap()), "{log}");
-    // The part reported as whole is the beginning of the film.
+    // The part reported as complete is the beginning of the film.
     let number = |before: &str| -> usize {
         let words = log.split_once(before).unwrap().0;
         words.rsplit(' ').next().unwrap().parse().unwrap()

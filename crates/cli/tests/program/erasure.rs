@@ -1,5 +1,5 @@
-//! A key that the program was given is not in its memory once the stream is open: the test reads
-//! the memory of the running program.
+//! When the stream is open, a key that was given to the program is no longer in its memory. The
+//! test reads the memory of the running program.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::rig::{RunningProgram, free_port, interrupt, rushes};
 
-/// The occurrences of `needle` in the memory of a process, as lines of its map. `None` if the
-/// memory may not be read.
+/// Returns the occurrences of `needle` in the memory of a process, as lines of its map, or `None`
+/// if the memory may not be read.
 fn copies(process: u32, needle: &[u8]) -> Option<Vec<String>> {
     let memory = File::open(format!("/proc/{process}/mem")).ok()?;
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).ok()?;
@@ -55,8 +55,8 @@ fn a_key_file_is_not_in_the_memory_of_a_program_that_has_read_it() {
             let why = "this process may not read the memory of another";
             return crate::skipped::not_here(why);
         };
-        // ZRTP needs its secret until the key agreement: one copy in the session, one in the stream
-        // to be opened.
+        // ZRTP needs its secret until the key agreement, with one copy in the session and one in
+        // the stream to be opened.
         let most = if arguments[0] == "--zrtp" { 2 } else { 0 };
         assert!(key.len() <= most, "{arguments:?}: {} copies of the key: {key:?}", key.len());
         assert!(text.len() <= most, "{arguments:?}: {} of its text: {text:?}", text.len());

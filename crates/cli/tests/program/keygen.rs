@@ -9,7 +9,7 @@ use rushes::Suite;
 
 use crate::rig::{MEDIA, free_port, media, receiving, run, rushes, text, units};
 
-/// The octets of a line of base64.
+/// Returns the octets of a line of base64.
 fn decoded(line: &str) -> Vec<u8> {
     STANDARD.decode(line.strip_suffix('\n').unwrap()).unwrap()
 }
@@ -52,7 +52,7 @@ fn a_file_with_a_key_is_for_its_owner_only_and_not_overwritten() {
     assert_eq!(mode(&path), 0o600);
     assert_ne!(std::fs::read(&path).unwrap(), first);
 
-    // As by the shell's >, which makes files that all may read.
+    // The output is redirected as by the shell's >, which creates files that all users may read.
     let redirected = folder.path().join("redirected");
     let file = std::fs::File::create(&redirected).unwrap();
     file.set_permissions(std::fs::Permissions::from_mode(0o644)).unwrap();
@@ -78,7 +78,7 @@ fn a_described_key_is_that_of_a_later_run() {
     assert!(log.contains(&advice), "{log}");
     let receiver = receiving(port, &["--sdp", described], &copy);
 
-    // The same without --dry-run would make another key.
+    // The same command without --dry-run would generate another key.
     let output = run(&[&send[..], &["--sdp", described]].concat());
     assert_eq!(output.status.code(), Some(1));
     let log = text(&output.stderr);

@@ -1,15 +1,16 @@
-//! Senders and receivers whose keys differ: each combination ends with a message that says how.
+//! Senders and receivers whose keys differ: each combination ends with a message that names the
+//! difference.
 
 use crate::rig::{MEDIA, RunningProgram, free_port, media, run, rushes, text};
 
-/// 28 octets, and 28 others.
+/// A key of 28 octets; below, another one.
 const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
 const OTHER_KEY: &str = "MTEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
 const GCM: [&str; 3] = ["--srtp", "AEAD_AES_128_GCM", "--key"];
 
 #[test]
 #[cfg(unix)]
-fn a_receiver_whose_keys_differ_says_how_and_fails() {
+fn a_receiver_whose_keys_differ_names_the_difference_and_fails() {
     let (key, other) = ([&GCM[..], &[KEY]].concat(), [&GCM[..], &[OTHER_KEY]].concat());
     for (send, recv, code, hint) in [
         (&[][..], &key[..], 0, "the sender does not encrypt"),
@@ -34,7 +35,7 @@ fn a_receiver_whose_keys_differ_says_how_and_fails() {
         if code == 1 {
             assert!(log.contains("is --zrtp set there, and is it running?"), "{log}");
         }
-        // It has said so before it ends.
+        // The receiver prints the hint before it ends.
         receiver.wait_for(hint);
         crate::rig::interrupt(&receiver.child);
         let (status, log) = receiver.end();

@@ -1,4 +1,4 @@
-//! Sending what another program makes.
+//! Sending the output of another program.
 
 use std::io::Write;
 use std::process::{Child, Stdio};
@@ -21,7 +21,7 @@ fn frames(file: &str) -> Vec<Vec<u8>> {
     frames
 }
 
-/// A sender of its standard input.
+/// Starts a sender of its standard input.
 fn sending(codec: &str, to: &str, more: &[&str]) -> Child {
     let mut command = rushes(&["send", "-", "--codec", codec, "--to", to, "--json"]);
     command.args(more).stdin(Stdio::piped()).spawn().unwrap()
@@ -73,7 +73,7 @@ fn a_file_in_a_pipe_is_noticed_and_sent_at_a_rate() {
     let mut sender = rushes(&["send", "-", "--codec", "h265", "--to", &to]);
     let mut sender = sender.stdin(Stdio::piped()).spawn().unwrap();
     let mut pipe = sender.stdin.take().unwrap();
-    // More than a pipe can hold while the stream is set up.
+    // The input is larger than a pipe can hold while the stream is set up.
     let octets = std::fs::read(media(MEDIA[1])).unwrap();
     let _ = pipe.write_all(&octets.repeat(2));
     drop(pipe);
@@ -146,7 +146,7 @@ fn a_receiver_waits_no_longer_than_asked() {
     assert!(log.contains("nothing of the stream came within 300ms (--wait); no file"), "{log}");
 }
 
-/// As `timeout` of the GNU core utilities does it: to the program and to its group.
+/// `timeout` of the GNU core utilities signals the program and then its group.
 #[test]
 fn a_second_signal_at_once_does_not_lose_the_file() {
     let folder = tempfile::tempdir().unwrap();

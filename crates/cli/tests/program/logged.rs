@@ -1,8 +1,8 @@
-//! What the libraries log, on the program's error output.
+//! The libraries' log messages on the program's error output.
 
 use crate::rig::{media, run, rushes, text};
 
-/// More than a kernel grants to anybody.
+/// A buffer larger than any kernel grants.
 const GIANT: [&str; 2] = ["--socket-buffer", "64G"];
 
 const ADVICE: &str = "Try: sudo sysctl -w net.core.rmem_max=";
@@ -17,7 +17,7 @@ fn a_socket_buffer_that_the_system_limits_is_a_warning_with_the_line_to_type() {
     let output = run(&[&["loopback", "--json"][..], &GIANT].concat());
     let log = text(&output.stderr);
     assert!(output.status.success(), "{log}");
-    // Sender and receiver have a socket each, and say the same once.
+    // Sender and receiver each have a socket; the equal warnings are shown once.
     let warnings = lines(&log);
     let of = |buffer: &str| {
         let begin = format!("rushes: warning: the system limits the {buffer} buffer to ");
@@ -25,7 +25,7 @@ fn a_socket_buffer_that_the_system_limits_is_a_warning_with_the_line_to_type() {
     };
     assert_eq!((warnings.len(), of("send"), of("receive")), (2, 1, 1), "{log}");
     assert!(log.contains(" of 68719476736 octets") && log.contains(ADVICE), "{log}");
-    // The report is all that is on the standard output.
+    // Only the report is on the standard output.
     assert_eq!(crate::rig::json(&output)["identical"], true);
 }
 

@@ -122,7 +122,7 @@ fn a_file_sent_and_received_is_the_same() {
 fn what_is_lost_is_counted_to_the_packet() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.265");
-    // A receive buffer for a few packets, while all are sent at once.
+    // The receive buffer is for a few packets, but all are sent at once.
     let (receiver, to) = listening(&copy, &["--socket-buffer", "4K", "--delivery", "nal-unit"]);
     let name = media("hevc_192x128_90f_tiny_nals.265");
     let sent = json(&run(&["send", &name, "--to", &to, "--flat-out", "--mtu", "200", "--json"]));
@@ -193,7 +193,7 @@ fn what_cannot_be_done_exits_with_1_and_names_it() {
 }
 
 #[test]
-fn a_file_that_is_no_bitstream_is_told() {
+fn a_file_that_is_no_bitstream_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text.265");
     std::fs::write(&path, "this is not a bitstream").unwrap();

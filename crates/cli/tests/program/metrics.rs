@@ -1,4 +1,4 @@
-//! `--metrics`: a running command seen from outside.
+//! `--metrics`: a running command, observed from outside.
 #![allow(clippy::float_cmp, reason = "these are counts")]
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::openmetrics::Exposition;
 use crate::rig::{MEDIA, free_port, interrupt, json, listening, media, run, rushes, text};
 use crate::texture_rig::serving;
 
-/// A free address for metrics.
+/// Returns a free address for metrics.
 fn address() -> String {
     format!("127.0.0.1:{}", free_port())
 }
@@ -30,7 +30,7 @@ fn ask(address: &str, request: &[u8]) -> String {
     text(&answer)
 }
 
-/// Connects once the program listens.
+/// Connects when the program listens.
 fn connect(address: &str) -> TcpStream {
     for _ in 0..2000 {
         if let Ok(stream) = TcpStream::connect(address) {
@@ -50,7 +50,7 @@ fn scrape(address: &str) -> Exposition {
     Exposition::parse(body)
 }
 
-/// Scrapes until `is_so`.
+/// Scrapes until `is_so` returns true; returns the last scrape.
 fn scrape_until(address: &str, is_so: impl Fn(&Exposition) -> bool) -> Exposition {
     for _ in 0..600 {
         let found = scrape(address);
@@ -67,7 +67,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The metrics that `docs/observing.md` lists for `command`, with their types.
+/// Returns the metrics that `docs/observing.md` lists for `command`, with their types.
 fn documented(command: &str) -> BTreeMap<String, String> {
     let page = page("observing.md");
     let rows = page.lines().filter(|line| line.starts_with("| `rushes_"));
@@ -77,7 +77,7 @@ fn documented(command: &str) -> BTreeMap<String, String> {
     cells.map(|cells| (cells[1].trim_matches('`').to_owned(), cells[2].clone())).collect()
 }
 
-/// Scrapes until everything is there that the page lists for `command`.
+/// Scrapes until all metrics that the page lists for `command` are present.
 fn scrape_whole(address: &str, command: &str) -> Exposition {
     let listed = documented(command);
     let found = scrape_until(address, |found| {
@@ -110,7 +110,7 @@ fn a_reception_is_seen_from_outside_as_its_report_has_it() {
     scrape_until(&metrics, |found| {
         found.values("rushes_source_frames_received_total", "").sum::<f64>() > 5.0
     });
-    // A stranger, who sends too little to be written, and a datagram that is no RTP.
+    // A stranger sends too little to be written, and a datagram that is not RTP.
     UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&[0; 50], &to).unwrap();
     let other = json(&run(&[&send[..], &["--flat-out"]].concat()));
     let sent = json(&sender.wait_with_output().unwrap());
@@ -251,7 +251,7 @@ fn strangers_at_the_port_of_metrics_disturb_neither_it_nor_the_stream() {
         })
         .collect();
     assert!(scrape(&metrics).value("rushes_packets_received_total", "") >= 0.0);
-    // All of them are closed in the end: the program holds nothing for them.
+    // All connections are closed in the end, so that the program holds nothing for them.
     for mut stream in halves {
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let end = stream.read_to_end(&mut Vec::new());

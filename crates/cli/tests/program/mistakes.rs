@@ -4,7 +4,7 @@ use crate::rig::{media, run, text};
 
 const OPUS: &str = "opus_speech_mono_mixed_durations.opus";
 
-/// The error output of a command line that is refused with the exit code 2.
+/// Returns the error output of a command line that is refused with exit code 2.
 fn refused(arguments: &[&str]) -> String {
     let output = run(arguments);
     let errors = text(&output.stderr);
@@ -61,7 +61,7 @@ fn a_frame_rate_is_kept_as_a_fraction() {
     assert_eq!(described("30000/1001"), described("29.97"));
 }
 
-/// The first octets of an MP4 file, and of files of containers that are not read.
+/// The first octets of an MP4 file; below, those of containers that cannot be read.
 const MP4: &[u8] = b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41\0\0\0\x08free";
 const AVI: &[u8] = b"RIFF\0\0\0\0AVI LIST";
 
@@ -105,7 +105,7 @@ fn a_container_is_named_with_the_command_that_helps() {
         let errors = refused(arguments);
         assert!(errors.contains("MP4") && errors.contains(&shown), "{errors}");
     }
-    // Any octets can be sent as such.
+    // Any file can be sent as octets.
     let sent = run(&["send", &film, "--codec", "raw", "--to", "127.0.0.1:9", "-q"]);
     assert!(sent.status.success(), "{}", text(&sent.stderr));
 }

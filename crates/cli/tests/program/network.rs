@@ -17,7 +17,7 @@ struct Outcome {
     code: Option<i32>,
     original: Vec<Vec<u8>>,
     copied: Vec<Vec<u8>>,
-    /// Statistics of the network towards the receiver, RTCP included.
+    /// Statistics of the network towards the receiver, including RTCP.
     there: Statistics,
 }
 
@@ -38,8 +38,8 @@ impl Outcome {
     }
 }
 
-/// Sends the file `name` through a network, with `options` at both ends and more at the receiver.
-/// Fails unless units arrive at most once, in order and as they were sent.
+/// Sends the file `name` through a network, with `options` at both ends and further ones at the
+/// receiver. Fails unless units arrive at most once, in order and unchanged.
 fn through(
     name: &str,
     conditions: Conditions,
@@ -147,8 +147,8 @@ fn random_networks_deliver_every_unit_at_most_once_in_order_and_as_it_was_sent()
 }
 
 #[test]
-fn the_last_packet_is_asked_for_too() {
-    // Find the number of the file's last packet first.
+fn the_last_packet_is_also_requested() {
+    // The number of the file's last packet is found first.
     let whole = through(MEDIA[1], Conditions::default(), &SMALL, &[]);
     let [sent, _] = whole.packets();
     let path = Path { delay: 20 * MS, loss: Loss::Outage(sent - 1..sent), ..Path::default() };
@@ -158,7 +158,7 @@ fn the_last_packet_is_asked_for_too() {
 }
 
 #[test]
-fn keys_are_agreed_over_a_network_that_loses_some_of_what_is_said() {
+fn keys_are_agreed_on_over_a_lossy_network() {
     let path = Path { delay: 40 * MS, loss: Loss::Outage(1..6), ..Path::default() };
     let outcome = through(MEDIA[1], Conditions::both(path), &["--zrtp"], &PATIENT);
     outcome.assert_whole(MEDIA[1]);

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The samples of one text.
 #[derive(Debug, Default)]
 pub(crate) struct Exposition {
-    /// The name that a query takes, and the type.
+    /// The type of each metric, by the name for queries.
     pub(crate) types: BTreeMap<String, String>,
-    /// Values by their name and labels, as they are written.
+    /// Values by name and labels, as written.
     samples: BTreeMap<(String, String), f64>,
 }
 
@@ -38,20 +38,20 @@ impl Exposition {
         all
     }
 
-    /// The only value under `name` whose labels contain `labels`.
+    /// Returns the only value under `name` whose labels contain `labels`.
     pub(crate) fn value(&self, name: &str, labels: &str) -> f64 {
         let found: Vec<f64> = self.values(name, labels).collect();
         assert_eq!(found.len(), 1, "{name} {labels}: {:?}", self.samples.keys());
         found[0]
     }
 
-    /// The values under `name` whose labels contain `labels`.
+    /// Returns the values under `name` whose labels contain `labels`.
     pub(crate) fn values(&self, name: &str, labels: &str) -> impl Iterator<Item = f64> {
         let is_it = move |key: &(String, String)| key.0 == name && key.1.contains(labels);
         self.samples.iter().filter(move |(key, _)| is_it(key)).map(|(_, value)| *value)
     }
 
-    /// The counters, with their labels.
+    /// Returns the counters with their labels.
     pub(crate) fn counters(&self) -> impl Iterator<Item = (&(String, String), f64)> {
         let is_counter = |name: &str| self.types.get(name).is_some_and(|kind| kind == "counter");
         let counters = self.samples.iter().filter(move |(key, _)| is_counter(&key.0));
@@ -64,7 +64,7 @@ struct Family {
     name: String,
     kind: String,
     samples: usize,
-    /// The buckets of a histogram so far: bound and count.
+    /// The buckets of a histogram read so far, as bound and count.
     buckets: Vec<(f64, f64)>,
     count: Option<f64>,
 }
@@ -118,7 +118,7 @@ impl Family {
     }
 }
 
-/// Labels by name; their values must not contain characters that need escapes, as ours do not.
+/// Returns labels by name. Their values must not contain characters that need escapes; ours do not.
 fn labels_of(text: &str) -> BTreeMap<&str, &str> {
     let mut labels = BTreeMap::new();
     for label in text.split(',') {

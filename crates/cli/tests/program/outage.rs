@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::rig::{MEDIA, RunningProgram, media};
 
-/// Whether this machine allows network namespaces.
+/// Returns whether this machine allows network namespaces.
 fn has_networks() -> bool {
     let script = "ip link set lo up && ip addr flush dev lo";
     let tried = Command::new("unshare").args(["-rn", "sh", "-c", script]).output();
@@ -16,8 +16,8 @@ fn has_networks() -> bool {
     has
 }
 
-/// A sender in a network whose only interface is down. Each line written to it runs the next of
-/// `steps`; it is then waited for.
+/// Starts a sender in a network whose only interface is down. Each line written to it runs the next
+/// of `steps`; after the last it waits for the sender.
 fn sending(more: &[&str], steps: &[&str]) -> RunningProgram {
     let mut script = "\"$@\" & sender=$!".to_owned();
     for step in steps {

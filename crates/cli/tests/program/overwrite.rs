@@ -1,4 +1,4 @@
-//! Existing files are overwritten on request only.
+//! Existing files are overwritten only on request.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::rig::{free_port, listening, media, receiving, run, text};
 
 const FILM: &str = "avc_cif_60f_baseline.264";
 
-/// Asserts that the command line leaves `file` as it is without `--force`, and overwrites it with.
+/// Asserts that the command line overwrites `file` with `--force`, and leaves it unchanged without.
 fn asks_before_overwriting(arguments: &[&str], file: &Path) {
     std::fs::write(file, "precious").unwrap();
     let output = run(arguments);
@@ -32,7 +32,7 @@ fn programs_that_write_ask_before_overwriting() {
     asks_before_overwriting(&encode, &path("a.ktx2"));
     let decode = ["texture", "decode", &name("a.ktx2"), &name("a.y4m")];
     asks_before_overwriting(&decode, &path("a.y4m"));
-    // Images are numbered.
+    // Numbered images are protected, too.
     let decode = ["texture", "decode", &name("a.ktx2"), &name("b.png")];
     asks_before_overwriting(&decode, &path("b_00000.png"));
     let film = media(FILM);
@@ -57,13 +57,13 @@ fn a_receiver_asks_before_it_listens() {
 }
 
 #[test]
-fn a_file_that_appears_meanwhile_is_kept_and_so_is_what_was_received() {
+fn a_file_that_appears_meanwhile_is_kept_beside_the_received_frames() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.264");
     let (receiver, to) = listening(&copy, &[]);
     let sent = run(&["send", &media(FILM), "--to", &to, "--fps", "1000", "--no-rtcp", "-q"]);
     assert!(sent.status.success(), "{}", text(&sent.stderr));
-    // Without a goodbye, the receiver waits two seconds more.
+    // Without a goodbye, the receiver would wait two more seconds.
     std::fs::write(&copy, "precious").unwrap();
     let received = receiver.wait_with_output().unwrap();
     assert_eq!(received.status.code(), Some(1));

@@ -14,7 +14,7 @@ fn completions_and_manual_are_made() {
     assert!(manual.contains(".TH") && manual.contains("loopback"));
 }
 
-/// The names of the pages in a folder, in order.
+/// Returns the names of the pages in a folder, in order.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<_> =
@@ -24,7 +24,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn each_command_has_a_page_that_names_those_around_it() {
+fn each_command_has_a_page_that_names_related_ones() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("share/man1");
     let man = ["man", "--dir", dir.to_str().unwrap()];
@@ -42,7 +42,7 @@ fn each_command_has_a_page_that_names_those_around_it() {
         for section in ["NAME", "SYNOPSIS", "\"EXIT STATUS\"", "\"SEE ALSO\""] {
             assert_eq!(page.matches(&format!("\n.SH {section}\n")).count(), 1, "{name}: {section}");
         }
-        // References are to pages that there are.
+        // References point to existing pages.
         let (_, references) = page.split_once(".SH \"SEE ALSO\"\n").unwrap();
         for reference in references.lines().filter_map(|line| line.strip_prefix("\\fB")) {
             let (name, _) = reference.split_once("\\fR").unwrap();
@@ -62,7 +62,7 @@ fn each_command_has_a_page_that_names_those_around_it() {
     check_with_mandoc(&dir, &names);
 }
 
-/// No page has an error, as far as mandoc knows.
+/// Checks that mandoc finds no error in any page.
 fn check_with_mandoc(dir: &Path, names: &[String]) {
     if !crate::skipped::have(&["mandoc"]) {
         return;

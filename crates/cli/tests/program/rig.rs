@@ -42,14 +42,14 @@ pub(crate) const MEDIA: [&str; 4] = [
     "opus_speech_mono_mixed_durations.opus",
 ];
 
-/// A receiver of `file` that is listening, and its address.
+/// Starts a receiver into `file`, and returns it with its address when it listens.
 pub(crate) fn listening(file: &Path, more: &[&str]) -> (Child, String) {
     let port = free_port();
     let from = format!("127.0.0.1:{port}");
     (receiving(port, &[&["--from", &from], more].concat(), file), from)
 }
 
-/// A receiver of `file` that is listening at `port`, by its `arguments`.
+/// Starts a receiver into `file` with `arguments`, and returns it when it listens at `port`.
 pub(crate) fn receiving(port: u16, arguments: &[&str], file: &Path) -> Child {
     let mut command = rushes(&["recv", "-o", file.to_str().unwrap(), "--json"]);
     command.args(arguments);
@@ -57,7 +57,7 @@ pub(crate) fn receiving(port: u16, arguments: &[&str], file: &Path) -> Child {
         command.args(["--idle-timeout", "2s"]);
     }
     let mut child = command.spawn().unwrap();
-    // It listens once its port is taken.
+    // The receiver listens when its port is in use.
     for _ in 0..500 {
         if UdpSocket::bind(("127.0.0.1", port)).is_err() || child.try_wait().unwrap().is_some() {
             break;
@@ -75,7 +75,7 @@ pub(crate) struct RunningProgram {
 }
 
 impl RunningProgram {
-    /// Maximum wait for its next line, or for its end.
+    /// Maximum wait for the program's next line or for its end.
     const PATIENCE: Duration = Duration::from_secs(120);
 
     pub(crate) fn of(command: &mut Command) -> Self {
@@ -91,7 +91,7 @@ impl RunningProgram {
         self.error_output.push('\n');
     }
 
-    /// Waits for a line with `expected` in it.
+    /// Waits for a line that contains `expected`.
     pub(crate) fn wait_for(&mut self, expected: &str) {
         loop {
             let line = self.lines.recv_timeout(Self::PATIENCE);
@@ -105,7 +105,7 @@ impl RunningProgram {
         }
     }
 
-    /// Waits for its end; returns its status and its error output.
+    /// Waits until the program ends; returns its status and its error output.
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         loop {
             match self.lines.recv_timeout(Self::PATIENCE) {
@@ -121,7 +121,8 @@ impl RunningProgram {
 }
 
 impl Drop for RunningProgram {
-    /// A failing test leaves no program behind: a script whose input ends runs to its end.
+    /// Ends the program, so that a failing test leaves none behind; a script runs to its end when
+    /// its input ends.
     fn drop(&mut self) {
         if self.child.stdin.take().is_some() {
             while self.lines.recv_timeout(Duration::from_secs(5)).is_ok() {}

@@ -6,10 +6,10 @@ use crate::rig::{
     MEDIA, free_port, interrupt, json, listening, media, receiving, run, rushes, text, units,
 };
 
-/// 28 octets.
+/// A key of 28 octets.
 const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
 
-/// A file that only its owner may read.
+/// Writes a secret to a file that only its owner may read.
 fn write_secret(path: &Path, secret: &str) {
     std::fs::write(path, format!("{secret}\n")).unwrap();
     #[cfg(unix)]
@@ -64,7 +64,7 @@ fn an_ssrc_is_not_set_under_a_key_that_may_have_been_used() {
 
 #[test]
 #[cfg(unix)]
-fn a_receiver_under_a_given_key_says_what_it_cannot_know() {
+fn a_receiver_under_a_given_key_warns_about_replays() {
     let folder = tempfile::tempdir().unwrap();
     let log_of = |more: &[&str]| {
         let (receiver, _) = listening(&folder.path().join("a.265"), more);
@@ -112,12 +112,12 @@ fn a_file_sent_with_a_key_is_received_with_it() {
 
 #[test]
 #[cfg(unix)]
-fn what_is_clear_is_refused_counted_and_told() {
+fn unencrypted_packets_are_refused_counted_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join(MEDIA[0]);
     let (receiver, to) = listening(&copy, &["--srtp", "AEAD_AES_128_GCM", "--key", KEY]);
     let sent = run(&["send", &media(MEDIA[0]), "--to", &to, "--fps", "1000", "--json"]);
-    // A second later, because refused packets are reported once a second.
+    // Waits longer than a second, because refused packets are reported once a second.
     std::thread::sleep(std::time::Duration::from_millis(1200));
     interrupt(&receiver);
     let received = receiver.wait_with_output().unwrap();
@@ -126,7 +126,7 @@ fn what_is_clear_is_refused_counted_and_told() {
     assert_eq!(report["received"]["packets"], 0);
     let packets = json(&sent)["sent"]["packets"].as_u64().unwrap();
     let refused = report["received"]["discards"]["authentication failed"].as_u64().unwrap();
-    // The packets that end the stream are not media and are refused as well.
+    // The packets that end the stream are not media and are also refused.
     assert!(refused >= packets, "{report}");
     let log = text(&received.stderr);
     assert!(log.contains("packets: authentication failed"), "{log}");

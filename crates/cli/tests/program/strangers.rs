@@ -1,4 +1,4 @@
-//! `recv` with strangers: which source is written, and its protection from others.
+//! `recv` with strangers: the choice of the source that is written, and its protection from others.
 
 use std::net::UdpSocket;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::rig::{MEDIA, free_port, json, listening, media, receiving, run, text,
 /// Time after which a program counts as hung.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The output of a program that ends by itself; fails if it does not.
+/// Returns the output of a program that must end by itself.
 pub(crate) fn ended(mut child: Child) -> Output {
     let deadline = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
@@ -26,7 +26,7 @@ pub(crate) fn ended(mut child: Child) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// A sender of RTP of one SSRC, with a clock of 3 000 ticks a frame.
+/// A sender of RTP with one SSRC and 3 000 ticks per frame.
 pub(crate) struct Source {
     socket: UdpSocket,
     to: (&'static str, u16),
@@ -37,7 +37,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// A source of raw frames.
+    /// Creates a source of raw frames.
     pub(crate) fn new(ssrc: u32, port: u16) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         Self { socket, to: ("127.0.0.1", port), payload_type: 99, ssrc, sequence: 7, packets: 0 }
@@ -54,12 +54,12 @@ impl Source {
         self.packets += 1;
     }
 
-    /// One frame in one packet.
+    /// Sends one frame in one packet.
     pub(crate) fn frame(&mut self, payload: &[u8]) {
         self.packet(payload, true);
     }
 
-    /// A sender report, a name and BYE, on the next port.
+    /// Sends a sender report, a name and BYE to the next port.
     pub(crate) fn goodbye(&self) {
         let ssrc = self.ssrc.to_be_bytes();
         let mut datagram = vec![0x80, 200, 0, 6];
@@ -76,7 +76,7 @@ impl Source {
     }
 }
 
-/// The port of a receiver that `listening` started.
+/// Returns the port of a receiver that `listening` started.
 pub(crate) fn port_of(address: &str) -> u16 {
     address.rsplit_once(':').unwrap().1.parse().unwrap()
 }
@@ -111,7 +111,7 @@ fn a_few_packets_of_a_stranger_before_the_stream_are_nothing() {
 }
 
 #[test]
-fn a_stranger_who_goes_on_neither_keeps_the_receiver_nor_changes_its_verdict() {
+fn a_persistent_stranger_neither_delays_the_receivers_end_nor_changes_its_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let name = MEDIA[1];
     let copy = folder.path().join(name);
@@ -125,7 +125,7 @@ fn a_stranger_who_goes_on_neither_keeps_the_receiver_nor_changes_its_verdict() {
             other.payload_type = 97;
             while !over.load(Ordering::Relaxed) {
                 stranger.frame(&[0x02, 0x01, 0xff]);
-                // Some packets are missing, and the other source's are not H.265.
+                // Some packets are missing, and those of the other source are not H.265.
                 stranger.sequence = stranger.sequence.wrapping_add(3);
                 other.frame(&[0xff]);
                 std::thread::sleep(Duration::from_millis(3));
@@ -168,7 +168,7 @@ fn a_stranger_who_begins_later_gets_nothing_into_the_file() {
 }
 
 #[test]
-fn only_the_peer_that_was_named_is_heard() {
+fn only_the_given_peer_is_received() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.raw");
     let port = free_port();
@@ -189,7 +189,7 @@ fn only_the_peer_that_was_named_is_heard() {
     assert_eq!(std::fs::read(&copy).unwrap(), b"one frame", "{report}");
     assert_eq!(report["received"]["foreign"], 50, "{report}");
 
-    // Also with the host alone.
+    // The same holds with the host alone.
     let receiver = receiving(port, &["--from", &from, "--peer", "127.0.0.1", "-f"], &copy);
     let mut honest = Source::new(2, port);
     honest.frame(b"another");
@@ -228,7 +228,7 @@ fn a_stream_of_one_packet_is_received() {
 }
 
 #[test]
-fn a_sender_that_comes_again_goes_on_with_the_file() {
+fn a_sender_that_returns_continues_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.raw");
     let (receiver, to) = listening(&copy, &["--idle-timeout", "5s"]);
@@ -240,7 +240,7 @@ fn a_sender_that_comes_again_goes_on_with_the_file() {
             sender.frame(&frame);
             expected.extend_from_slice(&frame);
         }
-        // The first was killed; the second sends a goodbye.
+        // The first sender is killed; the second sends a goodbye.
         if ssrc == 0xa2 {
             sender.goodbye();
         }

@@ -25,14 +25,14 @@ fn wait_for(mut found: impl FnMut() -> bool) {
     panic!("the condition was not met in time");
 }
 
-/// The size of the unfinished files in `folder`.
+/// Returns the size of the unfinished files in `folder`.
 fn octets_under_way(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).unwrap();
     entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|it| it.len()).sum()
 }
 
 #[test]
-fn what_is_viewed_is_what_is_encoded_and_decoded_frame_by_frame() {
+fn viewed_frames_equal_those_encoded_and_decoded() {
     let folder = tempfile::tempdir().unwrap();
     for format in ["bc1", "ycocg-bc3"] {
         let (_, encoded) = path(&folder, "encoded.ktx2");
@@ -60,7 +60,7 @@ fn what_is_viewed_is_what_is_encoded_and_decoded_frame_by_frame() {
 }
 
 #[test]
-fn frames_are_stored_as_they_come_where_the_file_can_hold_them() {
+fn frames_are_stored_as_received_if_the_file_can_hold_them() {
     let folder = tempfile::tempdir().unwrap();
     let (encoded, encoded_name) = path(&folder, "encoded.ktx2");
     must(&["encode", PATTERN, &encoded_name, "--frames", "10"]);
@@ -86,14 +86,14 @@ fn the_standard_output_takes_a_film() {
 }
 
 #[test]
-fn what_a_slow_reader_has_no_time_for_is_left_out_and_told() {
+fn frames_that_a_slow_reader_misses_are_dropped_and_reported() {
     let server = serving(PATTERN, &["--flat-out", "--loop"]);
     for (more, code) in [(&[][..], 1), (&["--allow-loss"], 0)] {
         let view = ["texture", "view", &server.address, "-o", "-", "--stats-interval", "20ms"];
         let more = [&["--transport", "tcp"], more].concat();
         let mut viewer = rushes(&[&view, &more[..]].concat()).spawn().unwrap();
         let mut lines = BufReader::new(viewer.stderr.take().unwrap());
-        // The film is not read until frames have been left out.
+        // The film is not read until frames have been dropped.
         let mut log = String::new();
         while !log.contains("LEFT OUT") {
             assert_ne!(lines.read_line(&mut log).unwrap(), 0, "{log}");
@@ -109,7 +109,7 @@ fn what_a_slow_reader_has_no_time_for_is_left_out_and_told() {
 }
 
 #[test]
-fn wishes_of_the_client_are_heeded_and_told() {
+fn requests_of_the_client_are_fulfilled_and_reported() {
     let server = serving(PATTERN, &["--format", "bc1"]);
     let options = ["--units", "3", "--packet-size", "700", "--format", "yuv420", "--fps", "30"];
     let seen =
@@ -129,7 +129,7 @@ fn a_client_that_vanishes_does_not_keep_the_next_one_from_being_served() {
         let (mut child, _) = viewing(&server.address, &["--transport", transport]);
         child.kill().unwrap();
         child.wait().unwrap();
-        // The server may notice later.
+        // The server may detect it later.
         wait_for(|| {
             texture(&["view", &server.address, "--null", "--frames", "3"]).status.success()
         });
@@ -139,7 +139,7 @@ fn a_client_that_vanishes_does_not_keep_the_next_one_from_being_served() {
 }
 
 #[test]
-fn one_client_too_many_is_told_so_and_the_others_are_served() {
+fn one_client_too_many_is_refused_and_the_others_are_served() {
     let server = serving(PATTERN, &["--clients", "1"]);
     let address = server.address.clone();
     let (mut first, mut lines) = viewing(&address, &[]);
@@ -150,7 +150,7 @@ fn one_client_too_many_is_told_so_and_the_others_are_served() {
     let mut rest = String::new();
     lines.read_to_string(&mut rest).unwrap();
     assert!(first.wait().unwrap().success());
-    // One JSON object per line, the report last.
+    // Each line is a JSON object; the last one is the report.
     let objects: Vec<serde_json::Value> =
         rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(objects.last().unwrap()["end"], "ended as requested");
@@ -179,7 +179,7 @@ fn an_interrupt_leaves_a_whole_file_and_tells_the_server() {
 }
 
 #[test]
-fn an_interrupted_server_tells_its_clients_who_keep_what_came() {
+fn an_interrupted_server_notifies_its_clients_which_keep_their_frames() {
     let folder = tempfile::tempdir().unwrap();
     let (copy, name) = path(&folder, "copy.y4m");
     let server = serving(PATTERN, &["--every-frame", "--transport", "tcp"]);
@@ -245,7 +245,7 @@ fn a_file_that_cannot_hold_the_frames_is_named() {
 }
 
 #[test]
-fn what_the_server_cannot_give_is_told() {
+fn a_request_that_the_server_cannot_fulfil_is_an_error() {
     let server = serving(PATTERN, &[]);
     let address = server.address.clone();
     let closed = format!("127.0.0.1:{}", free_port());

@@ -10,13 +10,13 @@ use crate::texture_rig::{must, serving_by};
 const PATTERN: &str = "pattern:64x64@50";
 
 #[test]
-fn a_server_without_descriptors_says_so_and_goes_on() {
+fn a_server_without_descriptors_warns_and_continues() {
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 48; exec \"$@\"", "sh"]);
     limited.arg(assert_cmd::cargo::cargo_bin!("rushes"));
     limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let server = serving_by(limited, PATTERN, &["--units", "1", "--loop"]);
-    // One client is connected before, during and after.
+    // One client is connected before, during and after the attack.
     let view = ["texture", "view", &server.address, "--null", "--frames", "400", "--json"];
     let viewer = rushes(&view).spawn().unwrap();
     let crowd: Vec<_> = (0..100).filter_map(|_| TcpStream::connect(&server.address).ok()).collect();
@@ -28,7 +28,7 @@ fn a_server_without_descriptors_says_so_and_goes_on() {
     }
     assert!(server.log().contains("Too many open files"), "{}", server.log());
     drop(crowd);
-    // A client that connects then waits for its turn, and is served.
+    // A client that connects during the attack waits and is then served.
     let late = json(&must(&["view", &server.address, "--null", "--frames", "20", "--json"]));
     assert_eq!(late["frames_lost"], 0, "{late}");
     let viewed = viewer.wait_with_output().unwrap();

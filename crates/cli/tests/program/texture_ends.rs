@@ -1,4 +1,4 @@
-//! `rushes texture view` of a server whose last frames do not arrive. They are counted however the
+//! `rushes texture view` of a server whose last frames do not arrive: they are counted, however the
 //! stream ends.
 
 use std::net::{Shutdown, TcpListener, UdpSocket};
@@ -32,8 +32,8 @@ fn offer(port: u16) -> Offer {
     }
 }
 
-/// Serves one client frames 0 to 5, of which 3 lacks a packet and 4 and 5 are lost. Ends with a
-/// Stop message, or breaks off.
+/// Serves frames 0 to 5 to one client: frame 3 lacks a packet, and 4 and 5 are lost. Ends with a
+/// Stop message or closes the connection.
 fn serve(listener: &TcpListener, says_stop: bool) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut client = Stranger::new(listener.accept().unwrap().0);
@@ -57,12 +57,12 @@ fn serve(listener: &TcpListener, says_stop: bool) {
     } else {
         client.socket.shutdown(Shutdown::Write).unwrap();
     }
-    // Wait until the client has read it.
+    // Waits until the client has read the message.
     while client.receive().is_some() {}
 }
 
 #[test]
-fn frames_that_were_sent_and_did_not_come_are_counted_whatever_ends_the_stream() {
+fn sent_frames_that_did_not_arrive_are_counted_at_every_kind_of_end() {
     for (says_stop, more, code) in
         [(true, &[][..], 1), (true, &["--allow-loss"], 0), (false, &["--allow-loss"], 1)]
     {

@@ -17,7 +17,7 @@ fn a_film_encoded_and_decoded_is_much_like_it_was() {
         let encode = ["encode", &name("film.y4m"), &name("film.ktx2"), "--format", format];
         let report = json(&must(&[&encode[..], &["--psnr", "--json", "-f"]].concat()));
         assert_eq!((&report["frames"], &report["format"]), (&6.into(), &format.into()));
-        // Without any difference there is no number.
+        // If nothing differs, the value is not a number.
         let decibels = report["psnr"]["decibels"].as_f64().unwrap_or(f64::INFINITY);
         assert!(decibels > least, "{format}: {report}");
         must(&["decode", &name("film.ktx2"), &name("copy.y4m"), "-q", "-f"]);
@@ -96,7 +96,7 @@ fn an_error_leaves_nothing_behind_and_names_the_file() {
 }
 
 #[test]
-fn a_wrong_command_line_exits_with_2_and_says_what_is_right() {
+fn a_wrong_command_line_exits_with_2_and_advice() {
     for (arguments, word) in [
         (&["encode", PATTERN, "a.mp4", "--frames", "1"][..], ".ktx2"),
         (&["encode", PATTERN, "a.ktx2"], "--frames"),

@@ -3,7 +3,7 @@
 use crate::rig::{run, rushes, text};
 use crate::texture_rig::serving;
 
-/// Whether a device can be opened here; fails without one if the tests of graphics are required.
+/// Returns whether a device can be opened; fails without one if graphics tests are required.
 fn has_device() -> bool {
     let probe = ["texture", "serve", "pattern:64x64", "--listen", "127.0.0.1:0", "--gpu"];
     let more = ["--format", "bc1", "--duration", "1ms"];
@@ -30,7 +30,7 @@ fn viewed(format: &str, more: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn frames_are_the_same_whoever_encodes_them() {
+fn frames_are_equal_from_either_processor() {
     if !has_device() {
         return;
     }
@@ -39,13 +39,13 @@ fn frames_are_the_same_whoever_encodes_them() {
         assert!(wanted.len() > 5 * 322 * 182 / 2, "{format}: {} octets", wanted.len());
         assert!(viewed(format, &["--gpu"]) == wanted, "{format}");
     }
-    // Other pixel formats are converted to RGBA8 first; and the main processor does not encode
-    // ETC2.
+    // Other pixel formats are converted to RGBA8 first. ETC2 cannot be encoded by the main
+    // processor.
     assert!(viewed("etc2", &["--gpu"]).len() > 5 * 322 * 182 / 2);
 }
 
 #[test]
-fn what_the_device_does_not_encode_is_told() {
+fn a_format_that_the_device_does_not_encode_is_an_error() {
     let serve = ["texture", "serve", "pattern:64x64", "--listen", "127.0.0.1:0", "--gpu"];
     let output = run(&[&serve[..], &["--format", "rgb565", "--duration", "1s"]].concat());
     assert!(!output.status.success());

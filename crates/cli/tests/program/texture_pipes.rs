@@ -16,7 +16,7 @@ const HEADER: &[u8] = b"YUV4MPEG2 W128 H96 F200:1 C420jpeg\n";
 /// Octets of a frame.
 const FRAME: usize = 128 * 96 * 3 / 2;
 
-/// Pictures without a pattern.
+/// Returns pictures without a regular pattern.
 fn pictures(count: u32) -> Vec<Vec<u8>> {
     let octet = |at: u32| (at.wrapping_mul(2_654_435_761) >> 13) as u8;
     (0..count).map(|n| (0..FRAME as u32).map(|at| octet(at + n * 7919)).collect()).collect()
@@ -27,7 +27,7 @@ fn write(pipe: &mut impl Write, picture: &[u8]) {
     pipe.write_all(picture).unwrap();
 }
 
-/// A server of its standard input, which begins with a header and `picture`.
+/// Starts a server of its standard input, which begins with a header and `picture`.
 fn piped(picture: &[u8], more: &[&str]) -> (Server, PipeWriter) {
     let (reader, mut writer) = pipe().unwrap();
     writer.write_all(HEADER).unwrap();
@@ -37,7 +37,7 @@ fn piped(picture: &[u8], more: &[&str]) -> (Server, PipeWriter) {
     (serving_by(command, "-", more), writer)
 }
 
-/// A client that writes every frame to `copy`, at its end.
+/// Runs a client that writes every frame to `copy`; returns its output.
 fn copied(server: &Server, copy: &Path) -> Output {
     let view = ["view", &server.address, "--every-frame", "--transport", "tcp", "--json", "-o"];
     texture(&[&view[..], &[copy.to_str().unwrap()]].concat())
@@ -109,7 +109,7 @@ fn a_frame_arrives_before_the_next_one_is_written() {
 fn frames_without_a_client_are_discarded_and_the_pipe_never_waits() {
     let pictures = pictures(50);
     let (server, mut pipe) = piped(&pictures[0], &[]);
-    // More than the pipe and the program hold.
+    // These pictures are more than the pipe and the program can hold.
     pictures[1..].iter().for_each(|picture| write(&mut pipe, picture));
     drop(pipe);
     let (served, log) = server.finish();
@@ -155,7 +155,7 @@ fn a_server_whose_pipe_is_silent_ends_at_a_signal() {
 }
 
 #[test]
-fn frames_can_be_limited_though_the_pipe_goes_on() {
+fn frames_can_be_limited_although_the_pipe_continues() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.y4m");
     let pictures = pictures(3);
@@ -215,7 +215,7 @@ fn a_pipe_is_encoded_into_a_file() {
 }
 
 #[test]
-fn what_is_no_frame_is_refused_with_what_to_type() {
+fn a_file_without_frames_is_refused_with_advice() {
     let pixels = ["--size", "2x2", "--input-format", "rgb24", "--fps", "25"];
     for (octets, more, code, words) in [
         (&b""[..], &[][..], 1, "standard input: contains no frame"),
@@ -239,7 +239,7 @@ fn what_is_no_frame_is_refused_with_what_to_type() {
         assert_eq!(output.status.code(), Some(code), "{more:?}: {log}");
         assert!(log.contains(words), "{more:?}: {log}");
     }
-    // Y4M that is read as pixels is noticed at its first frame.
+    // Y4M that is read as pixels is detected at its first frame.
     let (reader, mut writer) = pipe().unwrap();
     writer.write_all(HEADER).unwrap();
     drop(writer);

@@ -37,7 +37,7 @@ pub(crate) fn serving_by(mut command: Command, source: &str, more: &[&str]) -> S
             break address.trim().to_owned();
         }
     };
-    // Otherwise its pipe would fill up.
+    // The log is read, so that its pipe does not fill up.
     let log = Arc::new(Mutex::new(log));
     let appended = log.clone();
     let errors = thread::spawn(move || {
@@ -51,24 +51,24 @@ pub(crate) fn serving_by(mut command: Command, source: &str, more: &[&str]) -> S
 }
 
 impl Server {
-    /// Its process ID.
+    /// Returns the server's process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
 
-    /// Its error output so far.
+    /// Returns the server's error output so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
-    /// Waits for its end; returns its output.
+    /// Waits until the server ends; returns its output.
     pub(crate) fn finish(mut self) -> (Output, String) {
         let output = self.child.take().unwrap().wait_with_output().unwrap();
         self.errors.take().unwrap().join().unwrap();
         (output, self.log())
     }
 
-    /// Interrupts it as Ctrl-C does, then waits for its end.
+    /// Interrupts the server like Ctrl-C, then waits until it ends.
     #[cfg(unix)]
     pub(crate) fn interrupt(self) -> (Output, String) {
         interrupt(self.child.as_ref().unwrap());
@@ -77,7 +77,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// A failing test leaves no server behind.
+    /// Ends the server, so that a failing test leaves none behind.
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
@@ -86,12 +86,12 @@ impl Drop for Server {
     }
 }
 
-/// A client that is being served.
+/// Starts a client and returns it when it is being served.
 pub(crate) fn viewing(address: &str, more: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let view = ["texture", "view", address, "--null", "--stats-interval", "10ms", "--json"];
     let mut child = rushes(&[&view, more].concat()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
-    // It is served once it prints statistics.
+    // The client is being served when it prints statistics.
     assert_ne!(lines.read_line(&mut String::new()).unwrap(), 0);
     (child, lines)
 }
@@ -108,7 +108,7 @@ pub(crate) fn must(arguments: &[&str]) -> Output {
     output
 }
 
-/// Every frame of a Y4M file.
+/// Returns every frame of a Y4M file.
 pub(crate) fn frames(path: &Path) -> (Layout, Vec<Vec<u8>>) {
     let file = BufReader::new(std::fs::File::open(path).unwrap());
     let mut reader = Y4mReader::new(file).unwrap();
@@ -119,7 +119,7 @@ pub(crate) fn frames(path: &Path) -> (Layout, Vec<Vec<u8>>) {
     (*reader.layout(), frames)
 }
 
-/// The numbers that the pattern has drawn into every frame of a Y4M file.
+/// Returns the numbers that the pattern has drawn into the frames of a Y4M file.
 pub(crate) fn counters(path: &Path) -> Vec<u32> {
     let (layout, frames) = frames(path);
     frames.iter().map(|frame| read_counter(&layout, frame).unwrap()).collect()

@@ -1,4 +1,5 @@
-//! `rushes texture` over RTP: clear, with a key and with one agreed on; and `serve --once`.
+//! `rushes texture` over RTP: in the clear, with a given key and with an agreed one; and `serve
+//! --once`.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,10 +10,10 @@ use crate::texture_rig::{frames, must, serving, texture, viewing};
 
 const PATTERN: &str = "pattern:320x180@60";
 
-/// 28 octets, and 28 others.
+/// A key of 28 octets; below, another one.
 const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
 const OTHER_KEY: &str = "MTEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYg==";
-/// 30 octets.
+/// A key of 30 octets.
 const SUITE_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYjAx";
 const GCM: [&str; 3] = ["--srtp", "AEAD_AES_128_GCM", "--key"];
 
@@ -37,7 +38,7 @@ fn copy(file: &Path, options: &[&str]) -> [serde_json::Value; 2] {
 }
 
 #[test]
-fn frames_by_rtp_are_those_by_tcp_whether_clear_or_secured() {
+fn frames_over_rtp_equal_those_over_tcp_clear_or_secured() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     copy(&path("tcp.y4m"), &["--transport", "tcp"]);
@@ -75,7 +76,7 @@ fn a_server_shows_the_words_of_each_client_and_the_client_remembers_it() {
 }
 
 #[test]
-fn sides_that_do_not_share_a_key_get_no_frame_and_are_told_why() {
+fn sides_that_do_not_share_a_key_get_no_frame_but_a_reason() {
     let (key, other) = ([&GCM[..], &[KEY]].concat(), [&GCM[..], &[OTHER_KEY]].concat());
     let suite = ["--srtp", "AES_CM_128_HMAC_SHA1_80", "--key", SUITE_KEY];
     let (clear, zrtp) = (["--transport", "rtp"], ["--zrtp"]);
@@ -114,7 +115,7 @@ fn sides_that_do_not_share_a_key_get_no_frame_and_are_told_why() {
 
 #[test]
 #[cfg(unix)]
-fn zrtp_lets_in_only_those_with_the_secret_or_compared_before() {
+fn zrtp_accepts_only_peers_with_the_secret_or_compared_before() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -140,7 +141,7 @@ fn zrtp_lets_in_only_those_with_the_secret_or_compared_before() {
     let server = serving(PATTERN, &strict);
     assert_eq!(view(&server.address, &known).status.code(), Some(1), "never compared");
     assert!(server.interrupt().0.status.success());
-    // As if users had found the words equal.
+    // The caches are changed as if users had found the words equal.
     for cache in [&here, &there] {
         let kept = std::fs::read_to_string(cache).unwrap();
         std::fs::write(cache, kept.replace(" 0 never", " 1 never")).unwrap();
@@ -164,7 +165,8 @@ fn once_fails_if_its_client_vanishes() {
     assert!(log.contains("did not end the stream: connection closed by the peer"), "{log}");
 }
 
-/// A relay between a client and a server; it returns a connection for also writing to the server.
+/// Starts a relay between a client and a server, which also returns a connection for writing to the
+/// server.
 fn between(server: &str) -> (String, std::thread::JoinHandle<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

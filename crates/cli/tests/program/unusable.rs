@@ -1,4 +1,5 @@
-//! Packets that arrive and cannot be used: said while they come, and in the exit code.
+//! Packets that arrive and cannot be used: they are reported while they arrive and by the exit
+//! code.
 
 use crate::rig::{MEDIA, RunningProgram, free_port, json, listening, media, run, rushes, text};
 use crate::strangers::{Source, ended, port_of};
@@ -37,7 +38,7 @@ fn a_stream_of_another_codec_is_not_complete() {
     assert!(log.contains("payloads of another format: another --codec?"), "{log}");
 }
 
-/// Whatever a stranger sends, before, during and after, the stream of the peer is complete.
+/// The stream of the peer is complete, whatever a stranger sends before, during and after it.
 #[test]
 fn what_strangers_send_does_not_count() {
     let folder = tempfile::tempdir().unwrap();

@@ -30,8 +30,8 @@ impl Display {
     pub(crate) fn of_size(size: &str) -> Self {
         let mut server = Command::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", &format!("{size}x24"), "-nolisten", "tcp"])
-            // Otherwise it would reset whenever its last client disconnects, and not answer
-            // meanwhile.
+            // Without this option the server resets whenever its last client disconnects, and does
+            // not answer meanwhile.
             .arg("-noreset")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -50,7 +50,7 @@ impl Display {
         text(&self.command("xdotool", arguments).stdout).trim().to_owned()
     }
 
-    /// Runs a program that opens a window; returns the window's number as well.
+    /// Runs a program that opens a window; also returns the window's number.
     pub(crate) fn open(&self, mut command: Command) -> (Viewer, String) {
         command.env("DISPLAY", &self.name).env_remove("WAYLAND_DISPLAY");
         let mut viewer = Viewer(Some(command.spawn().unwrap()));
@@ -70,7 +70,7 @@ impl Display {
         self.xdotool(&["key", "--window", window, key]);
     }
 
-    /// The window's pixels as RGB24; nothing while there are none.
+    /// Returns the window's pixels as RGB24; empty while there are none.
     pub(crate) fn pixels(&self, window: &str) -> Vec<u8> {
         self.command("import", &["-window", window, "-depth", "8", "rgb:-"]).stdout
     }
@@ -92,7 +92,7 @@ impl Drop for Display {
 pub(crate) struct Viewer(pub(crate) Option<Child>);
 
 impl Viewer {
-    /// Waits for its end.
+    /// Waits until the program ends.
     pub(crate) fn finish(mut self) -> Output {
         wait_for("the end", || self.0.as_mut().unwrap().try_wait().unwrap());
         self.0.take().unwrap().wait_with_output().unwrap()
@@ -119,7 +119,7 @@ pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-/// A frame of the pattern, encoded to BC1 and decoded.
+/// Returns a frame of the pattern, encoded to BC1 and decoded.
 pub(crate) fn expected(source: &str, number: u32) -> Vec<u8> {
     let mut pattern = open(source.as_ref(), &RawHint::default()).unwrap();
     let mut frame = pattern.next_frame().unwrap().unwrap();
@@ -137,8 +137,8 @@ pub(crate) fn expected(source: &str, number: u32) -> Vec<u8> {
     picture
 }
 
-/// The picture in a window of the pattern's size, and its number. `None` unless every pixel is the
-/// decoder's.
+/// Returns the picture in a window of the pattern's size, and its number, or `None` unless every
+/// pixel equals the decoder's.
 pub(crate) fn exact(display: &Display, window: &str, source: &str) -> Option<(u32, Vec<u8>)> {
     let layout = Layout::new(Format::Rgb24, SIZE.0, SIZE.1).unwrap();
     let picture = display.pixels(window);
@@ -168,7 +168,7 @@ fn a_window_shows_every_pixel_takes_another_size_and_closes() {
         read_counter(&layout, &display.pixels(&window)).filter(|&later| later > number)
     });
 
-    // Narrower: the shape is kept, between black above and below.
+    // In a narrower window the aspect ratio is kept, with black above and below.
     display.xdotool(&["windowsize", &window, "320", "400"]);
     wait_for("black above and below", || {
         let picture = display.pixels(&window);

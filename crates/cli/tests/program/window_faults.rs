@@ -1,4 +1,4 @@
-//! A window whose surface, device or screen goes away while it is drawn on.
+//! A window whose surface, device or screen disappears while it is drawn on.
 
 use std::path::Path;
 use std::process::Command;
@@ -52,7 +52,7 @@ impl Faults {
         Self(folder)
     }
 
-    /// A viewer of a server's frames that runs through the layer.
+    /// Returns the command of a viewer of a server's frames that runs through the layer.
     pub(crate) fn view(&self, server: &Server) -> Command {
         let mut command = rushes(&["texture", "view", &server.address, "--window"]);
         command.env("FAULTS", self.0.path()).env("VK_LAYER_PATH", self.0.path());
@@ -60,7 +60,7 @@ impl Faults {
         command
     }
 
-    /// Every call so far, as its name and its result.
+    /// Returns every call so far, as its name and its result.
     pub(crate) fn calls(&self) -> Vec<(String, i32)> {
         let log = std::fs::read_to_string(self.0.path().join("log")).unwrap_or_default();
         let pair = |line: &str| {
@@ -72,7 +72,7 @@ impl Faults {
         whole.lines().filter_map(pair).collect()
     }
 
-    /// Whether the program draws through Vulkan; otherwise the test returns early.
+    /// Returns whether the program draws through Vulkan; otherwise the test returns early.
     pub(crate) fn are_heard(&self) -> bool {
         let has_driver = !self.calls().is_empty();
         if !has_driver {
@@ -93,7 +93,8 @@ impl Faults {
     }
 }
 
-/// A viewer in a window of the pattern's size that shows pictures; `None` without Vulkan.
+/// Starts a viewer that shows pictures in a window of the pattern's size; returns `None` without
+/// Vulkan.
 fn showing(faults: &Faults, display: &Display, server: &Server) -> Option<(Viewer, String)> {
     let (viewer, window) = display.open(faults.view(server));
     display.xdotool(&["windowsize", &window, "640", "360"]);
@@ -112,7 +113,7 @@ fn a_surface_that_is_lost_or_changed_is_had_again() {
     for (call, result, times) in [
         ("acquire", SURFACE_LOST, 1),
         ("acquire", OUT_OF_DATE, 1),
-        // More than are repaired at once.
+        // This is more than the window recovers from at once.
         ("acquire", SURFACE_LOST, 4),
         ("acquire", TIMEOUT, 4),
         ("present", OUT_OF_DATE, 2),
@@ -149,7 +150,7 @@ fn a_picture_that_the_screen_did_not_take_is_drawn_without_another_frame() {
         return;
     }
     let (faults, display) = (Faults::new(), Display::new());
-    // The next frame comes after all this.
+    // The next frame arrives after the end of the test.
     let slow = "pattern:640x360@1/300";
     let server = serving(slow, &["--format", "bc1", "--transport", "tcp"]);
     let Some((viewer, window)) = showing(&faults, &display, &server) else { return };
@@ -193,7 +194,7 @@ fn what_is_lost_for_good_ends_the_window_in_words() {
 }
 
 #[test]
-fn a_screen_that_goes_away_ends_the_window() {
+fn a_screen_that_disappears_ends_the_window() {
     if !have(&["Xvfb", "xdotool", "import"]) {
         return;
     }
@@ -206,6 +207,6 @@ fn a_screen_that_goes_away_ends_the_window() {
     let output = viewer.finish();
     let log = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{log}");
-    // The message is that of the X library, which ends the program.
+    // The message is from the X library, which ends the program.
     assert!(log.contains(&display.name), "{log}");
 }

@@ -1,4 +1,4 @@
-//! A window under a window manager: full screen, minimised and back.
+//! A window under a window manager: full screen, minimised and restored.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -20,9 +20,9 @@ const BLACK: usize = 40;
 /// Starts the window manager of a screen.
 fn managed(display: &Display) -> Viewer {
     let mut manager = Command::new("openbox")
-        // Its startup message comes before it handles requests.
+        // The manager prints its startup message before it handles requests.
         .args(["--sm-disable", "--startup", "echo ready"])
-        // With the default configuration, not the user's.
+        // The manager uses the default configuration instead of the user's.
         .env("XDG_CONFIG_HOME", "/nonexistent")
         .env("DISPLAY", &display.name)
         .stdout(Stdio::piped())
@@ -34,7 +34,7 @@ fn managed(display: &Display) -> Viewer {
     Viewer(Some(manager))
 }
 
-/// The number of the picture that fills the screen; `None` if there is anything else on it.
+/// Returns the number of the picture that fills the screen, or `None` if anything else is on it.
 fn filled(display: &Display) -> Option<u32> {
     let ((width, height), row) = (SCREEN, SCREEN.0 * 3);
     let screen = display.pixels("root");
@@ -50,13 +50,13 @@ fn filled(display: &Display) -> Option<u32> {
         let (x, y) = (at % row / 3 / 2, at / row / 2);
         octet.abs_diff(wanted[(y * SIZE.0 as usize + x) * 3 + at % 3])
     });
-    // The pixels are not copied but blended, which shows where the pattern has edges.
+    // The pixels are blended rather than copied, so they differ at the edges of the pattern.
     let wrong: u64 = pairs.map(u64::from).sum();
     (wrong < 8 * middle.len() as u64).then_some(number)
 }
 
 #[test]
-fn a_window_fills_the_screen_and_goes_back() {
+fn a_window_fills_the_screen_and_is_restored() {
     if !have(&["Xvfb", "xdotool", "import", "openbox"]) {
         return;
     }
@@ -69,7 +69,7 @@ fn a_window_fills_the_screen_and_goes_back() {
 
     for key in ["F11", "f"] {
         display.key(&window, key);
-        // Not while the manager still gives it the size that it had.
+        // Waits until the manager no longer gives the window its earlier size.
         wait_for("a window", || (display.pixels("root")[..3] != [0; 3]).then_some(()));
         display.xdotool(&["windowsize", &window, "640", "360"]);
         number = wait_for("a later picture", || {
@@ -99,7 +99,7 @@ fn a_minimised_window_is_not_drawn_and_comes_back_with_the_last_frame() {
     }
     for _ in 0..2 {
         display.xdotool(&["windowminimize", &window]);
-        // Ten frames or more, each copied to the device by two calls at most.
+        // Ten or more frames are received, each copied to the device by at most two calls.
         wait_for("frames that are not drawn", || {
             let calls = faults.calls();
             let since = calls.iter().rev().take_while(|(call, _)| call == "submit");

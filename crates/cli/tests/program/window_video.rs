@@ -1,4 +1,4 @@
-//! A received video in a window, decoded by FFmpeg, and in a file beside it.
+//! A received video that FFmpeg decodes for a window, and that is also written to a file.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::window::{Display, have, wait_for};
 const FILE: &str = "avc_cif_60f_baseline.264";
 const SIZE: (u32, u32) = (352, 288);
 
-/// The pictures of the file as a window should show them, RGB24.
+/// Returns the pictures of the file as a window should show them, as RGB24.
 fn pictures() -> Vec<Vec<u8>> {
     let filter = "scale=out_color_matrix=bt709:out_range=limited,format=yuv420p";
     let output = Command::new("ffmpeg")
@@ -61,7 +61,7 @@ fn a_video_is_seen_in_a_window_and_written_beside_it() {
     let sent = sending.join().unwrap();
     assert!(sent.status.success(), "{}", text(&sent.stderr));
 
-    // The sender sent a goodbye: the window closes by itself.
+    // The sender sent a goodbye, so the window closes by itself.
     let output = viewer.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(units(&copy), units(media(FILE).as_ref()));
@@ -72,7 +72,8 @@ fn what_is_no_video_is_refused_before_anything_is_received() {
     let output = run(&["recv", "--from", "5004", "--window"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--codec"), "{}", text(&output.stderr));
-    // Also with a description; there is no screen on which a window could appear briefly.
+    // The same holds with a description. There is no screen, so that no window can appear even
+    // briefly.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audio.sdp");
     let lines = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n\
@@ -85,7 +86,7 @@ fn what_is_no_video_is_refused_before_anything_is_received() {
 }
 
 #[test]
-fn a_decoder_that_is_not_there_is_told_before_a_window_opens() {
+fn a_missing_decoder_is_reported_before_a_window_opens() {
     let empty = tempfile::tempdir().unwrap();
     let mut command = rushes(&["recv", "--from", "5004", "--codec", "h264", "--window"]);
     command.env("PATH", empty.path());

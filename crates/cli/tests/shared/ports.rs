@@ -3,10 +3,11 @@
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The first of two free ports in a row; even, as media ports are.
+/// Returns the first of two consecutive free ports, which is even like those of media.
 ///
-/// Never the same twice, and outside the kernel's range of ephemeral ports: GStreamer shares a port
-/// with a process that already uses it, and then one of them gets all datagrams.
+/// No two calls return the same port, and ports are outside the kernel's ephemeral range, because
+/// GStreamer shares a port with a process that already uses it, and then only one of them gets the
+/// datagrams.
 pub(crate) fn ports() -> u16 {
     const FIRST: u32 = 20_000;
     const PAIRS: u32 = 6_000;

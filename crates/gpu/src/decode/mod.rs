@@ -94,7 +94,7 @@ impl FrameDecoder {
         Ok(Self { layout: *layout, path, linear: target.is_srgb(), pipeline, bindings, view })
     }
 
-    /// The layout of the frames.
+    /// Returns the layout of the frames.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

@@ -40,7 +40,7 @@ impl Place {
         Self { x: 0.0, y: 0.0, width, height }
     }
 
-    /// The bytes of the shader's `View`.
+    /// Returns the bytes of the shader's `View`.
     pub(super) fn view(&self, layout: &Layout, linear: bool) -> [u8; VIEW] {
         let (width, height) = (layout.width(), layout.height());
         let step = [width as f32 / self.width, height as f32 / self.height];

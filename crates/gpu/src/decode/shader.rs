@@ -17,7 +17,7 @@ const ASTC: &str = concat!(
     include_str!("astc.wgsl")
 );
 
-/// The shader that reads a format's bytes, or `None` if there is none for it.
+/// Returns the shader that reads a format's bytes, or `None` if there is none for it.
 pub(super) fn of_octets(format: Format) -> Option<String> {
     let (pieces, function): (&[&str], &str) = match format {
         Format::Rgb24 => (&[RAW], "rgb24"),
@@ -42,7 +42,7 @@ pub(super) fn of_octets(format: Format) -> Option<String> {
     Some(whole(shader, pieces, function))
 }
 
-/// The shader that loads a format's texels from a texture of its blocks.
+/// Returns the shader that loads a format's texels from a texture of its blocks.
 pub(super) fn of_texture(format: Format) -> String {
     let function = if format == Format::YCoCgBc3 { "ycocg_loaded" } else { "loaded" };
     whole(SHOW.to_owned(), &[YCOCG, TEXTURE], function)

@@ -137,13 +137,13 @@ impl BlockTexture {
         );
     }
 
-    /// The size of `rows` block rows of the texture, in pixels.
+    /// Returns the size of `rows` block rows of the texture, in pixels.
     fn extent(&self, rows: u32) -> wgpu::Extent3d {
         wgpu::Extent3d { height: rows * self.block.height, ..self.texture.size() }
     }
 }
 
-/// The texture size for a layout of one plane: whole blocks, in padded rows.
+/// Returns the texture size for a layout of one plane: whole blocks, in padded rows.
 fn size(layout: &Layout) -> wgpu::Extent3d {
     let (plane, block) = (layout.planes()[0], layout.format().planes()[0].block);
     let blocks = plane.row_bytes.next_multiple_of(PITCH) / block.bytes;
@@ -151,7 +151,7 @@ fn size(layout: &Layout) -> wgpu::Extent3d {
     wgpu::Extent3d { width, height, depth_or_array_layers: 1 }
 }
 
-/// Whether a device supports textures of this format and size.
+/// Returns whether a device supports textures of this format and size.
 pub(super) fn is_possible(gpu: &Gpu, layout: &Layout, format: TextureFormat) -> bool {
     let most = gpu.device.limits().max_texture_dimension_2d;
     let size = size(layout);
@@ -159,7 +159,7 @@ pub(super) fn is_possible(gpu: &Gpu, layout: &Layout, format: TextureFormat) -> 
         && size.width.max(size.height) <= most
 }
 
-/// The texture format of a format's blocks, if there is one.
+/// Returns the texture format of a format's blocks, if there is one.
 pub(super) fn format_of(format: Format) -> Option<TextureFormat> {
     let astc = |block| TextureFormat::Astc { block, channel: AstcChannel::Unorm };
     Some(match format {
@@ -179,7 +179,7 @@ pub(super) fn format_of(format: Format) -> Option<TextureFormat> {
     })
 }
 
-/// Whether a format is ASTC.
+/// Returns whether a format is ASTC.
 pub(super) fn is_astc(format: Format) -> bool {
     matches!(format_of(format), Some(TextureFormat::Astc { .. }))
 }

@@ -83,17 +83,18 @@ impl GpuEncoder {
         Ok(Self { gpu: gpu.clone(), input, output, pipeline, stripes: Vec::new(), stripe_rows: 0 })
     }
 
-    /// The layout of the pictures.
+    /// Returns the layout of the pictures.
     pub fn input(&self) -> &Layout {
         &self.input
     }
 
-    /// The layout of the frames.
+    /// Returns the layout of the frames.
     pub fn output(&self) -> &Layout {
         &self.output
     }
 
-    /// Bytes of memory that the encoder holds, on the device and mapped for the main processor.
+    /// Returns the size in bytes of the memory that the encoder holds, on the device and mapped for
+    /// the main processor.
     pub fn memory(&self) -> u64 {
         self.stripes.iter().map(Stripe::memory).sum()
     }

@@ -76,7 +76,7 @@ impl Stripe {
         })
     }
 
-    /// Total bytes of memory.
+    /// Returns the size of all memory in bytes.
     pub(super) fn memory(&self) -> u64 {
         [&self.upload, &self.pixels, &self.blocks, &self.back].map(wgpu::Buffer::size).iter().sum()
     }

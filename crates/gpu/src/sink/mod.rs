@@ -134,7 +134,7 @@ impl GpuSink {
         Self { is_stepped: false, ..self }
     }
 
-    /// The last complete frame.
+    /// Returns the last complete frame.
     pub fn last(&self) -> Option<ReceivedFrame> {
         lock(&self.last).clone()
     }
@@ -150,7 +150,7 @@ impl GpuSink {
         self.concealed.load(Ordering::Relaxed)
     }
 
-    /// Number of frames in device memory, for the current shape.
+    /// Returns the number of frames in device memory, for the current shape.
     pub fn device_frames(&self) -> usize {
         let stream = lock(&self.stream).clone();
         stream.map_or(0, |stream| lock(&stream.state).pool.len())

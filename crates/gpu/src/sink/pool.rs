@@ -37,7 +37,7 @@ impl Pool {
         Some(frame)
     }
 
-    /// Number of frames.
+    /// Returns the number of frames.
     pub(super) fn len(&self) -> usize {
         self.frames.len()
     }

@@ -178,7 +178,7 @@ mod tests {
     use super::edges;
 
     #[test]
-    fn edges_are_what_whole_words_leave() {
+    fn edges_are_the_bytes_outside_whole_words() {
         let octets: Vec<u8> = (0..20).collect();
         assert_eq!(edges(0, &octets[..8]), []);
         assert_eq!(edges(4, &octets[..6]), [(8, 4), (9, 5)]);

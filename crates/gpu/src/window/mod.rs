@@ -147,13 +147,13 @@ pub fn show(options: &WindowOptions, viewer: &mut impl Viewer) -> Result<(), Win
     app.failed.map_or(Ok(()), Err)
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref().copied()).unwrap_or("unknown reason").to_owned()
 }
 
-/// The text of an error, without its location in winit.
+/// Returns the text of an error, without its location in winit.
 fn reason(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     let place_and_text = text.split_once(".rs:").and_then(|(_, rest)| rest.split_once(": "));

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_of_one_width_and_what_is_too_much_is_left_out() {
+    fn lines_have_one_width_and_text_that_does_not_fit_is_omitted() {
         let (octets, columns, rows) = text(&["ab".to_owned(), "c".to_owned()]);
         assert_eq!((columns, rows, octets.len()), (2, 2, TEXT));
         assert_eq!(&octets[16..20], b"abc ");

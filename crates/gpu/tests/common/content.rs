@@ -11,7 +11,7 @@ use crate::common;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
     Noise,
-    /// Noise with few values around a middle, so that chroma is scaled.
+    /// Noise with a few values around a middle, so that chroma is scaled.
     Faint,
     Gradient,
     Flat([u8; 4]),
@@ -34,7 +34,7 @@ pub(crate) fn picture(content: Content, layout: &Layout) -> Vec<u8> {
         Content::Noise => common::noise(layout),
         Content::Faint => {
             let noise = common::noise(layout).into_iter();
-            // A spread that grows from pixel to pixel.
+            // The spread of the noise grows from pixel to pixel.
             noise.enumerate().map(|(at, octet)| 100 + octet % (1 + at / 4 % 61) as u8).collect()
         }
         Content::Gradient => {
@@ -52,7 +52,7 @@ pub(crate) fn picture(content: Content, layout: &Layout) -> Vec<u8> {
     }
 }
 
-/// The frame from the graphics processor; checks the order and length of its stripes.
+/// Returns the frame encoded by the graphics processor; checks the order and length of its stripes.
 pub(crate) fn encoded(encoder: &mut GpuEncoder, picture: &[u8], stripe_rows: u32) -> Vec<u8> {
     let plane = encoder.output().planes()[0];
     let (mut frame, mut next) = (Vec::new(), 0);

@@ -14,9 +14,9 @@ use std::sync::{Mutex, PoisonError};
 use rushes_gpu::{Gpu, GpuOptions, Interface};
 use rushes_texture::{Decoder, Format, Layout};
 
-/// The devices of this machine, by either interface.
+/// Returns the devices of this machine, with both interfaces.
 ///
-/// If the tests against other programs are required, so are the devices.
+/// Fails without devices if the tests with other programs are required.
 pub(crate) fn devices() -> Vec<Gpu> {
     let _ = log::set_logger(&LISTENER);
     log::set_max_level(log::LevelFilter::Warn);
@@ -29,7 +29,7 @@ pub(crate) fn devices() -> Vec<Gpu> {
                 let packages =
                     "mesa-vulkan-drivers vulkan-validationlayers libegl1 libgl1-mesa-dri";
                 skipped::missing(format!("{interface:?}: {error}"), packages);
-                // Findings about a device that is not used do not count.
+                // Messages about a device that is not used do not count.
                 LISTENER.0.lock().unwrap_or_else(PoisonError::into_inner).truncate(before);
                 None
             }
@@ -38,7 +38,7 @@ pub(crate) fn devices() -> Vec<Gpu> {
     [Interface::Vulkan, Interface::Gl].into_iter().filter_map(open).collect()
 }
 
-/// Maximum difference between colours of a texture unit and of the main processor.
+/// Returns the maximum difference between colours of a texture unit and of the main processor.
 ///
 /// Texture units interpolate values of 5 or 6 bits, or of 8 after expansion, with or without
 /// rounding; NVIDIA's use 5/16 for a third. For `YCoCg` this affects both luma and chroma.
@@ -51,7 +51,7 @@ pub(crate) fn texture_unit_tolerance(gpu: &Gpu, format: Format) -> u8 {
     if gpu.is_software() { software } else { device }
 }
 
-/// Deterministic pseudo-random bytes, all of which are valid as a frame.
+/// Returns deterministic pseudo-random bytes, which are a valid frame.
 pub(crate) fn noise(layout: &Layout) -> Vec<u8> {
     chance(layout.bytes() as u64).take(layout.bytes()).collect()
 }
@@ -66,7 +66,7 @@ fn chance(seed: u64) -> impl Iterator<Item = u8> {
     })
 }
 
-/// A frame of pseudo-random blocks that all decoders decode the same way.
+/// Returns a frame of pseudo-random blocks that all decoders decode equally.
 ///
 /// Blocks of ASTC are legal, those of ETC1 do not overflow, and those of `YCoCg` have one scale.
 pub(crate) fn blocks(layout: &Layout) -> Vec<u8> {
@@ -78,7 +78,7 @@ pub(crate) fn blocks(layout: &Layout) -> Vec<u8> {
     if format == Format::Etc1 {
         for block in octets.as_chunks_mut::<8>().0 {
             for channel in &mut block[..3] {
-                // Differences go from -4 to 3.
+                // Differences range from -4 to 3.
                 *channel = (*channel >> 3).clamp(4, 28) << 3 | *channel & 7;
             }
         }
@@ -94,7 +94,7 @@ pub(crate) fn blocks(layout: &Layout) -> Vec<u8> {
     octets
 }
 
-/// A frame of pseudo-random legal ASTC blocks, a few of which are of one colour.
+/// Returns a frame of pseudo-random legal ASTC blocks, a few of which have a single colour.
 pub(crate) fn legal_astc(layout: &Layout) -> Vec<u8> {
     const TRIED: usize = 256;
     let block = layout.format().planes()[0].block;
@@ -123,7 +123,7 @@ pub(crate) fn legal_astc(layout: &Layout) -> Vec<u8> {
 /// The colour of illegal ASTC blocks.
 pub(crate) const MAGENTA: [u8; 4] = [255, 0, 255, 255];
 
-/// The greatest difference between two pictures of a width, and a description of its pixel.
+/// Returns the greatest difference between two pictures of a width, and a description of its pixel.
 pub(crate) fn worst(have: &[u8], want: &[u8], width: u32) -> (u8, String) {
     assert_eq!(have.len(), want.len());
     let differences = have.iter().zip(want).map(|(have, want)| have.abs_diff(*want));
@@ -149,7 +149,7 @@ impl log::Log for Listener {
         let is_relevant =
             record.level() <= log::Level::Error || record.target().contains("validation");
         let text = format!("{}: {}", record.target(), record.args());
-        // Machines without a graphics processor report this while a device is sought.
+        // Machines without a graphics processor report this while a device is searched for.
         let is_search = text.contains("eglInitialize");
         if is_relevant && !is_search && record.target().starts_with("wgpu") {
             // Printed for tests that fail for another reason.
@@ -161,7 +161,7 @@ impl log::Log for Listener {
     fn flush(&self) {}
 }
 
-/// The errors that drivers and their validation layers have reported so far.
+/// Returns the errors that drivers and their validation layers have reported so far.
 pub(crate) fn driver_errors() -> Vec<String> {
     LISTENER.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -83,7 +83,8 @@ pub(super) fn encode_segment(segment: u16, control: &mut Control) -> usize {
     (CONTROL_HEADER + 2).next_multiple_of(WORD)
 }
 
-/// The segment size in the `UDP_GRO` message among the first `len` bytes; 0 if there is none.
+/// Returns the segment size in the `UDP_GRO` message among the first `len` bytes, or 0 if there is
+/// none.
 pub(super) fn decode_segment(control: &Control, len: usize) -> usize {
     find_segment(&control.0[..len.min(CONTROL_LEN)])
         .and_then(|segment| usize::try_from(segment).ok())
@@ -124,7 +125,7 @@ pub(super) fn decode_finished(control: &Control) -> Option<Finished> {
     })
 }
 
-/// The content of the first control message that `is_it` accepts, and everything after it.
+/// Returns the content of the first control message that `is_it` accepts, and everything after it.
 fn find(mut bytes: &[u8], is_it: impl Fn(i32, i32) -> bool) -> Option<&[u8]> {
     loop {
         let len = usize::from_ne_bytes(array(bytes, 0)?);

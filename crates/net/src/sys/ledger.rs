@@ -203,7 +203,7 @@ mod model;
 mod tests {
     use super::*;
 
-    /// A ledger, and a lender.
+    /// Creates a ledger and a lender.
     fn ledger_and_lender() -> (Ledger, Returns) {
         (Ledger::new(), Returns::new())
     }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slab_that_is_still_being_sent_does_not_come_back() {
+    fn a_slab_that_is_still_being_sent_is_not_returned() {
         let (mut ledger, returns) = ledger_and_lender();
         let place = ledger.begin();
         assert!(ledger.record(place));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_away_outlives_its_lender() {
+    fn lent_slabs_outlive_their_lender() {
         let (mut ledger, returns) = ledger_and_lender();
         send(&mut ledger, &returns, 0, 1);
         drop(returns);

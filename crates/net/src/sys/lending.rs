@@ -155,7 +155,7 @@ impl Drop for Lending {
 }
 
 impl Lent<'_> {
-    /// The slab of the loan.
+    /// Returns the slab of the loan.
     pub(crate) fn slab(&self) -> &[u8] {
         &self.loan.slab
     }

@@ -31,7 +31,7 @@ fn option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &mut [u8]) ->
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Whether the kernel supports `UDP_SEGMENT`; a device may still refuse it.
+/// Returns whether the kernel supports `UDP_SEGMENT`; a device may still refuse it.
 pub(crate) fn probe_gso(socket: &UdpSocket) -> io::Result<()> {
     option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, &mut [0; 4])
 }
@@ -103,7 +103,7 @@ pub(crate) fn forbid_fragments(socket: &Socket, v4: bool) -> io::Result<()> {
     set_option(socket, level, name, &value.to_ne_bytes())
 }
 
-/// The index of an interface.
+/// Returns the index of an interface.
 pub(crate) fn interface_index(name: &str) -> Result<u32, NetError> {
     let unknown = || NetError::UnknownInterface { name: name.to_owned() };
     let c_name = CString::new(name).map_err(|_| unknown())?;
@@ -248,7 +248,7 @@ pub(crate) fn set_congestion(socket: &Socket, name: &str) -> io::Result<()> {
     socket.set_tcp_congestion(name.as_bytes())
 }
 
-/// The name of the congestion control.
+/// Returns the name of the congestion control.
 pub(crate) fn congestion(socket: &TcpStream) -> Option<String> {
     let mut name = SockRef::from(socket).tcp_congestion().ok()?;
     // The system pads the name with zeros.
@@ -272,8 +272,8 @@ mod tests {
     use crate::options::{SendPath, SocketOptions};
     use crate::socket::UdpSocket;
 
-    /// A sender whose segmented messages the kernel refuses (`EINVAL`: it cannot segment without
-    /// checksums), and a receiver.
+    /// Creates a sender whose segmented messages the kernel refuses (`EINVAL`, because it cannot
+    /// segment without checksums), and a receiver.
     fn refused_by_the_kernel(send_path: SendPath) -> (UdpSocket, UdpSocket) {
         let options = SocketOptions { send_path, ..SocketOptions::default() };
         let bind = || UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_whose_segmentation_is_refused_goes_datagram_by_datagram() {
+    fn a_batch_whose_segmentation_is_refused_is_sent_datagram_by_datagram() {
         let (sender, receiver) = refused_by_the_kernel(SendPath::Auto);
         assert_eq!(sender.send_path(), SendPath::Gso);
         let deadline = Instant::now() + Duration::from_secs(5);

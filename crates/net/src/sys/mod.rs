@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_pass_is_told_from_what_is_wrong() {
+    fn transient_errors_are_distinguished_from_lasting_ones() {
         let is_transient = |code| is_transient(&io::Error::from_raw_os_error(code));
         for code in [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::ENETDOWN, ENOBUFS] {
             assert!(is_transient(code), "{code}");

@@ -64,7 +64,7 @@ impl TcpListener {
         Ok(Self { listener, local, buffers, resource_error: Mutex::default() })
     }
 
-    /// The listener's own address, with the port that the system chose.
+    /// Returns the listener's own address, with the port that the system chose.
     pub fn local_address(&self) -> SocketAddr {
         self.local
     }

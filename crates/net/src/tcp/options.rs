@@ -45,7 +45,7 @@ pub enum Congestion {
 }
 
 impl Congestion {
-    /// The names to try, in order of preference.
+    /// Returns the names to try, in order of preference.
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::Cubic => &["cubic", "reno"],

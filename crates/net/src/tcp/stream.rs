@@ -79,23 +79,23 @@ impl TcpSocket {
         Ok(Self { stream, local, peer, buffers })
     }
 
-    /// The local address.
+    /// Returns the local address.
     pub fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// The peer's address.
+    /// Returns the peer's address.
     pub fn peer_address(&self) -> SocketAddr {
         self.peer
     }
 
-    /// The buffers that the system granted.
+    /// Returns the buffers that the system granted.
     pub fn buffers(&self) -> BufferSizes {
         self.buffers
     }
 
-    /// The name of the connection's congestion control, such as `cubic`; `None` where the system
-    /// does not report it.
+    /// Returns the name of the connection's congestion control, such as `cubic`, or `None` where
+    /// the system does not report it.
     pub fn congestion(&self) -> Option<String> {
         sys::congestion(&self.stream)
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rushes_net::{NetError, SocketOptions, UdpSocket};
 
-/// Any port of the loopback interface, in both IP versions.
+/// A free port of the loopback interface, in both IP versions.
 pub(crate) const LOCALS: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
     SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0),
@@ -20,7 +20,7 @@ pub(crate) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(5)
 }
 
-/// A sender and a receiver; `None`, with the reason printed, where IPv6 is missing.
+/// Creates a sender and a receiver; prints the reason and returns `None` if IPv6 is missing.
 pub(crate) fn pair(local: SocketAddr, options: &SocketOptions) -> Option<(UdpSocket, UdpSocket)> {
     match UdpSocket::bind(local, options) {
         Ok(sender) => Some((sender, UdpSocket::bind(local, options).unwrap())),
@@ -34,7 +34,7 @@ pub(crate) fn pair(local: SocketAddr, options: &SocketOptions) -> Option<(UdpSoc
     }
 }
 
-/// Octets that begin with `number` and differ for every other number or length.
+/// Returns octets that begin with `number` and differ for every other number or length.
 pub(crate) fn datagram(number: u32, length: u16) -> Vec<u8> {
     let mut state = number.wrapping_mul(0x9e37_79b9) ^ u32::from(length) | 1;
     let noise = std::iter::repeat_with(move || {
@@ -46,7 +46,7 @@ pub(crate) fn datagram(number: u32, length: u16) -> Vec<u8> {
     number.to_le_bytes().into_iter().chain(noise).take(usize::from(length)).collect()
 }
 
-/// The next `count` datagrams, or fewer after five seconds.
+/// Receives the next `count` datagrams, or fewer after five seconds.
 pub(crate) fn collect(receiver: &UdpSocket, count: usize) -> Vec<(Vec<u8>, SocketAddr)> {
     let mut arena = receiver.arena();
     let mut seen = Vec::new();

@@ -47,23 +47,23 @@ impl RelayOptions {
         self
     }
 
-    /// The conditions of each port's network; perfect by default. Ports share no queue.
+    /// Sets the conditions of each port's network; perfect by default. Ports share no queue.
     #[must_use]
     pub fn conditions(mut self, conditions: Conditions) -> Self {
         self.conditions = conditions;
         self
     }
 
-    /// The seed of loss, jitter and all other random values; 1 by default. Outcomes are equal only
-    /// if datagrams arrive in the same order.
+    /// Sets the seed of loss, jitter and all other random values; 1 by default. Outcomes are equal
+    /// only if datagrams arrive in the same order.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The client's address before it has sent a datagram; RTCP goes to the port after it. The
-    /// source of each datagram that arrives at the relay's port replaces it.
+    /// Sets the client's address for the time before it has sent a datagram; RTCP goes to the port
+    /// after it. The source of each datagram that arrives at the relay's port replaces it.
     #[must_use]
     pub fn client(mut self, client: SocketAddr) -> Self {
         self.client = Some(client);
@@ -176,7 +176,7 @@ impl Relay {
         self.far_address
     }
 
-    /// The counts of one direction, summed over all ports.
+    /// Returns the counts of one direction, summed over all ports.
     pub fn statistics(&self, way: Way) -> Statistics {
         let networks = self.shared.networks();
         let each = networks.iter().map(|network| network.statistics(way));

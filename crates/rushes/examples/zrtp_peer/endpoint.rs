@@ -58,7 +58,7 @@ pub(crate) fn bind(options: &Options) -> Result<Vec<UdpSocket>, String> {
 }
 
 impl Endpoint {
-    /// An endpoint on `sockets`, one for each stream.
+    /// Creates an endpoint on `sockets`, one for each stream.
     pub(crate) fn new(options: Options, sockets: Vec<UdpSocket>) -> Result<Self, String> {
         let mut zid = options.zid;
         let mut store: Box<dyn SecretStore + Send> = Box::new(MemoryStore::new());
@@ -78,7 +78,8 @@ impl Endpoint {
         config.aux_secret = options.aux.clone().map(Zeroizing::new);
         let entropy = Box::new(|octets: &mut [u8]| {
             if getrandom::fill(octets).is_err() {
-                // Without random numbers there are no keys, and the closure cannot return an error.
+                // Without random numbers there are no keys, and this closure cannot return an
+                // error.
                 std::process::abort();
             }
         });
@@ -98,7 +99,8 @@ impl Endpoint {
         })
     }
 
-    /// Runs until all is done, a stream fails or the time is up; `true` if all is well.
+    /// Runs until all streams are done, a stream fails or the time limit passes; returns `true` on
+    /// success.
     pub(crate) fn run(&mut self) -> bool {
         let mut done = None;
         while self.begun.elapsed() < self.options.timeout {
@@ -116,7 +118,7 @@ impl Endpoint {
         self.is_well()
     }
 
-    /// Does what is due now, then pauses.
+    /// Performs the due actions, then pauses.
     pub(crate) fn turn(&mut self) {
         self.begin_streams();
         for index in 0..self.streams.len() {
@@ -145,7 +147,7 @@ impl Endpoint {
         std::thread::sleep(PAUSE);
     }
 
-    /// Begins the first stream when it is time, and the others once that is secure.
+    /// Begins the first stream when it is due, and the others when the first is secure.
     fn begin_streams(&mut self) {
         if self.begun.elapsed() < self.options.delay_start {
             return;
@@ -224,7 +226,7 @@ impl Endpoint {
         })
     }
 
-    /// Whether all is done and nothing went wrong.
+    /// Returns whether all streams are done without an error.
     pub(crate) fn is_well(&self) -> bool {
         self.is_done()
             && self.streams.iter().all(|stream| {
@@ -233,7 +235,7 @@ impl Endpoint {
             })
     }
 
-    /// A line for each stream, and the summary.
+    /// Returns a line for each stream and the summary.
     pub(crate) fn report(&self) -> Vec<Value> {
         let lines = self.streams.iter().map(|stream| report::stream(self, stream));
         lines.chain([report::last(self, self.begun.elapsed())]).collect()

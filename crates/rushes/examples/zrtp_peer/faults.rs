@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use rushes_netsim::Path;
 
-/// How many more messages of each type are affected; `None` for all.
+/// Number of further messages of each type that are affected; `None` means all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts(BTreeMap<String, Option<u32>>);
 
 impl Counts {
-    /// Adds `TYPE[:N],...`.
+    /// Adds faults in the form `TYPE[:N],...`.
     pub(crate) fn add(&mut self, list: &str) -> Result<(), String> {
         for item in list.split(',') {
             let (kind, count) = match item.split_once(':') {
@@ -24,7 +24,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Whether this message is affected; counts it.
+    /// Counts this message; returns whether it is affected.
     pub(crate) fn take(&mut self, kind: &str) -> bool {
         match self.0.get_mut(kind) {
             Some(None) => true,
@@ -46,6 +46,6 @@ pub(crate) struct Faults {
     pub(crate) corrupt: Counts,
     /// The simulated path of sent packets.
     pub(crate) path: Path,
-    /// The seed of its randomness.
+    /// The seed of the path's random numbers.
     pub(crate) seed: u64,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Two digits for each octet.
+/// Formats each octet as two digits.
 pub(crate) fn encode(octets: &[u8]) -> String {
     octets.iter().fold(String::new(), |mut digits, octet| {
         let _ = write!(digits, "{octet:02x}");
@@ -10,7 +10,7 @@ pub(crate) fn encode(octets: &[u8]) -> String {
     })
 }
 
-/// The octets of `digits`; `None` if they are not pairs of hexadecimal digits.
+/// Parses `digits`; returns `None` if they are not pairs of hexadecimal digits.
 pub(crate) fn decode(digits: &str) -> Option<Vec<u8>> {
     let nibbles: Option<Vec<u32>> = digits.chars().map(|digit| digit.to_digit(16)).collect();
     let nibbles = nibbles.filter(|nibbles| nibbles.len() % 2 == 0)?;

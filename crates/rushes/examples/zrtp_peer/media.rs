@@ -12,7 +12,7 @@ use super::wire::Wire;
 
 /// The interval between the requested packets.
 const QUICK: Duration = Duration::from_millis(10);
-/// The interval between later packets, for a peer that has its keys late.
+/// The interval between later packets, for a peer that obtains its keys late.
 const SLOW: Duration = Duration::from_millis(50);
 
 /// Packets sent and received.
@@ -70,7 +70,7 @@ impl Media {
             self.counters.sent += 1;
         }
         if n == 0 {
-            // An empty receiver report.
+            // The report is an empty receiver report.
             let mut report = vec![0x80, 201, 0, 1];
             report.extend_from_slice(&self.ssrc.to_be_bytes());
             if self.rtcp_protector.protect(&mut report).is_ok() {
@@ -79,7 +79,7 @@ impl Media {
         }
     }
 
-    /// Handles a datagram that is not ZRTP; `true` if it is authentic.
+    /// Handles a datagram that is not ZRTP; returns `true` if it is authentic.
     pub(crate) fn receive(&mut self, datagram: &mut [u8]) -> bool {
         let is_rtcp = datagram.get(1).is_some_and(|kind| (192..=223).contains(kind));
         let is_authentic = if is_rtcp {

@@ -30,7 +30,7 @@ stream is secure and, with --srtp, media came both ways. Without any option two 
 pub(crate) struct Ports {
     pub(crate) local: u16,
     pub(crate) remote: u16,
-    /// Random if `None`.
+    /// The SSRC; random if `None`.
     pub(crate) ssrc: Option<u32>,
 }
 
@@ -138,7 +138,7 @@ impl Options {
         true
     }
 
-    /// Sets an option of the endpoint; `false` if `name` is not one.
+    /// Sets an option of the endpoint; returns `false` if `name` is not one.
     fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
         let algorithms = &mut self.algorithms;
         match name {
@@ -158,7 +158,7 @@ impl Options {
             "--srtp" => self.srtp = number(value)?,
             "--timeout" => self.timeout = seconds(value)?,
             "--linger" => self.linger = seconds(value)?,
-            // Other programs key their secrets by these; Rushes by the peer's ZID.
+            // Other programs find retained secrets by these; Rushes uses the peer's ZID.
             "--self-uri" | "--peer-uri" | "-X" => {}
             _ => return Ok(false),
         }

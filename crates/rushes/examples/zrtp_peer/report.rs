@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::endpoint::{Endpoint, Stream};
 use super::hex;
 
-/// Whether the auxiliary secrets agree, differ, or are not known here, as numbered by bzrtp.
+/// bzrtp's numbers for auxiliary secrets that agree, differ, or are unknown here.
 const AUX_MATCHES: u8 = 0;
 const AUX_DIFFERS: u8 = 1;
 const AUX_UNSET: u8 = 2;
 
-/// The line of one stream.
+/// Returns the line of one stream.
 pub(crate) fn stream(endpoint: &Endpoint, stream: &Stream) -> Value {
     let counters = stream.counters();
     let mut line = json!({
@@ -46,7 +46,7 @@ pub(crate) fn stream(endpoint: &Endpoint, stream: &Stream) -> Value {
     line
 }
 
-/// The agreed keys and algorithms.
+/// Returns the agreed keys and algorithms.
 fn agreed(endpoint: &Endpoint, stream: &Stream) -> Value {
     let has = |one: Warning| stream.warnings.contains(&one);
     let names = ["role", "kex", "cipher", "hash", "auth", "sas_type", "sas"];
@@ -90,7 +90,7 @@ fn agreed(endpoint: &Endpoint, stream: &Stream) -> Value {
     })
 }
 
-/// The summary line.
+/// Returns the summary line.
 pub(crate) fn last(endpoint: &Endpoint, elapsed: Duration) -> Value {
     json!({
         "ok": endpoint.is_well(),

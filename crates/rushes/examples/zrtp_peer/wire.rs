@@ -19,7 +19,7 @@ const ZID: usize = MESSAGE + 64;
 const COUNTS: usize = MESSAGE + 76;
 const LISTS: usize = MESSAGE + 80;
 
-/// What is logged to standard error.
+/// The events that are logged to the standard error output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Log {
     pub(crate) packets: bool,
@@ -39,13 +39,13 @@ pub(crate) struct Wire {
     /// ZRTP messages by type.
     pub(crate) sent: BTreeMap<String, u32>,
     pub(crate) received: BTreeMap<String, u32>,
-    /// What the Hellos offered.
+    /// The offer of this end's Hello; the next field is the peer's.
     pub(crate) own_hello: String,
     pub(crate) peer_hello: String,
 }
 
 impl Wire {
-    /// The wire of stream `index`; `socket` must not block.
+    /// Creates the wire of stream `index`; `socket` must not block.
     pub(crate) fn new(
         index: usize,
         socket: UdpSocket,
@@ -53,7 +53,7 @@ impl Wire {
         faults: Faults,
         log: Log,
     ) -> Self {
-        // Streams do not lose the same packets.
+        // Each stream has its own seed, so that streams lose different packets.
         let link = Link::new(faults.path.clone(), faults.seed.wrapping_add(index as u64));
         Self {
             index,
@@ -122,14 +122,14 @@ impl Wire {
         loop {
             match self.socket.recv_from(buffer) {
                 Ok(received) => return Some(received),
-                // An ICMP port-unreachable error for an earlier datagram.
+                // This is an ICMP port-unreachable error for an earlier datagram.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(_) => return None,
             }
         }
     }
 
-    /// Counts a received ZRTP packet; `false` if a fault drops it.
+    /// Counts a received ZRTP packet; returns `false` if a fault drops it.
     pub(crate) fn admit(&mut self, datagram: &[u8]) -> bool {
         let kind = kind(datagram);
         *self.received.entry(kind.clone()).or_default() += 1;
@@ -158,7 +158,7 @@ impl Wire {
     }
 }
 
-/// The type of the message in a ZRTP packet.
+/// Returns the type of the message in a ZRTP packet.
 fn kind(datagram: &[u8]) -> String {
     match datagram {
         [16, ..] => text(datagram, KIND, 8).unwrap_or_else(|| "?".to_owned()),
@@ -166,13 +166,13 @@ fn kind(datagram: &[u8]) -> String {
     }
 }
 
-/// The characters of a field, without trailing spaces.
+/// Returns the characters of a field, without trailing spaces.
 fn text(datagram: &[u8], start: usize, len: usize) -> Option<String> {
     let field = datagram.get(start..start + len)?;
     Some(String::from_utf8_lossy(field).trim_end().to_owned())
 }
 
-/// What the Hello in a packet offers, on one line.
+/// Returns the offer of the Hello in a packet, on one line.
 fn offer(datagram: &[u8]) -> Option<String> {
     let counts: &[u8; 4] = datagram.get(COUNTS..)?.first_chunk()?;
     let [flags, hashes, ciphers_and_tags, agreements_and_sas] = *counts;

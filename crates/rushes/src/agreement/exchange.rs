@@ -113,7 +113,7 @@ impl Agreement {
         Ok(id)
     }
 
-    /// The hash of the Hello of a stream whose hash chain begins with `h0`.
+    /// Returns the hash of the Hello of a stream whose hash chain begins with `h0`.
     pub(crate) fn hello_hash(&self, h0: [u8; 32]) -> [u8; 32] {
         self.lock().session.hello_hash_with(h0)
     }

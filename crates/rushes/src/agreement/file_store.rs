@@ -71,12 +71,12 @@ impl FileStore {
         Ok(store)
     }
 
-    /// The ZID of this end.
+    /// Returns the ZID of this end.
     pub fn zid(&self) -> Zid {
         self.zid
     }
 
-    /// The new contents of the file.
+    /// Returns the new contents of the file.
     fn contents(&self) -> Zeroizing<String> {
         let len = HEAD_LEN_MAX + LINE_LEN_MAX * self.peers.len();
         // The string must not grow: reallocation would leave copies of secrets in memory.
@@ -190,7 +190,7 @@ fn lock_folder(path: &Path) -> Option<File> {
     }
 }
 
-/// A new file that only its owner may read.
+/// Creates a file that only its owner may read.
 fn create(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -200,7 +200,7 @@ fn create(path: &Path) -> std::io::Result<File> {
 
 type Contents = (Zid, Vec<Entry>);
 
-/// The contents of the file; `None` if it does not exist.
+/// Returns the contents of the file, or `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Contents>, FileStoreError> {
     let io = |source| FileStoreError::Io { path: path.to_owned(), source };
     let len = match std::fs::metadata(path) {
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_do_not_push_out_those_that_were_compared() {
+    fn strangers_do_not_displace_compared_peers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cache");
         let mut store = FileStore::open(&path).unwrap();

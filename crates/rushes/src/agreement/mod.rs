@@ -60,7 +60,7 @@ pub enum WithoutZrtp {
 }
 
 impl ZrtpConfig {
-    /// The policy, or the default one.
+    /// Returns the policy that was set, or the default one.
     pub(crate) fn peer_policy(&self) -> PeerPolicy {
         let default = || {
             let remembers = self.cache.is_some();

@@ -187,8 +187,8 @@ pub(crate) fn check_peer(peer: IpAddr) -> Result<(), Error> {
 }
 
 impl Error {
-    /// Whether the error is a temporary condition of the network: no route, no neighbour, an
-    /// interface that is down, a full queue.
+    /// Returns whether the error is a temporary condition of the network: no route, no neighbour,
+    /// an interface that is down, a full queue.
     ///
     /// The stream remains usable; the frame being sent is lost, and the receiver counts its packets
     /// as lost.

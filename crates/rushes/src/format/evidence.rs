@@ -27,18 +27,18 @@ impl Evidence {
         *(if is_for_it { &mut self.for_it } else { &mut self.against }) += 1;
     }
 
-    /// The share of evidence for the format; 0 if there is none at all.
+    /// Returns the share of evidence for the format, or 0 if there is none at all.
     pub fn share(self) -> f64 {
         self.for_it as f64 / (self.for_it + self.against).max(1) as f64
     }
 }
 
-/// Whether `later` is the packet after `earlier`.
+/// Returns whether `later` is the packet after `earlier`.
 pub fn follows(later: &Packet<'_>, earlier: &Packet<'_>) -> bool {
     later.sequence() == earlier.sequence().plus(1)
 }
 
-/// The format that the packets of a stream match; `None` if they match none.
+/// Returns the format that the packets of a stream match, or `None` if they match none.
 ///
 /// The packets must be in order, without duplicates and without empty payloads.
 ///

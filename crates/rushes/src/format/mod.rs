@@ -193,25 +193,26 @@ impl Codec {
         Ok(Self(format))
     }
 
-    /// All formats; registered ones come first.
+    /// Returns all formats; registered ones come first.
     pub fn all() -> impl Iterator<Item = Self> {
         let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
         registered.into_iter().chain(FORMATS.iter().copied()).map(Self)
     }
 
-    /// The format called `name` in options, ignoring case. The generic format is also called `raw`.
+    /// Returns the format called `name` in options, ignoring case. The generic format is also
+    /// called `raw`.
     pub fn named(name: &str) -> Option<Self> {
         let name = full_name(name);
         Self::all().find(|codec| codec.name.eq_ignore_ascii_case(name))
     }
 
-    /// The format with the encoding name `name` in SDP, ignoring case.
+    /// Returns the format with the encoding name `name` in SDP, ignoring case.
     pub fn of_encoding(name: &str) -> Option<Self> {
         let is_named = |own: &str| own.eq_ignore_ascii_case(name);
         Self::all().find(|codec| codec.encoding.is_some_and(is_named))
     }
 
-    /// The format in a description and its options.
+    /// Returns the format in a description and its options.
     ///
     /// # Errors
     /// [`Unsupported`], with the reason.
@@ -229,12 +230,12 @@ impl Codec {
         Ok((codec, options))
     }
 
-    /// The payload type that a stream of this codec has by default.
+    /// Returns the payload type that a stream of this codec has by default.
     pub fn payload_type(self) -> PayloadType {
         self.0.payload_type
     }
 
-    /// Whether frames are access units of NAL units.
+    /// Returns whether frames consist of NAL units.
     pub fn has_nal_units(self) -> bool {
         self.0.nal.is_some()
     }
@@ -245,7 +246,7 @@ fn full_name(name: &str) -> &str {
     if name.eq_ignore_ascii_case("raw") { "generic" } else { name }
 }
 
-/// Whether two formats have a name, an encoding name or a file extension in common.
+/// Returns whether two formats have a name, an encoding name or a file extension in common.
 fn clashes(one: &MediaFormat, other: &MediaFormat) -> bool {
     let is_same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
     let encoding = one.encoding.zip(other.encoding);
@@ -309,7 +310,7 @@ impl From<Arc<dyn PayloadFormat>> for StreamFormat {
 }
 
 impl StreamFormat {
-    /// The payload format.
+    /// Returns the payload format.
     pub(crate) fn payload(&self, options: &FormatOptions) -> Arc<dyn PayloadFormat> {
         match self {
             Self::Codec(codec) => (codec.payload)(options),

@@ -7,8 +7,8 @@ use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, find_start_codes};
 use super::file::{FileError, MediaFrame, OpenReader, ReadOptions};
 use super::{FileKind, FrameReader, blocks};
 
-/// The NAL units of an Annex B frame, without the zeros that belong to the next start code. They are
-/// not collected, because a hostile frame may consist of millions.
+/// Returns the NAL units of an Annex B frame, without the zeros that belong to the next start code.
+/// They are not collected, because a hostile frame may consist of millions.
 pub(super) fn units(frame: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut starts = find_start_codes(frame).peekable();
     std::iter::from_fn(move || {
@@ -24,7 +24,7 @@ fn has_unit(codec: NalCodec, frame: &[u8], is: fn(NalCodec, u8) -> bool) -> bool
     units(frame).any(|unit| codec.header(unit).is_some_and(|it| is(codec, it.nal_type)))
 }
 
-/// The NAL units of type `nal_type` in an Annex B frame.
+/// Returns the NAL units of type `nal_type` in an Annex B frame.
 pub(super) fn units_of(codec: NalCodec, nal_type: u8, frame: &[u8]) -> Vec<&[u8]> {
     let has_type = |unit: &&[u8]| codec.header(unit).is_some_and(|it| it.nal_type == nal_type);
     units(frame).filter(has_type).collect()

@@ -148,7 +148,7 @@ impl EvidenceCounter {
         }
     }
 
-    /// The evidence of the packets, or none if the pictures are implausible.
+    /// Returns the evidence of the packets, or none if the pictures are implausible.
     fn evidence(&self) -> Evidence {
         let Evidence { for_it, against } = self.first_slices;
         let has_first = for_it + against == 0 || self.first_slices.share() >= WITH_FIRST;
@@ -157,7 +157,7 @@ impl EvidenceCounter {
     }
 }
 
-/// Whether a slice is its picture's first: `first_mb_in_slice` is 0 (H.264 section 7.3.3),
+/// Returns whether a slice is its picture's first: `first_mb_in_slice` is 0 (H.264 section 7.3.3),
 /// `first_slice_segment_in_pic_flag` (H.265 section 7.3.6.1), or the picture header is in it (H.266
 /// section 7.3.7). Each is the first bit; `None` after an extended NAL unit header.
 fn is_first_slice(codec: NalCodec, header: NalHeader, body: &[u8]) -> Option<bool> {
@@ -166,7 +166,8 @@ fn is_first_slice(codec: NalCodec, header: NalHeader, body: &[u8]) -> Option<boo
     Some(first & 0x80 != 0)
 }
 
-/// The content of a payload; `None` if it is malformed or of a mode that both ends must agree on.
+/// Returns the content of a payload, or `None` if it is malformed or of a mode that both ends must
+/// agree on.
 fn content(codec: NalCodec, payload: &[u8]) -> Option<Content<'_>> {
     let header = codec.header(payload)?;
     let rest = payload.get(codec.header_len()..)?;
@@ -195,7 +196,7 @@ fn content(codec: NalCodec, payload: &[u8]) -> Option<Content<'_>> {
     }
 }
 
-/// The units of an aggregation packet, each after its length.
+/// Returns the units of an aggregation packet, each after its length.
 fn aggregated(mut rest: &[u8]) -> Option<Content<'_>> {
     let mut units = Vec::new();
     while let Some((len, after)) = rest.split_first_chunk() {
@@ -206,8 +207,9 @@ fn aggregated(mut rest: &[u8]) -> Option<Content<'_>> {
     (rest.is_empty() && !units.is_empty()).then_some(Content::Units(units))
 }
 
-/// Whether an encoder of `codec` would write this NAL unit header. The type must be in use, and the other fields must
-/// have the values that the standards require. Headers of another codec or of noise seldom pass.
+/// Returns whether an encoder of `codec` would write this NAL unit header. The type must be in use,
+/// and the other fields must have the values that the standards require. Headers of another codec
+/// or of noise seldom pass.
 pub fn is_plausible(codec: NalCodec, header: NalHeader) -> bool {
     if header.forbidden_zero_bit {
         return false;

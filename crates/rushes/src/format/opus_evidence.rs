@@ -41,8 +41,8 @@ pub(super) fn evidence(packets: &[Packet<'_>]) -> Evidence {
     if evidence.for_it * PAIRS_PER_MATCH < pairs { Evidence::default() } else { evidence }
 }
 
-/// Whether a payload is one repeated octet: silence of another codec, whose first octet is a valid
-/// Opus header by chance.
+/// Returns whether a payload is one repeated octet: silence of another codec, whose first octet is
+/// a valid Opus header by chance.
 fn is_constant(payload: &[u8]) -> bool {
     payload.len() > SAME_MAX && payload.iter().all(|octet| *octet == payload[0])
 }

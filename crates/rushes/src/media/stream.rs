@@ -30,7 +30,7 @@ pub(crate) enum Receiving {
     Pulled(StreamReceiver),
     /// Kept alive, and stopped with the stream.
     Hooked(#[allow(dead_code, reason = "dropping it stops the thread")] Hook),
-    /// While a hook is being started, or after that failed.
+    /// There is no receiver: a hook is being started, or starting it failed.
     Taken,
 }
 

@@ -18,17 +18,17 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 const READS_MAX: usize = 8;
 
 impl Port {
-    /// Whether RTCP shares the media's port.
+    /// Returns whether RTCP shares the media's port.
     pub(crate) fn is_muxed(&self) -> bool {
         matches!(self.control, Control::Muxed)
     }
 
-    /// Whether the port has RTCP.
+    /// Returns whether the port has RTCP.
     pub(crate) fn has_control(&self) -> bool {
         !matches!(self.control, Control::Off)
     }
 
-    /// The local address for RTCP.
+    /// Returns the local address for RTCP.
     pub(crate) fn control_address(&self) -> Option<SocketAddr> {
         match &self.control {
             Control::Off => None,
@@ -64,7 +64,8 @@ impl Port {
         self.send_one(&self.socket, datagram, to);
     }
 
-    /// Never waits for room in the send buffer: callers hold locks that media threads need.
+    /// Sends one datagram. Never waits for room in the send buffer, because callers hold locks that
+    /// media threads need.
     fn send_one(&self, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) -> bool {
         let Ok(len) = u16::try_from(datagram.len()) else { return true };
         let mut queue = lock(&self.queue);

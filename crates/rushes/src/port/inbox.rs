@@ -25,7 +25,8 @@ impl Inbox {
         lock(&self.receiver)
     }
 
-    /// Datagrams dropped because too many finished frames had not been pulled.
+    /// Returns the number of datagrams dropped because too many finished frames had not been
+    /// pulled.
     pub(crate) fn uncollected(&self) -> u64 {
         self.uncollected.load(Relaxed)
     }

@@ -138,7 +138,8 @@ impl Port {
         self.unrouted.fetch_add(1, Relaxed);
     }
 
-    /// Numbers of ignored datagrams: from other hosts, and without a matching stream.
+    /// Returns the numbers of ignored datagrams: those from other hosts, and those without a
+    /// matching stream.
     pub(crate) fn ignored(&self) -> (u64, u64) {
         (self.foreign.load(Relaxed), self.unrouted.load(Relaxed))
     }
@@ -166,7 +167,7 @@ impl Port {
         self.wake_waiting();
     }
 
-    /// The number of wake-ups so far.
+    /// Returns the number of wake-ups so far.
     pub(crate) fn wake_ups(&self) -> u64 {
         lock(&self.waiting).wake_ups
     }
@@ -193,7 +194,7 @@ impl Port {
         waiting.threads -= 1;
     }
 
-    /// The time at which the next reports are due.
+    /// Returns the time at which the next reports are due.
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.due.load(Relaxed) {
             u64::MAX => None,
@@ -214,7 +215,7 @@ impl Port {
     }
 }
 
-/// The earlier of two optional instants.
+/// Returns the earlier of two optional instants.
 pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

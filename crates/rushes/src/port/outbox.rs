@@ -113,7 +113,7 @@ impl Outbox {
         }
     }
 
-    /// The sender for the pushing thread, under its current SSRC.
+    /// Returns the sender for the pushing thread, under its current SSRC.
     pub(crate) fn lock(&self) -> MutexGuard<'_, SendState> {
         let mut state = lock(&self.state);
         let ssrc = self.ssrc();
@@ -143,7 +143,7 @@ impl Outbox {
         *lock(&self.sent)
     }
 
-    /// The counts of sent media, for reports.
+    /// Returns the counts of sent media, for reports.
     pub(crate) fn media(&self) -> MediaSent {
         let sent = self.sent();
         MediaSent {

@@ -209,7 +209,7 @@ impl<'i, 'd> Run<'i, 'd> {
         }
     }
 
-    /// Whether the run is for stream `id`.
+    /// Returns whether the run is for stream `id`.
     #[inline]
     fn is_of(&self, id: u64) -> bool {
         self.stream.as_ref().is_some_and(|(inbox, _)| inbox.id == id)

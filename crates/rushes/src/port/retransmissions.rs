@@ -73,7 +73,7 @@ impl Retransmissions {
 }
 
 impl Outbox {
-    /// Whether requested packets are queued.
+    /// Returns whether requested packets are queued.
     pub(crate) fn has_requested(&self) -> bool {
         self.any_requested.load(Relaxed)
     }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_send_buffer_holds_nobody_up_and_loses_no_retransmission() {
+    fn a_full_send_buffer_delays_no_reader_and_loses_no_retransmission() {
         let mut retransmissions = Retransmissions::new();
         let requested: Vec<u16> = (0..1000).collect();
         retransmissions.requested.extend(requested.iter().copied().map(SequenceNumber));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_dropped_and_does_not_stand_in_the_way() {
+    fn a_packet_that_cannot_be_sent_is_dropped_and_blocks_no_other() {
         let mut retransmissions = Retransmissions::new();
         retransmissions.requested.push(SequenceNumber(1));
         let refused = |_: &[u8], lengths: &[u16]| {

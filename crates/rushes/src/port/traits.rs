@@ -14,7 +14,7 @@ pub(crate) trait Reports: Send + Sync + fmt::Debug {
     /// Sends the datagrams due at `now`; returns when the next one is due.
     fn serve(&self, port: &Port, now: Instant) -> Option<Instant>;
 
-    /// Whether events are queued for a hook.
+    /// Returns whether events are queued for a hook.
     fn has_events(&self) -> bool;
 
     /// Calls the application's hook with the queued events.
@@ -24,7 +24,7 @@ pub(crate) trait Reports: Send + Sync + fmt::Debug {
 /// A protocol beside RTP and RTCP on the media's own port, such as key agreement.
 #[cfg(feature = "zrtp")]
 pub(crate) trait SideProtocol: Send + Sync + fmt::Debug {
-    /// Whether a datagram is of this protocol.
+    /// Returns whether a datagram is of this protocol.
     fn owns(&self, datagram: &[u8]) -> bool;
 
     /// Handles a datagram that it [owns](Self::owns).

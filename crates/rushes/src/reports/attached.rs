@@ -37,7 +37,7 @@ impl Attached {
         self.port.local_address()
     }
 
-    /// The stream's counters.
+    /// Returns the stream's counters.
     pub(crate) fn statistics(&self) -> Statistics {
         let (foreign, unrouted) = self.port.ignored();
         Statistics {

@@ -93,7 +93,7 @@ impl Events {
         Some(Running { events: self, hook: Some(hook) })
     }
 
-    /// Whether events are queued and a hook is set.
+    /// Returns whether events are queued and a hook is set.
     pub(crate) fn has_events(&self) -> bool {
         let state = lock(&self.hook);
         let has_hook = state.hook.is_some() || state.running.is_some();

@@ -67,7 +67,8 @@ impl Origins {
     }
 }
 
-/// Whether `is_accepted` returns `true` for every participant that an RTCP datagram reports for.
+/// Returns whether `is_accepted` returns `true` for every participant that an RTCP datagram reports
+/// for.
 ///
 /// Feedback is exempt: some peers write the SSRC of the media there.
 pub(crate) fn all_reporters(datagram: &[u8], mut is_accepted: impl FnMut(Ssrc) -> bool) -> bool {
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_speaks_for_a_source_from_another_host() {
+    fn reports_for_a_source_from_another_host_are_refused() {
         let (now, mut origins) = (Instant::now(), Origins::default());
         assert!(!origins.admit(now, CAMERA, address(1, 5005), address(2, 5005)));
         assert!(origins.admit(now, CAMERA, address(1, 5005), address(1, 5005)));

@@ -213,7 +213,8 @@ impl Reporter {
         self.state().participant.as_mut().map(act)
     }
 
-    /// Whether a datagram of RTCP is from a source whose media is received from the same host.
+    /// Returns whether a datagram of RTCP is from a source whose media is received from the same
+    /// host.
     fn sends_media(&self, from: SocketAddr, datagram: &[u8]) -> bool {
         let media = sender(datagram).and_then(|sender| self.inbox.lock().address_of(sender));
         media.is_some_and(|media| media.ip() == from.ip())
@@ -318,7 +319,8 @@ impl Reporter {
         self.events.push(event);
     }
 
-    /// The destination of reports: as configured, or the address that the peer's reports come from.
+    /// Returns the destination of reports: as configured, or the address that the peer's reports
+    /// come from.
     fn destination(&self, port: &Port, learned: Option<SocketAddr>) -> Option<SocketAddr> {
         if self.config.to.is_some() {
             return self.config.to;
@@ -334,14 +336,14 @@ impl Reporter {
         Some(address)
     }
 
-    /// The address at which a peer that has not reported yet expects reports.
+    /// Returns the address at which a peer that has not reported yet expects reports.
     fn media_source(&self, port: &Port) -> Option<SocketAddr> {
         let media = Receiver::source_address(&self.inbox.lock())?;
         self.control_address(port, media)
     }
 
-    /// The default address for RTCP of a peer whose media comes from `address`: the configured
-    /// port, the same port if RTCP is muxed, otherwise one port above.
+    /// Returns the default address for RTCP of a peer whose media comes from `address`: the
+    /// configured port, the same port if RTCP is muxed, otherwise one port above.
     fn control_address(&self, port: &Port, mut address: SocketAddr) -> Option<SocketAddr> {
         match self.config.port {
             Some(port) => address.set_port(port),
@@ -386,7 +388,7 @@ fn send_reports(
     true
 }
 
-/// The sender of an RTCP datagram.
+/// Returns the sender of an RTCP datagram.
 fn sender(datagram: &[u8]) -> Option<Ssrc> {
     let octets = datagram.get(4..)?.first_chunk::<4>()?;
     Some(Ssrc(u32::from_be_bytes(*octets)))

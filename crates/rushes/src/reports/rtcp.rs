@@ -72,7 +72,7 @@ impl Rtcp {
         self.peers().iter().any(is_behind)
     }
 
-    /// Reports sent and received so far.
+    /// Returns the counters of sent and received reports.
     pub fn statistics(&self) -> ControlStatistics {
         self.attached.reporter.with(|participant| participant.statistics()).unwrap_or_default()
     }

@@ -81,7 +81,8 @@ impl KnownKeys<'_> {
     }
 }
 
-/// Whether descriptions have a name for the suite; the others are described by session parameters.
+/// Returns whether descriptions have a name for the suite; the others are described by session
+/// parameters.
 fn is_described(suite: Suite) -> bool {
     !matches!(suite, Suite::NullHmacSha1_80 | Suite::AesCm128NullAuth)
 }
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn options_come_back() {
+    fn options_survive_writing_and_reading() {
         let text =
             format!("1 AES_CM_128_HMAC_SHA1_80 {KEY}|2^20|1:4 KDR=16 UNENCRYPTED_SRTCP WSH=4000");
         let security = Security::from_crypto(&line(&text)).unwrap();
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_cannot_be_followed_says_why() {
+    fn an_unusable_line_is_an_error_with_the_reason() {
         let expect_error = |text: &str, wanted: &str| {
             let error = Security::from_crypto(&line(text)).unwrap_err().to_string();
             assert!(error.contains(wanted), "{error}");

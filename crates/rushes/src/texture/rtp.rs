@@ -95,12 +95,12 @@ impl PendingStream {
     }
 }
 
-/// A random identifier for a source.
+/// Returns a random SSRC.
 pub(super) fn random_ssrc() -> Result<Ssrc, Error> {
     Ok(Ssrc(random()?))
 }
 
-/// 32 unpredictable bits.
+/// Returns 32 unpredictable bits.
 pub(super) fn random() -> Result<u32, Error> {
     getrandom::u32().map_err(|error| Error::Random(error.to_string()))
 }

@@ -51,7 +51,7 @@ impl Sealing {
         Ok(Self { end, secret, security: security.cloned() })
     }
 
-    /// The channel of a new connection.
+    /// Returns the channel of a new connection.
     pub(super) fn channel(&self) -> Result<Channel, TextureError> {
         let Some((secret, _)) = &self.secret else {
             #[cfg(feature = "zrtp")]
@@ -68,7 +68,7 @@ impl Sealing {
         }
     }
 
-    /// The security of the media of the session on `channel`.
+    /// Returns the security of the media of the session on `channel`.
     pub(super) fn media(&self, channel: &Channel) -> Result<Option<Security>, TextureError> {
         let Some((_, policy)) = &self.secret else { return Ok(self.security.clone()) };
         let key = |label: &[u8]| -> Result<MasterKey, TextureError> {
@@ -104,7 +104,7 @@ pub(super) fn seal(channel: &mut Channel, session: Option<&Session>) -> Result<(
     channel.seal(&secret, &mut entropy).map_err(|error| failed(&error))
 }
 
-/// The random octets of an ephemeral key.
+/// Returns the random octets of an ephemeral key.
 fn random() -> Result<Zeroizing<[u8; 32]>, TextureError> {
     let mut random = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *random).map_err(|error| Error::Random(error.to_string()))?;

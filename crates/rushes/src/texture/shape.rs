@@ -71,12 +71,12 @@ impl TextureShape {
         Ok(Self { layout, tiling, stripe_rows, plan })
     }
 
-    /// Where a frame's octets lie.
+    /// Returns where a frame's octets lie.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The division of a frame into units.
+    /// Returns the division of a frame into units.
     pub fn tiling(&self) -> &Tiling {
         &self.tiling
     }
@@ -86,7 +86,7 @@ impl TextureShape {
         self.stripe_rows
     }
 
-    /// The division of units into packets.
+    /// Returns the division of units into packets.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -113,17 +113,17 @@ impl fmt::Debug for TextureFrame<'_> {
 }
 
 impl TextureFrame<'_> {
-    /// The frame's number in the stream, from 0.
+    /// Returns the frame's number in the stream, from 0.
     pub fn number(&self) -> u64 {
         self.ending.frame
     }
 
-    /// The frame's shape.
+    /// Returns the frame's shape.
     pub fn shape(&self) -> &TextureShape {
         self.shape
     }
 
-    /// The index of its memory in the result of [`TextureSink::begin`].
+    /// Returns the index of the frame's memory in the result of [`TextureSink::begin`].
     pub fn slot(&self) -> usize {
         self.ending.slot
     }

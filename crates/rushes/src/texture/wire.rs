@@ -57,12 +57,12 @@ impl Wire {
         Self { socket, channel, plain: Vec::new() }
     }
 
-    /// The events to wait for on the socket.
+    /// Returns the events to wait for on the socket.
     pub(super) fn interest(&self) -> Interest {
         if self.is_waiting() { Interest::Both } else { Interest::Readable }
     }
 
-    /// Whether octets wait to be sent.
+    /// Returns whether octets wait to be sent.
     pub(super) fn is_waiting(&self) -> bool {
         !self.channel.poll_data().is_empty()
     }

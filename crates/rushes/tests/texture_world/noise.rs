@@ -4,7 +4,7 @@ use rushes::texture::source::{Frame, Source, SourceError};
 use rushes::texture::{Layout, Rate};
 use rushes_netsim::Seeded;
 
-/// The octets of a picture.
+/// Returns the octets of a picture.
 pub(crate) fn picture(bytes: usize, number: u64) -> Vec<u8> {
     let mut octets = number.to_be_bytes().to_vec();
     octets.resize(bytes, 0);
@@ -12,7 +12,7 @@ pub(crate) fn picture(bytes: usize, number: u64) -> Vec<u8> {
     octets
 }
 
-/// The picture's number, in its first eight octets; 0 if it is shorter.
+/// Returns the number in the picture's first eight octets, or 0 if it is shorter.
 pub(crate) fn number_of(octets: &[u8]) -> u64 {
     octets.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }

@@ -24,7 +24,7 @@ pub(crate) struct Weather {
     pub(crate) seed: u64,
 }
 
-/// What the network has done.
+/// The outcome of the network.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     units: Mutex<Vec<Relay>>,
@@ -43,7 +43,7 @@ impl Tally {
     }
 }
 
-/// Changes the datagram's header or length, and notes the new header.
+/// Changes the datagram's header or length, and records the new header.
 fn forge(datagram: &mut Vec<u8>, random: &mut Seeded, forged: &Forged) {
     let len = datagram.len() as u64;
     match random.below(4) {
@@ -58,7 +58,7 @@ fn forge(datagram: &mut Vec<u8>, random: &mut Seeded, forged: &Forged) {
     }
 }
 
-/// A relay between the server and one client, for its control connection and for each unit.
+/// A relay between the server and one client, for the control connection and for each unit.
 pub(crate) struct Between {
     address: SocketAddr,
     pub(crate) tally: Arc<Tally>,

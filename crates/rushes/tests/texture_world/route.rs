@@ -21,7 +21,7 @@ fn any() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-/// A route from one client to a server, over a path that is the same in both directions.
+/// A route from one client to a server, with equal paths in both directions.
 pub(crate) struct Route {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -96,7 +96,7 @@ impl Shared {
         });
     }
 
-    /// The client's messages: over RTP, pictures reach its ports through relays.
+    /// Changes the client's messages: over RTP, pictures reach its ports through relays.
     fn upwards(&self, octets: &mut Vec<u8>, is_open: &mut bool) -> Vec<u8> {
         let mut written = Vec::new();
         if !*is_open && let Ok(Some((opening, len))) = Opening::parse(octets) {
@@ -114,7 +114,7 @@ impl Shared {
         written
     }
 
-    /// The server's messages: over UDP, clients reach its ports through relays.
+    /// Changes the server's messages: over UDP, clients reach its ports through relays.
     fn downwards(&self, octets: &mut Vec<u8>) -> Vec<u8> {
         let mut written = Vec::new();
         while let Ok(Some((mut message, len))) = Message::parse(octets) {

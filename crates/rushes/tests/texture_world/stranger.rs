@@ -9,7 +9,7 @@ use rushes::delivery::control::{
 };
 use rushes::texture::Transport;
 
-/// Wishes that any server can meet.
+/// Returns wishes that any server can fulfil.
 pub(crate) fn wishes(transport: Transport) -> Wishes {
     Wishes {
         formats: FormatSet(u64::MAX),
@@ -28,7 +28,7 @@ pub(crate) fn opening(opening: Opening) -> Vec<u8> {
     octets
 }
 
-/// The octets that bind a unit.
+/// Returns the octets that bind a unit.
 pub(crate) fn binding(token: Token, unit: u8) -> Vec<u8> {
     opening(Opening::Unit(UnitOpening { token, unit }))
 }
@@ -40,7 +40,7 @@ pub(crate) struct Stranger {
 
 impl Stranger {
     pub(crate) fn new(socket: TcpStream) -> Self {
-        // Longer than every deadline of the tests.
+        // The timeout is longer than every deadline of the tests.
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         socket.set_nodelay(true).unwrap();
         Self { socket, unread: Vec::new() }
@@ -50,7 +50,7 @@ impl Stranger {
         Self::new(TcpStream::connect(server).unwrap())
     }
 
-    /// Sends octets; `false` if the connection is closed.
+    /// Sends octets; returns `false` if the connection is closed.
     pub(crate) fn send_octets(&mut self, octets: &[u8]) -> bool {
         self.socket.write_all(octets).is_ok()
     }
@@ -72,7 +72,7 @@ impl Stranger {
         }
     }
 
-    /// The next message; `None` at the end.
+    /// Returns the next message, or `None` at the end.
     pub(crate) fn receive(&mut self) -> Option<Message> {
         loop {
             if let Some((message, len)) = Message::parse(&self.unread).unwrap() {
@@ -85,7 +85,7 @@ impl Stranger {
         }
     }
 
-    /// The client's opening.
+    /// Receives the client's opening.
     pub(crate) fn receive_opening(&mut self) -> Option<Opening> {
         loop {
             if let Some((opening, len)) = Opening::parse(&self.unread).unwrap() {
@@ -98,7 +98,7 @@ impl Stranger {
         }
     }
 
-    /// The reason and text of the end, after any other messages.
+    /// Skips other messages and returns the reason and text of the end.
     pub(crate) fn receive_end(&mut self) -> Option<(Reason, String)> {
         loop {
             if let Message::Refuse { reason, text } | Message::Stop { reason, text } =
@@ -109,7 +109,7 @@ impl Stranger {
         }
     }
 
-    /// Asks for a session.
+    /// Requests a session.
     pub(crate) fn request(&mut self, wishes: Wishes) -> Offer {
         self.send_octets(&opening(Opening::Control(wishes)));
         match self.receive() {

@@ -9,35 +9,35 @@ use rushes::texture::{FrameMemory, Region, TextureFrame, TextureShape, TextureSi
 
 use super::noise::{number_of, picture};
 
-/// Octets before and behind each region, where writing is forbidden.
+/// Octets before and after each region that must not be written.
 const GUARD: usize = 64;
 const GUARD_OCTET: u8 = 0xa5;
 
-/// The most faults that are recorded.
+/// Maximum number of recorded faults.
 const FAULTS_MAX: usize = 8;
 
-/// Headers that the network has forged: frame modulo 256, and packet.
+/// Headers that the network has forged, as frame number modulo 256 and packet number.
 pub(crate) type Forged = Arc<Mutex<HashSet<(u8, u32)>>>;
 
-/// How picture numbers follow from frame numbers.
+/// The relation of picture numbers to frame numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pictures {
-    /// Frame n is picture n, of this many.
+    /// Frame n is picture n; this is the number of pictures.
     Numbered(u64),
-    /// Any of this many pictures, in turn and repeating.
+    /// Frames repeat this number of pictures in order, beginning with any of them.
     Round(u64),
 }
 
 pub(crate) struct Witness {
     pictures: Pictures,
     forged: Forged,
-    /// How long `tile_ready` takes.
+    /// Duration of each call of `tile_ready`.
     dawdle: Duration,
     broken: Arc<AtomicBool>,
     state: Mutex<Seen>,
 }
 
-/// What the sink has seen.
+/// Counts and faults that the sink has recorded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) frames: u64,
@@ -47,10 +47,10 @@ pub(crate) struct Seen {
     pub(crate) last: Option<u64>,
     pub(crate) faults: Vec<String>,
     pub(crate) ends: u32,
-    /// How often memory was requested.
+    /// Number of times that memory was requested.
     pub(crate) begun: u32,
     before: Vec<u8>,
-    /// Tiles reported since the memory's last frame.
+    /// Tiles reported since the last frame in this memory.
     reported: Vec<Vec<bool>>,
 }
 
@@ -73,7 +73,7 @@ impl Witness {
         }
     }
 
-    /// Accepts any octets behind these headers.
+    /// Accepts any octets after these headers.
     pub(crate) fn with_forged(self, forged: Forged) -> Self {
         Self { forged, ..self }
     }
@@ -99,7 +99,7 @@ impl Witness {
         seen
     }
 
-    /// The expected octets of the frame, from its picture, the frame before it and its gaps.
+    /// Returns the expected octets of the frame, from its picture, the previous frame and its gaps.
     fn expected(&self, frame: &TextureFrame<'_>, seen: &mut Seen, received: &[u8]) -> Vec<u8> {
         let tiles = frame.shape().tiling().tiles();
         let number = match self.pictures {
@@ -144,7 +144,8 @@ impl Witness {
         expected
     }
 
-    /// Checks that the gaps are whole packets, as many as the frame reports.
+    /// Checks that the gaps are whole packets, and that their number is the one that the frame
+    /// reports.
     fn check_gaps(frame: &TextureFrame<'_>, seen: &mut Seen) {
         let plan = frame.shape().plan();
         let mut missing = 0;

@@ -37,7 +37,7 @@ pub(crate) trait Loop {
     fn run(arguments: Self::Arguments<'_>);
 }
 
-/// Whether a format consists of individual, uncompressed pixels.
+/// Returns whether a format consists of individual, uncompressed pixels.
 pub(crate) fn is_raw(format: Format) -> bool {
     use Format::{Rgb24, Rgb565, Rgba8, YCoCg420, Yuv420, Yuv422};
     matches!(format, Rgb24 | Rgba8 | Rgb565 | Yuv420 | Yuv422 | YCoCg420)

@@ -10,13 +10,14 @@ use crate::convert::{Loop, Rgba};
 
 /// A colour space of luma and two chroma values.
 pub(crate) trait Colour {
-    /// The luma of a pixel.
+    /// Returns the luma of a pixel.
     fn luma(rgb: [i32; 3]) -> u8;
     /// Returns chroma `WHICH`, 0 or 1, of four pixels whose sum is given.
     fn chroma<const WHICH: usize>(sum: [i32; 3]) -> u8;
-    /// The offsets of red, green and blue from luma, with [`Colour::SCALE`] fractional bits.
+    /// Returns the offsets of red, green and blue from luma, with [`Colour::SCALE`] fractional
+    /// bits.
     fn offsets(chroma: [u8; 2]) -> [i32; 3];
-    /// A luma value with [`Colour::SCALE`] fractional bits, including a half for rounding.
+    /// Returns a luma value with [`Colour::SCALE`] fractional bits, including a half for rounding.
     fn level(luma: u8) -> i32;
     /// Number of fractional bits.
     const SCALE: u32;

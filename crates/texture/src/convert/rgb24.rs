@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_octet_finds_its_place_and_back() {
+    fn every_octet_is_expanded_and_packed_again() {
         for pixels in [0, 1, 3, 4, 15, 16, 17, 255, 256] {
             let rgb: Vec<u8> = (0..pixels * 3).map(|at| (at * 7 + 1) as u8).collect();
             let mut rgba = vec![[0; 4]; pixels];

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_comes_back_the_same() {
+    fn every_word_is_restored_exactly() {
         for value in 0..=u16::MAX {
             assert_eq!(word(pixel(value)), value);
         }

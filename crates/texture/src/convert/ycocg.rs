@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_come_back_within_two_steps_and_greys_exactly() {
+    fn colours_are_restored_within_two_steps_and_greys_exactly() {
         for at in 0..32_i32.pow(3) {
             let rgb = [at & 31, at >> 5 & 31, at >> 10].map(|value| value * 255 / 31);
             let [luma, orange, green] = ycocg(rgb);

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_come_back_within_two_steps_and_greys_within_one() {
+    fn colours_are_restored_within_two_steps_and_greys_within_one() {
         for at in 0..32_i32.pow(3) {
             let rgb = [at & 31, at >> 5 & 31, at >> 10].map(|value| value * 255 / 31);
             for (have, want) in back(yuv(rgb)).into_iter().zip(rgb) {

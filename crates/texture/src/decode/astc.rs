@@ -79,7 +79,7 @@ impl Weights {
         (range >= 2).then_some(Self { width, height, planes, range: range | high << 3 })
     }
 
-    /// The number of weights.
+    /// Returns the number of weights.
     fn count(&self) -> u32 {
         self.width * self.height * self.planes
     }

@@ -19,7 +19,7 @@ pub(crate) fn decode_block_row(blocks: &[u8], rgba: &mut [u8], stride: usize) {
     });
 }
 
-/// The alpha block and the colour block of a BC3 block.
+/// Returns the alpha block and the colour block of a BC3 block.
 pub(super) fn halves(block: &[u8; 16]) -> [[u8; 8]; 2] {
     let whole = u128::from_le_bytes(*block);
     [whole as u64, (whole >> 64) as u64].map(u64::to_le_bytes)

@@ -1,6 +1,6 @@
 //! BC4: blocks of one channel.
 
-/// The sixteen values of a block, row by row.
+/// Returns the sixteen values of a block, row by row.
 pub(super) fn values(block: [u8; 8]) -> [u8; 16] {
     let palette = palette(block[0], block[1]);
     let codes = u64::from_le_bytes(block) >> 16;

@@ -7,14 +7,14 @@ use crate::decode::texels;
 /// The sixteen pixels of a block: blue, green, red and alpha from the lowest byte up.
 type Pixels = [u32; 16];
 
-/// The pixels of an ETC1 block.
+/// Returns the pixels of an ETC1 block.
 pub(super) fn etc1(block: [u8; 8]) -> Pixels {
     let mut pixels = [0; 16];
     decode_etc1_block(&block, &mut pixels);
     pixels
 }
 
-/// The pixels of an ETC2 block.
+/// Returns the pixels of an ETC2 block.
 pub(super) fn etc2(block: [u8; 8]) -> Pixels {
     let mut pixels = [0; 16];
     decode_etc2_rgb_block(&block, &mut pixels);

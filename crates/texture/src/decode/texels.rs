@@ -22,7 +22,7 @@ pub(super) fn each_block<const N: usize>(
     }
 }
 
-/// A pixel of `texture2ddecoder`, whose lowest byte is blue.
+/// Converts a pixel of `texture2ddecoder`, whose lowest byte is blue.
 pub(super) fn rgba(pixel: u32) -> [u8; 4] {
     let [blue, green, red, alpha] = pixel.to_le_bytes();
     [red, green, blue, alpha]

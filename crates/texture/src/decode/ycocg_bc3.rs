@@ -30,7 +30,7 @@ const RECIPROCALS: [i32; 32] = {
     reciprocals
 };
 
-/// The offsets of red, green and blue from luma.
+/// Returns the offsets of red, green and blue from luma.
 ///
 /// The scale is 1 plus the value of blue in 5 bits.
 fn offsets([orange, green, blue, _]: [u8; 4]) -> [i16; 3] {

@@ -30,13 +30,13 @@ pub(crate) use png::digits;
 
 /// A reader of consecutive frames.
 pub trait FrameReader: Send {
-    /// The format and size of every frame.
+    /// Returns the format and size of every frame.
     fn layout(&self) -> &Layout;
 
-    /// Frames per second.
+    /// Returns the frames per second.
     fn rate(&self) -> Rate;
 
-    /// Number of frames, if the file's length determines it.
+    /// Returns the number of frames, if the file's length determines it.
     fn length(&self) -> Option<u64>;
 
     /// Replaces the contents of `frame` with the next frame. Returns `false` at the end.

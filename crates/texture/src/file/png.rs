@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_back_as_written_under_numbered_names() {
+    fn frames_are_read_as_written_under_numbered_names() {
         let folder = tempfile::tempdir().unwrap();
         for (name, second) in [("a.png", "a_00001.png"), ("f%03d.png", "f001.png")] {
             let layout = Layout::new(Format::Rgba8, 3, 5).unwrap();

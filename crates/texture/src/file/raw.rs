@@ -83,7 +83,7 @@ impl<R: Read> RawStream<R> {
         Self { reader, layout, frame: 0 }
     }
 
-    /// The layout of every frame.
+    /// Returns the layout of every frame.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_back_as_written_and_again_after_a_rewind() {
+    fn frames_are_read_as_written_and_again_after_a_rewind() {
         let mut writer = RawWriter::new(Vec::new(), layout());
         writer.write(b"frame one").unwrap();
         writer.write(b"frame two").unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_ends_between_frames_or_says_within_which() {
+    fn the_end_of_a_stream_within_a_frame_is_an_error_with_its_number() {
         let mut frame = Vec::new();
         let mut stream = RawStream::new(&b"frame oneframe"[..], layout());
         assert!(stream.read_frame(&mut frame).unwrap());

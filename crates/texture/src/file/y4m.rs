@@ -205,12 +205,12 @@ impl<R: BufRead> Y4mStream<R> {
         Ok(Some(Self { reader, layout, rate, frame: 0 }))
     }
 
-    /// The layout of every frame.
+    /// Returns the layout of every frame.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Frames per second.
+    /// Returns the frames per second.
     pub fn rate(&self) -> Rate {
         self.rate
     }
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_sizes_come_back_as_written() {
+    fn odd_sizes_are_read_as_written() {
         for (format, bytes) in [(Format::Yuv420, 15 + 2 * 6), (Format::Yuv422, 15 + 2 * 10)] {
             let layout = Layout::new(format, 3, 5).unwrap();
             assert_eq!(layout.bytes(), bytes);
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_y4m_is_told_apart_from_what_is_damaged() {
+    fn other_files_are_distinguished_from_damaged_ones() {
         let y4m = |bytes: &[u8]| match error(bytes) {
             FileError::Y4m(error) => error,
             error => panic!("{error}"),
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_cut_short_is_told_with_its_number() {
+    fn the_error_for_a_truncated_frame_has_its_number() {
         let error = error(b"YUV4MPEG2 W2 H2\nFRAME\nabcdefFRAME\nabc");
         assert!(matches!(error, FileError::Truncated { frame: 1, have: 3, want: 6 }));
     }

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_filled_again_once_nobody_holds_it() {
+    fn memory_is_refilled_when_no_clone_holds_it() {
         let mut pool = Pool::default();
         let first = fill(&mut pool, 1).as_ptr();
         assert_eq!(fill(&mut pool, 2).as_ptr(), first);

@@ -47,17 +47,17 @@ impl GrowingFrame {
         Self(Arc::new(Inner { bytes, part_bytes, parts, so_far, whole, free: Mutex::default() }))
     }
 
-    /// Length of the complete frame in bytes.
+    /// Returns the length of the complete frame in bytes.
     pub fn bytes(&self) -> usize {
         self.0.bytes
     }
 
-    /// Number of bytes added so far.
+    /// Returns the number of bytes added so far.
     pub fn so_far(&self) -> usize {
         self.0.so_far.load(Ordering::Acquire)
     }
 
-    /// Whether the frame is complete.
+    /// Returns whether the frame is complete.
     pub fn is_whole(&self) -> bool {
         self.so_far() == self.0.bytes
     }
@@ -158,7 +158,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_added_is_what_is_read(
+        fn added_bytes_are_read_unchanged(
             octets in prop::collection::vec(any::<u8>(), 0..200),
             part_bytes in 1_usize..80,
             ranges in prop::collection::vec((0_usize..210, 0_usize..210), 1..20),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_used_again_once_nobody_reads() {
+    fn memory_is_reused_when_it_has_no_readers() {
         let mut frame = GrowingFrame::new(8, 4);
         assert!(frame.add(&[1; 4]));
         let mut scratch = Vec::new();

@@ -32,13 +32,13 @@ pub use reading::FileSource;
 
 /// A source of consecutive frames.
 pub trait Source: Send {
-    /// The format and size of every frame.
+    /// Returns the format and size of every frame.
     fn layout(&self) -> &Layout;
 
-    /// Frames per second at which the frames should be shown.
+    /// Returns the rate at which the frames should be shown.
     fn rate(&self) -> Rate;
 
-    /// Number of frames from the first to the end, if known.
+    /// Returns the number of frames from the first to the end, if known.
     fn length(&self) -> Option<u64>;
 
     /// Returns the next frame, of exactly [`Layout::bytes`] bytes, or `None` at the end.

@@ -49,7 +49,7 @@ impl Preloaded {
         Self { endless: true, ..self }
     }
 
-    /// The frames, in order.
+    /// Returns the frames, in order.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }

@@ -3,7 +3,7 @@
 
 use rushes_texture::{Format, Layout};
 
-/// Sizes of which some are not whole blocks in every format.
+/// Sizes, some of which are not whole blocks in any block format.
 pub(crate) const ODD_SIZES: [(u32, u32); 4] = [(1, 1), (30, 26), (5, 3), (1_918, 1_078)];
 
 /// Formats of individual, uncompressed pixels.
@@ -28,12 +28,12 @@ pub(crate) fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// A frame of noise.
+/// Returns a frame of noise.
 pub(crate) fn noisy(format: Format, width: u32, height: u32) -> Vec<u8> {
     noise(Layout::new(format, width, height).unwrap().bytes())
 }
 
-/// The same picture of `pixel` bytes per pixel, its edges repeated to a larger size.
+/// Enlarges a picture of `pixel` bytes per pixel by repeating its edges.
 pub(crate) fn padded(picture: &[u8], pixel: usize, from: [u32; 2], to: [u32; 2]) -> Vec<u8> {
     let [width, height] = from.map(|side| side as usize);
     let mut larger = Vec::new();

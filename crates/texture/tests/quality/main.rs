@@ -29,7 +29,7 @@ fn decoded(rows: Decode, size: usize, blocks: &[u8]) -> Vec<u8> {
     rgba
 }
 
-/// PSNR of the picture after encoding and decoding, in decibels.
+/// Returns the PSNR of the picture after encoding and decoding, in decibels.
 fn quality(encode: Encode, decode: Decode, size: usize, rgba: &[u8]) -> f64 {
     psnr_rgb(rgba, &decoded(decode, size, &encoded(encode, size, rgba)))
 }
@@ -56,14 +56,15 @@ fn ycocg_in_bc3_is_six_decibels_better_than_bc1() {
 #[test]
 fn colours_of_bc3_are_those_of_bc1_and_alpha_keeps_its_ends() {
     let mut rgba = picture::natural();
-    // Alpha rises from left to right: invisible and opaque at the sides.
+    // Alpha rises from left to right, from transparent to opaque.
     for (n, pixel) in rgba.chunks_exact_mut(4).enumerate() {
         pixel[3] = (n % WIDTH).saturating_sub(200).min(255) as u8;
     }
     let alpha = |rgba: &[u8]| rgba.iter().skip(3).step_by(4).copied().collect::<Vec<_>>();
     let found = decoded(DECODE_BC3, 16, &encoded(ENCODE_BC3, 16, &rgba));
     let bc1 = quality(ENCODE_BC1, DECODE_BC1, 8, &rgba);
-    // BC3 always has four colours; BC1 has three only for equal ends, where all are the same.
+    // BC3 always has four colours. BC1 has three only if its ends are equal, and then all colours
+    // are equal.
     assert!((psnr_rgb(&rgba, &found) - bc1).abs() < 1e-9);
     let (before, after) = (alpha(&rgba), alpha(&found));
     assert!(psnr(&before, &after) > 50.0);
@@ -78,7 +79,7 @@ fn grey_stays_within_a_step_of_grey_in_ycocg() {
         pixel[2] = pixel[1];
     }
     let found = decoded(DECODE_YCOCG_BC3, 16, &encoded(ENCODE_YCOCG_BC3, 16, &rgba));
-    // No 5-bit value decodes to the middle, 128: at the greatest scale, the nearest is 1 off.
+    // No 5-bit value decodes to the middle, 128. At the greatest scale, the nearest is off by 1.
     let worst = found.chunks_exact(4).map(|pixel| pixel[0].abs_diff(pixel[2]).div_ceil(2)).max();
     assert!(worst <= Some(1), "{worst:?}");
 }

@@ -1,10 +1,11 @@
-//! A picture with the statistics of photographs, made from a fixed seed: no photograph is shipped.
+//! A picture with the statistics of photographs, generated from a fixed seed, so that no photograph
+//! is needed.
 //!
 //! Leaves whose sizes follow a power law occlude each other (the "dead leaves" model of natural
-//! images). Each has a colour, shading and grain, which is equally strong in each octave: the 1/f
-//! of natural spectra. As in photographs, detail is in luma: chroma differs from leaf to leaf, but
-//! varies slowly within a leaf. A lens blur of about a pixel is applied to the whole. One corner
-//! has strokes like handwriting.
+//! images). Each has a colour, shading and grain, which is equally strong in each octave, like the
+//! 1/f spectra of nature. As in photographs, luma has the detail; chroma differs between leaves but
+//! varies slowly within a leaf. The whole picture is blurred by about a pixel, like by a lens. One
+//! corner has strokes like handwriting.
 #![allow(clippy::cast_sign_loss, reason = "positions and colours are clamped to their ranges")]
 
 pub(crate) const WIDTH: usize = 1920;
@@ -12,15 +13,15 @@ pub(crate) const HEIGHT: usize = 1080;
 
 /// Maximum strength of the grain.
 ///
-/// Chosen so that the published encoder reaches 34.2 dB; it reaches 34.1 dB for a mosaic of the
-/// Kodak photographs.
+/// With this value the published encoder reaches 34.2 dB; for a mosaic of the Kodak photographs it
+/// reaches 34.1 dB.
 const GRAIN: f32 = 250.0;
 
 /// Deterministic pseudo-random numbers.
 struct Noise(u64);
 
 impl Noise {
-    /// A number from 0 (inclusive) to 1 (exclusive).
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     fn next(&mut self) -> f32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -45,7 +46,7 @@ struct Leaf {
     centre: [f32; 2],
 }
 
-/// The picture, opaque RGBA.
+/// Returns the picture as opaque RGBA.
 pub(crate) fn natural() -> Vec<u8> {
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
     let (leaves, owner) = leaves(&mut noise);
@@ -71,7 +72,7 @@ pub(crate) fn natural() -> Vec<u8> {
     (0..WIDTH * HEIGHT).flat_map(pixel).collect()
 }
 
-/// The leaves, and the index of the visible one at each pixel.
+/// Returns the leaves, and the index of the visible one at each pixel.
 fn leaves(noise: &mut Noise) -> (Vec<Leaf>, Vec<usize>) {
     let mut owner = vec![0; WIDTH * HEIGHT];
     let leaf = |noise: &mut Noise| Leaf {
@@ -104,7 +105,7 @@ fn leaves(noise: &mut Noise) -> (Vec<Leaf>, Vec<usize>) {
     (leaves, owner)
 }
 
-/// Smooth noise of these wavelengths in pixels, all equally strong; about −1 to 1.
+/// Returns smooth noise of these wavelengths in pixels, all equally strong, from about −1 to 1.
 fn octaves(noise: &mut Noise, lengths: &[usize]) -> Vec<f32> {
     let mut sum = vec![0.0; WIDTH * HEIGHT];
     for &length in lengths {
@@ -131,7 +132,7 @@ fn octaves(noise: &mut Noise, lengths: &[usize]) -> Vec<f32> {
     sum
 }
 
-/// Dark strokes two or three pixels wide, in lines.
+/// Draws lines of dark strokes, two or three pixels wide.
 fn strokes(noise: &mut Noise, luma: &mut [f32]) {
     for _ in 0..600 {
         let (mut x, mut y) = (noise.between(20.0, 420.0), noise.between(0.0, 12.0));

@@ -1,7 +1,7 @@
 //! The published bounding-box encoder, one pixel at a time.
 //!
-//! As in J.M.P. van Waveren, "Real-Time DXT Compression", 2006: corners are truncated to 5, 6 and 5
-//! bits, indices chosen by the least sum of absolute differences.
+//! As in J.M.P. van Waveren, "Real-Time DXT Compression", 2006, corners are truncated to 5, 6 and 5
+//! bits, and indices are chosen by the least sum of absolute differences.
 
 type Colour = [i32; 3];
 
@@ -44,7 +44,7 @@ fn block(pixels: &[Colour; 16]) -> [u8; 8] {
     (packed(high) | packed(low) << 16 | u64::from(indices) << 32).to_le_bytes()
 }
 
-/// The ends with their upper bits repeated in their lower ones, and the thirds between them.
+/// Returns the ends, with their upper bits repeated in the lower ones, and the thirds between them.
 fn palette(high: Colour, low: Colour) -> [Colour; 4] {
     let [a, b] = [high, low].map(|[r, g, b]| [r << 3 | r >> 2, g << 2 | g >> 4, b << 3 | b >> 2]);
     let third = |near: Colour, far: Colour| [0, 1, 2].map(|n| (2 * near[n] + far[n]) / 3);

@@ -15,7 +15,7 @@ use crate::media::{H264, H265, Kind, assert_same};
 use crate::relay::Recorder;
 use crate::rig::{describe, have, ports, received};
 
-/// FFmpeg, sending `file` to `port` with the key of `suite`, under the suite name `name`.
+/// Makes FFmpeg send `file` to `port` with the key of `suite`, under the suite name `name`.
 fn ffmpeg_sends(file: &Path, port: u16, kind: Kind, name: &str, suite: Suite) {
     let key = suite.base64();
     let more = ["-srtp_out_suite", name, "-srtp_out_params", &key, "-cname", NAME];
@@ -37,7 +37,7 @@ fn from_ffmpeg(suite: Suite, kind: Kind) {
         assert_encrypted(relay, file, true);
         assert_same(file, &copy);
         assert_eq!(report["received"]["discards"], json!({}), "{report}");
-        // Its sender report, its name and its goodbye were read.
+        // FFmpeg's sender report, its name and its goodbye were read.
         let control = &report["rtcp"];
         let peer = &control["peers"][0];
         assert_eq!(peer["packets_sent"], report["received"]["packets"], "{report}");
@@ -67,8 +67,8 @@ fn ffmpeg_sends_h265_with_short_tags() {
     from_ffmpeg(AES_128_32, H265);
 }
 
-/// A description of `file` on `port` with the key in it, as FFmpeg itself writes it: the profile is
-/// that of plain RTP.
+/// Writes a description of `file` on `port` that contains the key, as FFmpeg itself writes it: with
+/// the profile of plain RTP.
 fn describe_secured(file: &Path, port: u16, folder: &Path, suite: Suite) -> PathBuf {
     let sdp = describe(file, port, folder, &[]);
     let mut text = fs::read_to_string(&sdp).unwrap();
@@ -118,7 +118,7 @@ fn ffmpeg_receives_h265_with_short_tags() {
 }
 
 #[test]
-fn media_come_also_where_ffmpeg_shortens_the_tags_of_reports() {
+fn media_arrives_although_ffmpeg_shortens_the_tags_of_reports() {
     if !have(&["ffmpeg"]) {
         return;
     }
@@ -126,7 +126,8 @@ fn media_come_also_where_ffmpeg_shortens_the_tags_of_reports() {
     let (port, file) = (ports(), H264.own());
     let copy = copy_path(folder.path(), 0, H264);
     let process = receive_secured(&copy, port, AES_128_32, "1s");
-    // RFC 4568 section 6.2 gives reports 80 bits under this name, FFmpeg 32.
+    // Under this name, reports have tags of 80 bits by RFC 4568 section 6.2, but of 32 bits in
+    // FFmpeg.
     ffmpeg_sends(&file, port, H264, "AES_CM_128_HMAC_SHA1_32", AES_128_32);
     let report = received(process);
     assert_same(&file, &copy);

@@ -121,7 +121,7 @@ fn gstreamer_receives_with_aes_256_gcm() {
     to_gstreamer(GCM_256);
 }
 
-/// Fails unless `rtpbin` reads our secured reports and `rushes` reads those that it answers with.
+/// Fails unless `rtpbin` reads our secured reports and `rushes` reads its answers.
 fn exchange_reports(suite: Suite) {
     if !have_gstreamer() {
         return;
@@ -131,8 +131,8 @@ fn exchange_reports(suite: Suite) {
     let copy = copy_path(folder.path(), 0, H265);
     let caps = caps(H265).replacen("x-rtp", "x-srtp", 1);
     let key = suite.caps();
-    // Where srtpdec 1.22 read no report at all, the first packet and the first report had reached it
-    // in the same microsecond, on two threads: here each report waits for 100 ms.
+    // srtpdec 1.22 read no report at all when the first packet and the first report reached it in
+    // the same microsecond, on two threads. To avoid this, each report waits for 100 ms.
     let pipeline = format!(
         "rtpbin name=b srtpdec name=d {} name=e \
          udpsrc address=127.0.0.1 port={port} caps={caps}{key} ! d.rtp_sink \
@@ -150,7 +150,7 @@ fn exchange_reports(suite: Suite) {
     let process = launch(&pipeline, &RTCP_LOGGING);
     wait_for(port);
     wait_for(port + 1);
-    // Its first report takes 2.5 to 7.5 seconds.
+    // GStreamer sends its first report after 2.5 to 7.5 seconds.
     let (local, key) = (local.to_string(), suite.base64());
     let mut more = vec!["--local-port", &local, "--loop", "6", "--fresh-key", "--ssrc", SSRC];
     more.extend(["--srtp", suite.name, "--key", &key]);

@@ -1,5 +1,5 @@
-//! SRTP with FFmpeg and GStreamer at the other end. The received file equals the one sent, and the
-//! traffic between is not readable.
+//! SRTP with FFmpeg and GStreamer at the other end. The received file equals the sent one, and the
+//! traffic is not readable.
 
 mod ffmpeg;
 mod gstreamer;
@@ -20,17 +20,17 @@ use crate::rig::{Process, ports, receive, rushes, send, wait_for};
 /// The name in the sender's reports, which only its receiver may read.
 const NAME: &str = "someone-else@rushes.example";
 
-/// The sender's SSRC, which GStreamer's decryption needs beforehand.
+/// The sender's SSRC, which GStreamer's decryption needs in advance.
 const SSRC: &str = "305419896";
 
-/// A suite, as both sides name it.
+/// A suite, by the names of both sides.
 #[derive(Clone, Copy, Debug)]
 struct Suite {
     name: &'static str,
     key_len: u8,
     /// FFmpeg's name, if it supports the suite.
     ffmpeg: &'static str,
-    /// GStreamer's name of the cipher, and of the authentication.
+    /// GStreamer's names of the cipher and of the authentication.
     gstreamer: [&'static str; 2],
 }
 
@@ -59,7 +59,7 @@ const GCM_256: Suite =
     Suite { name: "AEAD_AES_256_GCM", key_len: 44, ffmpeg: "", gstreamer: ["aes-256-gcm", "null"] };
 
 impl Suite {
-    /// A master key and salt; those of different seeds have nothing in common.
+    /// Returns a master key and salt; keys of different seeds differ in every octet.
     fn key(self, seed: u8) -> Vec<u8> {
         (0..self.key_len).map(|n| n.wrapping_mul(37).wrapping_add(seed)).collect()
     }
@@ -95,13 +95,13 @@ impl Suite {
         )
     }
 
-    /// SRTCP's tag is never the short one (RFC 4568 section 6.2.2).
+    /// Returns the tag of SRTCP, which is never the short one (RFC 4568 section 6.2.2).
     fn control_tag(self) -> &'static str {
         if self.gstreamer[1] == "null" { "null" } else { "hmac-sha1-80" }
     }
 }
 
-/// `rushes send` of `file` to `port`, secured.
+/// Sends `file` to `port` with `rushes send`, secured.
 fn send_secured(file: &Path, port: u16, suite: Suite) -> Value {
     let key = suite.base64();
     let security = ["--srtp", suite.name, "--key", &key];
@@ -109,13 +109,13 @@ fn send_secured(file: &Path, port: u16, suite: Suite) -> Value {
     send(file, port, &security)
 }
 
-/// `rushes recv` on `port` into `file`, secured; `idle` is the silence that ends it.
+/// Starts `rushes recv` on `port` into `file`, secured; `idle` is the silence that ends it.
 fn receive_secured(file: &Path, port: u16, suite: Suite, idle: &str) -> Process {
     let key = suite.base64();
     receive(file, port, &["--srtp", suite.name, "--key", &key, "--idle-timeout", idle])
 }
 
-/// Fails unless datagrams passed, and none of them can be read.
+/// Fails if no datagram passed, or if one of them can be read.
 fn assert_encrypted(relay: Recorder, file: &Path, reports: bool) {
     let [media, control] = relay.end();
     assert!(media.len() > 20, "{} packets", media.len());
@@ -141,7 +141,7 @@ fn what_is_not_encrypted_is_readable_in_between() {
 }
 
 #[test]
-fn a_wrong_key_lets_nothing_in_and_counts_what_it_refused() {
+fn packets_under_a_wrong_key_are_refused_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     for suite in [AES_128_80, AES_128_32, AES_256_80, GCM_128, GCM_256] {
         let (port, file) = (ports(), H265.own());
@@ -161,7 +161,7 @@ fn a_wrong_key_lets_nothing_in_and_counts_what_it_refused() {
         ]);
         wait_for(port);
         let report = send_secured(&file, port, suite);
-        // For the receiver the stream has not begun: only Ctrl-C ends it.
+        // For the receiver the stream has not begun, so only Ctrl-C ends it.
         let (code, (out, err)) = process.ended_after(Duration::from_millis(500));
         let packets = report["sent"]["packets"].as_u64().unwrap();
         assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");

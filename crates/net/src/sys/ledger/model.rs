@@ -152,7 +152,7 @@ impl World {
 }
 
 #[test]
-fn in_no_order_does_memory_come_back_that_the_kernel_may_read() {
+fn memory_that_the_kernel_may_read_is_returned_in_no_order_of_steps() {
     let orders = STEPS.len().pow(LEN as u32);
     for mut order in 0..orders {
         let steps = [(); LEN].map(|()| {

@@ -127,7 +127,7 @@ fn nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Nanoseconds from `from` to `to`.
+/// Returns the nanoseconds from `from` to `to`.
 fn nanos_between(from: Instant, to: Instant) -> i64 {
     nanos(to.saturating_duration_since(from)) - nanos(from.saturating_duration_since(to))
 }
@@ -194,7 +194,7 @@ mod tests {
         }
 
         #[test]
-        fn a_rate_is_found_whatever_it_is(interval in 5_000..500_000_u64, together in 1..4_u64) {
+        fn an_unknown_rate_is_measured(interval in 5_000..500_000_u64, together in 1..4_u64) {
             let arrival = |n: u64| (n - n % together) * interval;
             let found = instants(None, (0..400).map(arrival));
             let mean = (found[399] - found[200]) * 1e3 / 199.0;
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encoder_that_ends_gives_its_last_frames_at_once() {
+    fn an_encoder_that_ends_delivers_its_last_frames_at_once() {
         let arrivals = (0..100).map(|n| n * 40_000).chain([100 * 40_000; 45]);
         let found = instants(None, arrivals);
         let steps: Vec<_> = found.windows(2).map(|pair| pair[1] - pair[0]).collect();

@@ -26,12 +26,12 @@ impl Bytes {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The bytes that were added and not removed.
+    /// Returns the bytes that were added and not removed.
     pub fn rest(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
 
-    /// The offset of these bytes in the file.
+    /// Returns the offset of these bytes in the file.
     pub fn position(&self) -> u64 {
         self.before + self.start as u64
     }

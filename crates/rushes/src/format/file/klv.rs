@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_off_gives_the_items_before() {
+    fn a_truncated_file_yields_the_items_before_the_end() {
         let (first, second) = (item(&[3], b"abc"), item(&[0x82, 0, 3], b"abc"));
         let octets = [&first[..], &second].concat();
         for end in first.len() + 1..octets.len() {

@@ -42,12 +42,12 @@ impl Sink {
         Self { target, buffer: Vec::with_capacity(BUFFER_LEN), taken: 0 }
     }
 
-    /// Octets accepted by the operating system.
+    /// Returns the number of octets accepted by the operating system.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Octets written, including those in the buffer.
+    /// Returns the number of octets written, including those in the buffer.
     pub(super) fn written(&self) -> u64 {
         self.taken + self.buffer.len() as u64
     }

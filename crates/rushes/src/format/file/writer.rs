@@ -251,7 +251,7 @@ fn ended() -> io::Error {
     io::Error::other("an earlier error has ended the file")
 }
 
-/// Whether `path` is an ordinary file or does not exist.
+/// Returns whether `path` is an ordinary file or does not exist.
 fn is_ordinary(path: &Path) -> bool {
     std::fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }

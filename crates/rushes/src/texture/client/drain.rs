@@ -74,7 +74,7 @@ impl Drain {
         false
     }
 
-    /// Whether frames were ended with packets missing.
+    /// Returns whether frames were ended with packets missing.
     pub(super) fn is_short(&self) -> bool {
         self.is_short
     }

@@ -166,7 +166,7 @@ impl Links {
         self.units.len()
     }
 
-    /// Whether every unit's thread has ended.
+    /// Returns whether every unit's thread has ended.
     pub(super) fn are_done(&self) -> bool {
         let is_done = |unit: &Unit| unit.thread.as_ref().is_none_or(JoinHandle::is_finished);
         self.units.iter().all(is_done)

@@ -156,24 +156,24 @@ impl TextureClient {
         lock(&self.inner.state).shape.clone()
     }
 
-    /// The transport of units.
+    /// Returns the transport of units, or `None` before the first offer.
     pub fn transport(&self) -> Option<Transport> {
         lock(&self.inner.state).transport
     }
 
-    /// Frames per second.
+    /// Returns the frames per second, or `None` before the first offer.
     pub fn rate(&self) -> Option<FrameRate> {
         lock(&self.inner.state).rate
     }
 
-    /// The short authentication string, for people to read to each other, if keys were agreed on by
-    /// ZRTP.
+    /// Returns the short authentication string, for people to read to each other, if keys were
+    /// agreed on by ZRTP.
     #[cfg(feature = "zrtp")]
     pub fn sas(&self) -> Option<crate::agreement::SasStatus> {
         lock(&self.inner.state).session.as_ref()?.sas()
     }
 
-    /// The estimate of the server's clock.
+    /// Returns the estimate of the server's clock, or `None` before the first.
     pub fn clock(&self) -> Option<ClockEstimate> {
         lock(&self.inner.state).clock
     }
@@ -188,7 +188,7 @@ impl TextureClient {
         self.inner.shared.control.wake();
     }
 
-    /// The counters so far.
+    /// Returns the counters so far.
     pub fn statistics(&self) -> ClientStatistics {
         self.inner.statistics()
     }
@@ -288,7 +288,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The session of all units' streams, if there is one.
+    /// Returns the session of all units' streams, if there is one.
     fn session(&self) -> Option<Session> {
         lock(&self.state).session.clone()
     }
@@ -300,17 +300,17 @@ impl Inner {
         Ok(session)
     }
 
-    /// Time limit for connections to the server.
+    /// Returns the time limit for connections to the server.
     fn connect_timeout(&self) -> Duration {
         self.options.connect_timeout.min(TIMEOUT_MAX)
     }
 
-    /// The longest wait for missing packets.
+    /// Returns the longest wait for missing packets.
     fn deadline_max(&self) -> Duration {
         self.options.deadline_max.min(TIMEOUT_MAX)
     }
 
-    /// Whether the transport is lossless.
+    /// Returns whether the transport is lossless.
     fn is_reliable(&self) -> bool {
         lock(&self.state).transport == Some(Transport::Tcp)
     }
@@ -373,7 +373,7 @@ impl Inner {
     }
 }
 
-/// The shortest wait for missing packets.
+/// Returns the shortest wait for missing packets.
 fn deadline_min(wished: Duration, rate: FrameRate) -> Duration {
     if !wished.is_zero() {
         return wished;

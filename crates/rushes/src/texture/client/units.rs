@@ -92,7 +92,7 @@ impl Shared {
         *lock(&self.closed_at)
     }
 
-    /// Octets received, headers included.
+    /// Returns the number of octets received, including headers.
     pub(super) fn octets(&self) -> u64 {
         self.octets.load(Ordering::Relaxed)
     }
@@ -189,7 +189,7 @@ enum Progress {
 }
 
 impl Chunks {
-    /// Octets missing from the header or chunk being read.
+    /// Returns the number of octets missing from the header or chunk being read.
     fn wanted(&self) -> usize {
         let header = HEADER_BYTES - self.header_filled;
         self.open.as_ref().map_or(header, |(_, place, filled)| place.bytes.len() - filled)

@@ -104,7 +104,7 @@ impl Shared {
 }
 
 impl LiveHandle {
-    /// Whether the source was closed, or its end or an error was returned.
+    /// Returns whether the source was closed, or its end or an error was returned.
     pub fn has_ended(&self) -> bool {
         let state = self.0.lock();
         state.has_ended || state.is_closed

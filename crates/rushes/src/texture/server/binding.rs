@@ -132,7 +132,7 @@ impl Binding {
         self.units.len()
     }
 
-    /// The local port of each unit; none over TCP.
+    /// Returns the local port of each unit; none over TCP.
     pub(super) fn ports(&self) -> Vec<u16> {
         let port = |unit: &Unit| match &unit.transport {
             UnitTransport::Datagrams(socket) => Some(socket.local_address().port()),
@@ -142,7 +142,7 @@ impl Binding {
         self.units.iter().filter_map(port).collect()
     }
 
-    /// The source of each unit's stream.
+    /// Returns the source of each unit's stream.
     pub(super) fn ssrcs(&self) -> Vec<u32> {
         let ssrc = |unit: &Unit| match &unit.transport {
             UnitTransport::Stream { ssrc, .. } => Some(ssrc.0),
@@ -151,12 +151,12 @@ impl Binding {
         self.units.iter().filter_map(ssrc).collect()
     }
 
-    /// The session of the units' streams, over RTP.
+    /// Returns the session of the units' streams, over RTP.
     pub(super) fn streams(&self) -> Option<&Session> {
         self.streams.as_ref().map(|streams| &streams.session)
     }
 
-    /// The short authentication string, if keys were agreed on by ZRTP.
+    /// Returns the short authentication string, if keys were agreed on by ZRTP.
     #[cfg(feature = "zrtp")]
     pub(super) fn sas(&self) -> Option<SasStatus> {
         self.streams.as_ref()?.session.sas()
@@ -171,7 +171,7 @@ impl Binding {
         lock(&self.state).report = report;
     }
 
-    /// The client's latest report.
+    /// Returns the client's latest report.
     pub(super) fn report(&self) -> Report {
         lock(&self.state).report
     }
@@ -201,7 +201,7 @@ impl Binding {
         self.waker.wake();
     }
 
-    /// Units that were bound since the last call.
+    /// Returns the units that were bound since the last call.
     pub(super) fn newly_bound(&self) -> Vec<u8> {
         std::mem::take(&mut lock(&self.state).newly_bound)
     }
@@ -278,7 +278,7 @@ impl Binding {
         }
     }
 
-    /// The client's port and source for a unit.
+    /// Waits for the client's acceptance; returns its port and SSRC for a unit.
     fn wait_for_accept(&self, unit: usize) -> Option<(u16, Ssrc)> {
         let mut state = lock(&self.state);
         loop {

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_goes_at_once_and_the_rest_at_the_rate() {
+    fn a_burst_is_sent_at_once_and_the_rest_at_the_rate() {
         let mut bucket = Bucket::new(8_000_000, 1_000);
         let now = Instant::now();
         assert_eq!(bucket.take(now, 1_000), Duration::ZERO);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_nobody_waits() {
+    fn without_a_rate_there_is_no_wait() {
         let mut bucket = Bucket::new(0, 0);
         assert_eq!(bucket.take(Instant::now(), usize::MAX), Duration::ZERO);
     }

@@ -92,14 +92,14 @@ fn choose_format(
     Ok(wished)
 }
 
-/// The slower of two rates.
+/// Returns the slower of two rates.
 pub(super) fn slower(rate: FrameRate, wished: Option<FrameRate>) -> FrameRate {
     let Some(wished) = wished else { return rate };
     let of = |a: FrameRate, b: FrameRate| u64::from(a.numerator) * u64::from(b.denominator);
     if of(wished, rate) < of(rate, wished) { wished } else { rate }
 }
 
-/// The first offer of a choice.
+/// Returns the first offer of a choice.
 pub(super) fn offer(choice: &Choice, binding: &Binding) -> Offer {
     let shape = choice.encoding.shape();
     Offer {

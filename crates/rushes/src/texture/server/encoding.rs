@@ -23,7 +23,7 @@ pub(super) enum Picture {
 }
 
 impl Picture {
-    /// Octets available, from the beginning.
+    /// Returns the number of octets available, from the beginning.
     fn so_far(&self) -> usize {
         match self {
             Self::Whole(frame) => frame.len(),
@@ -59,7 +59,7 @@ impl Encoding {
         &self.shape
     }
 
-    /// Whether enough of the picture is available for the stripe.
+    /// Returns whether enough of the picture is available for the stripe.
     pub(super) fn is_ready(&self, picture: &Picture, stripe: &Stripe) -> bool {
         let so_far = picture.so_far();
         let tile = self.shape.tiling().tiles().get(stripe.unit);
@@ -67,7 +67,7 @@ impl Encoding {
         so_far >= end.unwrap_or_else(|| self.encoder.input().bytes())
     }
 
-    /// The octets of a ready stripe.
+    /// Returns the octets of a ready stripe.
     ///
     /// They are in the picture itself if it needs no encoding, otherwise in `scratch`.
     ///

@@ -63,7 +63,7 @@ impl Feed {
         self.changed.notify_all();
     }
 
-    /// Why the source failed, if it did.
+    /// Returns why the source failed, if it did.
     pub(super) fn failure(&self) -> Option<String> {
         lock(&self.state).failure.clone()
     }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The host of a peer: an IPv4 address, or the first 64 bits of an IPv6 address.
+/// Returns the host of a peer: an IPv4 address, or the first 64 bits of an IPv6 address.
 ///
 /// A host may own all addresses with these 64 bits.
 pub(super) fn host(peer: IpAddr) -> IpAddr {

@@ -21,7 +21,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Whether a tile's stripe can be encoded.
+    /// Returns whether a tile's stripe can be encoded.
     pub(super) fn is_ready(&self, tile: usize, index: usize) -> bool {
         let Picture::Growing { frame, .. } = &self.picture else { return true };
         let stripe = self.encoding.shape().plan().stripe(tile, index);

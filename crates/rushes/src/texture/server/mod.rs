@@ -167,7 +167,7 @@ impl TextureServer {
         Ok(())
     }
 
-    /// The address it listens on.
+    /// Returns the address that the server listens on.
     pub fn local_address(&self) -> SocketAddr {
         self.listener.local_address()
     }
@@ -179,7 +179,7 @@ impl TextureServer {
         self.listener.resource_error()
     }
 
-    /// The layout of frames before they are encoded.
+    /// Returns the layout of frames before they are encoded.
     pub fn layout(&self) -> &Layout {
         &self.inner.layout
     }
@@ -202,7 +202,7 @@ impl TextureServer {
         Ok(())
     }
 
-    /// The counters so far.
+    /// Returns the counters so far.
     pub fn counts(&self) -> ServerCounts {
         ServerCounts {
             clients: lock(&self.inner.sessions).sessions().len(),
@@ -220,13 +220,13 @@ impl TextureServer {
         self.inner.tally.take_ends()
     }
 
-    /// The short authentication strings of sessions whose keys were agreed on by ZRTP.
+    /// Returns the short authentication strings of sessions whose keys were agreed on by ZRTP.
     #[cfg(feature = "zrtp")]
     pub fn sas(&self) -> Vec<crate::agreement::SasStatus> {
         lock(&self.inner.sessions).sessions().filter_map(|binding| binding.sas()).collect()
     }
 
-    /// The latest report of each client.
+    /// Returns the latest report of each client.
     pub fn reports(&self) -> Vec<Report> {
         lock(&self.inner.sessions).sessions().map(|binding| binding.report()).collect()
     }
@@ -260,7 +260,7 @@ impl Inner {
         *lock(&self.wanted)
     }
 
-    /// Units available to the next session.
+    /// Returns the number of units available to the next session.
     fn units_left(&self) -> usize {
         lock(&self.sessions).units_left(&self.options.limits())
     }
@@ -311,7 +311,7 @@ impl Drop for Counted {
     }
 }
 
-/// An unpredictable token.
+/// Creates an unpredictable token.
 fn token() -> Result<Token, Refusal> {
     let mut token = [0; 16];
     match getrandom::fill(&mut token) {

@@ -105,7 +105,7 @@ impl<S> Places<S> {
         self.taken.retain(|place| !Arc::ptr_eq(&place.session, session));
     }
 
-    /// The sessions, oldest first.
+    /// Returns the sessions, oldest first.
     pub(super) fn sessions(&self) -> impl ExactSizeIterator<Item = &Arc<S>> {
         self.taken.iter().map(|place| &place.session)
     }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_has_its_share_takes_nobody_elses_place() {
+    fn a_host_at_its_limit_evicts_no_session_of_another() {
         let mut places = Places::default();
         assert_eq!(join(&mut places, 1, 0), Ok(None));
         for number in 10..14 {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_bind_nothing_give_way_when_all_places_are_taken() {
+    fn sessions_that_bind_nothing_are_evicted_when_all_places_are_taken() {
         let mut places = Places::default();
         assert_eq!(join(&mut places, 1, 0), Ok(None));
         bind_all(&mut places);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_clients_wish_the_next_ones_have_their_usual_units() {
+    fn large_requests_leave_the_usual_units_to_later_clients() {
         let mut places = Places::<u32>::default();
         for n in 0..8 {
             let left = places.units_left(&LIMITS);

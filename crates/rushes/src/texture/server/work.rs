@@ -174,7 +174,7 @@ impl Work {
         self.waker.wake();
     }
 
-    /// Whether no more pictures follow, and all have been sent.
+    /// Returns whether no more pictures follow, and all have been sent.
     pub(super) fn is_done(&self) -> bool {
         let state = lock(&self.state);
         state.has_ended && state.waiting.is_none() && state.job.is_none()
@@ -319,7 +319,7 @@ mod tests {
     use super::super::super::shape::TextureShape;
     use super::*;
 
-    /// Two tiles of four stripes each.
+    /// Returns the work of a frame with two tiles of four stripes each.
     fn work(units: usize) -> Work {
         let work = Work::new(units, Arc::new(Waker::new().unwrap()), true);
         // A stripe has 256 KiB, in rows of 8 KiB.
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_is_done_takes_what_is_left_of_another() {
+    fn an_idle_unit_takes_over_stripes_of_another() {
         let work = work(2);
         work.push(picture(), Instant::now());
         let taken: Vec<_> = (0..8).map(|_| work.take(0).unwrap().1).collect();
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_was_not_begun_gives_way_to_the_next() {
+    fn a_picture_that_was_not_begun_is_replaced_by_the_next() {
         let work = work(1);
         for _ in 0..4 {
             work.push(picture(), Instant::now());
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_work_that_has_stopped() {
+    fn no_thread_waits_for_work_that_has_stopped() {
         let work = work(1);
         work.stop();
         assert!(work.take(0).is_none());

@@ -59,7 +59,7 @@ fn weights(low: [u16; 3], high: [u16; 3]) -> [i32; 3] {
     [2 * difference(0), difference(1), 2 * difference(2)]
 }
 
-/// The position of a colour on the line.
+/// Returns the position of a colour on the line.
 fn place(colour: [u8; 3], weights: [i32; 3]) -> i32 {
     colour.into_iter().zip(weights).map(|(channel, weight)| i32::from(channel) * weight).sum()
 }

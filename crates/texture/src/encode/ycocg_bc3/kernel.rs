@@ -149,7 +149,7 @@ macro_rules! kernel {
             madd_epi16(add_epi16(even, odd), set1_epi16(1))
         }
 
-        /// The factor by which chroma is multiplied: 1, 2 or 4.
+        /// Returns the factor by which chroma is multiplied: 1, 2 or 4.
         #[inline]
         #[target_feature(enable = $features)]
         fn scale(centred: Vector) -> Vector {

@@ -85,7 +85,7 @@ const fn sample(offset: u16, bits: u8, channel: u8) -> Sample {
     Sample { offset, bits, channel }
 }
 
-/// The colour model and the samples of a format of one plane, from the lowest bit.
+/// Returns the colour model and the samples of a format of one plane, from the lowest bit.
 fn samples(format: Format) -> (u8, &'static [Sample]) {
     match format {
         Format::Rgb24 => {
@@ -110,7 +110,7 @@ fn samples(format: Format) -> (u8, &'static [Sample]) {
     }
 }
 
-/// The data format descriptor of a format of one plane: its size, then one basic block.
+/// Returns the data format descriptor of a format of one plane: its size, then one basic block.
 pub(super) fn descriptor(format: Format) -> Vec<u8> {
     let (model, samples) = samples(format);
     let block = format.planes()[0].block;

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_no_pattern_is_refused() {
+    fn a_text_that_is_no_pattern_is_refused() {
         for text in
             ["patterns", "file.y4m", "pattern:", "pattern:1", "pattern:1x", "pattern,frames="]
         {
