@@ -188,6 +188,41 @@ fn decoded(path: &Path, track: &str) -> Vec<(f64, String)> {
     listed(&std::fs::read_to_string(list).unwrap())
 }
 
+/// Sends the H.264 film at `path` and audio in it, or as `options` say, to FFmpeg: the frames of both
+/// that it decodes. It places the streams by the clocks in their sender reports.
+fn shown_by_ffmpeg(path: &Path, options: &[&str]) -> [Vec<(f64, String)>; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    // Four ports in a row.
+    let port = loop {
+        let (first, second) = (ports(), ports());
+        if second == first + 2 {
+            break first;
+        }
+    };
+    let sdp = describe(path, port, folder.path(), options);
+    let lists = ["v", "a"].map(|track| folder.path().join(track).display().to_string());
+    let times = ["-fps_mode", "passthrough", "-enc_time_base", "-1"];
+    let [video, audio] = lists.each_ref().map(|list| ["-f", "framemd5", list]);
+    let output =
+        [&["-copyts", "-map", "0:v"][..], &times, &video, &["-map", "0:a"], &times, &audio];
+    let process = ffmpeg_receives(&sdp, port, &output.concat());
+    let report = send(path, port, options);
+    process.stop_after(Duration::from_secs(5));
+    let streams = report["streams"].as_array().unwrap();
+    let codecs: Vec<_> = streams.iter().map(|it| it["codec"].as_str().unwrap()).collect();
+    assert_eq!(codecs, ["h264", "opus"]);
+    lists.map(|list| listed(&std::fs::read_to_string(list).unwrap()))
+}
+
+/// By how many seconds the last frame of each track in `received` is later than in `film`. From the
+/// first sender reports on, FFmpeg knows how the streams are to be placed.
+fn shifts(received: &[Vec<(f64, String)>; 2], film: &[Vec<(f64, String)>; 2]) -> [f64; 2] {
+    [0, 1].map(|track| {
+        let last = |frames: &[(f64, String)]| frames.last().unwrap().0;
+        last(&received[track]) - last(&film[track])
+    })
+}
+
 #[test]
 fn a_film_is_sent_with_its_sound_in_step() {
     if !have(&["ffmpeg"]) {
@@ -196,36 +231,34 @@ fn a_film_is_sent_with_its_sound_in_step() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("film.mp4");
     film(&path, FILMS[0].1);
-    // Four ports in a row.
-    let port = loop {
-        let (first, second) = (ports(), ports());
-        if second == first + 2 {
-            break first;
-        }
-    };
-    let sdp = describe(&path, port, folder.path(), &[]);
-    let lists = ["v", "a"].map(|track| folder.path().join(track).display().to_string());
-    let times = ["-fps_mode", "passthrough", "-enc_time_base", "-1"];
-    let [video, audio] = lists.each_ref().map(|list| ["-f", "framemd5", list]);
-    let output =
-        [&["-copyts", "-map", "0:v"][..], &times, &video, &["-map", "0:a"], &times, &audio];
-    let process = ffmpeg_receives(&sdp, port, &output.concat());
-    let report = send(&path, port, &[]);
-    process.stop_after(Duration::from_secs(5));
-    let streams = report["streams"].as_array().unwrap();
-    let codecs: Vec<_> = streams.iter().map(|it| it["codec"].as_str().unwrap()).collect();
-    assert_eq!(codecs, ["h264", "opus"]);
+    let received = shown_by_ffmpeg(&path, &[]);
     let of_film = ["v", "a"].map(|track| decoded(&path, track));
-    let received = lists.map(|list| listed(&std::fs::read_to_string(list).unwrap()));
     let hashes =
         |frames: &[(f64, String)]| frames.iter().map(|it| it.1.clone()).collect::<Vec<_>>();
     assert_eq!(hashes(&of_film[0]), hashes(&received[0]));
-    // FFmpeg places the streams by the clocks in the sender reports, from the first ones on.
-    let shifts = [0, 1].map(|track| {
-        let last = |frames: &[(f64, String)]| frames.last().unwrap().0;
-        last(&received[track]) - last(&of_film[track])
-    });
-    assert!((shifts[0] - shifts[1]).abs() < 0.002, "out of step: {shifts:?} seconds");
+    let [video, audio] = shifts(&received, &of_film);
+    assert!((video - audio).abs() < 0.002, "out of step: {video} {audio} seconds");
+}
+
+/// The first picture is decoded 67 ms before time 0, at which it is presented, and which is where the
+/// audio beside the film begins.
+#[test]
+fn audio_beside_a_film_begins_with_its_pictures() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("film.mp4");
+    film(&path, FILMS[0].1);
+    let first = packets(&path, "v:0", ClockRate::VIDEO)[0];
+    assert_eq!((first.0, first.1), (-6_006, 0));
+    let speech = folder.path().join("speech.opus").display().to_string();
+    ffmpeg(&["-i", &path.display().to_string(), "-map", "0:a", "-c", "copy", &speech]);
+    let received = shown_by_ffmpeg(&path, &["--audio", &speech]);
+    let of_film = ["v", "a"].map(|track| decoded(&path, track));
+    let [video, audio] = shifts(&received, &of_film);
+    // The first 6.5 ms of the packets, the pre-skip, are before time 0 in the film.
+    assert!((audio - video - 0.0065).abs() < 0.002, "out of step: {video} {audio} seconds");
 }
 
 #[test]
