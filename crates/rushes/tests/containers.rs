@@ -192,6 +192,29 @@ fn a_recording_that_was_interrupted_is_read_up_to_there() {
     }
 }
 
+/// A recording that was killed is such a file, too.
+#[test]
+fn a_pipe_gets_no_index_of_the_file() {
+    const CUES: [u8; 4] = [0x1c, 0x53, 0xbb, 0x6b];
+    let folder = tempfile::tempdir().unwrap();
+    let codec = Codec::H264;
+    let frames = read(&media(FILES[0].0), codec);
+    let file = std::fs::read(write(folder.path(), "mkv", codec, &frames)).unwrap();
+    let pipes = folder.path().join("pipes");
+    std::fs::create_dir(&pipes).unwrap();
+    let pipe = pipes.join("h264.mkv");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let player = std::thread::spawn(move || std::fs::read(pipe).unwrap());
+    write(&pipes, "mkv", codec, &frames);
+    let piped = player.join().unwrap();
+    let has_index = |octets: &[u8]| octets.windows(4).any(|it| it == CUES);
+    assert!(has_index(&file) && !has_index(&piped));
+    let reader = MediaReader::from_octets(piped, "pipe", codec, ReadOptions::default());
+    let mut reader = reader.unwrap();
+    let count = std::iter::from_fn(|| reader.next_frame().unwrap().cloned()).count();
+    assert_eq!(count, frames.len());
+}
+
 #[test]
 fn a_parameter_set_that_comes_back_is_written_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -261,6 +261,23 @@ fn audio_beside_a_film_begins_with_its_pictures() {
     assert!((audio - video - 0.0065).abs() < 0.002, "out of step: {video} {audio} seconds");
 }
 
+/// The duration of a file by `ffprobe`, in seconds; `None` if it does not say.
+fn duration(path: &Path) -> Option<f64> {
+    let show = ["-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0"];
+    let output = Command::new("ffprobe").args(show).arg(path).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().parse().ok()
+}
+
+/// The first frame of the video that FFmpeg shows from `seconds` on, if it seeks there.
+fn sought(path: &Path, seconds: &str) -> (f64, String) {
+    let list = path.with_extension("sought.md5").display().to_string();
+    let film = path.display().to_string();
+    let times = ["-fps_mode", "passthrough", "-enc_time_base", "-1", "-copyts"];
+    let input = ["-ss", seconds, "-i", &film, "-map", "0:v", "-frames:v", "1"];
+    ffmpeg(&[&input[..], &times, &["-f", "framemd5", &list]].concat());
+    listed(&std::fs::read_to_string(list).unwrap()).remove(0)
+}
+
 #[test]
 fn a_received_film_is_written_to_a_container_with_its_times() {
     if !have(&["ffmpeg"]) {
@@ -276,12 +293,12 @@ fn a_received_film_is_written_to_a_container_with_its_times() {
         let path = folder.path().join(name);
         film(&path, options);
         for extension in copies {
-            let copy = folder.path().join(format!("copy.{extension}"));
+            let path_of_copy = folder.path().join(format!("copy.{extension}"));
             let port = ports();
-            let process = receive(&copy, port, &["--codec", codec]);
+            let process = receive(&path_of_copy, port, &["--codec", codec]);
             send(&path, port, &["--codec", codec]);
             assert_eq!(received(process)["complete"], true);
-            let (film, copy) = (decoded(&path, track), decoded(&copy, track));
+            let (film, copy) = (decoded(&path, track), decoded(&path_of_copy, track));
             assert_eq!(film.len(), copy.len(), "{extension} of {name}");
             // FFmpeg cuts the first frame of the audio, as the container of the film says.
             let shift = copy[1].0 - film[1].0;
@@ -289,6 +306,15 @@ fn a_received_film_is_written_to_a_container_with_its_times() {
                 // Matroska counts milliseconds.
                 assert!((copy.0 - film.0 - shift).abs() < 0.001_1, "{film:?} {copy:?}");
                 assert!(track == "a" || film.1 == copy.1, "{extension} of {name}");
+            }
+            if ["mkv", "webm"].contains(extension) {
+                let seconds = duration(&path_of_copy).unwrap();
+                assert!((seconds - 2.0).abs() < 0.05, "{extension} of {name}: {seconds} seconds");
+            }
+            if *extension == "mkv" {
+                let sought = sought(&path_of_copy, "1.5");
+                let expected = copy.iter().find(|frame| frame.0 >= 1.5).unwrap();
+                assert_eq!(sought.1, expected.1, "{sought:?} {expected:?}");
             }
         }
     }

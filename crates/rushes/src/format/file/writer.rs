@@ -150,6 +150,7 @@ impl MediaWriter {
     /// needs parameter sets.
     pub fn finish(mut self) -> Result<(), FileError> {
         let finished = match &mut self.sink {
+            Some(sink) if sink.is_file() => complete(&mut *self.writer, sink),
             Some(sink) => self.writer.finish(sink).and_then(|()| sink.flush()),
             None => Err(ended()),
         };
@@ -227,6 +228,13 @@ impl std::fmt::Debug for MediaWriter {
             .field("codec", codec)
             .finish_non_exhaustive()
     }
+}
+
+/// Ends a file, and replaces what could only be written at the end.
+fn complete(writer: &mut dyn FrameWriter, sink: &mut Sink) -> io::Result<()> {
+    let replaced = writer.complete(sink)?;
+    sink.flush()?;
+    replaced.iter().try_for_each(|(offset, octets)| sink.replace(*offset, octets))
 }
 
 /// The writer for a file of `codec`, or of a container by its name.

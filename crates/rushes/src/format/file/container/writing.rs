@@ -50,6 +50,12 @@ pub(super) trait Muxer: Send {
     /// Writes what was kept.
     fn finish(&mut self, to: &mut dyn Write) -> io::Result<()>;
 
+    /// As [`FrameWriter::complete`].
+    fn complete(&mut self, to: &mut dyn Write) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        self.finish(to)?;
+        Ok(Vec::new())
+    }
+
     /// The samples that were written, so that they can be read.
     fn samples_written(&self) -> u64;
 }
@@ -196,6 +202,10 @@ impl FrameWriter for TrackWriter {
 
     fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
         self.muxer.finish(to)
+    }
+
+    fn complete(&mut self, to: &mut dyn Write) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        self.muxer.complete(to)
     }
 
     fn frames_written(&self) -> u64 {

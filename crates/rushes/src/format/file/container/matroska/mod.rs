@@ -2,7 +2,9 @@
 
 mod block;
 mod element;
+mod index;
 mod writer;
+mod written;
 
 use std::collections::VecDeque;
 use std::io;
