@@ -70,10 +70,8 @@ fn write(folder: &Path, extension: &str, codec: Codec, frames: &[MediaFrame]) ->
     path
 }
 
-/// The containers that are written for `codec`.
-fn containers(codec: Codec) -> &'static [&'static str] {
-    if codec == Codec::H266 { &["mkv"] } else { &["mp4", "mkv"] }
-}
+/// The containers that are written, by their extensions.
+const CONTAINERS: [&str; 2] = ["mp4", "mkv"];
 
 #[test]
 fn what_is_written_is_read_again_with_its_times() {
@@ -93,7 +91,7 @@ fn what_is_written_is_read_again_with_its_times() {
                 (1, 8 + 2 * u8::from(codec == Codec::H266))
             );
         }
-        for extension in containers(codec) {
+        for extension in CONTAINERS {
             let path = write(folder.path(), extension, codec, &frames);
             let found = tracks(&path).unwrap().unwrap();
             assert_eq!(found.len(), 1);
@@ -101,7 +99,7 @@ fn what_is_written_is_read_again_with_its_times() {
             let copy = read(&path, codec);
             assert_eq!(copy.len(), frames.len(), "{extension} of {name}");
             // Matroska counts milliseconds.
-            let margin = if *extension == "mkv" { codec.clock_rate.hertz() / 2_000 } else { 0 };
+            let margin = if extension == "mkv" { codec.clock_rate.hertz() / 2_000 } else { 0 };
             for (number, (frame, copy)) in frames.iter().zip(&copy).enumerate() {
                 let time = copy.presented.unwrap().ticks(codec.clock_rate);
                 let expected = expected[number] - begin;
@@ -133,11 +131,9 @@ fn a_container_is_asked_for_what_it_has() {
     let octets = std::fs::read(&path).unwrap();
     let raw: Vec<u8> = read(&path, Codec::Generic).into_iter().flat_map(|it| it.data).collect();
     assert_eq!(raw, octets);
-    for (name, codec) in [("a.webm", Codec::H264), ("a.mp4", Codec::H266)] {
-        let error = MediaWriter::create(&folder.path().join(name), codec).unwrap_err();
-        assert!(error.to_string().contains("name it .mkv"), "{error}");
-        assert!(!folder.path().join(format!("{name}.part")).exists());
-    }
+    let error = MediaWriter::create(&folder.path().join("a.webm"), Codec::H264).unwrap_err();
+    assert!(error.to_string().contains("name it .mkv"), "{error}");
+    assert!(!folder.path().join("a.webm.part").exists());
     assert_eq!(tracks(&media(FILES[0].0)).unwrap(), None);
 }
 
@@ -180,7 +176,7 @@ fn a_recording_that_was_interrupted_is_read_up_to_there() {
     let folder = tempfile::tempdir().unwrap();
     let codec = Codec::H264;
     let frames = read(&media(FILES[0].0), codec);
-    for extension in ["mp4", "mkv"] {
+    for extension in CONTAINERS {
         let octets = std::fs::read(write(folder.path(), extension, codec, &frames)).unwrap();
         for tenth in 5..10 {
             let cut = octets[..octets.len() * tenth / 10].to_vec();
@@ -188,6 +184,46 @@ fn a_recording_that_was_interrupted_is_read_up_to_there() {
                 MediaReader::from_octets(cut, "cut", codec, ReadOptions::default()).unwrap();
             let count = std::iter::from_fn(|| reader.next_frame().unwrap().cloned()).count();
             assert!((1..frames.len()).contains(&count), "{extension} {tenth}: {count}");
+        }
+    }
+}
+
+/// ISO/IEC 14496-15 section 11.2.4, with the profile, tier and level of the sequence parameter set.
+#[test]
+fn the_record_of_h266_says_what_a_decoder_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (name, codec, _) = FILES[2];
+    let frames = read(&media(name), codec);
+    let octets = std::fs::read(write(folder.path(), "mp4", codec, &frames)).unwrap();
+    let at = octets.windows(4).position(|it| it == b"vvcC").unwrap() + 4;
+    let expected = [
+        // Version and flags; lengths of four octets, and a profile.
+        &[0, 0, 0, 0, 0xff][..],
+        // Five sub-layers, 4:2:0, 10 bits.
+        &[0, 0x51, 0x5f],
+        // One octet of constraints; Main 10, Main tier, level 2.0; frames only, one layer; no levels
+        // of sub-layers, no sub-profiles.
+        &[1, 0x02, 0x20, 0x80, 0, 0],
+        // 192 by 128, no mean frame rate; all sequence and picture parameter sets.
+        &[0, 192, 0, 128, 0, 0, 2, 0x8f],
+    ];
+    let expected = expected.concat();
+    assert_eq!(octets[at..at + expected.len()], expected);
+}
+
+/// Adaptation parameter sets of H.266, before a picture and after it, are in no record.
+#[test]
+fn parameter_sets_that_no_record_holds_stay_in_their_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let (name, codec, _) = FILES[2];
+    let mut frames = read(&media(name), codec);
+    frames[0].data.extend([0, 0, 0, 1, 0, 18 << 3 | 1, 0x55]);
+    let of_adaptation =
+        |frame: &MediaFrame| units(codec, &frame.data, |_, it| matches!(it, 17 | 18)).concat();
+    for extension in CONTAINERS {
+        let path = write(folder.path(), extension, codec, &frames);
+        for (frame, copy) in frames.iter().zip(&read(&path, codec)) {
+            assert_eq!(of_adaptation(frame), of_adaptation(copy), "{extension}");
         }
     }
 }
@@ -264,7 +300,7 @@ proptest! {
         let (name, codec, _) = FILES[usize::from(seed[0]) % FILES.len()];
         let mut frames = read(&media(name), codec);
         frames.truncate(12);
-        for extension in containers(codec) {
+        for extension in CONTAINERS {
             let path = write(folder.path(), extension, codec, &frames);
             let mut octets = std::fs::read(path).unwrap();
             // The indices, at the beginning, are hit more often than the frames.

@@ -319,3 +319,28 @@ fn a_received_film_is_written_to_a_container_with_its_times() {
         }
     }
 }
+
+#[test]
+fn h266_is_sent_from_the_container_that_it_was_received_into() {
+    let bare = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../vectors/media/vvc_192x128_64f_vvenc_tiny_nals.266");
+    let folder = tempfile::tempdir().unwrap();
+    let transfer = |from: &Path, name: &str| {
+        let (copy, port) = (folder.path().join(name), ports());
+        let process = receive(&copy, port, &["--codec", "h266"]);
+        send(from, port, &[]);
+        assert_eq!(received(process)["complete"], true);
+        copy
+    };
+    let expected = read(&bare, Codec::H266);
+    for extension in ["mp4", "mov", "mkv"] {
+        let film = transfer(&bare, &format!("film.{extension}"));
+        let found = tracks(&film).unwrap().unwrap();
+        assert_eq!(found[0].codec, Some(Codec::H266));
+        let copy = read(&transfer(&film, &format!("{extension}.266")), Codec::H266);
+        assert_eq!(copy.len(), expected.len(), "{extension}");
+        for (frame, copy) in expected.iter().zip(&copy) {
+            assert_eq!(slices(Codec::H266, &frame.data), slices(Codec::H266, &copy.data));
+        }
+    }
+}
