@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use rushes::file::{MediaFrame, MediaReader, MediaWriter, ReadOptions, tracks};
-use rushes::payload::nal::{PictureFormat, find_start_codes};
-use rushes::{Codec, FrameRate, RtpTimestamp};
+use rushes::payload::nal::{PictureFormat, find_units};
+use rushes::{Codec, FrameRate, Framing, RtpTimestamp};
 
 /// Width and height.
 type Size = (u32, u32);
@@ -30,12 +30,9 @@ fn read(path: &Path, codec: Codec) -> Vec<MediaFrame> {
 
 /// The NAL units of a frame for which `is` holds.
 fn units(codec: Codec, frame: &[u8], is: fn(Codec, u8) -> bool) -> Vec<&[u8]> {
-    let starts: Vec<_> = find_start_codes(frame).collect();
-    let ends = starts.iter().skip(1).copied().chain([frame.len()]);
-    let units = starts.iter().zip(ends).map(|(start, end)| {
-        let unit = &frame[start + 3..end];
-        &unit[..unit.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1)]
-    });
+    let mut units = Vec::new();
+    find_units(frame, Framing::AnnexB, &mut units).unwrap();
+    let units = units.into_iter().map(|unit| &frame[unit]);
     units
         .filter(|it| codec.nal.unwrap().header(it).is_some_and(|it| is(codec, it.nal_type)))
         .collect()

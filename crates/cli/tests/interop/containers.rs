@@ -6,10 +6,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use rushes::file::{MediaFrame, MediaReader, ReadOptions, tracks};
-use rushes::payload::nal::find_start_codes;
 use rushes::{ClockRate, Codec};
 
 use crate::ffmpeg::ffmpeg_receives;
+use crate::media::nal_units;
 use crate::rig::{describe, have, ports, receive, received, send};
 use crate::sampling::ffmpeg;
 
@@ -70,14 +70,9 @@ fn packets(path: &Path, track: &str, clock_rate: ClockRate) -> Vec<(i64, i64, us
 /// The NAL units of slices.
 fn slices(codec: Codec, frame: &[u8]) -> Vec<&[u8]> {
     let nal = codec.nal.unwrap();
-    let starts: Vec<_> = find_start_codes(frame).collect();
-    let ends = starts.iter().skip(1).copied().chain([frame.len()]);
-    let units = starts.iter().zip(ends).map(|(start, end)| {
-        let unit = &frame[start + 3..end];
-        let len = unit.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1);
-        &unit[..len]
-    });
-    units.filter(|unit| nal.header(unit).is_some_and(|it| nal.is_vcl(it.nal_type))).collect()
+    nal_units(frame)
+        .filter(|unit| nal.header(unit).is_some_and(|it| nal.is_vcl(it.nal_type)))
+        .collect()
 }
 
 fn read(path: &Path, codec: Codec) -> Vec<MediaFrame> {
