@@ -103,6 +103,11 @@ impl Elements {
         self.file.seek(SeekFrom::Start(self.len)).map(drop)
     }
 
+    /// The number of octets in the file.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
     /// The number of octets before the next element.
     pub(super) fn position(&self) -> u64 {
         self.position

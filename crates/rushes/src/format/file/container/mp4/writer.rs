@@ -191,7 +191,7 @@ fn add(octets: &mut [u8], end: usize, more: u32) {
 }
 
 /// The index of a file whose frames are all in fragments.
-fn index(configuration: &Configuration) -> Moov {
+pub(super) fn index(configuration: &Configuration) -> Moov {
     let pictures = configuration.pictures();
     let timescale = configuration.codec.clock_rate.hertz();
     let url = DrefEntry::Url(Url::default());
