@@ -264,7 +264,7 @@ pub fn containers() -> Vec<Vec<u8>> {
     for (number, codec, name, containers) in [
         (0, Codec::H264, "avc_cif_60f_baseline.264", &["mp4", "mkv"][..]),
         (1, Codec::H265, "hevc_192x128_90f_tiny_nals.265", &["mp4", "mkv"]),
-        (2, Codec::H266, "vvc_192x128_64f_vvenc_tiny_nals.266", &["mkv"]),
+        (2, Codec::H266, "vvc_192x128_64f_vvenc_tiny_nals.266", &["mp4", "mkv"]),
         (3, Codec::Opus, "opus_speech_mono_mixed_durations.opus", &["mp4", "webm"]),
     ] {
         let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -66,7 +66,9 @@ pub(crate) struct Schedule {
     clock_rate: ClockRate,
     /// The time of the container with which the film begins.
     origin: MediaTime,
-    /// When the current pass over the file begins, and how long its frames last so far.
+    /// How much later than the film a file without times begins.
+    delay: Duration,
+    /// When the current pass over this file begins, and how long its frames last so far.
     begin: Duration,
     len: Duration,
     /// The place of the next frame in decoding order, as a position, and the end of the last one.
@@ -85,13 +87,19 @@ impl Schedule {
     ) -> Self {
         let declared = declared.filter(|rate| DECLARED.contains(&rate.per_second()));
         let rate = requested.or(declared).unwrap_or_default();
-        let (begin, len, origin) = (Duration::ZERO, Duration::ZERO, MediaTime::ZERO);
-        Self { requested, rate, clock_rate, origin, begin, len, place: 0, ticks: 0, ahead: 0 }
+        let [begin, len, delay] = [Duration::ZERO; 3];
+        let (origin, [place, ticks, ahead]) = (MediaTime::ZERO, [0; 3]);
+        Self { requested, rate, clock_rate, origin, delay, begin, len, place, ticks, ahead }
     }
 
     /// Sets the time of the container with which the film begins.
     pub(crate) fn with_origin(self, origin: MediaTime) -> Self {
         Self { origin, ..self }
+    }
+
+    /// Sets how much later than the film a file without times begins, in each pass.
+    pub(crate) fn with_delay(self, delay: Duration) -> Self {
+        Self { delay, begin: delay, ..self }
     }
 
     pub(crate) fn rate(&self) -> FrameRate {
@@ -103,9 +111,10 @@ impl Schedule {
         self.begin + self.len
     }
 
-    /// Begins the file again.
+    /// Begins the file again, in a pass of the film that begins at `begin`.
     pub(crate) fn begin_again(&mut self, begin: Duration) {
-        (self.begin, self.len, self.place, self.ticks) = (begin, Duration::ZERO, 0, 0);
+        self.begin = begin + self.delay;
+        (self.len, self.place, self.ticks) = (Duration::ZERO, 0, 0);
     }
 
     /// The times of the next frame.
@@ -317,6 +326,25 @@ mod tests {
         let mut requested = Schedule::new(rate, None, ClockRate::VIDEO);
         requested.next(&timed(0, 0, None));
         assert_eq!(requested.next(&timed(5, 5, None)).due.as_millis(), 40, "a rate was requested");
+    }
+
+    #[test]
+    fn a_file_without_times_begins_later_in_each_pass() {
+        let delay = Duration::from_millis(80);
+        let mut audio = Schedule::new(None, None, ClockRate::OPUS).with_delay(delay);
+        let mut packet = MediaFrame::default();
+        packet.duration = Some(960);
+        for begin in [0, 500] {
+            audio.begin_again(Duration::from_millis(begin));
+            for number in 0..3 {
+                let time = audio.next(&packet);
+                let due = begin + 80 + number * 20;
+                assert_eq!(time.due, Duration::from_millis(due));
+                assert_eq!(u64::from(time.ticks.unwrap()), due * 48);
+                assert_eq!(time.presented, nanos(time.due));
+            }
+            assert_eq!(audio.end(), Duration::from_millis(begin + 140));
+        }
     }
 
     #[test]

@@ -89,18 +89,41 @@ impl Drop for FailOnPanic<'_, '_> {
     }
 }
 
-/// The time of the containers with which the film begins: the first at which a frame is decoded.
-pub(super) fn origin(readers: &mut [Option<MediaReader>]) -> anyhow::Result<MediaTime> {
-    let mut first = None;
+/// With which times of its containers a film begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beginning {
+    /// The first at which a frame is decoded.
+    pub(super) decoded: MediaTime,
+    /// The first at which a frame is presented, but not before time 0: what is presented earlier only
+    /// prepares decoders.
+    presented: MediaTime,
+}
+
+impl Beginning {
+    /// How long after its first frame is decoded a film begins to be presented: when a file without
+    /// times begins beside it.
+    pub(super) fn delay(self) -> Duration {
+        self.presented.since(self.decoded)
+    }
+}
+
+/// With which times of its containers a film begins, whose files are read by `readers`.
+pub(super) fn beginning(readers: &mut [Option<MediaReader>]) -> anyhow::Result<Beginning> {
+    let mut first: Option<Beginning> = None;
     for reader in readers.iter_mut().flatten().filter(|reader| !reader.is_live()) {
         let frame = reader.peek()?;
-        let time = frame.and_then(|frame| frame.decoded.or(frame.presented));
-        first = match (first, time) {
-            (Some(a), Some(b)) if a < b => Some(a),
-            (first, time) => time.or(first),
+        let Some((frame, presented)) = frame.and_then(|it| Some((it, it.presented?))) else {
+            continue;
         };
+        let decoded = frame.decoded.unwrap_or(presented);
+        let presented = presented.max(MediaTime::ZERO);
+        first = Some(first.map_or(Beginning { decoded, presented }, |first| Beginning {
+            decoded: first.decoded.min(decoded),
+            presented: first.presented.min(presented),
+        }));
     }
-    Ok(first.unwrap_or(MediaTime::ZERO))
+    let nothing = Beginning { decoded: MediaTime::ZERO, presented: MediaTime::ZERO };
+    Ok(first.unwrap_or(nothing))
 }
 
 /// How far ahead of its times of decoding a film is presented.

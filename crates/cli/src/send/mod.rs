@@ -35,7 +35,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         Source::all(&args.file, args.audio.as_deref(), &args.stream, args.output.quiet)?;
     check(args, &sources)?;
     let mut readers = open_all(args, &mut sources)?;
-    let origin = film::origin(&mut readers)?;
+    let beginning = film::beginning(&mut readers)?;
     let lead = film::lead(&sources)?;
     let schedules: Vec<_> = sources
         .iter()
@@ -44,7 +44,12 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
             let declared = reader.as_ref().and_then(MediaReader::frame_rate).or(source.frame_rate);
             let requested =
                 args.timing.fps.filter(|_| sources.len() == 1 || source.codec.media == "video");
-            Schedule::new(requested, declared, source.clock_rate).with_origin(origin)
+            let schedule = Schedule::new(requested, declared, source.clock_rate);
+            if source.is_track() {
+                schedule.with_origin(beginning.decoded)
+            } else {
+                schedule.with_delay(beginning.delay())
+            }
         })
         .collect();
     let context = stream::context(&args.control)?;

@@ -6,10 +6,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use rushes::file::{MediaFrame, MediaReader, ReadOptions, tracks};
-use rushes::payload::nal::find_start_codes;
 use rushes::{ClockRate, Codec};
 
 use crate::ffmpeg::ffmpeg_receives;
+use crate::media::nal_units;
 use crate::rig::{describe, have, ports, receive, received, send};
 use crate::sampling::ffmpeg;
 
@@ -70,14 +70,9 @@ fn packets(path: &Path, track: &str, clock_rate: ClockRate) -> Vec<(i64, i64, us
 /// The NAL units of slices.
 fn slices(codec: Codec, frame: &[u8]) -> Vec<&[u8]> {
     let nal = codec.nal.unwrap();
-    let starts: Vec<_> = find_start_codes(frame).collect();
-    let ends = starts.iter().skip(1).copied().chain([frame.len()]);
-    let units = starts.iter().zip(ends).map(|(start, end)| {
-        let unit = &frame[start + 3..end];
-        let len = unit.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1);
-        &unit[..len]
-    });
-    units.filter(|unit| nal.header(unit).is_some_and(|it| nal.is_vcl(it.nal_type))).collect()
+    nal_units(frame)
+        .filter(|unit| nal.header(unit).is_some_and(|it| nal.is_vcl(it.nal_type)))
+        .collect()
 }
 
 fn read(path: &Path, codec: Codec) -> Vec<MediaFrame> {
@@ -188,6 +183,41 @@ fn decoded(path: &Path, track: &str) -> Vec<(f64, String)> {
     listed(&std::fs::read_to_string(list).unwrap())
 }
 
+/// Sends the H.264 film at `path` and audio in it, or as `options` say, to FFmpeg: the frames of both
+/// that it decodes. It places the streams by the clocks in their sender reports.
+fn shown_by_ffmpeg(path: &Path, options: &[&str]) -> [Vec<(f64, String)>; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    // Four ports in a row.
+    let port = loop {
+        let (first, second) = (ports(), ports());
+        if second == first + 2 {
+            break first;
+        }
+    };
+    let sdp = describe(path, port, folder.path(), options);
+    let lists = ["v", "a"].map(|track| folder.path().join(track).display().to_string());
+    let times = ["-fps_mode", "passthrough", "-enc_time_base", "-1"];
+    let [video, audio] = lists.each_ref().map(|list| ["-f", "framemd5", list]);
+    let output =
+        [&["-copyts", "-map", "0:v"][..], &times, &video, &["-map", "0:a"], &times, &audio];
+    let process = ffmpeg_receives(&sdp, port, &output.concat());
+    let report = send(path, port, options);
+    process.stop_after(Duration::from_secs(5));
+    let streams = report["streams"].as_array().unwrap();
+    let codecs: Vec<_> = streams.iter().map(|it| it["codec"].as_str().unwrap()).collect();
+    assert_eq!(codecs, ["h264", "opus"]);
+    lists.map(|list| listed(&std::fs::read_to_string(list).unwrap()))
+}
+
+/// By how many seconds the last frame of each track in `received` is later than in `film`. From the
+/// first sender reports on, FFmpeg knows how the streams are to be placed.
+fn shifts(received: &[Vec<(f64, String)>; 2], film: &[Vec<(f64, String)>; 2]) -> [f64; 2] {
+    [0, 1].map(|track| {
+        let last = |frames: &[(f64, String)]| frames.last().unwrap().0;
+        last(&received[track]) - last(&film[track])
+    })
+}
+
 #[test]
 fn a_film_is_sent_with_its_sound_in_step() {
     if !have(&["ffmpeg"]) {
@@ -196,36 +226,51 @@ fn a_film_is_sent_with_its_sound_in_step() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("film.mp4");
     film(&path, FILMS[0].1);
-    // The test needs four consecutive ports.
-    let port = loop {
-        let (first, second) = (ports(), ports());
-        if second == first + 2 {
-            break first;
-        }
-    };
-    let sdp = describe(&path, port, folder.path(), &[]);
-    let lists = ["v", "a"].map(|track| folder.path().join(track).display().to_string());
-    let times = ["-fps_mode", "passthrough", "-enc_time_base", "-1"];
-    let [video, audio] = lists.each_ref().map(|list| ["-f", "framemd5", list]);
-    let output =
-        [&["-copyts", "-map", "0:v"][..], &times, &video, &["-map", "0:a"], &times, &audio];
-    let process = ffmpeg_receives(&sdp, port, &output.concat());
-    let report = send(&path, port, &[]);
-    process.stop_after(Duration::from_secs(5));
-    let streams = report["streams"].as_array().unwrap();
-    let codecs: Vec<_> = streams.iter().map(|it| it["codec"].as_str().unwrap()).collect();
-    assert_eq!(codecs, ["h264", "opus"]);
+    let received = shown_by_ffmpeg(&path, &[]);
     let of_film = ["v", "a"].map(|track| decoded(&path, track));
-    let received = lists.map(|list| listed(&std::fs::read_to_string(list).unwrap()));
     let hashes =
         |frames: &[(f64, String)]| frames.iter().map(|it| it.1.clone()).collect::<Vec<_>>();
     assert_eq!(hashes(&of_film[0]), hashes(&received[0]));
-    // FFmpeg places the streams by the clocks in the sender reports, from the first ones on.
-    let shifts = [0, 1].map(|track| {
-        let last = |frames: &[(f64, String)]| frames.last().unwrap().0;
-        last(&received[track]) - last(&of_film[track])
-    });
-    assert!((shifts[0] - shifts[1]).abs() < 0.002, "out of step: {shifts:?} seconds");
+    let [video, audio] = shifts(&received, &of_film);
+    assert!((video - audio).abs() < 0.002, "out of step: {video} {audio} seconds");
+}
+
+/// The first picture is decoded 67 ms before time 0, at which it is presented, and which is where the
+/// audio beside the film begins.
+#[test]
+fn audio_beside_a_film_begins_with_its_pictures() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("film.mp4");
+    film(&path, FILMS[0].1);
+    let first = packets(&path, "v:0", ClockRate::VIDEO)[0];
+    assert_eq!((first.0, first.1), (-6_006, 0));
+    let speech = folder.path().join("speech.opus").display().to_string();
+    ffmpeg(&["-i", &path.display().to_string(), "-map", "0:a", "-c", "copy", &speech]);
+    let received = shown_by_ffmpeg(&path, &["--audio", &speech]);
+    let of_film = ["v", "a"].map(|track| decoded(&path, track));
+    let [video, audio] = shifts(&received, &of_film);
+    // The first 6.5 ms of the packets, the pre-skip, are before time 0 in the film.
+    assert!((audio - video - 0.0065).abs() < 0.002, "out of step: {video} {audio} seconds");
+}
+
+/// The duration of a file by `ffprobe`, in seconds; `None` if it does not say.
+fn duration(path: &Path) -> Option<f64> {
+    let show = ["-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0"];
+    let output = Command::new("ffprobe").args(show).arg(path).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().parse().ok()
+}
+
+/// The first frame of the video that FFmpeg shows from `seconds` on, if it seeks there.
+fn sought(path: &Path, seconds: &str) -> (f64, String) {
+    let list = path.with_extension("sought.md5").display().to_string();
+    let film = path.display().to_string();
+    let times = ["-fps_mode", "passthrough", "-enc_time_base", "-1", "-copyts"];
+    let input = ["-ss", seconds, "-i", &film, "-map", "0:v", "-frames:v", "1"];
+    ffmpeg(&[&input[..], &times, &["-f", "framemd5", &list]].concat());
+    listed(&std::fs::read_to_string(list).unwrap()).remove(0)
 }
 
 #[test]
@@ -243,12 +288,12 @@ fn a_received_film_is_written_to_a_container_with_its_times() {
         let path = folder.path().join(name);
         film(&path, options);
         for extension in copies {
-            let copy = folder.path().join(format!("copy.{extension}"));
+            let path_of_copy = folder.path().join(format!("copy.{extension}"));
             let port = ports();
-            let process = receive(&copy, port, &["--codec", codec]);
+            let process = receive(&path_of_copy, port, &["--codec", codec]);
             send(&path, port, &["--codec", codec]);
             assert_eq!(received(process)["complete"], true);
-            let (film, copy) = (decoded(&path, track), decoded(&copy, track));
+            let (film, copy) = (decoded(&path, track), decoded(&path_of_copy, track));
             assert_eq!(film.len(), copy.len(), "{extension} of {name}");
             // FFmpeg cuts the first frame of the audio, as the film's container requires.
             let shift = copy[1].0 - film[1].0;
@@ -257,6 +302,40 @@ fn a_received_film_is_written_to_a_container_with_its_times() {
                 assert!((copy.0 - film.0 - shift).abs() < 0.001_1, "{film:?} {copy:?}");
                 assert!(track == "a" || film.1 == copy.1, "{extension} of {name}");
             }
+            if ["mkv", "webm"].contains(extension) {
+                let seconds = duration(&path_of_copy).unwrap();
+                assert!((seconds - 2.0).abs() < 0.05, "{extension} of {name}: {seconds} seconds");
+            }
+            if *extension == "mkv" {
+                let sought = sought(&path_of_copy, "1.5");
+                let expected = copy.iter().find(|frame| frame.0 >= 1.5).unwrap();
+                assert_eq!(sought.1, expected.1, "{sought:?} {expected:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn h266_is_sent_from_the_container_that_it_was_received_into() {
+    let bare = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../vectors/media/vvc_192x128_64f_vvenc_tiny_nals.266");
+    let folder = tempfile::tempdir().unwrap();
+    let transfer = |from: &Path, name: &str| {
+        let (copy, port) = (folder.path().join(name), ports());
+        let process = receive(&copy, port, &["--codec", "h266"]);
+        send(from, port, &[]);
+        assert_eq!(received(process)["complete"], true);
+        copy
+    };
+    let expected = read(&bare, Codec::H266);
+    for extension in ["mp4", "mov", "mkv"] {
+        let film = transfer(&bare, &format!("film.{extension}"));
+        let found = tracks(&film).unwrap().unwrap();
+        assert_eq!(found[0].codec, Some(Codec::H266));
+        let copy = read(&transfer(&film, &format!("{extension}.266")), Codec::H266);
+        assert_eq!(copy.len(), expected.len(), "{extension}");
+        for (frame, copy) in expected.iter().zip(&copy) {
+            assert_eq!(slices(Codec::H266, &frame.data), slices(Codec::H266, &copy.data));
         }
     }
 }

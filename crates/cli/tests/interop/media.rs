@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rushes::Codec;
 use rushes::file::{MediaReader, ReadOptions, codec_of};
 use rushes::payload::nal;
+use rushes::{Codec, Framing};
 
 /// A codec, with its names and parameters in the tests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -79,7 +79,7 @@ pub(crate) fn units(file: &Path, codec: Codec) -> Vec<Vec<u8>> {
     let mut units = Vec::new();
     while let Some(frame) = reader.next_frame().unwrap() {
         if codec.has_nal_units() {
-            units.extend(nal_units(&frame.data));
+            units.extend(nal_units(&frame.data).map(<[u8]>::to_vec));
         } else {
             units.push(frame.data.clone());
         }
@@ -87,15 +87,11 @@ pub(crate) fn units(file: &Path, codec: Codec) -> Vec<Vec<u8>> {
     units
 }
 
-/// Returns the octets between start codes, without the zeros that may follow a unit.
-fn nal_units(octets: &[u8]) -> Vec<Vec<u8>> {
-    let starts: Vec<usize> = nal::find_start_codes(octets).collect();
-    let ends = starts.iter().skip(1).copied().chain([octets.len()]);
-    let trimmed = |unit: &[u8]| {
-        let len = unit.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1);
-        unit[..len].to_vec()
-    };
-    starts.iter().zip(ends).map(|(start, end)| trimmed(&octets[start + 3..end])).collect()
+/// Returns the NAL units of a frame.
+pub(crate) fn nal_units(frame: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut units = Vec::new();
+    nal::find_units(frame, Framing::AnnexB, &mut units).unwrap();
+    units.into_iter().map(|unit| &frame[unit])
 }
 
 /// Fails unless both files hold the same NAL units (or packets).

@@ -129,6 +129,16 @@ pub trait FrameWriter: Send {
         Ok(())
     }
 
+    /// As [`finish`](Self::finish), of a file that can be changed where it was written: returns octets
+    /// that replace as many others, each with their offset in the file, once all of it is written.
+    ///
+    /// # Errors
+    /// The error of `to`.
+    fn complete(&mut self, to: &mut dyn Write) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        self.finish(to)?;
+        Ok(Vec::new())
+    }
+
     /// Returns the number of frames written completely.
     fn frames_written(&self) -> u64;
 

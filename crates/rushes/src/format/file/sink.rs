@@ -63,6 +63,22 @@ impl Sink {
         Ok(())
     }
 
+    /// Whether octets can be replaced, unlike in a pipe or a device.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.target, Target::File(_))
+    }
+
+    /// Replaces octets of a file from `offset` on by as many others.
+    pub(super) fn replace(&mut self, offset: u64, octets: &[u8]) -> io::Result<()> {
+        self.drain()?;
+        if let Target::File(file) = &mut self.target {
+            file.seek(SeekFrom::Start(offset))?;
+            file.write_all(octets)?;
+            file.seek(SeekFrom::End(0))?;
+        }
+        Ok(())
+    }
+
     /// Passes the buffer to a pipe or a device at once, since its reader waits for the frame. A
     /// file is written in larger pieces.
     pub(super) fn pass_on(&mut self) -> io::Result<()> {

@@ -149,6 +149,7 @@ impl MediaWriter {
     /// which needs parameter sets.
     pub fn finish(mut self) -> Result<(), FileError> {
         let finished = match &mut self.sink {
+            Some(sink) if sink.is_file() => complete(&mut *self.writer, sink),
             Some(sink) => self.writer.finish(sink).and_then(|()| sink.flush()),
             None => Err(ended()),
         };
@@ -227,6 +228,13 @@ impl std::fmt::Debug for MediaWriter {
             .field("codec", codec)
             .finish_non_exhaustive()
     }
+}
+
+/// Ends a file, and replaces what could only be written at the end.
+fn complete(writer: &mut dyn FrameWriter, sink: &mut Sink) -> io::Result<()> {
+    let replaced = writer.complete(sink)?;
+    sink.flush()?;
+    replaced.iter().try_for_each(|(offset, octets)| sink.replace(*offset, octets))
 }
 
 /// Returns the writer for a container if the file name has its extension, otherwise for a file of

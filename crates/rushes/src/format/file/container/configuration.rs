@@ -10,6 +10,21 @@ use crate::format::Codec;
 /// 5.3.3.1.2).
 const HIGH_PROFILES: [u8; 4] = [100, 110, 122, 144];
 
+/// The types of NAL units in the records of H.265 and H.266: video, sequence and picture parameter
+/// sets.
+const HEVC_SETS: [u8; 3] = [32, 33, 34];
+const VVC_SETS: [u8; 3] = [14, 15, 16];
+
+/// Whether records hold NAL units of this type. Others stay in the frames: FFmpeg finds adaptation
+/// parameter sets of H.266 only there.
+pub(super) fn is_stored(nal: NalCodec, nal_type: u8) -> bool {
+    match nal {
+        NalCodec::H264 => matches!(nal_type, 7 | 8),
+        NalCodec::H265 => HEVC_SETS.contains(&nal_type),
+        NalCodec::H266 => VVC_SETS.contains(&nal_type),
+    }
+}
+
 /// What a container says of a track's codec.
 #[derive(Debug)]
 pub(super) struct Configuration {
@@ -54,11 +69,11 @@ impl Configuration {
             NalCodec::H264 => Form::Avc(format, avc(format, of_type(7), of_type(8))?),
             NalCodec::H265 => Form::Hevc(
                 format,
-                hevc(format, [32, 33, 34].map(|nal_type| (nal_type, of_type(nal_type))))?,
+                hevc(format, HEVC_SETS.map(|nal_type| (nal_type, of_type(nal_type))))?,
             ),
             NalCodec::H266 => Form::Vvc(
                 format,
-                vvc(&[14, 15, 16, 17].map(|nal_type| (nal_type, of_type(nal_type))))?,
+                vvc(format, &VVC_SETS.map(|nal_type| (nal_type, of_type(nal_type))))?,
             ),
         };
         Some(Self { codec, form })
@@ -153,24 +168,87 @@ fn hevc(format: PictureFormat, sets: [Sets; 3]) -> Option<Hvcc> {
     })
 }
 
-/// A record without the optional profile, tier and level.
-fn vvc(sets: &[Sets; 4]) -> Option<Vec<u8>> {
+/// A `VvcDecoderConfigurationRecord` (ISO/IEC 14496-15 section 11.2.4).
+fn vvc(format: PictureFormat, sets: &[Sets; 3]) -> Option<Vec<u8>> {
+    let sequence = without_prevention(sets[1].1.first()?);
     // Lengths of four octets.
-    let mut record = vec![0xf8 | 3 << 1, 0];
+    let mut record = vec![0xf8 | 3 << 1];
+    if let Some(profile) = vvc_profile(&sequence, format) {
+        record[0] |= 1;
+        record.extend(profile);
+    }
+    record.push(sets.iter().filter(|(_, sets)| !sets.is_empty()).count() as u8);
     for (nal_type, sets) in sets.iter().filter(|(_, sets)| !sets.is_empty()) {
         if !are_storable(sets) {
             return None;
         }
-        record[1] += 1;
-        record.push(*nal_type);
+        // With all sets of the type.
+        record.push(0x80 | nal_type);
         record.extend((sets.len() as u16).to_be_bytes());
         for set in sets {
             record.extend((set.len() as u16).to_be_bytes());
             record.extend_from_slice(set);
         }
     }
-    // Sequence and picture parameter sets.
-    sets[1..3].iter().all(|(_, sets)| !sets.is_empty()).then_some(record)
+    (!sets[2].1.is_empty()).then_some(record)
+}
+
+/// The fields around the `VvcPTLRecord` and the record itself, from a sequence parameter set (ITU-T
+/// H.266 section 7.3.2.4); `None` if it has no profile, tier and level, or is damaged.
+fn vvc_profile(sequence: &[u8], format: PictureFormat) -> Option<Vec<u8>> {
+    // The header, two ids, then the number of sub-layers, the format, and what the set has.
+    let (&[.., first], profile) = sequence.split_first_chunk::<4>()?;
+    let sub_layers = first >> 5;
+    if first & 1 == 0 || sub_layers > 6 {
+        return None;
+    }
+    // The profile and tier, the level, then flags and constraints, which fill octets.
+    let flags = *profile.get(2)?;
+    let mut constraint_bits = 3;
+    if flags & 0x20 != 0 {
+        let [high, low] = profile.get(11..13)?.try_into().ok()?;
+        let reserved = u16::from_be_bytes([high, low]) >> 6 & 0xff;
+        constraint_bits += 71 + 8 + usize::from(reserved);
+    }
+    let constraints = constraint_bits.div_ceil(8);
+    let mut len = 2 + constraints;
+    if sub_layers > 0 {
+        // Flags of sub-layers that have a level.
+        let present = (*profile.get(len)?).count_ones() as usize;
+        len += 1 + present;
+    }
+    len += 1 + 4 * usize::from(*profile.get(len)?);
+    let (profile, rest) = profile.split_at_checked(len)?;
+    let [width, height] = vvc_coded_size(rest)?.map(u16::to_be_bytes);
+    let mut fields = vec![
+        // The first output layer set; the number of sub-layers; no constant frame rate is known.
+        0,
+        (sub_layers + 1) << 4 | format.chroma_format,
+        (format.bit_depth_luma - 8) << 5 | 0x1f,
+        constraints as u8,
+    ];
+    fields.extend_from_slice(profile);
+    fields.extend([width, height].concat());
+    // No mean frame rate is known.
+    fields.extend([0, 0]);
+    Some(fields)
+}
+
+/// The width and height in a sequence parameter set of H.266, of which `rest` follow the profile.
+fn vvc_coded_size(rest: &[u8]) -> Option<[u16; 2]> {
+    let mut bits = rest.iter().flat_map(|octet| (0..8).rev().map(move |bit| octet >> bit & 1));
+    // Gradual refresh; resampling, and whether it is allowed within a sequence.
+    bits.next()?;
+    if bits.next()? == 1 {
+        bits.next()?;
+    }
+    let mut code = || {
+        let zeros = bits.by_ref().take_while(|bit| *bit == 0).count();
+        let value = (0..zeros.min(32))
+            .try_fold(1_u64, |value, _| Some(value << 1 | u64::from(bits.next()?)))?;
+        u16::try_from(value - 1).ok()
+    };
+    Some([code()?, code()?])
 }
 
 /// Whether there are sets, and their number and lengths fit 16 bits.
@@ -179,10 +257,10 @@ fn are_storable(sets: &[Vec<u8>]) -> bool {
     !sets.is_empty() && fits(sets.len()) && sets.iter().all(|set| fits(set.len()))
 }
 
-/// The first octets of a NAL unit without those that prevent start codes.
+/// The octets of a NAL unit without those that prevent start codes.
 fn without_prevention(unit: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
-    for octet in unit.iter().take(64) {
+    for octet in unit {
         if !(*octet == 3 && octets.ends_with(&[0, 0])) {
             octets.push(*octet);
         }

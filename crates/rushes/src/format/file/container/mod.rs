@@ -40,6 +40,35 @@ enum Kind {
 /// The codecs that containers carry; files of others may consist of any octets.
 const CARRIED: [Codec; 4] = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus];
 
+/// How many times the octets of a file its frames may have. An index can name the same octets often,
+/// and key frames repeat the parameter sets: thousands of octets can stand for a million times as many,
+/// which no film needs.
+const EXPANSION_MAX: u64 = 64;
+
+/// The octets that the frames of a file may still have.
+struct Budget(u64);
+
+impl Budget {
+    /// Of a file of `len` octets.
+    fn new(len: u64) -> Self {
+        Self(len.saturating_mul(EXPANSION_MAX))
+    }
+
+    /// Takes so many octets.
+    ///
+    /// # Errors
+    /// If there are fewer.
+    fn take(&mut self, octets: usize, path: &Path) -> Result<(), FileError> {
+        let left = self.0.checked_sub(octets as u64).ok_or_else(|| {
+            let reason =
+                format!("its frames have over {EXPANSION_MAX} times the octets of the file");
+            damaged(path, reason)
+        })?;
+        self.0 = left;
+        Ok(())
+    }
+}
+
 /// The octets of a container.
 pub(super) trait Octets: Read + Seek + Send {}
 

@@ -8,7 +8,7 @@ use rushes_proto::payload::nal::NalCodec;
 use rushes_proto::payload::opus::packet_duration;
 
 use super::CARRIED;
-use super::configuration::Configuration;
+use super::configuration::{Configuration, is_stored};
 use super::matroska::Matroska;
 use super::mp4::Fragmented;
 use crate::format::Codec;
@@ -50,6 +50,12 @@ pub(super) trait Muxer: Send {
     /// Writes what was kept.
     fn finish(&mut self, to: &mut dyn Write) -> io::Result<()>;
 
+    /// As [`FrameWriter::complete`].
+    fn complete(&mut self, to: &mut dyn Write) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        self.finish(to)?;
+        Ok(Vec::new())
+    }
+
     /// The samples that were written, so that they can be read.
     fn samples_written(&self) -> u64;
 }
@@ -63,20 +69,16 @@ pub(in crate::format::file) fn writer(
     path: &Path,
     codec: Codec,
 ) -> io::Result<Option<Box<dyn FrameWriter>>> {
-    let not_held = |container: &str, names: &str| {
-        let reason = format!("{container} does not hold {} here: name it {names}", codec.title);
-        io::Error::new(io::ErrorKind::InvalidInput, reason)
-    };
     let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
     let muxer: Box<dyn Muxer> = match &extension.to_ascii_lowercase()[..] {
         _ if !CARRIED.contains(&codec) => return Ok(None),
-        "mp4" | "m4v" | "m4a" | "mov" if codec == Codec::H266 => {
-            return Err(not_held("MP4", ".mkv"));
-        }
         "mp4" | "m4v" | "m4a" | "mov" => Box::new(Fragmented::default()),
         "mkv" | "mka" => Box::new(Matroska::new("matroska")),
         "webm" if codec == Codec::Opus => Box::new(Matroska::new("webm")),
-        "webm" => return Err(not_held("WebM", ".mkv")),
+        "webm" => {
+            let reason = format!("WebM does not hold {}: name it .mkv", codec.title);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
         _ => return Ok(None),
     };
     Ok(Some(Box::new(TrackWriter {
@@ -132,14 +134,15 @@ impl TrackWriter {
         let mut has_slice = false;
         for unit in units(frame).filter(|unit| !unit.is_empty()) {
             let Some(header) = nal.header(unit) else { continue };
-            if nal.is_parameter_set(header.nal_type) && !self.has_begun {
+            let is_stored = is_stored(nal, header.nal_type);
+            if is_stored && !self.has_begun {
                 if self.sets.len() < SETS_MAX && !self.sets.iter().any(|set| set == unit) {
                     self.sets.push(unit.to_vec());
                 }
                 continue;
             }
             let is_known = self.written_sets.iter().any(|set| set == unit);
-            if nal.is_parameter_set(header.nal_type) && !is_known {
+            if is_stored && !is_known {
                 // It may replace one of those, which must come again after it.
                 self.written_sets.clear();
             }
@@ -196,6 +199,10 @@ impl FrameWriter for TrackWriter {
 
     fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
         self.muxer.finish(to)
+    }
+
+    fn complete(&mut self, to: &mut dyn Write) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        self.muxer.complete(to)
     }
 
     fn frames_written(&self) -> u64 {

@@ -73,6 +73,7 @@ impl Elements {
     pub(super) fn data(&mut self, header: Header, max: u64) -> io::Result<Option<Vec<u8>>> {
         let len = header.len.ok_or_else(|| invalid("an element has no length"))?;
         if len > self.len.saturating_sub(self.position) {
+            self.end()?;
             return Ok(None);
         }
         if len > max {
@@ -88,11 +89,23 @@ impl Elements {
     pub(super) fn skip(&mut self, header: Header) -> io::Result<bool> {
         let len = header.len.ok_or_else(|| invalid("an element has no length"))?;
         if len > self.len.saturating_sub(self.position) {
+            self.end()?;
             return Ok(false);
         }
         self.file.seek_relative(i64::try_from(len).map_err(io::Error::other)?)?;
         self.position += len;
         Ok(true)
+    }
+
+    /// Goes to the end of the file: nothing follows an element that is cut off there.
+    fn end(&mut self) -> io::Result<()> {
+        self.position = self.len;
+        self.file.seek(SeekFrom::Start(self.len)).map(drop)
+    }
+
+    /// The number of octets in the file.
+    pub(super) fn len(&self) -> u64 {
+        self.len
     }
 
     /// The number of octets before the next element.
@@ -151,7 +164,7 @@ mod tests {
 
     #[test]
     fn elements_are_read_to_the_end_of_the_file() {
-        let octets = b"\x1a\x45\xdf\xa3\x82hi\x18\x53\x80\x67\x01\xff\xff\xff\xff\xff\xff\xff\xe7\x81\x05\xa3\x8f";
+        let octets = b"\x1a\x45\xdf\xa3\x82hi\x18\x53\x80\x67\x01\xff\xff\xff\xff\xff\xff\xff\xe7\x81\x05\xa3\x8f\0\0";
         let mut elements = Elements::new(Box::new(io::Cursor::new(octets.to_vec()))).unwrap();
         let header = elements.next().unwrap().unwrap();
         assert_eq!(header, Header { id: 0x1a45_dfa3, len: Some(2) });
@@ -161,5 +174,6 @@ mod tests {
         assert_eq!(elements.data(header, 8).unwrap(), Some(vec![5]));
         let header = elements.next().unwrap().unwrap();
         assert_eq!(elements.data(header, 100).unwrap(), None, "it is cut off");
+        assert_eq!(elements.next().unwrap(), None, "its data are no elements");
     }
 }

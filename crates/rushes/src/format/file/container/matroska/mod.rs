@@ -2,7 +2,9 @@
 
 mod block;
 mod element;
+mod index;
 mod writer;
+mod written;
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,7 +17,7 @@ use rushes_proto::payload::opus::packet_duration;
 use self::element::{Elements, children, unsigned};
 pub(super) use self::writer::Matroska;
 use super::units::NalUnits;
-use super::{Octets, Track, damaged, failed, missing};
+use super::{Budget, Octets, Track, damaged, failed, missing};
 use crate::format::file::{Codec, FileError, FrameReader, MediaFrame, MediaTime, ReadOptions};
 
 /// Nanoseconds in a second: the unit of times in a file is a number of these.
@@ -217,6 +219,7 @@ pub(super) fn reader(
         delay: i64::try_from(entry.delay).unwrap_or(i64::MAX),
         interval: entry.interval,
         unit,
+        budget: Budget::new(elements.len()),
         elements,
         cluster: 0,
         waiting: VecDeque::new(),
@@ -228,6 +231,7 @@ pub(super) fn reader(
 pub(super) struct Reader {
     path: PathBuf,
     elements: Elements,
+    budget: Budget,
     track: u64,
     /// `None` for Opus.
     units: Option<NalUnits>,
@@ -365,6 +369,7 @@ impl FrameReader for Reader {
             frame.duration = packet_duration(&next.data).ok();
             frame.data = next.data;
         }
+        self.budget.take(frame.data.len(), &self.path)?;
         Ok(true)
     }
 

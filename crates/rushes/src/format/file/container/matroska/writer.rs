@@ -1,5 +1,5 @@
 //! Matroska and WebM files (RFC 9559), written from the beginning to the end: what was written can be
-//! read, also if the recording is interrupted.
+//! read, also if the recording is interrupted. A file that is completed can be sought in.
 
 use std::io::{self, Write};
 
@@ -7,13 +7,12 @@ use rushes_proto::ClockRate;
 
 use super::super::configuration::{Configuration, Form};
 use super::super::writing::{Muxer, Sample, shift};
+use super::index::{Cues, Parts};
+use super::written::Element;
 
 /// Milliseconds and octets after which a cluster ends. Times in it have 16 bits.
 const CLUSTER_MILLIS: u64 = 1_000;
 const CLUSTER_OCTETS: usize = 4 << 20;
-
-/// The size of an element that ends where one of its parent's level begins (RFC 8794 section 6.2).
-const UNKNOWN: [u8; 8] = [0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
 
 /// What wrote the file.
 const APPLICATION: &[u8] = concat!("Rushes ", env!("CARGO_PKG_VERSION")).as_bytes();
@@ -27,15 +26,35 @@ pub(in super::super) struct Matroska {
     octets: usize,
     /// The time of the file at which the first frame is presented, in ticks: later than others.
     first: Option<i64>,
+    /// When the latest frame is presented, how long after the one before, and when it ends, in ticks.
+    latest: Option<i64>,
+    step: i64,
+    end: i64,
+    parts: Option<Parts>,
+    cues: Cues,
+    /// Octets and samples.
+    len: u64,
     written: u64,
 }
 
 impl Matroska {
     /// A file of this kind: `matroska` or `webm`.
     pub(in super::super) fn new(kind: &'static str) -> Self {
-        let clock_rate = ClockRate::VIDEO;
-        let (samples, octets, first) = (Vec::new(), 0, None);
-        Self { kind, clock_rate, is_video: false, samples, octets, first, written: 0 }
+        Self {
+            kind,
+            clock_rate: ClockRate::VIDEO,
+            is_video: false,
+            samples: Vec::new(),
+            octets: 0,
+            first: None,
+            latest: None,
+            step: 0,
+            end: 0,
+            parts: None,
+            cues: Cues::default(),
+            len: 0,
+            written: 0,
+        }
     }
 
     /// The nearest millisecond.
@@ -43,40 +62,9 @@ impl Matroska {
         let hertz = u128::from(self.clock_rate.hertz());
         u64::try_from((u128::from(ticks) * 1_000 + hertz / 2) / hertz).unwrap_or(u64::MAX)
     }
-}
 
-impl Muxer for Matroska {
-    fn begin(&mut self, configuration: &Configuration, to: &mut dyn Write) -> io::Result<()> {
-        self.clock_rate = configuration.codec.clock_rate;
-        self.is_video = configuration.pictures().is_some();
-        let mut header = Element::default();
-        header.unsigned(0x4286, 1).unsigned(0x42f7, 1).unsigned(0x42f2, 4).unsigned(0x42f3, 8);
-        header.octets(0x4282, self.kind.as_bytes()).unsigned(0x4287, 4).unsigned(0x4285, 2);
-        let mut info = Element::default();
-        // Times are milliseconds.
-        info.unsigned(0x2a_d7b1, 1_000_000);
-        info.octets(0x4d80, APPLICATION).octets(0x5741, APPLICATION);
-        let mut tracks = Element::default();
-        tracks.octets(0xae, &track(configuration).0);
-        let mut file = Element::default();
-        file.octets(0x1a45_dfa3, &header.0).open(0x1853_8067);
-        file.octets(0x1549_a966, &info.0).octets(0x1654_ae6b, &tracks.0);
-        to.write_all(&file.0)
-    }
-
-    fn write(&mut self, sample: Sample, to: &mut dyn Write) -> io::Result<()> {
-        let begin = self.samples.first().map_or(sample.presented, |first| first.presented);
-        let distance = self.millis(sample.presented.abs_diff(begin));
-        let ends = distance >= CLUSTER_MILLIS || self.octets > CLUSTER_OCTETS;
-        if ends || self.is_video && sample.is_key {
-            self.finish(to)?;
-        }
-        self.octets += sample.data.len();
-        self.samples.push(sample);
-        Ok(())
-    }
-
-    fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
+    /// Writes the samples that wait as a cluster.
+    fn end_cluster(&mut self, to: &mut dyn Write) -> io::Result<()> {
         let samples = std::mem::take(&mut self.samples);
         let Some(begin) = samples.first() else { return Ok(()) };
         let shift = *self.first.get_or_insert_with(|| shift(&samples));
@@ -99,9 +87,76 @@ impl Muxer for Matroska {
         head.id(0x1f43_b675).len(cluster.0.len());
         to.write_all(&head.0)?;
         to.write_all(&cluster.0)?;
+        if let Some(parts) = self.parts.as_ref().filter(|_| begin.is_key) {
+            self.cues.push(time(begin), parts.place(self.len));
+        }
+        self.note_end(&samples, shift);
         self.octets = 0;
+        self.len += (head.0.len() + cluster.0.len()) as u64;
         self.written += samples.len() as u64;
         Ok(())
+    }
+
+    /// Notes the end of the latest sample, which lasts as long as its packet says, or as the one
+    /// before it.
+    fn note_end(&mut self, samples: &[Sample], shift: i64) {
+        let Some(last) = samples.iter().max_by_key(|sample| sample.presented) else { return };
+        let times = samples.iter().map(|sample| sample.presented).chain(self.latest);
+        if let Some(before) = times.filter(|time| *time < last.presented).max() {
+            self.step = last.presented.saturating_sub(before);
+        }
+        let duration = last.duration.map_or(self.step, i64::from);
+        let end = last.presented.saturating_add(shift).saturating_add(duration);
+        self.end = self.end.max(end);
+        self.latest = self.latest.max(Some(last.presented));
+    }
+}
+
+impl Muxer for Matroska {
+    fn begin(&mut self, configuration: &Configuration, to: &mut dyn Write) -> io::Result<()> {
+        self.clock_rate = configuration.codec.clock_rate;
+        self.is_video = configuration.pictures().is_some();
+        let mut header = Element::default();
+        header.unsigned(0x4286, 1).unsigned(0x42f7, 1).unsigned(0x42f2, 4).unsigned(0x42f3, 8);
+        header.octets(0x4282, self.kind.as_bytes()).unsigned(0x4287, 4).unsigned(0x4285, 2);
+        let mut info = Element::default();
+        // Times are milliseconds.
+        info.unsigned(0x2a_d7b1, 1_000_000);
+        info.octets(0x4d80, APPLICATION).octets(0x5741, APPLICATION);
+        let mut tracks = Element::default();
+        tracks.octets(0xae, &track(configuration).0);
+        let mut file = Element::default();
+        file.octets(0x1a45_dfa3, &header.0);
+        self.parts = Some(Parts::write(&mut file, &info, &tracks));
+        self.len = file.0.len() as u64;
+        to.write_all(&file.0)
+    }
+
+    fn write(&mut self, sample: Sample, to: &mut dyn Write) -> io::Result<()> {
+        let begin = self.samples.first().map_or(sample.presented, |first| first.presented);
+        let distance = self.millis(sample.presented.abs_diff(begin));
+        let ends = distance >= CLUSTER_MILLIS || self.octets > CLUSTER_OCTETS;
+        if ends || self.is_video && sample.is_key {
+            self.end_cluster(to)?;
+        }
+        self.octets += sample.data.len();
+        self.samples.push(sample);
+        Ok(())
+    }
+
+    fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
+        self.end_cluster(to)
+    }
+
+    fn complete(&mut self, to: &mut dyn Write) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        self.end_cluster(to)?;
+        // Without a key frame, there is nothing to seek to.
+        let parts = self.parts.as_ref().filter(|_| !self.cues.is_empty());
+        let Some(parts) = parts else { return Ok(Vec::new()) };
+        let millis = self.millis(u64::try_from(self.end).unwrap_or(0));
+        let (cues, replaced) = parts.complete(&self.cues, self.len, millis);
+        to.write_all(&cues)?;
+        Ok(replaced)
     }
 
     fn samples_written(&self) -> u64 {
@@ -136,35 +191,71 @@ fn track(configuration: &Configuration) -> Element {
     entry
 }
 
-/// Elements one after the other (RFC 8794).
-#[derive(Debug, Default)]
-struct Element(Vec<u8>);
+#[cfg(test)]
+mod tests {
+    use super::super::element::{children, unsigned};
+    use super::super::id;
+    use super::*;
 
-impl Element {
-    fn id(&mut self, id: u32) -> &mut Self {
-        let octets = id.to_be_bytes();
-        self.0.extend(octets.iter().skip_while(|octet| **octet == 0));
-        self
+    /// The data of the first element with this identifier.
+    fn child(data: &[u8], id: u32) -> &[u8] {
+        children(data).find(|(child, _)| *child == id).unwrap().1
     }
 
-    /// The size of an element's data: in eight octets, which any size fits.
-    fn len(&mut self, len: usize) -> &mut Self {
-        self.0.extend((1_u64 << 56 | len as u64).to_be_bytes());
-        self
+    fn number(data: &[u8], id: u32) -> u64 {
+        unsigned(child(data, id)).unwrap()
     }
 
-    fn octets(&mut self, id: u32, octets: &[u8]) -> &mut Self {
-        self.id(id).len(octets.len()).0.extend_from_slice(octets);
-        self
+    #[test]
+    fn a_completed_file_says_where_its_parts_are_and_how_long_it_is() {
+        let mut file = Vec::new();
+        let mut muxer = Matroska::new("webm");
+        muxer.begin(&Configuration::opus(&[8]), &mut file).unwrap();
+        for number in 0..300 {
+            let (presented, duration) = (number * 960, Some(960));
+            let sample = Sample { data: vec![7; 9], presented, duration, is_key: true };
+            muxer.write(sample, &mut file).unwrap();
+        }
+        for (offset, octets) in muxer.complete(&mut file).unwrap() {
+            let place = offset as usize..offset as usize + octets.len();
+            file[place].copy_from_slice(&octets);
+        }
+        // Which has a size now, and ends with the file.
+        let segment = child(&file, id::SEGMENT);
+        assert!(file.ends_with(segment));
+        let at = |place: u64| children(&segment[place as usize..]).next().unwrap();
+        let list = child(segment, 0x114d_9b74);
+        let parts: Vec<_> = children(list)
+            .map(|(_, entry)| {
+                let (found, _) = at(number(entry, 0x53ac));
+                assert_eq!(number(entry, 0x53ab), found.into());
+                found
+            })
+            .collect();
+        assert_eq!(parts, [id::INFO, id::TRACKS, 0x1c53_bb6b]);
+        let duration = child(child(segment, id::INFO), 0x4489);
+        assert_eq!(duration, 6_000_f64.to_be_bytes());
+        let times = children(child(segment, 0x1c53_bb6b)).map(|(_, point)| {
+            let (found, cluster) = at(number(child(point, 0xb7), 0xf1));
+            assert_eq!(found, id::CLUSTER);
+            let time = number(point, 0xb3);
+            assert_eq!(number(cluster, id::TIMESTAMP), time);
+            time
+        });
+        assert_eq!(times.collect::<Vec<_>>(), [0, 1_000, 2_000, 3_000, 4_000, 5_000]);
     }
 
-    fn unsigned(&mut self, id: u32, number: u64) -> &mut Self {
-        self.octets(id, &number.to_be_bytes())
-    }
-
-    /// The beginning of an element of unknown size.
-    fn open(&mut self, id: u32) -> &mut Self {
-        self.id(id).0.extend(UNKNOWN);
-        self
+    /// One cluster for each, whose samples do not say how long they last.
+    #[test]
+    fn the_last_picture_lasts_as_long_as_the_one_before_it() {
+        let mut muxer = Matroska::new("matroska");
+        muxer.is_video = true;
+        let mut file = Vec::new();
+        for presented in [0, 3_600, 10_800, 7_200, 14_400, 18_000] {
+            let sample = Sample { data: vec![7; 9], presented, duration: None, is_key: true };
+            muxer.write(sample, &mut file).unwrap();
+        }
+        muxer.finish(&mut file).unwrap();
+        assert_eq!(muxer.end, 21_600);
     }
 }

@@ -17,7 +17,7 @@ use self::fragments::Fragments;
 use self::table::Table;
 pub(super) use self::writer::Fragmented;
 use super::units::NalUnits;
-use super::{Octets, Track, damaged, failed, missing};
+use super::{Budget, Octets, Track, damaged, failed, missing};
 use crate::format::file::{Codec, FileError, FrameReader, MediaFrame, MediaTime, ReadOptions};
 
 /// The largest index (`moov` or `moof`) that is read: hours of a film have a few megabytes.
@@ -103,8 +103,8 @@ impl Movie {
         let table = Table::new(trak.mdia.minf.stbl);
         let fragments = defaults.map(|it| Fragments::new(it, self.end_of_index));
         let Self { path, file, len, .. } = self;
-        let sample = Vec::new();
-        Ok(Reader { path, file, len, forms, table, fragments, per_second, start, sample })
+        let (budget, sample) = (Budget::new(len), Vec::new());
+        Ok(Reader { path, file, len, budget, forms, table, fragments, per_second, start, sample })
     }
 }
 
@@ -242,6 +242,7 @@ pub(super) struct Reader {
     path: PathBuf,
     file: Box<dyn Octets>,
     len: u64,
+    budget: Budget,
     /// By the number of the coding, from 0.
     forms: Vec<Option<Form>>,
     table: Table,
@@ -311,6 +312,7 @@ impl FrameReader for Reader {
             }
             None => return Err(self.malformed(&sample, "is in another coding than the first")),
         }
+        self.budget.take(frame.data.len(), &self.path)?;
         frame.decoded = Some(self.time(sample.decoded));
         frame.presented = Some(self.time(sample.decoded.saturating_add(sample.shift)));
         Ok(true)
@@ -318,5 +320,54 @@ impl FrameReader for Reader {
 
     fn buffered(&self) -> usize {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mp4_atom::{Encode, Stco, StscEntry, StszSamples, SttsEntry};
+
+    use super::super::configuration::Configuration;
+    use super::*;
+
+    /// A packet of 1 000 octets, and an index that names it so many times.
+    fn file(count: u32) -> Vec<u8> {
+        let mut moov = writer::index(&Configuration::opus(&[8]));
+        moov.mvex = None;
+        let stbl = &mut moov.trak[0].mdia.minf.stbl;
+        stbl.stsz.samples = StszSamples::Identical { count, size: 1_000 };
+        let (first_chunk, samples_per_chunk, sample_description_index) = (1, 1, 1);
+        stbl.stsc.entries =
+            vec![StscEntry { first_chunk, samples_per_chunk, sample_description_index }];
+        stbl.stts.entries = vec![SttsEntry { sample_count: count, sample_delta: 960 }];
+        stbl.stco = Some(Stco { entries: vec![8; count as usize] });
+        let mut octets = [&[0, 0, 3, 0xf0][..], b"mdat", &[8; 1_000]].concat();
+        moov.encode(&mut octets).unwrap();
+        octets
+    }
+
+    /// The octets of the frames of a file, and its error.
+    fn read(octets: Vec<u8>) -> (usize, Option<String>) {
+        let file = Box::new(std::io::Cursor::new(octets));
+        let movie = Movie::open(file, Path::new("film.mp4")).unwrap();
+        let mut reader = movie.reader(Codec::Opus, ReadOptions::default()).unwrap();
+        let (mut frame, mut read) = (MediaFrame::default(), 0);
+        loop {
+            match reader.next_frame(&mut frame) {
+                Ok(true) => read += frame.data.len(),
+                Ok(false) => return (read, None),
+                Err(error) => return (read, Some(error.to_string())),
+            }
+        }
+    }
+
+    #[test]
+    fn frames_may_share_octets_but_not_without_end() {
+        assert_eq!(read(file(50)), (50_000, None));
+        let file = file(10_000);
+        let max = 64 * file.len();
+        let (octets, error) = read(file);
+        assert!((max - 1_000..=max).contains(&octets), "{octets}");
+        assert!(error.unwrap().ends_with("over 64 times the octets of the file"));
     }
 }

@@ -50,7 +50,7 @@ impl Muxer for Fragmented {
         };
         let mut octets = Vec::new();
         ftyp.encode(&mut octets).map_err(io::Error::other)?;
-        index(configuration).encode(&mut octets).map_err(io::Error::other)?;
+        octets.extend(encoded_index(configuration)?);
         to.write_all(&octets)
     }
 
@@ -149,8 +149,49 @@ fn moof(sequence_number: u32, decoded: u64, entries: Vec<TrunEntry>) -> Moof {
     Moof { mfhd: Mfhd { sequence_number }, traf: vec![traf] }
 }
 
+/// The octets of the index of a file whose frames are all in fragments.
+fn encoded_index(configuration: &Configuration) -> io::Result<Vec<u8>> {
+    let mut octets = Vec::new();
+    index(configuration).encode(&mut octets).map_err(io::Error::other)?;
+    if let Form::Vvc(_, record) = &configuration.form {
+        // The crate knows no sample entry of H.266: it is put into the empty table of these.
+        let mut entry = Vec::new();
+        visual(configuration).encode(&mut entry).map_err(io::Error::other)?;
+        // Version and flags are before the record.
+        entry.extend(boxed(*b"vvcC", &[&[0; 4], &record[..]].concat()));
+        insert_entry(&mut octets, &boxed(*b"vvc1", &entry));
+    }
+    Ok(octets)
+}
+
+fn boxed(kind: [u8; 4], body: &[u8]) -> Vec<u8> {
+    [&(body.len() as u32 + 8).to_be_bytes()[..], &kind, body].concat()
+}
+
+/// Puts a sample entry into the empty table of entries in `index`.
+fn insert_entry(index: &mut Vec<u8>, entry: &[u8]) {
+    let Some(table) = index.windows(8).position(|it| it == b"\0\0\0\x10stsd") else { return };
+    let end = table + 16;
+    for kind in [b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd"] {
+        // Of the boxes of a kind, the last one before the table's end is around it.
+        if let Some(at) = index[..end].windows(4).rposition(|it| it == kind) {
+            add(index, at, entry.len() as u32);
+        }
+    }
+    // The number of entries.
+    add(index, end, 1);
+    index.splice(end..end, entry.iter().copied());
+}
+
+/// Adds to the number of 32 bits before `end`.
+fn add(octets: &mut [u8], end: usize, more: u32) {
+    if let Some(number) = octets[..end].last_chunk_mut::<4>() {
+        *number = u32::from_be_bytes(*number).wrapping_add(more).to_be_bytes();
+    }
+}
+
 /// The index of a file whose frames are all in fragments.
-fn index(configuration: &Configuration) -> Moov {
+pub(super) fn index(configuration: &Configuration) -> Moov {
     let pictures = configuration.pictures();
     let timescale = configuration.codec.clock_rate.hertz();
     let url = DrefEntry::Url(Url::default());
@@ -207,15 +248,20 @@ fn index(configuration: &Configuration) -> Moov {
     }
 }
 
-/// The sample entry of a track; `None` for a codec that cannot be written.
-fn coding(configuration: &Configuration) -> Option<Coding> {
+/// The fields of a sample entry of video.
+fn visual(configuration: &Configuration) -> Visual {
     let visual = configuration.pictures().map(|format| Visual {
         data_reference_index: 1,
         width: format.width as u16,
         height: format.height as u16,
         ..Visual::default()
     });
-    let visual = visual.unwrap_or_default();
+    visual.unwrap_or_default()
+}
+
+/// The sample entry of a track; `None` for H.266, whose entry follows.
+fn coding(configuration: &Configuration) -> Option<Coding> {
+    let visual = visual(configuration);
     Some(match &configuration.form {
         Form::Vvc(..) => return None,
         Form::Avc(_, avcc) => Coding::Avc1(Avc1 {
