@@ -46,6 +46,11 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// The programs of the guide's page for Rust, compiled and run.
+#[cfg(all(doctest, feature = "srtp"))]
+#[doc = include_str!("../../../docs/from-rust.md")]
+struct FromRust;
+
 #[cfg(feature = "zrtp")]
 mod agreement;
 mod error;

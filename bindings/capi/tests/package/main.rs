@@ -7,6 +7,7 @@
 
 mod examples;
 mod installed;
+mod pages;
 mod programs;
 mod rig;
 #[path = "../../../../interop/skipped.rs"]

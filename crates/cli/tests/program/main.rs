@@ -12,6 +12,8 @@ mod bench_texture;
 mod described;
 mod endings;
 mod erasure;
+#[cfg(all(target_os = "linux", feature = "window"))]
+mod guide;
 mod keygen;
 mod keys_differ;
 #[cfg(unix)]
@@ -162,44 +164,6 @@ fn an_interrupt_finishes_the_file_in_hand() {
     let received = receiver.wait_with_output().unwrap();
     assert_eq!(json(&received)["complete"], true);
     assert!(units(&copy) == units(Path::new(&media(MEDIA[0]))));
-}
-
-#[test]
-fn wrong_command_lines_exit_with_2_and_teach() {
-    for arguments in [
-        &["frobnicate"][..],
-        &["send", "x.265"],
-        &["send", "x.265", "--to", "host"],
-        &["loopback", "--mtu", "many"],
-        &["loopback", "--fps", "30", "--flat-out"],
-    ] {
-        let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(text(&output.stderr).contains("--help"), "{arguments:?}");
-    }
-}
-
-#[test]
-fn what_cannot_be_done_exits_with_1_and_names_it() {
-    for (arguments, word) in [
-        (&["loopback", "missing.265"][..], "missing.265"),
-        (&["recv", "--from", "192.0.2.1:5004", "-o", "x.265"], "192.0.2.1"),
-        (&["send", "missing.265", "--to", "127.0.0.1:9"], "missing.265"),
-    ] {
-        let output = run(arguments);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        assert!(text(&output.stderr).contains(word), "{arguments:?}: {}", text(&output.stderr));
-    }
-}
-
-#[test]
-fn a_file_that_is_no_bitstream_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("text.265");
-    std::fs::write(&path, "this is not a bitstream").unwrap();
-    let output = run(&["loopback", path.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("no start code at octet 0"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -1,45 +1,166 @@
-//! Frequent mistakes: the error states what is wrong and what to type instead.
+//! Frequent mistakes: the exit code, and an error that states what is wrong and what to type instead.
+//!
+//! Those that show only when packets arrive (other keys, no keys, another payload type) are in
+//! `keys_differ.rs` and `unusable.rs`.
 
-use crate::rig::{media, run, text};
+use std::path::Path;
+
+use rushes::file::MediaWriter;
+use rushes::{Codec, RtpTimestamp};
+
+use crate::rig::{MEDIA, free_port, json, media, receiving, run, rushes, text, units};
 
 const OPUS: &str = "opus_speech_mono_mixed_durations.opus";
 
-/// Returns the error output of a command line that is refused with exit code 2.
-fn refused(arguments: &[&str]) -> String {
-    let output = run(arguments);
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
-    errors
-}
+/// A command line without `rushes`, its exit code, and texts of its error output.
+type Mistake = (&'static str, i32, &'static [&'static str]);
 
-#[test]
-fn a_missing_port_is_shown_with_the_option() {
-    let file = media("avc_cif_60f_baseline.264");
-    for (arguments, shown) in [
-        (&["send", &file, "--to", "192.0.2.7"][..], "--to 192.0.2.7:5004"),
-        (&["send", &file, "--to", "2001:db8::7"], "--to [2001:db8::7]:5004"),
-        (&["recv", "-o", "x.264", "--from", "127.0.0.1"], "--from 127.0.0.1:5004"),
-        (&["texture", "view", "192.0.2.7", "--null"], "192.0.2.7:7000"),
-        (&["texture", "serve", "pattern", "--listen", "127.0.0.1"], "--listen 127.0.0.1:7000"),
-    ] {
-        let errors = refused(arguments);
-        assert!(errors.contains("port") && errors.contains(shown), "{errors}");
+/// A new row needs nothing else, unless it names a file that [`make_files`] does not make.
+const MISTAKES: &[Mistake] = &[
+    // Unknown names, with the nearest one.
+    ("frobnicate", 2, &["--help"]),
+    ("loopback --mtu many", 2, &["an MTU is 100 to 65535 octets", "--help"]),
+    ("loopback --fps 30 --flat-out", 2, &["cannot be used with", "--help"]),
+    ("loopback --codec h263", 2, &["h26"]),
+    ("texture serve pattern --listen 0 --format ycocgbc3", 2, &["ycocg-bc3"]),
+    ("texture view 127.0.0.1:9 --null --formt bc1", 2, &["--format"]),
+    ("texture serve pattern,frame=3 --listen 127.0.0.1:0", 1, &["did you mean \"frames=\"?"]),
+    ("keygen AES_128", 2, &["AES_CM_128_HMAC_SHA1_80"]),
+    // Addresses.
+    ("send film.264", 2, &["--to <HOST:PORT>", "--help"]),
+    ("send film.264 --to 192.0.2.7", 2, &["port is missing", "--to 192.0.2.7:5004", "--help"]),
+    ("send film.264 --to 2001:db8::7", 2, &["port", "--to [2001:db8::7]:5004"]),
+    ("recv -o x.264 --from 127.0.0.1", 2, &["port is missing", "--from 127.0.0.1:5004"]),
+    ("texture view 192.0.2.7 --null", 2, &["port is missing", "192.0.2.7:7000"]),
+    ("texture serve pattern --listen 127.0.0.1", 2, &["port", "--listen 127.0.0.1:7000"]),
+    ("recv --from 5004 -o x.264 --metrics 127.0.0.1", 2, &["--metrics 127.0.0.1:9464"]),
+    ("send film.264 --to srtp://127.0.0.1:9", 2, &["--srtp"]),
+    ("send film.264 --to rtsp://camera/live", 2, &["does not speak RTSP"]),
+    ("send film.264 --to http://127.0.0.1:9", 2, &["HOST:5004"]),
+    ("send film.264 --to 0.0.0.0:5004", 2, &["is not a peer", "--to 127.0.0.1:5004"]),
+    ("recv --from 5004 -o x.264 --peer 0.0.0.0", 2, &["is not a peer", "--peer 127.0.0.1"]),
+    ("recv --from 192.0.2.1:5004 -o x.265", 1, &["192.0.2.1"]),
+    ("send film.264 --to rtp://127.0.0.1:9 --fps 30000/1 -q", 0, &[]),
+    ("send film.264 --to 127.0.0.1:9 --fps 30000/1001 --sdp - --dry-run", 0, &[]),
+    // Payload types that look like RTCP.
+    ("loopback --payload-type 64", 2, &["RFC 5761", "96 to 127"]),
+    ("loopback --payload-type 95", 2, &["RFC 5761", "96 to 127"]),
+    ("loopback --payload-type 128", 2, &["outside 0 to 127", "96 to 127"]),
+    // Files that are not there, are there already, or contain something else.
+    ("loopback missing.265", 1, &["missing.265"]),
+    ("send missing.265 --to 127.0.0.1:9", 1, &["missing.265"]),
+    ("inspect missing.pcap", 1, &["missing.pcap: cannot open"]),
+    ("recv --from 127.0.0.1:0 -o x", 2, &["cannot determine the codec", "--codec"]),
+    ("recv --from 127.0.0.1:0 -o film.264", 1, &["film.264 exists; --force overwrites it"]),
+    ("texture encode pattern:16x16 old.ktx2", 1, &["old.ktx2 exists; --force overwrites it"]),
+    ("loopback text.265", 1, &["no start code at octet 0"]),
+    ("loopback renamed.265", 2, &["looks like H.264", "7 (SPS), 8 (PPS)", "Try: --codec h264"]),
+    ("loopback film", 2, &["looks like H.264", "7 (SPS), 8 (PPS)", "Try: --codec h264"]),
+    ("loopback film.264 --codec h266", 2, &["looks like H.264", "Try: --codec h264"]),
+    ("send film.264 --codec opus --to 127.0.0.1:9", 2, &["looks like H.264"]),
+    ("loopback renamed.265 --codec h264 -q", 0, &[]),
+    // Containers.
+    ("send film.avi --to 127.0.0.1:9", 2, &["AVI", "ffmpeg -i film.avi -c copy film.264"]),
+    ("loopback film.avi", 2, &["AVI", "ffmpeg -i film.avi -c copy film.264"]),
+    ("loopback film.avi --codec h265", 2, &["AVI", "ffmpeg -i film.avi -c copy film.265"]),
+    ("loopback avi.265", 2, &["AVI", "ffmpeg -i avi.265 -c copy avi.bare.265"]),
+    ("loopback empty.mkv", 2, &["MKV", "ffmpeg -i empty.mkv -c copy"]),
+    ("send cut.mp4 --to 127.0.0.1:9", 1, &["no index (moov)"]),
+    ("send sound.mp4 --codec h264 --to 127.0.0.1:9", 2, &["has no H.264, but opus"]),
+    ("texture encode cut.mp4 x.ktx2", 2, &["MP4", "ffmpeg -i cut.mp4 -pix_fmt yuv420p cut.y4m"]),
+    (
+        "texture serve cut.mp4 --listen 127.0.0.1:0",
+        2,
+        &["MP4", "ffmpeg -i cut.mp4 -pix_fmt yuv420p cut.y4m"],
+    ),
+    // Any octets can be sent as such.
+    ("send cut.mp4 --codec raw --to 127.0.0.1:9 -q", 0, &[]),
+    ("send film.264 --audio film.264 --to 127.0.0.1:9", 2, &["needs an audio file", "H.264"]),
+    ("send film.264 --audio speech.opus --to 127.0.0.1:65535", 2, &["two ports after"]),
+    // Formats that only the graphics processor encodes.
+    (
+        "texture serve pattern:64x64 --listen 127.0.0.1:0 --format etc1",
+        2,
+        &["Try: --format etc1 --gpu"],
+    ),
+    (
+        "texture serve pattern:64x64 --listen 127.0.0.1:0 --format etc2",
+        2,
+        &["Try: --format etc2 --gpu"],
+    ),
+    (
+        "texture serve pattern:64x64 --listen 127.0.0.1:0 --format astc-4x4",
+        2,
+        &["Try: --format astc-4x4 --gpu"],
+    ),
+    ("texture encode pattern:64x64 x.ktx2 --frames 1 --format etc2", 2, &["--gpu"]),
+    // Measurements.
+    ("bench goodput --runs 0", 2, &["at least one run"]),
+];
+
+/// The first octets of an MP4 file, and of files of containers that are not read.
+const MP4: &[u8] = b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41\0\0\0\x08free";
+const AVI: &[u8] = b"RIFF\0\0\0\0AVI LIST";
+
+fn make_files(folder: &Path) {
+    let path = |name: &str| folder.join(name);
+    let avc = media(MEDIA[0]);
+    for name in ["film.264", "renamed.265", "film"] {
+        std::fs::copy(&avc, path(name)).unwrap();
     }
+    std::fs::copy(media(OPUS), path("speech.opus")).unwrap();
+    for (name, octets) in [
+        ("film.avi", AVI),
+        ("avi.265", AVI),
+        ("empty.mkv", b""),
+        ("cut.mp4", MP4),
+        ("old.ktx2", b"precious"),
+        ("text.265", b"this is not a bitstream"),
+    ] {
+        std::fs::write(path(name), octets).unwrap();
+    }
+    let mut sound = MediaWriter::create(&path("sound.mp4"), Codec::Opus).unwrap();
+    sound.write(&[0xfc, 0xff, 0xfe], RtpTimestamp(0)).unwrap();
+    sound.finish().unwrap();
 }
 
 #[test]
-fn urls_are_addresses_if_they_are_of_rtp() {
-    let file = media("avc_cif_60f_baseline.264");
-    let sent = run(&["send", &file, "--to", "rtp://127.0.0.1:9", "--fps", "30000/1", "-q"]);
+fn mistakes_are_answered_with_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    make_files(folder.path());
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let before = files();
+    let mut wrong = Vec::new();
+    for (line, code, texts) in MISTAKES {
+        let words: Vec<_> = line.split(' ').collect();
+        let output = rushes(&words).current_dir(folder.path()).output().unwrap();
+        let errors = text(&output.stderr);
+        let is_told = texts.iter().all(|text| errors.contains(text));
+        if output.status.code() != Some(*code) || !is_told {
+            wrong
+                .push(format!("rushes {line}: {}, not {code} {texts:?}:\n{errors}", output.status));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(files(), before, "a file was written");
+}
+
+#[test]
+#[cfg(unix)]
+fn all_addresses_of_ipv6_are_those_of_ipv4_too() {
+    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+        crate::skipped::not_here("no IPv6");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (copy, port) = (folder.path().join(MEDIA[0]), free_port());
+    let receiver = receiving(port, &["--from", &format!("[::]:{port}")], &copy);
+    let to = format!("127.0.0.1:{port}");
+    let sent = run(&["send", &media(MEDIA[0]), "--to", &to, "--fps", "1000", "-q"]);
     assert!(sent.status.success(), "{}", text(&sent.stderr));
-    for (url, hint) in [
-        ("srtp://127.0.0.1:9", "--srtp"),
-        ("rtsp://camera/live", "does not speak RTSP"),
-        ("http://127.0.0.1:9", "HOST:5004"),
-    ] {
-        let errors = refused(&["send", &file, "--to", url]);
-        assert!(errors.contains(hint), "{errors}");
-    }
+    let received = crate::strangers::ended(receiver);
+    assert_eq!(json(&received)["complete"], true, "{}", text(&received.stderr));
+    assert!(units(&copy) == units(media(MEDIA[0]).as_ref()));
 }
 
 #[test]
@@ -61,123 +182,13 @@ fn a_frame_rate_is_kept_as_a_fraction() {
     assert_eq!(described("30000/1001"), described("29.97"));
 }
 
-/// The first octets of an MP4 file; below, those of containers that cannot be read.
-const MP4: &[u8] = b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41\0\0\0\x08free";
-const AVI: &[u8] = b"RIFF\0\0\0\0AVI LIST";
-
 #[test]
-fn a_container_is_named_with_the_command_that_helps() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, octets: &[u8]| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, octets).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
-    let (old, named) = (write("film.avi", AVI), write("film.265", AVI));
-    let empty = write("my film.mkv", b"");
-    let film = write("film.mp4", MP4);
-    let command = |from: &str, to: &str| {
-        format!("ffmpeg -i {from} -c copy {}", folder.path().join(to).display())
-    };
-    let quoted = format!("'{empty}'");
-    for (arguments, kind, shown) in [
-        (&["send", &old, "--to", "127.0.0.1:9"][..], "AVI", command(&old, "film.264")),
-        (&["loopback", &old], "AVI", command(&old, "film.264")),
-        (&["loopback", &old, "--codec", "h265"], "AVI", command(&old, "film.265")),
-        (&["loopback", &named], "AVI", command(&named, "film.bare.265")),
-        (&["loopback", &empty], "MKV", format!("ffmpeg -i {quoted} -c copy '")),
-    ] {
-        let errors = refused(arguments);
-        assert!(errors.contains(kind) && errors.contains(&shown), "{errors}");
-    }
-    let output = run(&["send", &film, "--to", "127.0.0.1:9"]);
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("no index (moov)"), "{errors}");
-    let out = folder.path().join("film.ktx2");
-    let out = out.to_str().unwrap();
-    let frames = folder.path().join("film.y4m");
-    let shown = format!("ffmpeg -i {film} -pix_fmt yuv420p {}", frames.display());
-    for arguments in [
-        &["texture", "encode", &film, out][..],
-        &["texture", "serve", &film, "--listen", "127.0.0.1:0"],
-    ] {
-        let errors = refused(arguments);
-        assert!(errors.contains("MP4") && errors.contains(&shown), "{errors}");
-    }
-    // Any file can be sent as octets.
-    let sent = run(&["send", &film, "--codec", "raw", "--to", "127.0.0.1:9", "-q"]);
-    assert!(sent.status.success(), "{}", text(&sent.stderr));
-}
-
-#[test]
-fn audio_beside_a_film_is_an_audio_file() {
-    let (film, speech) = (media("avc_cif_60f_baseline.264"), media(OPUS));
+fn audio_beside_a_film_is_a_stream_of_its_own() {
+    let (film, speech) = (media(MEDIA[0]), media(OPUS));
     let to = ["--to", "127.0.0.1:9", "--flat-out", "--no-rtcp", "--json"];
     let sent = run(&[&["send", &film, "--audio", &speech][..], &to].concat());
     assert!(sent.status.success(), "{}", text(&sent.stderr));
-    let report: serde_json::Value = serde_json::from_slice(&sent.stdout).unwrap();
+    let report = json(&sent);
     let codecs: Vec<_> = (0..2).map(|it| report["streams"][it]["codec"].clone()).collect();
     assert_eq!(codecs, ["h264", "opus"]);
-    let errors = refused(&[&["send", &film, "--audio", &film][..], &to].concat());
-    assert!(errors.contains("--audio needs an audio file") && errors.contains("H.264"), "{errors}");
-    let errors = refused(&["send", &film, "--audio", &speech, "--to", "127.0.0.1:65535"]);
-    assert!(errors.contains("two ports after"), "{errors}");
-}
-
-#[test]
-fn a_bitstream_of_another_codec_is_recognised_by_its_nal_units() {
-    let folder = tempfile::tempdir().unwrap();
-    let avc = media("avc_cif_60f_baseline.264");
-    let (named, bare) = (folder.path().join("film.265"), folder.path().join("film"));
-    std::fs::copy(&avc, &named).unwrap();
-    std::fs::copy(&avc, &bare).unwrap();
-    let named = named.to_str().unwrap();
-    for arguments in [
-        &["loopback", named][..],
-        &["loopback", &avc, "--codec", "h266"],
-        &["send", &avc, "--codec", "opus", "--to", "127.0.0.1:9"],
-        &["loopback", bare.to_str().unwrap()],
-    ] {
-        let errors = refused(arguments);
-        assert!(errors.contains("looks like H.264"), "{errors}");
-        assert!(errors.contains("7 (SPS), 8 (PPS)"), "{errors}");
-        assert!(errors.contains("Try: --codec h264"), "{errors}");
-    }
-    let output = run(&["loopback", named, "--codec", "h264", "-q"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-}
-
-#[test]
-fn formats_that_only_the_graphics_processor_encodes_name_its_option() {
-    let serve = ["texture", "serve", "pattern:64x64", "--listen", "127.0.0.1:0", "--format"];
-    for format in ["etc1", "etc2", "astc-4x4"] {
-        let errors = refused(&[&serve[..], &[format]].concat());
-        assert!(errors.contains(&format!("Try: --format {format} --gpu")), "{errors}");
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("a.ktx2");
-    let encode = ["texture", "encode", "pattern:64x64", out.to_str().unwrap(), "--frames", "1"];
-    let errors = refused(&[&encode[..], &["--format", "etc2"]].concat());
-    assert!(errors.contains("--gpu") && !out.exists(), "{errors}");
-}
-
-#[test]
-fn a_misspelled_name_is_answered_with_the_nearest() {
-    for (arguments, meant) in [
-        (&["loopback", "--codec", "h263"][..], "h26"),
-        (&["texture", "serve", "pattern", "--listen", "0", "--format", "ycocgbc3"], "ycocg-bc3"),
-        (&["texture", "view", "127.0.0.1:9", "--null", "--formt", "bc1"], "--format"),
-    ] {
-        assert!(refused(arguments).contains(meant), "{arguments:?}");
-    }
-    let output = run(&["texture", "serve", "pattern,frame=3", "--listen", "127.0.0.1:0"]);
-    let errors = text(&output.stderr);
-    assert!(errors.contains("did you mean \"frames=\"?"), "{errors}");
-}
-
-#[test]
-fn a_payload_type_that_looks_like_rtcp_is_explained() {
-    let errors = refused(&["loopback", "--payload-type", "72"]);
-    assert!(errors.contains("RFC 5761") && errors.contains("96 to 127"), "{errors}");
 }

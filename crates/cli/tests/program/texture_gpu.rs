@@ -4,7 +4,7 @@ use crate::rig::{run, rushes, text};
 use crate::texture_rig::serving;
 
 /// Returns whether a device can be opened; fails without one if graphics tests are required.
-fn has_device() -> bool {
+pub(crate) fn has_device() -> bool {
     let probe = ["texture", "serve", "pattern:64x64", "--listen", "127.0.0.1:0", "--gpu"];
     let more = ["--format", "bc1", "--duration", "1ms"];
     let output = rushes(&[&probe[..], &more].concat()).output().unwrap();

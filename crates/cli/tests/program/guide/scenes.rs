@@ -1,0 +1,384 @@
+//! The table of the pages' commands.
+
+use super::Step::{Beside, Run, Serve, Start};
+use super::{Elsewhere, Scene};
+
+const RECV_264: &str = "rushes recv --from 5004 --codec h264 -o copy.264";
+const RECV_265: &str = "rushes recv --from 5004 --codec h265 -o copy.265";
+const RECV_MP4: &str = "rushes recv --from 5004 --codec h264 -o copy.mp4";
+const MAKE_MP4: &str =
+    "ffmpeg -v error -f lavfi -i testsrc2=size=640x360:rate=30:duration=3 -c:v libx264 film.mp4";
+const SEND_265: &str = "rushes send film.265 --to 192.0.2.7:5004";
+
+/// Streams between two `rushes`, and captures.
+pub(super) const SCENES: &[Scene] = &[
+    Scene { files: &["film.265"], steps: &[Start(RECV_265), Run(SEND_265)] },
+    Scene {
+        files: &["film.mp4"],
+        steps: &[Start(RECV_MP4), Run("rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp")],
+    },
+    Scene {
+        files: &[],
+        steps: &[
+            Start(RECV_MP4),
+            Run("ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -f h264 - | \
+                 rushes send - --codec h264 --to 192.0.2.7:5004"),
+        ],
+    },
+    Scene {
+        files: &["film.264", "speech.opus"],
+        steps: &[
+            Start(RECV_264),
+            Run("rushes send film.264 --audio speech.opus --to 192.0.2.7:5004"),
+        ],
+    },
+    Scene {
+        files: &["film.mp4"],
+        steps: &[
+            Start("rushes recv --from 5004 -o copy.opus"),
+            Run("rushes send film.mp4 --codec opus --to 192.0.2.7:5004"),
+        ],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[
+            Start("rushes recv --from 5004 --codec h265 -o copy.265 --peer 192.0.2.7"),
+            Run(SEND_265),
+        ],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[
+            Start("rushes recv --from 5004 --codec h265 -o copy.265 --peer 192.0.2.7:5006"),
+            Run("rushes send film.265 --to 192.0.2.7:5004 --local-port LOCAL"),
+        ],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[
+            Start("rushes recv --from 5004 --codec h265 -o copy.265 --ssrc 0x1234abcd"),
+            Run("rushes send film.265 --to 192.0.2.7:5004 --ssrc 0x1234abcd"),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Start("rushes recv --from 239.1.2.3:5004 --codec h264 -o copy.264"),
+            Run("rushes send film.264 --to 239.1.2.3:5004 --ttl 4"),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Start(
+                "rushes recv --from 5004 --codec h264 -o copy.264 --wait 30s --duration 1h \
+                   --metrics 9464",
+            ),
+            Serve("rushes send film.264 --loop 0 --to 192.0.2.7:5004"),
+            Run("until curl -s http://127.0.0.1:9464/metrics | \
+                 grep 'rushes_frames_received_total{.*[1-9]'; do sleep 0.1; done"),
+        ],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[
+            Start("rushes recv --from 5004 --codec h265 -o copy.265 --metrics 127.0.0.1:9464"),
+            Run("curl http://127.0.0.1:9464/metrics"),
+            Run(SEND_265),
+        ],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[
+            Run("rushes keygen secret > secret"),
+            Start("rushes recv --from 5004 --codec h265 -o copy.265 --zrtp --secret-file secret"),
+            Run("rushes send film.265 --to 192.0.2.7:5004 --zrtp --secret-file secret"),
+        ],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[
+            Start("rushes recv --from 5004 --codec h265 -o copy.265 --zrtp"),
+            Run("rushes send film.265 --to 192.0.2.7:5004 --zrtp"),
+        ],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[Run(
+            "rushes send film.265 --to 192.0.2.7:5004 --srtp AES_CM_128_HMAC_SHA1_80 --sdp film.sdp",
+        )],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[
+            Run("rushes keygen AEAD_AES_128_GCM > key"),
+            Start(
+                "rushes recv --from 5004 --codec h265 -o copy.265 --srtp AEAD_AES_128_GCM \
+                   --key-file key",
+            ),
+            Run("rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file key"),
+        ],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[
+            Run("rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --sdp film.sdp \
+                 --dry-run"),
+            Start("rushes recv --sdp film.sdp -o copy.265"),
+            Run(
+                "rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.sdp",
+            ),
+        ],
+    },
+    Scene {
+        files: &["call.pcapng"],
+        steps: &[
+            Run("rushes inspect call.pcapng"),
+            Run("rushes inspect call.pcapng --extract 1f2e3d4c -o film.265"),
+        ],
+    },
+    // The first five minutes.
+    Scene { files: &[], steps: &[Run("rushes loopback")] },
+    Scene {
+        files: &[],
+        steps: &[Run(MAKE_MP4), Start(RECV_MP4), Run("rushes send film.mp4 --to 127.0.0.1:5004")],
+    },
+    Scene {
+        files: &[],
+        steps: &[
+            Run(MAKE_MP4),
+            Start("rushes recv --from 5004 --codec h264 -o secret.mp4 --zrtp"),
+            Run("rushes send film.mp4 --to 127.0.0.1:5004 --zrtp"),
+        ],
+    },
+    Scene { files: &[], steps: &[Run("rushes man --dir man1"), Run("test -s man1/rushes.1")] },
+];
+
+/// Streams between `rushes` and other programs.
+pub(super) const PEERS: &[Scene] = &[
+    Scene {
+        files: &[],
+        steps: &[
+            Start(RECV_264),
+            Run("gst-launch-1.0 -q v4l2src ! videoconvert ! x264enc tune=zerolatency \
+                 key-int-max=60 byte-stream=true ! \
+                 video/x-h264,stream-format=byte-stream,alignment=au ! fdsink | \
+                 rushes send - --codec h264 --to 192.0.2.7:5004"),
+        ],
+    },
+    Scene {
+        files: &["film.mp4"],
+        steps: &[
+            Run("rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp --dry-run"),
+            Serve("ffplay -protocol_whitelist file,udp,rtp film.sdp"),
+            Run("rushes send film.mp4 --to 192.0.2.7:5004"),
+            Run("until grep 'Video: h264' 1.err; do sleep 0.1; done"),
+        ],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[
+            // It describes the stream as it is sent; a player needs the description first.
+            Run("rushes send film.265 --to 192.0.2.7:5004 --sdp film.sdp"),
+            Serve("ffplay -protocol_whitelist file,udp,rtp film.sdp"),
+            Run(SEND_265),
+            Run("until grep 'Video: hevc' 1.err; do sleep 0.1; done"),
+        ],
+    },
+    Scene {
+        files: &["film.mp4"],
+        steps: &[
+            Start(RECV_264),
+            Run(
+                "ffmpeg -re -i film.mp4 -an -c copy -f rtp -rtpflags send_bye rtp://192.0.2.7:5004",
+            ),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Run(
+                "ffmpeg -v error -i film.264 -c copy -f rtp -sdp_file camera.sdp rtp://192.0.2.7:5004",
+            ),
+            Start("rushes recv --sdp camera.sdp -o camera.264"),
+            Run("ffmpeg -v error -re -i film.264 -c copy -f rtp -rtpflags send_bye \
+                 rtp://192.0.2.7:5004"),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Serve(
+                "gst-launch-1.0 udpsrc port=5004 caps='application/x-rtp,media=(string)video,\
+                   clock-rate=(int)90000,encoding-name=(string)H264,payload=(int)96' ! \
+                   rtpjitterbuffer ! rtph264depay ! avdec_h264 ! autovideosink",
+            ),
+            Run("rushes send film.264 --to 192.0.2.7:5004"),
+            Run("until test -s seen.yuv; do sleep 0.1; done"),
+        ],
+    },
+];
+
+const SERVE_FILM: &str = "rushes texture serve film.y4m --listen 7000";
+const VIEW_COPY: &str =
+    "rushes texture view 192.0.2.7:7000 --output copy.y4m --every-frame --transport tcp";
+const VIEW_NULL: &str = "rushes texture view 192.0.2.7:7000 --null --stats-interval 1s";
+
+/// Texture video.
+pub(super) const TEXTURE: &[Scene] = &[
+    Scene {
+        files: &[],
+        steps: &[
+            Serve("rushes texture serve pattern:640x360@30 --listen 7000 --format bc1"),
+            Run("rushes texture view 127.0.0.1:7000 --null --duration 2s"),
+        ],
+    },
+    Scene {
+        files: &[],
+        steps: &[
+            Serve("rushes texture serve pattern:3840x2160@60 --listen 7000 --format bc1"),
+            Run("rushes texture view 192.0.2.7:7000 --null --frames 5"),
+        ],
+    },
+    Scene {
+        files: &["film.y4m"],
+        steps: &[
+            Serve("rushes texture serve film.y4m --listen 7000 --format ycocg-bc3 --loop"),
+            Run("rushes texture view 192.0.2.7:7000 --null --frames 5"),
+        ],
+    },
+    Scene {
+        files: &[],
+        steps: &[
+            Start(
+                "ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - | \
+                   rushes texture serve - --listen 7000",
+            ),
+            Run(VIEW_NULL),
+        ],
+    },
+    Scene {
+        files: &[],
+        steps: &[
+            Run("mkfifo camera.fifo"),
+            Beside(
+                "ffmpeg -f v4l2 -i /dev/video0 -vf scale=1920x1080 -f rawvideo -pix_fmt rgba -y \
+                    camera.fifo",
+            ),
+            Start(
+                "rushes texture serve camera.fifo --size 1920x1080 --input-format rgba --fps 60 \
+                   --listen 7000",
+            ),
+            Run(VIEW_NULL),
+        ],
+    },
+    Scene { files: &["film.y4m"], steps: &[Serve(SERVE_FILM), Run(VIEW_COPY)] },
+    Scene {
+        files: &["film.y4m"],
+        steps: &[
+            Serve(SERVE_FILM),
+            Serve("rushes texture view 192.0.2.7:7000 --output - --quiet | ffplay -"),
+            Run("until grep 'Video: rawvideo' 1.err; do sleep 0.1; done"),
+        ],
+    },
+    Scene {
+        files: &["film.y4m"],
+        steps: &[
+            Serve("rushes texture serve film.y4m --listen 7000 --zrtp"),
+            Run("rushes texture view 192.0.2.7:7000 --output copy.y4m --zrtp"),
+        ],
+    },
+    Scene {
+        files: &[],
+        steps: &[
+            Run("rushes texture encode pattern:1920x1080@60 film.ktx2 --frames 60 \
+                 --format ycocg-bc3 --psnr"),
+            Run("rushes texture decode film.ktx2 film.y4m"),
+            Run("rushes texture decode film.ktx2 frame_%05d.png --frames 10"),
+        ],
+    },
+];
+
+/// Those that need a screen and a graphics driver.
+pub(super) const SCREEN: &[Scene] = &[
+    Scene {
+        files: &[],
+        steps: &[
+            Serve("rushes texture serve pattern --listen 7000 --format etc2 --gpu"),
+            Run("rushes texture view 192.0.2.7:7000 --null --frames 5"),
+        ],
+    },
+    Scene {
+        files: &[],
+        steps: &[
+            Serve("rushes texture serve pattern:640x360@30 --listen 7000 --metrics 9464"),
+            Serve("rushes texture view 192.0.2.7:7000 --window"),
+            Run("until xdotool search --name 127.0.0.1:7000; do sleep 0.1; done"),
+            Run("until curl -s http://127.0.0.1:9464/metrics | \
+                 grep 'rushes_frames_sent_total{.*} [0-9][0-9]'; do sleep 0.1; done"),
+        ],
+    },
+    Scene {
+        files: &["film.265"],
+        steps: &[
+            Start("rushes recv --from 5004 --codec h265 --window"),
+            Run("rushes send film.265 --to 192.0.2.7:5004 --loop 3"),
+        ],
+    },
+];
+
+const BUILDS: &str = "builds for minutes";
+
+/// Commands that are not run here.
+pub(super) const ELSEWHERE: &[Elsewhere] = &[
+    Elsewhere {
+        command: "cargo run --release -p rushes-cli -- loopback",
+        reason: BUILDS,
+        file: ".ci/run",
+        text: "rushes\" loopback",
+    },
+    Elsewhere {
+        command: "cargo install --path crates/cli",
+        reason: BUILDS,
+        file: "release/check",
+        text: "cargo install --locked --path crates/cli",
+    },
+    Elsewhere {
+        command: "cargo install --path crates/cli --features bench,window",
+        reason: BUILDS,
+        file: "crates/cli/Cargo.toml",
+        text: "features = [\"bench\", \"window\"]",
+    },
+    Elsewhere {
+        command: "bindings/capi/install --prefix ~/rushes",
+        reason: BUILDS,
+        file: "bindings/capi/tests/package/rig.rs",
+        text: "install",
+    },
+    Elsewhere {
+        command: "export PKG_CONFIG_PATH=~/rushes/lib/pkgconfig",
+        reason: "needs what is installed",
+        file: "bindings/capi/tests/package/examples.rs",
+        text: "PKG_CONFIG_PATH",
+    },
+    Elsewhere {
+        command: "c++ -std=c++17 program.cpp $(pkg-config --cflags --libs rushes) \
+                  -Wl,-rpath,$HOME/rushes/lib",
+        reason: "needs what is installed",
+        file: "bindings/capi/examples/Makefile",
+        text: "pkg-config --cflags",
+    },
+    Elsewhere {
+        command: "pip install ./bindings/python",
+        reason: BUILDS,
+        file: "release/check",
+        text: "pip install",
+    },
+    Elsewhere {
+        command: "python bindings/python/examples/stream_file.py \
+                  vectors/media/hevc_192x128_90f_tiny_nals.265",
+        reason: "needs the package of Python",
+        file: "bindings/python/tests/test_package.py",
+        text: "stream_file.py",
+    },
+];
