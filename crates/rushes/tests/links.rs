@@ -1,4 +1,4 @@
-//! The links of all pages have targets, and the guide contains all pages.
+//! The links of all pages have targets, the guide contains all pages, and README is short.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
@@ -80,4 +80,10 @@ fn the_guide_contains_every_page() {
     let mut missing: Vec<_> = found.iter().map(name).collect();
     missing.retain(|name| name != "SUMMARY.md" && !listed.contains(name));
     assert!(missing.is_empty(), "docs/SUMMARY.md lacks {missing:?}");
+}
+
+#[test]
+fn the_readme_is_read_in_three_minutes() {
+    let words = fs::read_to_string(root().join("README.md")).unwrap().split_whitespace().count();
+    assert!(words <= 600, "README.md has {words} words");
 }

@@ -334,51 +334,54 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         command: "cargo run --release -p rushes-cli -- loopback",
         reason: BUILDS,
-        file: ".ci/run",
-        text: "rushes\" loopback",
+        proof: Some((".ci/run", "rushes\" loopback")),
     },
     Elsewhere {
         command: "cargo install --path crates/cli",
         reason: BUILDS,
-        file: "release/check",
-        text: "cargo install --locked --path crates/cli",
+        proof: Some(("release/check", "cargo install --locked --path crates/cli")),
     },
     Elsewhere {
         command: "cargo install --path crates/cli --features bench,window",
         reason: BUILDS,
-        file: "crates/cli/Cargo.toml",
-        text: "features = [\"bench\", \"window\"]",
+        proof: Some(("crates/cli/Cargo.toml", "features = [\"bench\", \"window\"]")),
     },
     Elsewhere {
         command: "bindings/capi/install --prefix ~/rushes",
         reason: BUILDS,
-        file: "bindings/capi/tests/package/rig.rs",
-        text: "install",
+        proof: Some(("bindings/capi/tests/package/rig.rs", "install")),
     },
     Elsewhere {
         command: "export PKG_CONFIG_PATH=~/rushes/lib/pkgconfig",
         reason: "needs what is installed",
-        file: "bindings/capi/tests/package/examples.rs",
-        text: "PKG_CONFIG_PATH",
+        proof: Some(("bindings/capi/tests/package/examples.rs", "PKG_CONFIG_PATH")),
     },
     Elsewhere {
         command: "c++ -std=c++17 program.cpp $(pkg-config --cflags --libs rushes) \
                   -Wl,-rpath,$HOME/rushes/lib",
         reason: "needs what is installed",
-        file: "bindings/capi/examples/Makefile",
-        text: "pkg-config --cflags",
+        proof: Some(("bindings/capi/examples/Makefile", "pkg-config --cflags")),
     },
     Elsewhere {
         command: "pip install ./bindings/python",
         reason: BUILDS,
-        file: "release/check",
-        text: "pip install",
+        proof: Some(("release/check", "pip install")),
     },
     Elsewhere {
         command: "python bindings/python/examples/stream_file.py \
                   vectors/media/hevc_192x128_90f_tiny_nals.265",
         reason: "needs the package of Python",
-        file: "bindings/python/tests/test_package.py",
-        text: "stream_file.py",
+        proof: Some(("bindings/python/tests/test_package.py", "stream_file.py")),
+    },
+    Elsewhere {
+        command: "mpv --demuxer-lavf-o=protocol_whitelist=[file,udp,rtp] film.sdp",
+        reason: "needs mpv",
+        proof: None,
+    },
+    Elsewhere {
+        command: "cvlc film.mp4 --no-sout-audio --sout \
+                  '#rtp{dst=192.0.2.7,port-video=5004}' vlc://quit",
+        reason: "needs VLC",
+        proof: None,
     },
 ];
