@@ -89,7 +89,7 @@ impl Drop for FailOnPanic<'_, '_> {
     }
 }
 
-/// With which times of its containers a film begins.
+/// The times of the containers at which a film begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beginning {
     /// The first at which a frame is decoded.
@@ -100,14 +100,14 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// How long after its first frame is decoded a film begins to be presented: when a file without
-    /// times begins beside it.
+    /// The time from the first frame's decoding to the first presentation, at which a file without
+    /// times begins.
     pub(super) fn delay(self) -> Duration {
         self.presented.since(self.decoded)
     }
 }
 
-/// With which times of its containers a film begins, whose files are read by `readers`.
+/// The beginning of the film whose files `readers` read.
 pub(super) fn beginning(readers: &mut [Option<MediaReader>]) -> anyhow::Result<Beginning> {
     let mut first: Option<Beginning> = None;
     for reader in readers.iter_mut().flatten().filter(|reader| !reader.is_live()) {

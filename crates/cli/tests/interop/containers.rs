@@ -235,8 +235,8 @@ fn a_film_is_sent_with_its_sound_in_step() {
     assert!((video - audio).abs() < 0.002, "out of step: {video} {audio} seconds");
 }
 
-/// The first picture is decoded 67 ms before time 0, at which it is presented, and which is where the
-/// audio beside the film begins.
+/// The first picture is decoded 67 ms before time 0. It is presented at time 0, where the audio beside
+/// the film begins, too.
 #[test]
 fn audio_beside_a_film_begins_with_its_pictures() {
     if !have(&["ffmpeg"]) {

@@ -182,7 +182,7 @@ fn vvc(format: PictureFormat, sets: &[Sets; 3]) -> Option<Vec<u8>> {
         if !are_storable(sets) {
             return None;
         }
-        // With all sets of the type.
+        // The array is complete.
         record.push(0x80 | nal_type);
         record.extend((sets.len() as u16).to_be_bytes());
         for set in sets {
@@ -199,7 +199,8 @@ fn vvc_profile(sequence: &[u8], format: PictureFormat) -> Option<Vec<u8>> {
     // The header, two ids, then the number of sub-layers, the format, and what the set has.
     let (&[.., first], profile) = sequence.split_first_chunk::<4>()?;
     let sub_layers = first >> 5;
-    if first & 1 == 0 || sub_layers > 6 {
+    // The record has three bits for the depth.
+    if first & 1 == 0 || sub_layers > 6 || format.bit_depth_luma > 15 {
         return None;
     }
     // The profile and tier, the level, then flags and constraints, which fill octets.

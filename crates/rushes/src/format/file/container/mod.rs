@@ -40,9 +40,9 @@ enum Kind {
 /// The codecs that containers carry; files of others may consist of any octets.
 const CARRIED: [Codec; 4] = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus];
 
-/// How many times the octets of a file its frames may have. An index can name the same octets often,
-/// and key frames repeat the parameter sets: thousands of octets can stand for a million times as many,
-/// which no film needs.
+/// The frames of a file may have this many times its octets. An index can name the same octets often,
+/// and key frames repeat the parameter sets, so that a small file could be read for days; no film needs
+/// that.
 const EXPANSION_MAX: u64 = 64;
 
 /// The octets that the frames of a file may still have.

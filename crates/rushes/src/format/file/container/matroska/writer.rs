@@ -220,7 +220,7 @@ mod tests {
             let place = offset as usize..offset as usize + octets.len();
             file[place].copy_from_slice(&octets);
         }
-        // Which has a size now, and ends with the file.
+        // The segment has a size now, and ends with the file.
         let segment = child(&file, id::SEGMENT);
         assert!(file.ends_with(segment));
         let at = |place: u64| children(&segment[place as usize..]).next().unwrap();
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(times.collect::<Vec<_>>(), [0, 1_000, 2_000, 3_000, 4_000, 5_000]);
     }
 
-    /// One cluster for each, whose samples do not say how long they last.
+    /// Each picture is a cluster, and does not say how long it lasts.
     #[test]
     fn the_last_picture_lasts_as_long_as_the_one_before_it() {
         let mut muxer = Matroska::new("matroska");

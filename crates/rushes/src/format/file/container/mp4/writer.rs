@@ -154,7 +154,7 @@ fn encoded_index(configuration: &Configuration) -> io::Result<Vec<u8>> {
     let mut octets = Vec::new();
     index(configuration).encode(&mut octets).map_err(io::Error::other)?;
     if let Form::Vvc(_, record) = &configuration.form {
-        // The crate knows no sample entry of H.266: it is put into the empty table of these.
+        // The crate knows no sample entry of H.266: it is put into the empty table.
         let mut entry = Vec::new();
         visual(configuration).encode(&mut entry).map_err(io::Error::other)?;
         // Version and flags are before the record.
