@@ -24,9 +24,9 @@ const WAYS: [(Path, bool); 3] = [(Path::Gso, false), (Path::Sendmmsg, false), (P
 const SENDMMSG_RATE: f64 = 1.0 / 200.0;
 const GSO_RATE: f64 = 40.0;
 
-/// The results of one way at one place.
+/// The results of one sending method on one path.
 struct Row {
-    /// Where it was measured.
+    /// The path: loopback, or a device between namespaces.
     place: String,
     spec: Spec,
     trials: Trials,

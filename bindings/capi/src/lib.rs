@@ -51,8 +51,8 @@ mod texture;
 mod turn;
 mod zrtp;
 
-// C passes these types as plain integers, since a number without a variant must not become an enum
-// here.
+// C passes these types as plain integers: a number that matches no variant would be an invalid enum
+// in Rust.
 pub use log::LogLevel;
 pub use options::Codec;
 pub use options_control::{RecoveryMode, SdesItem};

@@ -57,7 +57,7 @@ impl<'py> Setting<'_, 'py> {
         })
     }
 
-    /// Returns one part of a value that has several.
+    /// Returns the setting of `value`, one part of this setting's value, which is a tuple.
     fn part<'a>(&'a self, value: Bound<'py, PyAny>) -> Setting<'a, 'py> {
         Setting { name: self.name, value }
     }

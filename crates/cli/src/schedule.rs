@@ -180,7 +180,7 @@ impl Schedule {
         let begin = i64::from(self.clock_rate.ticks(self.begin));
         FileTime {
             due: self.begin + due,
-            // Modulo 2³²: pictures before the first one have negative ticks.
+            // Modulo 2³²: a picture that is presented before the first one sent has negative ticks.
             ticks: ticks.map(|ticks| begin.wrapping_add(ticks).cast_unsigned() as u32),
             presented: nanos(self.begin).saturating_add(presented),
             ahead: presented.saturating_sub(nanos(due)),

@@ -180,7 +180,7 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// Creates an assembly for frames of `plan`.
+    /// Creates an assembly for frames that are divided into packets as `plan` describes.
     pub fn new(plan: Plan, options: AssemblyOptions) -> Self {
         Self {
             slots: Vec::new(),

@@ -4,7 +4,7 @@
 use super::algorithm::{Algorithm, SasType};
 use super::layout::{Fields, MessageError, write_message, write_padded};
 
-/// Maximum number of words in a signature and its type block, announced in nine bits.
+/// Maximum number of words in a signature and its type block: their length field has nine bits.
 const SIGNATURE_WORDS_MAX: usize = 511;
 
 /// `Confirm1` or `Confirm2`; its body is still encrypted.

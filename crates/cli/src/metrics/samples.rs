@@ -101,7 +101,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Begins the samples of another part, without any labels.
+    /// Clears the labels, for the samples of another stream or part of the program.
     pub(super) fn begin(&mut self) {
         self.labels.clear();
     }

@@ -119,7 +119,7 @@ impl Sealed {
         Self { step, unread: Vec::new() }
     }
 
-    /// Returns whether the end is still clear because there is no secret yet.
+    /// Returns whether this end still sends unencrypted messages because it has no secret yet.
     pub(super) fn awaits_secret(&self) -> bool {
         matches!(self.step, Step::Clear(_))
     }

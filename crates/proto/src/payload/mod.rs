@@ -94,8 +94,8 @@ pub trait Packetiser: Send {
     /// [`FrameError`] if the frame cannot be sent in this format; no part of it is then sent.
     fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError>;
 
-    /// Describes the next payload in `fragment`, which is empty on entry; `false` if none is left.
-    /// Only the last payload of a frame has the marker bit (in Opus, the first of a talkspurt).
+    /// Fills `fragment`, which is empty on entry, with the next payload; returns `false` if none is
+    /// left. Only the last payload of a frame has the marker bit (in Opus, the first of a talkspurt).
     fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool;
 
     /// Returns up to `most` of the next payloads as a [`Run`], which most payloads of a large frame

@@ -142,7 +142,7 @@ impl Missing {
         })
     }
 
-    /// Returns whether many first requests remain unanswered.
+    /// Returns whether many packets that were requested once have still not arrived.
     #[inline]
     fn is_lossy(&self) -> bool {
         self.answered < LOSSY_BELOW

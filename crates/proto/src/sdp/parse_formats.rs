@@ -9,7 +9,8 @@ use super::warning::{LeftOut, Problem, Warnings};
 use crate::ssrc::PayloadType;
 use crate::time::ClockRate;
 
-/// Maximum octets of a kept feedback message, because a wildcard copies it to each format.
+/// Maximum octets of the text of an `a=rtcp-fb` line; longer ones are dropped, because a line for all
+/// formats (`*`) is copied to each.
 const FEEDBACK_LEN_MAX: usize = 128;
 
 /// The contents of an `a=rtpmap` line, or the static assignment of RFC 3551.

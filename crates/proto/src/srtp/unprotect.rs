@@ -57,8 +57,8 @@ impl Unprotector {
     /// Also accepts packets under `key` from now on.
     ///
     /// Up to three earlier keys stay valid for late packets. The key of a packet is found by its
-    /// master key identifier or, without one, by trying all keys. Packets without tags cannot be
-    /// tried, so the new key then replaces the old one at once.
+    /// master key identifier or, without one, by trying all keys. If packets have neither an
+    /// identifier nor a tag, no key can be tried, and the new key replaces the old one at once.
     ///
     /// # Errors
     /// [`PolicyError`] if the key is of another suite, or its identifier has another length or is

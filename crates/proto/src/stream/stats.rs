@@ -214,7 +214,7 @@ pub struct ReceiveStatistics {
 pub struct SourceStatistics {
     /// The source.
     pub ssrc: Ssrc,
-    /// The transport address from which it sends, if known.
+    /// The transport address from which the source sends, if known.
     pub address: Option<SocketAddr>,
     /// Packets received, including late ones and duplicates (RFC 3550 appendix A.3), but not those
     /// retransmitted in a separate stream.

@@ -335,14 +335,15 @@ impl StreamBuilder {
     ///
     /// Use it with real network devices that have scatter-gather and checksum offload, for frames
     /// of 16 KiB and more. Over loopback, where the kernel copies anyway, it costs more than it
-    /// saves. It uses 8 slabs of 64 KiB for each stream instead of one; when all are lent,
-    /// [`push_frame`](crate::MediaStream::push_frame) waits, at most for the
+    /// saves. It uses 8 slabs of 64 KiB for each stream instead of one. While the kernel reads all
+    /// of them, [`push_frame`](crate::MediaStream::push_frame) waits, for no longer than the
     /// [`send_timeout`](Self::send_timeout). With [`recovery`](Self::recovery) the
-    /// [history](Self::history) consists of such slabs and takes twice the memory.
+    /// [history](Self::history) is kept in these slabs and takes twice the memory.
     ///
-    /// If the operating system or the device does not support it, data is copied; the counters show
-    /// it ([`Counters::lent`](crate::net::Counters), and so on). Streams secured by SRTP are lent
-    /// as well. The gain depends on the device and the frames; measure it.
+    /// If the operating system or the device does not support it, the data is copied; the counters
+    /// show how much was not ([`Counters::lent`](crate::net::Counters), and so on). It also works
+    /// for streams that are secured by SRTP. The gain depends on the device and the frames; measure
+    /// it.
     pub fn zero_copy(mut self, on: bool) -> Self {
         self.socket.zero_copy = on;
         self

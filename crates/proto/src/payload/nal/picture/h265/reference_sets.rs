@@ -3,8 +3,8 @@
 
 use super::super::bits::BitReader;
 
-/// Maximum number of pictures in a set: `sps_max_dec_pic_buffering_minus1` is at most 15, and each
-/// of the two halves of a set may have as many pictures.
+/// An upper bound of the pictures in a set: each of its two halves has at most
+/// `sps_max_dec_pic_buffering_minus1` of them, which is at most 15.
 const PICTURES_MAX: usize = 32;
 
 /// The differences of picture order counts of a set (`DeltaPocS0`, then `DeltaPocS1`).

@@ -239,7 +239,7 @@ pub(super) struct Reader {
     unit: u64,
     delay: i64,
     interval: Option<u64>,
-    /// The time of the current cluster, in units.
+    /// The time of the current cluster, in units of the file's timestamp scale.
     cluster: u64,
     /// The frames of a block.
     waiting: VecDeque<Waiting>,
@@ -249,7 +249,7 @@ pub(super) struct Reader {
 
 struct Waiting {
     data: Vec<u8>,
-    /// In units, and how many nanoseconds later.
+    /// In the same units, and how many nanoseconds later.
     time: i64,
     later: u64,
     is_key: bool,

@@ -123,8 +123,8 @@ impl Fragmented {
         Ok(())
     }
 
-    /// The frames are decoded at the times at which frames are presented, one after the other; they
-    /// are not known to be presented later than that.
+    /// Returns a decoding time for each frame: the presentation times in ascending order, since no
+    /// delay between decoding and presentation is known.
     fn times_of_decoding(&self, samples: &[Sample]) -> Vec<i64> {
         let mut times: Vec<_> = samples.iter().map(|sample| sample.presented).collect();
         times.sort_unstable();
