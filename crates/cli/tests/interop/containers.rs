@@ -3,12 +3,11 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use rushes::file::{MediaFrame, MediaReader, ReadOptions, tracks};
 use rushes::{ClockRate, Codec};
 
-use crate::ffmpeg::ffmpeg_receives;
+use crate::ffmpeg::{GOODBYE, ffmpeg_receives};
 use crate::media::nal_units;
 use crate::rig::{describe, have, ports, receive, received, send};
 use crate::sampling::ffmpeg;
@@ -202,7 +201,7 @@ fn shown_by_ffmpeg(path: &Path, options: &[&str]) -> [Vec<(f64, String)>; 2] {
         [&["-copyts", "-map", "0:v"][..], &times, &video, &["-map", "0:a"], &times, &audio];
     let process = ffmpeg_receives(&sdp, port, &output.concat());
     let report = send(path, port, options);
-    process.stop_after(Duration::from_secs(5));
+    process.stop_after(GOODBYE);
     let streams = report["streams"].as_array().unwrap();
     let codecs: Vec<_> = streams.iter().map(|it| it["codec"].as_str().unwrap()).collect();
     assert_eq!(codecs, ["h264", "opus"]);

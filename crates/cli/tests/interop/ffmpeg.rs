@@ -8,6 +8,10 @@ use std::time::Duration;
 use crate::media::{H264, H265, Kind, OPUS, assert_same};
 use crate::rig::{Process, describe, have, ports, receive, received, send, wait_for};
 
+/// How long FFmpeg has until Ctrl-C ends it. The goodbye ends it before, once it has decoded the frames
+/// that it received, which takes long on a busy machine.
+pub(crate) const GOODBYE: Duration = Duration::from_secs(30);
+
 /// Starts FFmpeg, which receives the stream that `sdp` describes; `output` is its last arguments.
 pub(crate) fn ffmpeg_receives(sdp: &Path, port: u16, output: &[&str]) -> Process {
     let mut arguments = vec!["-nostdin", "-v", "warning"];
@@ -42,8 +46,7 @@ fn to_ffmpeg(kind: Kind, more: &[&str]) {
         let output = ["-c", "copy", "-f", format(kind), "-y", copy.to_str().unwrap()];
         let process = ffmpeg_receives(&sdp, port, &output);
         send(file, port, more);
-        // The goodbye ends it, or Ctrl-C if the goodbye was lost.
-        process.stop_after(Duration::from_secs(5));
+        process.stop_after(GOODBYE);
         assert_same(file, &copy);
     }
 }
@@ -202,7 +205,7 @@ fn ffmpeg_decodes_the_stream_and_the_file_equally() {
         let output = ["-fps_mode", "passthrough", "-f", "framemd5", "-y", copy.to_str().unwrap()];
         let process = ffmpeg_receives(&sdp, port, &output);
         send(file, port, &[]);
-        process.stop_after(Duration::from_secs(5));
+        process.stop_after(GOODBYE);
         let hashes = hashes(&fs::read_to_string(&copy).unwrap());
         assert_eq!(hashes.len(), 45, "{}", kind.name());
         assert!(hashes == expected, "{}: other pictures", kind.name());

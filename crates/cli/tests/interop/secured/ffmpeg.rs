@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::json;
 
 use super::{
     AES_128_32, AES_128_80, NAME, Suite, assert_encrypted, copy_path, receive_secured, send_secured,
 };
-use crate::ffmpeg::{ffmpeg_receives, ffmpeg_sends_to, format};
+use crate::ffmpeg::{GOODBYE, ffmpeg_receives, ffmpeg_sends_to, format};
 use crate::media::{H264, H265, Kind, assert_same};
 use crate::relay::Recorder;
 use crate::rig::{describe, have, ports, received};
@@ -91,7 +90,7 @@ fn to_ffmpeg(suite: Suite, kind: Kind) {
         let relay = Recorder::to(port);
         send_secured(file, relay.port, suite);
         // The goodbye ends it, or Ctrl-C if the goodbye was lost.
-        process.stop_after(Duration::from_secs(5));
+        process.stop_after(GOODBYE);
         assert_encrypted(relay, file, true);
         assert_same(file, &copy);
     }
@@ -149,7 +148,7 @@ fn ffmpeg_decrypts_by_the_description_that_rushes_writes() {
         let output = ["-c", "copy", "-f", format(kind), "-y", copy.to_str().unwrap()];
         let process = ffmpeg_receives(&sdp, port, &output);
         send_secured(&file, port, AES_128_80);
-        process.stop_after(Duration::from_secs(5));
+        process.stop_after(GOODBYE);
         assert_same(&file, &copy);
     }
 }
