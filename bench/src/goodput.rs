@@ -3,9 +3,10 @@
 use clap::Args;
 use rushes::Codec;
 
+use crate::captions;
 use crate::ends::{Clock, Path, Spec, Spread, Trial, Trials, in_turns};
 use crate::hosts::Hosts;
-use crate::report::{Figure, Table};
+use crate::report::{Figure, Table, medians_of};
 use crate::sequence::{Origin, Sizes};
 use crate::settings::{Measure, Settings};
 use crate::values::{parse_count, parse_size};
@@ -15,12 +16,12 @@ use crate::values::{parse_count, parse_size};
 Each row is one sender and one receiver, each a process on a core of its own. Frames are H.265
 access units of one slice, made in memory. Rows are interleaved, and medians are printed:
 
-  raw gso/gro   the kernel's limit: datagrams straight from the frame, one copy on receipt, no RTP
-  gso/gro, sendmmsg, single
-                Rushes by each path, at most two frames in flight: nothing is lost
-  with recovery The same as gso/gro, every packet kept for retransmission
-  paced         Rushes at the rate of --paced-share of its own best, over 4 MiB of socket buffers,
-                without acknowledgements: losses are counted
+  gso/gro, paced  Rushes with its default settings at the rate of --paced-share of its own best,
+                  over 4 MiB of socket buffers, without acknowledgements: losses are counted
+  raw gso/gro     the kernel's limit: datagrams straight from the frame, one copy on receipt, no RTP
+  gso/gro, sendmmsg/recvmmsg, one by one
+                  Rushes by each path, unpaced, at most two frames in flight: nothing is lost
+  with recovery   the same as gso/gro, every packet kept for retransmission
 
 CPU time is in seconds per gigabyte (10^9 octets) of payload.")]
 pub(crate) struct GoodputArgs {
@@ -48,6 +49,9 @@ const FRAMES_MIN: usize = 10;
 /// Divisor of the amount to send on slow paths, so that they do not take minutes.
 const SLOW: usize = 4;
 
+/// The name of the row with the library's default settings.
+const PACED: &str = "gso/gro, paced";
+
 /// One way of sending and its runs.
 struct Row {
     name: &'static str,
@@ -67,10 +71,10 @@ impl GoodputArgs {
         let slow = |path| Spec { path, ..self::fastest(self.frame_size, amount / SLOW) };
         [
             ("raw gso/gro", Spec { bare: true, ..fastest.clone() }),
-            ("gso/gro", fastest.clone()),
-            ("with recovery", Spec { recovery: true, ..fastest }),
-            ("sendmmsg/recvmmsg", slow(Path::Sendmmsg)),
-            ("one by one", slow(Path::Single)),
+            ("gso/gro, unpaced", fastest.clone()),
+            ("gso/gro, unpaced, with recovery", Spec { recovery: true, ..fastest }),
+            ("sendmmsg/recvmmsg, unpaced", slow(Path::Sendmmsg)),
+            ("one by one, unpaced", slow(Path::Single)),
         ]
     }
 
@@ -80,6 +84,7 @@ impl GoodputArgs {
         let (size, runs) = (self.frame_size, rows.first().map_or(0, |row| row.trials.0.len()));
         Table::of(rows)
             .text("path", |row| row.name)
+            .defaults(|row| row.name == PACED)
             .measure("Gbit/s", 2, |row| row.trials.gigabits())
             .measure("% of raw", 0, |row| 100.0 * row.trials.gigabits() / raw)
             .measure("least", 2, |row| row.trials.extremes()[0])
@@ -90,8 +95,8 @@ impl GoodputArgs {
             .measure("recv calls", 1, |row| row.trials.median(|trial| trial.calls[1]))
             .count("lost", |row| row.trials.sum(|trial| trial.packets_lost))
             .figure(
-                if self.veth { "goodput-veth" } else { "goodput" },
-                format!("Goodput: {size} octets a frame, {place}, medians of {runs} runs"),
+                if self.veth { &captions::GOODPUT_VETH } else { &captions::GOODPUT },
+                format!("{size} octets a frame, {place}, {}", medians_of(runs)),
             )
     }
 }
@@ -118,7 +123,7 @@ impl Measure for GoodputArgs {
         let rate = best * 1e9 / 8.0 / self.frame_size as f64 * self.paced_share;
         let clock = Clock::Steady(rate, Spread::Default);
         let paced = Spec { clock, keep_alive: true, ..ways[1].1.clone() };
-        rows.extend(measure(&[("paced", paced)])?);
+        rows.extend(measure(&[(PACED, paced)])?);
         let has_failed = rows.iter().any(|row| row.trials.sum(|trial| trial.packets_lost) > 0);
         Ok(vec![Figure { has_failed, ..self.figure(&rows) }])
     }

@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod all;
+mod captions;
 mod cpu;
 mod ends;
 mod goodput;

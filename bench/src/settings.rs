@@ -78,7 +78,7 @@ impl Settings {
             figure.print();
         }
         let Some(folder) = &self.out else { return Ok(()) };
-        write(&folder.join(format!("{}.csv", figure.name)), &figure.csv())?;
+        write(&folder.join(format!("{}.csv", figure.caption.name)), &figure.csv())?;
         for plot in &figure.plots {
             if let Some(svg) = svg(plot)? {
                 write(&folder.join(format!("{}.svg", plot.name)), &svg)?;

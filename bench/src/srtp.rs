@@ -8,10 +8,11 @@ use clap::Args;
 use rushes::Suite;
 use rushes_crypto::{Aead, CounterMode, Mac, TAG_LEN};
 
+use crate::captions;
 use crate::ends::{Spec, Trial, Trials, in_turns};
 use crate::goodput::fastest;
 use crate::hosts::Hosts;
-use crate::report::{Figure, Table, median};
+use crate::report::{Figure, Table, median, medians_of};
 use crate::settings::{Measure, Settings};
 use crate::values::{parse_count, parse_size};
 
@@ -90,17 +91,18 @@ impl Measure for SrtpArgs {
         let rows: Vec<Row> = ways.iter().zip(results).map(row).collect();
         let has_failed = rows.iter().any(|row| row.trials.sum(|trial| trial.packets_lost) > 0);
         let size = self.frame_size;
-        let title = format!("Encryption: {size} octets a frame, loopback, medians of {runs} runs");
-        Ok(vec![Figure { has_failed, ..figure(&rows, title) }])
+        let settings = format!("{size} octets a frame, loopback, unpaced, {}", medians_of(runs));
+        Ok(vec![Figure { has_failed, ..figure(&rows, settings) }])
     }
 }
 
-fn figure(rows: &[Row], title: String) -> Figure {
+fn figure(rows: &[Row], settings: String) -> Figure {
     let plain = rows.first().map_or(0.0, |row| row.trials.gigabits()).max(1e-9);
     let of_primitives =
         |row: &Row| row.primitives.map(|alone| 100.0 * row.trials.gigabits() / alone.max(1e-9));
     Table::of(rows)
         .text("suite", |row| row.name)
+        .defaults(|row| row.primitives.is_none())
         .measure("Gbit/s", 2, |row| row.trials.gigabits())
         .measure("% of plain", 0, |row| 100.0 * row.trials.gigabits() / plain)
         .measure("least", 2, |row| row.trials.extremes()[0])
@@ -110,7 +112,7 @@ fn figure(rows: &[Row], title: String) -> Figure {
         .measure("send s/GB", 3, |row| row.trials.costs()[0])
         .measure("recv s/GB", 3, |row| row.trials.costs()[1])
         .count("lost", |row| row.trials.sum(|trial| trial.packets_lost))
-        .figure("srtp", title)
+        .figure(&captions::SRTP, settings)
 }
 
 /// Gbit/s of payload that one core can encrypt and tag, without any other work.

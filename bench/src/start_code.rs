@@ -7,8 +7,9 @@ use clap::Args;
 use memchr::memmem::Finder;
 use rushes::payload::nal::find_start_codes;
 
+use crate::captions;
 use crate::ends::in_turns;
-use crate::report::{Figure, Table, median};
+use crate::report::{Figure, Span, Table, medians_of};
 use crate::settings::{Measure, Settings};
 
 #[derive(Args, Clone, Debug)]
@@ -77,16 +78,20 @@ impl Measure for StartCodeArgs {
             );
             let time = Duration::from_millis(time);
             let speeds = in_turns(&searches, turns, |_, search| Ok(speed(*search, &octets, time)))?;
-            rows.push((name, speeds.into_iter().map(median).collect::<Vec<f64>>()));
+            rows.push((name, speeds.into_iter().map(Span::of_runs).collect::<Vec<_>>()));
         }
         let table = Table::of(&rows)
             .text("octets", |row| row.0)
-            .measure("library", 1, |row| row.1[0])
-            .measure("memmem", 1, |row| row.1[1])
-            .measure("octet by octet", 1, |row| row.1[2])
-            .measure("library / octet by octet", 1, |row| row.1[0] / row.1[2]);
-        let title = format!("Start codes: GB/s on one core, {LEN} octets at a time, medians");
-        Ok(vec![table.figure("start-code", title)])
+            .measure("library", 1, |row| Some(row.1[0]?.median))
+            .measure("least", 1, |row| Some(row.1[0]?.low))
+            .measure("most", 1, |row| Some(row.1[0]?.high))
+            .measure("memmem", 1, |row| Some(row.1[1]?.median))
+            .measure("octet by octet", 1, |row| Some(row.1[2]?.median))
+            .measure("library / octet by octet", 1, |row| {
+                Some(row.1[0]?.median / row.1[2]?.median)
+            });
+        let settings = format!("GB/s, {LEN} octets at a time, {}", medians_of(turns));
+        Ok(vec![table.figure(&captions::START_CODE, settings)])
     }
 }
 

@@ -7,8 +7,9 @@ use clap::Args;
 use rushes::zrtp::{AlgorithmList, Kem, KeyAgreement, Opening, ZrtpConfig};
 use rushes::{Codec, Context, Security};
 
+use crate::captions;
 use crate::ends::in_turns;
-use crate::report::{Figure, Table, median};
+use crate::report::{Figure, Table, quantile};
 use crate::settings::{Measure, Settings};
 use crate::values::parse_count;
 
@@ -40,17 +41,20 @@ impl Measure for ZrtpArgs {
         settings.progress(&format!("zrtp: {runs} runs"));
         let results = in_turns(&KINDS, runs, |_, (_, kind)| agree(*kind))?;
         let rows: Vec<_> = KINDS.iter().zip(results).collect();
-        let millis = |times: &[[Duration; 2]], stream: usize| {
-            median(times.iter().map(|time| time[stream].as_secs_f64() * 1e3))
+        let millis = |times: &[[Duration; 2]], stream: usize, share| {
+            let times = times.iter().map(|time| time[stream].as_secs_f64() * 1e3);
+            quantile(&times.collect::<Vec<_>>(), share)
         };
-        let title = format!(
-            "Key agreement: milliseconds until both ends may send, loopback, medians of {runs} runs"
-        );
+        let usual = ZrtpConfig::default().algorithms.key_agreements;
+        let settings = format!("loopback, medians and quartiles of {runs} runs");
         let table = Table::of(&rows)
             .text("agreement", |((name, _), _)| *name)
-            .measure("first stream ms", 2, |(_, times)| millis(times, 0))
-            .measure("second stream ms", 2, |(_, times)| millis(times, 1));
-        Ok(vec![table.figure("zrtp", title)])
+            .defaults(|((_, kind), _)| usual.as_slice().first() == Some(kind))
+            .measure("first stream ms", 2, |(_, times)| millis(times, 0, 0.5))
+            .measure("p25 ms", 2, |(_, times)| millis(times, 0, 0.25))
+            .measure("p75 ms", 2, |(_, times)| millis(times, 0, 0.75))
+            .measure("second stream ms", 2, |(_, times)| millis(times, 1, 0.5));
+        Ok(vec![table.figure(&captions::ZRTP, settings)])
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::process::Process;
 use super::spec::Spec;
 use crate::hosts::{Hosts, Side};
-use crate::report::median;
+use crate::report::{Span, median};
 
 /// The report of an end on a run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
@@ -159,10 +159,15 @@ impl Trials {
         self.median(Trial::gigabits)
     }
 
+    /// The median of one result, the least and the most.
+    pub(crate) fn span(&self, of: impl Fn(&Trial) -> f64) -> Span {
+        Span::of_runs(self.0.iter().map(of)).unwrap_or_else(|| Span::from(0.0))
+    }
+
     /// The rates of the slowest and the fastest run.
     pub(crate) fn extremes(&self) -> [f64; 2] {
-        let rates = || self.0.iter().map(Trial::gigabits);
-        [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)]
+        let rates = self.span(Trial::gigabits);
+        [rates.low, rates.high]
     }
 
     /// CPU seconds per gigabyte of the sender and of the receiver.
@@ -183,6 +188,11 @@ impl Trials {
     /// Percentage of incomplete access units.
     pub(crate) fn loss(&self) -> f64 {
         100.0 * self.lost() as f64 / self.offered().max(1) as f64
+    }
+
+    /// The same, and the percentages of the runs with the fewest and the most of them.
+    pub(crate) fn loss_span(&self) -> Span {
+        Span { median: self.loss(), ..self.span(|trial| 100.0 * trial.loss()) }
     }
 }
 

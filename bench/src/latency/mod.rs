@@ -10,8 +10,9 @@ pub(crate) use self::side::run as run_side;
 
 use self::shape::{Shape, Way};
 use self::side::{RoundTrips, measure};
+use crate::captions;
 use crate::ends::in_turns;
-use crate::report::{Across, BARE, Figure, Plot, Series, Table, mean, quantile};
+use crate::report::{Across, BARE, Figure, Plot, Series, Span, Table, mean, quantile};
 use crate::settings::{Measure, Settings};
 use crate::values::parse_size;
 
@@ -75,7 +76,7 @@ impl Measure for LatencyArgs {
     }
 }
 
-/// Table IV of the papers: intra, inter and all frames, at 30 and 120 frames per second.
+/// Intra, inter and all frames, at 30 and 120 frames per second.
 fn of_video(settings: &Settings, ways: &[Way]) -> anyhow::Result<Figure> {
     let (frames, rounds) = settings.choose(([60, 240], 2), ([20, 60], 1));
     let mut rows = Vec::new();
@@ -86,10 +87,8 @@ fn of_video(settings: &Settings, ways: &[Way]) -> anyhow::Result<Figure> {
     #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
     let table = names(&rows).count("frames/s", |row| row.shape.rate as u64);
     let [intra, inter] = [VIDEO.intra / 1000, VIDEO.inter / 1000];
-    let title = format!(
-        "Round trip of 4K video: intra frames of {intra} KB, others of {inter} KB, loopback"
-    );
-    Ok(times(table).figure("latency-video", title))
+    let settings = format!("intra frames of {intra} KB, others of {inter} KB, loopback");
+    Ok(times(table).figure(&captions::LATENCY_VIDEO, settings))
 }
 
 /// Latency against the size of the access unit.
@@ -103,7 +102,7 @@ fn of_sizes(settings: &Settings, ways: &[Way], sizes: &[usize]) -> anyhow::Resul
     let series = ways.iter().map(|way| {
         let of_way = || rows.iter().filter(|row| row.way == *way);
         let point =
-            |row: &Row| Some((row.shape.inter as f64 / 1000.0, quantile(&row.trips.all(), 0.5)?));
+            |row: &Row| Some((row.shape.inter as f64 / 1000.0, Span::quartiles(&row.trips.all())?));
         let name = if *way == Way::Raw { format!("pull{BARE}") } else { way.name().to_owned() };
         let sum = |count: fn(&RoundTrips) -> u64| {
             of_way().map(|row| count(&row.trips)).sum::<u64>() as usize
@@ -111,12 +110,12 @@ fn of_sizes(settings: &Settings, ways: &[Way], sizes: &[usize]) -> anyhow::Resul
         let lost = (sum(|trips| trips.failed), sum(|trips| trips.sent));
         Series { lost, ..Series::new(name, of_way().filter_map(point)) }
     });
-    let what = "Round trip against the size of the access unit, 120 a second";
+    let title = format!("{}, medians", captions::LATENCY_SIZE.title);
     let axes = ["access unit (KB)", "round trip (ms)"];
-    let plot = Plot::new("latency-size", format!("{what}, medians"), axes, Across::Decades, series);
+    let plot = Plot::new("latency-size", title, axes, Across::Decades, series);
     let table = names(&rows).count("octets", |row| row.shape.inter as u64);
-    let figure = times(table).figure("latency-size", format!("{what}, loopback"));
-    Ok(figure.plots([plot.with_decades()]))
+    let figure = times(table).figure(&captions::LATENCY_SIZE, "loopback");
+    Ok(figure.plots([plot.with_decades().with_bars("quartiles of the round trips")]))
 }
 
 /// Latency of many access units, to find any that is a frame late.
@@ -133,8 +132,8 @@ fn of_many(settings: &Settings, frames: u64) -> anyhow::Result<Figure> {
         names(&rows)
             .count("octets", |row| row.shape.inter as u64)
             .measure("frames/s", 0, |row| row.shape.rate);
-    let title = format!("Round trips of {frames} access units of each size, loopback");
-    Ok(times(table).figure("latency-many", title))
+    let settings = format!("{frames} access units of each size, loopback");
+    Ok(times(table).figure(&captions::LATENCY_MANY, settings))
 }
 
 /// Runs `ways` in turns, as often as there are rounds; returns the combined results of each.
@@ -163,7 +162,8 @@ fn interleaved(
 
 /// A table with the column of the ways.
 fn names(rows: &[Row]) -> Table<'_, Row> {
-    Table::of(rows).text("receiving", |row| row.way.name())
+    let table = Table::of(rows).text("receiving", |row| row.way.name());
+    table.defaults(|row| [Way::Pull, Way::Hook].contains(&row.way))
 }
 
 fn times(table: Table<'_, Row>) -> Table<'_, Row> {
@@ -174,6 +174,8 @@ fn times(table: Table<'_, Row>) -> Table<'_, Row> {
     };
     table
         .measure("p50 ms", 3, move |row| all(row, 0.5))
+        .measure("p25 ms", 3, move |row| all(row, 0.25))
+        .measure("p75 ms", 3, move |row| all(row, 0.75))
         .measure("p99 ms", 3, move |row| all(row, 0.99))
         .measure("max ms", 3, move |row| all(row, 1.0))
         .measure("mean ms", 3, |row| mean(&row.trips.all()))

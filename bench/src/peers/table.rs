@@ -2,8 +2,9 @@
 
 use super::sweep::{median, peak, reached};
 use super::trials::Part;
+use crate::captions;
 use crate::ends::Trial;
-use crate::report::{Across, Figure, Plot, Series, Table};
+use crate::report::{Across, Figure, Plot, Series, Span, Table};
 use crate::sweep::Point;
 
 /// The name of the kernel's row.
@@ -94,14 +95,12 @@ pub(super) fn figure(bit_rate: u64, lines: &[Line]) -> Figure {
         .measure("send s/GB", 2, |line| line.trial()?.send_cost())
         .measure("recv s/GB", 2, |line| line.trial()?.receive_cost())
         .text("state", |line| line.state());
-    let title = format!(
-        "Programs, peak goodput with no more than 2.5 % lost: a sequence of {bit_rate} Mbit/s at \
-         120 frames a second, loopback"
-    );
+    let settings =
+        format!("a sequence of {bit_rate} Mbit/s at 120 frames a second, loopback, median run");
     let mut codecs: Vec<&'static str> = lines.iter().map(|line| line.codec).collect();
     codecs.dedup();
     let plots = codecs.into_iter().flat_map(|codec| plots(codec, lines));
-    table.figure("peers", title).plots(plots)
+    table.figure(&captions::PEERS, settings).plots(plots)
 }
 
 /// Goodput and loss of the whole path against the requested frame rate.
@@ -110,7 +109,9 @@ fn plots(codec: &'static str, lines: &[Line]) -> [Plot; 2] {
         let whole = lines.iter().filter(|line| line.codec == codec && line.part == Part::Whole);
         let series = whole.filter_map(|line| {
             let State::Swept(points) = &line.state else { return None };
-            let points = points.iter().map(|point| (point.rate, value(&median(point))));
+            let span =
+                |point: &Point| Span { median: value(&median(point)), ..point.trials.span(value) };
+            let points = points.iter().map(|point| (point.rate, span(point)));
             let is_reference = line.secured || line.name == KERNEL;
             Some(Series::new(line.who(), points).reference(is_reference))
         });

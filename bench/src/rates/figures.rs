@@ -1,8 +1,9 @@
 //! The results of a sweep, as tables and plots.
 
-use super::rows::{Line, RAW, SECURITIES, kept, peak};
+use super::rows::{DEFAULT, Line, RAW, SECURITIES, kept, peak};
+use crate::captions;
 use crate::ends::Trial;
-use crate::report::{Across, Figure, Plot, Series, Table};
+use crate::report::{Across, Figure, Plot, Series, Span, Table};
 use crate::sweep::Point;
 
 /// One row of a table: a line of a sequence at one of its rates.
@@ -21,29 +22,32 @@ pub(super) fn points(sequence: &str, lines: &[Line]) -> Figure {
         let row = |point| Row { sequence, name, point: Some(point), raw: None };
         rows.extend(points.iter().map(row));
     }
-    let table = measures(Table::of(&rows).text("row", |row| row.name))
+    let table = measures(named(Table::of(&rows)))
         .measure("% of rate", 1, |row| sent_share(row.point?))
         .count("runs", |row| row.point.map(|point| point.trials.0.len() as u64));
-    let title = format!("Every rate that was tried: {sequence}, loopback, medians");
-    table.figure("rates-points", title).plots(plots(sequence, lines))
+    let settings = format!("{sequence}, loopback, medians at every rate that was tried");
+    table.figure(&captions::RATES_POINTS, settings).plots(plots(sequence, lines))
 }
 
 /// The peaks of one sequence's sweep.
 pub(super) fn peaks(sequence: &str, lines: &[Line]) -> Figure {
     let rows = of_peaks(sequence, lines);
-    let title = "Peak goodput with at most 2.5 % of access units lost (fig. 4)";
-    measures(Table::of(&rows).text("row", |row| row.name))
+    measures(named(Table::of(&rows)))
         .measure("% of raw", 0, of_raw)
-        .figure("rates", format!("{title}: {sequence}, loopback"))
+        .measure("least", 2, |row| Some(row.point?.trials.extremes()[0]))
+        .measure("most", 2, |row| Some(row.point?.trials.extremes()[1]))
+        .figure(&captions::RATES, format!("{sequence}, loopback, medians of the runs at the peak"))
 }
 
-/// The peaks of several sequences (table II of ISM 2021).
+/// The peaks of several sequences.
 pub(super) fn codecs(swept: &[(String, Vec<Line>)]) -> Figure {
     let rows = swept.iter().flat_map(|(sequence, lines)| of_peaks(sequence, lines));
     let rows: Vec<Row<'_>> = rows.collect();
-    let table = Table::of(&rows).text("sequence", |row| row.sequence).text("row", |row| row.name);
-    let title = "Peak goodput by codec and bit rate at 120 a second (table II), loopback";
-    measures(table).measure("% of raw", 0, of_raw).figure("rates-codecs", title)
+    let table = named(Table::of(&rows).text("sequence", |row| row.sequence));
+    measures(table).measure("% of raw", 0, of_raw).defaults(|row| row.name == DEFAULT).figure(
+        &captions::RATES_CODECS,
+        "bit rates at 120 access units a second, loopback, one run",
+    )
 }
 
 fn of_peaks<'l>(sequence: &'l str, lines: &'l [Line]) -> Vec<Row<'l>> {
@@ -51,6 +55,11 @@ fn of_peaks<'l>(sequence: &'l str, lines: &'l [Line]) -> Vec<Row<'l>> {
     let raw = kernel.map(|point| point.trials.gigabits());
     let row = |line: &'l Line| Row { sequence, name: &line.name, point: line.peak(), raw };
     lines.iter().map(row).collect()
+}
+
+/// The column of the ways of sending.
+fn named<'i, 'l>(table: Table<'i, Row<'l>>) -> Table<'i, Row<'l>> {
+    table.text("row", |row| row.name).defaults(|row| row.name == DEFAULT)
 }
 
 fn measures<'i, 'l>(table: Table<'i, Row<'l>>) -> Table<'i, Row<'l>> {
@@ -77,17 +86,20 @@ fn sent_share(point: &Point) -> Option<f64> {
 
 /// Goodput, loss and CPU time against the rate, each with a plot for every suite.
 fn plots(sequence: &str, lines: &[Line]) -> Vec<Plot> {
-    type Value = fn(&Point) -> Option<f64>;
+    type Value = fn(&Point) -> Option<Span>;
     let values: [(&str, &str, &str, Value); 3] = [
         ("goodput", "Goodput", "goodput (Gbit/s)", |point| {
-            Some(point.trials.gigabits()).filter(|rate| *rate > 0.0)
+            Some(point.trials.span(Trial::gigabits)).filter(|rate| rate.median > 0.0)
         }),
-        ("loss", "Loss", "access units lost (%)", |point| Some(loss(point))),
+        ("loss", "Loss", "access units lost (%)", |point| {
+            Some(point.trials.span(|trial| 100.0 * trial.loss()))
+        }),
         ("cpu", "CPU time", "CPU time, both sides (s/GB)", |point| {
             // With heavy loss, CPU time per received octet has no bound: only rates that were held
             // count.
-            let [send, receive] = point.trials.costs();
-            peak(std::slice::from_ref(point)).and(Some(send? + receive?))
+            let cost = |trial: &Trial| Some(trial.send_cost()? + trial.receive_cost()?);
+            let costs = Span::of_runs(point.trials.0.iter().filter_map(cost));
+            peak(std::slice::from_ref(point)).and(costs)
         }),
     ];
     let mut plots = Vec::new();

@@ -32,8 +32,8 @@ more than 2.5 % late; the peak is the highest rate before that. Rows take turns 
                      receipt, no RTP
   plain, AES-CM, AEAD
                      in the clear, AES_CM_128_HMAC_SHA1_80, AEAD_AES_128_GCM
-  paced              bursts are spread over 0.9 of the interval, as the library does by default;
-                     other rows are not paced
+  paced              bursts are spread over 0.9 of the interval, as the library does by default:
+                     the first row has its default settings
 
 Sequences are made: one intra period of 64 pictures of 3840 by 2160, the intra picture five times as
 large as the others, of a bit rate stated for 120 access units a second. H.265 at 660 Mbit/s,
@@ -280,6 +280,7 @@ mod tests {
             let names: std::collections::BTreeSet<&String> =
                 rows.iter().map(|row| &row.name).collect();
             assert_eq!((names.len(), rows.len()), (count, count));
+            assert_eq!(rows[0].name, rows::DEFAULT);
         }
     }
 

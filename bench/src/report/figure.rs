@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::statistics::Span;
+
 /// The contents of one cell.
 #[derive(Clone, Debug)]
 pub(crate) enum Cell {
@@ -40,12 +42,16 @@ pub(crate) struct Table<'i, T> {
     items: &'i [T],
     heads: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
+    /// Whether the settings of a row are the defaults, and the column that names them.
+    are_defaults: Vec<bool>,
+    marked: usize,
 }
 
 impl<'i, T> Table<'i, T> {
     /// A table without columns.
     pub(crate) fn of(items: &'i [T]) -> Self {
-        Self { items, heads: Vec::new(), rows: vec![Vec::new(); items.len()] }
+        let (rows, are_defaults) = (vec![Vec::new(); items.len()], vec![false; items.len()]);
+        Self { items, heads: Vec::new(), rows, are_defaults, marked: 0 }
     }
 
     fn column(mut self, head: &'static str, cell: impl Fn(&'i T) -> Cell) -> Self {
@@ -90,10 +96,29 @@ impl<'i, T> Table<'i, T> {
         add(self)
     }
 
-    /// The figure of this table.
-    pub(crate) fn figure(self, name: &'static str, title: impl Into<String>) -> Figure {
-        let (title, heads, rows) = (title.into(), self.heads, self.rows);
-        Figure { name, title, heads, rows, plots: Vec::new(), has_failed: false }
+    /// The same with some rows first, and marked in the column that was added last: those where
+    /// everything that this table varies is as the library has it by default.
+    pub(crate) fn defaults(self, is_default: impl Fn(&'i T) -> bool) -> Self {
+        let marked = self.heads.len().saturating_sub(1);
+        Self { are_defaults: self.items.iter().map(is_default).collect(), marked, ..self }
+    }
+
+    /// The figure of this table; `settings` are those of this run.
+    pub(crate) fn figure(self, caption: &'static Caption, settings: impl Into<String>) -> Figure {
+        let rows = self.rows.into_iter().zip(self.are_defaults);
+        let (mut first, others): (Vec<_>, Vec<_>) = rows.partition(|(_, is_default)| *is_default);
+        let defaults = first.len();
+        first.extend(others);
+        Figure {
+            caption,
+            settings: settings.into(),
+            heads: self.heads,
+            rows: first.into_iter().map(|(row, _)| row).collect(),
+            defaults,
+            marked: self.marked,
+            plots: Vec::new(),
+            has_failed: false,
+        }
     }
 }
 
@@ -105,7 +130,8 @@ pub(crate) const BARE: &str = ", bare";
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    pub(crate) points: Vec<(f64, f64)>,
+    /// Places on the horizontal axis, and what was measured there.
+    pub(crate) points: Vec<(f64, Span)>,
     /// Whether it is a reference for others, drawn with dashes.
     pub(crate) is_reference: bool,
     /// The number of incomplete frames, and of all: the points are only of complete ones.
@@ -114,13 +140,13 @@ pub(crate) struct Series {
 
 impl Series {
     /// A line of these points; a reference if its name ends in [`BARE`].
-    pub(crate) fn new(
+    pub(crate) fn new<S: Into<Span>>(
         name: impl Into<String>,
-        points: impl IntoIterator<Item = (f64, f64)>,
+        points: impl IntoIterator<Item = (f64, S)>,
     ) -> Self {
         let name = name.into();
-        let (points, is_reference) = (points.into_iter().collect(), name.ends_with(BARE));
-        Self { name, points, is_reference, lost: (0, 0) }
+        let points = points.into_iter().map(|(x, span)| (x, span.into())).collect();
+        Self { is_reference: name.ends_with(BARE), name, points, lost: (0, 0) }
     }
 
     /// The same as a reference, or not.
@@ -161,6 +187,8 @@ pub(crate) struct Plot {
     /// Whether the vertical axis is divided by factors of ten.
     pub(crate) decades: bool,
     pub(crate) series: Vec<Series>,
+    /// What the bars of its points end at.
+    pub(crate) bars: &'static str,
 }
 
 impl Plot {
@@ -173,23 +201,48 @@ impl Plot {
         series: impl IntoIterator<Item = Series>,
     ) -> Self {
         let series = series.into_iter().collect();
-        Self { name: name.into(), title: title.into(), axes, across, decades: false, series }
+        let (name, title) = (name.into(), title.into());
+        let bars = "least and most of the runs";
+        Self { name, title, axes, across, decades: false, series, bars }
     }
 
     /// The same with a vertical axis that is divided by factors of ten.
     pub(crate) fn with_decades(self) -> Self {
         Self { decades: true, ..self }
     }
+
+    /// The same with bars that end at something else.
+    pub(crate) fn with_bars(self, bars: &'static str) -> Self {
+        Self { bars, ..self }
+    }
 }
 
-/// One figure of the thesis, or a table.
-#[derive(Clone, Debug)]
-pub(crate) struct Figure {
+/// The words of a figure, which are the same in every run.
+#[derive(Debug)]
+pub(crate) struct Caption {
     /// The name of its files, and of its part of the JSON object.
     pub(crate) name: &'static str,
-    pub(crate) title: String,
+    pub(crate) title: &'static str,
+    /// What its numbers mean, in a sentence.
+    pub(crate) meaning: &'static str,
+    /// How they were measured, in a sentence.
+    pub(crate) method: &'static str,
+    /// The publication that has the same figure.
+    pub(crate) source: Option<&'static str>,
+}
+
+/// A table and its plots.
+#[derive(Clone, Debug)]
+pub(crate) struct Figure {
+    pub(crate) caption: &'static Caption,
+    /// What this run measured with: sizes, numbers of runs, the device.
+    pub(crate) settings: String,
     pub(crate) heads: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<Cell>>,
+    /// The number of rows, from the first, whose settings are the library's defaults.
+    pub(crate) defaults: usize,
+    /// The column that names them.
+    pub(crate) marked: usize,
     pub(crate) plots: Vec<Plot>,
     /// Whether something failed in the measurement: packets were lost that must not be.
     pub(crate) has_failed: bool,
@@ -203,10 +256,9 @@ impl Figure {
 
     /// Prints it: the first column left-aligned, the others right-aligned.
     pub(crate) fn print(&self) {
-        println!("\n{}", self.title);
+        println!("\n{}", self.title());
         let heads: Vec<String> = self.heads.iter().map(|&head| head.to_owned()).collect();
-        let written = |row: &Vec<Cell>| row.iter().map(Cell::written).collect();
-        let rows: Vec<Vec<String>> = self.rows.iter().map(written).collect();
+        let rows = self.marked();
         let lines = || [&heads].into_iter().chain(&rows);
         let width = |column| lines().filter_map(|line| line.get(column)).map(String::len).max();
         let widths: Vec<usize> = (0..heads.len()).filter_map(width).collect();
@@ -216,6 +268,22 @@ impl Figure {
             }
             println!();
         }
+    }
+
+    /// The title with the settings of the run.
+    pub(crate) fn title(&self) -> String {
+        let colon = if self.settings.is_empty() { "" } else { ": " };
+        format!("{}{colon}{}", self.caption.title, self.settings)
+    }
+
+    /// The cells as written, with the marks of default settings.
+    pub(crate) fn marked(&self) -> Vec<Vec<String>> {
+        let written = |row: &Vec<Cell>| row.iter().map(Cell::written).collect();
+        let mut rows: Vec<Vec<String>> = self.rows.iter().map(written).collect();
+        for row in rows.iter_mut().take(self.defaults) {
+            row[self.marked].push_str(" (default)");
+        }
+        rows
     }
 
     /// Comma-separated values (RFC 4180), the heads first.
@@ -236,7 +304,11 @@ impl Figure {
             named.map(|(head, cell)| ((*head).to_owned(), cell.json())).collect()
         };
         let rows: Vec<Value> = self.rows.iter().map(row).collect();
-        json!({ "name": self.name, "title": self.title, "rows": rows })
+        let Caption { name, title, meaning, method, source } = self.caption;
+        json!({
+            "name": name, "title": title, "settings": self.settings, "meaning": meaning,
+            "method": method, "source": source, "defaults": self.defaults, "rows": rows,
+        })
     }
 }
 
@@ -252,11 +324,27 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
+    static CAPTION: Caption =
+        Caption { name: "x", title: "A title", meaning: "It is.", method: "So.", source: None };
+
+    #[test]
+    fn rows_with_default_settings_come_first_and_are_marked() {
+        let table =
+            Table::of(&["a", "b", "c", "d"]).count("count", |_| 1).text("what", |item| *item);
+        let table = table.defaults(|item| ["b", "d"].contains(item)).measure("ms", 1, |_| 0.5);
+        let figure = table.figure(&CAPTION, "2 runs");
+        let rows: Vec<String> = figure.marked().iter().map(|row| row.join(" ")).collect();
+        assert_eq!(rows, ["1 b (default) 0.5", "1 d (default) 0.5", "1 a 0.5", "1 c 0.5"]);
+        assert_eq!(figure.json()["defaults"], 2);
+        assert_eq!(figure.json()["rows"][0]["what"], "b");
+        assert_eq!(figure.title(), "A title: 2 runs");
+    }
+
     #[test]
     fn what_holds_a_comma_or_a_quote_is_quoted() {
         let table = Table::of(&[("1\"", Some(1.26)), ("2", None)]);
         let table = table.text("a", |item| item.0).measure("b, c", 1, |item| item.1);
-        let figure = table.figure("x", "");
+        let figure = table.figure(&CAPTION, "");
         assert_eq!(figure.csv(), "a,\"b, c\"\r\n\"1\"\"\",1.3\r\n2,\r\n");
         assert_eq!(figure.json()["rows"][0]["b, c"], 1.26);
         assert!(figure.json()["rows"][1]["b, c"].is_null());

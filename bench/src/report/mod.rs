@@ -9,8 +9,8 @@ mod page;
 mod plot;
 mod statistics;
 
-pub(crate) use self::figure::{Across, BARE, Figure, Plot, Series, Table};
+pub(crate) use self::figure::{Across, BARE, Caption, Figure, Plot, Series, Table};
 pub(crate) use self::machine::Machine;
 pub(crate) use self::page::page;
 pub(crate) use self::plot::svg;
-pub(crate) use self::statistics::{mean, median, quantile};
+pub(crate) use self::statistics::{Span, mean, median, medians_of, quantile};

@@ -3,16 +3,15 @@
 //! The link is a token bucket between two network namespaces. Its rate includes the Ethernet
 //! header, as in the kernel, and so does the offered load.
 
-use super::{Bench, GROUP, grouped, left_out};
+use super::{Bench, GROUP, MTU, grouped, left_out};
+use crate::captions;
 use crate::ends::{Clock, ETHERNET_LEN, IP_UDP_LEN, Path, Spec, Spread, Trial, Trials, in_turns};
 use crate::hosts::Hosts;
-use crate::report::{Across, BARE, Figure, Plot, Series, Table};
+use crate::report::{Across, BARE, Caption, Figure, Plot, Series, Table};
 
 /// Like a port of a small switch. Bursts of 128 KiB pass at once, which segmented messages need and
 /// which allows the kernel's timer 0.1 ms at 10 Gbit/s; 512 KiB can wait.
 const QUEUE: &str = "burst 128k limit 512k";
-
-const MTU: usize = 1500;
 
 /// Share of the link that paced streams use.
 const PACED_SHARE: f64 = 0.98;
@@ -46,10 +45,13 @@ impl Way {
     }
 }
 
+/// The name of the library's default.
+const DEFAULT: &str = "default pacing";
+
 static WAYS: [Way; 6] = [
+    Way::new(DEFAULT, Path::Gso, false, |_| Spread::Default),
     Way::new("GSO, unpaced", Path::Gso, false, |_| Spread::Burst),
     Way::new("sendmmsg, unpaced", Path::Sendmmsg, false, |_| Spread::Burst),
-    Way::new("default pacing", Path::Gso, false, |_| Spread::Default),
     Way::new("paced at 98 % of the link", Path::Gso, false, Spread::Rate),
     Way::new("GSO, unpaced", Path::Gso, true, |_| Spread::Burst),
     Way::new("paced at 98 % of the link", Path::Gso, true, Spread::Rate),
@@ -65,13 +67,24 @@ fn overhead() -> f64 {
 struct Link {
     bits: f64,
     rate: &'static str,
-    table: &'static str,
-    rates_table: &'static str,
+    /// The figure by load, and that by rate of access units.
+    by_load: &'static Caption,
+    by_rate: &'static Caption,
 }
 
-const LINKS: [Link; 2] = [
-    Link { bits: 1e9, rate: "1gbit", table: "bucket-1g", rates_table: "bucket-1g-fps" },
-    Link { bits: 1e10, rate: "10gbit", table: "bucket-10g", rates_table: "bucket-10g-fps" },
+static LINKS: [Link; 2] = [
+    Link {
+        bits: 1e9,
+        rate: "1gbit",
+        by_load: &captions::BUCKET_1G,
+        by_rate: &captions::BUCKET_1G_FPS,
+    },
+    Link {
+        bits: 1e10,
+        rate: "10gbit",
+        by_load: &captions::BUCKET_10G,
+        by_rate: &captions::BUCKET_10G_FPS,
+    },
 ];
 
 pub(super) fn figures(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
@@ -118,8 +131,9 @@ impl Link {
             let fps = self.bits * load / 100.0 / 8.0 / (size as f64 * overhead());
             rows.extend(self.ways(bench, hosts, load, (size, fps))?);
         }
-        let title = format!("by offered load: {size} octets an access unit");
-        Ok(self.figure(bench, self.table, &title, "offered load, % of the link's rate", &rows))
+        let what = format!("{size} octets an access unit");
+        let x = "offered load, % of the link's rate";
+        Ok(figure(bench, self.by_load, (&what, x), &rows, |row| row.sent))
     }
 
     fn by_rate(&self, bench: &Bench<'_>, hosts: &Hosts) -> anyhow::Result<Figure> {
@@ -130,8 +144,9 @@ impl Link {
             let size = (self.bits * LOAD / 100.0 / 8.0 / fps / overhead()) as usize;
             rows.extend(self.ways(bench, hosts, fps, (size, fps))?);
         }
-        let title = format!("by rate of access units, at {LOAD} % of the link's rate");
-        Ok(self.figure(bench, self.rates_table, &title, "access units a second", &rows))
+        let what = format!("at {LOAD} % of the link's rate");
+        let x = "access units a second";
+        Ok(figure(bench, self.by_rate, (&what, x), &rows, |row| row.x))
     }
 
     /// The ways in turns, with access units of this mean size and rate.
@@ -167,50 +182,48 @@ impl Link {
         };
         Ok(WAYS.iter().zip(results).map(row).collect())
     }
+}
 
-    fn figure(
-        &self,
-        bench: &Bench<'_>,
-        name: &'static str,
-        what: &str,
-        x: &'static str,
-        rows: &[Row],
-    ) -> Figure {
-        let gigabits = self.bits / 1e9;
-        let line = |(n, way): (usize, &Way)| {
-            // A sender that did not reach the load is shown at the load it reached.
-            let x = |row: &Row| if name == self.table { row.sent } else { row.x };
-            let of_way = rows.iter().skip(n).step_by(WAYS.len());
-            let mut line: Vec<_> = of_way.map(|row| (x(row), row.trials.loss())).collect();
-            line.sort_by(|one, other| one.0.total_cmp(&other.0));
-            Series::new(way.name(), line)
-        };
-        let plot = Plot::new(
-            name,
-            format!("Access units not whole on a link of {gigabits} Gbit/s"),
-            [x, "access units not whole, %"],
-            Across::Linear,
-            WAYS.iter().enumerate().map(line),
-        );
-        let table = Table::of(rows)
-            .measure(x, 0, |row| row.x)
-            .text("sent", |row| row.way.name())
-            .measure("% of link", 1, |row| row.sent)
-            .count("units", |row| row.trials.offered())
-            .count("not whole", |row| row.trials.lost())
-            .measure("%", 2, |row| row.trials.loss())
-            .count("full queue", |row| row.dropped)
-            .count("full socket", |row| row.trials.sum(|trial| trial.socket_drops))
-            .measure("Gbit/s", 2, |row| row.trials.gigabits());
-        let title = format!(
-            "A link of {gigabits} Gbit/s, counted from Ethernet's header on ({QUEUE} octets), \
-             {what}, each {}th {} times as large as others, {} runs",
-            GROUP.0,
-            GROUP.1,
-            bench.runs(2)
-        );
-        table.figure(name, title).plots([plot])
-    }
+/// The figure of `rows`, whose points are at `place` on the axis `x`.
+fn figure(
+    bench: &Bench<'_>,
+    caption: &'static Caption,
+    (what, x): (&str, &'static str),
+    rows: &[Row],
+    // A sender that did not reach the load is shown at the load it reached.
+    place: impl Fn(&Row) -> f64,
+) -> Figure {
+    let line = |(n, way): (usize, &Way)| {
+        let of_way = rows.iter().skip(n).step_by(WAYS.len());
+        let mut line: Vec<_> = of_way.map(|row| (place(row), row.trials.loss_span())).collect();
+        line.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Series::new(way.name(), line)
+    };
+    let plot = Plot::new(
+        caption.name,
+        caption.title,
+        [x, "access units not whole, %"],
+        Across::Linear,
+        WAYS.iter().enumerate().map(line),
+    );
+    let table = Table::of(rows)
+        .measure(x, 0, |row| row.x)
+        .text("sent", |row| row.way.name())
+        .defaults(|row| row.way.name == DEFAULT)
+        .measure("% of link", 1, |row| row.sent)
+        .count("units", |row| row.trials.offered())
+        .count("not whole", |row| row.trials.lost())
+        .measure("%", 2, |row| row.trials.loss())
+        .count("full queue", |row| row.dropped)
+        .count("full socket", |row| row.trials.sum(|trial| trial.socket_drops))
+        .measure("Gbit/s", 2, |row| row.trials.gigabits());
+    let settings = format!(
+        "{what}, each {}th {} times as large as others, queue: {QUEUE} octets, runs: {}",
+        GROUP.0,
+        GROUP.1,
+        bench.runs(2)
+    );
+    table.figure(caption, settings).plots([plot])
 }
 
 #[cfg(test)]

@@ -3,14 +3,18 @@
 use rushes::net::{SocketOptions, UdpSocket};
 
 use super::{Bench, GROUP, grouped, lines};
+use crate::captions;
 use crate::ends::{Clock, Spec, Spread, Trials};
 use crate::hosts::Hosts;
 use crate::report::{Across, Figure, Plot, Table};
 
 /// Octets: the default of Linux, and sizes that media programs request.
-const SIZES: [usize; 5] = [208 << 10, 1 << 20, 4 << 20, 16 << 20, 40 << 20];
+const SIZES: [usize; 5] = [208 << 10, 1 << 20, DEFAULT, 16 << 20, 40 << 20];
 
-const QUICK_SIZES: [usize; 3] = [208 << 10, 4 << 20, 40 << 20];
+const QUICK_SIZES: [usize; 3] = [208 << 10, DEFAULT, 40 << 20];
+
+/// The library's default.
+const DEFAULT: usize = 4 << 20;
 
 /// Octets of a sender's buffer: full links should drop packets, instead of blocking the sender.
 pub(super) const SEND_BUFFER_MIN: usize = 4 << 20;
@@ -20,10 +24,10 @@ pub(super) const SEND_BUFFER_MIN: usize = 4 << 20;
 const RATE: f64 = 8.0;
 
 const WAYS: [(&str, Spread, bool); 4] = [
-    ("bursts", Spread::Burst, false),
     ("paced", Spread::Default, false),
-    ("bursts", Spread::Burst, true),
+    ("bursts", Spread::Burst, false),
     ("paced", Spread::Default, true),
+    ("bursts", Spread::Burst, true),
 ];
 
 /// The results of one way with one size.
@@ -58,7 +62,7 @@ pub(super) fn figures(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         format!("Access units not whole by socket buffer, {RATE} Gbit/s, loopback"),
         ["octets in the receiver's socket buffer, as requested", "access units not whole, %"],
         Across::names(sizes.iter().map(|&size| octets(size))),
-        lines(&rows, WAYS.len(), name, |row| row.trials.loss()),
+        lines(&rows, WAYS.len(), name, |row| row.trials.loss_span()),
     );
     let table = Table::of(&rows)
         .text("buffer", |row| octets(row.size))
@@ -66,20 +70,21 @@ pub(super) fn figures(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         .text("sent in", |row| {
             format!("{}{}", row.name, if row.bare { ", sockets alone" } else { "" })
         })
+        .defaults(|row| row.size == DEFAULT && row.name == "paced" && !row.bare)
         .count("units", |row| row.trials.offered())
         .count("not whole", |row| row.trials.lost())
         .measure("%", 2, |row| row.trials.loss())
         .count("full socket", |row| row.trials.sum(|trial| trial.socket_drops))
         .measure("Gbit/s", 2, |row| row.trials.gigabits());
-    let title = format!(
-        "Socket buffers, loopback, {RATE} Gbit/s: {} octets an access unit, each {}th {} times \
-         as large as others, {} runs; paced: over half of the time until the next",
+    let settings = format!(
+        "loopback, {RATE} Gbit/s, {} octets an access unit, each {}th {} times as large as others, \
+         runs: {}",
         bench.args.frame_size,
         GROUP.0,
         GROUP.1,
         bench.runs(3)
     );
-    Ok(vec![table.figure("buffers", title).plots([plot])])
+    Ok(vec![table.figure(&captions::BUFFERS, settings).plots([plot])])
 }
 
 /// The buffer size that the system grants; with root privileges, all of it.

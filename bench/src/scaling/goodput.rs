@@ -1,9 +1,10 @@
 //! Goodput and CPU time by the number of streams, by the size of packets and by the network.
 
-use super::{Bench, left_out, lines};
-use crate::ends::{Path, Spec, Trials};
+use super::{Bench, MTU, left_out, lines};
+use crate::captions;
+use crate::ends::{Path, Spec, Trial, Trials};
 use crate::hosts::Hosts;
-use crate::report::{Across, Figure, Plot, Series, Table};
+use crate::report::{Across, Figure, Plot, Series, Table, medians_of};
 
 /// Maximum number of streams.
 const STREAMS_MAX: usize = 16;
@@ -15,7 +16,7 @@ const SIZES: [usize; 8] = [576, 1200, 1500, 3000, 9000, 16_000, 32_000, 64_000];
 const QUICK_SIZES: [usize; 3] = [576, 1500, 9000];
 
 /// Octets of an IP packet on each network.
-const MTUS: [usize; 2] = [1500, 9000];
+const MTUS: [usize; 2] = [MTU, 9000];
 
 /// The paths, and whether sockets are bare.
 const WAYS: [(Path, bool); 3] = [(Path::Gso, false), (Path::Sendmmsg, false), (Path::Gso, true)];
@@ -35,6 +36,11 @@ struct Row {
 impl Row {
     fn path(&self) -> &'static str {
         if self.spec.bare { "sockets alone" } else { self.spec.path.name() }
+    }
+
+    /// Whether the path and the packets are those of the library by default.
+    fn is_default(&self) -> bool {
+        self.spec.path == Path::Gso && !self.spec.bare && self.spec.mtu == MTU
     }
 
     /// The name of its line in a plot, and whether it is of bare sockets.
@@ -57,6 +63,7 @@ fn measure(
 fn costs(table: Table<'_, Row>) -> Table<'_, Row> {
     table
         .text("path", Row::path)
+        .defaults(Row::is_default)
         .measure("Gbit/s", 2, |row| row.trials.gigabits())
         .measure("send s/GB", 3, |row| row.trials.costs()[0])
         .measure("recv s/GB", 3, |row| row.trials.costs()[1])
@@ -64,14 +71,16 @@ fn costs(table: Table<'_, Row>) -> Table<'_, Row> {
 }
 
 fn goodput_lines(rows: &[Row], ways: usize) -> Vec<Series> {
-    lines(rows, ways, Row::line, |row| row.trials.gigabits())
+    lines(rows, ways, Row::line, |row| row.trials.span(Trial::gigabits))
 }
 
 /// The lines of the sender, and those of the receiver, whose names are made from those of ways.
 fn cpu_lines(rows: &[Row], ways: usize, name: impl Fn(&str, &str) -> String) -> [Vec<Series>; 2] {
-    [("sender", 0), ("receiver", 1)].map(|(end, at)| {
+    type Cost = fn(&Trial) -> Option<f64>;
+    let ends: [(&str, Cost); 2] = [("sender", Trial::send_cost), ("receiver", Trial::receive_cost)];
+    ends.map(|(end, cost)| {
         let name = |row: &Row| (name(row.spec.path.name(), end), row.spec.bare);
-        lines(rows, ways, name, |row| row.trials.costs()[at].unwrap_or(0.0))
+        lines(rows, ways, name, |row| row.trials.span(|trial| cost(trial).unwrap_or(0.0)))
     })
 }
 
@@ -101,14 +110,13 @@ pub(super) fn by_streams(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         plot("streams-goodput", "Goodput of all streams", "Gbit/s", goodput_lines(&rows, 2)),
         plot("streams-cpu", "CPU time", "CPU seconds a gigabyte", cpu),
     ];
-    let title = format!(
-        "Streams, a thread each at either end, on {cores} cores, loopback: {} octets an access \
-         unit, medians of {} runs",
+    let settings = format!(
+        "{cores} cores, loopback, {} octets an access unit, unpaced, {}",
         bench.args.frame_size,
-        bench.runs(3)
+        medians_of(bench.runs(3))
     );
     let table = Table::of(&rows).count("streams", |row| row.spec.streams as u64);
-    Ok(vec![costs(table).figure("streams", title).plots(plots)])
+    Ok(vec![costs(table).figure(&captions::STREAMS, settings).plots(plots)])
 }
 
 /// Packets of other sizes.
@@ -130,13 +138,13 @@ pub(super) fn by_packet_size(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     };
     let goodput = goodput_lines(&rows, WAYS.len());
     let cpu = cpu_lines(&rows, WAYS.len(), |path, end| format!("{path} {end}")).concat();
-    let title = format!(
-        "Packet sizes, loopback: {} octets an access unit, medians of {} runs",
+    let settings = format!(
+        "loopback, {} octets an access unit, unpaced, {}",
         bench.args.frame_size,
-        bench.runs(3)
+        medians_of(bench.runs(3))
     );
     let table = Table::of(&rows).count("IP packet", |row| row.spec.mtu as u64);
-    Ok(vec![costs(table).figure("packet-sizes", title).plots([
+    Ok(vec![costs(table).figure(&captions::PACKET_SIZES, settings).plots([
         plot("packet-sizes-goodput", "Goodput", "Gbit/s", goodput),
         plot("packet-sizes-cpu", "CPU time", "CPU seconds a gigabyte", cpu),
     ])])
@@ -172,8 +180,8 @@ pub(super) fn by_place(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         Across::names(places.iter().map(|place| &place.0)),
         goodput_lines(&rows, WAYS.len()),
     );
-    let (size, turns) = (bench.args.frame_size, bench.runs(3));
-    let title = format!("Networks: {size} octets an access unit, medians of {turns} runs");
+    let size = bench.args.frame_size;
+    let settings = format!("{size} octets an access unit, unpaced, {}", medians_of(bench.runs(3)));
     let table = Table::of(&rows).text("network", |row| &row.place);
-    Ok(vec![costs(table).figure("places", title).plots([plot])])
+    Ok(vec![costs(table).figure(&captions::PLACES, settings).plots([plot])])
 }

@@ -9,7 +9,7 @@ use rushes::Codec;
 
 use crate::ends::{Spec, Trial, Trials, in_turns};
 use crate::hosts::Hosts;
-use crate::report::{BARE, Figure, Series};
+use crate::report::{BARE, Figure, Series, Span};
 use crate::sequence::{Origin, Sizes};
 use crate::settings::{Measure, Settings};
 use crate::values::parse_size;
@@ -57,6 +57,9 @@ enum Which {
 /// Period of intra-coded access units where their sizes vary, and how many times as large as
 /// others they are.
 const GROUP: (usize, usize) = (8, 4);
+
+/// Octets of an IP packet by default.
+const MTU: usize = 1500;
 
 /// The context of every figure.
 struct Bench<'a> {
@@ -123,7 +126,7 @@ fn lines<R>(
     rows: &[R],
     ways: usize,
     name: impl Fn(&R) -> (String, bool),
-    value: impl Fn(&R) -> f64,
+    value: impl Fn(&R) -> Span,
 ) -> Vec<Series> {
     let line = |way: usize| {
         let (name, bare) = name(&rows[way]);

@@ -4,7 +4,10 @@ use rushes::texture::Transport;
 
 use super::name;
 use super::point::Measured;
-use crate::report::{BARE, Series, Table, quantile};
+use crate::report::{BARE, Series, Span, Table, quantile};
+
+/// The ends of the bars in plots.
+pub(super) const BARS: &str = "quartiles of the frames";
 
 /// The measurements at a point, and what was measured.
 pub(super) struct Row {
@@ -17,9 +20,9 @@ pub(super) struct Row {
     pub(super) measured: Measured,
 }
 
-/// The column of transports, which all tables of deliveries have.
-pub(super) fn by(row: &Row) -> String {
-    name(row.transport)
+/// Adds the column of transports, which all tables of deliveries have.
+pub(super) fn by(table: Table<'_, Row>) -> Table<'_, Row> {
+    table.text("by", |row| name(row.transport)).defaults(|row| row.transport == Transport::Udp)
 }
 
 /// The measurements, compared with bare sockets.
@@ -29,6 +32,8 @@ pub(super) fn columns(table: Table<'_, Row>, cores: usize) -> Table<'_, Row> {
         .count("octets", |row| row.measured.octets as u64)
         .measure("p50 ms", 3, |row| row.measured.latency(0.5))
         .measure("min ms", 3, |row| row.measured.latency(0.0))
+        .measure("p25 ms", 3, |row| row.measured.latency(0.25))
+        .measure("p75 ms", 3, |row| row.measured.latency(0.75))
         .measure("p99 ms", 3, |row| row.measured.latency(0.99))
         .measure("Gbit/s", 1, |row| row.measured.gigabits())
         .measure("per core", 2, |row| Some(row.measured.gigabits()? / cores as f64))
@@ -46,12 +51,13 @@ pub(super) fn plot(series: &mut Vec<Series>, name: &str, x: f64, measured: &Meas
     let line = line(series, name);
     let (lost, of) = line.lost;
     line.lost = (lost + measured.lost(), of + measured.frames.len());
-    line.points.extend(measured.latency(0.5).map(|y| (x, y)));
+    let latencies = measured.each(|timed| timed.latency);
+    line.points.extend(Span::quartiles(&latencies).map(|span| (x, span)));
 }
 
 /// Adds the median of bare sockets at a point to the line that is compared with that name.
 pub(super) fn plot_bare(series: &mut Vec<Series>, name: &str, x: f64, measured: &Measured) {
-    if let Some(bare) = measured.bare(0.5) {
+    if let Some(bare) = Span::quartiles(&measured.bare) {
         line(series, &format!("{name}{BARE}")).points.push((x, bare));
     }
 }
@@ -60,7 +66,7 @@ pub(super) fn plot_bare(series: &mut Vec<Series>, name: &str, x: f64, measured: 
 pub(super) fn line<'s>(series: &'s mut Vec<Series>, name: &str) -> &'s mut Series {
     let at = series.iter().position(|series| series.name == name).unwrap_or(series.len());
     if at == series.len() {
-        series.push(Series::new(name, []));
+        series.push(Series::new(name, Vec::<(f64, Span)>::new()));
     }
     &mut series[at]
 }

@@ -7,7 +7,8 @@ use rushes::texture::{Decoder, Encoder, Format, InstructionSet, metric};
 
 use super::pictures::{UHD, clouds};
 use super::{Bench, delivery};
-use crate::report::{Across, Figure, Plot, Table, quantile};
+use crate::captions;
+use crate::report::{Across, Figure, Plot, Span, Table, medians_of, quantile};
 
 const FORMATS: [Format; 8] = [
     Format::Rgb24,
@@ -51,22 +52,27 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let mut series = Vec::new();
     for case in &cases {
         let at = FORMATS.iter().position(|&format| format == case.format()).unwrap_or_default();
-        let point = |millis: Option<f64>| millis.map(|millis| (at as f64, speed(millis)));
+        let point = |millis: &[f64]| {
+            let speeds = millis.iter().map(|&millis| speed(millis));
+            Some((at as f64, Span::quartiles(&speeds.collect::<Vec<_>>())?))
+        };
         let line = delivery::line(&mut series, &format!("{:?}", case.set));
-        line.points.extend(point(case.took(0.5)));
+        line.points.extend(point(&case.encoding));
         if case.set == InstructionSet::Portable {
             let line = delivery::line(&mut series, "copy of as much");
             line.is_reference = true;
-            line.points.extend(point(case.copy_took()));
+            line.points.extend(point(&case.copying));
         }
     }
-    let what = "Encoding RGBA8 of 2160p on one core";
     let across = Across::names(FORMATS);
     let axes = ["format", "speed (GPixel/s)"];
-    let plot = Plot::new("encode", format!("{what}, medians"), axes, across, series);
+    let title = format!("{}, medians", captions::ENCODE.title);
+    let plot = Plot::new("encode", title, axes, across, series).with_bars("quartiles of the turns");
+    let best = InstructionSet::ALL.into_iter().rfind(|set| set.available());
     let table = Table::of(&cases)
         .text("format", |case| case.format().to_string())
         .text("by", |case| format!("{:?}", case.set))
+        .defaults(|case| Some(case.set) == best)
         .measure("p50 ms", 2, |case| case.took(0.5))
         .measure("min ms", 2, |case| case.took(0.0))
         .measure("GPixel/s", 2, |case| case.took(0.5).map(speed))
@@ -74,8 +80,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         .measure("copy p50 ms", 2, Case::copy_took)
         .measure("of copy %", 0, |case| Some(100.0 * case.copy_took()? / case.took(0.5)?))
         .measure("PSNR dB", 2, |case| Some(case.decibels).filter(|value| value.is_finite()));
-    let title = format!("{what}, compared with a copy of as many octets");
-    Ok(vec![table.figure("encode", title).plots([plot])])
+    let settings = format!("RGBA8 of 2160p, one core, {}", medians_of(bench.runs()));
+    Ok(vec![table.figure(&captions::ENCODE, settings).plots([plot])])
 }
 
 /// GPixel/s at `millis` milliseconds per frame.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use rushes::texture::Format;
+use rushes::texture::{Format, Transport};
 
 use super::pictures::{FULL, Pictures, UHD};
 use super::point::{self, Timed};
 use super::{Bench, Kind, name};
+use crate::captions;
 use crate::ends::in_turns;
 use crate::report::{Across, Figure, Plot, Series, Table, quantile};
 
@@ -72,6 +73,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     }
     let table = Table::of(&rows)
         .text("by", |row| &row.by)
+        .defaults(|row| row.by == name(Transport::Udp))
         .count("frame", |row| row.number)
         .measure("p10 ms", 3, |row| row.latency(0.1))
         .measure("p50 ms", 3, |row| row.latency(0.5))
@@ -79,8 +81,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         .measure("p99 ms", 3, |row| row.latency(0.99))
         .measure("min ms", 3, |row| row.latency(0.0))
         .count("not whole", |row| row.lost);
-    let title = format!("The first frames of a stream, {what}, {} runs (fig. 5.1)", bench.runs());
-    Ok(vec![table.figure("frames", title).plots(plots)])
+    let settings = format!("{what}, loopback, {} streams", bench.runs());
+    Ok(vec![table.figure(&captions::FRAMES, settings).plots(plots)])
 }
 
 /// Frame number `frame`, from 0, of all streams.

@@ -5,6 +5,7 @@ use rushes::texture::Format;
 use super::pictures::Pictures;
 use super::point::{self, Turns};
 use super::{Bench, Kind, delivery, name};
+use crate::captions;
 use crate::report::{Across, Figure, Plot, Table};
 
 /// Formats that are sent without encoding, and formats that are encoded while sending.
@@ -37,15 +38,17 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     }
     let plots = bench.transports.iter().zip(series).map(|(&transport, series)| {
         let file = format!("latency-{transport}").to_lowercase();
-        let title = format!("Latency against resolution, {}, medians", name(transport));
+        let title = format!("{}, {}, medians", captions::LATENCY.title, name(transport));
         let across = Across::names(resolutions.iter().map(|one| one.name()));
         let axes = ["resolution (lines)", "latency (ms)"];
-        Plot::new(file, title, axes, across, series).with_decades()
+        Plot::new(file, title, axes, across, series).with_decades().with_bars(delivery::BARS)
     });
     let table = Table::of(&rows)
         .text("resolution", |row| &row.what)
         .text("format", |row| &row.format)
-        .text("by", delivery::by)
+        .with(delivery::by)
         .with(|table| delivery::columns(table, bench.cores));
-    Ok(vec![table.figure("latency", "Latency against resolution (fig. 5.2)").plots(plots)])
+    let (cores, units) = (bench.cores, bench.units);
+    let settings = format!("{cores} cores, {units} units, loopback, medians of frames");
+    Ok(vec![table.figure(&captions::LATENCY, settings).plots(plots)])
 }

@@ -44,8 +44,9 @@ is in place. One frame is in flight at a time; in turns, as many octets go throu
 With --gpu frames are received into a graphics processor's memory as well, in every available way,
 and pictures drawn and encoded there.
 
-latency is fig. 5.2 of the thesis, frames is 5.1, units 5.3, packet-size 5.4, timings table 5.2, of
-which gpu has the rows of the buffer transfer.
+latency is figure 5.2 of the thesis by Jussi Iho (Low-Latency and High-Bandwidth Video Stream Delivery,
+Tampere University, 2021), frames is 5.1, units 5.3, packet-size 5.4, timings table 5.2, of which gpu
+has the rows of the buffer transfer.
 --out writes each as CSV and its plots as SVG.")]
 pub(crate) struct TextureArgs {
     /// What to measure

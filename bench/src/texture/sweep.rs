@@ -4,7 +4,8 @@ use rushes::texture::{Format, Transport};
 
 use super::pictures::{FULL, Pictures, Resolution, UHD};
 use super::{Bench, Kind, Setup, delivery, name, point};
-use crate::report::{Across, Figure, Plot, Table};
+use crate::captions;
+use crate::report::{Across, Caption, Figure, Plot, Table};
 
 /// A frame of 8.3 MB, and the thesis's frame of 99.5 MB.
 const CASES: [(Resolution, Format); 2] = [(UHD, Format::YCoCgBc3), (FULL, Format::Rgb24)];
@@ -22,8 +23,7 @@ const CHUNKS_QUICK: [usize; 3] = [16 << 10, 256 << 10, 1 << 20];
 
 /// The varied parameter.
 struct Sweep {
-    name: &'static str,
-    title: &'static str,
+    caption: &'static Caption,
     /// The head of its column, and its axis.
     head: &'static str,
     x: &'static str,
@@ -31,8 +31,7 @@ struct Sweep {
 
 pub(super) fn units(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let sweep = Sweep {
-        name: "units",
-        title: "Latency against units (fig. 5.3)",
+        caption: &captions::UNITS,
         head: "units",
         x: "units (sockets and threads on each side)",
     };
@@ -42,8 +41,7 @@ pub(super) fn units(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
 
 pub(super) fn packet_sizes(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let sweep = Sweep {
-        name: "packet-size",
-        title: "Latency against the size of packets (fig. 5.4)",
+        caption: &captions::PACKET_SIZE,
         head: "payload",
         x: "octets of a packet behind its header",
     };
@@ -66,6 +64,7 @@ impl Sweep {
         set: impl Fn(&mut Setup, usize),
     ) -> anyhow::Result<Vec<Figure>> {
         let (mut rows, mut plots) = (Vec::new(), Vec::new());
+        let Caption { name: sweep, title, .. } = self.caption;
         let cases = bench.settings.choose(&CASES[..], &CASES[..1]);
         for &(wished, format) in cases {
             for resolution in bench.of_resolutions(&[wished])? {
@@ -75,7 +74,7 @@ impl Sweep {
                 for (&transport, series) in bench.transports.iter().zip(&mut series) {
                     for &value in values(transport) {
                         let by = name(transport);
-                        bench.progress(&format!("{}: {value}, {what} by {by}", self.name));
+                        bench.progress(&format!("{sweep}: {value}, {what} by {by}"));
                         let mut setup = bench.setup(&mut pictures, Kind::of(format), transport)?;
                         set(&mut setup, value);
                         let measured = point::measure(&setup, bench.turns())?;
@@ -85,20 +84,19 @@ impl Sweep {
                         rows.push(delivery::Row { what, format, value, transport, measured });
                     }
                 }
-                plots.push(Plot::new(
-                    format!("{}-{}", self.name, what.replace(' ', "-")),
-                    format!("{}, {what}, medians", self.title),
-                    [self.x, "latency (ms)"],
-                    Across::Octaves,
-                    series.into_iter().flatten(),
-                ));
+                let file = format!("{sweep}-{}", what.replace(' ', "-"));
+                let (axes, lines) = ([self.x, "latency (ms)"], series.into_iter().flatten());
+                let title = format!("{title}, {what}, medians");
+                let plot = Plot::new(file, title, axes, Across::Octaves, lines);
+                plots.push(plot.with_bars(delivery::BARS));
             }
         }
         let table = Table::of(&rows)
             .text("frame", |row| &row.what)
-            .text("by", delivery::by)
+            .with(delivery::by)
             .count(self.head, |row| row.value as u64)
             .with(|table| delivery::columns(table, bench.cores));
-        Ok(vec![table.figure(self.name, self.title).plots(plots)])
+        let settings = format!("{} cores, loopback, medians of frames", bench.cores);
+        Ok(vec![table.figure(self.caption, settings).plots(plots)])
     }
 }

@@ -5,6 +5,7 @@ use rushes::texture::{Format, Transport};
 use super::pictures::{FULL, Pictures, Resolution, UHD};
 use super::point::{self, Timed, Turns};
 use super::{Bench, Kind, delivery, name};
+use crate::captions;
 use crate::report::{Figure, Table, mean, quantile};
 
 /// The results of the thesis: milliseconds, and Gbit/s for each of the sixteen cores that sent and
@@ -87,22 +88,24 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
             }
         }
     }
+    let (cores, units) = (bench.cores, bench.units);
+    let settings = format!("{cores} cores, {units} units, loopback, medians of frames");
     let deliveries = Table::of(&rows)
         .text("frame", |row| &row.what)
-        .text("by", delivery::by)
+        .with(delivery::by)
         .with(|table| delivery::columns(table, bench.cores))
-        .figure("delivery", "The same frames compared with sockets alone");
+        .figure(&captions::DELIVERY, settings.as_str());
     let comparisons = rows.iter().zip(aims).filter_map(|(row, aim)| {
         let (aim, thesis) = aim?;
         let per_core = row.measured.gigabits().map(|gigabits| gigabits / bench.cores as f64);
         Some(Comparison { row, aim, thesis, per_core })
     });
     let comparisons: Vec<_> = comparisons.collect();
-    Ok(vec![split(&rows), deliveries, compared(&comparisons)])
+    Ok(vec![split(&rows, &settings), deliveries, compared(&comparisons, &settings)])
 }
 
 /// The parts of each latency.
-fn split(rows: &[delivery::Row]) -> Figure {
+fn split(rows: &[delivery::Row], settings: &str) -> Figure {
     let of_row = |row| {
         TIMES.map(|(time, figure): Time| {
             let row: &delivery::Row = row;
@@ -113,23 +116,25 @@ fn split(rows: &[delivery::Row]) -> Figure {
     let at = |part: &Part<'_>, share| quantile(&part.values, share);
     Table::of(&parts)
         .text("frame", |part| &part.row.what)
-        .text("by", |part| delivery::by(part.row))
+        .text("by", |part| name(part.row.transport))
+        .defaults(|part| part.row.transport == Transport::Udp)
         .text("time", |part| part.time)
         .measure("p50 ms", 3, |part| at(part, 0.5))
         .measure("min ms", 3, |part| at(part, 0.0))
         .measure("mean ms", 3, |part| mean(&part.values))
         .measure("max ms", 3, |part| at(part, 1.0))
-        .figure("timings", "Where the time of a frame goes (table 5.2)")
+        .figure(&captions::TIMINGS, settings)
 }
 
-fn compared(comparisons: &[Comparison<'_>]) -> Figure {
+fn compared(comparisons: &[Comparison<'_>], settings: &str) -> Figure {
     let met = |one: &Comparison<'_>| {
         let latency = one.row.measured.latency(0.5);
         latency.is_some_and(|median| median <= one.aim) && one.row.measured.lost() == 0
     };
     Table::of(comparisons)
         .text("frame", |one| &one.row.what)
-        .text("by", |one| delivery::by(one.row))
+        .text("by", |one| name(one.row.transport))
+        .defaults(|one| one.row.transport == Transport::Udp)
         .measure("p50 ms", 3, |one| one.row.measured.latency(0.5))
         .measure("min ms", 3, |one| one.row.measured.latency(0.0))
         .measure("aim ms", 1, |one| one.aim)
@@ -139,5 +144,5 @@ fn compared(comparisons: &[Comparison<'_>]) -> Figure {
         .measure("thesis ms", 0, |one| one.thesis.map(|thesis| thesis.millis))
         .measure("thesis per core", 2, |one| one.thesis.map(|thesis| thesis.per_core))
         .measure("times the thesis", 1, |one| Some(one.per_core? / one.thesis?.per_core))
-        .figure("thesis", "Comparison with the aims and the thesis (16 cores)")
+        .figure(&captions::THESIS, settings)
 }

@@ -7,7 +7,8 @@ mod ways;
 
 use clap::Args;
 
-use crate::report::{Figure, Table};
+use crate::captions;
+use crate::report::{Figure, Table, medians_of};
 use crate::settings::{Measure, Settings};
 use crate::values::parse_size;
 
@@ -78,17 +79,17 @@ fn figure(rows: &[Row], turns: usize) -> Figure {
         let copied = rows.iter().find(|other| other.what == row.what && !other.is_lent);
         copied.map(|copied| 100.0 * row.cpu / copied.cpu)
     };
-    let title = format!("Sending into a device that discards packets: medians of {turns} turns");
     Table::of(rows)
         .text("what", |row| row.what)
         .text("slabs", |row| if row.is_lent { "lent" } else { "copied" })
+        .defaults(|row| !row.is_lent)
         .measure("send s/GB", 4, |row| row.cpu)
         .measure("% of copied", 0, of_copied)
         .measure("Gbit/s", 1, |row| row.gigabits)
         .measure("message", 0, |row| row.message)
         .count("lent", |row| row.lent.0)
         .count("copied after all", |row| row.lent.1)
-        .figure("zero-copy", title)
+        .figure(&captions::ZERO_COPY, format!("unpaced, {}", medians_of(turns)))
 }
 
 #[cfg(test)]

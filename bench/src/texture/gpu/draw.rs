@@ -6,7 +6,8 @@ use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, 
 use super::super::Bench;
 use super::super::pictures::{Pictures, UHD};
 use super::{repeated, timed};
-use crate::report::{Figure, Table, quantile};
+use crate::captions;
+use crate::report::{Figure, Table, medians_of, quantile};
 
 const FORMATS: [Format; 6] =
     [Format::Rgba8, Format::Rgb24, Format::Yuv420, Format::Bc1, Format::Bc3, Format::YCoCgBc3];
@@ -47,5 +48,5 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
         .text("by", |row| row.1)
         .measure("p50 ms", 3, |row| quantile(&row.2, 0.5))
         .measure("min ms", 3, |row| quantile(&row.2, 0.0));
-    Ok(table.figure("gpu-draw", "Drawing 2160p, submitted to done"))
+    Ok(table.figure(&captions::GPU_DRAW, medians_of(bench.runs())))
 }

@@ -8,7 +8,8 @@ use rushes_gpu::{Gpu, GpuEncoder};
 use super::super::Bench;
 use super::super::pictures::{UHD, clouds};
 use super::{repeated, timed};
-use crate::report::{Figure, Table, quantile};
+use crate::captions;
+use crate::report::{Figure, Table, medians_of, quantile};
 
 const FORMATS: [Format; 5] =
     [Format::Bc1, Format::YCoCgBc3, Format::Etc1, Format::Etc2Rgb, Format::Astc4x4];
@@ -61,7 +62,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
         .measure("min ms", 2, |row| quantile(&row.whole, 0.0))
         .measure("first stripe ms", 2, |row| quantile(&row.first, 0.5))
         .measure("one core ms", 2, |row| row.by_one_core);
-    Ok(table.figure("gpu-encode", "Encoding RGBA8 of 2160p, memory to memory"))
+    Ok(table.figure(&captions::GPU_ENCODE, medians_of(bench.runs())))
 }
 
 /// The median of the main processor; `None` for formats that it does not encode.

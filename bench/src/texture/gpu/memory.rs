@@ -14,7 +14,8 @@ use rushes_gpu::{Gpu, GpuSink, ReceivedFrame, Upload};
 use super::super::pictures::{FULL, Pictures, UHD};
 use super::super::stream::{Setup, Stream};
 use super::super::{Bench, Kind};
-use crate::report::{Figure, Table, quantile};
+use crate::captions;
+use crate::report::{Figure, Table, medians_of, quantile};
 
 /// Maximum number of octets to read, as reading may be very slow.
 const READ: usize = 1 << 20;
@@ -70,8 +71,9 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
         .measure("concealing a packet ms", 3, |row| quantile(&row.1.concealed[0], 0.5))
         .measure("100 packets ms", 3, |row| quantile(&row.1.concealed[1], 0.5))
         .measure("a unit ms", 3, |row| quantile(&row.1.concealed[2], 0.5));
-    let title = format!("Memory to receive {} {} into, medians", resolution.name(), kind.output);
-    Ok(table.figure("gpu-memory", title))
+    let (resolution, runs) = (resolution.name(), medians_of(bench.runs()));
+    let settings = format!("{resolution} {}, {runs}", kind.output);
+    Ok(table.figure(&captions::GPU_MEMORY, settings))
 }
 
 /// Opens a client with such memory, and measures it; nothing is sent.

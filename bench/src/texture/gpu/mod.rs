@@ -21,7 +21,7 @@ const FIGURES: [Figures; 5] =
 /// Turns before the measured ones, to touch every slot of the client's memory.
 const WARM_UP: u64 = 4;
 
-/// The figures; their titles end with the device.
+/// The figures; their settings end with the device.
 pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let gpu = Gpu::open(GpuOptions::default())?;
     let software = if gpu.is_software() { ", which is this processor" } else { "" };
@@ -29,7 +29,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for measure in FIGURES {
         let figure = measure(bench, &gpu)?;
-        figures.push(Figure { title: format!("{}: {}", figure.title, gpu.name()), ..figure });
+        figures.push(Figure { settings: format!("{}, {}", figure.settings, gpu.name()), ..figure });
     }
     if let Some(error) = gpu.first_error() {
         anyhow::bail!("{}: {error}", gpu.name());

@@ -10,6 +10,7 @@ use super::super::pictures::{Pictures, UHD};
 use super::super::stream::{Setup, Stream, plain};
 use super::super::{Bench, Kind, name};
 use super::in_turns;
+use crate::captions;
 use crate::report::{Figure, Table, quantile};
 
 /// The encoding processor, and when the frame is sent.
@@ -88,8 +89,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
         .measure("min ms", 2, |row| quantile(&row.3[1], 0.0))
         .count("not whole", |row| row.4)
         .count("frames", |row| row.3[0].len() as u64 + row.4);
-    let title = "RGBA8 of 2160p in memory to frames in the client's, medians";
-    Ok(table.figure("gpu-send", title))
+    Ok(table.figure(&captions::GPU_SEND, "RGBA8 in memory, loopback, medians of frames"))
 }
 
 /// Measures the ways of sending in turn, one frame of each after the other.

@@ -13,6 +13,7 @@ use super::super::pictures::{FULL, Pictures, Resolution, UHD};
 use super::super::stream::{Arrival, ArrivalSender, Setup, Stream};
 use super::super::{Bench, Kind, name};
 use super::in_turns;
+use crate::captions;
 use crate::report::{Figure, Table, quantile};
 
 const CASES: [(Resolution, Format); 3] =
@@ -77,7 +78,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
         .measure("picture there to drawn ms", 3, |row| quantile(&row.until_drawn, 0.5))
         .count("not whole", |row| row.lost)
         .count("frames", |row| row.frames);
-    Ok(table.figure("gpu", "Into device memory, medians (table 5.2)"))
+    Ok(table.figure(&captions::GPU, "loopback, medians of frames"))
 }
 
 /// The results of one way, of complete frames in milliseconds.
