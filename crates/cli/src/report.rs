@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Write, stdout};
 use std::time::Duration;
 
-use rushes::Statistics;
+use rushes::{Codec, Statistics};
 use serde_json::{Value, json};
 
 use crate::metrics;
@@ -49,9 +49,20 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
     object.into()
 }
 
-/// One line of statistics while a command runs.
-pub(crate) fn interval(time: f64, statistics: &Statistics) -> Value {
-    json!({ "time": time, "sent": sent(statistics), "received": received(statistics) })
+/// One line of statistics while a command runs; of its `stream`, where there are several: its number
+/// and its codec.
+pub(crate) fn interval(
+    time: f64,
+    stream: Option<(usize, Codec)>,
+    statistics: &Statistics,
+) -> Value {
+    let mut line =
+        json!({ "time": time, "sent": sent(statistics), "received": received(statistics) });
+    if let Some((number, codec)) = stream {
+        line["stream"] = number.into();
+        line["codec"] = codec.name.into();
+    }
+    line
 }
 
 /// Discards in words; empty without any.

@@ -1,10 +1,14 @@
 //! Output of a stream: into a file, to an observer, or both.
 
-use rushes::file::MediaWriter;
+use std::sync::{Mutex, PoisonError};
+
+use rushes::file::{FileError, MediaWriter};
 use rushes::{Codec, RtpTimestamp, sdp};
 
-/// A consumer of the stream besides the file.
-pub(super) trait StreamObserver {
+use super::track::Stream;
+
+/// A consumer of a stream besides the file.
+pub(super) trait StreamObserver: Send {
     /// The next octets of the stream: a frame, or the parameter sets before the first.
     fn octets(&mut self, octets: &[u8]);
 
@@ -12,38 +16,51 @@ pub(super) trait StreamObserver {
     fn lost(&mut self, packets: u64);
 
     /// The stream has ended.
-    fn finish(self) -> anyhow::Result<()>;
+    fn finish(self: Box<Self>) -> anyhow::Result<()>;
 }
 
-pub(super) struct NoObserver;
+/// The file, if there is one, which the streams of a reception share.
+#[derive(Debug)]
+pub(super) struct Output(Mutex<Option<MediaWriter>>);
 
-impl StreamObserver for NoObserver {
-    fn octets(&mut self, _: &[u8]) {}
+impl Output {
+    pub(super) fn new(media: Option<MediaWriter>) -> Self {
+        Self(Mutex::new(media))
+    }
 
-    fn lost(&mut self, _: u64) {}
+    /// Calls `act` with the file, if there is one.
+    fn with(
+        &self,
+        act: impl FnOnce(&mut MediaWriter) -> Result<(), FileError>,
+    ) -> Result<(), FileError> {
+        let mut media = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        media.as_mut().map_or(Ok(()), act)
+    }
 
-    fn finish(self) -> anyhow::Result<()> {
-        Ok(())
+    /// Ends the file; one without frames is removed.
+    pub(super) fn finish(&self, has_frames: bool) -> Result<(), FileError> {
+        let media = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        media.filter(|_| has_frames).map_or(Ok(()), MediaWriter::finish)
     }
 }
 
-/// Destinations of frames, and parameter sets to write before the first if it has none.
-pub(super) struct Writer<A> {
-    pub(super) media: Option<MediaWriter>,
-    pub(super) observer: A,
+/// Destinations of a stream's frames, and parameter sets to write before the first if it has none.
+pub(super) struct Writer<'a> {
+    output: &'a Output,
+    pub(super) observer: Option<Box<dyn StreamObserver>>,
     codec: Codec,
     parameter_sets: Vec<u8>,
     is_begun: bool,
 }
 
-impl<A: StreamObserver> Writer<A> {
+impl<'a> Writer<'a> {
     pub(super) fn new(
-        media: Option<MediaWriter>,
-        observer: A,
-        codec: Codec,
-        parameter_sets: Vec<u8>,
+        output: &'a Output,
+        observer: Option<Box<dyn StreamObserver>>,
+        stream: &Stream,
     ) -> Self {
-        Self { media, observer, codec, parameter_sets, is_begun: false }
+        let parameter_sets = stream.parameter_sets.clone();
+        Self { output, observer, codec: stream.codec, parameter_sets, is_begun: false }
     }
 
     pub(super) fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
@@ -61,23 +78,24 @@ impl<A: StreamObserver> Writer<A> {
     }
 
     fn put(&mut self, octets: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
-        self.observer.octets(octets);
-        if let Some(media) = &mut self.media {
-            media.write(octets, timestamp)?;
+        if let Some(observer) = &mut self.observer {
+            observer.octets(octets);
         }
+        self.output.with(|media| media.write(octets, timestamp))?;
         Ok(())
     }
 
     /// Switches to another source: the file continues with it, or starts again. Frames already
     /// given to a pipe or an observer stay there.
     pub(super) fn change(&mut self, goes_on: bool) -> anyhow::Result<()> {
-        if !goes_on {
+        if goes_on {
+            self.output.with(|media| {
+                media.change_source();
+                Ok(())
+            })?;
+        } else {
             self.is_begun = false;
-        }
-        match &mut self.media {
-            Some(media) if goes_on => media.change_source(),
-            Some(media) => media.begin_again()?,
-            None => {}
+            self.output.with(MediaWriter::begin_again)?;
         }
         Ok(())
     }
