@@ -18,7 +18,7 @@ use crate::{Change, Conditions, Network, Path, Statistics, Way};
 pub struct Passing<'a> {
     /// Its direction.
     pub way: Way,
-    /// The port that received it: 0 is the first, 1 the next one (RTCP).
+    /// The port that received it: 0 is the first, 1 the next one (RTCP), and so on.
     pub port: usize,
     /// Its octets; changes are passed on.
     pub datagram: &'a mut Vec<u8>,
@@ -43,6 +43,13 @@ impl RelayOptions {
     #[must_use]
     pub fn with_control(mut self) -> Self {
         self.ports = 2;
+        self
+    }
+
+    /// Relays so many consecutive ports, the first even: four for two streams and their RTCP.
+    #[must_use]
+    pub fn ports(mut self, ports: usize) -> Self {
+        self.ports = ports;
         self
     }
 

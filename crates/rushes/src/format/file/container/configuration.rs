@@ -11,14 +11,14 @@ use crate::format::Codec;
 const HIGH_PROFILES: [u8; 4] = [100, 110, 122, 144];
 
 /// What a container says of a track's codec.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Configuration {
     pub(super) codec: Codec,
     pub(super) form: Form,
 }
 
 /// What is particular to the codec.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Form {
     Avc(PictureFormat, Avcc),
     Hevc(PictureFormat, Hvcc),

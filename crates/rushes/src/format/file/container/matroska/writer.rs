@@ -20,35 +20,37 @@ const APPLICATION: &[u8] = concat!("Rushes ", env!("CARGO_PKG_VERSION")).as_byte
 
 pub(in super::super) struct Matroska {
     kind: &'static str,
-    clock_rate: ClockRate,
-    is_video: bool,
-    /// The samples of the current cluster, and their octets.
-    samples: Vec<Sample>,
+    /// The clock of each track, and whether it is video.
+    tracks: Vec<(ClockRate, bool)>,
+    /// The samples of the current cluster with the numbers of their tracks, and their octets.
+    samples: Vec<(usize, Sample)>,
     octets: usize,
-    /// The time of the file at which the first frame is presented, in ticks: later than others.
-    first: Option<i64>,
+    /// By how many ticks the file is later than the stream, of a single track.
+    shift: Option<i64>,
     written: u64,
 }
 
 impl Matroska {
     /// A file of this kind: `matroska` or `webm`.
     pub(in super::super) fn new(kind: &'static str) -> Self {
-        let clock_rate = ClockRate::VIDEO;
-        let (samples, octets, first) = (Vec::new(), 0, None);
-        Self { kind, clock_rate, is_video: false, samples, octets, first, written: 0 }
+        let (tracks, samples, octets, shift) = (Vec::new(), Vec::new(), 0, None);
+        Self { kind, tracks, samples, octets, shift, written: 0 }
     }
 
-    /// The nearest millisecond.
-    fn millis(&self, ticks: u64) -> u64 {
-        let hertz = u128::from(self.clock_rate.hertz());
-        u64::try_from((u128::from(ticks) * 1_000 + hertz / 2) / hertz).unwrap_or(u64::MAX)
+    /// The time of a track in milliseconds, to the nearest.
+    fn millis(&self, track: usize, ticks: i64) -> i64 {
+        let hertz = i128::from(self.tracks[track].0.hertz());
+        let millis = (i128::from(ticks) * 1_000 + hertz / 2).div_euclid(hertz);
+        i64::try_from(millis).unwrap_or(i64::MAX)
     }
 }
 
 impl Muxer for Matroska {
-    fn begin(&mut self, configuration: &Configuration, to: &mut dyn Write) -> io::Result<()> {
-        self.clock_rate = configuration.codec.clock_rate;
-        self.is_video = configuration.pictures().is_some();
+    fn begin(&mut self, configurations: &[Configuration], to: &mut dyn Write) -> io::Result<()> {
+        let track_of = |of: &Configuration| (of.codec.clock_rate, of.pictures().is_some());
+        self.tracks = configurations.iter().map(track_of).collect();
+        // The tracks of a film have one beginning.
+        self.shift = (configurations.len() > 1).then_some(0);
         let mut header = Element::default();
         header.unsigned(0x4286, 1).unsigned(0x42f7, 1).unsigned(0x42f2, 4).unsigned(0x42f3, 8);
         header.octets(0x4282, self.kind.as_bytes()).unsigned(0x4287, 4).unsigned(0x4285, 2);
@@ -57,43 +59,48 @@ impl Muxer for Matroska {
         info.unsigned(0x2a_d7b1, 1_000_000);
         info.octets(0x4d80, APPLICATION).octets(0x5741, APPLICATION);
         let mut tracks = Element::default();
-        tracks.octets(0xae, &track(configuration).0);
+        for (number, configuration) in configurations.iter().enumerate() {
+            tracks.octets(0xae, &track(number as u64 + 1, configuration).0);
+        }
         let mut file = Element::default();
         file.octets(0x1a45_dfa3, &header.0).open(0x1853_8067);
         file.octets(0x1549_a966, &info.0).octets(0x1654_ae6b, &tracks.0);
         to.write_all(&file.0)
     }
 
-    fn write(&mut self, sample: Sample, to: &mut dyn Write) -> io::Result<()> {
-        let begin = self.samples.first().map_or(sample.presented, |first| first.presented);
-        let distance = self.millis(sample.presented.abs_diff(begin));
-        let ends = distance >= CLUSTER_MILLIS || self.octets > CLUSTER_OCTETS;
-        if ends || self.is_video && sample.is_key {
+    fn write(&mut self, track: usize, sample: Sample, to: &mut dyn Write) -> io::Result<()> {
+        let time = self.millis(track, sample.presented);
+        let begin = self.samples.first();
+        let begin = begin.map_or(time, |(track, first)| self.millis(*track, first.presented));
+        let ends = time.abs_diff(begin) >= CLUSTER_MILLIS || self.octets > CLUSTER_OCTETS;
+        if ends || self.tracks[track].1 && sample.is_key {
             self.finish(to)?;
         }
         self.octets += sample.data.len();
-        self.samples.push(sample);
+        self.samples.push((track, sample));
         Ok(())
     }
 
     fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
         let samples = std::mem::take(&mut self.samples);
         let Some(begin) = samples.first() else { return Ok(()) };
-        let shift = *self.first.get_or_insert_with(|| shift(&samples));
-        let time = |sample: &Sample| {
-            let ticks = sample.presented.saturating_add(shift);
-            self.millis(u64::try_from(ticks).unwrap_or(0))
+        let shift = *self.shift.get_or_insert_with(|| shift(samples.iter().map(|it| &it.1)));
+        let time = |(track, sample): &(usize, Sample)| {
+            let millis = self.millis(*track, sample.presented.saturating_add(shift));
+            u64::try_from(millis).unwrap_or(0)
         };
         let mut cluster = Element::default();
         cluster.unsigned(0xe7, time(begin));
         for sample in &samples {
             let relative = time(sample).wrapping_sub(time(begin)) as u16;
             let [high, low] = relative.to_be_bytes();
-            // A simple block: the track, the time, and whether it is a key frame.
-            let head = [0x81, high, low, u8::from(sample.is_key) << 7];
-            cluster.id(0xa3).len(head.len() + sample.data.len());
+            let (track, Sample { data, is_key, .. }) = sample;
+            // A simple block: the number of the track in one octet, the time, and whether it is a
+            // key frame.
+            let head = [0x81 + *track as u8, high, low, u8::from(*is_key) << 7];
+            cluster.id(0xa3).len(head.len() + data.len());
             cluster.0.extend(head);
-            cluster.0.extend_from_slice(&sample.data);
+            cluster.0.extend_from_slice(data);
         }
         let mut head = Element::default();
         head.id(0x1f43_b675).len(cluster.0.len());
@@ -109,8 +116,8 @@ impl Muxer for Matroska {
     }
 }
 
-/// The entry of the only track.
-fn track(configuration: &Configuration) -> Element {
+/// The entry of a track.
+fn track(number: u64, configuration: &Configuration) -> Element {
     let mut entry = Element::default();
     let coding = match configuration.form {
         Form::Avc(..) => "V_MPEG4/ISO/AVC",
@@ -120,7 +127,7 @@ fn track(configuration: &Configuration) -> Element {
     };
     // Number, identifier, type; no lacing.
     let kind = if configuration.pictures().is_some() { 1 } else { 2 };
-    entry.unsigned(0xd7, 1).unsigned(0x73c5, 1).unsigned(0x83, kind).unsigned(0x9c, 0);
+    entry.unsigned(0xd7, number).unsigned(0x73c5, number).unsigned(0x83, kind).unsigned(0x9c, 0);
     entry.octets(0x86, coding.as_bytes()).octets(0x63a2, &configuration.record());
     if let Some(format) = configuration.pictures() {
         let mut video = Element::default();
