@@ -5,6 +5,7 @@ mod contest;
 mod decoder;
 #[cfg(feature = "window")]
 mod delimit;
+mod film;
 mod hints;
 mod reception;
 mod together;
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if args.window.window {
         return window::run(args, &interrupt);
     }
-    receive(args, vec![build(args)?], None, &interrupt)
+    receive(args, build(args)?, None, &interrupt)
 }
 
 /// Opens streams and receives them until they end, into the file, if any, and for an observer of the
@@ -85,14 +86,14 @@ fn record(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let file = args.output_file.as_deref();
-    let codec = streams[0].codec;
-    let media = file.map(|file| args.overwrite.media_writer(file, codec)).transpose()?;
-    let output = Output::new(media);
+    let codecs: Vec<_> = streams.iter().map(|stream| stream.codec).collect();
+    let media = file.map(|file| args.overwrite.media_writer(file, &codecs)).transpose()?;
+    let output = Output::new(media, &codecs);
     let together = Together::new(streams.len(), interrupt);
     let mut tracks = Vec::new();
     let is_one_of_several = streams.len() > 1;
     for (number, stream) in streams.iter_mut().enumerate() {
-        let writer = Writer::new(&output, observer.take(), stream);
+        let writer = Writer::new(&output, observer.take(), (number, stream));
         let received = Received::default();
         tracks.push(Track { number, is_one_of_several, stream, writer, received });
     }
@@ -108,22 +109,36 @@ fn record(
     shown.map(|()| outcome)
 }
 
-fn build(args: &RecvArgs) -> anyhow::Result<Described> {
-    let described = match (&args.sdp, &args.from) {
+/// The streams that the command line gives: several, if a description has them and the file holds
+/// them.
+fn build(args: &RecvArgs) -> anyhow::Result<Vec<Described>> {
+    let streams = match (&args.sdp, &args.from) {
         (Some(file), _) => {
-            let wanted = Wanted { codec: args.stream.codec, ssrc: args.ssrc };
+            let is_film = args.ssrc.is_none() && args.control.rtx_ssrc.is_none();
+            let film = args.output_file.as_deref().filter(|_| is_film && !args.window.window);
+            let wanted = Wanted { codec: args.stream.codec, ssrc: args.ssrc, film };
             let context = stream::context(&args.control)?;
-            let described = describe::read(file, wanted, args.output.quiet, &context)?;
-            let builder = stream::set_described(described.builder, &args.stream);
-            let builder = stream::set_addresses(builder, &args.control);
-            Described { builder, ..described }
+            describe::read(file, wanted, args.output.quiet, &context)?
         }
-        (None, Some(from)) => build_listening(args, from)?,
+        (None, Some(from)) => vec![build_listening(args, from)?],
         (None, None) => return Err(Usage("recv needs --from or --sdp".to_owned()).into()),
     };
-    let builder = finish(args, described.builder)?;
-    let builder = security::set(builder, args.security.security()?);
-    Ok(Described { builder, ..described })
+    let secured = args.security.security()?;
+    let mut built = Vec::new();
+    for described in streams {
+        let mut builder = described.builder;
+        if args.sdp.is_some() {
+            // A port of the other side is that of the first stream.
+            let mut control = args.control.clone();
+            control.rtcp_port = control.rtcp_port.filter(|_| built.is_empty());
+            builder = stream::set_described(builder, &args.stream);
+            builder = stream::set_addresses(builder, &control);
+        }
+        builder = finish(args, builder, built.is_empty())?;
+        builder = security::set(builder, secured.clone());
+        built.push(Described { builder, ..described });
+    }
+    Ok(built)
 }
 
 /// The codec that the command line gives, directly or by a file's name.
@@ -147,7 +162,11 @@ fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described
 }
 
 /// Settings that do not depend on how the stream was found.
-fn finish(args: &RecvArgs, builder: StreamBuilder) -> anyhow::Result<StreamBuilder> {
+fn finish(
+    args: &RecvArgs,
+    builder: StreamBuilder,
+    is_first: bool,
+) -> anyhow::Result<StreamBuilder> {
     let mut builder = builder.delivery(args.delivery.into());
     if let Some(limit) = args.latency {
         builder = builder.latency(limit);
@@ -163,7 +182,8 @@ fn finish(args: &RecvArgs, builder: StreamBuilder) -> anyhow::Result<StreamBuild
     }
     if let (Some(peer), Some(host)) = (&args.peer, peer_host(args)?) {
         // A peer given by the user is accepted from its first packet on.
-        builder = builder.only_from(host, peer.port).probation(1);
+        let port = peer.port.filter(|_| is_first);
+        builder = builder.only_from(host, port).probation(1);
     }
     Ok(builder)
 }

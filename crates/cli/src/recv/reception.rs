@@ -18,6 +18,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum time after Ctrl-C, or at the end, for taking waiting frames: more may keep arriving.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
 
+/// Why a film is not the one that was sent.
+const LATE: &str = "the file had begun before its first frame";
+const MIXED: &str = "the file keeps frames of another source: it was too long to start again";
+
 /// The reason why a reception ended.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum End {
@@ -60,6 +64,8 @@ pub(super) struct Received {
     pub(super) contest: Contest,
     pub(super) rtcp: RtcpSummary,
     pub(super) latency: Latency,
+    /// Why the file is not complete although nothing was lost.
+    pub(super) flaw: Option<&'static str>,
     pub(super) end: End,
 }
 
@@ -120,7 +126,7 @@ impl<'a, 't> Reception<'a, 't> {
             let frame = self.track.stream.media.pull_frame(patience)?;
             let packets = self.packets;
             let is_quiet = frame.is_none();
-            self.update(frame.as_ref());
+            self.update(frame.as_ref())?;
             if let Some(frame) = frame {
                 self.take(&frame)?;
             }
@@ -145,7 +151,7 @@ impl<'a, 't> Reception<'a, 't> {
     }
 
     /// Checks counters and reports, when that is due or the source of a frame is new.
-    fn update(&mut self, frame: Option<&Frame>) {
+    fn update(&mut self, frame: Option<&Frame>) -> anyhow::Result<()> {
         let now = Instant::now();
         let is_due = self
             .updated
@@ -153,7 +159,7 @@ impl<'a, 't> Reception<'a, 't> {
         let Track { stream, writer, received, .. } = &mut *self.track;
         let is_known = frame.is_some_and(|frame| received.contest.knows(frame.ssrc()));
         if is_known && !is_due {
-            return;
+            return Ok(());
         }
         self.updated = Some(now);
         let media = &stream.media;
@@ -163,6 +169,7 @@ impl<'a, 't> Reception<'a, 't> {
         let written = received.contest.written();
         stream.written.set(written);
         received.rtcp.poll(media, written);
+        writer.poll(media, written)?;
         let sources = received.contest.sources();
         let counts = sources.fold(Counts::default(), |sum, (_, counts)| sum.plus(counts));
         if let Some(observer) = &mut writer.observer {
@@ -177,6 +184,7 @@ impl<'a, 't> Reception<'a, 't> {
             self.keys = keys;
             keys.inspect(|keys| note!("{}{keys}", self.prefix));
         }
+        Ok(())
     }
 
     fn take(&mut self, frame: &Frame) -> anyhow::Result<()> {
@@ -200,8 +208,12 @@ impl<'a, 't> Reception<'a, 't> {
         timestamp: RtpTimestamp,
         arrival: Instant,
     ) -> anyhow::Result<()> {
-        self.track.writer.write(octets, timestamp)?;
-        self.track.received.count(octets, arrival);
+        let Track { writer, received, .. } = &mut *self.track;
+        if writer.write(octets, (timestamp, arrival))? {
+            received.count(octets, arrival);
+        } else if received.flaw.replace(LATE).is_none() && !self.args.output.quiet {
+            note!("{}{LATE}", self.prefix);
+        }
         self.together.note_frame();
         Ok(())
     }
@@ -209,14 +221,18 @@ impl<'a, 't> Reception<'a, 't> {
     /// Switches to another source.
     fn change(&mut self, change: Change) -> anyhow::Result<()> {
         let Change { before, now, goes_on, frames } = change;
-        if !self.args.output.quiet {
-            note!("{}{}", self.prefix, change_text(before, now, goes_on));
-        }
         let Track { writer, received, .. } = &mut *self.track;
-        writer.change(goes_on)?;
-        if !goes_on {
+        let is_done = writer.change(goes_on)?;
+        if !goes_on && is_done {
             (received.frames, received.octets, received.first) = (0, 0, None);
             received.latency = Latency::default();
+        }
+        if !is_done {
+            received.flaw = Some(MIXED);
+        }
+        if !self.args.output.quiet {
+            let text = change_text(before, now, goes_on);
+            note!("{}{text}{}", self.prefix, if is_done { "" } else { ", but keeps the others" });
         }
         for kept in frames {
             self.write(&kept.octets, kept.timestamp, kept.arrival)?;
@@ -255,12 +271,11 @@ impl<'a, 't> Reception<'a, 't> {
         while start.elapsed() < AFTER_INTERRUPT
             && let Some(frame) = self.track.stream.media.pull_frame(Duration::ZERO)?
         {
-            self.update(Some(&frame));
+            self.update(Some(&frame))?;
             self.take(&frame)?;
         }
         self.updated = None;
-        self.update(None);
-        Ok(())
+        self.update(None)
     }
 }
 

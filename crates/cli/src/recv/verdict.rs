@@ -60,7 +60,7 @@ impl Verdict {
             lost += of_source.packets_lost.max(ends.min(u64::from(u32::MAX / 2)));
         }
         let is_whole = lost == 0 && counts.frames_dropped == 0 && !counts.is_of_another_format();
-        let is_complete = is_whole && received.frames > 0;
+        let is_complete = is_whole && received.frames > 0 && received.flaw.is_none();
         let statistics = stream.media.statistics();
         let keys = hints::keys(&statistics.receive, &stream.media.rtcp().statistics());
         Self { counts, lost, is_complete, keys, statistics }
@@ -159,8 +159,16 @@ impl Verdict {
     fn outcome(&self, args: &RecvArgs, track: &Track<'_>) -> Outcome {
         let (prefix, received) = (track.prefix(), &track.received);
         let keys = self.keys.map_or_else(String::new, |keys| format!(": {keys}"));
+        if let Some(flaw) = received.flaw {
+            eprintln!("rushes: {prefix}incomplete: {flaw}");
+            return Outcome::Failed;
+        }
         if received.frames == 0 {
-            let file = if args.output_file.is_some() { "; no file was written" } else { "" };
+            let file = match (&args.output_file, track.name()) {
+                (Some(_), None) => "; no file was written",
+                (Some(_), Some(_)) => "; the file has nothing of it",
+                (None, _) => "",
+            };
             if let (End::Wait, Some(time)) = (received.end, args.wait) {
                 eprintln!(
                     "rushes: {prefix}nothing of the stream came within {time:?} (--wait){file}{keys}"

@@ -24,7 +24,7 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
         return Err(Usage(text.to_owned()).into());
     }
     // No window opens for a codec that cannot be shown.
-    let described = build(args)?;
+    let described = build(args)?.remove(0);
     decoder::check(described.codec)?;
     decoder::find()?;
     let mut options = WindowOptions::default();

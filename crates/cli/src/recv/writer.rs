@@ -1,10 +1,12 @@
 //! Output of a stream: into a file, to an observer, or both.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use rushes::file::{FileError, MediaWriter};
-use rushes::{Codec, RtpTimestamp, sdp};
+use rushes::{Codec, MediaStream, RtpTimestamp, Ssrc, sdp};
 
+use super::film::{Film, Report};
 use super::track::Stream;
 
 /// A consumer of a stream besides the file.
@@ -20,27 +22,34 @@ pub(super) trait StreamObserver: Send {
 }
 
 /// The file, if there is one, which the streams of a reception share.
-#[derive(Debug)]
-pub(super) struct Output(Mutex<Option<MediaWriter>>);
+pub(super) struct Output(Mutex<Option<File>>);
+
+enum File {
+    Stream(MediaWriter),
+    Film(Film),
+}
 
 impl Output {
-    pub(super) fn new(media: Option<MediaWriter>) -> Self {
-        Self(Mutex::new(media))
+    /// Output to `media`, if given, of streams of these codecs.
+    pub(super) fn new(media: Option<MediaWriter>, codecs: &[Codec]) -> Self {
+        let file = media.map(|media| match codecs {
+            [_] => File::Stream(media),
+            _ => File::Film(Film::new(media, codecs)),
+        });
+        Self(Mutex::new(file))
     }
 
-    /// Calls `act` with the file, if there is one.
-    fn with(
-        &self,
-        act: impl FnOnce(&mut MediaWriter) -> Result<(), FileError>,
-    ) -> Result<(), FileError> {
-        let mut media = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        media.as_mut().map_or(Ok(()), act)
+    fn lock(&self) -> MutexGuard<'_, Option<File>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the file; one without frames is removed.
     pub(super) fn finish(&self, has_frames: bool) -> Result<(), FileError> {
-        let media = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        media.filter(|_| has_frames).map_or(Ok(()), MediaWriter::finish)
+        match self.lock().take().filter(|_| has_frames) {
+            Some(File::Stream(media)) => media.finish(),
+            Some(File::Film(film)) => film.finish(),
+            None => Ok(()),
+        }
     }
 }
 
@@ -48,6 +57,8 @@ impl Output {
 pub(super) struct Writer<'a> {
     output: &'a Output,
     pub(super) observer: Option<Box<dyn StreamObserver>>,
+    /// The number of the stream.
+    track: usize,
     codec: Codec,
     parameter_sets: Vec<u8>,
     is_begun: bool,
@@ -57,46 +68,68 @@ impl<'a> Writer<'a> {
     pub(super) fn new(
         output: &'a Output,
         observer: Option<Box<dyn StreamObserver>>,
-        stream: &Stream,
+        (track, stream): (usize, &Stream),
     ) -> Self {
         let parameter_sets = stream.parameter_sets.clone();
-        Self { output, observer, codec: stream.codec, parameter_sets, is_begun: false }
+        Self { output, observer, track, codec: stream.codec, parameter_sets, is_begun: false }
     }
 
-    pub(super) fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
+    /// Writes a frame; `false` if the file has begun without its stream.
+    pub(super) fn write(
+        &mut self,
+        frame: &[u8],
+        times: (RtpTimestamp, Instant),
+    ) -> anyhow::Result<bool> {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         if is_first
             && !self.parameter_sets.is_empty()
             && !sdp::has_parameter_sets(self.codec, frame)
         {
             let sets = std::mem::take(&mut self.parameter_sets);
-            let put = self.put(&sets, timestamp);
+            let put = self.put(&sets, times);
             self.parameter_sets = sets;
             put?;
         }
-        self.put(frame, timestamp)
+        self.put(frame, times)
     }
 
-    fn put(&mut self, octets: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
+    fn put(&mut self, octets: &[u8], times: (RtpTimestamp, Instant)) -> anyhow::Result<bool> {
         if let Some(observer) = &mut self.observer {
             observer.octets(octets);
         }
-        self.output.with(|media| media.write(octets, timestamp))?;
+        match &mut *self.output.lock() {
+            Some(File::Stream(media)) => media.write(octets, times.0)?,
+            Some(File::Film(film)) => return Ok(film.take(self.track, octets, times)?),
+            None => {}
+        }
+        Ok(true)
+    }
+
+    /// Passes on what is known of the `source` that is written, and lets a film go on.
+    pub(super) fn poll(&mut self, media: &MediaStream, source: Option<Ssrc>) -> anyhow::Result<()> {
+        if let Some(File::Film(film)) = &mut *self.output.lock() {
+            let peers = film.awaits_report(self.track).then(|| media.rtcp().peers());
+            let peer = peers.into_iter().flatten().find(|peer| Some(peer.ssrc) == source);
+            if let Some((cname, clock)) = peer.and_then(|peer| Some((peer.cname, peer.clock?))) {
+                film.report(self.track, Report { cname, clock });
+            }
+            film.release(Instant::now())?;
+        }
         Ok(())
     }
 
-    /// Switches to another source: the file continues with it, or starts again. Frames already
-    /// given to a pipe or an observer stay there.
-    pub(super) fn change(&mut self, goes_on: bool) -> anyhow::Result<()> {
-        if goes_on {
-            self.output.with(|media| {
-                media.change_source();
-                Ok(())
-            })?;
-        } else {
-            self.is_begun = false;
-            self.output.with(MediaWriter::begin_again)?;
+    /// Switches to another source: the file continues with it, or starts again; returns whether it
+    /// does as asked. Frames already given to a pipe or an observer stay there, and those in a film
+    /// that is too long to be begun again.
+    pub(super) fn change(&mut self, goes_on: bool) -> anyhow::Result<bool> {
+        self.is_begun &= goes_on;
+        match &mut *self.output.lock() {
+            Some(File::Stream(media)) if goes_on => media.change_source(),
+            Some(File::Stream(media)) => media.begin_again()?,
+            Some(File::Film(film)) if goes_on => film.change_source(self.track)?,
+            Some(File::Film(film)) => return Ok(film.begin_again(self.track)?),
+            None => {}
         }
-        Ok(())
+        Ok(true)
     }
 }

@@ -10,11 +10,12 @@ use rushes::payload::nal::find_start_codes;
 use rushes::{ClockRate, Codec};
 
 use crate::ffmpeg::ffmpeg_receives;
+use crate::ports::four_ports;
 use crate::rig::{describe, have, ports, receive, received, send};
 use crate::sampling::ffmpeg;
 
 /// How containers are made: a name, and the options of `ffmpeg` for video, audio and the container.
-const FILMS: [(&str, &[&str]); 8] = [
+pub(crate) const FILMS: [(&str, &[&str]); 8] = [
     ("plain.mp4", &["-c:v", "libx264", "-bf", "3", "-c:a", "libopus"]),
     ("moved.mp4", &["-c:v", "libx264", "-bf", "3", "-c:a", "libopus", "-movflags", "+faststart"]),
     ("parts.mp4", &["-c:v", "libx264", "-c:a", "libopus", "-movflags", "frag_keyframe+empty_moov"]),
@@ -33,7 +34,7 @@ const FILMS: [(&str, &[&str]); 8] = [
 ];
 
 /// Makes a film of two seconds, with a beep.
-fn film(path: &Path, options: &[&str]) {
+pub(crate) fn film(path: &Path, options: &[&str]) {
     let video = "testsrc2=size=320x180:rate=30000/1001:duration=2";
     let input =
         ["-f", "lavfi", "-i", video, "-f", "lavfi", "-i", "sine=duration=2:sample_rate=48000"];
@@ -178,7 +179,7 @@ fn listed(text: &str) -> Vec<(f64, String)> {
 }
 
 /// The frames of a track as FFmpeg decodes them.
-fn decoded(path: &Path, track: &str) -> Vec<(f64, String)> {
+pub(crate) fn decoded(path: &Path, track: &str) -> Vec<(f64, String)> {
     let list = path.with_extension(format!("{track}.md5")).display().to_string();
     let film = path.display().to_string();
     let track = format!("0:{track}");
@@ -196,13 +197,7 @@ fn a_film_is_sent_with_its_sound_in_step() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("film.mp4");
     film(&path, FILMS[0].1);
-    // Four ports in a row.
-    let port = loop {
-        let (first, second) = (ports(), ports());
-        if second == first + 2 {
-            break first;
-        }
-    };
+    let port = four_ports();
     let sdp = describe(&path, port, folder.path(), &[]);
     let lists = ["v", "a"].map(|track| folder.path().join(track).display().to_string());
     let times = ["-fps_mode", "passthrough", "-enc_time_base", "-1"];
