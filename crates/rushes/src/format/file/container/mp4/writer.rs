@@ -147,15 +147,27 @@ impl Track {
         (decoded[0].unsigned_abs(), entries)
     }
 
-    /// The frames are decoded at the times at which frames are presented, one after the other; they
-    /// are not known to be presented later than that.
+    /// Each frame is decoded before it and all later ones are presented, so that it is never presented
+    /// earlier: FFmpeg moves tracks of fragments with such frames. Frames between which none can be
+    /// presented share the time.
     fn times_of_decoding(&self, samples: &[Sample]) -> Vec<i64> {
         let mut times: Vec<_> = samples.iter().map(|sample| sample.presented).collect();
-        times.sort_unstable();
+        for number in (1..times.len()).rev() {
+            times[number - 1] = times[number - 1].min(times[number]);
+        }
         let mut least = self.last.map_or(0, |last| last.saturating_add(1));
-        for time in &mut times {
-            *time = (*time).max(least);
-            least = time.saturating_add(1);
+        let mut before = self.last;
+        for group in times.chunk_by_mut(|a, b| a == b) {
+            let limit = group[0];
+            let time = limit.saturating_sub(before.unwrap_or(limit)).max(0);
+            let mut rest = i64::try_from(group.len()).unwrap_or(i64::MAX);
+            let share = time / rest;
+            for time in group {
+                rest -= 1;
+                *time = limit.saturating_sub(share * rest).max(least);
+                least = time.saturating_add(1);
+                before = Some(*time);
+            }
         }
         times
     }
