@@ -334,6 +334,7 @@ Examples:
   rushes recv --from rtp://@:5004 --codec h264 -o copy.264          as VLC writes it
   rushes recv --from 5004 --codec h265 --window
   rushes recv --sdp camera.sdp -o camera.264
+  rushes recv --sdp film.sdp -o film.mp4               video and audio, in step
   rushes recv --from 5004 --srtp AEAD_AES_128_GCM --key-file film.key -o copy.265")]
 pub(crate) struct RecvArgs {
     /// Port to listen on, optionally after an address to bind to or a multicast group to join; by
@@ -347,8 +348,9 @@ pub(crate) struct RecvArgs {
     )]
     pub(crate) from: Option<Endpoint>,
     /// Description of the stream (SDP), which gives its codec, port, payload type and all other
-    /// settings; of several media, the first that can be received or that --codec names. Unusable
-    /// lines are reported and skipped. Only the SSRC that it names is accepted
+    /// settings; of several media, the first that can be received or that --codec names, and for a
+    /// container (.mp4, .mov, .mkv, .webm) the video and the audio. Unusable lines are reported and
+    /// skipped. Only the SSRC that it names is accepted
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["payload_type", "clock_rate", "rtcp_mux", "recovery",
             "rtx_payload_type", "feedback"])]

@@ -4,11 +4,13 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
+use rushes::file::MediaWriter;
 use rushes::sdp::{self, Description, Encoding, Media, Warning};
 use rushes::{Codec, Context, Ssrc, StreamBuilder};
 
 use crate::Usage;
 use crate::keygen::create_private;
+use crate::progress::note;
 use crate::source::Source;
 
 /// Maximum number of frames of a file searched for parameter sets.
@@ -25,18 +27,21 @@ pub(crate) struct Described {
 
 /// The wanted media of a description.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct Wanted<'a> {
     pub(crate) codec: Option<Codec>,
     pub(crate) ssrc: Option<Ssrc>,
+    /// The file that is written, if it may have several media.
+    pub(crate) film: Option<&'a Path>,
 }
 
-/// Reads `file` and selects the first wanted media that can be received.
+/// Reads `file`, and takes the first media that can be received and is wanted; for a container the
+/// video and the audio.
 pub(crate) fn read(
     file: &Path,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
     quiet: bool,
     context: &Context,
-) -> anyhow::Result<Described> {
+) -> anyhow::Result<Vec<Described>> {
     let octets = std::fs::read(file).with_context(|| file.display().to_string())?;
     let (description, warnings) =
         Description::parse_with_warnings(&octets).with_context(|| file.display().to_string())?;
@@ -44,16 +49,22 @@ pub(crate) fn read(
         warn(file, &warnings);
     }
     let codec = wanted.codec;
-    let mut reason = None;
+    let (mut found, mut refused) = (Vec::new(), Vec::new());
     for mut media in description.media {
         if let Some(ssrc) = wanted.ssrc {
             keep_source(&mut media, ssrc);
         }
         match described(&media, codec, context) {
-            Ok(Some(described)) => return Ok(described),
-            Ok(None) => {}
-            Err(error) => reason = reason.or(Some(error)),
+            Ok(described) => found.extend(described),
+            Err(error) => refused.push(error),
         }
+    }
+    if !found.is_empty() {
+        let (taken, left_out) = take(found, wanted.film);
+        if !quiet {
+            note_left_out(file, &left_out, &refused);
+        }
+        return Ok(taken);
     }
     if quiet {
         // The warnings explain why nothing can be received.
@@ -63,8 +74,41 @@ pub(crate) fn read(
         Some(codec) => anyhow::anyhow!("it describes no {} media", codec.title),
         None => anyhow::anyhow!("it describes no media"),
     };
-    Err(reason.map_or_else(nothing, anyhow::Error::from))
+    Err(refused.into_iter().next().map_or_else(nothing, anyhow::Error::from))
         .with_context(|| file.display().to_string())
+}
+
+/// Of the media that can be received, the first, and those that are left out. If the file `film` holds
+/// both, the first of another kind is taken, too.
+fn take(mut found: Vec<Described>, film: Option<&Path>) -> (Vec<Described>, Vec<Described>) {
+    let mut taken = vec![found.remove(0)];
+    let first = taken[0].codec;
+    let is_other = |it: &Described| {
+        let is_pair =
+            matches!((first.media, it.codec.media), ("video", "audio") | ("audio", "video"));
+        is_pair && film.is_some_and(|film| MediaWriter::holds(film, &[first, it.codec]))
+    };
+    if let Some(other) = found.iter().position(is_other) {
+        taken.push(found.remove(other));
+        taken.sort_by_key(|it| it.codec.media != "video");
+    }
+    (taken, found)
+}
+
+/// Says which media of a description are not received.
+fn note_left_out(file: &Path, left_out: &[Described], refused: &[rushes::Error]) {
+    for Described { codec, .. } in left_out {
+        note!(
+            "{}: its {} media is left out. Try: -o film.mkv for video and audio, or --codec {} for \
+             this one",
+            file.display(),
+            codec.title,
+            codec.name
+        );
+    }
+    for error in refused {
+        note!("{}: a media is left out: {error}", file.display());
+    }
 }
 
 fn described(

@@ -32,15 +32,19 @@ impl OverwriteArgs {
         anyhow::bail!("{} exists; --force overwrites it", path.display())
     }
 
-    /// Begins a media file. Without `--force`, it does not replace a file that appears meanwhile.
+    /// Begins a media file of these codecs. Without `--force`, it does not replace a file that appears meanwhile.
     ///
     /// # Errors
-    /// As [`MediaWriter::create_new`].
-    pub(crate) fn media_writer(self, path: &Path, codec: Codec) -> Result<MediaWriter, FileError> {
+    /// As [`MediaWriter::create_new_tracks`].
+    pub(crate) fn media_writer(
+        self,
+        path: &Path,
+        codecs: &[Codec],
+    ) -> Result<MediaWriter, FileError> {
         if self.force {
-            MediaWriter::create(path, codec)
+            MediaWriter::create_tracks(path, codecs)
         } else {
-            MediaWriter::create_new(path, codec)
+            MediaWriter::create_new_tracks(path, codecs)
         }
     }
 }

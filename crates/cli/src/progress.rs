@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
-use rushes::Statistics;
+use rushes::{Codec, Statistics};
 
 use crate::args::OutputArgs;
 
@@ -57,6 +57,8 @@ pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     interval: Option<Duration>,
     json: bool,
+    /// The number and the codec of the stream, where several run at once.
+    stream: Option<(usize, Codec)>,
     start: Instant,
     next_line: Instant,
     next_draw: Instant,
@@ -65,8 +67,19 @@ pub(crate) struct Progress {
 impl Progress {
     /// Creates a bar up to `len` octets, or a spinner without a length.
     pub(crate) fn new(output: OutputArgs, len: Option<u64>) -> Self {
+        Self::of_stream(output, len, None)
+    }
+
+    /// As [`new`](Self::new); `stream` is the number and the codec of the stream, where several run
+    /// at once. The first of them has the bar, and lines name their stream.
+    pub(crate) fn of_stream(
+        output: OutputArgs,
+        len: Option<u64>,
+        stream: Option<(usize, Codec)>,
+    ) -> Self {
         let now = Instant::now();
-        let shows = stderr().is_terminal() && !output.quiet && !output.json;
+        let is_first = stream.is_none_or(|(number, _)| number == 0);
+        let shows = is_first && stderr().is_terminal() && !output.quiet && !output.json;
         let bar = shows.then(|| {
             let (bar, template) = match len {
                 Some(len) => (ProgressBar::new(len), "{bar:30} {percent:>3} %  {msg}"),
@@ -78,6 +91,7 @@ impl Progress {
             bar,
             interval: output.stats_interval.filter(|_| !output.quiet),
             json: output.json,
+            stream,
             start: now,
             next_line: now,
             next_draw: now,
@@ -103,9 +117,15 @@ impl Progress {
             let time = (now - self.start).as_secs_f64();
             if self.json {
                 // An error is ignored, because printing the final object reports it.
-                let _ = crate::report::print_line(crate::report::interval(time, &statistics));
+                let _ = crate::report::print_line(crate::report::interval(
+                    time,
+                    self.stream,
+                    &statistics,
+                ));
             } else {
-                print_above(&format!("{time:8.1} s  {}", self.summary(&statistics)));
+                let codec =
+                    self.stream.map_or_else(String::new, |(_, it)| format!("{}  ", it.name));
+                print_above(&format!("{time:8.1} s  {codec}{}", self.summary(&statistics)));
             }
         }
     }

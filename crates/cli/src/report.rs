@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Write, stdout};
 use std::time::Duration;
 
-use rushes::Statistics;
+use rushes::{Codec, Statistics};
 use serde_json::{Value, json};
 
 use crate::metrics;
@@ -49,9 +49,20 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
     object.into()
 }
 
-/// Returns one line of statistics of a running command, as JSON.
-pub(crate) fn interval(time: f64, statistics: &Statistics) -> Value {
-    json!({ "time": time, "sent": sent(statistics), "received": received(statistics) })
+/// Returns one line of statistics of a running command, as JSON; of one of several streams, `stream`
+/// is its number and its codec.
+pub(crate) fn interval(
+    time: f64,
+    stream: Option<(usize, Codec)>,
+    statistics: &Statistics,
+) -> Value {
+    let mut line =
+        json!({ "time": time, "sent": sent(statistics), "received": received(statistics) });
+    if let Some((number, codec)) = stream {
+        line["stream"] = number.into();
+        line["codec"] = codec.name.into();
+    }
+    line
 }
 
 /// Formats the discards as text; empty if there are none.

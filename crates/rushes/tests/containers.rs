@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use rushes::file::{MediaFrame, MediaReader, MediaWriter, ReadOptions, tracks};
+use rushes::file::{MediaFrame, MediaReader, MediaTime, MediaWriter, ReadOptions, tracks};
 use rushes::payload::nal::{PictureFormat, find_units};
 use rushes::{Codec, FrameRate, Framing, RtpTimestamp};
 
@@ -344,4 +344,74 @@ proptest! {
             survives(octets, codec);
         }
     }
+}
+
+/// Writes the first frames of video and audio to one file, the audio `late` milliseconds after it.
+fn write_film(path: &Path, late: i64) -> [Vec<MediaFrame>; 2] {
+    let thousand = std::num::NonZeroU32::new(1_000).unwrap();
+    let frames = [FILES[0], FILES[3]].map(|(name, codec, _)| read(&media(name), codec));
+    let mut writer = MediaWriter::create_tracks(path, &[Codec::H264, Codec::Opus]).unwrap();
+    for ((picture, sound), number) in frames[0].iter().zip(&frames[1]).zip(0..25) {
+        for (track, frame, first) in [(0, picture, 0), (1, sound, late)] {
+            let time = MediaTime::new(first + 40 * number, thousand);
+            writer.write_track(track, &frame.data, time).unwrap();
+        }
+    }
+    writer.finish().unwrap();
+    frames
+}
+
+#[test]
+fn a_film_has_both_tracks_on_one_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    for extension in ["mp4", "mkv"] {
+        let path = folder.path().join(format!("film.{extension}"));
+        let frames = write_film(&path, 20);
+        let found: Vec<_> = tracks(&path).unwrap().unwrap().iter().map(|it| it.codec).collect();
+        assert_eq!(found, [Some(Codec::H264), Some(Codec::Opus)]);
+        for (track, (codec, first)) in [(Codec::H264, 0), (Codec::Opus, 20)].into_iter().enumerate()
+        {
+            let copy = read(&path, codec);
+            assert_eq!(copy.len(), 25, "{extension}");
+            for ((frame, copy), number) in frames[track].iter().zip(&copy).zip(0..) {
+                let millis = copy.presented.unwrap().nanos() / 1_000_000;
+                assert_eq!(millis, first + 40 * number, "{extension} {codec:?}");
+                if codec.has_nal_units() {
+                    assert_eq!(slices(codec, &frame.data), slices(codec, &copy.data));
+                } else {
+                    assert_eq!(frame.data, copy.data);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_track_that_is_left_out_or_has_no_frame_is_not_in_the_film() {
+    let folder = tempfile::tempdir().unwrap();
+    let frames = read(&media(FILES[0].0), Codec::H264);
+    for is_left_out in [true, false] {
+        let path = folder.path().join(format!("{is_left_out}.mp4"));
+        let mut writer = MediaWriter::create_tracks(&path, &[Codec::Opus, Codec::H264]).unwrap();
+        if is_left_out {
+            writer.leave_out(0);
+        }
+        writer.write_track(1, &frames[0].data, MediaTime::ZERO).unwrap();
+        if is_left_out {
+            writer.write_track(0, &[0xfc, 1, 2], MediaTime::ZERO).unwrap();
+        }
+        writer.finish().unwrap();
+        let found: Vec<_> = tracks(&path).unwrap().unwrap().iter().map(|it| it.codec).collect();
+        assert_eq!(found, [Some(Codec::H264)]);
+        assert_eq!(read(&path, Codec::H264).len(), 1);
+    }
+    let path = folder.path().join("none.mp4");
+    let mut writer = MediaWriter::create_tracks(&path, &[Codec::Opus]).unwrap();
+    let error = writer.write_track(1, &[0xfc], MediaTime::ZERO).unwrap_err();
+    assert!(error.to_string().ends_with("no such track"), "{error}");
+    assert!(MediaWriter::holds("a.mp4".as_ref(), &[Codec::H264, Codec::Opus]));
+    assert!(!MediaWriter::holds("a.mkv".as_ref(), &[]));
+    assert!(!MediaWriter::holds("a.mkv".as_ref(), &[Codec::Opus; 127]));
+    assert!(!MediaWriter::holds("a.264".as_ref(), &[Codec::H264, Codec::Opus]));
+    assert!(!MediaWriter::holds("a.webm".as_ref(), &[Codec::H264, Codec::Opus]));
 }

@@ -70,7 +70,7 @@ impl Extraction {
     pub(crate) fn write(&mut self, frame: &Frame) -> Result<(), FileError> {
         let writer = match &mut self.writer {
             Some(writer) => writer,
-            none => none.insert(self.overwrite.media_writer(&self.path, self.codec)?),
+            none => none.insert(self.overwrite.media_writer(&self.path, &[self.codec])?),
         };
         writer.write(frame, frame.timestamp())?;
         self.units += 1;

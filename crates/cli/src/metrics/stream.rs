@@ -333,6 +333,8 @@ impl Written {
 pub(crate) struct Receiving {
     pub(crate) handle: StreamHandle,
     pub(crate) rtcp: Rtcp,
+    /// Its number in the command, from 0.
+    pub(crate) number: usize,
     pub(crate) codec: Codec,
     pub(crate) written: Arc<Written>,
 }
@@ -341,7 +343,7 @@ impl Observed for Receiving {
     fn sample(&self, into: &mut Samples) {
         let statistics = self.handle.statistics();
         let receive = &statistics.receive;
-        begin(into, 0, self.codec);
+        begin(into, self.number, self.codec);
         into.rows(&RECEIVED, &statistics);
         into.rows(&SOCKET, &statistics);
         control(&self.rtcp, into);

@@ -5,37 +5,34 @@ mod contest;
 mod decoder;
 #[cfg(feature = "window")]
 mod delimit;
+mod film;
 mod hints;
 mod reception;
+mod together;
+mod track;
 mod verdict;
 #[cfg(feature = "window")]
 pub(crate) mod window;
 mod writer;
 
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
 
-use rushes::file::{MediaWriter, codec_of};
+use rushes::file::codec_of;
 use rushes::net::resolve;
 use rushes::{Codec, Session, StreamBuilder};
 
-use self::hints::Hints;
-use self::reception::{Received, Reception};
-use self::verdict::Verdict;
-use self::writer::{NoObserver, StreamObserver, Writer};
+use self::reception::Received;
+use self::together::Together;
+use self::track::{Stream, Track};
+use self::writer::{Output, StreamObserver, Writer};
 use crate::args::RecvArgs;
 use crate::describe::{self, Described, Wanted};
 use crate::endpoint::{Endpoint, Peer};
 use crate::interrupt::Interrupt;
-use crate::metrics;
 use crate::metrics::Metrics;
 use crate::source::unknown_codec;
-use crate::{Outcome, Usage, security, stream, zrtp};
-
-/// A restarted receiver has lost its replay list (RFC 3711 section 3.3.2).
-const REPLAY: &str = "rushes: packets recorded under this key in an earlier run would be accepted; \
-                      --zrtp --secret-file makes a key for each run\n";
+use crate::{Outcome, Usage, security, stream};
 
 pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if args.output.json && args.output_file.as_deref() == Some(Path::new("-")) {
@@ -50,80 +47,98 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if args.window.window {
         return window::run(args, &interrupt);
     }
-    stream_into(args, build(args)?, &interrupt, |_| Ok(NoObserver))
+    receive(args, build(args)?, None, &interrupt)
 }
 
-/// Receives a stream until it ends, into the file, if any, and for an observer. `observe` makes the
-/// observer once the codec is known.
-fn stream_into<A: StreamObserver>(
+/// Opens streams and receives them until they end, into the file, if any, and for an observer of the
+/// first.
+fn receive(
     args: &RecvArgs,
-    Described { builder, codec, parameter_sets }: Described,
+    described: Vec<Described>,
+    observer: Option<Box<dyn StreamObserver>>,
     interrupt: &Interrupt,
-    observe: impl FnOnce(Codec) -> anyhow::Result<A>,
 ) -> anyhow::Result<Outcome> {
     let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
-    let observer = observe(codec)?;
-    let prints = !args.output.quiet && !args.output.json;
-    let opened = zrtp::open(builder, interrupt, args.wait, |address| {
-        let listening = if prints { format!("listening on {address}\n") } else { String::new() };
-        let warns = args.security.has_given_key() && !args.output.quiet;
-        // In one write, for programs that read the address from a pipe.
-        let text = format!("{listening}{}", if warns { REPLAY } else { "" });
-        std::io::stderr().write_all(text.as_bytes())?;
-        Ok(())
-    })?;
-    let Some((mut stream, agreed)) = opened else {
-        anyhow::bail!("interrupted before keys were agreed on; nothing was received");
-    };
-    zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
-    let file = args.output_file.as_deref();
-    let media = file.map(|file| args.overwrite.media_writer(file, codec)).transpose()?;
-    let mut writer = Writer::new(media, observer, codec, parameter_sets);
-    if !args.output.quiet {
-        let mut hints = Hints::new(codec, args.sdp.is_some() || args.stream.payload_type.is_some());
-        stream.receiver()?.on_event(move |event| {
-            security::report_event(&event);
-            hints.take(&event);
-        });
+    let mut streams = Vec::new();
+    for described in described {
+        let Some(stream) = Stream::open(args, described, interrupt)? else {
+            anyhow::bail!("interrupted before keys were agreed on; nothing was received");
+        };
+        streams.push(stream);
     }
-    let mut received = Received::default();
-    metrics.observe(|| metrics::Receiving {
-        handle: stream.handle(),
-        rtcp: stream.rtcp(),
-        codec,
-        written: received.written.clone(),
-    });
-    let ended = Reception::new(args, &mut stream, &mut writer, &mut received).run(interrupt);
+    for (number, stream) in streams.iter().enumerate() {
+        metrics.observe(|| stream.observed(number));
+    }
+    let outcome = record(args, &mut streams, observer, interrupt)?;
+    for agreed in streams.iter().filter_map(|stream| stream.agreed.as_ref()) {
+        if args.security.zrtp_ask {
+            agreed.ask()?;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Writes a file of open streams, from their next frames to their end, and reports on it.
+fn record(
+    args: &RecvArgs,
+    streams: &mut [Stream],
+    mut observer: Option<Box<dyn StreamObserver>>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome> {
+    let file = args.output_file.as_deref();
+    let codecs: Vec<_> = streams.iter().map(|stream| stream.codec).collect();
+    let media = file.map(|file| args.overwrite.media_writer(file, &codecs)).transpose()?;
+    let output = Output::new(media, &codecs);
+    let together = Together::new(streams.len(), interrupt);
+    let mut tracks = Vec::new();
+    let is_one_of_several = streams.len() > 1;
+    for (number, stream) in streams.iter_mut().enumerate() {
+        let writer = Writer::new(&output, observer.take(), (number, stream));
+        let received = Received::default();
+        tracks.push(Track { number, is_one_of_several, stream, writer, received });
+    }
+    let ended = track::receive(args, &mut tracks, &together);
     // Complete frames are saved before an error is reported.
-    let media = writer.media.filter(|_| received.frames > 0);
-    let finished = media.map_or(Ok(()), MediaWriter::finish);
+    let has_frames = tracks.iter().any(|track| track.received.frames > 0);
+    let observer = tracks.first_mut().and_then(|track| track.writer.observer.take());
+    let finished = output.finish(has_frames);
     ended?;
     finished?;
-    let shown = if received.frames > 0 { writer.observer.finish() } else { Ok(()) };
-    let verdict = Verdict::of(&stream, &received);
-    let outcome = verdict.print(args, &stream, agreed.as_ref(), &mut received)?;
-    if let Some(agreed) = agreed.filter(|_| args.security.zrtp_ask) {
-        agreed.ask()?;
-    }
+    let shown = observer.filter(|_| has_frames).map_or(Ok(()), StreamObserver::finish);
+    let outcome = verdict::print(args, &mut tracks)?;
     shown.map(|()| outcome)
 }
 
-fn build(args: &RecvArgs) -> anyhow::Result<Described> {
-    let described = match (&args.sdp, &args.from) {
+/// The streams that the command line gives: several, if a description has them and the file holds
+/// them.
+fn build(args: &RecvArgs) -> anyhow::Result<Vec<Described>> {
+    let streams = match (&args.sdp, &args.from) {
         (Some(file), _) => {
-            let wanted = Wanted { codec: args.stream.codec, ssrc: args.ssrc };
+            let is_film = args.ssrc.is_none() && args.control.rtx_ssrc.is_none();
+            let film = args.output_file.as_deref().filter(|_| is_film && !args.window.window);
+            let wanted = Wanted { codec: args.stream.codec, ssrc: args.ssrc, film };
             let context = stream::context(&args.control)?;
-            let described = describe::read(file, wanted, args.output.quiet, &context)?;
-            let builder = stream::set_described(described.builder, &args.stream);
-            let builder = stream::set_addresses(builder, &args.control);
-            Described { builder, ..described }
+            describe::read(file, wanted, args.output.quiet, &context)?
         }
-        (None, Some(from)) => build_listening(args, from)?,
+        (None, Some(from)) => vec![build_listening(args, from)?],
         (None, None) => return Err(Usage("recv needs --from or --sdp".to_owned()).into()),
     };
-    let builder = finish(args, described.builder)?;
-    let builder = security::set(builder, args.security.security()?);
-    Ok(Described { builder, ..described })
+    let secured = args.security.security()?;
+    let mut built = Vec::new();
+    for described in streams {
+        let mut builder = described.builder;
+        if args.sdp.is_some() {
+            // A port of the other side is that of the first stream.
+            let mut control = args.control.clone();
+            control.rtcp_port = control.rtcp_port.filter(|_| built.is_empty());
+            builder = stream::set_described(builder, &args.stream);
+            builder = stream::set_addresses(builder, &control);
+        }
+        builder = finish(args, builder, built.is_empty())?;
+        builder = security::set(builder, secured.clone());
+        built.push(Described { builder, ..described });
+    }
+    Ok(built)
 }
 
 /// The codec that the command line gives, directly or by a file's name.
@@ -147,7 +162,11 @@ fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described
 }
 
 /// Settings that do not depend on how the stream was found.
-fn finish(args: &RecvArgs, builder: StreamBuilder) -> anyhow::Result<StreamBuilder> {
+fn finish(
+    args: &RecvArgs,
+    builder: StreamBuilder,
+    is_first: bool,
+) -> anyhow::Result<StreamBuilder> {
     let mut builder = builder.delivery(args.delivery.into());
     if let Some(limit) = args.latency {
         builder = builder.latency(limit);
@@ -163,7 +182,8 @@ fn finish(args: &RecvArgs, builder: StreamBuilder) -> anyhow::Result<StreamBuild
     }
     if let (Some(peer), Some(host)) = (&args.peer, peer_host(args)?) {
         // A peer given by the user is accepted from its first packet on.
-        builder = builder.only_from(host, peer.port).probation(1);
+        let port = peer.port.filter(|_| is_first);
+        builder = builder.only_from(host, port).probation(1);
     }
     Ok(builder)
 }

@@ -1,17 +1,15 @@
-//! A reception in progress: its frames, their sources, and when it ends.
+//! A stream while it is received: its frames, their sources, and when it ends.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rushes::{Frame, MediaStream, RtpTimestamp, Ssrc};
+use rushes::{Frame, RtpTimestamp, Ssrc};
 
 use super::contest::{Change, Contest, Counts, Incoming, Turn};
 use super::hints;
-use super::writer::{StreamObserver, Writer};
+use super::together::{State, Together};
+use super::track::Track;
 use crate::args::RecvArgs;
 use crate::control::{Latency, RtcpSummary};
-use crate::interrupt::Interrupt;
-use crate::metrics::Written;
 use crate::progress::{Progress, note};
 
 /// How often Ctrl-C and the counters are checked.
@@ -19,6 +17,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Maximum time after Ctrl-C, or at the end, for taking waiting frames: more may keep arriving.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
+
+/// Why a film is not the one that was sent.
+const LATE: &str = "the file had begun before its first frame";
+const MIXED: &str = "the file keeps frames of another source: it was too long to start again";
 
 /// The reason why a reception ended.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -62,8 +64,8 @@ pub(super) struct Received {
     pub(super) contest: Contest,
     pub(super) rtcp: RtcpSummary,
     pub(super) latency: Latency,
-    /// The same, for metrics.
-    pub(super) written: Arc<Written>,
+    /// Why the file is not complete although nothing was lost.
+    pub(super) flaw: Option<&'static str>,
     pub(super) end: End,
 }
 
@@ -81,11 +83,12 @@ impl Received {
 }
 
 /// A stream that is received.
-pub(super) struct Reception<'a, A> {
+pub(super) struct Reception<'a, 't> {
     args: &'a RecvArgs,
-    stream: &'a mut MediaStream,
-    writer: &'a mut Writer<A>,
-    received: &'a mut Received,
+    together: &'a Together<'a>,
+    track: &'a mut Track<'t>,
+    /// Before messages about the stream.
+    prefix: String,
     updated: Option<Instant>,
     /// Packets of all sources at the last check.
     packets: u64,
@@ -93,103 +96,105 @@ pub(super) struct Reception<'a, A> {
     warned: bool,
     /// The difference of keys that was said.
     keys: Option<hints::Keys>,
-    /// When the reception began, and when its first frame was written.
-    start: Instant,
-    first: Option<Instant>,
 }
 
-impl<'a, A: StreamObserver> Reception<'a, A> {
+impl<'a, 't> Reception<'a, 't> {
     pub(super) fn new(
         args: &'a RecvArgs,
-        stream: &'a mut MediaStream,
-        writer: &'a mut Writer<A>,
-        received: &'a mut Received,
+        together: &'a Together<'a>,
+        track: &'a mut Track<'t>,
     ) -> Self {
-        let start = Instant::now();
-        let (updated, packets, warned, keys, first) = (None, 0, false, None, None);
-        Self { args, stream, writer, received, updated, packets, warned, keys, start, first }
+        let (prefix, updated, packets, warned) = (track.prefix(), None, 0, false);
+        Self { args, together, track, prefix, updated, packets, warned, keys: None }
     }
 
     /// Receives until the reception ends.
-    pub(super) fn run(mut self, interrupt: &Interrupt) -> anyhow::Result<()> {
-        let mut progress = Progress::new(self.args.output, None);
-        let mut interrupted_at: Option<Instant> = None;
-        self.received.end = loop {
-            if interrupted_at.is_none() && (interrupt.is_requested() || self.has_had_its_time()) {
-                interrupted_at = Some(Instant::now());
+    pub(super) fn run(mut self) -> anyhow::Result<()> {
+        let mut progress = Progress::of_stream(self.args.output, None, self.track.name());
+        let mut stopped_at: Option<Instant> = None;
+        self.track.received.end = loop {
+            let is_stopped = self.together.is_stopped();
+            if stopped_at.is_none() && (is_stopped || self.has_had_its_time()) {
+                stopped_at = Some(Instant::now());
             }
-            let end = if interrupt.is_requested() { End::Signal } else { End::Duration };
+            let end = if is_stopped { End::Signal } else { End::Duration };
             // Then only frames that are already waiting are taken.
-            let patience = if interrupted_at.is_some() { Duration::ZERO } else { POLL_INTERVAL };
-            if interrupted_at.is_some_and(|at| at.elapsed() >= AFTER_INTERRUPT) {
+            let patience = if stopped_at.is_some() { Duration::ZERO } else { POLL_INTERVAL };
+            if stopped_at.is_some_and(|at| at.elapsed() >= AFTER_INTERRUPT) {
                 break end;
             }
-            let frame = self.stream.pull_frame(patience)?;
+            let frame = self.track.stream.media.pull_frame(patience)?;
             let packets = self.packets;
             let is_quiet = frame.is_none();
-            self.update(frame.as_ref());
+            self.update(frame.as_ref())?;
             if let Some(frame) = frame {
                 self.take(&frame)?;
             }
             // Packets count as activity even if they complete no frame.
-            if interrupted_at.is_some() && is_quiet && self.packets == packets {
+            if stopped_at.is_some() && is_quiet && self.packets == packets {
                 break end;
             }
             if let Some(end) = self.next_source_or_end()? {
                 break end;
             }
-            progress.show(self.received.octets, || self.stream.statistics());
+            let Track { stream, received, .. } = &*self.track;
+            progress.show(received.octets, || stream.media.statistics());
         };
         self.finish()?;
         progress.finish();
         Ok(())
     }
 
-    /// Whether the time is over that the user gave the stream.
+    /// Whether the time is over that the user gave the reception.
     fn has_had_its_time(&self) -> bool {
-        let over = self.first.zip(self.args.duration);
-        over.is_some_and(|(first, duration)| first.elapsed() >= duration)
+        self.args.duration.is_some_and(|duration| self.together.has_lasted(duration))
     }
 
     /// Checks counters and reports, when that is due or the source of a frame is new.
-    fn update(&mut self, frame: Option<&Frame>) {
+    fn update(&mut self, frame: Option<&Frame>) -> anyhow::Result<()> {
         let now = Instant::now();
         let is_due = self
             .updated
             .is_none_or(|updated| now.saturating_duration_since(updated) >= POLL_INTERVAL);
-        let is_known = frame.is_some_and(|frame| self.received.contest.knows(frame.ssrc()));
+        let Track { stream, writer, received, .. } = &mut *self.track;
+        let is_known = frame.is_some_and(|frame| received.contest.knows(frame.ssrc()));
         if is_known && !is_due {
-            return;
+            return Ok(());
         }
         self.updated = Some(now);
-        let receive = self.stream.statistics().receive;
+        let media = &stream.media;
+        let receive = media.statistics().receive;
         self.packets = receive.packets;
-        self.received.contest.update(&receive);
-        let written = self.received.contest.written();
-        self.received.written.set(written);
-        self.received.rtcp.poll(self.stream, written);
-        let sources = self.received.contest.sources();
+        received.contest.update(&receive);
+        let written = received.contest.written();
+        stream.written.set(written);
+        received.rtcp.poll(media, written);
+        writer.poll(media, written)?;
+        let sources = received.contest.sources();
         let counts = sources.fold(Counts::default(), |sum, (_, counts)| sum.plus(counts));
-        self.writer.observer.lost(counts.packets_lost);
+        if let Some(observer) = &mut writer.observer {
+            observer.lost(counts.packets_lost);
+        }
         if counts.is_of_another_format() && !self.warned && !self.args.output.quiet {
             self.warned = true;
-            note!("{}", hints::unusable(counts.packets_unusable));
+            note!("{}{}", self.prefix, hints::unusable(counts.packets_unusable));
         }
-        let keys = hints::keys(&receive, &self.stream.rtcp().statistics());
+        let keys = hints::keys(&receive, &media.rtcp().statistics());
         if keys.is_some() && keys != self.keys && !self.args.output.quiet {
             self.keys = keys;
-            keys.inspect(|keys| note!("{keys}"));
+            keys.inspect(|keys| note!("{}{keys}", self.prefix));
         }
+        Ok(())
     }
 
     fn take(&mut self, frame: &Frame) -> anyhow::Result<()> {
-        let received = &mut *self.received;
+        let Track { stream, received, .. } = &mut *self.track;
         received.frames_of_all += 1;
         let (ssrc, arrival, timestamp) = (frame.ssrc(), frame.arrival(), frame.timestamp());
         match received.contest.take(Incoming { ssrc, arrival, timestamp, octets: frame }) {
             Turn::Write => {
-                let capture = received.latency.take(self.stream, frame);
-                received.written.count(capture, arrival.elapsed());
+                let capture = received.latency.take(&stream.media, frame);
+                stream.written.count(capture, arrival.elapsed());
                 self.write(frame, timestamp, arrival)
             }
             Turn::Wait => Ok(()),
@@ -203,23 +208,31 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
         timestamp: RtpTimestamp,
         arrival: Instant,
     ) -> anyhow::Result<()> {
-        self.writer.write(octets, timestamp)?;
-        self.received.count(octets, arrival);
-        self.first.get_or_insert_with(Instant::now);
+        let Track { writer, received, .. } = &mut *self.track;
+        if writer.write(octets, (timestamp, arrival))? {
+            received.count(octets, arrival);
+        } else if received.flaw.replace(LATE).is_none() && !self.args.output.quiet {
+            note!("{}{LATE}", self.prefix);
+        }
+        self.together.note_frame();
         Ok(())
     }
 
     /// Switches to another source.
     fn change(&mut self, change: Change) -> anyhow::Result<()> {
         let Change { before, now, goes_on, frames } = change;
-        if !self.args.output.quiet {
-            note!("{}", change_text(before, now, goes_on));
-        }
-        self.writer.change(goes_on)?;
-        let received = &mut *self.received;
-        if !goes_on {
+        let Track { writer, received, .. } = &mut *self.track;
+        let is_done = writer.change(goes_on)?;
+        if !goes_on && is_done {
             (received.frames, received.octets, received.first) = (0, 0, None);
             received.latency = Latency::default();
+        }
+        if !is_done {
+            received.flaw = Some(MIXED);
+        }
+        if !self.args.output.quiet {
+            let text = change_text(before, now, goes_on);
+            note!("{}{text}{}", self.prefix, if is_done { "" } else { ", but keeps the others" });
         }
         for kept in frames {
             self.write(&kept.octets, kept.timestamp, kept.arrival)?;
@@ -231,10 +244,12 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
     /// how the reception ended, if it has.
     fn next_source_or_end(&mut self) -> anyhow::Result<Option<End>> {
         let now = Instant::now();
-        let received = &mut *self.received;
+        let Track { number, received, .. } = &mut *self.track;
+        let number = *number;
         let Some(last) = received.contest.last_heard() else {
-            let has_waited = self.args.wait.is_some_and(|wait| self.start.elapsed() >= wait);
-            return Ok(has_waited.then_some(End::Wait));
+            let is_over = self.together.is_over(number, State::Awaited);
+            let has_waited = self.args.wait.is_some_and(|wait| self.together.has_waited(wait));
+            return Ok(if has_waited { Some(End::Wait) } else { is_over.then_some(End::Silence) });
         };
         let has_left = received.has_left();
         // After a goodbye, the library waits for missing and late packets, then ends the source.
@@ -245,22 +260,22 @@ impl<'a, A: StreamObserver> Reception<'a, A> {
             return Ok(None);
         }
         let end = if has_left { End::Bye } else { End::Silence };
-        Ok(is_over.then_some(end))
+        let state = if is_over { State::Over } else { State::Received };
+        Ok((self.together.is_over(number, state) && is_over).then_some(end))
     }
 
     /// Takes the last complete frames.
     fn finish(&mut self) -> anyhow::Result<()> {
-        self.stream.receiver()?.flush();
+        self.track.stream.media.receiver()?.flush();
         let start = Instant::now();
         while start.elapsed() < AFTER_INTERRUPT
-            && let Some(frame) = self.stream.pull_frame(Duration::ZERO)?
+            && let Some(frame) = self.track.stream.media.pull_frame(Duration::ZERO)?
         {
-            self.update(Some(&frame));
+            self.update(Some(&frame))?;
             self.take(&frame)?;
         }
         self.updated = None;
-        self.update(None);
-        Ok(())
+        self.update(None)
     }
 }
 

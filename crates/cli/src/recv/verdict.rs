@@ -1,11 +1,12 @@
 //! The report at the end of a reception, and the exit code.
 
-use rushes::{MediaStream, Statistics};
+use rushes::Statistics;
 use serde_json::{Value, json};
 
 use super::contest::Counts;
 use super::hints::{self, Keys};
 use super::reception::{End, Received};
+use super::track::Track;
 use crate::args::RecvArgs;
 use crate::control::sent_by;
 use crate::{Outcome, report, zrtp};
@@ -22,48 +23,55 @@ pub(super) struct Verdict {
     statistics: Statistics,
 }
 
+/// Prints the report on all streams, and returns the outcome.
+pub(super) fn print(args: &RecvArgs, tracks: &mut [Track<'_>]) -> anyhow::Result<Outcome> {
+    let verdicts: Vec<_> = tracks.iter().map(|track| Verdict::of(track)).collect();
+    if args.output.json {
+        let mut objects = Vec::new();
+        for (verdict, track) in verdicts.iter().zip(tracks.iter_mut()) {
+            objects.push(verdict.object(args, track));
+        }
+        let only = if objects.len() == 1 { objects.pop() } else { None };
+        report::print_line(only.unwrap_or_else(|| {
+            let is_complete = verdicts.iter().all(|verdict| verdict.is_complete);
+            json!({ "complete": is_complete, "streams": objects })
+        }))?;
+    } else if !args.output.quiet {
+        let each = verdicts.iter().zip(&*tracks);
+        each.for_each(|(verdict, track)| verdict.print_summary(track));
+    }
+    let mut outcome = Outcome::Done;
+    for (verdict, track) in verdicts.iter().zip(tracks) {
+        if verdict.outcome(args, track) == Outcome::Failed {
+            outcome = Outcome::Failed;
+        }
+    }
+    Ok(outcome)
+}
+
 impl Verdict {
-    pub(super) fn of(stream: &MediaStream, received: &Received) -> Self {
+    fn of(track: &Track<'_>) -> Self {
+        let Track { stream, received, .. } = track;
         let (mut counts, mut lost) = (Counts::default(), 0);
         for (source, of_source) in received.contest.sources() {
             counts = counts.plus(of_source);
-            let sent = sent_by(stream, source);
+            let sent = sent_by(&stream.media, source);
             let ends = sent.map_or(0, |sent| sent.saturating_sub(of_source.packets));
             lost += of_source.packets_lost.max(ends.min(u64::from(u32::MAX / 2)));
         }
         let is_whole = lost == 0 && counts.frames_dropped == 0 && !counts.is_of_another_format();
-        let is_complete = is_whole && received.frames > 0;
-        let statistics = stream.statistics();
-        let keys = hints::keys(&statistics.receive, &stream.rtcp().statistics());
+        let is_complete = is_whole && received.frames > 0 && received.flaw.is_none();
+        let statistics = stream.media.statistics();
+        let keys = hints::keys(&statistics.receive, &stream.media.rtcp().statistics());
         Self { counts, lost, is_complete, keys, statistics }
     }
 
-    /// Prints the report, and returns the outcome.
-    pub(super) fn print(
-        &self,
-        args: &RecvArgs,
-        stream: &MediaStream,
-        agreed: Option<&zrtp::Agreed>,
-        received: &mut Received,
-    ) -> anyhow::Result<Outcome> {
-        if args.output.json {
-            report::print_line(self.object(args, stream, agreed, received))?;
-        } else if !args.output.quiet {
-            self.print_summary(received);
-        }
-        Ok(self.outcome(args, received))
-    }
-
-    fn object(
-        &self,
-        args: &RecvArgs,
-        stream: &MediaStream,
-        agreed: Option<&zrtp::Agreed>,
-        received: &mut Received,
-    ) -> Value {
+    fn object(&self, args: &RecvArgs, track: &mut Track<'_>) -> Value {
+        let Track { stream, received, .. } = track;
         let sources: Vec<String> =
             received.contest.sources().map(|(ssrc, _)| ssrc.to_string()).collect();
         json!({
+            "codec": stream.codec.name,
             "complete": self.is_complete,
             "end": received.end.name(),
             "sources": sources,
@@ -74,10 +82,10 @@ impl Verdict {
             "seconds": received.time.as_secs_f64(),
             "megabits_per_second": report::megabits(received.octets, received.time),
             "packets_lost": self.lost,
-            "zrtp": agreed.map(zrtp::Agreed::object),
+            "zrtp": stream.agreed.as_ref().map(zrtp::Agreed::object),
             "received": self.received(received),
             "other_sources": self.others(),
-            "rtcp": received.rtcp.report(stream),
+            "rtcp": received.rtcp.report(&stream.media),
             "capture_to_delivery": received.latency.report(),
         })
     }
@@ -118,11 +126,12 @@ impl Verdict {
         })
     }
 
-    fn print_summary(&self, received: &Received) {
+    fn print_summary(&self, track: &Track<'_>) {
+        let (prefix, received) = (track.prefix(), &track.received);
         let receive = &self.statistics.receive;
         let rate = report::megabits(received.octets, received.time);
         eprintln!(
-            "received {} frames in {} packets, {} octets, {:.2} s, {rate:.1} Mbit/s",
+            "{prefix}received {} frames in {} packets, {} octets, {:.2} s, {rate:.1} Mbit/s",
             received.frames,
             self.counts.packets,
             received.octets,
@@ -130,34 +139,43 @@ impl Verdict {
         );
         let discards = report::discards(&self.statistics);
         if !discards.is_empty() {
-            eprintln!("discarded: {discards}");
+            eprintln!("{prefix}discarded: {discards}");
         }
         let others = receive.packets.saturating_sub(self.counts.packets);
         if others > 0 {
-            eprintln!("other sources: {others} packets, ignored");
+            eprintln!("{prefix}other sources: {others} packets, ignored");
         }
         if self.statistics.foreign > 0 {
-            eprintln!("not from the peer: {} datagrams, ignored", self.statistics.foreign);
+            eprintln!("{prefix}not from the peer: {} datagrams, ignored", self.statistics.foreign);
         }
         if receive.frames_unsure > 0 {
-            eprintln!("the first frame was dropped: it may lack its beginning");
+            eprintln!("{prefix}the first frame was dropped: it may lack its beginning");
         }
         if received.end == End::Silence && received.frames > 0 {
-            eprintln!("ended by silence, without a goodbye");
+            eprintln!("{prefix}ended by silence, without a goodbye");
         }
     }
 
-    fn outcome(&self, args: &RecvArgs, received: &Received) -> Outcome {
+    fn outcome(&self, args: &RecvArgs, track: &Track<'_>) -> Outcome {
+        let (prefix, received) = (track.prefix(), &track.received);
         let keys = self.keys.map_or_else(String::new, |keys| format!(": {keys}"));
+        if let Some(flaw) = received.flaw {
+            eprintln!("rushes: {prefix}incomplete: {flaw}");
+            return Outcome::Failed;
+        }
         if received.frames == 0 {
-            let file = if args.output_file.is_some() { "; no file was written" } else { "" };
+            let file = match (&args.output_file, track.name()) {
+                (Some(_), None) => "; no file was written",
+                (Some(_), Some(_)) => "; the file has nothing of it",
+                (None, _) => "",
+            };
             if let (End::Wait, Some(time)) = (received.end, args.wait) {
                 eprintln!(
-                    "rushes: nothing of the stream came within {time:?} (--wait){file}{keys}"
+                    "rushes: {prefix}nothing of the stream came within {time:?} (--wait){file}{keys}"
                 );
                 return Outcome::Failed;
             }
-            eprintln!("rushes: no complete frame was received{file}{keys}");
+            eprintln!("rushes: {prefix}no complete frame was received{file}{keys}");
             return Outcome::Failed;
         }
         if !self.is_complete {
@@ -168,12 +186,12 @@ impl Verdict {
             };
             let lost = self.lost;
             eprintln!(
-                "rushes: incomplete: {lost} packets lost, {frames_dropped} frames dropped{unusable}{keys}"
+                "rushes: {prefix}incomplete: {lost} packets lost, {frames_dropped} frames dropped{unusable}{keys}"
             );
             return Outcome::Failed;
         }
         if args.until_bye && received.end == End::Silence {
-            eprintln!("rushes: incomplete: it ended by silence, without a goodbye");
+            eprintln!("rushes: {prefix}incomplete: it ended by silence, without a goodbye");
             return Outcome::Failed;
         }
         Outcome::Done

@@ -13,7 +13,7 @@ use rushes_gpu::{Gpu, LastFrame, Shown, Viewer, WindowOptions, WindowWaker, Writ
 
 use super::decoder::{self, Decoder};
 use super::writer::StreamObserver;
-use super::{Described, build, stream_into};
+use super::{Described, build};
 use crate::args::{DeliveryName, RecvArgs};
 use crate::interrupt::Interrupt;
 use crate::{Outcome, Usage};
@@ -24,7 +24,7 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
         return Err(Usage(text.to_owned()).into());
     }
     // No window opens for a codec that cannot be shown.
-    let described = build(args)?;
+    let described = build(args)?.remove(0);
     decoder::check(described.codec)?;
     decoder::find()?;
     let mut options = WindowOptions::default();
@@ -144,8 +144,8 @@ fn receive(
             }),
         )
     };
-    let observe = |codec| Ok(Decoding { decoder: decode(codec)?, seen: Arc::clone(seen) });
-    stream_into(args, described, interrupt, observe)
+    let decoding = Decoding { decoder: decode(described.codec)?, seen: Arc::clone(seen) };
+    super::receive(args, vec![described], Some(Box::new(decoding)), interrupt)
 }
 
 /// Passes a stream to the decoder, and counts it.
@@ -165,7 +165,7 @@ impl StreamObserver for Decoding {
         self.seen.packets_lost.store(packets, Relaxed);
     }
 
-    fn finish(self) -> anyhow::Result<()> {
+    fn finish(self: Box<Self>) -> anyhow::Result<()> {
         self.decoder.finish()
     }
 }

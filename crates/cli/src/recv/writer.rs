@@ -1,10 +1,16 @@
 //! Output of a stream: into a file, to an observer, or both.
 
-use rushes::file::MediaWriter;
-use rushes::{Codec, RtpTimestamp, sdp};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-/// A consumer of the stream besides the file.
-pub(super) trait StreamObserver {
+use rushes::file::{FileError, MediaWriter};
+use rushes::{Codec, MediaStream, RtpTimestamp, Ssrc, sdp};
+
+use super::film::{Film, Report};
+use super::track::Stream;
+
+/// A consumer of a stream besides the file.
+pub(super) trait StreamObserver: Send {
     /// The next octets of the stream: a frame, or the parameter sets before the first.
     fn octets(&mut self, octets: &[u8]);
 
@@ -12,73 +18,118 @@ pub(super) trait StreamObserver {
     fn lost(&mut self, packets: u64);
 
     /// The stream has ended.
-    fn finish(self) -> anyhow::Result<()>;
+    fn finish(self: Box<Self>) -> anyhow::Result<()>;
 }
 
-pub(super) struct NoObserver;
+/// The file, if there is one, which the streams of a reception share.
+pub(super) struct Output(Mutex<Option<File>>);
 
-impl StreamObserver for NoObserver {
-    fn octets(&mut self, _: &[u8]) {}
+enum File {
+    Stream(MediaWriter),
+    Film(Film),
+}
 
-    fn lost(&mut self, _: u64) {}
+impl Output {
+    /// Output to `media`, if given, of streams of these codecs.
+    pub(super) fn new(media: Option<MediaWriter>, codecs: &[Codec]) -> Self {
+        let file = media.map(|media| match codecs {
+            [_] => File::Stream(media),
+            _ => File::Film(Film::new(media, codecs)),
+        });
+        Self(Mutex::new(file))
+    }
 
-    fn finish(self) -> anyhow::Result<()> {
-        Ok(())
+    fn lock(&self) -> MutexGuard<'_, Option<File>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the file; one without frames is removed.
+    pub(super) fn finish(&self, has_frames: bool) -> Result<(), FileError> {
+        match self.lock().take().filter(|_| has_frames) {
+            Some(File::Stream(media)) => media.finish(),
+            Some(File::Film(film)) => film.finish(),
+            None => Ok(()),
+        }
     }
 }
 
-/// Destinations of frames, and parameter sets to write before the first if it has none.
-pub(super) struct Writer<A> {
-    pub(super) media: Option<MediaWriter>,
-    pub(super) observer: A,
+/// Destinations of a stream's frames, and parameter sets to write before the first if it has none.
+pub(super) struct Writer<'a> {
+    output: &'a Output,
+    pub(super) observer: Option<Box<dyn StreamObserver>>,
+    /// The number of the stream.
+    track: usize,
     codec: Codec,
     parameter_sets: Vec<u8>,
     is_begun: bool,
 }
 
-impl<A: StreamObserver> Writer<A> {
+impl<'a> Writer<'a> {
     pub(super) fn new(
-        media: Option<MediaWriter>,
-        observer: A,
-        codec: Codec,
-        parameter_sets: Vec<u8>,
+        output: &'a Output,
+        observer: Option<Box<dyn StreamObserver>>,
+        (track, stream): (usize, &Stream),
     ) -> Self {
-        Self { media, observer, codec, parameter_sets, is_begun: false }
+        let parameter_sets = stream.parameter_sets.clone();
+        Self { output, observer, track, codec: stream.codec, parameter_sets, is_begun: false }
     }
 
-    pub(super) fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
+    /// Writes a frame; `false` if the file has begun without its stream.
+    pub(super) fn write(
+        &mut self,
+        frame: &[u8],
+        times: (RtpTimestamp, Instant),
+    ) -> anyhow::Result<bool> {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         if is_first
             && !self.parameter_sets.is_empty()
             && !sdp::has_parameter_sets(self.codec, frame)
         {
             let sets = std::mem::take(&mut self.parameter_sets);
-            let put = self.put(&sets, timestamp);
+            let put = self.put(&sets, times);
             self.parameter_sets = sets;
             put?;
         }
-        self.put(frame, timestamp)
+        self.put(frame, times)
     }
 
-    fn put(&mut self, octets: &[u8], timestamp: RtpTimestamp) -> anyhow::Result<()> {
-        self.observer.octets(octets);
-        if let Some(media) = &mut self.media {
-            media.write(octets, timestamp)?;
+    fn put(&mut self, octets: &[u8], times: (RtpTimestamp, Instant)) -> anyhow::Result<bool> {
+        if let Some(observer) = &mut self.observer {
+            observer.octets(octets);
         }
-        Ok(())
-    }
-
-    /// Switches to another source: the file continues with it, or starts again. Frames already
-    /// given to a pipe or an observer stay there.
-    pub(super) fn change(&mut self, goes_on: bool) -> anyhow::Result<()> {
-        if !goes_on {
-            self.is_begun = false;
-        }
-        match &mut self.media {
-            Some(media) if goes_on => media.change_source(),
-            Some(media) => media.begin_again()?,
+        match &mut *self.output.lock() {
+            Some(File::Stream(media)) => media.write(octets, times.0)?,
+            Some(File::Film(film)) => return Ok(film.take(self.track, octets, times)?),
             None => {}
         }
+        Ok(true)
+    }
+
+    /// Passes on what is known of the `source` that is written, and lets a film go on.
+    pub(super) fn poll(&mut self, media: &MediaStream, source: Option<Ssrc>) -> anyhow::Result<()> {
+        if let Some(File::Film(film)) = &mut *self.output.lock() {
+            let peers = film.awaits_report(self.track).then(|| media.rtcp().peers());
+            let peer = peers.into_iter().flatten().find(|peer| Some(peer.ssrc) == source);
+            if let Some((cname, clock)) = peer.and_then(|peer| Some((peer.cname, peer.clock?))) {
+                film.report(self.track, Report { cname, clock });
+            }
+            film.release(Instant::now())?;
+        }
         Ok(())
+    }
+
+    /// Switches to another source: the file continues with it, or starts again; returns whether it
+    /// does as asked. Frames already given to a pipe or an observer stay there, and those in a film
+    /// that is too long to be begun again.
+    pub(super) fn change(&mut self, goes_on: bool) -> anyhow::Result<bool> {
+        self.is_begun &= goes_on;
+        match &mut *self.output.lock() {
+            Some(File::Stream(media)) if goes_on => media.change_source(),
+            Some(File::Stream(media)) => media.begin_again()?,
+            Some(File::Film(film)) if goes_on => film.change_source(self.track)?,
+            Some(File::Film(film)) => return Ok(film.begin_again(self.track)?),
+            None => {}
+        }
+        Ok(true)
     }
 }

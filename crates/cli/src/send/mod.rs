@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use rushes::file::MediaReader;
-use rushes::{Context, FrameRate, Pacing, StreamBuilder};
+use rushes::{Codec, Context, FrameRate, Pacing, StreamBuilder};
 use serde_json::json;
 
 use self::film::Film;
@@ -76,6 +76,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         }
     }
     let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
+    let is_one_of_several = sources.len() > 1;
     let mut sendings = Vec::new();
     for ((source, builder), schedule) in sources.into_iter().zip(builders).zip(schedules) {
         let opened = zrtp::open(builder, &interrupt, None, |_| Ok(()))?;
@@ -83,7 +84,8 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
             anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
         };
         zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
-        sendings.push(sending(args, source, (stream, agreed), schedule, sendings.is_empty()));
+        let name = is_one_of_several.then_some((sendings.len(), source.codec));
+        sendings.push(sending(args, source, (stream, agreed), schedule, name));
     }
     for (number, sending) in sendings.iter().enumerate() {
         metrics.observe(|| observed(number, sending));
@@ -189,20 +191,17 @@ fn sending(
     source: Source,
     (stream, agreed): (rushes::MediaStream, Option<zrtp::Agreed>),
     schedule: Schedule,
-    is_first: bool,
+    name: Option<(usize, Codec)>,
 ) -> Sending<'_> {
     let is_endless = source.is_live() || args.repeat == 0;
     let len = (!is_endless).then(|| source.len().saturating_mul(args.repeat));
-    // One bar; the other stream is much smaller.
-    let mut output = args.output;
-    output.quiet |= !is_first;
     Sending {
         args,
         source,
         stream,
         agreed,
         schedule,
-        progress: Progress::new(output, len),
+        progress: Progress::of_stream(args.output, len, name),
         rtcp: RtcpSummary::default(),
         outage: Outage::new(args.give_up, args.output.quiet),
         position: 0,

@@ -13,7 +13,7 @@ use crate::rig::{describe, have, ports, receive, received, send};
 use crate::sampling::ffmpeg;
 
 /// The containers: a name, and the options of `ffmpeg` for video, audio and the container.
-const FILMS: [(&str, &[&str]); 8] = [
+pub(crate) const FILMS: [(&str, &[&str]); 8] = [
     ("plain.mp4", &["-c:v", "libx264", "-bf", "3", "-c:a", "libopus"]),
     ("moved.mp4", &["-c:v", "libx264", "-bf", "3", "-c:a", "libopus", "-movflags", "+faststart"]),
     ("parts.mp4", &["-c:v", "libx264", "-c:a", "libopus", "-movflags", "frag_keyframe+empty_moov"]),
@@ -32,7 +32,7 @@ const FILMS: [(&str, &[&str]); 8] = [
 ];
 
 /// Makes a film of two seconds with a beep.
-fn film(path: &Path, options: &[&str]) {
+pub(crate) fn film(path: &Path, options: &[&str]) {
     let video = "testsrc2=size=320x180:rate=30000/1001:duration=2";
     let input =
         ["-f", "lavfi", "-i", video, "-f", "lavfi", "-i", "sine=duration=2:sample_rate=48000"];
@@ -172,7 +172,7 @@ fn listed(text: &str) -> Vec<(f64, String)> {
 }
 
 /// Returns the frames of a track as FFmpeg decodes them.
-fn decoded(path: &Path, track: &str) -> Vec<(f64, String)> {
+pub(crate) fn decoded(path: &Path, track: &str) -> Vec<(f64, String)> {
     let list = path.with_extension(format!("{track}.md5")).display().to_string();
     let film = path.display().to_string();
     let track = format!("0:{track}");

@@ -6,6 +6,7 @@
 
 mod containers;
 mod ffmpeg;
+mod films;
 mod frames;
 mod gstreamer;
 mod media;

@@ -28,7 +28,7 @@ const BURST: usize = 10;
 const PACKETS_MIN: usize = 10_000;
 
 /// Maximum memory and number of open files of one program under attack.
-const MEMORY_MAX: usize = 200 << 20;
+pub(crate) const MEMORY_MAX: usize = 200 << 20;
 const FILES_MAX: usize = 600;
 
 /// The highest values seen of the programs under attack.
@@ -55,8 +55,8 @@ fn ports(process: u32) -> BTreeSet<u16> {
     links.filter_map(|link| by_inode.get(link.to_str()?).copied()).collect()
 }
 
-/// Returns the peak memory in bytes and the number of open files.
-fn size(process: u32) -> (usize, usize) {
+/// Peak memory in octets, and number of open files.
+pub(crate) fn size(process: u32) -> (usize, usize) {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kibibytes = line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok());

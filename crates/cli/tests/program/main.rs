@@ -12,6 +12,8 @@ mod bench_texture;
 mod described;
 mod endings;
 mod erasure;
+#[cfg(target_os = "linux")]
+mod films;
 #[cfg(all(target_os = "linux", feature = "window"))]
 mod guide;
 mod keygen;

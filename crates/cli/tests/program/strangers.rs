@@ -30,7 +30,7 @@ pub(crate) fn ended(mut child: Child) -> Output {
 pub(crate) struct Source {
     socket: UdpSocket,
     to: (&'static str, u16),
-    payload_type: u8,
+    pub(crate) payload_type: u8,
     ssrc: u32,
     sequence: u16,
     packets: u32,

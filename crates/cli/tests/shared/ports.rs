@@ -22,3 +22,13 @@ pub(crate) fn ports() -> u16 {
     }
     panic!("no two ports in a row are free");
 }
+
+/// The first of four such ports in a row, for two streams.
+pub(crate) fn four_ports() -> u16 {
+    loop {
+        let (first, second) = (ports(), ports());
+        if second == first + 2 {
+            return first;
+        }
+    }
+}

@@ -18,7 +18,7 @@ use crate::{Change, Conditions, Network, Path, Statistics, Way};
 pub struct Passing<'a> {
     /// The direction of the datagram.
     pub way: Way,
-    /// The port that received the datagram: 0 is the first, 1 the next one (RTCP).
+    /// The port that received it: 0 is the first, 1 the next one (RTCP), and so on.
     pub port: usize,
     /// The octets of the datagram, which may be changed.
     pub datagram: &'a mut Vec<u8>,
@@ -47,7 +47,14 @@ impl RelayOptions {
         self
     }
 
-    /// Sets the conditions of each port's network; perfect by default. Ports share no queue.
+    /// Relays so many consecutive ports, the first even: four for two streams and their RTCP.
+    #[must_use]
+    pub fn ports(mut self, ports: usize) -> Self {
+        self.ports = ports;
+        self
+    }
+
+    /// The conditions of each port's network; perfect by default. Ports share no queue.
     #[must_use]
     pub fn conditions(mut self, conditions: Conditions) -> Self {
         self.conditions = conditions;

@@ -121,6 +121,25 @@ pub trait FrameWriter: Send {
         to: &mut dyn Write,
     ) -> io::Result<()>;
 
+    /// Writes a frame of one of several tracks, presented at a time of the file; see
+    /// [`MediaWriter::write_track`].
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); [`Unsupported`](io::ErrorKind::Unsupported) if files of the format
+    /// have no tracks.
+    fn write_track(
+        &mut self,
+        _track: usize,
+        _frame: &[u8],
+        _presented: MediaTime,
+        _to: &mut dyn Write,
+    ) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Leaves a track out of a file that has not begun; see [`MediaWriter::leave_out`].
+    fn leave_out(&mut self, _track: usize) {}
+
     /// Writes buffered data and the end of the file.
     ///
     /// # Errors

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use rushes_proto::RtpTimestamp;
 
 use super::sink::{Sink, Target};
-use super::{FileError, FrameWriter};
+use super::{FileError, FrameWriter, MediaTime};
 use crate::format::Codec;
 
 /// Writes a media file: frames of video and of the generic format one after the other, Opus packets
-/// in Ogg; or a container with one track if the file name has its extension: `mp4`, `m4v`, `m4a`,
-/// `mov`, `mkv`, `mka` or, for Opus, `webm` (feature `containers`).
+/// in Ogg; or a container with one or more tracks if the file name has its extension: `mp4`, `m4v`,
+/// `m4a`, `mov`, `mkv`, `mka` or, for Opus, `webm` (feature `containers`).
 ///
 /// An ordinary file is written as `NAME.part` and renamed in [`finish`](Self::finish); if dropped
 /// before, it is removed. Pipes and devices are written directly, and `-` is the standard output.
@@ -22,7 +22,7 @@ use crate::format::Codec;
 /// If the operating system accepts no more data, for example because the disk is full, the accepted
 /// data stays in `NAME.part`, and [`FileError::Kept`] gives the size of the complete frames.
 pub struct MediaWriter {
-    codec: Codec,
+    codecs: Vec<Codec>,
     path: PathBuf,
     part: Option<PathBuf>,
     /// Whether the finished file may replace an existing one.
@@ -45,7 +45,16 @@ impl MediaWriter {
     /// # Errors
     /// [`FileError::Io`].
     pub fn create(path: &Path, codec: Codec) -> Result<Self, FileError> {
-        let writer = writer(path, codec).map_err(|source| failed(path, "write", source))?;
+        Self::create_tracks(path, &[codec])
+    }
+
+    /// Begins a container with a track for each of `codecs`, of which there are at most 126;
+    /// [`write_track`](Self::write_track) fills them.
+    ///
+    /// # Errors
+    /// [`FileError::Io`], also if files of this name do not hold all of `codecs`.
+    pub fn create_tracks(path: &Path, codecs: &[Codec]) -> Result<Self, FileError> {
+        let writer = writer(path, codecs).map_err(|source| failed(path, "write", source))?;
         let (target, part) = if path == Path::new("-") {
             (Target::Output(io::stdout()), None)
         } else if is_ordinary(path) {
@@ -59,7 +68,7 @@ impl MediaWriter {
             (Target::Stream(file.map_err(|source| failed(path, "open", source))?), None)
         };
         Ok(Self {
-            codec,
+            codecs: codecs.to_vec(),
             path: path.to_owned(),
             part,
             replaces: true,
@@ -71,17 +80,30 @@ impl MediaWriter {
         })
     }
 
+    /// Whether a file of this name can have a track for each of `codecs`, or be of the only one.
+    pub fn holds(path: &Path, codecs: &[Codec]) -> bool {
+        writer(path, codecs).is_ok()
+    }
+
     /// As [`create`](Self::create), but no existing file is replaced: neither one that exists now,
     /// nor one that appears before the file is finished.
     ///
     /// # Errors
     /// [`FileError::Exists`] if the file exists, [`FileError::Io`].
     pub fn create_new(path: &Path, codec: Codec) -> Result<Self, FileError> {
+        Self::create_new_tracks(path, &[codec])
+    }
+
+    /// As [`create_tracks`](Self::create_tracks), and as [`create_new`](Self::create_new).
+    ///
+    /// # Errors
+    /// Those of both.
+    pub fn create_new_tracks(path: &Path, codecs: &[Codec]) -> Result<Self, FileError> {
         let is_pipe = path == Path::new("-") || !is_ordinary(path);
         if !is_pipe && path.symlink_metadata().is_ok() {
             return Err(FileError::Exists { path: path.to_owned() });
         }
-        let mut writer = Self::create(path, codec)?;
+        let mut writer = Self::create_tracks(path, codecs)?;
         writer.replaces = false;
         Ok(writer)
     }
@@ -93,12 +115,40 @@ impl MediaWriter {
     /// afterwards. [`FileError::Io`] if it has accepted nothing at all, if the output is a pipe or
     /// a device, or if the frame is not of the file's codec.
     pub fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp) -> Result<(), FileError> {
+        self.put(|writer, sink| writer.write(frame, timestamp, sink))
+    }
+
+    /// Writes one frame of track `track`, counted from 0, that is presented at `presented`, counted
+    /// from the beginning of the file.
+    ///
+    /// Frames of a track are written in decoding order, those of different tracks in about the order
+    /// of their times. The file begins when all tracks have had a frame that a decoder can begin with,
+    /// or have been [left out](Self::leave_out); at the latest with 16 MiB of frames, or at its end,
+    /// with the tracks that have had one. Later frames of the other tracks are discarded.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), and [`FileError::Io`] if there is no such track.
+    pub fn write_track(
+        &mut self,
+        track: usize,
+        frame: &[u8],
+        presented: MediaTime,
+    ) -> Result<(), FileError> {
+        self.put(|writer, sink| writer.write_track(track, frame, presented, sink))
+    }
+
+    /// Leaves a track out of the file if that has not begun: the other tracks do not wait for it.
+    pub fn leave_out(&mut self, track: usize) {
+        self.writer.leave_out(track);
+    }
+
+    fn put(
+        &mut self,
+        write: impl FnOnce(&mut dyn FrameWriter, &mut Sink) -> io::Result<()>,
+    ) -> Result<(), FileError> {
         self.is_begun = true;
         let written = match &mut self.sink {
-            Some(sink) => {
-                let written = self.writer.write(frame, timestamp, sink);
-                written.and_then(|()| sink.pass_on())
-            }
+            Some(sink) => write(&mut *self.writer, sink).and_then(|()| sink.pass_on()),
             None => Err(ended()),
         };
         match written {
@@ -127,7 +177,7 @@ impl MediaWriter {
             Some(sink) => self.writer.finish(sink).and_then(|()| sink.begin_again()),
             None => Err(ended()),
         };
-        match writer(&self.path, self.codec) {
+        match writer(&self.path, &self.codecs) {
             Ok(writer) => self.writer = writer,
             Err(source) => return Err(self.give_up("write", source)),
         }
@@ -221,11 +271,11 @@ impl Drop for MediaWriter {
 
 impl std::fmt::Debug for MediaWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { path, part, codec, .. } = self;
+        let Self { path, part, codecs, .. } = self;
         f.debug_struct("MediaWriter")
             .field("path", path)
             .field("part", part)
-            .field("codec", codec)
+            .field("codecs", codecs)
             .finish_non_exhaustive()
     }
 }
@@ -237,22 +287,22 @@ fn complete(writer: &mut dyn FrameWriter, sink: &mut Sink) -> io::Result<()> {
     replaced.iter().try_for_each(|(offset, octets)| sink.replace(*offset, octets))
 }
 
-/// Returns the writer for a container if the file name has its extension, otherwise for a file of
-/// `codec`.
+/// Returns the writer for a container if the file name has its extension, otherwise for a file of the
+/// only codec.
 #[cfg_attr(
     not(feature = "containers"),
-    allow(
-        unused_variables,
-        clippy::unnecessary_wraps,
-        reason = "only containers look at the name"
-    )
+    allow(unused_variables, reason = "only containers look at the name")
 )]
-fn writer(path: &Path, codec: Codec) -> io::Result<Box<dyn FrameWriter>> {
+fn writer(path: &Path, codecs: &[Codec]) -> io::Result<Box<dyn FrameWriter>> {
     #[cfg(feature = "containers")]
-    if let Some(writer) = super::container::writer(path, codec)? {
+    if let Some(writer) = super::container::writer(path, codecs)? {
         return Ok(writer);
     }
-    Ok((codec.files.writer)())
+    if let [codec] = codecs {
+        return Ok((codec.files.writer)());
+    }
+    let reason = "files of this name have one stream: name it .mkv, or .mp4";
+    Err(io::Error::new(ErrorKind::InvalidInput, reason))
 }
 
 fn ended() -> io::Error {

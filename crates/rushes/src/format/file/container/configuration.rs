@@ -26,14 +26,14 @@ pub(super) fn is_stored(nal: NalCodec, nal_type: u8) -> bool {
 }
 
 /// What a container says of a track's codec.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Configuration {
     pub(super) codec: Codec,
     pub(super) form: Form,
 }
 
 /// What is particular to the codec.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Form {
     Avc(PictureFormat, Avcc),
     Hevc(PictureFormat, Hvcc),

@@ -1,4 +1,4 @@
-//! Frames of one stream into a container with one track.
+//! Frames of one or more streams into a container with a track for each.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::configuration::{Configuration, is_stored};
 use super::matroska::Matroska;
 use super::mp4::Fragmented;
 use crate::format::Codec;
-use crate::format::file::FrameWriter;
+use crate::format::file::{FrameWriter, MediaTime};
 use crate::format::nal::units;
 
 /// Parameter sets that are remembered: as many as H.264 has ids.
@@ -34,18 +34,18 @@ pub(super) struct Sample {
 
 /// By how many ticks a file is later than its stream: its first frame may be presented after others,
 /// and files have no times before their beginning. `samples` are the first ones.
-pub(super) fn shift(samples: &[Sample]) -> i64 {
-    let first = samples.iter().map(|sample| sample.presented).min();
+pub(super) fn shift<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> i64 {
+    let first = samples.into_iter().map(|sample| sample.presented).min();
     first.map_or(0, |first| first.saturating_neg().max(0))
 }
 
-/// Writes the samples of a track.
+/// Writes the samples of tracks, which are numbered from 0.
 pub(super) trait Muxer: Send {
-    /// Writes the beginning of the file.
-    fn begin(&mut self, configuration: &Configuration, to: &mut dyn Write) -> io::Result<()>;
+    /// Writes the beginning of a file with these tracks.
+    fn begin(&mut self, tracks: &[Configuration], to: &mut dyn Write) -> io::Result<()>;
 
-    /// Writes a sample, or keeps it for later.
-    fn write(&mut self, sample: Sample, to: &mut dyn Write) -> io::Result<()>;
+    /// Writes a sample of a track, or keeps it for later.
+    fn write(&mut self, track: usize, sample: Sample, to: &mut dyn Write) -> io::Result<()>;
 
     /// Writes what was kept.
     fn finish(&mut self, to: &mut dyn Write) -> io::Result<()>;
@@ -60,41 +60,59 @@ pub(super) trait Muxer: Send {
     fn samples_written(&self) -> u64;
 }
 
-/// Creates the writer for a file, if its name is that of a container and `codec` one that containers
-/// carry.
+/// Tracks of a file: Matroska has their numbers in one octet.
+const TRACKS_MAX: usize = 126;
+
+/// Octets of frames that wait for the parameter sets of another track.
+const WAITING_MAX: usize = 16 << 20;
+
+/// Creates the writer for a file, if its name is that of a container and all `codecs` are such that
+/// containers carry.
 ///
 /// # Errors
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) if this container does not hold `codec`.
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) if this container does not hold one of `codecs`.
 pub(in crate::format::file) fn writer(
     path: &Path,
-    codec: Codec,
+    codecs: &[Codec],
 ) -> io::Result<Option<Box<dyn FrameWriter>>> {
+    let not_held = |codec: Codec| {
+        let reason = format!("WebM does not hold {}: name it .mkv", codec.title);
+        io::Error::new(io::ErrorKind::InvalidInput, reason)
+    };
+    let other_than_opus = codecs.iter().copied().find(|codec| *codec != Codec::Opus);
     let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
     let muxer: Box<dyn Muxer> = match &extension.to_ascii_lowercase()[..] {
-        _ if !CARRIED.contains(&codec) => return Ok(None),
+        _ if !(1..=TRACKS_MAX).contains(&codecs.len()) => return Ok(None),
+        _ if !codecs.iter().all(|codec| CARRIED.contains(codec)) => return Ok(None),
         "mp4" | "m4v" | "m4a" | "mov" => Box::new(Fragmented::default()),
         "mkv" | "mka" => Box::new(Matroska::new("matroska")),
-        "webm" if codec == Codec::Opus => Box::new(Matroska::new("webm")),
-        "webm" => {
-            let reason = format!("WebM does not hold {}: name it .mkv", codec.title);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
-        }
+        "webm" => match other_than_opus {
+            Some(codec) => return Err(not_held(codec)),
+            None => Box::new(Matroska::new("webm")),
+        },
         _ => return Ok(None),
     };
-    Ok(Some(Box::new(TrackWriter {
-        codec,
-        muxer,
-        has_begun: false,
-        sets: Vec::new(),
-        written_sets: Vec::new(),
-        clock: Clock::default(),
-    })))
+    let tracks = codecs.iter().map(|codec| TrackWriter::new(*codec)).collect();
+    let (waiting, octets) = (Vec::new(), 0);
+    Ok(Some(Box::new(FilmWriter { muxer, has_begun: false, tracks, waiting, octets })))
+}
+
+/// Writes one or more tracks.
+struct FilmWriter {
+    muxer: Box<dyn Muxer>,
+    has_begun: bool,
+    tracks: Vec<TrackWriter>,
+    /// Frames from before the file has begun, with the numbers of their tracks, and their octets.
+    waiting: Vec<(usize, Sample)>,
+    octets: usize,
 }
 
 struct TrackWriter {
     codec: Codec,
-    muxer: Box<dyn Muxer>,
-    has_begun: bool,
+    /// Its number in the file, once that has begun; `None` if it is left out.
+    number: Option<usize>,
+    is_left_out: bool,
+    configuration: Option<Configuration>,
     /// The parameter sets so far, and those in the file's beginning.
     sets: Vec<Vec<u8>>,
     written_sets: Vec<Vec<u8>>,
@@ -127,15 +145,45 @@ impl Clock {
 }
 
 impl TrackWriter {
+    fn new(codec: Codec) -> Self {
+        Self {
+            codec,
+            number: None,
+            is_left_out: false,
+            configuration: None,
+            sets: Vec::new(),
+            written_sets: Vec::new(),
+            clock: Clock::default(),
+        }
+    }
+
+    /// The sample of a frame; `None` if it is an access unit without a slice, or from before the first
+    /// parameter sets: no decoder could begin with it.
+    fn sample(&mut self, frame: &[u8], presented: i64) -> io::Result<Option<Sample>> {
+        let sample = if let Some(nal) = self.codec.nal {
+            self.access_unit(nal, frame, presented)
+        } else {
+            let wrong = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+            let duration = Some(packet_duration(frame).map_err(wrong)?);
+            self.configuration.get_or_insert_with(|| Configuration::opus(frame));
+            Some(Sample { data: frame.to_vec(), presented, duration, is_key: true })
+        };
+        if sample.is_some() && self.configuration.is_none() {
+            tracing::debug!("a frame before the first parameter sets cannot be decoded");
+            return Ok(None);
+        }
+        Ok(sample)
+    }
+
     /// The sample of an access unit; `None` if it has no slice. Parameter sets that are in the file's
     /// beginning are left out.
-    fn sample(&mut self, nal: NalCodec, frame: &[u8], presented: i64) -> Option<Sample> {
+    fn access_unit(&mut self, nal: NalCodec, frame: &[u8], presented: i64) -> Option<Sample> {
         let mut sample = Sample { data: Vec::new(), presented, duration: None, is_key: false };
         let mut has_slice = false;
         for unit in units(frame).filter(|unit| !unit.is_empty()) {
             let Some(header) = nal.header(unit) else { continue };
             let is_stored = is_stored(nal, header.nal_type);
-            if is_stored && !self.has_begun {
+            if is_stored && self.configuration.is_none() {
                 if self.sets.len() < SETS_MAX && !self.sets.iter().any(|set| set == unit) {
                     self.sets.push(unit.to_vec());
                 }
@@ -154,26 +202,66 @@ impl TrackWriter {
             sample.data.extend((unit.len() as u32).to_be_bytes());
             sample.data.extend_from_slice(unit);
         }
+        if has_slice && self.configuration.is_none() {
+            self.configuration = Configuration::of_parameter_sets(self.codec, &self.sets);
+            if self.configuration.is_some() {
+                self.written_sets = std::mem::take(&mut self.sets);
+            }
+        }
         has_slice.then_some(sample)
-    }
-
-    fn begin(&mut self, frame: &[u8], to: &mut dyn Write) -> io::Result<bool> {
-        let configuration = match self.codec.nal {
-            Some(_) => Configuration::of_parameter_sets(self.codec, &self.sets),
-            None => Some(Configuration::opus(frame)),
-        };
-        let Some(configuration) = configuration else {
-            tracing::debug!("a frame before the first parameter sets cannot be decoded");
-            return Ok(false);
-        };
-        self.muxer.begin(&configuration, to)?;
-        self.has_begun = true;
-        self.written_sets = std::mem::take(&mut self.sets);
-        Ok(true)
     }
 }
 
-impl FrameWriter for TrackWriter {
+impl FilmWriter {
+    /// Writes a frame that is presented at a time of the file, in ticks.
+    fn put(
+        &mut self,
+        track: usize,
+        frame: &[u8],
+        presented: i64,
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
+        let Some(sample) = self.tracks[track].sample(frame, presented)? else { return Ok(()) };
+        if self.has_begun {
+            let number = self.tracks[track].number;
+            return number.map_or(Ok(()), |number| self.muxer.write(number, sample, to));
+        }
+        self.octets += sample.data.len();
+        self.waiting.push((track, sample));
+        let is_known = |it: &TrackWriter| it.is_left_out || it.configuration.is_some();
+        if self.tracks.iter().all(is_known) || self.octets > WAITING_MAX {
+            self.begin(to)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a file that ends before all of its tracks are known.
+    fn begin_late(&mut self, to: &mut dyn Write) -> io::Result<()> {
+        if self.has_begun || self.waiting.is_empty() { Ok(()) } else { self.begin(to) }
+    }
+
+    /// Begins the file with the tracks that are known, and writes the frames that wait.
+    fn begin(&mut self, to: &mut dyn Write) -> io::Result<()> {
+        let mut configurations = Vec::new();
+        for track in self.tracks.iter_mut().filter(|track| !track.is_left_out) {
+            if let Some(configuration) = track.configuration.clone() {
+                track.number = Some(configurations.len());
+                configurations.push(configuration);
+            }
+        }
+        self.muxer.begin(&configurations, to)?;
+        self.has_begun = true;
+        self.octets = 0;
+        for (track, sample) in std::mem::take(&mut self.waiting) {
+            if let Some(number) = self.tracks[track].number {
+                self.muxer.write(number, sample, to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FrameWriter for FilmWriter {
     /// Frames before the first parameter sets are left out: no decoder could begin with them.
     fn write(
         &mut self,
@@ -181,27 +269,35 @@ impl FrameWriter for TrackWriter {
         timestamp: RtpTimestamp,
         to: &mut dyn Write,
     ) -> io::Result<()> {
-        let sample = if let Some(nal) = self.codec.nal {
-            let presented = self.clock.time(timestamp);
-            self.sample(nal, frame, presented)
-        } else {
-            let wrong = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-            let duration = Some(packet_duration(frame).map_err(wrong)?);
-            let presented = self.clock.time(timestamp);
-            Some(Sample { data: frame.to_vec(), presented, duration, is_key: true })
-        };
-        let Some(sample) = sample else { return Ok(()) };
-        if !self.has_begun && !self.begin(frame, to)? {
-            return Ok(());
+        let presented = self.tracks[0].clock.time(timestamp);
+        self.put(0, frame, presented, to)
+    }
+
+    fn write_track(
+        &mut self,
+        track: usize,
+        frame: &[u8],
+        presented: MediaTime,
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
+        let none = || io::Error::new(io::ErrorKind::InvalidInput, "the file has no such track");
+        let codec = self.tracks.get(track).ok_or_else(none)?.codec;
+        self.put(track, frame, presented.ticks(codec.clock_rate), to)
+    }
+
+    fn leave_out(&mut self, track: usize) {
+        if let Some(track) = self.tracks.get_mut(track) {
+            track.is_left_out = true;
         }
-        self.muxer.write(sample, to)
     }
 
     fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
+        self.begin_late(to)?;
         self.muxer.finish(to)
     }
 
     fn complete(&mut self, to: &mut dyn Write) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        self.begin_late(to)?;
         self.muxer.complete(to)
     }
 
@@ -210,7 +306,7 @@ impl FrameWriter for TrackWriter {
     }
 
     fn change_source(&mut self) {
-        self.clock.last = None;
+        self.tracks[0].clock.last = None;
     }
 }
 

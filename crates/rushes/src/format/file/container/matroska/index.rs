@@ -17,6 +17,8 @@ const DURATION_LEN: usize = 18;
 /// The places of clusters, by time (RFC 9559 section 5.1.5).
 #[derive(Debug)]
 pub(super) struct Cues {
+    /// The number of the track whose key frames these are, from 1 on.
+    track: u64,
     /// Milliseconds, and the place in the segment.
     points: Vec<(u64, u64)>,
     /// Clusters so far, and from which on to the next that is noted.
@@ -24,13 +26,12 @@ pub(super) struct Cues {
     every: usize,
 }
 
-impl Default for Cues {
-    fn default() -> Self {
-        Self { points: Vec::new(), seen: 0, every: 1 }
-    }
-}
-
 impl Cues {
+    /// Creates an empty list for track `number`, counted from 0.
+    pub(super) fn of_track(number: usize) -> Self {
+        Self { track: number as u64 + 1, points: Vec::new(), seen: 0, every: 1 }
+    }
+
     /// Notes a cluster at which a player can begin. Of very many, only every second one is kept, then
     /// every fourth, and so on.
     pub(super) fn push(&mut self, millis: u64, place: u64) {
@@ -59,7 +60,7 @@ impl Cues {
         let mut cues = Element::default();
         for (millis, place) in points {
             let mut position = Element::default();
-            position.unsigned(0xf7, 1).unsigned(0xf1, place);
+            position.unsigned(0xf7, self.track).unsigned(0xf1, place);
             let mut point = Element::default();
             point.unsigned(0xb3, millis).octets(0xb7, &position.0);
             cues.octets(0xbb, &point.0);
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn places_are_thinned_out_evenly() {
-        let mut cues = Cues::default();
+        let mut cues = Cues::of_track(0);
         for number in 0..CUES_MAX as u64 * 9 {
             cues.push(number * 1_000, number);
             assert!(cues.points.len() <= CUES_MAX);

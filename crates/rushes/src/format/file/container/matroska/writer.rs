@@ -19,17 +19,12 @@ const APPLICATION: &[u8] = concat!("Rushes ", env!("CARGO_PKG_VERSION")).as_byte
 
 pub(in super::super) struct Matroska {
     kind: &'static str,
-    clock_rate: ClockRate,
-    is_video: bool,
-    /// The samples of the current cluster, and their octets.
-    samples: Vec<Sample>,
+    tracks: Vec<Track>,
+    /// The samples of the current cluster with the numbers of their tracks, and their octets.
+    samples: Vec<(usize, Sample)>,
     octets: usize,
-    /// The time of the file at which the first frame is presented, in ticks: later than others.
-    first: Option<i64>,
-    /// When the latest frame is presented, how long after the one before, and when it ends, in ticks.
-    latest: Option<i64>,
-    step: i64,
-    end: i64,
+    /// By how many ticks the file is later than the stream, of a single track.
+    shift: Option<i64>,
     parts: Option<Parts>,
     cues: Cues,
     /// Octets and samples.
@@ -37,71 +32,90 @@ pub(in super::super) struct Matroska {
     written: u64,
 }
 
+struct Track {
+    clock_rate: ClockRate,
+    is_video: bool,
+    /// When the latest frame is presented, how long after the one before, and when it ends, in ticks.
+    latest: Option<i64>,
+    step: i64,
+    end: i64,
+}
+
 impl Matroska {
     /// A file of this kind: `matroska` or `webm`.
     pub(in super::super) fn new(kind: &'static str) -> Self {
         Self {
             kind,
-            clock_rate: ClockRate::VIDEO,
-            is_video: false,
+            tracks: Vec::new(),
             samples: Vec::new(),
             octets: 0,
-            first: None,
-            latest: None,
-            step: 0,
-            end: 0,
+            shift: None,
             parts: None,
-            cues: Cues::default(),
+            cues: Cues::of_track(0),
             len: 0,
             written: 0,
         }
     }
 
-    /// The nearest millisecond.
-    fn millis(&self, ticks: u64) -> u64 {
-        let hertz = u128::from(self.clock_rate.hertz());
-        u64::try_from((u128::from(ticks) * 1_000 + hertz / 2) / hertz).unwrap_or(u64::MAX)
+    /// Returns a time of a track in milliseconds, to the nearest.
+    fn millis(&self, track: usize, ticks: i64) -> i64 {
+        let hertz = i128::from(self.tracks[track].clock_rate.hertz());
+        let millis = (i128::from(ticks) * 1_000 + hertz / 2).div_euclid(hertz);
+        i64::try_from(millis).unwrap_or(i64::MAX)
     }
 
     /// Writes the samples that wait as a cluster.
     fn end_cluster(&mut self, to: &mut dyn Write) -> io::Result<()> {
         let samples = std::mem::take(&mut self.samples);
         let Some(begin) = samples.first() else { return Ok(()) };
-        let shift = *self.first.get_or_insert_with(|| shift(&samples));
-        let time = |sample: &Sample| {
-            let ticks = sample.presented.saturating_add(shift);
-            self.millis(u64::try_from(ticks).unwrap_or(0))
+        let shift = *self.shift.get_or_insert_with(|| shift(samples.iter().map(|it| &it.1)));
+        let time = |(track, sample): &(usize, Sample)| {
+            let millis = self.millis(*track, sample.presented.saturating_add(shift));
+            u64::try_from(millis).unwrap_or(0)
         };
         let mut cluster = Element::default();
         cluster.unsigned(0xe7, time(begin));
         for sample in &samples {
             let relative = time(sample).wrapping_sub(time(begin)) as u16;
             let [high, low] = relative.to_be_bytes();
-            // A simple block: the track, the time, and whether it is a key frame.
-            let head = [0x81, high, low, u8::from(sample.is_key) << 7];
-            cluster.id(0xa3).len(head.len() + sample.data.len());
+            let (track, Sample { data, is_key, .. }) = sample;
+            // A simple block: the number of the track in one octet, the time, and whether it is a
+            // key frame.
+            let head = [0x81 + *track as u8, high, low, u8::from(*is_key) << 7];
+            cluster.id(0xa3).len(head.len() + data.len());
             cluster.0.extend(head);
-            cluster.0.extend_from_slice(&sample.data);
+            cluster.0.extend_from_slice(data);
         }
         let mut head = Element::default();
         head.id(0x1f43_b675).len(cluster.0.len());
         to.write_all(&head.0)?;
         to.write_all(&cluster.0)?;
-        if let Some(parts) = self.parts.as_ref().filter(|_| begin.is_key) {
+        let (track, first) = begin;
+        let begins = first.is_key && *track == self.guide();
+        if let Some(parts) = self.parts.as_ref().filter(|_| begins) {
             self.cues.push(time(begin), parts.place(self.len));
         }
-        self.note_end(&samples, shift);
+        for (number, track) in self.tracks.iter_mut().enumerate() {
+            track.note_end(samples.iter().filter(|it| it.0 == number).map(|it| &it.1), shift);
+        }
         self.octets = 0;
         self.len += (head.0.len() + cluster.0.len()) as u64;
         self.written += samples.len() as u64;
         Ok(())
     }
 
+    /// Returns the number of the track whose key frames a player seeks: the first one with video.
+    fn guide(&self) -> usize {
+        self.tracks.iter().position(|track| track.is_video).unwrap_or(0)
+    }
+}
+
+impl Track {
     /// Notes the end of the latest sample, which lasts as long as its packet says, or as the one
     /// before it.
-    fn note_end(&mut self, samples: &[Sample], shift: i64) {
-        let Some(last) = samples.iter().max_by_key(|sample| sample.presented) else { return };
-        let times = samples.iter().map(|sample| sample.presented).chain(self.latest);
+    fn note_end<'a>(&mut self, samples: impl Iterator<Item = &'a Sample> + Clone, shift: i64) {
+        let Some(last) = samples.clone().max_by_key(|sample| sample.presented) else { return };
+        let times = samples.map(|sample| sample.presented).chain(self.latest);
         if let Some(before) = times.filter(|time| *time < last.presented).max() {
             self.step = last.presented.saturating_sub(before);
         }
@@ -113,9 +127,17 @@ impl Matroska {
 }
 
 impl Muxer for Matroska {
-    fn begin(&mut self, configuration: &Configuration, to: &mut dyn Write) -> io::Result<()> {
-        self.clock_rate = configuration.codec.clock_rate;
-        self.is_video = configuration.pictures().is_some();
+    fn begin(&mut self, configurations: &[Configuration], to: &mut dyn Write) -> io::Result<()> {
+        let new = |of: &Configuration| Track {
+            clock_rate: of.codec.clock_rate,
+            is_video: of.pictures().is_some(),
+            latest: None,
+            step: 0,
+            end: 0,
+        };
+        self.tracks = configurations.iter().map(new).collect();
+        // The tracks of a film have one beginning.
+        self.shift = (configurations.len() > 1).then_some(0);
         let mut header = Element::default();
         header.unsigned(0x4286, 1).unsigned(0x42f7, 1).unsigned(0x42f2, 4).unsigned(0x42f3, 8);
         header.octets(0x4282, self.kind.as_bytes()).unsigned(0x4287, 4).unsigned(0x4285, 2);
@@ -124,23 +146,27 @@ impl Muxer for Matroska {
         info.unsigned(0x2a_d7b1, 1_000_000);
         info.octets(0x4d80, APPLICATION).octets(0x5741, APPLICATION);
         let mut tracks = Element::default();
-        tracks.octets(0xae, &track(configuration).0);
+        for (number, configuration) in configurations.iter().enumerate() {
+            tracks.octets(0xae, &track(number as u64 + 1, configuration).0);
+        }
         let mut file = Element::default();
         file.octets(0x1a45_dfa3, &header.0);
         self.parts = Some(Parts::write(&mut file, &info, &tracks));
+        self.cues = Cues::of_track(self.guide());
         self.len = file.0.len() as u64;
         to.write_all(&file.0)
     }
 
-    fn write(&mut self, sample: Sample, to: &mut dyn Write) -> io::Result<()> {
-        let begin = self.samples.first().map_or(sample.presented, |first| first.presented);
-        let distance = self.millis(sample.presented.abs_diff(begin));
-        let ends = distance >= CLUSTER_MILLIS || self.octets > CLUSTER_OCTETS;
-        if ends || self.is_video && sample.is_key {
+    fn write(&mut self, track: usize, sample: Sample, to: &mut dyn Write) -> io::Result<()> {
+        let time = self.millis(track, sample.presented);
+        let begin = self.samples.first();
+        let begin = begin.map_or(time, |(track, first)| self.millis(*track, first.presented));
+        let ends = time.abs_diff(begin) >= CLUSTER_MILLIS || self.octets > CLUSTER_OCTETS;
+        if ends || self.tracks[track].is_video && sample.is_key {
             self.end_cluster(to)?;
         }
         self.octets += sample.data.len();
-        self.samples.push(sample);
+        self.samples.push((track, sample));
         Ok(())
     }
 
@@ -153,7 +179,9 @@ impl Muxer for Matroska {
         // Without a key frame, there is nothing to seek to.
         let parts = self.parts.as_ref().filter(|_| !self.cues.is_empty());
         let Some(parts) = parts else { return Ok(Vec::new()) };
-        let millis = self.millis(u64::try_from(self.end).unwrap_or(0));
+        let ends = self.tracks.iter().enumerate();
+        let ends = ends.map(|(number, track)| self.millis(number, track.end));
+        let millis = ends.max().and_then(|end| u64::try_from(end).ok()).unwrap_or(0);
         let (cues, replaced) = parts.complete(&self.cues, self.len, millis);
         to.write_all(&cues)?;
         Ok(replaced)
@@ -164,8 +192,8 @@ impl Muxer for Matroska {
     }
 }
 
-/// The entry of the only track.
-fn track(configuration: &Configuration) -> Element {
+/// The entry of a track.
+fn track(number: u64, configuration: &Configuration) -> Element {
     let mut entry = Element::default();
     let coding = match configuration.form {
         Form::Avc(..) => "V_MPEG4/ISO/AVC",
@@ -175,7 +203,7 @@ fn track(configuration: &Configuration) -> Element {
     };
     // Number, identifier, type; no lacing.
     let kind = if configuration.pictures().is_some() { 1 } else { 2 };
-    entry.unsigned(0xd7, 1).unsigned(0x73c5, 1).unsigned(0x83, kind).unsigned(0x9c, 0);
+    entry.unsigned(0xd7, number).unsigned(0x73c5, number).unsigned(0x83, kind).unsigned(0x9c, 0);
     entry.octets(0x86, coding.as_bytes()).octets(0x63a2, &configuration.record());
     if let Some(format) = configuration.pictures() {
         let mut video = Element::default();
@@ -210,11 +238,11 @@ mod tests {
     fn a_completed_file_says_where_its_parts_are_and_how_long_it_is() {
         let mut file = Vec::new();
         let mut muxer = Matroska::new("webm");
-        muxer.begin(&Configuration::opus(&[8]), &mut file).unwrap();
+        muxer.begin(&[Configuration::opus(&[8])], &mut file).unwrap();
         for number in 0..300 {
             let (presented, duration) = (number * 960, Some(960));
             let sample = Sample { data: vec![7; 9], presented, duration, is_key: true };
-            muxer.write(sample, &mut file).unwrap();
+            muxer.write(0, sample, &mut file).unwrap();
         }
         for (offset, octets) in muxer.complete(&mut file).unwrap() {
             let place = offset as usize..offset as usize + octets.len();
@@ -249,13 +277,15 @@ mod tests {
     #[test]
     fn the_last_picture_lasts_as_long_as_the_one_before_it() {
         let mut muxer = Matroska::new("matroska");
-        muxer.is_video = true;
+        let track =
+            Track { clock_rate: ClockRate::VIDEO, is_video: true, latest: None, step: 0, end: 0 };
+        muxer.tracks.push(track);
         let mut file = Vec::new();
         for presented in [0, 3_600, 10_800, 7_200, 14_400, 18_000] {
             let sample = Sample { data: vec![7; 9], presented, duration: None, is_key: true };
-            muxer.write(sample, &mut file).unwrap();
+            muxer.write(0, sample, &mut file).unwrap();
         }
         muxer.finish(&mut file).unwrap();
-        assert_eq!(muxer.end, 21_600);
+        assert_eq!(muxer.tracks[0].end, 21_600);
     }
 }

@@ -23,26 +23,39 @@ const FRAGMENT_OCTETS_MAX: usize = 16 << 20;
 const KEY: u32 = 0x0200_0000;
 const NO_KEY: u32 = 0x0101_0000;
 
-const TRACK: u32 = 1;
-
-/// A file that is being written.
+/// A file that is being written. Each fragment is of one track.
 #[derive(Default)]
 pub(in super::super) struct Fragmented {
-    clock_rate: Option<ClockRate>,
-    /// Frames of the current fragment, and the number of the next one.
-    samples: Vec<Sample>,
-    octets: usize,
-    shift: Option<i64>,
+    tracks: Vec<Track>,
+    /// The number of the last fragment.
     fragment: u32,
-    /// When the last frame of the fragment before is decoded, and how long it lasts.
-    last: Option<i64>,
-    duration: u32,
     written: u64,
 }
 
+struct Track {
+    clock_rate: ClockRate,
+    /// Frames of the current fragment.
+    samples: Vec<Sample>,
+    octets: usize,
+    shift: Option<i64>,
+    /// When the last frame of the fragment before is decoded, and how long it lasts.
+    last: Option<i64>,
+    duration: u32,
+}
+
 impl Muxer for Fragmented {
-    fn begin(&mut self, configuration: &Configuration, to: &mut dyn Write) -> io::Result<()> {
-        self.clock_rate = Some(configuration.codec.clock_rate);
+    fn begin(&mut self, tracks: &[Configuration], to: &mut dyn Write) -> io::Result<()> {
+        // The tracks of a film have one beginning.
+        let shift = (tracks.len() > 1).then_some(0);
+        let new = |of: &Configuration| Track {
+            clock_rate: of.codec.clock_rate,
+            samples: Vec::new(),
+            octets: 0,
+            shift,
+            last: None,
+            duration: 0,
+        };
+        self.tracks = tracks.iter().map(new).collect();
         let ftyp = Ftyp {
             major_brand: FourCC::new(b"iso5"),
             minor_version: 512,
@@ -50,27 +63,29 @@ impl Muxer for Fragmented {
         };
         let mut octets = Vec::new();
         ftyp.encode(&mut octets).map_err(io::Error::other)?;
-        octets.extend(encoded_index(configuration)?);
+        octets.extend(encoded_index(tracks)?);
         to.write_all(&octets)
     }
 
-    fn write(&mut self, sample: Sample, to: &mut dyn Write) -> io::Result<()> {
-        let hertz = self.clock_rate.map_or(1, |rate| i64::from(rate.hertz()));
-        let first = self.samples.first().map_or(sample.presented, |first| first.presented);
+    fn write(&mut self, number: usize, sample: Sample, to: &mut dyn Write) -> io::Result<()> {
+        let track = &self.tracks[number];
+        let hertz = i64::from(track.clock_rate.hertz());
+        let first = track.samples.first().map_or(sample.presented, |first| first.presented);
         let seconds = sample.presented.saturating_sub(first) / hertz;
         if sample.is_key && seconds >= FRAGMENT_SECONDS
             || seconds >= FRAGMENT_SECONDS_MAX
-            || self.octets >= FRAGMENT_OCTETS_MAX
+            || track.octets >= FRAGMENT_OCTETS_MAX
         {
-            self.end_fragment(to)?;
+            self.end_fragment(number, to)?;
         }
-        self.octets += sample.data.len();
-        self.samples.push(sample);
+        let track = &mut self.tracks[number];
+        track.octets += sample.data.len();
+        track.samples.push(sample);
         Ok(())
     }
 
     fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
-        self.end_fragment(to)
+        (0..self.tracks.len()).try_for_each(|number| self.end_fragment(number, to))
     }
 
     fn samples_written(&self) -> u64 {
@@ -79,17 +94,42 @@ impl Muxer for Fragmented {
 }
 
 impl Fragmented {
-    /// Writes the frames that wait as a fragment.
-    fn end_fragment(&mut self, to: &mut dyn Write) -> io::Result<()> {
-        if self.samples.is_empty() {
+    /// Writes the waiting frames of a track as a fragment.
+    fn end_fragment(&mut self, number: usize, to: &mut dyn Write) -> io::Result<()> {
+        let track = &mut self.tracks[number];
+        if track.samples.is_empty() {
             return Ok(());
         }
-        let mut samples = std::mem::take(&mut self.samples);
-        let shift = *self.shift.get_or_insert_with(|| shift(&samples));
-        for sample in &mut samples {
+        let mut samples = std::mem::take(&mut track.samples);
+        let octets_of_samples = std::mem::take(&mut track.octets);
+        let (decoded, entries) = track.entries(&mut samples);
+        self.fragment += 1;
+        let mut moof = moof(self.fragment, number, decoded, entries);
+        let mut octets = Vec::new();
+        moof.encode(&mut octets).map_err(io::Error::other)?;
+        // The data are after the index, whose length is now known, and the header of their box.
+        moof.traf[0].trun[0].data_offset = i32::try_from(octets.len() + 8).ok();
+        octets.clear();
+        moof.encode(&mut octets).map_err(io::Error::other)?;
+        octets.extend((octets_of_samples as u32 + 8).to_be_bytes());
+        octets.extend(b"mdat");
+        to.write_all(&octets)?;
+        for sample in &samples {
+            to.write_all(&sample.data)?;
+        }
+        self.written += samples.len() as u64;
+        Ok(())
+    }
+}
+
+impl Track {
+    /// When the first of a fragment's frames is decoded, and the entries of all in its index.
+    fn entries(&mut self, samples: &mut [Sample]) -> (u64, Vec<TrunEntry>) {
+        let shift = *self.shift.get_or_insert_with(|| shift(samples.iter()));
+        for sample in &mut *samples {
             sample.presented = sample.presented.saturating_add(shift);
         }
-        let decoded = self.times_of_decoding(&samples);
+        let decoded = self.times_of_decoding(samples);
         let mut entries = Vec::with_capacity(samples.len());
         for (number, sample) in samples.iter().enumerate() {
             // The last one lasts as long as its packet says, or as the one before it.
@@ -103,43 +143,44 @@ impl Fragmented {
                 cts: Some(sample.presented - decoded[number]),
             });
         }
-        self.fragment += 1;
-        let mut moof = moof(self.fragment, decoded[0].unsigned_abs(), entries);
-        let mut octets = Vec::new();
-        moof.encode(&mut octets).map_err(io::Error::other)?;
-        // The data are after the index, whose length is now known, and the header of their box.
-        moof.traf[0].trun[0].data_offset = i32::try_from(octets.len() + 8).ok();
-        octets.clear();
-        moof.encode(&mut octets).map_err(io::Error::other)?;
-        octets.extend((self.octets as u32 + 8).to_be_bytes());
-        octets.extend(b"mdat");
-        to.write_all(&octets)?;
-        for sample in &samples {
-            to.write_all(&sample.data)?;
-        }
         self.last = decoded.last().copied();
-        self.octets = 0;
-        self.written += samples.len() as u64;
-        Ok(())
+        (decoded[0].unsigned_abs(), entries)
     }
 
-    /// Returns a decoding time for each frame: the presentation times in ascending order, since no
-    /// delay between decoding and presentation is known.
+    /// Returns a decoding time for each frame: no later than the presentation of it and of all later
+    /// frames, since FFmpeg moves tracks whose frames are presented before they are decoded. Frames
+    /// with the same limit share the time up to it.
     fn times_of_decoding(&self, samples: &[Sample]) -> Vec<i64> {
         let mut times: Vec<_> = samples.iter().map(|sample| sample.presented).collect();
-        times.sort_unstable();
+        for number in (1..times.len()).rev() {
+            times[number - 1] = times[number - 1].min(times[number]);
+        }
         let mut least = self.last.map_or(0, |last| last.saturating_add(1));
-        for time in &mut times {
-            *time = (*time).max(least);
-            least = time.saturating_add(1);
+        let mut before = self.last;
+        for group in times.chunk_by_mut(|a, b| a == b) {
+            let limit = group[0];
+            let time = limit.saturating_sub(before.unwrap_or(limit)).max(0);
+            let mut rest = i64::try_from(group.len()).unwrap_or(i64::MAX);
+            let share = time / rest;
+            for time in group {
+                rest -= 1;
+                *time = limit.saturating_sub(share * rest).max(least);
+                least = time.saturating_add(1);
+                before = Some(*time);
+            }
         }
         times
     }
 }
 
+/// The identifier of a track by its number, from 1 on.
+fn id(number: usize) -> u32 {
+    number as u32 + 1
+}
+
 /// The index of a fragment.
-fn moof(sequence_number: u32, decoded: u64, entries: Vec<TrunEntry>) -> Moof {
-    let tfhd = Tfhd { track_id: TRACK, default_base_is_moof: true, ..Tfhd::default() };
+fn moof(sequence_number: u32, track: usize, decoded: u64, entries: Vec<TrunEntry>) -> Moof {
+    let tfhd = Tfhd { track_id: id(track), default_base_is_moof: true, ..Tfhd::default() };
     let traf = Traf {
         tfhd,
         tfdt: Some(Tfdt { base_media_decode_time: decoded }),
@@ -150,16 +191,18 @@ fn moof(sequence_number: u32, decoded: u64, entries: Vec<TrunEntry>) -> Moof {
 }
 
 /// The octets of the index of a file whose frames are all in fragments.
-fn encoded_index(configuration: &Configuration) -> io::Result<Vec<u8>> {
+fn encoded_index(tracks: &[Configuration]) -> io::Result<Vec<u8>> {
     let mut octets = Vec::new();
-    index(configuration).encode(&mut octets).map_err(io::Error::other)?;
-    if let Form::Vvc(_, record) = &configuration.form {
-        // The crate knows no sample entry of H.266: it is put into the empty table.
-        let mut entry = Vec::new();
-        visual(configuration).encode(&mut entry).map_err(io::Error::other)?;
-        // Version and flags are before the record.
-        entry.extend(boxed(*b"vvcC", &[&[0; 4], &record[..]].concat()));
-        insert_entry(&mut octets, &boxed(*b"vvc1", &entry));
+    index(tracks).encode(&mut octets).map_err(io::Error::other)?;
+    for configuration in tracks {
+        if let Form::Vvc(_, record) = &configuration.form {
+            // The crate knows no sample entry of H.266: it is put into the empty table.
+            let mut entry = Vec::new();
+            visual(configuration).encode(&mut entry).map_err(io::Error::other)?;
+            // Version and flags are before the record.
+            entry.extend(boxed(*b"vvcC", &[&[0; 4], &record[..]].concat()));
+            insert_entry(&mut octets, &boxed(*b"vvc1", &entry));
+        }
     }
     Ok(octets)
 }
@@ -168,7 +211,7 @@ fn boxed(kind: [u8; 4], body: &[u8]) -> Vec<u8> {
     [&(body.len() as u32 + 8).to_be_bytes()[..], &kind, body].concat()
 }
 
-/// Puts a sample entry into the empty table of entries in `index`.
+/// Puts a sample entry into the first empty table of entries in `index`.
 fn insert_entry(index: &mut Vec<u8>, entry: &[u8]) {
     let Some(table) = index.windows(8).position(|it| it == b"\0\0\0\x10stsd") else { return };
     let end = table + 16;
@@ -191,7 +234,30 @@ fn add(octets: &mut [u8], end: usize, more: u32) {
 }
 
 /// The index of a file whose frames are all in fragments.
-pub(super) fn index(configuration: &Configuration) -> Moov {
+pub(super) fn index(tracks: &[Configuration]) -> Moov {
+    let trex = |number| Trex {
+        track_id: id(number),
+        default_sample_description_index: 1,
+        default_sample_duration: 0,
+        default_sample_size: 0,
+        default_sample_flags: 0,
+    };
+    Moov {
+        mvhd: Mvhd {
+            timescale: 1_000,
+            rate: 1.into(),
+            volume: 1.into(),
+            next_track_id: id(tracks.len()),
+            ..Mvhd::default()
+        },
+        mvex: Some(Mvex { mehd: None, trex: (0..tracks.len()).map(trex).collect() }),
+        trak: tracks.iter().enumerate().map(|(number, of)| trak(id(number), of)).collect(),
+        ..Moov::default()
+    }
+}
+
+/// The entry of a track.
+fn trak(track_id: u32, configuration: &Configuration) -> Trak {
     let pictures = configuration.pictures();
     let timescale = configuration.codec.clock_rate.hertz();
     let url = DrefEntry::Url(Url::default());
@@ -207,9 +273,9 @@ pub(super) fn index(configuration: &Configuration) -> Moov {
         ..Minf::default()
     };
     let size = pictures.map_or([0; 2], |format| [format.width as u16, format.height as u16]);
-    let trak = Trak {
+    Trak {
         tkhd: Tkhd {
-            track_id: TRACK,
+            track_id,
             enabled: true,
             in_movie: true,
             volume: u8::from(pictures.is_none()).into(),
@@ -226,25 +292,6 @@ pub(super) fn index(configuration: &Configuration) -> Moov {
             minf,
         },
         ..Trak::default()
-    };
-    let trex = Trex {
-        track_id: TRACK,
-        default_sample_description_index: 1,
-        default_sample_duration: 0,
-        default_sample_size: 0,
-        default_sample_flags: 0,
-    };
-    Moov {
-        mvhd: Mvhd {
-            timescale: 1_000,
-            rate: 1.into(),
-            volume: 1.into(),
-            next_track_id: TRACK + 1,
-            ..Mvhd::default()
-        },
-        mvex: Some(Mvex { mehd: None, trex: vec![trex] }),
-        trak: vec![trak],
-        ..Moov::default()
     }
 }
 

@@ -1,0 +1,126 @@
+//! What the streams of one reception share: its beginning, its end, and how it is stopped.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::interrupt::Interrupt;
+
+/// The state of a stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum State {
+    /// Nothing of it has come.
+    Awaited,
+    /// It is received.
+    Received,
+    /// It has ended, unless it goes on while another stream is received.
+    Over,
+}
+
+/// The streams of a reception, each of which has a thread.
+pub(super) struct Together<'a> {
+    interrupt: &'a Interrupt,
+    has_failed: AtomicBool,
+    start: Instant,
+    /// When the first frame was written.
+    first: OnceLock<Instant>,
+    states: Mutex<Vec<State>>,
+}
+
+impl<'a> Together<'a> {
+    /// A reception of so many streams that begins now.
+    pub(super) fn new(streams: usize, interrupt: &'a Interrupt) -> Self {
+        Self {
+            interrupt,
+            has_failed: AtomicBool::new(false),
+            start: Instant::now(),
+            first: OnceLock::new(),
+            states: Mutex::new(vec![State::Awaited; streams]),
+        }
+    }
+
+    /// Whether the user wants to stop, or another stream has failed.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.interrupt.is_requested() || self.has_failed.load(Relaxed)
+    }
+
+    /// Stops the other streams.
+    pub(super) fn fail(&self) {
+        self.has_failed.store(true, Relaxed);
+    }
+
+    /// What a stream's thread keeps while it receives: a panic stops the other streams.
+    pub(super) fn guard(&self) -> impl Drop {
+        FailOnPanic(self)
+    }
+
+    /// Notes that a frame is written.
+    pub(super) fn note_frame(&self) {
+        self.first.get_or_init(Instant::now);
+    }
+
+    /// Whether the first frame was written at least `duration` ago.
+    pub(super) fn has_lasted(&self, duration: Duration) -> bool {
+        self.first.get().is_some_and(|first| first.elapsed() >= duration)
+    }
+
+    /// Notes the state of a stream; returns whether the reception is over: at least one stream has
+    /// ended, and none is received.
+    pub(super) fn is_over(&self, stream: usize, state: State) -> bool {
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        states[stream] = state;
+        states.contains(&State::Over) && !states.contains(&State::Received)
+    }
+
+    /// Whether nothing has come of any stream for `wait` since the beginning.
+    pub(super) fn has_waited(&self, wait: Duration) -> bool {
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_awaited = states.iter().all(|state| *state == State::Awaited);
+        is_awaited && self.start.elapsed() >= wait
+    }
+}
+
+struct FailOnPanic<'t, 'a>(&'t Together<'a>);
+
+impl Drop for FailOnPanic<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reception_is_over_when_a_stream_has_ended_and_none_is_received() {
+        let interrupt = Interrupt::default();
+        let together = Together::new(2, &interrupt);
+        assert!(together.has_waited(Duration::ZERO));
+        assert!(!together.is_over(0, State::Received));
+        assert!(!together.has_waited(Duration::ZERO), "one has come");
+        assert!(together.is_over(0, State::Over), "the other never came");
+        assert!(!together.is_over(1, State::Received));
+        assert!(!together.is_over(0, State::Over), "the other goes on");
+        assert!(!together.is_over(0, State::Received));
+        assert!(!together.is_over(1, State::Over), "the first goes on after all");
+        assert!(together.is_over(0, State::Over));
+    }
+
+    #[test]
+    fn a_panic_in_one_stream_stops_the_others() {
+        let interrupt = Interrupt::default();
+        let together = Together::new(2, &interrupt);
+        drop(together.guard());
+        assert!(!together.is_stopped());
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _guard = together.guard();
+            panic!("on purpose");
+        }));
+        assert!(panicked.is_err());
+        assert!(together.is_stopped());
+    }
+}

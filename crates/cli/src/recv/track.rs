@@ -1,0 +1,130 @@
+//! The open streams of a reception, and what is received of each.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::Context as _;
+use rushes::{Codec, MediaStream};
+
+use super::hints::Hints;
+use super::reception::{Received, Reception};
+use super::together::Together;
+use super::writer::Writer;
+use crate::args::RecvArgs;
+use crate::describe::Described;
+use crate::interrupt::Interrupt;
+use crate::metrics::{Receiving, Written};
+use crate::{security, zrtp};
+
+/// A restarted receiver has lost its replay list (RFC 3711 section 3.3.2).
+const REPLAY: &str = "rushes: packets recorded under this key in an earlier run would be accepted; \
+                      --zrtp --secret-file makes a key for each run\n";
+
+/// An open stream.
+pub(super) struct Stream {
+    pub(super) media: MediaStream,
+    pub(super) agreed: Option<zrtp::Agreed>,
+    pub(super) codec: Codec,
+    /// Parameter sets from a description.
+    pub(super) parameter_sets: Vec<u8>,
+    /// What metrics show of the source that is written.
+    pub(super) written: Arc<Written>,
+}
+
+impl Stream {
+    /// Opens a stream; with key agreement, waits for the other side. `None` if Ctrl-C comes first.
+    pub(super) fn open(
+        args: &RecvArgs,
+        described: Described,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Option<Self>> {
+        let Described { builder, codec, parameter_sets } = described;
+        let prints = !args.output.quiet && !args.output.json;
+        let opened = zrtp::open(builder, interrupt, args.wait, |address| {
+            let listening =
+                if prints { format!("listening on {address}\n") } else { String::new() };
+            let warns = args.security.has_given_key() && !args.output.quiet;
+            // In one write, for programs that read the address from a pipe.
+            let text = format!("{listening}{}", if warns { REPLAY } else { "" });
+            std::io::stderr().write_all(text.as_bytes())?;
+            Ok(())
+        })?;
+        let Some((mut media, agreed)) = opened else { return Ok(None) };
+        zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
+        if !args.output.quiet {
+            let is_given = args.sdp.is_some() || args.stream.payload_type.is_some();
+            let mut hints = Hints::new(codec, is_given);
+            media.receiver()?.on_event(move |event| {
+                security::report_event(&event);
+                hints.take(&event);
+            });
+        }
+        Ok(Some(Self { media, agreed, codec, parameter_sets, written: Arc::default() }))
+    }
+
+    /// The stream as metrics see it.
+    pub(super) fn observed(&self, number: usize) -> Receiving {
+        Receiving {
+            handle: self.media.handle(),
+            rtcp: self.media.rtcp(),
+            number,
+            codec: self.codec,
+            written: Arc::clone(&self.written),
+        }
+    }
+}
+
+/// A stream, and what a reception receives of it.
+pub(super) struct Track<'a> {
+    /// Its number in the reception, from 0.
+    pub(super) number: usize,
+    /// Whether the reception has other streams.
+    pub(super) is_one_of_several: bool,
+    pub(super) stream: &'a mut Stream,
+    pub(super) writer: Writer<'a>,
+    pub(super) received: Received,
+}
+
+impl Track<'_> {
+    /// The number and the codec of the stream, where there are several.
+    pub(super) fn name(&self) -> Option<(usize, Codec)> {
+        self.is_one_of_several.then_some((self.number, self.stream.codec))
+    }
+
+    /// Before messages about the stream: its codec, where there are several.
+    pub(super) fn prefix(&self) -> String {
+        self.name().map_or_else(String::new, |(_, codec)| format!("{}: ", codec.title))
+    }
+}
+
+/// Receives the streams until they end, each on a thread of its own if there are several.
+pub(super) fn receive(
+    args: &RecvArgs,
+    tracks: &mut [Track<'_>],
+    together: &Together<'_>,
+) -> anyhow::Result<()> {
+    let run = |track: &mut Track<'_>| -> anyhow::Result<()> {
+        let _guard = together.guard();
+        let ended = Reception::new(args, together, track).run();
+        if ended.is_err() {
+            together.fail();
+        }
+        ended
+    };
+    let Some((first, others)) = tracks.split_first_mut() else { return Ok(()) };
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for track in others {
+            let thread = thread::Builder::new().name("rushes-recv".to_owned());
+            let spawned = thread.spawn_scoped(scope, move || run(track));
+            threads
+                .push(spawned.inspect_err(|_| together.fail()).context("cannot start a thread")?);
+        }
+        let ended = run(first);
+        for thread in threads {
+            thread.join().map_err(|_| anyhow::anyhow!("a receiving thread panicked"))??;
+        }
+        ended
+    })
+}
