@@ -9,6 +9,7 @@ use rushes::{ClockRate, Codec};
 
 use crate::ffmpeg::{GOODBYE, ffmpeg_receives};
 use crate::media::nal_units;
+use crate::ports::four_ports;
 use crate::rig::{describe, have, ports, receive, received, send};
 use crate::sampling::ffmpeg;
 
@@ -186,13 +187,7 @@ pub(crate) fn decoded(path: &Path, track: &str) -> Vec<(f64, String)> {
 /// that it decodes. It places the streams by the clocks in their sender reports.
 fn shown_by_ffmpeg(path: &Path, options: &[&str]) -> [Vec<(f64, String)>; 2] {
     let folder = tempfile::tempdir().unwrap();
-    // Four ports in a row.
-    let port = loop {
-        let (first, second) = (ports(), ports());
-        if second == first + 2 {
-            break first;
-        }
-    };
+    let port = four_ports();
     let sdp = describe(path, port, folder.path(), options);
     let lists = ["v", "a"].map(|track| folder.path().join(track).display().to_string());
     let times = ["-fps_mode", "passthrough", "-enc_time_base", "-1"];

@@ -332,7 +332,7 @@ mod tests {
 
     /// A packet of 1 000 octets, and an index that names it so many times.
     fn file(count: u32) -> Vec<u8> {
-        let mut moov = writer::index(&Configuration::opus(&[8]));
+        let mut moov = writer::index(&[Configuration::opus(&[8])]);
         moov.mvex = None;
         let stbl = &mut moov.trak[0].mdia.minf.stbl;
         stbl.stsz.samples = StszSamples::Identical { count, size: 1_000 };
