@@ -20,7 +20,7 @@ const MS: Duration = Duration::from_millis(1);
 const FILM: [(&str, Codec); 2] = [(MEDIA[0], Codec::H264), (MEDIA[3], Codec::Opus)];
 
 /// A busy machine may delay packets more than the network does.
-const PATIENT: [&str; 4] = ["--reorder-time", "2s", "--idle-timeout", "20s"];
+const PATIENT: [&str; 6] = ["--reorder-time", "2s", "--latency", "10s", "--idle-timeout", "20s"];
 
 /// The arguments that send the film to `port`.
 fn sending(port: u16, more: &[&str]) -> Vec<String> {
@@ -166,7 +166,7 @@ fn a_film_is_whole_after_a_network_that_loses_and_reorders_if_packets_are_sent_a
         delay: 30 * MS,
         jitter: 5 * MS,
         reordering: Straying::places(0.05, 1..=20),
-        loss: Loss::Outage(30..45),
+        loss: Loss::Outage(30..34),
         ..NetPath::default()
     };
     for extension in ["mp4", "mkv"] {
