@@ -247,16 +247,19 @@ fn with_retransmissions(policy: Option<Policy>, lost: impl Fn(usize) -> bool) ->
 #[test]
 fn packets_with_an_extension_are_protected_and_retransmitted() {
     let cryptex = Policy { cryptex: true, ..Policy::new(Suite::AeadAes128Gcm) };
+    let encrypted_extensions = ExtensionIds::new(&[3]);
     let policies = [
         None,
         Some(Policy::new(Suite::AesCm128HmacSha1_80)),
         Some(Policy::new(Suite::AeadAes256Gcm)),
+        Some(cryptex),
+        Some(Policy { suite: Suite::AesCm128HmacSha1_80, ..cryptex }),
+        Some(Policy { encrypted_extensions, ..Policy::new(Suite::AesCm128HmacSha1_80) }),
+        Some(Policy { encrypted_extensions, ..Policy::new(Suite::AeadAes256Gcm) }),
     ];
     for policy in policies {
         assert_eq!(with_retransmissions(policy, |n| n % 3 == 2 && n < 12), [frame()], "{policy:?}");
     }
-    // What encryption hides of a header is not retransmitted, but sent.
-    assert_eq!(with_retransmissions(Some(cryptex), |_| false), [frame()]);
 }
 
 #[test]
