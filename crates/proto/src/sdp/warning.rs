@@ -33,6 +33,9 @@ pub enum Problem {
     /// line.
     #[error("{0} is missing or malformed")]
     Malformed(&'static str),
+    /// It has been given before with another meaning: the repeated part.
+    #[error("{0} is given twice")]
+    Repeated(&'static str),
     /// There are more items than are read.
     #[error("there are more than {limit} {what}")]
     TooMany {
