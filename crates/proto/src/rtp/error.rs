@@ -47,6 +47,14 @@ pub enum ExtensionError {
         /// Octets left.
         remaining: usize,
     },
+    /// The data of an element that was agreed on have another length than its definition allows.
+    #[error("element {id} has {len} octets, which its definition does not allow")]
+    Length {
+        /// Its local identifier.
+        id: u8,
+        /// Octets of data.
+        len: usize,
+    },
     /// Identifier 0 with a length, which is neither padding nor an element.
     #[error("an element at octet {offset} has identifier 0 and a length")]
     ReservedId {

@@ -18,7 +18,7 @@ impl Sender {
         batch: &mut Batch,
     ) -> Option<Written> {
         let most = batch.free() / self.config.packet_len_max;
-        if self.protector.is_some() || most == 0 {
+        if self.protector.is_some() || most == 0 || !self.elements.is_empty() {
             return None;
         }
         let run = self.packetiser.next_run(frame, most)?;

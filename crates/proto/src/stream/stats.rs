@@ -199,6 +199,9 @@ pub struct ReceiveStatistics {
     /// Frames dropped because their source had to give way in
     /// [`memory_max`](super::ReceiverConfig::memory_max).
     pub frames_displaced: u64,
+    /// Packets whose header extension was malformed, where elements of it were agreed on. The
+    /// extension was ignored, the packet was not.
+    pub extensions_malformed: u64,
     /// Events forgotten because they were not collected in time.
     pub events_forgotten: u64,
     /// Discarded datagrams by reason.

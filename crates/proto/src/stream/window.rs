@@ -488,6 +488,7 @@ mod tests {
             timestamp: RtpTimestamp(ticks),
             marker: false,
             arrival: Instant::now(),
+            captured: None,
         }
     }
 

@@ -108,7 +108,7 @@ impl Reports for Reporter {
                     origins.forget(*source);
                 }
                 ControlEvent::SenderReport { from: source, info } => {
-                    let sent = SentSoFar { packets: info.packets, at: info.rtp };
+                    let sent = SentSoFar { packets: info.packets, at: info.rtp, ntp: info.ntp };
                     self.inbox.lock().handle_report(now, *source, from.ip(), Some(sent));
                 }
                 _ => {}

@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod extensions;
 #[cfg(feature = "zrtp")]
 mod hello;
 #[cfg(feature = "srtp")]
@@ -111,6 +112,7 @@ impl StreamBuilder {
             (false, _) => RtcpPort::Next,
         };
         media.reduced_size = control.reduced_size;
+        media.extensions = self.described_extensions();
         // The direction is that of the receivers (RFC 8866 section 6.7.1).
         media.direction = Direction::RecvOnly;
         if media.kind == MediaKind::Video {
@@ -144,7 +146,8 @@ impl Context {
     /// they are allowed. Settings that are not in the description have their defaults.
     ///
     /// If the description has the SSRC of the stream ([`Media::ssrc`]), no other is accepted; the
-    /// same holds for the SSRC of retransmissions. Otherwise any sender is accepted, since a
+    /// same holds for the SSRC of retransmissions. The elements of header extensions that the
+    /// library knows are read (see [`StreamBuilder::extensions`]). Otherwise any sender is accepted, since a
     /// description names the destination of media. [`Media::senders`] returns the addresses of
     /// permitted senders, for applications that check them.
     ///
@@ -176,6 +179,7 @@ impl Context {
             .feedback(matches!(media.profile, Profile::Avpf | Profile::Savpf))
             .reduced_size(media.reduced_size)
             .rtcp_mux(media.rtcp == RtcpPort::Mux);
+        builder = builder.with_extensions_of(media);
         if let RtcpPort::Port(port, _) = media.rtcp {
             builder = builder.rtcp_local_port(port);
         }
