@@ -62,6 +62,7 @@ impl StreamSender {
         captured: Instant,
     ) -> Result<(), Error> {
         let Attached { port, reporter, .. } = &*self.attached;
+        let _entered = reporter.span.enter();
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let to = outbox.to().ok_or(Error::NoDestination)?;
         let mut state = outbox.lock();

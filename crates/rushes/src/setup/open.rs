@@ -274,6 +274,7 @@ impl StreamBuilder {
         let config = ReporterConfig {
             to: to_control,
             port: self.control.remote_port,
+            local: port.local_address(),
             keep_alive: self.control.keep_alive,
         };
         let reporter = Reporter::new(inbox, outbox, participant, config);
