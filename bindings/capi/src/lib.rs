@@ -53,7 +53,7 @@ mod zrtp;
 
 // Types that C passes as plain integers: a number that is no variant must not become an enum here.
 pub use log::LogLevel;
-pub use options::Codec;
+pub use options::{Codec, Extension};
 pub use options_control::{RecoveryMode, SdesItem};
 pub use options_security::{SrtpSuite, ZrtpPolicy};
 pub use texture::TextureTiming;
