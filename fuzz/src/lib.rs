@@ -65,6 +65,7 @@ pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
             timestamp: RtpTimestamp(u32::from(flags >> 6)),
             marker: flags & 1 != 0,
             arrival,
+            captured: None,
         };
         frame.begin_packet(packet);
         if depacketiser.push(payload, packet, &mut frame).is_err() {

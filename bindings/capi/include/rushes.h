@@ -146,6 +146,27 @@ typedef int32_t rushes_codec;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// The meaning of an element of RTP header extensions (RFC 8285).
+enum rushes_extension
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // The capture time of a frame, as browsers send it (abs-capture-time).
+    RUSHES_EXTENSION_ABS_CAPTURE_TIME = 1,
+    // The same (RFC 6051, 64 bits).
+    RUSHES_EXTENSION_NTP64 = 2,
+    // The same (RFC 6051, 56 bits).
+    RUSHES_EXTENSION_NTP56 = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_extension rushes_extension;
+#else
+typedef int32_t rushes_extension;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // How lost packets are retransmitted.
 enum rushes_recovery_mode
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -563,6 +584,10 @@ typedef struct rushes_frame_view {
     uint32_t units;
     // Whether it ends an access unit.
     bool marker;
+    // Whether its packets carry the time of its capture (rushes_stream_options_extension()).
+    bool has_capture_time;
+    // That time by the sender's wall clock: seconds since 1900 in units of 2^-32 s, as in NTP.
+    uint64_t capture_time;
 } rushes_frame_view;
 
 // A reception report about one source (RFC 3550 section 6.4.1).
@@ -789,6 +814,16 @@ typedef struct rushes_statistics {
     uint64_t discarded_key_expired;
     // Packets of a secured stream that name an unknown master key.
     uint64_t discarded_unknown_key;
+    // Packets whose header extension was malformed, where elements of it were agreed on
+    // (rushes_stream_options_extension()). The extension was ignored, the packet was not.
+    uint64_t extensions_malformed;
+    // The numbers of frames by the time from their capture to their delivery, of those that carry
+    // their capture time: up to 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500 ms, 1, 2, 5, 10 s, and more.
+    // They are differences between our wall clock and that of the sender; a capture in the future
+    // counts as 0.
+    uint64_t capture_to_delivery[15];
+    // The sum of these times, in nanoseconds.
+    uint64_t capture_to_delivery_sum;
 } rushes_statistics;
 
 // Reception statistics of one source. Later versions may add fields at the end.
@@ -1099,6 +1134,15 @@ rushes_status rushes_stream_options_remote_ssrc(const struct rushes_stream_optio
 rushes_status rushes_stream_options_only_from(const struct rushes_stream_options *options,
                                               const char *host,
                                               uint16_t port);
+
+// An element of RTP header extensions (a rushes_extension) and its identifier, 1..=14 or 16..=255,
+// on which both ends have agreed; by default there are none. With an element for the capture time,
+// the first packet of each frame carries the time at which the frame was captured
+// (rushes_stream_push_frame_captured()) or pushed, and received frames have it
+// (rushes_frame_look()). May be called for several elements.
+rushes_status rushes_stream_options_extension(const struct rushes_stream_options *options,
+                                              int32_t extension,
+                                              uint8_t id);
 
 // The clock rate of the timestamps in hertz, not 0; by default the codec's: 90000 for video, 48000
 // for Opus.
@@ -1624,7 +1668,13 @@ rushes_status rushes_stream_capture_latency(const struct rushes_stream *stream,
                                             uint32_t timestamp,
                                             int64_t *latency);
 
-// Opens a media file; close it with rushes_media_reader_close(). `path` is its name, or "-" for
+// Nanoseconds from the capture of a frame of the stream to now, by the time that the frame carries
+// or else by its sender's reports; otherwise as rushes_stream_capture_latency().
+rushes_status rushes_stream_frame_latency(const struct rushes_stream *stream,
+                                          const struct rushes_frame *frame,
+                                          int64_t *latency);
+
+// Opens a media file, to be closed by rushes_media_reader_close(). `path` is its name, or "-" for
 // the standard input. `codec` is a rushes_codec; 0 derives it from the name's extension. `options`
 // may be NULL; `size` is sizeof(rushes_read_options).
 //
@@ -1815,8 +1865,17 @@ rushes_status rushes_texture_client_statistics(const struct rushes_texture_clien
                                                struct rushes_texture_client_counts *statistics,
                                                size_t size);
 
-// Gets the short authentication string if keys were agreed on by ZRTP, otherwise returns
-// RUSHES_TIMEOUT. `size` is sizeof(rushes_sas).
+// Removes the latencies of the frames since the last call and writes the latest `size` of them to
+// `latencies`, the oldest first: the times from the server's picture to the frame in place, in
+// nanoseconds. `count` gets their number. The latest 1024 are kept, so an array of that size loses
+// none.
+rushes_status rushes_texture_client_take_latencies(const struct rushes_texture_client *client,
+                                                   uint64_t *latencies,
+                                                   size_t size,
+                                                   size_t *count);
+
+// The short authentication string, if keys were agreed on by ZRTP; else RUSHES_TIMEOUT. `size` is
+// sizeof(rushes_sas).
 rushes_status rushes_texture_client_sas(const struct rushes_texture_client *client,
                                         struct rushes_sas *sas,
                                         size_t size);

@@ -183,6 +183,15 @@ enum class codec : std::int32_t {
     klv = RUSHES_CODEC_KLV,
 };
 
+// The meaning of an element of RTP header extensions.
+enum class extension : std::int32_t {
+    // The capture time of a frame, as browsers send it.
+    abs_capture_time = RUSHES_EXTENSION_ABS_CAPTURE_TIME,
+    // The same (RFC 6051).
+    ntp64 = RUSHES_EXTENSION_NTP64,
+    ntp56 = RUSHES_EXTENSION_NTP56,
+};
+
 enum class srtp_suite : std::int32_t {
     aes_cm_128_hmac_sha1_80 = RUSHES_SRTP_SUITE_AES_CM128_HMAC_SHA1_TAG80,
     aes_cm_128_hmac_sha1_32 = RUSHES_SRTP_SUITE_AES_CM128_HMAC_SHA1_TAG32,
@@ -275,6 +284,14 @@ public:
     std::uint32_t units() const noexcept { return view_.units; }
     // Whether the frame ends an access unit.
     bool marker() const noexcept { return view_.marker; }
+    // When the frame was captured by its sender's wall clock, as an NTP time of 64 bits, if its
+    // packets carry that (stream_options::extension).
+    std::optional<std::uint64_t> capture_time() const noexcept {
+        if (!view_.has_capture_time) return {};
+        return view_.capture_time;
+    }
+    // The C handle; the frame still owns it.
+    rushes_frame *get() const noexcept { return handle_.get(); }
     // The time since the frame's last datagram arrived.
     duration age() const {
         std::uint64_t age = 0;
@@ -345,6 +362,14 @@ public:
         if (!detail::check(rushes_stream_capture_latency(stream_, ssrc, timestamp, &nanos))) {
             return {};
         }
+        return duration(nanos);
+    }
+
+    // How long ago a frame was captured, by the time that it carries or else by its sender's
+    // reports; none if neither is known.
+    std::optional<duration> frame_latency(const frame &frame) const {
+        std::int64_t nanos = 0;
+        if (!detail::check(rushes_stream_frame_latency(stream_, frame.get(), &nanos))) return {};
         return duration(nanos);
     }
 
@@ -551,6 +576,8 @@ public:
     RUSHES_OPTION(send_timeout, (duration timeout), (get(), detail::nanos(timeout)))
     RUSHES_OPTION(send_path, (const std::string &path), (get(), path.c_str()))
     RUSHES_OPTION(receive_path, (const std::string &path), (get(), path.c_str()))
+    RUSHES_OPTION(extension, (rushes::extension element, std::uint8_t id),
+                  (get(), static_cast<std::int32_t>(element), id))
     RUSHES_OPTION(zero_copy, (bool on = true), (get(), on))
     RUSHES_OPTION(dscp, (std::uint8_t dscp), (get(), dscp))
     RUSHES_OPTION(interface, (const std::string &name), (get(), name.c_str()))
@@ -899,6 +926,15 @@ public:
         rushes_texture_client_counts now{};
         detail::check(rushes_texture_client_statistics(handle_.get(), &now, sizeof now));
         return now;
+    }
+    // Removes and returns the latencies of the frames since the last call, the oldest first; the
+    // latest 1024 are kept.
+    std::vector<duration> take_latencies() {
+        std::vector<std::uint64_t> nanos(1024);
+        std::size_t count = 0;
+        detail::check(rushes_texture_client_take_latencies(handle_.get(), nanos.data(),
+                                                           nanos.size(), &count));
+        return std::vector<duration>(nanos.begin(), nanos.begin() + static_cast<std::ptrdiff_t>(count));
     }
     void close() { handle_.close(); }
 

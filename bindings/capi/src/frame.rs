@@ -23,6 +23,10 @@ impl Frame {
         Self { frame, is_kept: AtomicBool::new(false) }
     }
 
+    pub(crate) fn frame(&self) -> &rushes::Frame {
+        &self.frame
+    }
+
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept.load(Relaxed)
     }
@@ -45,6 +49,10 @@ pub struct FrameView {
     pub units: u32,
     /// Whether it ends an access unit.
     pub marker: bool,
+    /// Whether its packets carry the time of its capture (rushes_stream_options_extension()).
+    pub has_capture_time: bool,
+    /// That time by the sender's wall clock: seconds since 1900 in units of 2^-32 s, as in NTP.
+    pub capture_time: u64,
 }
 
 /// Reads a frame's data and properties. `size` is sizeof(rushes_frame_view). May be called on any
@@ -65,6 +73,8 @@ pub extern "C" fn rushes_frame_look(
             ssrc: frame.ssrc().0,
             units: frame.units(),
             marker: frame.marker(),
+            has_capture_time: frame.capture_time().is_some(),
+            capture_time: frame.capture_time().map_or(0, |capture| capture.by_sender().0),
         };
         pointer::write_prefix(view, size, view_of)
     })

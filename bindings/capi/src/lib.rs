@@ -54,7 +54,7 @@ mod zrtp;
 // C passes these types as plain integers: a number that matches no variant would be an invalid enum
 // in Rust.
 pub use log::LogLevel;
-pub use options::Codec;
+pub use options::{Codec, Extension};
 pub use options_control::{RecoveryMode, SdesItem};
 pub use options_security::{SrtpSuite, ZrtpPolicy};
 pub use texture::TextureTiming;

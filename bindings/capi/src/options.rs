@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rushes::{
-    Burst, ClockRate, Delivery, FrameRate, Framing, Pacing, PayloadType, RtpTimestamp,
-    SequenceNumber, Ssrc, StreamBuilder,
+    Burst, ClockRate, Delivery, ExtensionKind, ExtensionMap, FrameRate, Framing, Pacing,
+    PayloadType, RtpTimestamp, SequenceNumber, Ssrc, StreamBuilder,
 };
 
 use crate::error::{Failure, Status};
@@ -29,6 +29,7 @@ pub(crate) struct Settings {
     pub(crate) session: rushes::Session,
     pub(crate) secrets: Secrets,
     pub(crate) sas_hook: Option<Arc<zrtp::SasCallback>>,
+    pub(crate) extensions: ExtensionMap,
 }
 
 /// The payload format of a stream.
@@ -47,6 +48,25 @@ pub enum Codec {
     Generic = 5,
     /// KLV metadata, RFC 6597.
     Klv = 6,
+}
+
+/// The meaning of an element of RTP header extensions (RFC 8285).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum Extension {
+    /// The capture time of a frame, as browsers send it (abs-capture-time).
+    AbsCaptureTime = 1,
+    /// The capture time of a frame (RFC 6051, 64 bits).
+    Ntp64 = 2,
+    /// The capture time of a frame (RFC 6051, 56 bits).
+    Ntp56 = 3,
+}
+
+fn extension(number: i32) -> Result<ExtensionKind, Failure> {
+    const KINDS: [ExtensionKind; 3] =
+        [ExtensionKind::AbsCaptureTime, ExtensionKind::Ntp64, ExtensionKind::Ntp56];
+    let kind = usize::try_from(i64::from(number) - 1).ok().and_then(|place| KINDS.get(place));
+    kind.copied().ok_or_else(|| argument(format!("{number} is not a header extension")))
 }
 
 /// Returns the error of an argument that is out of range.
@@ -107,7 +127,8 @@ pub extern "C" fn rushes_stream_options_new(
         let session = handle::get(session)?.0.clone();
         let builder = session.stream(self::codec(codec)?);
         let secrets = Secrets::default();
-        let settings = Settings { builder, session, secrets, sas_hook: None };
+        let extensions = ExtensionMap::default();
+        let settings = Settings { builder, session, secrets, sas_hook: None, extensions };
         pointer::write(options, handle::insert(StreamOptions(Mutex::new(settings)))?)
     })
 }
@@ -190,6 +211,26 @@ pub extern "C" fn rushes_stream_options_only_from(
     change(options, |builder| {
         let host = rushes::net::resolve(pointer::text(host)?, 0)?.ip();
         Ok(builder.only_from(host, Some(port).filter(|port| *port != 0)))
+    })
+}
+
+/// An element of RTP header extensions (a rushes_extension) and its identifier, 1..=14 or 16..=255,
+/// on which both ends have agreed; by default there are none. With an element for the capture time,
+/// the first packet of each frame carries the time at which the frame was captured
+/// (rushes_stream_push_frame_captured()) or pushed, and received frames have it
+/// (rushes_frame_look()). May be called for several elements.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_extension(
+    options: *const StreamOptions,
+    extension: i32,
+    id: u8,
+) -> Status {
+    change_all(options, |settings| {
+        let kind = self::extension(extension)?;
+        let elements = settings.extensions.with(kind, id);
+        settings.extensions = elements.map_err(|error| argument(error.to_string()))?;
+        settings.builder = settings.builder.clone().extensions(settings.extensions);
+        Ok(())
     })
 }
 

@@ -4,6 +4,7 @@ use std::ffi::c_char;
 
 use crate::control_event::{ReportBlock, nanos};
 use crate::error::{Status, out_of_range};
+use crate::frame::Frame;
 use crate::guard::{guard, guard_with};
 use crate::stream::Stream;
 use crate::{handle, pointer};
@@ -154,6 +155,24 @@ pub extern "C" fn rushes_stream_capture_latency(
         let rtcp = &handle::get(stream)?.rtcp;
         let timestamp = rushes::RtpTimestamp(timestamp);
         let known = rtcp.capture_latency(rushes::Ssrc(ssrc), timestamp);
+        let Some(nanos) = known else { return Ok(Status::Timeout) };
+        pointer::write(latency, nanos)?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Nanoseconds from the capture of a frame of the stream to now, by the time that the frame carries
+/// or else by its sender's reports; otherwise as rushes_stream_capture_latency().
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_frame_latency(
+    stream: *const Stream,
+    frame: *const Frame,
+    latency: *mut i64,
+) -> Status {
+    guard_with(|| {
+        pointer::check(latency)?;
+        let frame = handle::get(frame)?;
+        let known = handle::get(stream)?.rtcp.frame_latency(frame.frame());
         let Some(nanos) = known else { return Ok(Status::Timeout) };
         pointer::write(latency, nanos)?;
         Ok(Status::Ok)

@@ -2,6 +2,7 @@
 
 use rushes::Discard;
 
+use crate::control_event::nanos;
 use crate::error::Status;
 use crate::guard::guard;
 use crate::stream::Stream;
@@ -141,6 +142,22 @@ pub struct Statistics {
     pub discarded_key_expired: u64,
     /// Packets of a secured stream that name an unknown master key.
     pub discarded_unknown_key: u64,
+    /// Packets whose header extension was malformed, where elements of it were agreed on
+    /// (rushes_stream_options_extension()). The extension was ignored, the packet was not.
+    pub extensions_malformed: u64,
+    /// The numbers of frames by the time from their capture to their delivery, of those that carry
+    /// their capture time: up to 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500 ms, 1, 2, 5, 10 s, and more.
+    /// They are differences between our wall clock and that of the sender; a capture in the future
+    /// counts as 0.
+    pub capture_to_delivery: [u64; 15],
+    /// The sum of these times, in nanoseconds.
+    pub capture_to_delivery_sum: u64,
+}
+
+fn counts(times: &rushes::Histogram) -> [u64; 15] {
+    let mut counts = [0; 15];
+    counts.copy_from_slice(times.counts());
+    counts
 }
 
 fn of(statistics: &rushes::Statistics) -> Statistics {
@@ -210,6 +227,9 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         discarded_replayed: discarded(Discard::Replayed),
         discarded_key_expired: discarded(Discard::KeyExpired),
         discarded_unknown_key: discarded(Discard::UnknownKey),
+        extensions_malformed: receive.extensions_malformed,
+        capture_to_delivery: counts(&statistics.capture_to_delivery),
+        capture_to_delivery_sum: nanos(statistics.capture_to_delivery.sum()),
     }
 }
 

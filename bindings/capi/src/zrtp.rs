@@ -92,7 +92,7 @@ impl Approval {
 }
 
 fn begin(settings: Settings) -> Result<(rushes::zrtp::Opening, Approval), Failure> {
-    let Settings { builder, session, secrets, sas_hook } = settings;
+    let Settings { builder, session, secrets, sas_hook, .. } = settings;
     let security = secrets.security().ok_or(rushes::Error::NoZrtp)?;
     let opening = builder.security(security).begin()?;
     Ok((opening, Approval { session, hook: sas_hook }))

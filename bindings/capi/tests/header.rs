@@ -37,7 +37,7 @@ const SOURCES: [&str; 22] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 47] = [
+const NAMES: [(&str, &str); 48] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -54,6 +54,7 @@ const NAMES: [(&str, &str); 47] = [
     ("Release", "release"),
     ("StreamOptions", "stream_options"),
     ("Codec", "codec"),
+    ("Extension", "extension"),
     ("RecoveryMode", "recovery_mode"),
     ("SdesItem", "sdes_item"),
     ("SrtpSuite", "srtp_suite"),
@@ -97,6 +98,7 @@ fn config() -> Config {
     let numbers = [number("MAJOR"), number("MINOR"), number("PATCH")].concat();
     let include = [
         "Codec",
+        "Extension",
         "RecoveryMode",
         "SdesItem",
         "SrtpSuite",

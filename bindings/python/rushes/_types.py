@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
 
@@ -79,6 +79,7 @@ class StreamOptions(TypedDict, total=False):
     remote_ssrc: int
     only_from: str | tuple[str, int]
     clock_rate: int
+    extensions: Mapping[Literal["abs-capture-time", "ntp-64", "ntp-56"], int]
     mtu: int
     socket_buffer: int
     frame_rate: Rate

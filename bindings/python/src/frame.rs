@@ -22,7 +22,7 @@ impl Frame {
 }
 
 /// Returns the frame of a [`Frame`] object.
-fn frame<'a>(slf: &'a Bound<'_, Frame>) -> Option<&'a rushes::Frame> {
+pub(crate) fn frame<'a>(slf: &'a Bound<'_, Frame>) -> Option<&'a rushes::Frame> {
     match slf.as_super().get().memory() {
         Memory::Media(frame) => Some(frame),
         Memory::Texture(_) => None,
@@ -60,6 +60,14 @@ impl Frame {
     fn arrival(slf: &Bound<'_, Self>) -> PyResult<f64> {
         let arrival = frame(slf).map_or_else(Instant::now, rushes::Frame::arrival);
         monotonic(slf.py(), arrival)
+    }
+
+    /// When it was captured by its sender's wall clock, in seconds of `time.time()`, if its packets
+    /// carry that (the setting `extensions`); otherwise `None`.
+    #[getter]
+    fn capture_time(slf: &Bound<'_, Self>) -> Option<f64> {
+        let capture = frame(slf).and_then(rushes::Frame::capture_time)?;
+        Some(capture.by_sender().unix().as_secs_f64())
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> String {

@@ -9,8 +9,9 @@ use pyo3::types::PyDict;
 use rushes::proto::rtcp::SdesKind;
 use rushes::texture::did_you_mean;
 use rushes::{
-    Burst, ClockRate, Codec, Delivery, FrameRate, Framing, MulticastOptions, Pacing, PayloadType,
-    Recovery, RtpTimestamp, SequenceNumber, Ssrc, StreamBuilder,
+    Burst, ClockRate, Codec, Delivery, ExtensionKind, ExtensionMap, FrameRate, Framing,
+    MulticastOptions, Pacing, PayloadType, Recovery, RtpTimestamp, SequenceNumber, Ssrc,
+    StreamBuilder,
 };
 
 use crate::error::ConfigError;
@@ -182,6 +183,22 @@ fn only_from(setting: &Setting<'_, '_>) -> PyResult<(IpAddr, Option<u16>)> {
     Ok((address.ip(), port))
 }
 
+/// Returns the elements of header extensions, given by name with their identifiers.
+fn extensions(setting: &Setting<'_, '_>) -> PyResult<ExtensionMap> {
+    let kinds = [
+        ("abs-capture-time", ExtensionKind::AbsCaptureTime),
+        ("ntp-64", ExtensionKind::Ntp64),
+        ("ntp-56", ExtensionKind::Ntp56),
+    ];
+    let mut map = ExtensionMap::default();
+    for (name, id) in setting.get::<Bound<'_, PyDict>>()? {
+        let kind = setting.part(name).word(&kinds)?;
+        let elements = map.with(kind, setting.part(id).int()?);
+        map = elements.map_err(|error| setting.wrong(error))?;
+    }
+    Ok(map)
+}
+
 /// Applies settings of media.
 fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<StreamBuilder>> {
     let delivery = [("access-unit", Delivery::AccessUnit), ("unit", Delivery::Unit)];
@@ -194,6 +211,7 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
             let (host, port) = only_from(setting)?;
             builder.only_from(host, port)
         }
+        "extensions" => builder.extensions(extensions(setting)?),
         "clock_rate" => {
             let rate = ClockRate::new(setting.within(1, u32::MAX.into())?);
             builder.clock_rate(rate.ok_or_else(|| setting.wrong("the rate must not be 0"))?)

@@ -11,6 +11,7 @@ use rushes::{AppData, KeyFrameRequest, RtpTimestamp, Ssrc};
 
 use crate::error::{ConfigError, Failure};
 use crate::events;
+use crate::frame::Frame;
 use crate::integer::{arguments, integer, within};
 use crate::stats::RtcpStatistics;
 use crate::stream::{Stream, call, callable};
@@ -130,6 +131,14 @@ impl Rtcp {
     ) -> PyResult<Option<f64>> {
         let timestamp = RtpTimestamp(timestamp);
         let nanos = self.act(py, |rtcp| Ok(rtcp.capture_latency(Ssrc(ssrc), timestamp)))?;
+        Ok(nanos.map(|nanos| nanos as f64 / 1e9))
+    }
+
+    /// Returns the seconds since a frame of the stream was captured, by the time that it carries
+    /// (`Frame.capture_time`) or else as `capture_latency`.
+    fn frame_latency(&self, py: Python<'_>, frame: &Bound<'_, Frame>) -> PyResult<Option<f64>> {
+        let Some(frame) = crate::frame::frame(frame) else { return Ok(None) };
+        let nanos = self.act(py, |rtcp| Ok(rtcp.frame_latency(frame)))?;
         Ok(nanos.map(|nanos| nanos as f64 / 1e9))
     }
 

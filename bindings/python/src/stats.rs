@@ -141,6 +141,9 @@ mirror! {
         frames_unsure: u64 = |s: &LibraryReceived| s.frames_unsure,
         /// Packets that were missing when the receiver stopped waiting for them.
         packets_lost: u64 = |s: &LibraryReceived| s.packets_lost,
+        /// Packets whose header extension was malformed, where elements of it were agreed on. The
+        /// extension was ignored, the packet was not.
+        extensions_malformed: u64 = |s: &LibraryReceived| s.extensions_malformed,
         /// Packets that arrived after a later one, without duplicates.
         reordered: u64 = |s: &LibraryReceived| s.reordered,
         /// Requests sent for missing packets, repetitions included.
@@ -204,6 +207,11 @@ mirror! {
     }
 }
 
+fn histogram(times: &rushes::Histogram) -> Vec<(f64, u64)> {
+    let bounds = rushes::Histogram::BOUNDS.into_iter().chain([f64::INFINITY]);
+    bounds.zip(times.counts().iter().copied()).collect()
+}
+
 mirror! {
     /// A stream's counters at one moment.
     Statistics of rushes::Statistics {
@@ -219,6 +227,12 @@ mirror! {
         unrouted: u64 = |s: &rushes::Statistics| s.unrouted,
         /// Datagrams discarded because the stream's finished frames were not pulled.
         uncollected: u64 = |s: &rushes::Statistics| s.uncollected,
+        /// The times from capture to delivery of the frames that carry their capture time: the number
+        /// of those that did not exceed each bound in seconds, but exceeded the bound before. The last
+        /// bound is infinite.
+        capture_to_delivery: Vec<(f64, u64)> = |s: &rushes::Statistics| histogram(&s.capture_to_delivery),
+        /// The sum of these times, in seconds.
+        capture_to_delivery_sum: f64 = |s: &rushes::Statistics| s.capture_to_delivery.sum().as_secs_f64(),
     }
 }
 

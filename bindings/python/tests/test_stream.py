@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 import rushes
@@ -228,3 +230,24 @@ def test_a_session_binds_to_the_given_address() -> None:
     assert anyone.peer is None
     with anyone.stream("h264") as stream:
         assert stream.local_address[0] == "127.0.0.1"
+
+
+def test_a_frame_carries_the_time_of_its_capture(session: rushes.Session) -> None:
+    extensions: dict[Literal["abs-capture-time", "ntp-64", "ntp-56"], int]
+    extensions = {"abs-capture-time": 1, "ntp-64": 2}
+    with session.stream("generic", probation=1, extensions=extensions) as receiver:
+        port = receiver.local_address[1]
+        with session.stream("generic", remote_port=port, extensions=extensions) as sender:
+            sender.push_frame(b"frame", captured=time.monotonic() - 0.03)
+            frame = receiver.pull_frame(TIME_LIMIT)
+            assert frame is not None
+            assert frame.capture_time is not None
+            assert abs(time.time() - frame.capture_time) < TIME_LIMIT
+            latency = receiver.rtcp.frame_latency(frame)
+            assert latency is not None
+            assert latency >= 0.029
+            statistics = receiver.statistics()
+            assert sum(count for _, count in statistics.capture_to_delivery) == 1
+            assert statistics.capture_to_delivery_sum >= 0.029
+    with pytest.raises(rushes.ConfigError, match="reserved"):
+        session.stream("generic", extensions={"ntp-64": 15})

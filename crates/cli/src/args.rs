@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum, value_parser};
 use rushes::{
-    Burst, ClockRate, Codec, Delivery, FrameRate, Pacing, PayloadType, ReceivePath, Recovery,
-    SendPath, Ssrc,
+    Burst, ClockRate, Codec, Delivery, ExtensionMap, FrameRate, Pacing, PayloadType, ReceivePath,
+    Recovery, SendPath, Ssrc,
 };
 
 use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
@@ -15,8 +15,8 @@ use crate::metrics::MetricsArgs;
 use crate::overwrite::OverwriteArgs;
 use crate::security::SecurityArgs;
 use crate::values::{
-    parse_burst, parse_clock_rate, parse_duration, parse_mtu, parse_pacing, parse_payload_type,
-    parse_rate, parse_size, parse_ssrc,
+    parse_burst, parse_capture_time, parse_clock_rate, parse_duration, parse_mtu, parse_pacing,
+    parse_payload_type, parse_rate, parse_size, parse_ssrc,
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -94,6 +94,13 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_parser = value_parser!(u8).range(0..64), help_heading = "Network",
         value_name = "CODE")]
     pub(crate) dscp: Option<u8>,
+    /// Carry the capture time of each frame in a header extension of its first packet, in the
+    /// FORMAT abs-capture-time (the default), ntp-64 or ntp-56 (RFC 6051), with the identifier ID (1
+    /// by default). Receivers need the same option, or the description; without it, they know the
+    /// capture time from the reports of the sender
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "abs-capture-time",
+        value_parser = parse_capture_time, help_heading = "Stream", value_name = "FORMAT[:ID]")]
+    pub(crate) capture_time: Option<ExtensionMap>,
     /// Octets in each frame of a raw file
     #[arg(long, default_value = "64K", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]
@@ -352,7 +359,7 @@ pub(crate) struct RecvArgs {
     /// container (.mp4, .mov, .mkv, .webm) the video and the audio. Unusable lines are reported and
     /// skipped. Only the SSRC that it names is accepted
     #[arg(long, value_name = "FILE",
-        conflicts_with_all = ["payload_type", "clock_rate", "rtcp_mux", "recovery",
+        conflicts_with_all = ["payload_type", "clock_rate", "capture_time", "rtcp_mux", "recovery",
             "rtx_payload_type", "feedback"])]
     pub(crate) sdp: Option<PathBuf>,
     /// File to write; - for the standard output

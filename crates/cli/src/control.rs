@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rushes::{ClockMapping, ControlEvent, Frame, MediaStream, NtpTime, RtpTimestamp, Ssrc};
+use rushes::{CaptureTime, ClockMapping, ControlEvent, Frame, MediaStream, NtpTime, Ssrc};
 use serde_json::{Value, json};
 
 use crate::interrupt::Interrupt;
+use crate::latency::Latencies;
 use crate::metrics::RTCP;
 use crate::{metrics, security};
 
@@ -28,6 +29,10 @@ pub(crate) struct Latency {
     shortest: Option<f64>,
     first: Option<f64>,
     last: Option<f64>,
+    /// Of all frames; a capture in the future counts as 0.
+    all: Latencies,
+    /// The frames that carry their capture time themselves.
+    carried: u64,
 }
 
 impl Latency {
@@ -42,18 +47,21 @@ impl Latency {
             self.mapping = peer.and_then(|peer| peer.clock);
         }
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-        self.note(self.mapping?, frame.timestamp(), NtpTime::from_unix(wall))
+        let carried = frame.capture_time().map(CaptureTime::by_sender);
+        self.carried += u64::from(carried.is_some());
+        let captured = carried.or_else(|| Some(self.mapping?.to_ntp(frame.timestamp())))?;
+        self.note(captured, NtpTime::from_unix(wall))
     }
 
-    /// Measures a frame of `timestamp` that arrived at `now`. Does nothing if the sender's clock is
-    /// not a wall clock.
-    fn note(
-        &mut self,
-        mapping: ClockMapping,
-        timestamp: RtpTimestamp,
-        now: NtpTime,
-    ) -> Option<f64> {
-        let latency = mapping.latency(timestamp, now)? as f64 / 1e9;
+    /// Measures a frame that was `captured` by the sender's clock and arrived at `now`. Does nothing
+    /// if the sender's clock is not a wall clock.
+    fn note(&mut self, captured: NtpTime, now: NtpTime) -> Option<f64> {
+        let nanos = now.nanos_since(captured);
+        if u128::from(nanos.unsigned_abs()) >= ClockMapping::OFFSET_MAX.as_nanos() {
+            return None;
+        }
+        self.all.count(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)));
+        let latency = nanos as f64 / 1e9;
         self.shortest = Some(self.shortest.map_or(latency, |shortest| shortest.min(latency)));
         Some(latency)
     }
@@ -65,10 +73,38 @@ impl Latency {
         }
     }
 
-    /// Returns the shortest latency in the first and in the last second as JSON; `null` if unknown.
+    /// Returns the shortest latency in the first and in the last second, and those that half and
+    /// 99 % of the frames did not exceed, as JSON; `null` if unknown.
     pub(crate) fn report(&mut self) -> Value {
         self.end_interval();
-        json!({ "first_ms": self.first.map(|s| s * 1e3), "last_ms": self.last.map(|s| s * 1e3) })
+        let [p50, p99, most] = self
+            .quantiles()
+            .map_or([None; 3], |all| all.map(|latency| Some(latency.as_secs_f64() * 1e3)));
+        json!({
+            "first_ms": self.first.map(|s| s * 1e3),
+            "last_ms": self.last.map(|s| s * 1e3),
+            "frames": self.all.total(),
+            "frames_with_capture_time": self.carried,
+            "p50_ms": p50,
+            "p99_ms": p99,
+            "most_ms": most,
+        })
+    }
+
+    /// Returns a summary of one line; empty if the latency is unknown.
+    pub(crate) fn text(&self) -> String {
+        let Some(all) = self.quantiles() else { return String::new() };
+        let [p50, p99, most] = all.map(|latency| latency.as_secs_f64() * 1e3);
+        format!(
+            "capture to delivery: {p50:.1} / {p99:.1} / {most:.1} ms (p50 / p99 / most), by the \
+             sender's clock"
+        )
+    }
+
+    /// Returns the latencies that half and 99 % of the frames did not exceed, and the longest.
+    fn quantiles(&self) -> Option<[Duration; 3]> {
+        let all = [self.all.quantile(0.5), self.all.quantile(0.99), self.all.most()];
+        (self.all.total() > 0).then_some(all)
     }
 }
 
@@ -209,7 +245,6 @@ pub(crate) fn sent_by(stream: &MediaStream, source: Ssrc) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rushes::proto::ClockRate;
 
     #[test]
     fn goodbyes_of_strangers_do_not_push_out_that_of_the_source_that_is_written() {
@@ -231,15 +266,17 @@ mod tests {
     #[test]
     fn a_clock_that_shows_no_wall_time_has_no_latency() {
         let wall = NtpTime::from_unix(Duration::from_secs(1_700_000_000));
-        let mapping =
-            |ntp| ClockMapping { ntp, rtp: RtpTimestamp(0), clock_rate: ClockRate::VIDEO };
         let mut latency = Latency::default();
-        latency.note(mapping(wall.plus(Duration::from_secs(290_601_014))), RtpTimestamp(0), wall);
-        latency.note(mapping(NtpTime(7 << 32)), RtpTimestamp(0), wall);
-        assert_eq!(latency.report(), json!({ "first_ms": null, "last_ms": null }));
-        latency.note(mapping(wall), RtpTimestamp(9000), wall.plus(Duration::from_millis(350)));
+        latency.note(wall.plus(Duration::from_secs(290_601_014)), wall);
+        latency.note(NtpTime(7 << 32), wall);
         let report = latency.report();
-        let first = report["first_ms"].as_f64().unwrap_or_default();
-        assert!((first - 250.0).abs() < 0.01, "{report}");
+        assert_eq!((&report["first_ms"], &report["p50_ms"]), (&Value::Null, &Value::Null));
+        assert_eq!(latency.text(), "");
+        latency.note(wall, wall.plus(Duration::from_millis(250)));
+        latency.note(wall.plus(Duration::from_millis(1)), wall);
+        let report = latency.report();
+        assert_eq!((&report["frames"], &report["p50_ms"]), (&json!(2), &json!(0.0)));
+        assert_eq!(report["most_ms"], json!(250.0));
+        assert!(latency.text().contains(" 0.0 / 250.0 / 250.0 ms"), "{}", latency.text());
     }
 }

@@ -13,6 +13,12 @@ pub(crate) struct Latencies {
     most: Duration,
 }
 
+impl Default for Latencies {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Latencies {
     pub(crate) fn new() -> Self {
         let buckets = bucket(u64::MAX) + 1;
@@ -24,6 +30,11 @@ impl Latencies {
         self.counts[bucket(nanoseconds)] += 1;
         self.total += 1;
         self.most = self.most.max(latency);
+    }
+
+    /// Returns the number of latencies.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
     }
 
     /// Returns the longest latency.

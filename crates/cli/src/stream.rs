@@ -25,6 +25,9 @@ pub(crate) fn set(
     if let Some(clock_rate) = args.clock_rate {
         builder = builder.clock_rate(clock_rate);
     }
+    if let Some(elements) = args.capture_time {
+        builder = builder.extensions(elements);
+    }
     if let Some(dscp) = args.dscp {
         builder = builder.dscp(dscp);
     }

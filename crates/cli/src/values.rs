@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rushes::{Burst, ClockRate, FrameRate, Pacing, PayloadType, Ssrc};
+use rushes::{Burst, ClockRate, ExtensionKind, ExtensionMap, FrameRate, Pacing, PayloadType, Ssrc};
 
 /// Splits a number from its unit.
 fn split_unit(text: &str) -> (&str, &str) {
@@ -24,6 +24,25 @@ pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
         return Err("a size is 1 or more".to_owned());
     }
     number.checked_mul(factor).ok_or_else(|| format!("{text:?} is too large"))
+}
+
+/// The name of a format of capture times: the end of its URI.
+fn extension_name(kind: ExtensionKind) -> &'static str {
+    kind.uri().rsplit(['/', ':']).next().unwrap_or_default()
+}
+
+/// An element of header extensions that carries the capture time: its format, and its identifier
+/// or 1.
+pub(crate) fn parse_capture_time(text: &str) -> Result<ExtensionMap, String> {
+    let (name, id) = text.split_once(':').unwrap_or((text, "1"));
+    let kind = ExtensionKind::ALL.into_iter().find(|kind| extension_name(*kind) == name);
+    let kind = kind.ok_or_else(|| {
+        let names = ExtensionKind::ALL.map(extension_name).join(", ");
+        format!("{name:?} is not one of {names}")
+    })?;
+    let id =
+        id.parse().map_err(|_| format!("{id:?} is not an identifier, 1 to 14 or 16 to 255"))?;
+    ExtensionMap::default().with(kind, id).map_err(|error| error.to_string())
 }
 
 pub(crate) fn parse_mtu(text: &str) -> Result<usize, String> {

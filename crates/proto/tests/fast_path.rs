@@ -10,16 +10,20 @@ use std::time::{Duration, Instant};
 use rushes_netsim::{Conditions, Path};
 use rushes_proto::payload::{Delivery, Frame, Framing};
 use rushes_proto::repair::RequestTiming;
+use rushes_proto::rtp::CaptureTime;
 use rushes_proto::stream::{Event, ReceiverConfig};
 use rushes_proto::{RtpTimestamp, SequenceNumber, Ssrc};
-use world::{Kind, Listener, Seeded, arrivals, path, send, sources};
+use world::{Kind, Listener, Seeded, arrivals, extend, extensions, path, send, sources};
 
 const MS: Duration = Duration::from_millis(1);
+
+/// A frame: its octets, timestamp, units, marker and capture time.
+type Delivered = (Vec<u8>, RtpTimestamp, u32, bool, Option<CaptureTime>);
 
 /// The outcome: frames, events, requests and counters.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
-    frames: Vec<(Vec<u8>, RtpTimestamp, u32, bool)>,
+    frames: Vec<Delivered>,
     events: Vec<String>,
     /// The requested packets, and the reported arrival times.
     asked: Vec<SequenceNumber>,
@@ -35,7 +39,10 @@ impl Outcome {
         while receiver.poll_arrivals(&mut arrived).is_some() {}
         let since = |at: Option<Instant>| at.map(|at| at - listener.epoch);
         self.arrived.extend(arrived.into_iter().map(since));
-        let one = |frame: Frame| (frame.to_vec(), frame.timestamp(), frame.units(), frame.marker());
+        let one = |frame: Frame| {
+            let capture = frame.capture_time();
+            (frame.to_vec(), frame.timestamp(), frame.units(), frame.marker(), capture)
+        };
         self.frames.extend(std::iter::from_fn(|| receiver.poll_frame()).map(one));
         let told = |event: Event| format!("{event:?}");
         self.events.extend(std::iter::from_fn(|| receiver.poll_event()).map(told));
@@ -61,6 +68,7 @@ impl Outcome {
                 statistics.frames_dropped,
                 statistics.reordered,
                 statistics.discards,
+                statistics.extensions_malformed,
                 statistics
                     .sources
                     .iter()
@@ -120,16 +128,25 @@ fn sent(kind: Kind, odd: f64, seed: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
             disturb(packet, random);
         }
     }
+    // Header extensions in a few packets of each frame, wherever they are.
+    for packet in packets.iter_mut().filter(|_| seed % 4 < 2) {
+        if random.chance(0.2) {
+            let is_odd = random.chance(odd);
+            extend(packet, is_odd, random);
+        }
+    }
     packets
 }
 
-/// Compares two receivers of the same datagrams; returns the number of frames.
-fn compare(kind: Kind, delivery: Delivery, path: &Path, odd: f64, seed: u64) -> usize {
+/// Compares two receivers of the same datagrams; returns the number of frames, and of those with a
+/// capture time.
+fn compare(kind: Kind, delivery: Delivery, path: &Path, odd: f64, seed: u64) -> (usize, usize) {
     let mut random = Seeded(seed);
     let packets = sent(kind, odd, seed, &mut random);
     let own = Ssrc(u32::from_be_bytes(packets[0][8..12].try_into().unwrap()));
     let homes = [5004, 5006].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
     let adjust = |config: &mut ReceiverConfig| {
+        config.extensions = extensions();
         config.arrivals = true;
         config.requests = seed.is_multiple_of(3).then(RequestTiming::default);
         if seed.is_multiple_of(5) {
@@ -177,13 +194,14 @@ fn compare(kind: Kind, delivery: Delivery, path: &Path, odd: f64, seed: u64) -> 
         outcome.finish(listener, listener.epoch + MS * run);
     }
     assert_eq!(outcomes[0], outcomes[1], "{kind:?} {delivery:?} {path:?} {odd} {seed}");
-    outcomes[0].frames.len()
+    let frames = &outcomes[0].frames;
+    (frames.len(), frames.iter().filter(|(.., capture)| capture.is_some()).count())
 }
 
 #[test]
 fn runs_have_the_same_result_as_datagrams_one_by_one() {
     let (calm, rough) = (Path::default(), path(0.02, 0.03, 0.03));
-    let mut frames = 0;
+    let (mut frames, mut captured) = (0, 0);
     for seed in 1..=16 {
         for kind in Kind::ALL {
             for delivery in [Delivery::AccessUnit, Delivery::Unit] {
@@ -191,10 +209,11 @@ fn runs_have_the_same_result_as_datagrams_one_by_one() {
                 let paths =
                     [(&calm, 0.0), (&calm, 0.06), (&rough, 0.0), (&rough, 0.06), (&wild, 0.0)];
                 for (path, odd) in paths {
-                    frames += compare(kind, delivery, path, odd, seed);
+                    let (all, with_time) = compare(kind, delivery, path, odd, seed);
+                    (frames, captured) = (frames + all, captured + with_time);
                 }
             }
         }
     }
-    assert!(frames > 1000, "{frames}");
+    assert!(frames > 1000 && captured > 1000, "{frames} {captured}");
 }

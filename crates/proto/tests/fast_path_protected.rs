@@ -11,11 +11,12 @@ use std::fmt::Debug;
 
 use ends::master;
 use rushes_netsim::{Conditions, Path};
-use rushes_proto::payload::Delivery;
+use rushes_proto::payload::{Delivery, Frame};
+use rushes_proto::rtp::CaptureTime;
 use rushes_proto::srtp::{Policy, Protector, Suite, Unprotector};
-use rushes_proto::stream::{Discard, SourceStatistics};
+use rushes_proto::stream::{Discard, ReceiverConfig, SourceStatistics};
 use rushes_proto::{RtpTimestamp, SequenceNumber};
-use world::{Kind, Listener, Seeded, arrivals, path, send, sources};
+use world::{Kind, Listener, Seeded, arrivals, extend, extensions, path, send, sources};
 
 const SUITES: [Suite; 2] = [Suite::AeadAes128Gcm, Suite::AeadAes256Gcm];
 
@@ -31,12 +32,16 @@ fn disturb(packet: &mut Vec<u8>, random: &mut Seeded) {
     }
 }
 
-/// A frame: its octets, timestamp, units and marker.
-type Delivered = (Vec<u8>, RtpTimestamp, u32, bool);
+/// A frame: its octets, timestamp, units, marker and capture time.
+type Delivered = (Vec<u8>, RtpTimestamp, u32, bool, Option<CaptureTime>);
 
 fn frames(listener: &Listener) -> Vec<Delivered> {
     let frames = listener.frames.iter();
-    frames.map(|frame| (frame.to_vec(), frame.timestamp(), frame.units(), frame.marker())).collect()
+    let one = |frame: &Frame| {
+        let capture = frame.capture_time();
+        (frame.to_vec(), frame.timestamp(), frame.units(), frame.marker(), capture)
+    };
+    frames.map(one).collect()
 }
 
 /// Returns the receiver's counters, except those of forged packets.
@@ -48,7 +53,7 @@ fn counters(listener: &Listener) -> impl PartialEq + Debug {
     };
     (
         [all.packets, all.payload_octets, all.packets_lost, all.frames_dropped, all.reordered],
-        all.frames,
+        [all.frames, all.extensions_malformed],
         all.sources.iter().map(of_sources).collect::<Vec<_>>(),
     )
 }
@@ -74,13 +79,20 @@ fn compare(
         if n > 4 && random.chance(odd) {
             disturb(&mut clear, &mut random);
         }
+        if seed % 4 < 2 && random.chance(0.2) {
+            let is_odd = random.chance(odd);
+            extend(&mut clear, is_odd, &mut random);
+        }
         let mut protected = clear.clone();
         protector.protect(&mut protected).unwrap();
         (clear, protected)
     });
     let packets: Vec<(Vec<u8>, Vec<u8>)> = packets.collect();
-    let mut plain = Listener::with(kind, delivery, |config| config.probation = 1);
-    let mut secured = Listener::with(kind, delivery, |config| config.probation = 1);
+    let adjust = |config: &mut ReceiverConfig| {
+        (config.probation, config.extensions) = (1, extensions());
+    };
+    let mut plain = Listener::with(kind, delivery, adjust);
+    let mut secured = Listener::with(kind, delivery, adjust);
     let unprotector = Unprotector::new(&policy, &key).unwrap();
     secured.receiver = secured.receiver.secured(unprotector);
     let mut forged = 0;

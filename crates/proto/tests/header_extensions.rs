@@ -16,10 +16,12 @@ use rushes_proto::payload::{
     Depacketiser, Fragment, FrameBuilder, FrameError, PacketInfo, Packetiser, PayloadError,
     PayloadFormat,
 };
-use rushes_proto::rtp::{Element, ExtensionForm, HeaderExtension, Packet};
+use rushes_proto::rtp::{
+    CaptureTime, Element, ExtensionForm, ExtensionKind, ExtensionMap, HeaderExtension, Packet,
+};
 use rushes_proto::srtp::{ExtensionIds, Policy, Protector, Suite, Unprotector};
 use rushes_proto::stream::{Receiver, ReceiverConfig, Retransmission, Sender, SenderConfig};
-use rushes_proto::{Batch, ClockRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+use rushes_proto::{Batch, ClockRate, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 /// Octets of the extension: its header, one element of 4 octets with a header of 1, and padding.
 const EXTENSION_LEN: usize = 12;
@@ -154,6 +156,28 @@ fn packets_carry_the_extension_and_count_on_over_a_round() {
 }
 
 #[test]
+fn a_capture_time_joins_the_extension_of_a_format() {
+    let (frame, mut batch) = (frame(), Batch::new());
+    let capture = CaptureTime::new(NtpTime(0x0102_0304_0506_0708));
+    for id in [5, 200] {
+        let map = ExtensionMap::default().with(ExtensionKind::Ntp64, id).unwrap();
+        let mut sender = sender(4, 0).with_extensions(map);
+        assert!(sender.push_captured(&frame, None, Some(capture)).unwrap().fill(&mut batch));
+        let datagrams = datagrams(&batch);
+        for (n, datagram) in datagrams.iter().enumerate() {
+            assert!(datagram.len() <= LEN_MAX, "{id}");
+            let packet = Packet::parse(datagram).unwrap();
+            let elements = packet.extension().unwrap().elements().unwrap();
+            let ids: Vec<u8> = elements.map(|element| element.unwrap().id).collect();
+            let expected = if n == 0 { &[3, id][..] } else { &[3] };
+            assert_eq!(ids, expected, "{id} {n}");
+        }
+        let first = Packet::parse(&datagrams[0]).unwrap().extension().unwrap();
+        assert_eq!(map.capture_time(first, None), Ok(Some(capture)));
+    }
+}
+
+#[test]
 fn an_extension_longer_than_announced_cuts_the_frame() {
     let (frame, mut batch) = (frame(), Batch::new());
     let mut sender = sender(16, 1);
@@ -247,16 +271,19 @@ fn with_retransmissions(policy: Option<Policy>, lost: impl Fn(usize) -> bool) ->
 #[test]
 fn packets_with_an_extension_are_protected_and_retransmitted() {
     let cryptex = Policy { cryptex: true, ..Policy::new(Suite::AeadAes128Gcm) };
+    let encrypted_extensions = ExtensionIds::new(&[3]);
     let policies = [
         None,
         Some(Policy::new(Suite::AesCm128HmacSha1_80)),
         Some(Policy::new(Suite::AeadAes256Gcm)),
+        Some(cryptex),
+        Some(Policy { suite: Suite::AesCm128HmacSha1_80, ..cryptex }),
+        Some(Policy { encrypted_extensions, ..Policy::new(Suite::AesCm128HmacSha1_80) }),
+        Some(Policy { encrypted_extensions, ..Policy::new(Suite::AeadAes256Gcm) }),
     ];
     for policy in policies {
         assert_eq!(with_retransmissions(policy, |n| n % 3 == 2 && n < 12), [frame()], "{policy:?}");
     }
-    // Packets whose header is partly encrypted are sent, but cannot be retransmitted.
-    assert_eq!(with_retransmissions(Some(cryptex), |_| false), [frame()]);
 }
 
 #[test]

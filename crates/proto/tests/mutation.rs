@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rushes_proto::payload::Delivery;
 use rushes_proto::{RtpTimestamp, SequenceNumber};
-use world::{Kind, Listener, Seeded, Source, interleave, send};
+use world::{Kind, Listener, Seeded, Source, extend, extensions, interleave, send};
 
 const PACKETS: usize = 1_000_000;
 
@@ -38,7 +38,11 @@ fn seeds(kind: Kind, random: &mut Seeded) -> Vec<Vec<u8>> {
     if kind.is_interleaved() {
         datagrams = interleave(datagrams, kind, random);
     }
-    datagrams.into_iter().map(|datagram| datagram.octets).collect()
+    let mut packets: Vec<Vec<u8>> = datagrams.into_iter().map(|datagram| datagram.octets).collect();
+    for packet in packets.iter_mut().step_by(3) {
+        extend(packet, false, random);
+    }
+    packets
 }
 
 /// Breaks `packet` as networks and attackers do.
@@ -72,6 +76,7 @@ fn a_million_broken_packets(kind: Kind, delivery: Delivery) {
         config.reorder_len_max = 64 << 10;
         config.reorder_packets_max = 256;
         config.sources_max = 4;
+        config.extensions = extensions();
         config.source_timeout = Duration::from_millis(1);
     });
     let mut packet = Vec::new();

@@ -11,7 +11,7 @@ use rushes_proto::payload::Delivery;
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::rtp::Header;
 use rushes_proto::stream::{Event, ReceiverConfig, SentSoFar};
-use rushes_proto::{PayloadType, RtpTimestamp, SequenceNumber};
+use rushes_proto::{NtpTime, PayloadType, RtpTimestamp, SequenceNumber};
 use world::{Kind, Listener, PAYLOAD_TYPE, SSRC};
 
 const MS: Duration = Duration::from_millis(1);
@@ -71,7 +71,7 @@ impl Case {
     /// Handles a sender report for `packets` packets, the last of them in `frame`.
     fn report(&mut self, packets: u32, frame: u32) {
         let now = self.listener.epoch + self.clock;
-        let sent = SentSoFar { packets, at: RtpTimestamp(3000 * frame) };
+        let sent = SentSoFar { packets, at: RtpTimestamp(3000 * frame), ntp: NtpTime(1) };
         self.listener.receiver.handle_report(now, SSRC, host().ip(), Some(sent));
     }
 

@@ -3,9 +3,10 @@
 
 use proptest::prelude::*;
 use rushes_proto::rtp::{
-    Element, Elements, ExtensionForm, Header, HeaderExtension, Packet, write_elements,
+    CaptureTime, Element, Elements, Extension, ExtensionForm, ExtensionKind, ExtensionMap, Header,
+    HeaderExtension, Packet, write_elements,
 };
-use rushes_proto::{PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+use rushes_proto::{NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 /// Returns a strategy for octets that often look like a packet.
 fn octets() -> impl Strategy<Value = Vec<u8>> {
@@ -45,6 +46,13 @@ proptest! {
             let sum = packet.header_len() + packet.payload().len() + packet.padding_len();
             prop_assert_eq!(sum, octets.len());
             prop_assert!(packet.contributing_sources().len() <= 15);
+            if let Some(extension) = packet.extension() {
+                let all = (1..).zip(ExtensionKind::ALL);
+                let map = all.fold(ExtensionMap::default(), |map, (id, kind)| {
+                    map.with(kind, id).unwrap()
+                });
+                let _ = map.capture_time(extension, Some(NtpTime(1)));
+            }
             if let Some(elements) = packet.extension().and_then(|extension| extension.elements()) {
                 prop_assert!(elements.count() <= octets.len());
             }
@@ -61,6 +69,24 @@ proptest! {
         let packet = Packet::parse(&octets).unwrap();
         prop_assert_eq!(packet.payload(), &payload[..]);
         prop_assert_eq!(Header::from(&packet), header);
+    }
+
+    #[test]
+    fn capture_times_are_read_as_they_were_written(
+        ids in prop::array::uniform3(prop_oneof![1..15_u8, 16..=255_u8]),
+        ntp in any::<u64>(), offset in any::<Option<i64>>(), drift in -1_000_000_000..1_000_000_000_i64,
+    ) {
+        let all = ids.into_iter().zip(ExtensionKind::ALL);
+        let map = all.fold(ExtensionMap::default(), |map, (id, kind)| {
+            map.with(kind, id).unwrap_or(map)
+        });
+        let capture = CaptureTime { ntp: NtpTime(ntp), clock_offset: offset };
+        let mut data = Vec::new();
+        map.write(capture, &mut data).unwrap();
+        let extension = Extension { profile: map.form().profile(), data: &data };
+        let reported = NtpTime(capture.by_sender().0.wrapping_add_signed(drift << 20));
+        let read = map.capture_time(extension, Some(reported)).unwrap().unwrap();
+        prop_assert_eq!(read, capture);
     }
 
     #[test]

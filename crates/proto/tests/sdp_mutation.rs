@@ -53,7 +53,7 @@ const SEEDS: [&[u8]; 8] = [
 ];
 
 /// Text that a mutation may insert: characters with a meaning, and values at the limits.
-const PIECES: [&str; 24] = [
+const PIECES: [&str; 25] = [
     "=",
     ":",
     ";",
@@ -77,6 +77,7 @@ const PIECES: [&str; 24] = [
     "a=rtcp-fb:* nack\n",
     "96 ",
     "a=ssrc:1 x:y\n",
+    "a=extmap:1/sendonly urn:ietf:params:rtp-hdrext:encrypt urn:x y\n",
     "18446744073709551616",
 ];
 
@@ -128,7 +129,7 @@ fn the_longest_lines_are_read_or_refused() {
 }
 
 /// Lines that are unusable anywhere after `v=0`.
-const ODD: [&str; 19] = [
+const ODD: [&str; 26] = [
     "b=AS:",
     "b=nothing",
     "c=IN IP4",
@@ -139,6 +140,13 @@ const ODD: [&str; 19] = [
     "a=rtcp-fb:",
     "a=rtcp-fb:*",
     "a=ssrc:",
+    "a=extmap:",
+    "a=extmap:1",
+    "a=extmap:0 urn:x",
+    "a=extmap:15 urn:x",
+    "a=extmap:256 urn:x",
+    "a=extmap:1/sideways urn:x",
+    "a=extmap:1 urn:ietf:params:rtp-hdrext:encrypt",
     "a=ssrc:4294967296 cname:x",
     "a=ssrc-group:",
     "a=ssrc-group:FID 1 x",

@@ -8,9 +8,9 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use rushes_proto::sdp::{
-    Address, Attribute, Bandwidth, Crypto, Description, Direction, Encoding, Feedback, Format,
-    H264Parameters, H265Parameters, H266Parameters, Media, MediaKind, OpusParameters, Origin,
-    OtherParameters, Profile, RtcpPort, Source, SourceGroup,
+    Address, Attribute, Bandwidth, Crypto, Description, Direction, Encoding, ExtensionMapping,
+    Feedback, Format, H264Parameters, H265Parameters, H266Parameters, Media, MediaKind,
+    OpusParameters, Origin, OtherParameters, Profile, RtcpPort, Source, SourceGroup,
 };
 use rushes_proto::{ClockRate, PayloadType, Ssrc};
 
@@ -237,6 +237,23 @@ fn sources() -> impl Strategy<Value = (Vec<Source>, Vec<SourceGroup>)> {
     (sources, prop::collection::vec(group, 0..2))
 }
 
+fn directions() -> impl Strategy<Value = Direction> {
+    let directions = [Direction::SendRecv, Direction::SendOnly, Direction::RecvOnly];
+    select([&directions[..], &[Direction::Inactive]].concat())
+}
+
+fn extensions() -> impl Strategy<Value = Vec<ExtensionMapping>> {
+    let id = prop_oneof![1..15_u16, 16..256_u16, 4096..4352_u16];
+    let one = (option::of(directions()), any::<bool>(), word(), "([a-z]{1,4}( [0-9]{1,3}){0,2})?");
+    prop::collection::btree_map(id, one, 0..4).prop_map(|mappings| {
+        let mapping = |(id, (direction, encrypted, uri, attributes))| {
+            let mapping = ExtensionMapping::new(id, uri);
+            ExtensionMapping { direction, encrypted, attributes, ..mapping }
+        };
+        mappings.into_iter().map(mapping).collect()
+    })
+}
+
 fn media() -> impl Strategy<Value = Media> {
     let kind = prop_oneof![
         Just(MediaKind::Video),
@@ -244,15 +261,13 @@ fn media() -> impl Strategy<Value = Media> {
         Just(MediaKind::Application),
         word().prop_map(MediaKind::Other),
     ];
-    let directions = [Direction::SendRecv, Direction::SendOnly, Direction::RecvOnly];
-    let direction = select([&directions[..], &[Direction::Inactive]].concat());
     let times = any::<[Option<u32>; 2]>();
     let rate = option::of(0.0..1e6_f64);
     let formats = prop::collection::vec(format(), 0..4);
     let crypto = prop::collection::vec(crypto(), 0..2);
     (
-        (kind, place(), profile(), formats, any::<bool>(), direction),
-        (sources(), rate, times, crypto, bandwidth(), attributes()),
+        (kind, place(), profile(), formats, any::<bool>(), directions()),
+        (sources(), rate, times, crypto, bandwidth(), attributes(), extensions()),
     )
         .prop_map(|((kind, place, profile, formats, reduced_size, direction), rest)| {
             let mut media = Media::new(kind, place.0);
@@ -272,6 +287,7 @@ fn media() -> impl Strategy<Value = Media> {
                 rest.2.map(|time| time.map(|nanos| Duration::from_nanos(u64::from(nanos) * 977)));
             (media.packet_time, media.max_packet_time) = (packet, max);
             (media.crypto, media.bandwidth, media.attributes) = (rest.3, rest.4, rest.5);
+            media.extensions = rest.6;
             media
         })
 }

@@ -1,5 +1,7 @@
 //! A stream's counters, in one snapshot.
 
+use std::time::Duration;
+
 use rushes_net::Counters;
 use rushes_proto::stream::{ReceiveStatistics, SendStatistics};
 
@@ -20,4 +22,63 @@ pub struct Statistics {
     pub unrouted: u64,
     /// Datagrams dropped because too many finished frames of the stream had not been pulled.
     pub uncollected: u64,
+    /// The times from capture to delivery of the frames, of all sources, that carry their capture
+    /// time (see [`StreamBuilder::extensions`](crate::StreamBuilder::extensions)).
+    ///
+    /// They are differences between our wall clock and that of the sender. A capture in the future
+    /// counts as 0, one an hour or more away not at all.
+    pub capture_to_delivery: Histogram,
+}
+
+/// Times by size, in constant memory.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Histogram {
+    counts: [u64; Self::BOUNDS.len() + 1],
+    sum: Duration,
+}
+
+impl Histogram {
+    /// The upper bounds of the counts in seconds: from half a millisecond, which a local network
+    /// takes, to longer than a viewer waits. The last count has none.
+    pub const BOUNDS: [f64; 14] =
+        [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+
+    /// Counts a time.
+    pub(crate) fn count(&mut self, time: Duration) {
+        let bucket = Self::BOUNDS.partition_point(|bound| *bound < time.as_secs_f64());
+        self.counts[bucket] += 1;
+        self.sum = self.sum.saturating_add(time);
+    }
+
+    /// The number of times that did not exceed each of the [`BOUNDS`](Self::BOUNDS), but exceeded
+    /// the bound before; the last number is of those that exceeded all.
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// The number of all times.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The sum of all times.
+    pub fn sum(&self) -> Duration {
+        self.sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_counts_up_to_the_first_bound_that_it_does_not_exceed() {
+        let mut histogram = Histogram::default();
+        for microseconds in [0, 500, 501, 10_000_000, 10_000_001] {
+            histogram.count(Duration::from_micros(microseconds));
+        }
+        assert_eq!(histogram.counts(), [2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+        assert_eq!(histogram.total(), 5);
+        assert_eq!(histogram.sum(), Duration::from_micros(20_001_002));
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rushes::{Codec, Context, Delivery, MediaStream, Pacing};
+use rushes::{Codec, Context, Delivery, ExtensionKind, ExtensionMap, MediaStream, Pacing};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -73,6 +73,20 @@ fn large_access_units_are_lent_without_allocating() {
     let pair = pair(Codec::H265, Delivery::AccessUnit, true);
     let (allocations, packets) = count_in(pair, &frame, 1);
     assert!(packets > 10_000);
+    assert_eq!(allocations, 0, "{packets} packets");
+}
+
+#[test]
+fn frames_with_a_capture_time_go_round_without_allocating() {
+    let session = Context::new().session("127.0.0.1").unwrap();
+    let elements = ExtensionMap::default().with(ExtensionKind::AbsCaptureTime, 1).unwrap();
+    let stream = || session.stream(Codec::H265).rtcp(false).extensions(elements);
+    let receiver = stream().probation(1).open().unwrap();
+    let port = receiver.local_address().port();
+    let sender = stream().remote_port(port).pacing(Pacing::Off).open().unwrap();
+    let frame = access_unit(4, 10_000);
+    let (allocations, packets) = count_in((sender, receiver), &frame, 1);
+    assert!(packets > 1000);
     assert_eq!(allocations, 0, "{packets} packets");
 }
 

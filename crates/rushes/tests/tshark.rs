@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rushes::file::{MediaReader, ReadOptions};
-use rushes::{Codec, Context, Pacing};
+use rushes::{Codec, Context, ExtensionKind, ExtensionMap, Pacing};
 
 /// The destination port in the captures.
 const PORT: u16 = 5004;
@@ -99,6 +99,56 @@ fn dissect(
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{errors}");
     text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn tshark_reads_the_capture_time() {
+    if !has_tshark() {
+        return;
+    }
+    let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
+    listener.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let session = Context::new().session("127.0.0.1").unwrap();
+    let fields =
+        ["rtp.ext.profile", "rtp.ext.rfc5285.id", "rtp.ext.rfc5285.len", "rtp.ext.rfc5285.data"];
+    let elements = [
+        (ExtensionKind::AbsCaptureTime, 1, "0xbede", 8),
+        (ExtensionKind::Ntp64, 14, "0xbede", 8),
+        (ExtensionKind::Ntp56, 5, "0xbede", 7),
+        (ExtensionKind::Ntp64, 200, "0x1000", 8),
+    ];
+    for (kind, id, profile, len) in elements {
+        let map = ExtensionMap::default().with(kind, id).unwrap();
+        let builder = session.stream(Codec::Generic).remote_port(port).extensions(map).rtcp(false);
+        let mut stream = builder.open().unwrap();
+        let mut datagrams = Vec::new();
+        for _ in 0..2 {
+            stream.push_frame(&[7; 2000], None).unwrap();
+            for _ in 0..2 {
+                let mut buffer = [0; 2000];
+                let len = listener.recv(&mut buffer).unwrap();
+                datagrams.push(buffer[..len].to_vec());
+            }
+        }
+        let rows = dissect(&datagrams, 99, "", &fields);
+        assert_eq!(rows.len(), 4);
+        for (n, row) in rows.iter().enumerate() {
+            let [found_profile, found_id, found_len, data] = &row[..] else { panic!("{row:?}") };
+            if n % 2 == 1 {
+                assert_eq!((&found_profile[..], &data[..]), ("", ""), "{kind:?}");
+                continue;
+            }
+            let expected = (profile.to_owned(), id.to_string(), len.to_string());
+            assert_eq!((found_profile.clone(), found_id.clone(), found_len.clone()), expected);
+            let hex: String = data.chars().filter(char::is_ascii_hexdigit).collect();
+            let packet = rushes::proto::rtp::Packet::parse(&datagrams[n]).unwrap();
+            let octet = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+            let octets: Vec<u8> = (0..hex.len()).step_by(2).map(octet).collect();
+            let mut elements = packet.extension().unwrap().elements().unwrap();
+            assert_eq!(octets, elements.next().unwrap().unwrap().data, "{kind:?}");
+        }
+    }
 }
 
 const RTP: [&str; 6] =

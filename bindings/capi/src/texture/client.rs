@@ -218,6 +218,31 @@ pub extern "C" fn rushes_texture_client_statistics(
     })
 }
 
+/// Removes the latencies of the frames since the last call and writes the latest `size` of them to
+/// `latencies`, the oldest first: the times from the server's picture to the frame in place, in
+/// nanoseconds. `count` gets their number. The latest 1024 are kept, so an array of that size loses
+/// none.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_client_take_latencies(
+    client: *const TextureClient,
+    latencies: *mut u64,
+    size: usize,
+    count: *mut usize,
+) -> Status {
+    guard(|| {
+        pointer::check(count)?;
+        if size > 0 {
+            pointer::check(latencies)?;
+        }
+        let taken = get(client)?.take_latencies();
+        let latest = &taken[taken.len().saturating_sub(size)..];
+        for (n, latency) in latest.iter().enumerate() {
+            pointer::write(latencies.wrapping_add(n), nanos(*latency))?;
+        }
+        pointer::write(count, latest.len())
+    })
+}
+
 /// Gets the short authentication string if keys were agreed on by ZRTP, otherwise returns
 /// RUSHES_TIMEOUT. `size` is sizeof(rushes_sas).
 #[unsafe(no_mangle)]

@@ -62,6 +62,42 @@ static void frames_arrive_as_they_were_pushed(void) {
     pair_close(&pair);
 }
 
+static void frames_carry_their_capture_time(void) {
+    struct pair pair = pair_sessions();
+    rushes_stream_options *options;
+    rushes_frame *frame;
+    rushes_statistics statistics;
+    uint16_t port;
+    int64_t latency;
+    uint64_t frames = 0;
+    OK(rushes_stream_options_new(pair.session, RUSHES_CODEC_GENERIC, &options));
+    OK(rushes_stream_options_probation(options, 1));
+    OK(rushes_stream_options_extension(options, RUSHES_EXTENSION_NTP64, 3));
+    EXPECT(rushes_stream_options_extension(options, RUSHES_EXTENSION_NTP56, 3),
+           RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_stream_options_extension(options, RUSHES_EXTENSION_NTP56, 15),
+           RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_stream_options_extension(options, 4, 5), RUSHES_ERROR_ARGUMENT);
+    OK(rushes_stream_open(options, &pair.receiver));
+    OK(rushes_stream_local_port(pair.receiver, &port));
+    OK(rushes_stream_options_remote_port(options, port));
+    OK(rushes_stream_open(options, &pair.sender));
+    OK(rushes_stream_push_frame_captured(pair.sender, (const uint8_t *)"frame", 5, NULL,
+                                         RUSHES_MILLISECONDS(30)));
+    rushes_frame_view view = pull(pair.receiver, &frame);
+    /* After 2020. */
+    CHECK(view.has_capture_time && view.capture_time >> 32 > 3786825600u);
+    OK(rushes_stream_frame_latency(pair.receiver, frame, &latency));
+    CHECK(latency >= (int64_t)RUSHES_MILLISECONDS(29) && latency < (int64_t)RUSHES_SECONDS(60));
+    OK(rushes_frame_release(frame));
+    OK(rushes_stream_statistics(pair.receiver, &statistics, sizeof statistics));
+    for (size_t n = 0; n < 15; n++) frames += statistics.capture_to_delivery[n];
+    CHECK(frames == 1 && statistics.capture_to_delivery_sum >= RUSHES_MILLISECONDS(29));
+    CHECK(statistics.extensions_malformed == 0);
+    OK(rushes_stream_options_close(options));
+    pair_close(&pair);
+}
+
 /* What the hooks received. */
 struct seen {
     rushes_frame *kept;
@@ -312,6 +348,7 @@ static void a_socket_that_breaks_is_told_to_a_hook(void) {
 
 int main(void) {
     frames_arrive_as_they_were_pushed();
+    frames_carry_their_capture_time();
     hooks_are_called_and_released();
     a_socket_that_breaks_is_told_to_a_hook();
     keys_are_given_and_changed();

@@ -75,6 +75,13 @@ static void pictures_of_the_application_arrive(const char *transport) {
     CHECK(counts.frames_whole + counts.frames_damaged + counts.frames_lost == PICTURES);
     CHECK(strcmp(transport, "tcp") != 0 || counts.frames_whole == PICTURES);
     CHECK(sent.frames == PICTURES);
+    static uint64_t latencies[1024];
+    size_t count;
+    OK(rushes_texture_client_take_latencies(client, latencies, 1024, &count));
+    CHECK(count > 0 && count <= PICTURES && latencies[count - 1] < RUSHES_SECONDS(60));
+    OK(rushes_texture_client_take_latencies(client, NULL, 0, &count));
+    CHECK(count == 0);
+    EXPECT(rushes_texture_client_take_latencies(client, NULL, 1, &count), RUSHES_ERROR_NULL);
     OK(rushes_texture_client_close(client));
     EXPECT(rushes_texture_client_close(client), RUSHES_ERROR_CLOSED);
     OK(rushes_texture_server_close(server));

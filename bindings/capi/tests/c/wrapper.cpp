@@ -206,8 +206,24 @@ static void textures_arrive() {
         },
         options);
     CHECK(client.wait(20s));
+    const auto latencies = client.take_latencies();
+    CHECK(!latencies.empty() && latencies.size() <= 5 && client.take_latencies().empty());
     client.close();
     CHECK(frames == 5);
+}
+
+static void frames_carry_their_capture_time() {
+    rushes::context context;
+    rushes::session session = context.create_session("127.0.0.1");
+    auto options = session.stream(rushes::codec::generic);
+    options.probation(1).extension(rushes::extension::abs_capture_time, 1);
+    auto receiver = options.open();
+    auto sender = options.remote_port(receiver.local_port()).open();
+    sender.push_frame_captured(bytes_of("frame"), 30ms);
+    auto frame = receiver.pull_frame(10s);
+    CHECK(frame && frame->capture_time());
+    const auto latency = receiver.get_rtcp().frame_latency(*frame);
+    CHECK(latency && *latency >= 29ms);
 }
 
 static void files_are_loops_over_frames() {
@@ -380,6 +396,7 @@ int main(int argc, char **) {
     }
     a_session_receives_on_a_local_address();
     objects_move_and_close();
+    frames_carry_their_capture_time();
     lambdas_are_hooks_and_released();
     two_ends_agree_on_keys();
     a_secret_lets_in_only_those_that_know_it();

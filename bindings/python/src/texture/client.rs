@@ -181,6 +181,13 @@ impl TextureClient {
         TextureClientStatistics::of(&statistics)
     }
 
+    /// Removes and returns the latencies in seconds of the frames since the last call, the oldest
+    /// first: those of which `latency_p50` is the median. The latest 1024 are kept.
+    fn take_latencies(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
+        let taken = self.ask(py, Client::take_latencies)?;
+        Ok(taken.iter().map(Duration::as_secs_f64).collect())
+    }
+
     /// Frames dropped because the queue was full.
     #[getter]
     fn skipped(&self) -> u64 {

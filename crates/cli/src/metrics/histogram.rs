@@ -4,10 +4,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Upper bounds of the buckets in seconds, from the half millisecond of a local network to longer
-/// than a viewer waits. The last bucket has no bound.
-pub(super) const BOUNDS: [f64; 14] =
-    [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+/// Upper bounds of the buckets in seconds. The last bucket has none.
+const BOUNDS: [f64; 14] = rushes::Histogram::BOUNDS;
 
 /// Times by size, without a lock.
 #[derive(Debug, Default)]

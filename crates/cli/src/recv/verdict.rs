@@ -137,6 +137,10 @@ impl Verdict {
             received.octets,
             received.time.as_secs_f64(),
         );
+        let latency = received.latency.text();
+        if !latency.is_empty() {
+            eprintln!("{latency}");
+        }
         let discards = report::discards(&self.statistics);
         if !discards.is_empty() {
             eprintln!("{prefix}discarded: {discards}");

@@ -7,7 +7,9 @@ use crate::media::{
     H264, H265, Kind, OPUS, assert_same, assert_same_behind_parameter_sets,
     assert_same_but_delimiters,
 };
-use crate::rig::{Process, describe, have, ports, receive, received, send, wait_for};
+use crate::rig::{
+    Process, describe, have, have_elements, ports, receive, received, send, wait_for,
+};
 
 /// Returns the caps of the stream of `rushes send`.
 pub(crate) fn caps(kind: Kind) -> String {
@@ -166,4 +168,39 @@ fn gstreamer_sends_h265_aggregated_as_far_as_it_can() {
 #[test]
 fn gstreamer_sends_opus() {
     from_gstreamer(OPUS, "");
+}
+
+#[test]
+fn gstreamer_reads_the_capture_time_and_writes_it_again() {
+    if !have(&["gst-launch-1.0", "ffmpeg"]) || !have_elements(&["rtphdrextntp64"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let uri = "urn:ietf:params:rtp-hdrext:ntp-64";
+    let file = &H265.files(folder.path())[1];
+    let (from, to) = (ports(), ports());
+    let copy = folder.path().join("copy.265");
+    let process = receive(&copy, to, &["--idle-timeout", "2s", "--capture-time=ntp-64:3"]);
+    let gstreamer = launch(
+        &format!(
+            "udpsrc address=127.0.0.1 port={from} buffer-size=8000000 \
+             caps={},extmap-1=(string){uri} ! rtph265depay ! \
+             video/x-h265,stream-format=byte-stream,alignment=au ! \
+             rtph265pay pt={} ! application/x-rtp,extmap-3=(string){uri} ! \
+             udpsink host=127.0.0.1 port={to} sync=false",
+            caps(H265),
+            H265.payload_type
+        ),
+        &[],
+    );
+    wait_for(from);
+    send(file, from, &["--capture-time=ntp-64"]);
+    gstreamer.stop_after(Duration::from_millis(500));
+    let report = received(process);
+    let latency = &report["capture_to_delivery"];
+    // GStreamer sends no reports, so the time comes from the extension alone, unchanged: at both ends
+    // there is the same clock.
+    let carried = latency["frames_with_capture_time"].as_u64().unwrap();
+    assert!(carried > 0 && Some(carried) == report["frames_received"].as_u64(), "{report}");
+    assert!(latency["most_ms"].as_f64().is_some_and(|most| most < 60_000.0), "{report}");
 }

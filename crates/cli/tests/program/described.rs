@@ -33,6 +33,59 @@ fn a_description_has_the_sources_of_media_and_of_retransmissions() {
 }
 
 #[test]
+fn a_description_has_the_capture_time_and_its_receiver_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = media(MEDIA[1]);
+    let elements = [
+        (None, "1 http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time"),
+        (
+            Some("abs-capture-time:5"),
+            "5 http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
+        ),
+        (Some("ntp-64"), "1 urn:ietf:params:rtp-hdrext:ntp-64"),
+        (Some("ntp-64:255"), "255 urn:ietf:params:rtp-hdrext:ntp-64"),
+    ];
+    let words = description(5004, &["--capture-time=ntp-56:16"]);
+    assert!(words.contains("\na=extmap:16 urn:ietf:params:rtp-hdrext:ntp-56\r\n"), "{words}");
+    for (n, (value, mapping)) in elements.into_iter().enumerate() {
+        let option =
+            value.map_or_else(|| "--capture-time".to_owned(), |it| format!("--capture-time={it}"));
+        for from_option in [false, true] {
+            let port = free_port();
+            let words = description(port, &[&option]);
+            assert!(words.contains(&format!("\na=extmap:{mapping}\r\n")), "{words}");
+            let file = folder.path().join("stream.sdp");
+            std::fs::write(&file, &words).unwrap();
+            let copy = folder.path().join(format!("copy{n}{from_option}.265"));
+            let (file, to) = (file.to_str().unwrap(), format!("127.0.0.1:{port}"));
+            let source: &[&str] =
+                if from_option { &["--from", &to, &option] } else { &["--sdp", file] };
+            let receiver = receiving(port, source, &copy);
+            let sent = run(&["send", &name, "--to", &to, &option, "--flat-out"]);
+            assert!(sent.status.success(), "{}", text(&sent.stderr));
+            let report = json(&receiver.wait_with_output().unwrap());
+            let latency = &report["capture_to_delivery"];
+            assert_eq!(latency["frames_with_capture_time"], report["frames_received"], "{report}");
+            assert!(latency["p99_ms"].is_f64() && latency["frames"].as_u64() > Some(0), "{report}");
+        }
+    }
+}
+
+#[test]
+fn a_capture_time_that_does_not_exist_is_refused_with_those_that_do() {
+    for (value, reason) in [
+        ("ntp", "abs-capture-time, ntp-64, ntp-56"),
+        ("ntp-64:15", "reserved"),
+        ("ntp-64:256", "1 to 14 or 16 to 255"),
+    ] {
+        let option = format!("--capture-time={value}");
+        let output = run(&["send", &media(MEDIA[1]), "--to", "127.0.0.1:5004", &option]);
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(reason), "{said}");
+    }
+}
+
+#[test]
 fn odd_lines_of_a_description_are_named_and_the_rest_is_received() {
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();

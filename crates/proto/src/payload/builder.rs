@@ -6,6 +6,7 @@ use super::error::PayloadError;
 use super::frame::Frame;
 use super::pool::FramePool;
 use super::{PacketInfo, PayloadFormat};
+use crate::rtp::CaptureTime;
 use crate::time::RtpTimestamp;
 
 /// The unit of delivery: the data that is delivered as one frame.
@@ -81,6 +82,8 @@ pub struct FrameBuilder {
     len: usize,
     open_unit: Option<usize>,
     packet: Option<PacketInfo>,
+    /// When the current frame was captured, if a packet of it said so.
+    captured: Option<CaptureTime>,
     units: u32,
     in_frame: bool,
     damaged: bool,
@@ -123,6 +126,7 @@ impl FrameBuilder {
             pool,
             open_unit: None,
             packet: None,
+            captured: None,
             units: 0,
             in_frame: false,
             damaged: false,
@@ -215,11 +219,13 @@ impl FrameBuilder {
             self.in_frame = true;
             self.damaged = false;
             self.marked = false;
+            self.captured = None;
             let is_rest = self.ended_at.take() == Some(packet.timestamp);
             self.ends_unmarked |= std::mem::take(&mut self.ended_whole) && !is_rest && gap == 0;
             self.may_lack_head = is_rest || gap > 0 && !(gap == 1 && tail_missing);
         }
         self.marked |= packet.marker;
+        self.captured = self.captured.or(packet.captured);
         self.packet = Some(packet);
         self.ready_before_packet = self.ready.len();
     }
@@ -565,6 +571,7 @@ impl FrameBuilder {
             timestamp: packet.timestamp,
             ssrc: packet.ssrc,
             arrival: packet.arrival,
+            captured: self.captured,
             units: if self.per_unit || !self.prefixed { 1 } else { self.units },
             marker,
         });

@@ -125,8 +125,11 @@ impl DecodingOrder {
 
     /// Finishes the open unit, which ends in `packet`.
     pub(super) fn finish_unit<L: Layout>(&mut self, packet: PacketInfo, frame: &mut FrameBuilder) {
-        let Some(OpenUnit { number, mut octets, .. }) = self.open.take() else { return };
+        let Some(OpenUnit { number, packet: first, mut octets }) = self.open.take() else {
+            return;
+        };
         octets.shrink_to_fit();
+        let packet = PacketInfo { captured: first.captured.or(packet.captured), ..packet };
         self.hold(number, WaitingUnit { packet, octets: Some(octets) });
         self.settle::<L>(frame);
     }

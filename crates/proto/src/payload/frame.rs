@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::time::Instant;
 
 use super::pool::FramePool;
+use crate::rtp::CaptureTime;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
@@ -19,6 +20,7 @@ pub struct Frame {
     pub(super) timestamp: RtpTimestamp,
     pub(super) ssrc: Ssrc,
     pub(super) arrival: Instant,
+    pub(super) captured: Option<CaptureTime>,
     pub(super) units: u32,
     pub(super) marker: bool,
 }
@@ -49,6 +51,12 @@ impl Frame {
     /// Returns when its last datagram arrived.
     pub fn arrival(&self) -> Instant {
         self.arrival
+    }
+
+    /// Returns when the frame was captured, if its packets carry that time in a header extension that
+    /// was agreed on (RFC 6051, abs-capture-time).
+    pub fn capture_time(&self) -> Option<CaptureTime> {
+        self.captured
     }
 
     /// Returns the number of NAL units; 1 for formats without NAL units.

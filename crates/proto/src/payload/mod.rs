@@ -43,6 +43,7 @@ pub use pool::FramePool;
 use std::fmt;
 use std::time::Instant;
 
+use crate::rtp::CaptureTime;
 use crate::ssrc::Ssrc;
 use crate::time::{ClockRate, RtpTimestamp};
 
@@ -135,6 +136,8 @@ pub struct PacketInfo {
     pub marker: bool,
     /// When the datagram arrived.
     pub arrival: Instant,
+    /// When the media was captured, if the packet carries it.
+    pub captured: Option<CaptureTime>,
 }
 
 /// The receiving half of a payload format, for one source.

@@ -100,7 +100,7 @@ impl Listener {
         marker: bool,
     ) -> Result<(), PayloadError> {
         let (ssrc, timestamp) = (Ssrc(1), RtpTimestamp(timestamp));
-        let packet = PacketInfo { ssrc, timestamp, marker, arrival: self.arrival };
+        let packet = PacketInfo { ssrc, timestamp, marker, arrival: self.arrival, captured: None };
         self.builder.begin_packet(packet);
         let outcome = self.depacketiser.push(octets, packet, &mut self.builder);
         if outcome.is_err() {

@@ -47,6 +47,14 @@ pub enum ExtensionError {
         /// Octets left in the extension.
         remaining: usize,
     },
+    /// The data of an element that was agreed on has a length that its definition does not allow.
+    #[error("element {id} has {len} octets, which its definition does not allow")]
+    Length {
+        /// Its local identifier.
+        id: u8,
+        /// Octets of data.
+        len: usize,
+    },
     /// An element has identifier 0 and a length, so it is neither padding nor a valid element.
     #[error("an element at octet {offset} has identifier 0 and a length")]
     ReservedId {

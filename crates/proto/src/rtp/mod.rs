@@ -3,15 +3,19 @@
 //! [`Packet`] is a view of a received packet, which is checked once, so that no accessor can fail.
 //! [`Header`] has the same contents in plain fields, to be written. Neither interprets the payload.
 
+mod capture_time;
 mod error;
 mod extension;
+mod extension_map;
 mod header;
 mod packet;
 
+pub use capture_time::CaptureTime;
 pub use error::{ExtensionError, ParseError, WriteError};
 pub use extension::{
     Element, Elements, ExtensionForm, ONE_BYTE_PROFILE, TWO_BYTE_PROFILE, write_elements,
 };
+pub use extension_map::{ExtensionKind, ExtensionMap, ExtensionMapError};
 pub use header::{Header, HeaderExtension};
 pub use packet::{Extension, Packet};
 

@@ -7,6 +7,7 @@ use super::address::Address;
 use super::attribute::{Attribute, Bandwidth};
 use super::crypto::{Crypto, ValidCrypto};
 use super::error::Unsupported;
+use super::extension_map::ExtensionMapping;
 use super::format::{Encoding, Format};
 use super::source::{Source, SourceGroup};
 use crate::ssrc::PayloadType;
@@ -34,6 +35,8 @@ pub struct Media {
     pub unmapped: Vec<PayloadType>,
     /// The destination of RTCP.
     pub rtcp: RtcpPort,
+    /// The elements of header extensions: those of the media, else of the session.
+    pub extensions: Vec<ExtensionMapping>,
     /// `a=rtcp-rsize`: RTCP packets need not be compound (RFC 5506).
     pub reduced_size: bool,
     /// The direction: of the media, or otherwise of the session; by default both sides send.
@@ -70,6 +73,7 @@ impl Media {
             formats: Vec::new(),
             unmapped: Vec::new(),
             rtcp: RtcpPort::Next,
+            extensions: Vec::new(),
             reduced_size: false,
             direction: Direction::default(),
             ssrcs: Vec::new(),

@@ -3,8 +3,8 @@
 //! [`Description::parse`] reads the descriptions of FFmpeg, `GStreamer`, browsers and cameras, and
 //! [`Description::write`] writes descriptions that these can read. Both support the attributes that
 //! matter to an RTP stream: formats with their parameters (RFC 6184, 7798, 9328, 7587, 4588),
-//! feedback (RFC 4585, 5104), ports of RTCP (RFC 3605, 5761), sources (RFC 5576) and keys (RFC
-//! 4568). Unknown attributes are kept as written.
+//! feedback (RFC 4585, 5104), ports of RTCP (RFC 3605, 5761), header extensions (RFC 8285), sources
+//! (RFC 5576) and keys (RFC 4568). Unknown attributes are kept as written.
 //!
 //! It is not an offer/answer machine (RFC 3264): it only returns the contents of a description, and
 //! [`Media::supported`] checks whether Rushes supports the media.
@@ -33,6 +33,7 @@ mod crypto_key;
 mod crypto_session;
 mod description;
 mod error;
+mod extension_map;
 mod feedback;
 mod format;
 mod h264;
@@ -58,6 +59,7 @@ pub use crypto_key::{InlineKey, Mki};
 pub use crypto_session::{FecOrder, SessionParameters};
 pub use description::{Description, Origin};
 pub use error::{ParameterSetError, SdpError, Unsupported};
+pub use extension_map::ExtensionMapping;
 pub use feedback::Feedback;
 pub use format::{Encoding, Format, static_format};
 pub use h264::H264Parameters;
@@ -79,6 +81,8 @@ pub const MEDIA_MAX: usize = 64;
 pub const WARNINGS_MAX: usize = 64;
 /// Maximum number of formats of one media.
 pub const FORMATS_MAX: usize = 64;
+/// Maximum number of header extension elements of one media.
+pub const EXTENSIONS_MAX: usize = 64;
 /// Maximum number of kinds of feedback for one format.
 pub const FEEDBACK_MAX: usize = 32;
 /// Maximum number of announced sources of one media.

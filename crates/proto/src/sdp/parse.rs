@@ -6,17 +6,20 @@ use super::address::{Address, Connection};
 use super::attribute::{Attribute, Bandwidth};
 use super::description::{Description, Origin};
 use super::error::SdpError;
+use super::extension_map::ExtensionMapping;
 use super::line::{Line, lines, next, next_number, number_of, text, trim};
 use super::media::Direction;
 use super::source::is_source_filter;
 use super::warning::{LeftOut, Problem, Warning, Warnings};
-use super::{MEDIA_MAX, parse_media};
+use super::{MEDIA_MAX, extension_map, parse_media};
 
 /// Session-level values that apply to all media.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Defaults {
     pub(super) connection: Option<Connection>,
     pub(super) direction: Direction,
+    /// Elements of header extensions, which those of a media replace (RFC 8285 section 5).
+    pub(super) extensions: Vec<ExtensionMapping>,
     /// Whether header extensions are encrypted (RFC 9335 section 4).
     pub(super) cryptex: bool,
     /// The permitted senders (`a=source-filter`); a media's take precedence (RFC 4570 section 3.1).
@@ -81,6 +84,10 @@ fn session_line(
             let others = &mut description.attributes;
             match direction(name) {
                 Some(direction) => defaults.direction = direction,
+                None if name.eq_ignore_ascii_case("extmap") => {
+                    let mapping = ExtensionMapping::parse(value)?;
+                    extension_map::add(&mut defaults.extensions, mapping)?;
+                }
                 None if name.eq_ignore_ascii_case("cryptex") => defaults.cryptex = true,
                 None => {
                     let attribute = Attribute::new(name, value);

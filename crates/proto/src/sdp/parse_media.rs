@@ -6,13 +6,14 @@ use super::address::{Address, Connection};
 use super::attribute::Attribute;
 use super::crypto::Crypto;
 use super::error::Unsupported;
+use super::extension_map::ExtensionMapping;
 use super::line::{Fields, Line, next, next_number, number, number_of, trim};
 use super::media::{Media, MediaKind, Profile, RtcpPort};
 use super::parse::{Defaults, bandwidth, direction};
 use super::parse_formats::formats;
 use super::source::{Source, SourceGroup, is_source_filter};
 use super::warning::{LeftOut, Problem, Warnings};
-use super::{FORMATS_MAX, SOURCES_MAX};
+use super::{FORMATS_MAX, SOURCES_MAX, extension_map};
 use crate::ssrc::{PayloadType, Ssrc};
 
 /// Reads the media of the `m=` line `first` and the lines `below` it; the error is the problem with
@@ -48,6 +49,9 @@ pub(super) fn media(
     }
     if !media.attributes.iter().any(is_source_filter) {
         media.attributes.extend(defaults.source_filters.iter().cloned());
+    }
+    if media.extensions.is_empty() {
+        media.extensions.clone_from(&defaults.extensions);
     }
     if defaults.cryptex && media.attribute("cryptex").is_none() {
         media.attributes.push(Attribute::new("cryptex", ""));
@@ -127,6 +131,10 @@ fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), Problem> {
             if media.rtcp != RtcpPort::Mux {
                 media.rtcp = port;
             }
+            true
+        }
+        "extmap" => {
+            extension_map::add(&mut media.extensions, ExtensionMapping::parse(value)?)?;
             true
         }
         "rtcp-rsize" => {

@@ -34,6 +34,9 @@ pub enum Problem {
     /// and the type of its line.
     #[error("{0} is missing or malformed")]
     Malformed(&'static str),
+    /// It was given before with another meaning. The text is the repeated part.
+    #[error("{0} is given twice")]
+    Repeated(&'static str),
     /// There are more items than the maximum.
     #[error("there are more than {limit} {what}")]
     TooMany {

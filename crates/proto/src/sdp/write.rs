@@ -62,7 +62,7 @@ fn address(address: &Address) -> String {
 }
 
 /// Returns `text` as one word.
-fn token(text: &str) -> String {
+pub(super) fn token(text: &str) -> String {
     if text.is_empty() {
         return "-".to_owned();
     }
@@ -148,6 +148,9 @@ impl Writer {
             RtcpPort::Port(port, Some(host)) => {
                 self.line(format_args!("a=rtcp:{port} {}", address(host)));
             }
+        }
+        for mapping in &media.extensions {
+            self.line(format_args!("a=extmap:{}", mapping.write()));
         }
         if media.reduced_size {
             self.line("a=rtcp-rsize");

@@ -23,7 +23,7 @@ pub struct Protector {
     pub(super) sources: Sources,
     /// Packets in the slab that lack their tags.
     pub(super) pending: Vec<Pending>,
-    scratch: Vec<u8>,
+    pub(super) scratch: Vec<u8>,
 }
 
 impl Protector {

@@ -5,7 +5,7 @@ use super::error::ProtectError;
 use super::index::roll_over_counter;
 use super::layout::{FIXED_LEN, Layout};
 use super::protect::Protector;
-use super::transform::{Body, Protocol};
+use super::transform::{Body, Protocol, Sealed};
 use crate::ssrc::Ssrc;
 use rushes_crypto::{Aead, BLOCK_LEN, LANES_MAX, MAC_LEN, Message, NONCE_LEN, TAG_LEN};
 
@@ -91,29 +91,17 @@ impl Protector {
     /// The packet must be under the key in use and at most 2¹⁵ packets old.
     pub(crate) fn decrypt_own(&mut self, packet: &mut [u8]) -> Option<usize> {
         let layout = Layout::of(packet)?;
-        let policy = *self.keys.policy();
-        if layout.extension.is_some() && !policy.encrypted_extensions.is_empty() {
-            return None;
-        }
         let trailer = self.overhead();
-        let end = packet.len().checked_sub(trailer)?;
-        let source = self.sources.get(layout.ssrc)?;
-        let index = source.index(layout.sequence);
-        let key = self.keys.current()?;
-        match &key.transform(&policy, Protocol::Rtp, index)?.body {
-            Body::Null => {}
-            Body::CounterMode(cipher, salt) => {
-                let start = salt.counter(layout.ssrc, index);
-                cipher.apply(start, packet.get_mut(layout.payload..end)?).ok()?;
-            }
-            Body::Gcm(cipher, salt) => {
-                let nonce = salt.nonce(layout.ssrc, index);
-                let sealed = packet.get_mut(..end + TAG_LEN)?;
-                let (associated, message) = sealed.split_at_mut_checked(layout.payload)?;
-                cipher.open(nonce, associated, message).ok()?;
-            }
-        }
-        Some(end)
+        let Self { keys, sources, scratch, .. } = self;
+        let policy = *keys.policy();
+        let rtp_len = packet.len().checked_sub(trailer)?;
+        let end = if policy.suite.is_aead() { rtp_len + TAG_LEN } else { rtp_len };
+        let index = sources.get(layout.ssrc)?.index(layout.sequence);
+        let key = keys.current()?;
+        let transform = key.transform(&policy, Protocol::Rtp, index)?;
+        let sealed = Sealed { layout: &layout, index, end };
+        (layout.payload <= rtp_len).then_some(())?;
+        transform.decrypt(&policy, packet, sealed, scratch).ok()
     }
 
     /// Appends the missing tags to the packets in `slab`.

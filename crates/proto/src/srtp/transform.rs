@@ -2,13 +2,15 @@
 
 use zeroize::Zeroizing;
 
+use super::cryptex;
 use super::derive::{Derivation, Label};
-use super::error::PolicyError;
+use super::error::{PolicyError, UnprotectError};
 use super::extension;
+use super::layout::Layout;
 use super::policy::Policy;
 use super::suite::Cipher;
 use crate::ssrc::Ssrc;
-use rushes_crypto::{Aead, CounterMode, Mac, NONCE_LEN, Refused};
+use rushes_crypto::{Aead, CounterMode, Mac, NONCE_LEN, Refused, TAG_LEN};
 
 /// Octets in a session key for authentication (RFC 3711 section 5.2).
 const MAC_KEY_LEN: usize = 20;
@@ -31,6 +33,16 @@ pub(super) enum Body {
 
 /// A session salt. That of AES-GCM is two octets shorter and padded with zeros.
 pub(super) struct Salt(Zeroizing<[u8; 14]>);
+
+/// A protected packet that is to be decrypted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sealed<'a> {
+    pub(super) layout: &'a Layout,
+    /// The packet's index.
+    pub(super) index: u64,
+    /// The end of the encrypted octets, with the tag of AES-GCM.
+    pub(super) end: usize,
+}
 
 /// The session keys of one epoch.
 #[derive(Debug)]
@@ -156,6 +168,53 @@ impl Transform {
     pub(super) fn gcm(key: &[u8], salt: &[u8]) -> Self {
         let cipher = Aead::new(key).expect("16 or 32 octets");
         Self { body: Body::Gcm(cipher, Salt::new(salt)), mac: None, header: None }
+    }
+
+    /// Decrypts a packet in place and returns the length of its RTP packet. A tag that the cipher does
+    /// not verify must have been verified before. `key_stream` is scratch memory.
+    #[inline]
+    pub(super) fn decrypt(
+        &self,
+        policy: &Policy,
+        packet: &mut [u8],
+        Sealed { layout, index, end }: Sealed<'_>,
+        key_stream: &mut Vec<u8>,
+    ) -> Result<usize, UnprotectError> {
+        let failed = UnprotectError::Authentication;
+        let hidden = cryptex::is_encrypted(layout);
+        if hidden && !policy.cryptex {
+            return Err(UnprotectError::Malformed);
+        }
+        let hidden = hidden && !matches!(self.body, Body::Null);
+        let mut from = layout.payload;
+        if hidden {
+            cryptex::rearrange(packet, layout.sources_end);
+            from = cryptex::ENCRYPTED_FROM;
+        }
+        let mut len = end;
+        match &self.body {
+            Body::Null => {}
+            Body::CounterMode(cipher, salt) => {
+                let start = salt.counter(layout.ssrc, index);
+                cipher.apply(start, &mut packet[from..end]).map_err(|_| failed)?;
+            }
+            Body::Gcm(cipher, salt) => {
+                let (associated, message) = packet[..end].split_at_mut(from);
+                let nonce = salt.nonce(layout.ssrc, index);
+                cipher.open(nonce, associated, message).map_err(|_| failed)?;
+                len -= TAG_LEN;
+            }
+        }
+        if hidden {
+            cryptex::restore(packet, layout.sources_end);
+            cryptex::unmark(packet, layout);
+        } else if let Some((profile, data)) = &layout.extension {
+            let data = (*profile, &mut packet[data.clone()]);
+            if !self.apply_to_header(policy, layout.ssrc, index, data, key_stream) {
+                return Err(UnprotectError::Malformed);
+            }
+        }
+        Ok(len)
     }
 
     /// Encrypts or decrypts the selected elements of a header extension; returns `false` if it is

@@ -3,7 +3,6 @@
 use core::fmt;
 use core::ops::Range;
 
-use super::cryptex;
 use super::error::{PolicyError, UnprotectError};
 use super::index::{INDEX_END, estimate, roll_over_counter};
 use super::keys::{KeyEvent, Keys};
@@ -11,7 +10,7 @@ use super::layout::Layout;
 use super::master::MasterKey;
 use super::policy::Policy;
 use super::sources::Sources;
-use super::transform::{Body, Protocol};
+use super::transform::{Protocol, Sealed};
 use crate::ssrc::Ssrc;
 use rushes_crypto::{TAG_LEN, tags_are_equal};
 
@@ -274,43 +273,9 @@ impl Unprotector {
         parts: &Parts,
     ) -> Result<usize, UnprotectError> {
         let Self { keys, scratch, .. } = self;
-        let failed = UnprotectError::Authentication;
-        let (policy, transform) = keys.transform(n, index).ok_or(failed)?;
-        let layout = &parts.layout;
-        let hidden = cryptex::is_encrypted(layout);
-        if hidden && !policy.cryptex {
-            return Err(UnprotectError::Malformed);
-        }
-        let hidden = hidden && !matches!(transform.body, Body::Null);
-        let mut from = layout.payload;
-        if hidden {
-            cryptex::rearrange(packet, layout.sources_end);
-            from = cryptex::ENCRYPTED_FROM;
-        }
-        let mut end = parts.end;
-        match &transform.body {
-            Body::Null => {}
-            Body::CounterMode(cipher, salt) => {
-                let start = salt.counter(layout.ssrc, index);
-                cipher.apply(start, &mut packet[from..end]).map_err(|_| failed)?;
-            }
-            Body::Gcm(cipher, salt) => {
-                let (associated, message) = packet[..end].split_at_mut(from);
-                let nonce = salt.nonce(layout.ssrc, index);
-                cipher.open(nonce, associated, message).map_err(|_| failed)?;
-                end -= TAG_LEN;
-            }
-        }
-        if hidden {
-            cryptex::restore(packet, layout.sources_end);
-            cryptex::unmark(packet, layout);
-        } else if let Some((profile, data)) = &layout.extension {
-            let data = (*profile, &mut packet[data.clone()]);
-            if !transform.apply_to_header(policy, layout.ssrc, index, data, scratch) {
-                return Err(UnprotectError::Malformed);
-            }
-        }
-        Ok(end)
+        let (policy, transform) = keys.transform(n, index).ok_or(UnprotectError::Authentication)?;
+        let sealed = Sealed { layout: &parts.layout, index, end: parts.end };
+        transform.decrypt(policy, packet, sealed, scratch)
     }
 }
 

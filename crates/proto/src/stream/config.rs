@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::{PACKET_LEN_MAX, PACKET_LEN_MIN};
 use crate::payload::FrameSettings;
 use crate::repair::RequestTiming;
+use crate::rtp::ExtensionMap;
 use crate::seq::SequenceNumber;
 use crate::ssrc::{PayloadType, Ssrc};
 use crate::time::{ClockRate, FrameRate, RtpTimestamp};
@@ -84,6 +85,8 @@ pub struct ReceiverConfig {
     pub retransmission: Option<(PayloadType, Option<Ssrc>)>,
     /// Whether the arrival time of each packet is remembered for reports (RFC 8888).
     pub arrivals: bool,
+    /// The elements of header extensions that are read (RFC 8285); others are ignored.
+    pub extensions: ExtensionMap,
 }
 
 impl ReceiverConfig {
@@ -107,6 +110,7 @@ impl ReceiverConfig {
             requests: None,
             retransmission: None,
             arrivals: false,
+            extensions: ExtensionMap::default(),
         }
     }
 

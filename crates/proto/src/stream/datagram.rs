@@ -9,8 +9,9 @@ use super::receive::Receiver;
 use super::secure::{REPORT_INTERVAL, refusal_reason};
 use super::stats::Discard;
 use crate::payload::PacketInfo;
-use crate::rtp::Packet;
+use crate::rtp::{CaptureTime, Packet};
 use crate::srtp::{BATCH_MAX, UnprotectError};
+use crate::ssrc::Ssrc;
 
 impl Receiver {
     /// Handles one datagram that arrived at `now`.
@@ -186,9 +187,10 @@ impl Receiver {
             return Err(Discard::OtherSource);
         }
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
+        let captured = self.captured(&packet, ssrc);
         let arrived = Arrived {
             sequence: packet.sequence(),
-            info: PacketInfo { ssrc, timestamp, marker, arrival: now },
+            info: PacketInfo { ssrc, timestamp, marker, arrival: now, captured },
             payload: packet.payload(),
         };
         let Some(n) = self.find(ssrc) else { return self.take_candidate_packet(arrived, from) };
@@ -202,6 +204,24 @@ impl Receiver {
         }
         self.enforce_limits(n);
         if is_own { Ok(()) } else { Err(Discard::Conflict) }
+    }
+}
+
+impl Receiver {
+    /// Returns the capture time that a packet of source `ssrc` carries. A malformed header extension
+    /// is counted and ignored.
+    #[inline]
+    pub(super) fn captured(&mut self, packet: &Packet<'_>, ssrc: Ssrc) -> Option<CaptureTime> {
+        let extensions = self.config.extensions;
+        let extension = packet.extension().filter(|_| !extensions.is_empty())?;
+        let reported = match self.find(ssrc) {
+            Some(n) => self.sources[n].sender_count.wall_clock(),
+            None => self.early_report.filter(|(of, ..)| *of == ssrc).map(|(.., sent)| sent.ntp),
+        };
+        extensions.capture_time(extension, reported).unwrap_or_else(|_| {
+            self.statistics.extensions_malformed += 1;
+            None
+        })
     }
 }
 

@@ -55,7 +55,7 @@ impl PlainHeader {
     #[inline]
     fn info(self, now: Instant) -> PacketInfo {
         let Self { ssrc, timestamp, marker, .. } = self;
-        PacketInfo { ssrc, timestamp, marker, arrival: now }
+        PacketInfo { ssrc, timestamp, marker, arrival: now, captured: None }
     }
 }
 

@@ -73,8 +73,13 @@ impl Inbound {
         let base = kept.first().map_or(SequenceNumber(0), |kept| kept.sequence);
         kept.sort_by_key(|kept| kept.sequence.distance(base));
         let first = ExtendedSequence::first(kept.first().map_or(base, |kept| kept.sequence));
-        let idle =
-            PacketInfo { ssrc, timestamp: RtpTimestamp(0), marker: false, arrival: last_heard };
+        let idle = PacketInfo {
+            ssrc,
+            timestamp: RtpTimestamp(0),
+            marker: false,
+            arrival: last_heard,
+            captured: None,
+        };
         let info = kept.first().map_or(idle, |kept| kept.info);
         let depacketiser = format.depacketiser();
         let head = match kept.first().and_then(|kept| depacketiser.begins(&kept.payload)) {

@@ -21,6 +21,7 @@ mod recovery;
 mod retransmission;
 mod secure;
 mod send;
+mod send_extended;
 mod send_run;
 mod sender_count;
 mod sources;

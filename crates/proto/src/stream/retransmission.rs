@@ -33,7 +33,8 @@ impl Receiver {
         let n = self.source_of(stream, from, sequence)?;
         let ssrc = self.sources[n].ssrc();
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let info = PacketInfo { ssrc, timestamp, marker, arrival: now };
+        let captured = self.captured(packet, ssrc);
+        let info = PacketInfo { ssrc, timestamp, marker, arrival: now, captured };
         let arrived = Arrived { sequence, info, payload };
         self.with_source(n, |source, report| source.take_retransmitted(arrived, report));
         Ok(())

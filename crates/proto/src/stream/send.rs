@@ -19,7 +19,7 @@ use super::stats::SendStatistics;
 use crate::batch::Batch;
 use crate::payload::{Fragment, FrameError, Packetiser};
 use crate::repair::{History, Refusal, rtx};
-use crate::rtp::{HEADER_LEN, Header, Packet};
+use crate::rtp::{CaptureTime, ExtensionMap, HEADER_LEN, Header, Packet};
 use crate::seq::{ExtendedSequence, SequenceNumber};
 use crate::srtp::Protector;
 use crate::ssrc::{PayloadType, Ssrc};
@@ -61,6 +61,13 @@ pub struct Sender {
     clock_base: RtpTimestamp,
     clock_frames: u64,
     pub(super) fragment: Fragment,
+    /// The header extensions that were agreed on.
+    pub(super) extensions: ExtensionMap,
+    /// The elements that the next packet will carry; empty unless a frame with a capture time has
+    /// begun.
+    pub(super) elements: Vec<u8>,
+    /// Memory for a packet with a header extension.
+    pub(super) scratch: Vec<u8>,
     pub(super) repair: Option<Repair>,
     pub(super) protector: Option<Box<Protector>>,
     pub(super) statistics: SendStatistics,
@@ -93,11 +100,22 @@ impl Sender {
             clock_frames: 0,
             config,
             fragment: Fragment::default(),
+            extensions: ExtensionMap::default(),
+            elements: Vec::new(),
+            scratch: Vec::new(),
             repair: None,
             protector: None,
             statistics: SendStatistics::default(),
             retransmitted_octets: 0,
         })
+    }
+
+    /// Makes the sender write the elements of `extensions` into header extensions: the capture time
+    /// of a frame into its first packet.
+    #[must_use]
+    pub fn with_extensions(mut self, extensions: ExtensionMap) -> Self {
+        self.extensions = extensions;
+        self
     }
 
     /// Makes the sender remember its last `packets` packets, so that it can retransmit them.
@@ -236,6 +254,21 @@ impl Sender {
         frame: &'f [u8],
         timestamp: Option<RtpTimestamp>,
     ) -> Result<Outgoing<'s, 'f>, FrameError> {
+        self.push_captured(frame, timestamp, None)
+    }
+
+    /// As [`push`](Self::push), of a frame that was captured at `capture`. Its first packet carries
+    /// that time if it was [agreed on](Self::with_extensions); the payloads of all its packets have
+    /// room for it.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_captured<'s, 'f>(
+        &'s mut self,
+        frame: &'f [u8],
+        timestamp: Option<RtpTimestamp>,
+        capture: Option<CaptureTime>,
+    ) -> Result<Outgoing<'s, 'f>, FrameError> {
         if self.protector.as_mut().is_some_and(|protector| protector.is_expired()) {
             return Err(FrameError::KeyExpired);
         }
@@ -243,7 +276,9 @@ impl Sender {
         if self.protector.as_ref().is_some_and(|protector| !protector.has_room(ssrc)) {
             return Err(FrameError::TooManySources);
         }
-        let overhead = HEADER_LEN + self.packetiser.extension_len_max() + self.trailer_len();
+        self.set_elements(capture);
+        let extension_len = self.packetiser.extension_len_max() + self.elements_len();
+        let overhead = HEADER_LEN + extension_len + self.trailer_len();
         self.packetiser.start(frame, self.config.packet_len_max.saturating_sub(overhead))?;
         if let Some(timestamp) = timestamp {
             self.clock_base = timestamp;
@@ -280,6 +315,7 @@ impl Sender {
     pub fn keep_alive(&mut self, batch: &mut Batch) {
         batch.clear();
         self.fragment.clear();
+        self.elements.clear();
         let timestamp = self.next_timestamp();
         self.write(&[], timestamp, batch);
         self.finish(batch);
@@ -308,7 +344,7 @@ impl Sender {
 
     /// Returns the octets that protection adds to a packet.
     #[inline]
-    fn trailer_len(&self) -> usize {
+    pub(super) fn trailer_len(&self) -> usize {
         self.protector.as_ref().map_or(0, |protector| protector.overhead())
     }
 
@@ -323,7 +359,7 @@ impl Sender {
     /// Writes the packet of the current fragment.
     #[inline]
     fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp, batch: &mut Batch) -> Written {
-        if self.fragment.extension().is_some() {
+        if self.fragment.extension().is_some() || !self.elements.is_empty() {
             return self.write_extended(frame, timestamp, batch);
         }
         let payload_len = self.fragment.len();
@@ -350,50 +386,9 @@ impl Sender {
         Written::Placed
     }
 
-    /// Writes a packet with a header extension, which is composed and protected in separate memory;
-    /// otherwise like [`write`](Self::write).
-    #[cold]
-    fn write_extended(
-        &mut self,
-        frame: &[u8],
-        timestamp: RtpTimestamp,
-        batch: &mut Batch,
-    ) -> Written {
-        let Self { fragment, config, .. } = self;
-        let header = Header {
-            marker: fragment.marker(),
-            extension: fragment.extension().cloned(),
-            ..Header::new(config.payload_type, self.sequence.sequence(), timestamp, config.ssrc)
-        };
-        let extension_len = header.written_len() - HEADER_LEN;
-        if extension_len > self.packetiser.extension_len_max() {
-            return Written::Refused;
-        }
-        let (header_len, payload_len) = (header.written_len(), fragment.len());
-        let mut packet = vec![0; header_len + payload_len];
-        if header.write(&mut packet).is_err() {
-            return Written::Refused;
-        }
-        fragment.write(frame, &mut packet[header_len..]);
-        // The space is checked before protection, which uses up the packet's index.
-        if batch.free() < packet.len() + self.trailer_len() {
-            return Written::Full;
-        }
-        if let Some(protector) = &mut self.protector
-            && protector.protect(&mut packet).is_err()
-        {
-            return Written::Refused;
-        }
-        let position = batch.position();
-        let Some(place) = batch.place(packet.len()) else { return Written::Full };
-        place.copy_from_slice(&packet);
-        self.note_written(position, packet.len(), payload_len);
-        Written::Placed
-    }
-
     /// Counts a packet of `len` octets that was written at `position`.
     #[inline]
-    fn note_written(&mut self, position: u64, len: usize, payload_len: usize) {
+    pub(super) fn note_written(&mut self, position: u64, len: usize, payload_len: usize) {
         if let Some(repair) = &mut self.repair {
             repair.history.note(self.sequence.sequence(), position, len);
         }

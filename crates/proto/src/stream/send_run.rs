@@ -19,7 +19,7 @@ impl Sender {
         batch: &mut Batch,
         most: usize,
     ) -> Option<Written> {
-        if self.protector.is_some() || most == 0 {
+        if self.protector.is_some() || most == 0 || !self.elements.is_empty() {
             return None;
         }
         let run = self.packetiser.next_run(frame, most)?;

@@ -1,7 +1,7 @@
 //! The packet counts in a source's sender reports.
 
 use super::window::Window;
-use crate::time::RtpTimestamp;
+use crate::time::{NtpTime, RtpTimestamp};
 
 /// The number of packets sent so far, according to a sender report (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -10,6 +10,8 @@ pub struct SentSoFar {
     pub packets: u32,
     /// The RTP timestamp of the report.
     pub at: RtpTimestamp,
+    /// The same instant on the sender's wall clock.
+    pub ntp: NtpTime,
 }
 
 /// Maximum number of counted packets that may be under way when a source begins.
@@ -46,6 +48,11 @@ impl SenderCount {
         // A report does not count packets that were sent after it but arrived before it.
         let is_known = self.is_exact && since_beginning && !window.is_after(sent.at);
         u64::try_from(unseen).ok().filter(|_| is_known)
+    }
+
+    /// Returns the sender's wall clock in its last report.
+    pub(super) fn wall_clock(&self) -> Option<NtpTime> {
+        self.last.map(|sent| sent.ntp)
     }
 
     /// Returns whether the last report counts a packet sampled at `timestamp`.

@@ -199,6 +199,9 @@ pub struct ReceiveStatistics {
     /// Frames dropped because all sources together exceeded
     /// [`memory_max`](super::ReceiverConfig::memory_max).
     pub frames_displaced: u64,
+    /// Packets whose header extension was malformed, in streams that have agreed on elements. The
+    /// receiver ignores such an extension, but not the packet.
+    pub extensions_malformed: u64,
     /// Events that were forgotten because the application did not poll them in time.
     pub events_forgotten: u64,
     /// Discarded datagrams by reason.

@@ -490,6 +490,7 @@ mod tests {
             timestamp: RtpTimestamp(ticks),
             marker: false,
             arrival: Instant::now(),
+            captured: None,
         }
     }
 

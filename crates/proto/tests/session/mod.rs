@@ -331,7 +331,7 @@ impl Session {
                     self.receiver.handle_bye(now, source, from);
                 }
                 ControlEvent::SenderReport { from: source, info } => {
-                    let sent = SentSoFar { packets: info.packets, at: info.rtp };
+                    let sent = SentSoFar { packets: info.packets, at: info.rtp, ntp: info.ntp };
                     self.receiver.handle_report(now, source, from, Some(sent));
                 }
                 ControlEvent::PacketsLost { sequences, .. } => {

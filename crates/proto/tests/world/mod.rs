@@ -17,8 +17,9 @@ use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::opus::Opus;
 use rushes_proto::payload::{Delivery, Fragment, Frame, FrameSettings, PayloadFormat, Piece};
+use rushes_proto::rtp::{CaptureTime, ExtensionKind, ExtensionMap};
 use rushes_proto::stream::{Receiver, ReceiverConfig, Sender, SenderConfig};
-use rushes_proto::{Batch, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+use rushes_proto::{Batch, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 /// The formats that the tests use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -297,6 +298,29 @@ pub fn sources(kind: Kind, count: u32, len_max: u64, random: &mut Seeded) -> Vec
         (0..count).map(|step| unit(8 * n + step, random)).collect()
     };
     (0..count).map(|n| Source::new(kind, units(n, random))).collect()
+}
+
+/// Returns the elements of header extensions that [`extend`] writes.
+pub fn extensions() -> ExtensionMap {
+    let map = ExtensionMap::default().with(ExtensionKind::AbsCaptureTime, 5).unwrap();
+    map.with(ExtensionKind::Ntp64, 6).unwrap()
+}
+
+/// Adds a header extension with a capture time to a clear packet; a malformed one if `is_odd`.
+pub fn extend(packet: &mut Vec<u8>, is_odd: bool, random: &mut Seeded) {
+    if packet.len() < 12 {
+        return;
+    }
+    let capture = CaptureTime::new(NtpTime(random.roll()));
+    let mut data = Vec::new();
+    extensions().write(capture, &mut data).unwrap();
+    if is_odd {
+        let at = random.below(data.len() as u64) as usize;
+        data[at] ^= 1 << random.below(8);
+    }
+    let introduction = [0xbe, 0xde, 0, data.len() as u8 / 4];
+    packet[0] |= 0x10;
+    packet.splice(12..12, introduction.into_iter().chain(data));
 }
 
 /// Returns a path that loses, duplicates and reorders with these probabilities, by up to 30 places.

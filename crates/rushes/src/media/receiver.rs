@@ -148,6 +148,13 @@ impl StreamReceiver {
             port.serve(now);
             let (frame, due) = collect(inbox, now, events);
             if let Some(frame) = frame {
+                if let Some(capture) = frame.capture_time()
+                    && let Some(nanos) = attached.latency(capture, now)
+                {
+                    // A capture in the future shows that the clocks differ.
+                    let nanos = u64::try_from(nanos).unwrap_or(0);
+                    inbox.latencies().count(Duration::from_nanos(nanos));
+                }
                 return Ok(Pulled::Frame(frame));
             }
             if !events.is_empty() {

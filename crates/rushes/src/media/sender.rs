@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rushes_net::Counters;
+use rushes_proto::rtp::CaptureTime;
 use rushes_proto::stream::SendStatistics;
 use rushes_proto::{RtpTimestamp, Ssrc};
 
@@ -49,7 +50,8 @@ impl StreamSender {
 
     /// Sends one frame that was captured at `captured`. Sender reports carry that time to the
     /// receiver, which synchronises streams of several devices by it (see
-    /// [`LipSync`](crate::LipSync)).
+    /// [`LipSync`](crate::LipSync)); the frame itself does, too, if that was agreed on (see
+    /// [`StreamBuilder::extensions`](crate::StreamBuilder::extensions)).
     ///
     /// # Errors
     /// As [`push_frame`](Self::push_frame).
@@ -59,12 +61,14 @@ impl StreamSender {
         timestamp: impl Into<Option<RtpTimestamp>>,
         captured: Instant,
     ) -> Result<(), Error> {
-        let Attached { port, reporter } = &*self.attached;
+        let Attached { port, reporter, .. } = &*self.attached;
+        let _entered = reporter.span.enter();
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let to = outbox.to().ok_or(Error::NoDestination)?;
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, retransmissions } = &mut *state;
-        let mut outgoing = sender.push(frame, timestamp.into())?;
+        let capture = CaptureTime::new(self.attached.ntp(captured));
+        let mut outgoing = sender.push_captured(frame, timestamp.into(), Some(capture))?;
         let timestamp = outgoing.timestamp();
         self.pacer.start(Instant::now(), frame.len());
         if let Some(octets) = self.pacer.burst_len() {
@@ -116,7 +120,7 @@ impl StreamSender {
     /// # Errors
     /// [`Error::NoDestination`] or [`Error::Send`].
     pub fn send_keep_alive(&mut self) -> Result<(), Error> {
-        let Attached { port, reporter } = &*self.attached;
+        let Attached { port, reporter, .. } = &*self.attached;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let to = outbox.to().ok_or(Error::NoDestination)?;
         let mut state = outbox.lock();

@@ -10,6 +10,7 @@ use rushes_proto::stream::{Demux, Receiver, Route};
 use super::Port;
 use crate::error::Error;
 use crate::lock::lock;
+use crate::stats::Histogram;
 use std::sync::Arc;
 
 /// The receiver of a stream on a port.
@@ -18,6 +19,8 @@ pub(crate) struct Inbox {
     pub(super) id: u64,
     receiver: Mutex<Receiver>,
     uncollected: AtomicU64,
+    /// The times from capture to delivery.
+    latencies: Mutex<Histogram>,
 }
 
 impl Inbox {
@@ -29,6 +32,10 @@ impl Inbox {
     /// pulled.
     pub(crate) fn uncollected(&self) -> u64 {
         self.uncollected.load(Relaxed)
+    }
+
+    pub(crate) fn latencies(&self) -> MutexGuard<'_, Histogram> {
+        lock(&self.latencies)
     }
 
     pub(super) fn note_uncollected(&self, datagrams: usize) {
@@ -66,7 +73,8 @@ impl Port {
         }
         inboxes.next_id += 1;
         let receiver = Mutex::new(receiver);
-        let inbox = Arc::new(Inbox { id, receiver, uncollected: AtomicU64::new(0) });
+        let (uncollected, latencies) = (AtomicU64::new(0), Mutex::default());
+        let inbox = Arc::new(Inbox { id, receiver, uncollected, latencies });
         inboxes.list.push(inbox.clone());
         Ok(inbox)
     }

@@ -4,6 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rushes_proto::NtpTime;
+use rushes_proto::control::ClockMapping;
+use rushes_proto::rtp::CaptureTime;
+
 use super::reporter::Reporter;
 use crate::error::Error;
 use crate::pace::sleep_until;
@@ -16,13 +20,28 @@ use crate::stats::Statistics;
 pub(crate) struct Attached {
     pub(crate) port: Arc<Port>,
     pub(crate) reporter: Arc<Reporter>,
+    /// An instant, and the wall-clock time at it.
+    wall_clock: (Instant, NtpTime),
 }
 
 impl Attached {
-    pub(crate) fn new(port: Arc<Port>, reporter: Reporter) -> Self {
+    pub(crate) fn new(port: Arc<Port>, reporter: Reporter, wall_clock: (Instant, NtpTime)) -> Self {
         let reporter = Arc::new(reporter);
         port.add_reports(reporter.clone());
-        Self { port, reporter }
+        Self { port, reporter, wall_clock }
+    }
+
+    /// The wall-clock time at `at`, as in our reports.
+    pub(crate) fn ntp(&self, at: Instant) -> NtpTime {
+        let (instant, ntp) = self.wall_clock;
+        if at >= instant { ntp.plus(at - instant) } else { ntp.minus(instant - at) }
+    }
+
+    /// Nanoseconds from `capture` to `now`; `None` if they are an hour or more apart, since then
+    /// one of the clocks does not show wall-clock time.
+    pub(crate) fn latency(&self, capture: CaptureTime, now: Instant) -> Option<i64> {
+        let nanos = self.ntp(now).nanos_since(capture.by_sender());
+        (u128::from(nanos.unsigned_abs()) < ClockMapping::OFFSET_MAX.as_nanos()).then_some(nanos)
     }
 
     pub(crate) fn inbox(&self) -> &Inbox {
@@ -47,6 +66,7 @@ impl Attached {
             foreign,
             unrouted,
             uncollected: self.inbox().uncollected(),
+            capture_to_delivery: self.inbox().latencies().clone(),
         }
     }
 

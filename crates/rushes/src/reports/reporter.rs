@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rushes_proto::control::{ControlEvent, MediaSent, Participant, Reception};
 use rushes_proto::stream::{Event, Receiver, SentSoFar, SourceStatistics};
 use rushes_proto::{SequenceNumber, Ssrc};
+use tracing::Span;
 
 use super::events::Events;
 use super::origins::{Origins, all_reporters};
@@ -43,6 +44,8 @@ pub(crate) struct ReporterConfig {
     pub(crate) to: Option<SocketAddr>,
     /// The port for RTCP of a peer whose address is not known yet.
     pub(crate) port: Option<u16>,
+    /// The local address of the stream's port, for messages.
+    pub(crate) local: SocketAddr,
     /// The idle time after which an empty datagram is sent to keep the path open.
     pub(crate) keep_alive: Option<Duration>,
 }
@@ -51,6 +54,8 @@ pub(crate) struct Reporter {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) events: Events,
+    /// Names the stream in messages; entered where there may be one.
+    pub(crate) span: Span,
     config: ReporterConfig,
     state: Mutex<State>,
 }
@@ -78,6 +83,7 @@ struct State {
 
 impl Reports for Reporter {
     fn handle_datagram(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        let _entered = self.span.enter();
         let mut state = self.state();
         let State { participant, learned, echoes, origins, .. } = &mut *state;
         let Some(participant) = participant else { return };
@@ -108,7 +114,7 @@ impl Reports for Reporter {
                     origins.forget(*source);
                 }
                 ControlEvent::SenderReport { from: source, info } => {
-                    let sent = SentSoFar { packets: info.packets, at: info.rtp };
+                    let sent = SentSoFar { packets: info.packets, at: info.rtp, ntp: info.ntp };
                     self.inbox.lock().handle_report(now, *source, from.ip(), Some(sent));
                 }
                 _ => {}
@@ -118,6 +124,7 @@ impl Reports for Reporter {
     }
 
     fn serve(&self, port: &Port, now: Instant) -> Option<Instant> {
+        let _entered = self.span.enter();
         let mut state = self.state();
         let requests = self.poll_receiver(&mut state, port, now);
         let State {
@@ -186,9 +193,13 @@ impl Reporter {
         participant: Option<Participant>,
         config: ReporterConfig,
     ) -> Self {
+        // Not a child of the span in which the application opens or uses the stream.
+        let (local, ssrc) = (config.local, outbox.ssrc());
+        let span = tracing::info_span!(parent: None, "stream", %local, %ssrc);
         Self {
             inbox,
             outbox,
+            span,
             events: Events::default(),
             config,
             state: Mutex::new(State {

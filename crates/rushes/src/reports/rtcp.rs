@@ -8,6 +8,7 @@ use rushes_proto::control::ClockMapping;
 use rushes_proto::control::{
     AppData, ControlEvent, ControlStatistics, KeyFrameRequest, RemoteStatistics,
 };
+use rushes_proto::payload::Frame;
 use rushes_proto::rtcp::BitRateLimit;
 use rushes_proto::{RtpTimestamp, Ssrc};
 
@@ -58,6 +59,17 @@ impl Rtcp {
             let peer = participant.remotes().into_iter().find(|peer| peer.ssrc == source)?;
             peer.clock?.latency(timestamp, participant.ntp(now))
         })?
+    }
+
+    /// Returns the nanoseconds since `frame` was captured, negative if the source's clock is ahead of ours.
+    ///
+    /// This is the time that the [frame carries](Frame::capture_time), or else that of the reports
+    /// of its source: see [`capture_latency`](Self::capture_latency), also for `None`.
+    pub fn frame_latency(&self, frame: &Frame) -> Option<i64> {
+        match frame.capture_time() {
+            Some(capture) => self.attached.latency(capture, Instant::now()),
+            None => self.capture_latency(frame.ssrc(), frame.timestamp()),
+        }
     }
 
     /// Returns whether the reports on the last packet sent are incomplete: a peer that has reported
@@ -128,7 +140,7 @@ impl Rtcp {
     /// # Errors
     /// [`Error::NoRtcp`].
     pub fn send_bye(&self, reason: &str) -> Result<(), Error> {
-        let Attached { port, reporter } = &*self.attached;
+        let Attached { port, reporter, .. } = &*self.attached;
         reporter.with(|_| ()).ok_or(Error::NoRtcp)?;
         reporter.leave(port, Instant::now(), reason);
         port.serve_now();
@@ -141,7 +153,7 @@ impl Rtcp {
         act: impl FnOnce(&mut rushes_proto::control::Participant, Instant),
     ) -> Result<(), Error> {
         let now = Instant::now();
-        let Attached { port, reporter } = &*self.attached;
+        let Attached { port, reporter, .. } = &*self.attached;
         reporter.with(|participant| act(participant, now)).ok_or(Error::NoRtcp)?;
         port.serve_now();
         Ok(())

@@ -1,9 +1,11 @@
 //! The keys of a stream in its own description and in the peer's.
 
 use rushes_proto::sdp::{Attribute, Media, Profile};
+use rushes_proto::srtp::ExtensionIds;
 
+use super::extensions::is_readable;
 use crate::error::{Error, SdesError};
-use crate::security::Security;
+use crate::security::{HeaderPrivacy, Security};
 use crate::setup::StreamBuilder;
 
 /// The attribute of RFC 9335 section 4.
@@ -19,7 +21,13 @@ impl StreamBuilder {
             #[cfg(not(feature = "zrtp"))]
             return Ok(());
         };
-        media.crypto.push(security.to_crypto(1)?);
+        let encrypted = keys.policy.encrypted_extensions;
+        let is_described = |id| media.extensions.iter().any(|it| it.id == u16::from(id));
+        if !(1..=255).all(|id| !encrypted.contains(id) || is_described(id)) {
+            let what = "an encrypted header extension (RFC 6904) that the stream does not have";
+            return Err(SdesError::Undescribable(what).into());
+        }
+        media.crypto.push(security.to_line(1)?);
         media.profile = match media.profile {
             Profile::Avpf => Profile::Savpf,
             _ => Profile::Savp,
@@ -38,17 +46,28 @@ impl StreamBuilder {
             #[cfg(not(feature = "zrtp"))]
             return Ok(self);
         }
-        let cryptex = media.attribute(CRYPTEX).is_some();
+        let headers = HeaderPrivacy {
+            cryptex: media.attribute(CRYPTEX).is_some(),
+            encrypted: encrypted_extensions(media),
+        };
         let mut security = None;
         let chosen = media.first_acceptable_crypto(|valid| {
-            security = Security::read(valid.line, cryptex).ok();
+            security = Security::read(valid.line, headers).ok();
             security.is_some()
         });
         let (Some(_), Some(security)) = (chosen, security) else {
             let mut reasons =
-                media.crypto.iter().filter_map(|line| Security::read(line, cryptex).err());
+                media.crypto.iter().filter_map(|line| Security::read(line, headers).err());
             return Err(reasons.next().unwrap_or(SdesError::Missing).into());
         };
         Ok(self.security(security))
     }
+}
+
+/// The elements that are encrypted (RFC 6904 section 4), known or not.
+fn encrypted_extensions(media: &Media) -> ExtensionIds {
+    let readable = media.extensions.iter().filter(|mapping| is_readable(mapping, media));
+    let encrypted = readable.filter(|mapping| mapping.encrypted);
+    let ids: Vec<u8> = encrypted.filter_map(|mapping| mapping.id.try_into().ok()).collect();
+    ExtensionIds::new(&ids)
 }

@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod extensions;
 #[cfg(feature = "zrtp")]
 mod hello;
 #[cfg(feature = "srtp")]
@@ -111,6 +112,7 @@ impl StreamBuilder {
             (false, _) => RtcpPort::Next,
         };
         media.reduced_size = control.reduced_size;
+        media.extensions = self.described_extensions();
         // The direction is that of the receivers (RFC 8866 section 6.7.1).
         media.direction = Direction::RecvOnly;
         if media.kind == MediaKind::Video {
@@ -146,7 +148,8 @@ impl Context {
     /// If the description has the SSRC of the stream ([`Media::ssrc`]) or of its retransmissions,
     /// no other is accepted. Otherwise any sender is accepted, since a description names the
     /// destination of media. [`Media::senders`] returns the addresses of permitted senders, for
-    /// applications that check them.
+    /// applications that check them. The stream reads the elements of header extensions that the
+    /// library knows (see [`StreamBuilder::extensions`]).
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the media cannot be received, `Error::Sdes` if it is secured and
@@ -176,6 +179,7 @@ impl Context {
             .feedback(matches!(media.profile, Profile::Avpf | Profile::Savpf))
             .reduced_size(media.reduced_size)
             .rtcp_mux(media.rtcp == RtcpPort::Mux);
+        builder = builder.with_extensions_of(media);
         if let RtcpPort::Port(port, _) = media.rtcp {
             builder = builder.rtcp_local_port(port);
         }

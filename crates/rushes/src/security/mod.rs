@@ -2,6 +2,8 @@
 
 mod sdes;
 
+pub(crate) use sdes::HeaderPrivacy;
+
 use rushes_proto::srtp::{KeyError, MasterKey, Policy, Suite};
 use zeroize::Zeroizing;
 

@@ -2,12 +2,21 @@
 
 use rushes_proto::sdp::{Crypto, CryptoError, InlineKey, Mki, SessionParameters};
 use rushes_proto::srtp::{
-    KEYS_MAX, KeyError, MasterKey, Policy, PolicyError, RTCP_LIFETIME_MAX, RTP_LIFETIME_MAX, Suite,
-    Unprotector,
+    ExtensionIds, KEYS_MAX, KeyError, MasterKey, Policy, PolicyError, RTCP_LIFETIME_MAX,
+    RTP_LIFETIME_MAX, Suite, Unprotector,
 };
 
 use super::{KnownKeys, Security};
 use crate::error::SdesError;
+
+/// How a description protects header extensions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HeaderPrivacy {
+    /// As a whole (RFC 9335).
+    pub(crate) cryptex: bool,
+    /// Element by element (RFC 6904).
+    pub(crate) encrypted: ExtensionIds,
+}
 
 impl Security {
     /// Returns the `a=crypto` line with the key of sent packets.
@@ -15,10 +24,21 @@ impl Security {
     /// # Errors
     /// [`SdesError::Undescribable`] if RFC 4568 cannot express it.
     pub fn to_crypto(&self, tag: u32) -> Result<Crypto, SdesError> {
+        let is_encrypted = |keys: KnownKeys<'_>| !keys.policy.encrypted_extensions.is_empty();
+        if self.known_keys().is_some_and(is_encrypted) {
+            let what = "the list of encrypted header extensions (RFC 6904)";
+            return Err(SdesError::Undescribable(what));
+        }
+        self.to_line(tag)
+    }
+
+    /// As [`to_crypto`](Self::to_crypto), where other lines describe the encrypted elements of header
+    /// extensions.
+    pub(crate) fn to_line(&self, tag: u32) -> Result<Crypto, SdesError> {
         let Some(KnownKeys { policy, send, .. }) = self.known_keys() else {
             return Err(SdesError::Undescribable("keys that are agreed on by ZRTP"));
         };
-        let suite = described_suite(policy)?;
+        let suite = described_suite(policy);
         let session = described_parameters(policy);
         let mut key = InlineKey::new(send.key_and_salt());
         key.lifetime = described_lifetime(send)?;
@@ -44,10 +64,10 @@ impl Security {
     /// # Errors
     /// [`SdesError`] if the line cannot be used.
     pub fn from_crypto(line: &Crypto) -> Result<Self, SdesError> {
-        Self::read(line, false)
+        Self::read(line, HeaderPrivacy::default())
     }
 
-    pub(crate) fn read(line: &Crypto, cryptex: bool) -> Result<Self, SdesError> {
+    pub(crate) fn read(line: &Crypto, headers: HeaderPrivacy) -> Result<Self, SdesError> {
         let tag = line.tag;
         let valid = line.valid().map_err(|reason| SdesError::Crypto { tag, reason })?;
         let suite: Suite = line
@@ -58,7 +78,8 @@ impl Security {
             .ok_or_else(|| SdesError::Suite { tag, suite: line.suite.clone() })?;
         let policy = policy_of(suite, &valid.session)
             .map_err(|what| SdesError::Unsupported { tag, what })?;
-        let policy = Policy { cryptex, ..policy };
+        let HeaderPrivacy { cryptex, encrypted } = headers;
+        let policy = Policy { cryptex, encrypted_extensions: encrypted, ..policy };
         if valid.keys.len() > KEYS_MAX {
             return Err(SdesError::Unsupported { tag, what: "more than four master keys" });
         }
@@ -87,14 +108,10 @@ fn is_described(suite: Suite) -> bool {
     !matches!(suite, Suite::NullHmacSha1_80 | Suite::AesCm128NullAuth)
 }
 
-fn described_suite(policy: &Policy) -> Result<Suite, SdesError> {
-    if !policy.encrypted_extensions.is_empty() {
-        return Err(SdesError::Undescribable("the list of encrypted header extensions (RFC 6904)"));
-    }
-    // Both suites without a name omit encryption or authentication of this one; their keys have the
-    // same lengths.
+fn described_suite(policy: &Policy) -> Suite {
+    // Both suites without a name have the lengths of the suite that they are a part of.
     let is_part = !is_described(policy.suite);
-    Ok(if is_part { Suite::AesCm128HmacSha1_80 } else { policy.suite })
+    if is_part { Suite::AesCm128HmacSha1_80 } else { policy.suite }
 }
 
 fn described_parameters(policy: &Policy) -> SessionParameters {

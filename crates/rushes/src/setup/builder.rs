@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rushes_net::{MulticastOptions, ReceivePath, SendPath, SocketOptions};
 use rushes_proto::payload::{Delivery, FrameSettings, Framing};
+use rushes_proto::rtp::ExtensionMap;
 use rushes_proto::stream::ReceiverConfig;
 use rushes_proto::{ClockRate, FrameRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
@@ -49,6 +50,7 @@ pub struct StreamBuilder {
     pub(super) spin: Duration,
     pub(super) send_timeout: Duration,
     pub(super) first: Option<(SequenceNumber, RtpTimestamp)>,
+    pub(crate) extensions: ExtensionMap,
     pub(crate) socket: SocketOptions,
     pub(crate) control: ControlSettings,
     pub(crate) security: Option<Security>,
@@ -95,6 +97,7 @@ impl StreamBuilder {
             spin: Duration::ZERO,
             send_timeout: Duration::from_secs(1),
             first: None,
+            extensions: ExtensionMap::default(),
             socket,
             control: ControlSettings::default(),
             security: None,
@@ -321,6 +324,45 @@ impl StreamBuilder {
     /// The first sequence number and timestamp; random by default (RFC 3550 section 5.1).
     pub fn first_packet(mut self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> Self {
         self.first = Some((sequence, timestamp));
+        self
+    }
+
+    /// The elements of RTP header extensions that both ends agreed on (RFC 8285); by default none.
+    ///
+    /// With an element for the capture time, the first packet of each frame carries the time given
+    /// to [`push_frame_captured`](crate::StreamSender::push_frame_captured), or that of the call,
+    /// and the packets of the frame have up to 24 octets less of it. Received frames have it as
+    /// [`Frame::capture_time`](crate::Frame::capture_time). Elements that were not agreed on are
+    /// ignored.
+    ///
+    /// [`description`](Self::description) names the elements (`a=extmap`), and
+    /// [`Context::described`](crate::Context::described) reads them. With SRTP they are clear,
+    /// except those in [`Policy::encrypted_extensions`](crate::proto::srtp::Policy) (RFC 6904) and
+    /// with [`Policy::cryptex`](crate::proto::srtp::Policy) (RFC 9335).
+    ///
+    /// ```
+    /// use rushes::{Codec, Context, ExtensionKind, ExtensionMap};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let elements = ExtensionMap::default().with(ExtensionKind::AbsCaptureTime, 1)?;
+    /// let session = Context::new().session("127.0.0.1")?;
+    /// let mut monitor = session.stream(Codec::Generic).extensions(elements).open()?;
+    /// let port = monitor.local_address().port();
+    /// let camera = session.stream(Codec::Generic).extensions(elements).remote_port(port);
+    /// let mut camera = camera.open()?;
+    ///
+    /// let captured = Instant::now() - Duration::from_millis(20);
+    /// camera.sender().push_frame_captured(b"picture", None, captured)?;
+    /// camera.sender().push_frame_captured(b"picture", None, Instant::now())?;
+    /// let frame = monitor.pull_frame(Duration::from_secs(1))?.expect("a frame");
+    /// let latency = monitor.rtcp().frame_latency(&frame).expect("a capture time");
+    /// assert!(frame.capture_time().is_some() && latency >= 20_000_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn extensions(mut self, elements: ExtensionMap) -> Self {
+        self.extensions = elements;
         self
     }
 

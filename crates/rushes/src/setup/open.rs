@@ -146,7 +146,8 @@ impl StreamBuilder {
             frame_rate: self.frame_rate.unwrap_or_default(),
             packet_len_max: self.mtu - self.headers_len() - rtx_len,
         };
-        let sender = self.secure_sender(Sender::new(format.packetiser(), config)?)?;
+        let sender = Sender::new(format.packetiser(), config)?.with_extensions(self.extensions);
+        let sender = self.secure_sender(sender)?;
         let retransmission = match (self.control.recovery, self.retransmission_type()) {
             (Recovery::Off, _) => return Ok(sender),
             (_, None) => Retransmission::Verbatim,
@@ -192,6 +193,7 @@ impl StreamBuilder {
             probation: self.probation,
             sources_max: self.sources_max,
             source_timeout: self.source_timeout,
+            extensions: self.extensions,
             ..defaults
         };
         self.secure_receiver(Receiver::new(format, config)?)
@@ -272,10 +274,11 @@ impl StreamBuilder {
         let config = ReporterConfig {
             to: to_control,
             port: self.control.remote_port,
+            local: port.local_address(),
             keep_alive: self.control.keep_alive,
         };
         let reporter = Reporter::new(inbox, outbox, participant, config);
-        let attached = Arc::new(Attached::new(port, reporter));
+        let attached = Arc::new(Attached::new(port, reporter, self.session.context.wall_clock()));
         let sender = StreamSender { attached: attached.clone(), pacer };
         let receiver = StreamReceiver {
             attached,

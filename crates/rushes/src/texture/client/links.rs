@@ -207,8 +207,9 @@ fn spawn(
     unit: usize,
     run: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<()>, TextureError> {
-    let inner = inner.clone();
+    let (inner, span) = (inner.clone(), tracing::Span::current());
     let run = move || {
+        let _entered = span.enter();
         let guard = OnPanic(|| inner.shared.fail("the sink panicked".into()));
         run();
         drop(guard);

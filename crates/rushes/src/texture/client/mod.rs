@@ -128,6 +128,8 @@ impl TextureClient {
         options: ClientOptions,
     ) -> Result<Self, TextureError> {
         crate::error::check_peer(server.ip())?;
+        let span = tracing::info_span!(parent: None, "texture_client", %server);
+        let entered = span.enter();
         let deadline = Instant::now() + options.connect_timeout.min(TIMEOUT_MAX);
         let socket = TcpSocket::connect(server, &options.tcp, deadline)?;
         let inner = Arc::new(Inner {
@@ -146,7 +148,9 @@ impl TextureClient {
             return Err(end.map_or_else(unknown, TextureError::Ended));
         }
         let thread = thread::Builder::new().name("rushes-control".into());
-        let thread = thread.spawn(move || control.run()).map_err(TextureError::Thread)?;
+        drop(entered);
+        let run = move || span.in_scope(|| control.run());
+        let thread = thread.spawn(run).map_err(TextureError::Thread)?;
         Ok(Self { inner, thread: Some(thread) })
     }
 

@@ -21,6 +21,8 @@ const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Serves a connection until its end.
 pub(super) fn serve(inner: &Arc<Inner>, socket: Arc<TcpSocket>) {
+    let span = tracing::info_span!("texture_session", peer = %socket.peer_address());
+    let _entered = span.enter();
     let machine = Server::new(Instant::now(), inner.timeline);
     let channel = match inner.sealing.channel() {
         Ok(channel) => channel,

@@ -95,7 +95,9 @@ impl Session {
         for unit in 0..self.binding.units() {
             let binding = self.binding.clone();
             let thread = thread::Builder::new().name(format!("rushes-unit-{unit}"));
+            let span = tracing::Span::current();
             let run = move || {
+                let _entered = span.enter();
                 let guard = OnPanic(|| binding.work.fail("a thread of the server panicked".into()));
                 binding.run(unit);
                 drop(guard);
