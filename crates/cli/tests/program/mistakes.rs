@@ -171,8 +171,7 @@ fn a_misspelled_name_is_answered_with_the_nearest() {
     ] {
         assert!(refused(arguments).contains(meant), "{arguments:?}");
     }
-    let output = run(&["texture", "serve", "pattern,frame=3", "--listen", "127.0.0.1:0"]);
-    let errors = text(&output.stderr);
+    let errors = refused(&["texture", "serve", "pattern,frame=3", "--listen", "127.0.0.1:0"]);
     assert!(errors.contains("did you mean \"frames=\"?"), "{errors}");
 }
 
