@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::interrupt::Interrupt;
 use crate::metrics::RTCP;
+use crate::report::counted;
 use crate::{metrics, security};
 
 /// Interval at which the sender's clock mapping is read and the shortest latency is reset.
@@ -190,10 +191,10 @@ impl RtcpSummary {
             }
         }
         if self.packets > 0 {
-            parts.push(format!("{} packets requested again", self.packets));
+            parts.push(format!("{} requested again", counted(self.packets, "packet")));
         }
         if self.key_frames > 0 {
-            parts.push(format!("{} key frames requested", self.key_frames));
+            parts.push(format!("{} requested", counted(self.key_frames, "key frame")));
         }
         parts.join(", ")
     }
