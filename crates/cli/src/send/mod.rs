@@ -36,7 +36,6 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     check(args, &sources)?;
     let mut readers = open_all(args, &mut sources)?;
     let origin = film::origin(&mut readers)?;
-    let lead = film::lead(&sources)?;
     let schedules: Vec<_> = sources
         .iter()
         .zip(&readers)
@@ -85,7 +84,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     for (number, sending) in sendings.iter().enumerate() {
         metrics.observe(|| observed(number, sending));
     }
-    let film = Film::new(sendings.len(), lead, &interrupt);
+    let film = Film::new(sendings.len(), &interrupt);
     send(&mut sendings, readers, &film, &interrupt)?;
     report::print(args, &sendings)?;
     for agreed in sendings.iter().filter_map(|it| it.agreed.as_ref()) {

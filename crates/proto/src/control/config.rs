@@ -48,7 +48,8 @@ pub struct MediaSent {
     pub retransmitted: u64,
     /// Octets of their payload.
     pub retransmitted_octets: u64,
-    /// The timestamp of the last frame, and its capture.
+    /// The timestamp of the last frame, and its capture. With it, and no packet counted yet, media is
+    /// about to be sent: the first report may precede the first packet (RFC 6051 section 2.1.1).
     pub last: Option<(RtpTimestamp, Instant)>,
 }
 

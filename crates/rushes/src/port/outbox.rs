@@ -155,6 +155,14 @@ impl Outbox {
         }
     }
 
+    /// Records the frame that is about to be sent, if none was before; returns whether it did.
+    pub(crate) fn begin(&self, frame: (RtpTimestamp, Instant)) -> bool {
+        let mut sent = lock(&self.sent);
+        let is_first = sent.last_frame.is_none();
+        sent.last_frame.get_or_insert(frame);
+        is_first
+    }
+
     /// Records the counters at `now`, and the frame if any; returns whether no packet was sent
     /// before.
     pub(crate) fn note(
