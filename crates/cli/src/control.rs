@@ -135,6 +135,12 @@ impl RtcpSummary {
         Ok(())
     }
 
+    /// The goodbyes only, without that of the source that was written: for the next file.
+    pub(crate) fn without(mut self, written: Option<Ssrc>) -> Self {
+        self.goodbyes.retain(|(ssrc, _)| Some(*ssrc) != written);
+        Self { goodbyes: self.goodbyes, ..Self::default() }
+    }
+
     /// Whether `source` has sent a goodbye.
     pub(crate) fn has_left(&self, source: Ssrc) -> bool {
         self.goodbyes.iter().any(|(ssrc, _)| *ssrc == source)

@@ -1,9 +1,10 @@
 //! `--metrics`: the counters of a running command, for Prometheus (`docs/observing.md`).
 //!
-//! The counters of RTP streams are read when they are requested: `statistics()` takes the locks that
-//! it takes for a report, at most ten times a second. Values that only a command knows, such as its
-//! outages, are atomic numbers that it sets when they change. Those of texture video are set at the
-//! command's own poll interval, because server and client belong to the thread that polls them.
+//! The counters of RTP streams are read when they are requested: `statistics()` takes the locks
+//! that it takes for a report, at most ten times a second. Values that only a command knows, such
+//! as its outages, are atomic numbers that it sets when they change. Those of texture video are set
+//! at the command's own poll interval, because server and client belong to the thread that polls
+//! them.
 
 mod histogram;
 mod row;
@@ -75,6 +76,11 @@ impl Metrics {
             eprintln!("metrics at http://{}/metrics", server.local_address());
         }
         Ok(Self { parts, server: Some(server) })
+    }
+
+    /// Removes all parts, and with them their streams' handles.
+    pub(crate) fn clear(&self) {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Adds a part; `observe` is called only if metrics are served.

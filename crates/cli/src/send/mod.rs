@@ -73,7 +73,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let is_one_of_several = sources.len() > 1;
     let mut sendings = Vec::new();
     for ((source, builder), schedule) in sources.into_iter().zip(builders).zip(schedules) {
-        let opened = zrtp::open(builder, &interrupt, None, |_| Ok(()))?;
+        let opened = zrtp::open(builder, || interrupt.is_requested(), None, |_| Ok(()))?;
         let Some((stream, agreed)) = opened else {
             anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
         };

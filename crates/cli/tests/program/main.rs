@@ -12,6 +12,8 @@ mod bench_texture;
 mod described;
 mod endings;
 mod erasure;
+#[cfg(unix)]
+mod keep;
 mod keygen;
 mod keys_differ;
 #[cfg(unix)]
