@@ -105,6 +105,12 @@ impl Counts {
         }
     }
 
+    /// Whether so many payloads could not be used that the others are no media either: of encrypted
+    /// ones, which are octets at random, many look usable.
+    pub(super) fn is_noise(self) -> bool {
+        self.packets_unusable * 8 > self.packets
+    }
+
     /// The counts since they were `base`.
     fn since(self, base: Self) -> Self {
         Self {

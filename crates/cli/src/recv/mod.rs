@@ -148,6 +148,9 @@ fn record(
         tracks.push(Track { number, is_one_of_several, stream, file, writer, received });
     }
     let ended = track::receive(args, &mut tracks, together);
+    for track in &mut tracks {
+        track.received.leave_out_noise();
+    }
     // Complete frames are saved before an error is reported.
     let has_frames = tracks.iter().any(|track| track.received.frames > 0);
     let observers: Vec<_> = tracks.iter_mut().map(|track| track.writer.observer.take()).collect();

@@ -76,6 +76,13 @@ impl Received {
         self.contest.sources().fold(Counts::default(), |sum, (_, counts)| sum.plus(counts))
     }
 
+    /// Leaves out what was written if it is no media.
+    pub(super) fn leave_out_noise(&mut self) {
+        if self.counts().is_noise() {
+            (self.frames, self.octets, self.time) = (0, 0, Duration::ZERO);
+        }
+    }
+
     fn has_left(&self) -> bool {
         self.contest.written().is_some_and(|source| self.rtcp.has_left(source))
     }

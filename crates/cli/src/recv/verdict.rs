@@ -174,7 +174,12 @@ impl Verdict {
                 );
                 return Outcome::Failed;
             }
-            eprintln!("rushes: {prefix}no complete frame was received{file}{keys}");
+            let what = if self.counts.is_noise() {
+                "the payloads are of another format"
+            } else {
+                "no complete frame was received"
+            };
+            eprintln!("rushes: {prefix}{what}{file}{keys}");
             return Outcome::Failed;
         }
         if !self.is_complete {
