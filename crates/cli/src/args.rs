@@ -333,6 +333,9 @@ Any host can send to a port. Of several sources, the one that sends most is writ
 are counted separately; a sender that was killed and starts again on the same host continues the
 file. --peer, --ssrc, --srtp and --zrtp select the sender.
 
+With --keep each sender has a file of its own, a restarted one too, and --json prints an object for each.
+A pipe (-o -) gets all of them. The exit code is 0 if every file is complete.
+
 Examples:
   rushes recv --from 5004 --codec h265 -o copy.265
   rushes recv --from 5004 --codec h265 --peer 192.0.2.7 -o copy.265
@@ -342,6 +345,7 @@ Examples:
   rushes recv --from 5004 --codec h265 --window
   rushes recv --sdp camera.sdp -o camera.264
   rushes recv --sdp film.sdp -o film.mp4               video and audio, in step
+  rushes recv --sdp camera.sdp -o camera.mp4 --keep          until Ctrl-C, a file for each sender
   rushes recv --from 5004 --srtp AEAD_AES_128_GCM --key-file film.key -o copy.265")]
 pub(crate) struct RecvArgs {
     /// Port to listen on, optionally after an address to bind to or a multicast group to join; by
@@ -399,6 +403,13 @@ pub(crate) struct RecvArgs {
     /// Exit with 1 unless the sender sends a goodbye (RTCP BYE). Some never do, for example FFmpeg
     #[arg(long, conflicts_with = "no_rtcp")]
     pub(crate) until_bye: bool,
+    /// Wait for the next sender when one has ended, until Ctrl-C or --duration, and write a file for
+    /// each: copy.mp4, copy-2.mp4, copy-3.mp4; names that exist are left out without --force. End after
+    /// so many files
+    #[arg(long, value_name = "FILES", num_args = 0..=1, require_equals = true,
+        default_missing_value = "1000", value_parser = value_parser!(u64).range(1..),
+        conflicts_with = "window", requires = "output_file")]
+    pub(crate) keep: Option<u64>,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     #[command(flatten)]

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::interrupt::Interrupt;
 use crate::latency::Latencies;
 use crate::metrics::RTCP;
+use crate::report::counted;
 use crate::{metrics, security};
 
 /// Interval at which the sender's clock mapping is read and the shortest latency is reset.
@@ -170,6 +171,12 @@ impl RtcpSummary {
         Ok(())
     }
 
+    /// Keeps only the goodbyes, without that of the source that was `written`, for the next file.
+    pub(crate) fn without(mut self, written: Option<Ssrc>) -> Self {
+        self.goodbyes.retain(|(ssrc, _)| Some(*ssrc) != written);
+        Self { goodbyes: self.goodbyes, ..Self::default() }
+    }
+
     /// Returns whether `source` has sent a goodbye.
     pub(crate) fn has_left(&self, source: Ssrc) -> bool {
         self.goodbyes.iter().any(|(ssrc, _)| *ssrc == source)
@@ -226,10 +233,10 @@ impl RtcpSummary {
             }
         }
         if self.packets > 0 {
-            parts.push(format!("{} packets requested again", self.packets));
+            parts.push(format!("{} requested again", counted(self.packets, "packet")));
         }
         if self.key_frames > 0 {
-            parts.push(format!("{} key frames requested", self.key_frames));
+            parts.push(format!("{} requested", counted(self.key_frames, "key frame")));
         }
         parts.join(", ")
     }

@@ -9,6 +9,7 @@ use rushes::Error;
 use serde_json::{Value, json};
 
 use crate::progress::note;
+use crate::report::counted;
 
 /// The latest counts of an [`Outage`], for other threads.
 #[derive(Debug, Default)]
@@ -100,8 +101,8 @@ impl Outage {
         }
         let seconds = time.as_secs_f64();
         let reason = format!(
-            "nothing could be sent for {seconds:.1} s (--give-up), {} frames are lost",
-            self.frames - self.frames_before
+            "nothing could be sent for {seconds:.1} s (--give-up); {} lost",
+            counted(self.frames - self.frames_before, "frame")
         );
         Err(anyhow::Error::from(error).context(reason))
     }
@@ -115,7 +116,8 @@ impl Outage {
         let frames = self.frames - std::mem::replace(&mut self.frames_before, self.frames);
         if !self.quiet {
             let seconds = time.as_secs_f64();
-            note!("sending works again after {seconds:.1} s, {frames} frames are lost");
+            let frames = counted(frames, "frame");
+            note!("sending works again after {seconds:.1} s; {frames} lost");
         }
     }
 

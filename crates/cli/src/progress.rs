@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar}
 use rushes::{Codec, Statistics};
 
 use crate::args::OutputArgs;
+use crate::report::counted;
 
 /// Minimum interval between redraws of the bar.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -152,8 +153,8 @@ impl Progress {
         let octets = send.payload_octets.max(receive.payload_octets);
         let jitter = receive.sources.first().map_or(0, |source| source.jitter);
         format!(
-            "{} frames  {:.1} Mbit/s  lost {}  jitter {jitter} ticks",
-            send.frames.max(receive.frames),
+            "{}  {:.1} Mbit/s  lost {}  jitter {jitter} ticks",
+            counted(send.frames.max(receive.frames), "frame"),
             octets as f64 * 8e-6 / time,
             receive.packets_lost,
         )

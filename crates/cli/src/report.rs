@@ -75,3 +75,8 @@ pub(crate) fn discards(statistics: &Statistics) -> String {
         .collect();
     rows.join(", ")
 }
+
+/// A count with its noun, in singular or plural.
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}

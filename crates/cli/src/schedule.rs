@@ -1,22 +1,16 @@
 //! The times of the frames of a file.
 
-use std::sync::atomic::AtomicI64;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use rushes::file::{MediaFrame, MediaTime};
-use rushes::payload::nal::{PictureOrder, Position};
+use rushes::payload::nal::Position;
 use rushes::{ClockRate, FrameRate};
 
 /// The rates that a file may declare; others are units of time without a meaning for frames.
 const DECLARED: std::ops::RangeInclusive<f64> = 1.0..=300.0;
 
-/// How many frames pictures are assumed to be presented after the time at which they are sent, if
-/// their order differs; more, once one is.
-const REORDERED: i64 = 4;
-
-/// How far a container's time of an Opus packet may be from the end of the packet before, in parts of
-/// a second: Matroska counts milliseconds.
+/// How far a container's time of an Opus packet may be from the end of the packet before, in parts
+/// of a second: Matroska counts milliseconds.
 const ROUNDING: u32 = 500;
 
 /// When a frame is due, counted from the beginning of the stream, and its sampling instant.
@@ -29,35 +23,28 @@ pub(crate) struct FileTime {
     /// When it is presented, counted as `due` in nanoseconds; a film may have pictures before its
     /// beginning.
     presented: i64,
-    /// How long after `due` frames are presented at most, in nanoseconds.
-    ahead: i64,
 }
 
-/// By how much the streams of a film are sampled before they are presented: the same for all, so that
-/// they stay in step.
-#[derive(Debug, Default)]
-pub(crate) struct Lead(AtomicI64);
-
-impl Lead {
-    /// Makes the lead at least `nanos`.
-    pub(crate) fn raise(&self, nanos: i64) -> i64 {
-        self.0.fetch_max(nanos, Relaxed).max(nanos)
-    }
-
-    /// When a frame of a stream that began at `start` counts as captured, not after `now`.
-    pub(crate) fn captured(&self, start: Instant, time: &FileTime, now: Instant) -> Instant {
-        let nanos = time.presented.saturating_sub(self.raise(time.ahead));
-        let distance = Duration::from_nanos(nanos.unsigned_abs());
-        let captured = if nanos < 0 { start.checked_sub(distance) } else { Some(start + distance) };
-        captured.map_or(now, |captured| captured.min(now))
+impl FileTime {
+    /// When a frame of a stream that began at `start` is presented, which is after it is sent if
+    /// pictures are reordered. For stored media this is the time of capture (RFC 3550 section 5.1:
+    /// a virtual presentation timeline).
+    pub(crate) fn captured(&self, start: Instant) -> Instant {
+        let distance = Duration::from_nanos(self.presented.unsigned_abs());
+        let captured = if self.presented < 0 {
+            start.checked_sub(distance)
+        } else {
+            start.checked_add(distance)
+        };
+        captured.unwrap_or(start)
     }
 }
 
-/// The times of the frames of a file: those of its container, or at a rate, or following the durations
-/// in the file.
+/// The times of the frames of a file: those of its container, or at a rate, or following the
+/// durations in the file.
 ///
-/// Without a container, frames are sent in decoding order at even intervals. Timestamps are those of
-/// presentation.
+/// Without a container, frames are sent in decoding order at even intervals. Timestamps are those
+/// of presentation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     /// The requested rate; without one, a container's times and known durations are followed.
@@ -74,8 +61,6 @@ pub(crate) struct Schedule {
     /// The place of the next frame in decoding order, as a position, and the end of the last one.
     place: i64,
     ticks: i64,
-    /// The greatest difference between a picture's position and its place in decoding order.
-    ahead: i64,
 }
 
 impl Schedule {
@@ -87,9 +72,8 @@ impl Schedule {
     ) -> Self {
         let declared = declared.filter(|rate| DECLARED.contains(&rate.per_second()));
         let rate = requested.or(declared).unwrap_or_default();
-        let [begin, len, delay] = [Duration::ZERO; 3];
-        let (origin, [place, ticks, ahead]) = (MediaTime::ZERO, [0; 3]);
-        Self { requested, rate, clock_rate, origin, delay, begin, len, place, ticks, ahead }
+        let ([begin, len, delay], origin) = ([Duration::ZERO; 3], MediaTime::ZERO);
+        Self { requested, rate, clock_rate, origin, delay, begin, len, place: 0, ticks: 0 }
     }
 
     /// Sets the time of the container with which the film begins.
@@ -165,14 +149,10 @@ impl Schedule {
         };
         let position = picture.position.0;
         self.len = self.len.max(self.after(self.place.max(position.saturating_add(length))));
-        let reorders = picture.order == PictureOrder::Count && picture.reorders != Some(false);
-        let least = if reorders { REORDERED * Position::PER_FRAME } else { 0 };
-        self.ahead = self.ahead.max(position.saturating_sub(place)).max(least);
         let ticks = picture.position.ticks(self.clock_rate, self.rate);
         let presented =
             if position < 0 { -nanos(self.after(-position)) } else { nanos(self.after(position)) };
-        let time = self.time(due, Some(ticks), presented);
-        FileTime { ahead: nanos(self.after(self.ahead)).max(time.ahead), ..time }
+        self.time(due, Some(ticks), presented)
     }
 
     /// The time of a frame that is due, and presented, so long after the beginning of the pass.
@@ -183,7 +163,6 @@ impl Schedule {
             // Modulo 2³²: a picture that is presented before the first one sent has negative ticks.
             ticks: ticks.map(|ticks| begin.wrapping_add(ticks).cast_unsigned() as u32),
             presented: nanos(self.begin).saturating_add(presented),
-            ahead: presented.saturating_sub(nanos(due)),
         }
     }
 
@@ -214,7 +193,7 @@ pub(crate) fn length(is_field: bool) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use rushes::payload::nal::PictureTime;
+    use rushes::payload::nal::{PictureOrder, PictureTime};
 
     use super::*;
 
@@ -230,23 +209,17 @@ mod tests {
         frame
     }
 
-    /// The time of capture minus that of presentation, in milliseconds.
-    fn lead(time: FileTime) -> i64 {
-        let (lead, start) = (Lead::default(), Instant::now() + Duration::from_secs(60));
-        let now = start + time.due;
-        let captured = lead.captured(start, &time, now) + Duration::from_secs(60);
-        (captured - start).as_millis() as i64 - 60_000 - i64::from(time.ticks.unwrap()) / 90
-    }
-
     #[test]
     fn timestamps_are_those_of_presentation_and_the_capture_moves_with_them() {
+        let start = Instant::now();
         let mut schedule = Schedule::new(None, FrameRate::new(25, 1), ClockRate::VIDEO);
         for pass in 0..3 {
             for (n, position) in (0..).zip([0_u32, 4, 2, 1, 3, 8, 6, 5, 7]) {
                 let time = schedule.next(&frame(position.into()));
                 assert_eq!(time.due, Duration::from_millis(u64::from(pass * 9 + n) * 40));
                 assert_eq!(time.ticks, Some((pass * 9 + position) * 3600));
-                assert_eq!(lead(time), -4 * 40, "sampled four frames before it is sent at most");
+                let presented = Duration::from_millis(u64::from(pass * 9 + position) * 40);
+                assert_eq!(time.captured(start), start + presented);
             }
             schedule.begin_again(schedule.end());
         }
@@ -358,14 +331,11 @@ mod tests {
 
     #[test]
     fn streams_of_a_film_are_sampled_by_the_same_clock() {
-        let (lead, start) = (Lead::default(), Instant::now());
-        lead.raise(nanos(Duration::from_millis(80)));
+        let start = Instant::now();
         let mut video = Schedule::new(None, None, ClockRate::VIDEO);
         let mut audio = Schedule::new(None, None, ClockRate::OPUS);
-        let now = start + Duration::from_secs(9);
-        let of = |time: FileTime| lead.captured(start, &time, now);
-        let picture = of(video.next(&timed(1_000, 1_080, None)));
-        assert_eq!(picture, start + Duration::from_secs(1));
-        assert_eq!(picture, of(audio.next(&timed(1_080, 1_080, Some(960)))));
+        let picture = video.next(&timed(1_000, 1_080, None)).captured(start);
+        assert_eq!(picture, start + Duration::from_millis(1_080));
+        assert_eq!(picture, audio.next(&timed(1_080, 1_080, Some(960))).captured(start));
     }
 }

@@ -13,6 +13,7 @@ use rushes::{ControlEvent, Event, Security, Ssrc, StreamBuilder, Suite};
 use zeroize::Zeroizing;
 
 use crate::progress::note;
+use crate::report::counted;
 use crate::{Usage, secret_file};
 
 /// Minimum octets of a secret.
@@ -232,9 +233,11 @@ pub(crate) fn set(builder: StreamBuilder, security: Option<Security>) -> StreamB
 pub(crate) fn report_event(event: &Event) {
     match event {
         Event::Refused { reason, packets } => {
-            note!("refused {packets} packets: {}", reason.name());
+            note!("refused {}: {}", counted(*packets, "packet"), reason.name());
         }
-        Event::KeyExpiring { left } => note!("the key can protect {left} more packets"),
+        Event::KeyExpiring { left } => {
+            note!("the key can protect {}", counted(*left, "more packet"));
+        }
         Event::KeyExpired => note!("the key is used up"),
         _ => {}
     }
@@ -243,7 +246,7 @@ pub(crate) fn report_event(event: &Event) {
 /// Reports refused RTCP datagrams on the error output.
 pub(crate) fn report_control_event(event: &ControlEvent) {
     if let ControlEvent::Refused { datagrams } = event {
-        note!("refused {datagrams} reports that are not authentic: another key, or none?");
+        note!("refused {} as not authentic: another key, or none?", counted(*datagrams, "report"));
     }
 }
 

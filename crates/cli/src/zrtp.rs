@@ -8,7 +8,6 @@ use rushes::zrtp::{Opening, PeerRefusal, SasStatus, Warning, ZrtpError};
 use rushes::{MediaStream, StreamBuilder};
 use serde_json::{Value, json};
 
-use crate::interrupt::Interrupt;
 use crate::stream;
 
 /// Interval between checks for Ctrl-C.
@@ -81,10 +80,10 @@ pub(crate) fn object(status: &SasStatus) -> Value {
 }
 
 /// Opens a stream. With key agreement it waits for the other side, at most for `wait` if given, and
-/// also returns the result. Returns `None` if Ctrl-C ends the wait.
+/// also returns the result. Returns `None` if it is stopped first.
 pub(crate) fn open(
     builder: StreamBuilder,
-    interrupt: &Interrupt,
+    is_stopped: impl Fn() -> bool,
     wait: Option<Duration>,
     listening: impl FnOnce(SocketAddr) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<(MediaStream, Option<Agreed>)>> {
@@ -97,7 +96,7 @@ pub(crate) fn open(
     listening(opening.local_address())?;
     let mut shown = Shown::default();
     let start = Instant::now();
-    while !interrupt.is_requested() {
+    while !is_stopped() {
         if let Some(stream) = opening.wait(POLL_INTERVAL).map_err(explain)? {
             return Ok(Some((stream, Agreed::of(opening))));
         }

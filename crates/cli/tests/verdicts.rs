@@ -142,7 +142,7 @@ fn a_lost_packet_is_counted_and_shows_in_the_exit_code() {
     }
     let (status, log) = listener.end();
     assert_eq!(status.code(), Some(1), "{log}");
-    assert!(log.contains("1 packets lost"), "{log}");
+    assert!(log.contains("1 packet lost"), "{log}");
     // Whole frames are kept; the frame after the gap may lack its beginning.
     assert_eq!(std::fs::read(&copy).unwrap(), b"onetwoend");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rushes_netsim::{HOLD_IDLE, Loss, Path, Straying};
 use rushes_proto::control::{AppData, ControlEvent, KeyFrameRequest};
-use rushes_proto::rtcp::{BitRateLimit, Compound, Packet, SdesKind};
+use rushes_proto::rtcp::{BitRateLimit, Compound, Packet, SdesKind, SenderInfo};
 use rushes_proto::{RtpTimestamp, SequenceNumber, Ssrc};
 use world::reports::{PACKET_LEN_MAX, Session, WALL};
 
@@ -59,6 +59,74 @@ fn both_sides_measure_the_round_trip_of_the_network() {
             _ => None,
         });
         assert!(of_receiver.len() > 2 && of_receiver.iter().all(near), "{delay}: {of_receiver:?}");
+    }
+}
+
+/// What a sender reports at once after so many packets of its first frame, if anything, and when it
+/// reports next.
+fn first_report(multiparty: bool, feedback: bool, packets: u64) -> (Option<SenderInfo>, Duration) {
+    let mut session = Session::new(5 * MS);
+    session.join(10, |config| {
+        config.timer.multiparty = multiparty;
+        config.timer.feedback = config.timer.feedback.filter(|_| feedback);
+    });
+    session.clock += 30 * MS;
+    let sampled = session.now();
+    session.clock += 10 * MS;
+    let now = session.now();
+    let party = &mut session.parties[0];
+    party.sent.packets = packets;
+    party.sent.last = Some((RtpTimestamp(u32::MAX), sampled));
+    party.participant.report_at_once(now);
+    let datagram = party.participant.poll_datagram(now, &party.sent, &[]).map(<[u8]>::to_vec);
+    let info = datagram.map(|datagram| {
+        let compound = Compound::parse(&datagram).unwrap();
+        let packets: Vec<_> = compound.packets().map(Result::unwrap).collect();
+        let [Packet::SenderReport(report), Packet::SourceDescription(_)] = &packets[..] else {
+            panic!("{packets:?}");
+        };
+        assert_eq!(report.blocks().count(), 0);
+        report.info()
+    });
+    assert_eq!(party.participant.poll_datagram(now, &party.sent, &[]), None, "one report only");
+    (info, party.participant.poll_timeout().unwrap() - session.epoch)
+}
+
+/// RFC 6051 section 2.1.1.
+#[test]
+fn a_sender_reports_both_its_clocks_before_its_first_packet() {
+    for feedback in [false, true] {
+        let (info, due) = first_report(false, feedback, 0);
+        let ntp = WALL.plus(40 * MS);
+        let rtp = RtpTimestamp(u32::MAX).plus(900);
+        assert_eq!(info, Some(SenderInfo { ntp, rtp, packets: 0, octets: 0 }));
+        // The next one is due when it would be after any other first report.
+        let (after, due_after) = first_report(false, feedback, 1);
+        assert_eq!((after.unwrap().packets, due_after), (1, due));
+    }
+}
+
+#[test]
+fn the_clocks_of_a_report_agree_before_and_after_the_capture_of_the_last_frame() {
+    for before in [false, true] {
+        let mut session = two(5 * MS);
+        let sampled = session.now() + 100 * MS;
+        session.clock += if before { Duration::ZERO } else { 200 * MS };
+        let now = session.now();
+        session.parties[0].sent.last = Some((RtpTimestamp(5000), sampled));
+        session.parties[0].participant.leave(now, "");
+        session.run(100 * MS);
+        let clock = session.parties[1].participant.remotes()[0].clock.unwrap();
+        let wall = WALL.plus(sampled - session.epoch);
+        assert!(clock.to_ntp(RtpTimestamp(5000)).nanos_since(wall).abs() < 100_000, "{before}");
+    }
+}
+
+/// RFC 3550 section 6.2: only to one receiver may the first report be sent at once.
+#[test]
+fn a_sender_to_a_group_waits_for_its_first_report_as_long_as_any_member() {
+    for feedback in [false, true] {
+        assert_eq!(first_report(true, feedback, 0).0, None);
     }
 }
 

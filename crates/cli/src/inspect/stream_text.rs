@@ -3,7 +3,8 @@
 use std::fmt::{self, Write as _};
 
 use super::stream_report::{Content, Rates, Reception, StreamReport};
-use super::text::{count, listed, row, rows};
+use super::text::{listed, row, rows};
+use crate::report::counted;
 
 impl StreamReport {
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,7 +48,7 @@ impl StreamReport {
             format!("{codec}, {known}; payload type {payload_type}, {hertz} Hz")
         };
         for (payload_type, packets) in &self.other_payload_types {
-            let _ = write!(text, "; {} of type {payload_type}", count(*packets, "packet"));
+            let _ = write!(text, "; {} of type {payload_type}", counted(*packets, "packet"));
         }
         text
     }
@@ -69,7 +70,7 @@ impl StreamReport {
 impl Reception {
     fn loss_text(&self) -> String {
         let Self { lost, expected, lost_percent, reordered, late, .. } = self;
-        let duplicates = count(self.duplicates, "duplicate");
+        let duplicates = counted(self.duplicates, "duplicate");
         format!(
             "{lost} of {expected} ({lost_percent:.2} %), {reordered} reordered, {duplicates}, \
              {late} late"
@@ -106,10 +107,10 @@ impl Content {
             let _ = write!(text, ", {} to start from", self.random_access);
         }
         if self.markers != self.frames {
-            let _ = write!(text, ", {}", count(self.markers, "marker"));
+            let _ = write!(text, ", {}", counted(self.markers, "marker"));
         }
         if self.units_dropped > 0 {
-            let _ = write!(text, ", {} incomplete", count(self.units_dropped, "unit"));
+            let _ = write!(text, ", {} incomplete", counted(self.units_dropped, "unit"));
         }
         text
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::classify::Kind;
 use super::clock::date;
 use super::report::{Offloaded, Report, Skipped, SourceReport};
+use crate::report::counted;
 
 /// Seconds in a day.
 const DAY: f64 = 86_400.0;
@@ -20,7 +21,7 @@ impl Display for Report {
         if !links.is_empty() {
             write!(f, ", {}", links.join(" and "))?;
         }
-        writeln!(f, ", {}, {} octets", count(self.packets, "packet"), self.octets)?;
+        writeln!(f, ", {}, {} octets", counted(self.packets, "packet"), self.octets)?;
         if let Some(start) = self.start.filter(|_| self.seconds > 0.0) {
             write!(f, "  {:.3} s", self.seconds)?;
             // Some captures count times from zero instead of 1970.
@@ -40,7 +41,7 @@ impl Display for Report {
         self.skipped.write(f)?;
         if self.offloaded.datagrams > 0 {
             let Offloaded { datagrams, packets } = self.offloaded;
-            let datagrams = count(datagrams, "large datagram");
+            let datagrams = counted(datagrams, "large datagram");
             writeln!(f, "  offloaded: {datagrams} of {packets} RTP packets, separated here")?;
         }
         for stream in &self.streams {
@@ -53,7 +54,7 @@ impl Display for Report {
             }
         }
         if let Some(extracted) = &self.extracted {
-            let units = count(extracted.units, "unit");
+            let units = counted(extracted.units, "unit");
             let (ssrc, file) = (&extracted.ssrc, &extracted.file);
             writeln!(f, "\nextracted {ssrc}: {units}, {} octets in {file}", extracted.octets)?;
         }
@@ -81,7 +82,7 @@ impl Skipped {
                 f,
                 "  fragments: {} made {}",
                 self.fragments,
-                count(self.reassembled, "packet")
+                counted(self.reassembled, "packet")
             )?;
             if self.not_reassembled > 0 {
                 write!(f, ", {} never complete", self.not_reassembled)?;
@@ -101,7 +102,7 @@ impl SourceReport {
             lines.push(format!(
                 "{} of receivers, the last by {by}: {lost} lost, {:.1} % lately, jitter {jitter} \
                  ticks",
-                count(self.reports_about, "report"),
+                counted(self.reports_about, "report"),
                 fraction * 100.0,
             ));
         }
@@ -112,7 +113,7 @@ impl SourceReport {
         }
         let mut requests = listed(self.feedback.iter().map(|(name, count)| (*name, *count)));
         if self.packets_requested > 0 {
-            let packets = count(self.packets_requested, "packet");
+            let packets = counted(self.packets_requested, "packet");
             let _ = write!(requests, "; {packets} requested again");
         }
         lines.push(requests);
@@ -127,11 +128,11 @@ impl SourceReport {
             parts.push(format!("CNAME {cname}"));
         }
         if let (Some(packets), Some(octets)) = (self.packets_sent, self.octets_sent) {
-            let reports = count(self.sender_reports, "sender report");
+            let reports = counted(self.sender_reports, "sender report");
             parts.push(format!("{reports}, the last of {packets} packets, {octets} octets"));
         }
         if self.receiver_reports > 0 {
-            parts.push(count(self.receiver_reports, "receiver report"));
+            parts.push(counted(self.receiver_reports, "receiver report"));
         }
         match self.goodbye.as_deref() {
             Some("") => parts.push("BYE".to_owned()),
@@ -152,11 +153,6 @@ pub(super) fn rows(f: &mut fmt::Formatter<'_>, label: &str, lines: &[String]) ->
 
 pub(super) fn row(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     writeln!(f, "  {label:<width$}{text}", width = LABEL - 2)
-}
-
-/// Formats a count with its noun, in singular or plural.
-pub(super) fn count(number: u64, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 /// Formats the nonzero counts of a list as "3 this, 4 that".

@@ -4,7 +4,7 @@ use rushes::format::follows;
 use rushes::proto::rtp::Packet;
 use serde::Serialize;
 
-use super::text::count;
+use crate::report::counted;
 
 /// Minimum number of packets to distinguish noise from headers.
 const NOISE_PACKETS: usize = 32;
@@ -58,7 +58,7 @@ impl Appearance {
         let Self { octets_least, octets_median, octets_most, .. } = self;
         let encrypted = if self.random { ", perhaps encrypted" } else { "" };
         let octets = if octets_least == octets_most {
-            count(*octets_least as u64, "octet")
+            counted(*octets_least as u64, "octet")
         } else {
             format!("{octets_least} to {octets_most} octets (median {octets_median})")
         };
@@ -67,7 +67,7 @@ impl Appearance {
             Markers::All => "a marker on each".to_owned(),
             Markers::LastOfTimestamp => "a marker on the last of each timestamp".to_owned(),
             Markers::Some(marked) => {
-                format!("{} in {} packets", count(marked as u64, "marker"), self.packets)
+                format!("{} in {} packets", counted(marked as u64, "marker"), self.packets)
             }
         };
         format!("unknown{encrypted}, {octets} a packet, {markers}")

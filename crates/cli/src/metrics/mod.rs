@@ -78,6 +78,11 @@ impl Metrics {
         Ok(Self { parts, server: Some(server) })
     }
 
+    /// Removes all parts, and with them their streams' handles.
+    pub(crate) fn clear(&self) {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Adds a part; `observe` is called only if metrics are served.
     pub(crate) fn observe<O: Observed + 'static>(&self, observe: impl FnOnce() -> O) {
         if self.server.is_some() {

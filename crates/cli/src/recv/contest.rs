@@ -14,6 +14,10 @@ use rushes::{RtpTimestamp, Ssrc};
 /// Octets after which a source can no longer be replaced, and the most that are kept of each.
 const SETTLED: u64 = 4 << 20;
 
+/// The most octets that are kept of the source of the next file, while another stream of this one
+/// goes on.
+const NEXT_MAX: u64 = 64 << 20;
+
 /// The memory that a kept frame takes besides its octets.
 const FRAME_COST: u64 = 64;
 
@@ -71,6 +75,8 @@ pub(super) enum Turn {
     Write,
     /// Do nothing: it is kept, or ignored.
     Wait,
+    /// End the file; the next one begins with this source.
+    Next,
     /// Write the frames of the change, which include this one.
     Change(Change),
 }
@@ -83,6 +89,8 @@ pub(super) struct Counts {
     pub(super) frames: u64,
     pub(super) frames_dropped: u64,
     pub(super) packets_unusable: u64,
+    /// Packets of the same sources in earlier files, missing ones included.
+    pub(super) packets_before: u64,
 }
 
 impl Counts {
@@ -93,6 +101,25 @@ impl Counts {
             frames: self.frames + other.frames,
             frames_dropped: self.frames_dropped + other.frames_dropped,
             packets_unusable: self.packets_unusable + other.packets_unusable,
+            packets_before: self.packets_before + other.packets_before,
+        }
+    }
+
+    /// Whether so many payloads could not be used that the others are no media either: of encrypted
+    /// ones, which are octets at random, many look usable.
+    pub(super) fn is_noise(self) -> bool {
+        self.packets_unusable * 8 > self.packets
+    }
+
+    /// The counts since they were `base`.
+    fn since(self, base: Self) -> Self {
+        Self {
+            packets: self.packets.saturating_sub(base.packets),
+            packets_lost: self.packets_lost.saturating_sub(base.packets_lost),
+            frames: self.frames.saturating_sub(base.frames),
+            frames_dropped: self.frames_dropped.saturating_sub(base.frames_dropped),
+            packets_unusable: self.packets_unusable.saturating_sub(base.packets_unusable),
+            packets_before: base.packets + base.packets_lost,
         }
     }
 
@@ -109,6 +136,7 @@ impl Counts {
             frames: source.frames,
             frames_dropped: source.frames_dropped,
             packets_unusable: source.packets_unusable,
+            packets_before: 0,
         }
     }
 }
@@ -123,6 +151,8 @@ struct Contender {
     /// Counters from before the receiver last forgot the source; `counts` has those since.
     earlier: Counts,
     counts: Counts,
+    /// Counters from before the file began.
+    base: Counts,
     /// Octets of its frames.
     octets: u64,
     frames: Vec<Kept>,
@@ -140,6 +170,7 @@ impl Contender {
             last: source.last_heard,
             earlier: Counts::default(),
             counts: Counts::of(source),
+            base: Counts::default(),
             octets: 0,
             frames: Vec::new(),
             kept: 0,
@@ -152,13 +183,19 @@ impl Contender {
         self.last = self.last.max(source.last_heard);
         let counts = Counts::of(source);
         if counts.packets < self.counts.packets {
-            self.earlier = self.total();
+            self.earlier = self.all();
         }
         self.counts = counts;
     }
 
-    fn total(&self) -> Counts {
+    /// The counters of all files.
+    fn all(&self) -> Counts {
         self.earlier.plus(self.counts)
+    }
+
+    /// The counters of this file.
+    fn total(&self) -> Counts {
+        self.all().since(self.base)
     }
 
     fn host(&self) -> Option<IpAddr> {
@@ -193,9 +230,61 @@ pub(super) struct Contest {
     before: Vec<(Ssrc, Counts)>,
     /// Octets of their frames.
     octets_before: u64,
+    /// Whether each source has a file of its own.
+    is_apart: bool,
 }
 
 impl Contest {
+    /// The same contest, with a file for each source: none continues that of another.
+    pub(super) fn apart(self) -> Self {
+        Self { is_apart: true, ..self }
+    }
+
+    /// Whether a source other than the one that is written was heard after its last packet, and all
+    /// of its frames are kept.
+    fn is_of_next(&self, contender: &Contender) -> bool {
+        let is_alive = self.current().is_none_or(|current| contender.last > current.last);
+        Some(contender.ssrc) != self.current && is_alive && !contender.frames.is_empty()
+    }
+
+    /// The counters of what is kept for the next file.
+    pub(super) fn counts_of_next(&self) -> Counts {
+        let next = self.contenders.iter().filter(|it| self.is_apart && self.is_of_next(it));
+        next.fold(Counts::default(), |sum, contender| sum.plus(contender.total()))
+    }
+
+    /// The contest for the next file. Sources that are heard after the last packet of this one's
+    /// keep their frames; all others begin with their next frame.
+    pub(super) fn next(self) -> Self {
+        let goes_on: Vec<_> = self.contenders.iter().map(|it| self.is_of_next(it)).collect();
+        let mut contenders = self.contenders;
+        for (contender, goes_on) in contenders.iter_mut().zip(goes_on) {
+            if !goes_on {
+                contender.base = contender.all();
+                (contender.octets, contender.kept, contender.is_kept) = (0, 0, true);
+                contender.frames = Vec::new();
+            }
+        }
+        Self { contenders, ..Self::default() }
+    }
+
+    /// Begins a file with the source of which most is kept, if there is one; returns its frames.
+    pub(super) fn begin(&mut self) -> Vec<Kept> {
+        let kept = self.contenders.iter().filter(|contender| !contender.frames.is_empty());
+        let Some(first) = kept.max_by_key(|contender| contender.octets) else { return Vec::new() };
+        self.current = Some(first.ssrc);
+        first.frames.clone()
+    }
+
+    /// Whether a source on the same host has begun after the one that is written fell silent, and
+    /// has a file of its own.
+    pub(super) fn is_followed(&self, now: Instant) -> bool {
+        let Some(current) = self.current().filter(|_| self.is_apart) else { return false };
+        let is_silent = now.saturating_duration_since(current.last) >= SUCCESSION_SILENCE;
+        let is_one = |n: usize| self.contenders[n].octets > 0 && self.is_successor(n, false);
+        is_silent && (0..self.contenders.len()).any(is_one)
+    }
+
     /// Updates the counters from the receiver. Sources that it has forgotten are removed here too,
     /// which bounds their number.
     pub(super) fn update(&mut self, statistics: &ReceiveStatistics) {
@@ -255,6 +344,14 @@ impl Contest {
                 Turn::Write
             }
             Some(_) if fits => self.try_takeover(n),
+            Some(_) if self.is_apart && self.is_later(n) => {
+                let next = &mut self.contenders[n];
+                if next.is_kept && next.kept <= NEXT_MAX {
+                    next.kept += frame.octets.len() as u64 + FRAME_COST;
+                    next.frames.push(frame.copy());
+                }
+                Turn::Next
+            }
             Some(_) if self.is_successor(n, false) && self.contenders[n].is_kept => {
                 // It has sent so much that it must be the intended source.
                 let mut change = self.go_on(n);
@@ -275,6 +372,9 @@ impl Contest {
 
     /// Decides whether another source takes over the file from its beginning.
     fn try_takeover(&mut self, n: usize) -> Turn {
+        if self.is_apart && self.is_later(n) {
+            return Turn::Wait;
+        }
         let written = self.octets();
         let rival = &self.contenders[n];
         let factor = if self.is_successor(n, false) { SUCCESSOR_FACTOR } else { TAKEOVER_FACTOR };
@@ -286,6 +386,12 @@ impl Contest {
         Turn::Change(self.change_to(n, false))
     }
 
+    /// Whether the source began after the last packet of the current one.
+    fn is_later(&self, n: usize) -> bool {
+        let (Some(current), next) = (self.current(), &self.contenders[n]) else { return false };
+        next.ssrc != current.ssrc && next.first >= current.last && next.last > current.last
+    }
+
     /// Whether the source began after the current one fell silent, on the same host.
     fn is_successor(&self, n: usize, has_left: bool) -> bool {
         let (Some(current), next) = (self.current(), &self.contenders[n]) else { return false };
@@ -293,8 +399,7 @@ impl Contest {
         // 8.2); a killed and restarted sender has another port.
         let is_there =
             if has_left { next.address == current.address } else { next.host() == current.host() };
-        let is_later = next.first >= current.last && next.last > current.last;
-        next.ssrc != current.ssrc && current.address.is_some() && is_there && is_later
+        current.address.is_some() && is_there && self.is_later(n)
     }
 
     /// The successor of the source being written. There is none unless that source is silent at
@@ -305,7 +410,7 @@ impl Contest {
         has_left: bool,
         is_given_up: bool,
     ) -> Option<Change> {
-        let current = self.current()?;
+        let current = self.current().filter(|_| !self.is_apart)?;
         let is_silent = now.saturating_duration_since(current.last) >= SUCCESSION_SILENCE;
         if !(is_silent || has_left || is_given_up) {
             return None;
@@ -432,9 +537,17 @@ mod tests {
             };
             match self.contest.take(frame) {
                 Turn::Write => self.file.push((ssrc, len)),
-                Turn::Wait => {}
+                Turn::Wait | Turn::Next => {}
                 Turn::Change(change) => self.change(&change),
             }
+        }
+
+        /// Ends the file, and begins the next; returns the octets that are kept for it.
+        fn next_file(&mut self) -> usize {
+            self.contest = std::mem::take(&mut self.contest).next().apart();
+            self.file.clear();
+            self.contest.update(&self.statistics);
+            self.contest.begin().iter().map(|kept| kept.octets.len()).sum()
         }
 
         fn change(&mut self, change: &Change) {
@@ -556,5 +669,65 @@ mod tests {
             world.frame(2, 1, 1 << 20);
         }
         assert_eq!((world.octets(1), world.octets(2)), (5 << 20, 6 << 20));
+    }
+
+    #[test]
+    fn with_a_file_for_each_a_later_source_begins_the_next_file_with_its_first_frame() {
+        for host in [1, 2] {
+            let mut world = World::new();
+            assert_eq!(world.next_file(), 0);
+            world.frame(1, 1, 100);
+            for _ in 0..100 {
+                world.frame(2, host, 1000);
+            }
+            assert_eq!((world.octets(1), world.octets(2)), (100, 0), "the first file is kept");
+            let later = world.now + SUCCESSION_SILENCE;
+            assert!(world.contest.succession(later, false, true).is_none());
+            assert_eq!(world.contest.is_followed(later), host == 1);
+            assert_eq!(world.next_file(), 100_000);
+            world.frame(2, host, 1000);
+            assert_eq!(world.octets(2), 1000);
+            let counts: Vec<_> =
+                world.contest.sources().map(|(_, counts)| counts.packets).collect();
+            assert_eq!(counts, [101]);
+        }
+    }
+
+    #[test]
+    fn a_source_that_goes_on_after_its_file_is_counted_from_there() {
+        let mut world = World::new();
+        world.next_file();
+        for _ in 0..5 {
+            world.frame(1, 1, 10);
+        }
+        assert_eq!(world.next_file(), 0);
+        assert!(world.contest.written().is_none());
+        for _ in 0..3 {
+            world.frame(1, 1, 10);
+        }
+        assert_eq!(world.octets(1), 30);
+        let (_, counts) = world.contest.sources().next().unwrap();
+        assert_eq!((counts.packets, counts.packets_before), (3, 5));
+    }
+
+    #[test]
+    fn a_source_that_is_silent_when_a_file_ends_does_not_begin_the_next() {
+        let mut world = World::new();
+        world.next_file();
+        world.frame(1, 1, 100);
+        world.frame(2, 2, 50);
+        world.frame(1, 1, 100);
+        assert_eq!(world.next_file(), 0);
+    }
+
+    #[test]
+    fn what_is_kept_for_the_next_file_is_bounded() {
+        let mut world = World::new();
+        world.next_file();
+        world.frame(1, 1, 100);
+        for _ in 0..200 {
+            world.frame(2, 2, 1 << 20);
+        }
+        assert!(world.next_file() as u64 <= NEXT_MAX + (1 << 21));
     }
 }

@@ -8,6 +8,7 @@ use rushes::proto::stream::ReceiveStatistics;
 use rushes::{Codec, Discard, Event};
 
 use crate::progress::note;
+use crate::report::counted;
 
 /// Maximum number of payload types of which something is said: anybody can send any of them.
 const TYPES_MAX: usize = 4;
@@ -57,8 +58,8 @@ impl Hints {
 /// The report on the first packets of a stream that its codec does not allow.
 pub(super) fn unusable(packets: u64) -> String {
     format!(
-        "{packets} packets arrived with payloads of another format: another --codec? A sender that \
-         encrypts?"
+        "{} arrived with payloads of another format: another --codec? A sender that encrypts?",
+        counted(packets, "packet")
     )
 }
 

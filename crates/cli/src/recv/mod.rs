@@ -7,6 +7,7 @@ mod decoder;
 mod delimit;
 mod film;
 mod hints;
+mod keep;
 mod reception;
 mod together;
 mod track;
@@ -22,7 +23,8 @@ use rushes::file::codec_of;
 use rushes::net::resolve;
 use rushes::{Codec, Session, StreamBuilder};
 
-use self::reception::Received;
+use self::keep::Files;
+use self::reception::{End, Received};
 use self::together::Together;
 use self::track::{Stream, Track};
 use self::writer::{Output, StreamObserver, Writer};
@@ -39,7 +41,7 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
         let reason = "--json and -o - both write to the standard output; name a file";
         return Err(Usage(reason.to_owned()).into());
     }
-    if let Some(file) = &args.output_file {
+    if let Some(file) = args.output_file.as_ref().filter(|_| args.keep.is_none()) {
         args.overwrite.check(file)?;
     }
     let interrupt = Interrupt::install()?;
@@ -50,63 +52,125 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     receive(args, build(args)?, None, &interrupt)
 }
 
-/// Opens streams and receives them until they end, into the file, if any, and for an observer of the
-/// first.
+/// Opens streams and receives them until they end, into the file, if any, and for an observer of
+/// the first; with `--keep`, into one file after another.
 fn receive(
     args: &RecvArgs,
     described: Vec<Described>,
-    observer: Option<Box<dyn StreamObserver>>,
+    mut observer: Option<Box<dyn StreamObserver>>,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
-    let mut streams = Vec::new();
-    for described in described {
-        let Some(stream) = Stream::open(args, described, interrupt)? else {
-            anyhow::bail!("interrupted before keys were agreed on; nothing was received");
+    let together = Together::new(described.len(), interrupt);
+    let (mut files, mut outcome) = (Files::new(args), Outcome::Done);
+    let mut next = Some(described);
+    while let Some(described) = next.take() {
+        let Some(mut streams) = open(args, described, &together)? else {
+            anyhow::ensure!(
+                together.has_begun(),
+                "interrupted before keys were agreed on; nothing was received"
+            );
+            break;
         };
-        streams.push(stream);
-    }
-    for (number, stream) in streams.iter().enumerate() {
-        metrics.observe(|| stream.observed(number));
-    }
-    let outcome = record(args, &mut streams, observer, interrupt)?;
-    for agreed in streams.iter().filter_map(|stream| stream.agreed.as_ref()) {
-        if args.security.zrtp_ask {
-            agreed.ask()?;
+        for (number, stream) in streams.iter().enumerate() {
+            metrics.observe(|| stream.observed(number));
+        }
+        let is_last = loop {
+            let (recorded, is_stopped) =
+                record(args, &mut streams, files.take().as_deref(), &together, observer.take())?;
+            outcome = if recorded == Outcome::Failed { recorded } else { outcome };
+            if is_stopped || files.is_used_up() {
+                break true;
+            }
+            together.begin_file();
+            if streams.iter().any(|stream| stream.agreed.is_some()) {
+                // The next sender agrees on keys of its own.
+                break false;
+            }
+        };
+        for agreed in streams.iter().filter_map(|stream| stream.agreed.as_ref()) {
+            if args.security.zrtp_ask {
+                agreed.ask()?;
+            }
+        }
+        metrics.clear();
+        if !is_last {
+            next = Some(build_again(args, streams)?);
         }
     }
     Ok(outcome)
 }
 
-/// Writes a file of open streams, from their next frames to their end, and reports on it.
+/// Opens streams; `None` if that is stopped.
+fn open(
+    args: &RecvArgs,
+    described: Vec<Described>,
+    together: &Together<'_>,
+) -> anyhow::Result<Option<Vec<Stream>>> {
+    let open = |described| Stream::open(args, described, together);
+    described.into_iter().map(open).collect()
+}
+
+/// Closes streams, and describes them again at the same ports.
+fn build_again(args: &RecvArgs, streams: Vec<Stream>) -> anyhow::Result<Vec<Described>> {
+    let ports: Vec<_> = streams.iter().map(|stream| stream.media.local_address().port()).collect();
+    drop(streams);
+    let again = |(described, port): (Described, u16)| {
+        let builder = described.builder.local_port(port);
+        Described { builder, ..described }
+    };
+    Ok(build(args)?.into_iter().zip(ports).map(again).collect())
+}
+
+/// Writes a file of open streams, from their next frames to their end, and reports on it; returns
+/// whether the reception has ended, too.
 fn record(
     args: &RecvArgs,
     streams: &mut [Stream],
+    file: Option<&Path>,
+    together: &Together<'_>,
     mut observer: Option<Box<dyn StreamObserver>>,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Outcome> {
-    let file = args.output_file.as_deref();
+) -> anyhow::Result<(Outcome, bool)> {
+    let is_first = !together.has_begun();
     let codecs: Vec<_> = streams.iter().map(|stream| stream.codec).collect();
     let media = file.map(|file| args.overwrite.media_writer(file, &codecs)).transpose()?;
     let output = Output::new(media, &codecs);
-    let together = Together::new(streams.len(), interrupt);
     let mut tracks = Vec::new();
     let is_one_of_several = streams.len() > 1;
+    let file = file.filter(|_| args.keep.is_some());
     for (number, stream) in streams.iter_mut().enumerate() {
         let writer = Writer::new(&output, observer.take(), (number, stream));
-        let received = Received::default();
-        tracks.push(Track { number, is_one_of_several, stream, writer, received });
+        let mut contest = std::mem::take(&mut stream.next);
+        if file.is_some() {
+            contest = contest.apart();
+        }
+        let mut received = Received::default();
+        (received.contest, received.rtcp) = (contest, std::mem::take(&mut stream.rtcp));
+        tracks.push(Track { number, is_one_of_several, stream, file, writer, received });
     }
-    let ended = track::receive(args, &mut tracks, &together);
+    let ended = track::receive(args, &mut tracks, together);
+    for track in &mut tracks {
+        track.received.leave_out_noise();
+    }
     // Complete frames are saved before an error is reported.
     let has_frames = tracks.iter().any(|track| track.received.frames > 0);
-    let observer = tracks.first_mut().and_then(|track| track.writer.observer.take());
+    let observers: Vec<_> = tracks.iter_mut().map(|track| track.writer.observer.take()).collect();
     let finished = output.finish(has_frames);
     ended?;
     finished?;
-    let shown = observer.filter(|_| has_frames).map_or(Ok(()), StreamObserver::finish);
-    let outcome = verdict::print(args, &mut tracks)?;
-    shown.map(|()| outcome)
+    let mut shown = Ok(());
+    for observer in observers.into_iter().flatten().filter(|_| has_frames) {
+        let finished = observer.finish();
+        shown = shown.and(finished);
+    }
+    let is_stopped = tracks
+        .iter()
+        .any(|track| matches!(track.received.end, End::Signal | End::Duration | End::Wait));
+    // A file that never began is nothing to report, unless there is no other.
+    let outcome =
+        if has_frames || is_first { verdict::print(args, &mut tracks)? } else { Outcome::Done };
+    tracks.iter_mut().for_each(Track::end);
+    shown.map(|()| (outcome, is_stopped))
 }
 
 /// The streams that the command line gives: several, if a description has them and the file holds

@@ -77,6 +77,18 @@ impl Received {
         self.time = arrival.saturating_duration_since(first);
     }
 
+    /// The counters of the written sources.
+    pub(super) fn counts(&self) -> Counts {
+        self.contest.sources().fold(Counts::default(), |sum, (_, counts)| sum.plus(counts))
+    }
+
+    /// Leaves out what was written if it is no media.
+    pub(super) fn leave_out_noise(&mut self) {
+        if self.counts().is_noise() {
+            (self.frames, self.octets, self.time) = (0, 0, Duration::ZERO);
+        }
+    }
+
     fn has_left(&self) -> bool {
         self.contest.written().is_some_and(|source| self.rtcp.has_left(source))
     }
@@ -96,6 +108,8 @@ pub(super) struct Reception<'a, 't> {
     warned: bool,
     /// The difference of keys that was said.
     keys: Option<hints::Keys>,
+    /// Whether another sender has begun, which has a file of its own.
+    is_followed: bool,
 }
 
 impl<'a, 't> Reception<'a, 't> {
@@ -105,16 +119,18 @@ impl<'a, 't> Reception<'a, 't> {
         track: &'a mut Track<'t>,
     ) -> Self {
         let (prefix, updated, packets, warned) = (track.prefix(), None, 0, false);
-        Self { args, together, track, prefix, updated, packets, warned, keys: None }
+        let (keys, is_followed) = (None, false);
+        Self { args, together, track, prefix, updated, packets, warned, keys, is_followed }
     }
 
     /// Receives until the reception ends.
     pub(super) fn run(mut self) -> anyhow::Result<()> {
         let mut progress = Progress::of_stream(self.args.output, None, self.track.name());
+        self.begin()?;
         let mut stopped_at: Option<Instant> = None;
         self.track.received.end = loop {
             let is_stopped = self.together.is_stopped();
-            if stopped_at.is_none() && (is_stopped || self.has_had_its_time()) {
+            if stopped_at.is_none() && (is_stopped || self.together.has_had_its_time(self.args)) {
                 stopped_at = Some(Instant::now());
             }
             let end = if is_stopped { End::Signal } else { End::Duration };
@@ -145,9 +161,12 @@ impl<'a, 't> Reception<'a, 't> {
         Ok(())
     }
 
-    /// Whether the time is over that the user gave the reception.
-    fn has_had_its_time(&self) -> bool {
-        self.args.duration.is_some_and(|duration| self.together.has_lasted(duration))
+    /// Begins a file with a source that began while the one before ended.
+    fn begin(&mut self) -> anyhow::Result<()> {
+        for kept in self.track.received.contest.begin() {
+            self.write(&kept.octets, kept.timestamp, kept.arrival)?;
+        }
+        Ok(())
     }
 
     /// Checks counters and reports, when that is due or the source of a frame is new.
@@ -170,8 +189,7 @@ impl<'a, 't> Reception<'a, 't> {
         stream.written.set(written);
         received.rtcp.poll(media, written);
         writer.poll(media, written)?;
-        let sources = received.contest.sources();
-        let counts = sources.fold(Counts::default(), |sum, (_, counts)| sum.plus(counts));
+        let counts = received.counts();
         if let Some(observer) = &mut writer.observer {
             observer.lost(counts.packets_lost);
         }
@@ -198,6 +216,10 @@ impl<'a, 't> Reception<'a, 't> {
                 self.write(frame, timestamp, arrival)
             }
             Turn::Wait => Ok(()),
+            Turn::Next => {
+                self.is_followed = true;
+                Ok(())
+            }
             Turn::Change(change) => self.change(change),
         }
     }
@@ -209,10 +231,15 @@ impl<'a, 't> Reception<'a, 't> {
         arrival: Instant,
     ) -> anyhow::Result<()> {
         let Track { writer, received, .. } = &mut *self.track;
-        if writer.write(octets, (timestamp, arrival))? {
-            received.count(octets, arrival);
-        } else if received.flaw.replace(LATE).is_none() && !self.args.output.quiet {
-            note!("{}{LATE}", self.prefix);
+        if !writer.write(octets, (timestamp, arrival))? {
+            if received.flaw.replace(LATE).is_none() && !self.args.output.quiet {
+                note!("{}{LATE}", self.prefix);
+            }
+        } else {
+            if self.track.received.frames == 0 && self.track.is_kept() && !self.args.output.quiet {
+                note!("{}a sender has begun", self.prefix);
+            }
+            self.track.received.count(octets, arrival);
         }
         self.together.note_frame();
         Ok(())
@@ -244,9 +271,12 @@ impl<'a, 't> Reception<'a, 't> {
     /// how the reception ended, if it has.
     fn next_source_or_end(&mut self) -> anyhow::Result<Option<End>> {
         let now = Instant::now();
+        let is_kept = self.track.is_kept();
         let Track { number, received, .. } = &mut *self.track;
         let number = *number;
-        let Some(last) = received.contest.last_heard() else {
+        // With a file for each sender, silence before the next one is no end.
+        let is_awaited = is_kept && received.contest.written().is_none();
+        let Some(last) = received.contest.last_heard().filter(|_| !is_awaited) else {
             let is_over = self.together.is_over(number, State::Awaited);
             let has_waited = self.args.wait.is_some_and(|wait| self.together.has_waited(wait));
             return Ok(if has_waited { Some(End::Wait) } else { is_over.then_some(End::Silence) });
@@ -254,6 +284,8 @@ impl<'a, 't> Reception<'a, 't> {
         let has_left = received.has_left();
         // After a goodbye, the library waits for missing and late packets, then ends the source.
         let is_over = has_left && received.contest.has_ended()
+            || self.is_followed
+            || received.contest.is_followed(now)
             || now.saturating_duration_since(last) >= self.args.idle_timeout;
         if let Some(change) = received.contest.succession(now, has_left, is_over) {
             self.change(change)?;
@@ -266,7 +298,11 @@ impl<'a, 't> Reception<'a, 't> {
 
     /// Takes the last complete frames.
     fn finish(&mut self) -> anyhow::Result<()> {
-        self.track.stream.media.receiver()?.flush();
+        let is_followed = matches!(self.track.received.end, End::Bye | End::Silence);
+        if !(self.track.is_kept() && is_followed) {
+            // What is missing of the source of the next file may still arrive.
+            self.track.stream.media.receiver()?.flush();
+        }
         let start = Instant::now();
         while start.elapsed() < AFTER_INTERRUPT
             && let Some(frame) = self.track.stream.media.pull_frame(Duration::ZERO)?

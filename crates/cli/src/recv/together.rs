@@ -1,10 +1,12 @@
-//! What the streams of one reception share: its beginning, its end, and how it is stopped.
+//! What the streams of one reception share: its beginning, the end of each file, and how it is
+//! stopped.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::args::RecvArgs;
 use crate::interrupt::Interrupt;
 
 /// The state of a stream.
@@ -61,8 +63,13 @@ impl<'a> Together<'a> {
     }
 
     /// Whether the first frame was written at least `duration` ago.
-    pub(super) fn has_lasted(&self, duration: Duration) -> bool {
+    fn has_lasted(&self, duration: Duration) -> bool {
         self.first.get().is_some_and(|first| first.elapsed() >= duration)
+    }
+
+    /// Whether the time is over that the user gave the reception.
+    pub(super) fn has_had_its_time(&self, args: &RecvArgs) -> bool {
+        args.duration.is_some_and(|duration| self.has_lasted(duration))
     }
 
     /// Notes the state of a stream; returns whether the reception is over: at least one stream has
@@ -77,7 +84,17 @@ impl<'a> Together<'a> {
     pub(super) fn has_waited(&self, wait: Duration) -> bool {
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let is_awaited = states.iter().all(|state| *state == State::Awaited);
-        is_awaited && self.start.elapsed() >= wait
+        is_awaited && !self.has_begun() && self.start.elapsed() >= wait
+    }
+
+    /// Whether a frame was written.
+    pub(super) fn has_begun(&self) -> bool {
+        self.first.get().is_some()
+    }
+
+    /// Begins the next file: nothing has come of it.
+    pub(super) fn begin_file(&self) {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner).fill(State::Awaited);
     }
 }
 
@@ -108,6 +125,16 @@ mod tests {
         assert!(!together.is_over(0, State::Received));
         assert!(!together.is_over(1, State::Over), "the first goes on after all");
         assert!(together.is_over(0, State::Over));
+    }
+
+    #[test]
+    fn only_the_first_file_is_waited_for_so_long() {
+        let interrupt = Interrupt::default();
+        let together = Together::new(1, &interrupt);
+        together.note_frame();
+        assert!(together.is_over(0, State::Over));
+        together.begin_file();
+        assert!(!together.is_over(0, State::Awaited) && !together.has_waited(Duration::ZERO));
     }
 
     #[test]

@@ -1,19 +1,21 @@
 //! The open streams of a reception, and what is received of each.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
 use anyhow::Context as _;
 use rushes::{Codec, MediaStream};
 
+use super::contest::{Contest, Counts};
 use super::hints::Hints;
 use super::reception::{Received, Reception};
 use super::together::Together;
 use super::writer::Writer;
 use crate::args::RecvArgs;
+use crate::control::RtcpSummary;
 use crate::describe::Described;
-use crate::interrupt::Interrupt;
 use crate::metrics::{Receiving, Written};
 use crate::{security, zrtp};
 
@@ -30,18 +32,25 @@ pub(super) struct Stream {
     pub(super) parameter_sets: Vec<u8>,
     /// What metrics show of the source that is written.
     pub(super) written: Arc<Written>,
+    /// The sources of the next file, as far as they have begun, and what earlier files have
+    /// counted.
+    pub(super) next: Contest,
+    pub(super) rtcp: RtcpSummary,
+    pub(super) earlier: Counts,
 }
 
 impl Stream {
-    /// Opens a stream; with key agreement, waits for the other side. `None` if Ctrl-C comes first.
+    /// Opens a stream; with key agreement, waits for the other side. `None` if it is stopped first.
     pub(super) fn open(
         args: &RecvArgs,
         described: Described,
-        interrupt: &Interrupt,
+        together: &Together<'_>,
     ) -> anyhow::Result<Option<Self>> {
         let Described { builder, codec, parameter_sets } = described;
         let prints = !args.output.quiet && !args.output.json;
-        let opened = zrtp::open(builder, interrupt, args.wait, |address| {
+        let wait = args.wait.filter(|_| !together.has_begun());
+        let is_stopped = || together.is_stopped() || together.has_had_its_time(args);
+        let opened = zrtp::open(builder, is_stopped, wait, |address| {
             let listening =
                 if prints { format!("listening on {address}\n") } else { String::new() };
             let warns = args.security.has_given_key() && !args.output.quiet;
@@ -60,7 +69,16 @@ impl Stream {
                 hints.take(&event);
             });
         }
-        Ok(Some(Self { media, agreed, codec, parameter_sets, written: Arc::default() }))
+        Ok(Some(Self {
+            media,
+            agreed,
+            codec,
+            parameter_sets,
+            written: Arc::default(),
+            next: Contest::default(),
+            rtcp: RtcpSummary::default(),
+            earlier: Counts::default(),
+        }))
     }
 
     /// The stream as metrics see it.
@@ -82,6 +100,8 @@ pub(super) struct Track<'a> {
     /// Whether the reception has other streams.
     pub(super) is_one_of_several: bool,
     pub(super) stream: &'a mut Stream,
+    /// The name of the file, where there may be others.
+    pub(super) file: Option<&'a Path>,
     pub(super) writer: Writer<'a>,
     pub(super) received: Received,
 }
@@ -92,9 +112,25 @@ impl Track<'_> {
         self.is_one_of_several.then_some((self.number, self.stream.codec))
     }
 
-    /// Before messages about the stream: its codec, where there are several.
+    /// Before messages about the stream: its file and its codec, where there are several.
     pub(super) fn prefix(&self) -> String {
-        self.name().map_or_else(String::new, |(_, codec)| format!("{}: ", codec.title))
+        let file = self.file.map_or_else(String::new, |file| format!("{}: ", file.display()));
+        let codec = self.name().map_or_else(String::new, |(_, codec)| format!("{}: ", codec.title));
+        file + &codec
+    }
+
+    /// Whether each sender has a file of its own.
+    pub(super) fn is_kept(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Keeps what the next file begins with.
+    pub(super) fn end(&mut self) {
+        let Self { stream, received, .. } = self;
+        let contest = std::mem::take(&mut received.contest);
+        stream.rtcp = std::mem::take(&mut received.rtcp).without(contest.written());
+        stream.earlier = contest.sources().fold(stream.earlier, |sum, (_, it)| sum.plus(it));
+        stream.next = contest.next();
     }
 }
 

@@ -9,6 +9,7 @@ use super::reception::{End, Received};
 use super::track::Track;
 use crate::args::RecvArgs;
 use crate::control::sent_by;
+use crate::report::counted;
 use crate::{Outcome, report, zrtp};
 
 /// Results of the written sources only: other sources do not matter for the file.
@@ -20,6 +21,8 @@ pub(super) struct Verdict {
     is_complete: bool,
     /// How the sender's keys differ, if they seem to.
     keys: Option<Keys>,
+    /// Of the sources of earlier files, and of the next one.
+    other_files: Counts,
     statistics: Statistics,
 }
 
@@ -56,21 +59,24 @@ impl Verdict {
         for (source, of_source) in received.contest.sources() {
             counts = counts.plus(of_source);
             let sent = sent_by(&stream.media, source);
-            let ends = sent.map_or(0, |sent| sent.saturating_sub(of_source.packets));
+            let have = of_source.packets_before + of_source.packets;
+            let ends = sent.map_or(0, |sent| sent.saturating_sub(have));
             lost += of_source.packets_lost.max(ends.min(u64::from(u32::MAX / 2)));
         }
         let is_whole = lost == 0 && counts.frames_dropped == 0 && !counts.is_of_another_format();
         let is_complete = is_whole && received.frames > 0 && received.flaw.is_none();
         let statistics = stream.media.statistics();
+        let other_files = stream.earlier.plus(received.contest.counts_of_next());
         let keys = hints::keys(&statistics.receive, &stream.media.rtcp().statistics());
-        Self { counts, lost, is_complete, keys, statistics }
+        Self { counts, lost, is_complete, keys, other_files, statistics }
     }
 
     fn object(&self, args: &RecvArgs, track: &mut Track<'_>) -> Value {
-        let Track { stream, received, .. } = track;
+        let Track { stream, received, file, .. } = track;
         let sources: Vec<String> =
             received.contest.sources().map(|(ssrc, _)| ssrc.to_string()).collect();
         json!({
+            "file": file.map(|file| file.display().to_string()),
             "codec": stream.codec.name,
             "complete": self.is_complete,
             "end": received.end.name(),
@@ -93,7 +99,7 @@ impl Verdict {
     /// The counters of the reception: of the written sources alone, where they can be separated.
     fn received(&self, received: &Received) -> Value {
         let mut object = report::received(&self.statistics);
-        let Counts { packets, packets_lost, frames, frames_dropped, packets_unusable } =
+        let Counts { packets, packets_lost, frames, frames_dropped, packets_unusable, .. } =
             self.counts;
         let written = received.contest.written();
         let receive = &self.statistics.receive;
@@ -117,12 +123,12 @@ impl Verdict {
 
     /// The counters of other sources.
     fn others(&self) -> Value {
-        let receive = &self.statistics.receive;
+        let (receive, own) = (&self.statistics.receive, self.counts.plus(self.other_files));
         json!({
-            "frames": receive.frames.saturating_sub(self.counts.frames),
-            "frames_dropped": receive.frames_dropped.saturating_sub(self.counts.frames_dropped),
-            "packets": receive.packets.saturating_sub(self.counts.packets),
-            "packets_lost": receive.packets_lost.saturating_sub(self.counts.packets_lost),
+            "frames": receive.frames.saturating_sub(own.frames),
+            "frames_dropped": receive.frames_dropped.saturating_sub(own.frames_dropped),
+            "packets": receive.packets.saturating_sub(own.packets),
+            "packets_lost": receive.packets_lost.saturating_sub(own.packets_lost),
         })
     }
 
@@ -131,10 +137,10 @@ impl Verdict {
         let receive = &self.statistics.receive;
         let rate = report::megabits(received.octets, received.time);
         eprintln!(
-            "{prefix}received {} frames in {} packets, {} octets, {:.2} s, {rate:.1} Mbit/s",
-            received.frames,
-            self.counts.packets,
-            received.octets,
+            "{prefix}received {} in {}, {}, {:.2} s, {rate:.1} Mbit/s",
+            counted(received.frames, "frame"),
+            counted(self.counts.packets, "packet"),
+            counted(received.octets, "octet"),
             received.time.as_secs_f64(),
         );
         let latency = received.latency.text();
@@ -145,12 +151,13 @@ impl Verdict {
         if !discards.is_empty() {
             eprintln!("{prefix}discarded: {discards}");
         }
-        let others = receive.packets.saturating_sub(self.counts.packets);
+        let others = receive.packets.saturating_sub(self.counts.plus(self.other_files).packets);
         if others > 0 {
-            eprintln!("{prefix}other sources: {others} packets, ignored");
+            eprintln!("{prefix}other sources: {}, ignored", counted(others, "packet"));
         }
         if self.statistics.foreign > 0 {
-            eprintln!("{prefix}not from the peer: {} datagrams, ignored", self.statistics.foreign);
+            let foreign = counted(self.statistics.foreign, "datagram");
+            eprintln!("{prefix}not from the peer: {foreign}, ignored");
         }
         if receive.frames_unsure > 0 {
             eprintln!("{prefix}the first frame was dropped: it may lack its beginning");
@@ -179,19 +186,24 @@ impl Verdict {
                 );
                 return Outcome::Failed;
             }
-            eprintln!("rushes: {prefix}no complete frame was received{file}{keys}");
+            let what = if self.counts.is_noise() {
+                "the payloads are of another format"
+            } else {
+                "no complete frame was received"
+            };
+            eprintln!("rushes: {prefix}{what}{file}{keys}");
             return Outcome::Failed;
         }
         if !self.is_complete {
             let Counts { frames_dropped, packets_unusable, .. } = self.counts;
             let unusable = match packets_unusable {
                 _ if !self.counts.is_of_another_format() => String::new(),
-                packets => format!(", {packets} packets with payloads of another format"),
+                packets => {
+                    format!(", {} with payloads of another format", counted(packets, "packet"))
+                }
             };
-            let lost = self.lost;
-            eprintln!(
-                "rushes: {prefix}incomplete: {lost} packets lost, {frames_dropped} frames dropped{unusable}{keys}"
-            );
+            let (lost, dropped) = (counted(self.lost, "packet"), counted(frames_dropped, "frame"));
+            eprintln!("rushes: {prefix}incomplete: {lost} lost, {dropped} dropped{unusable}{keys}");
             return Outcome::Failed;
         }
         if args.until_bye && received.end == End::Silence {

@@ -1,4 +1,4 @@
-//! What the streams of a film share: when it began, how far ahead it is sampled, and its passes.
+//! What the streams of a film share: when it began, and its passes.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,16 +8,10 @@ use std::time::{Duration, Instant};
 use rushes::file::{MediaReader, MediaTime};
 
 use crate::interrupt::Interrupt;
-use crate::schedule::Lead;
-use crate::source::Source;
-
-/// Frames of a container from which the lead is taken: more than encoders reorder.
-const LEAD_FRAMES: usize = 64;
 
 /// A film that is sent as one or more streams.
 pub(super) struct Film<'a> {
     pub(super) start: Instant,
-    pub(super) lead: Lead,
     interrupt: &'a Interrupt,
     has_failed: AtomicBool,
     streams: usize,
@@ -38,10 +32,10 @@ struct Passes {
 
 impl<'a> Film<'a> {
     /// A film of so many streams that begins now.
-    pub(super) fn new(streams: usize, lead: Lead, interrupt: &'a Interrupt) -> Self {
+    pub(super) fn new(streams: usize, interrupt: &'a Interrupt) -> Self {
         let passes = Mutex::new(Passes::default());
         let has_failed = AtomicBool::new(false);
-        Self { start: Instant::now(), lead, interrupt, has_failed, streams, passes }
+        Self { start: Instant::now(), interrupt, has_failed, streams, passes }
     }
 
     /// Whether to stop: the user wants it, or another stream has failed.
@@ -126,21 +120,6 @@ pub(super) fn beginning(readers: &mut [Option<MediaReader>]) -> anyhow::Result<B
     Ok(first.unwrap_or(nothing))
 }
 
-/// How far ahead of its times of decoding a film is presented.
-pub(super) fn lead(sources: &[Source]) -> anyhow::Result<Lead> {
-    let lead = Lead::default();
-    for source in sources.iter().filter(|source| source.is_track()) {
-        let mut reader = source.open(None)?;
-        for _ in 0..LEAD_FRAMES {
-            let Some(frame) = reader.next_frame()? else { break };
-            if let (Some(decoded), Some(presented)) = (frame.decoded, frame.presented) {
-                lead.raise(presented.nanos().saturating_sub(decoded.nanos()));
-            }
-        }
-    }
-    Ok(lead)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,7 +127,7 @@ mod tests {
     #[test]
     fn a_pass_begins_when_all_streams_have_ended_the_one_before() {
         let interrupt = Interrupt::default();
-        let film = Film::new(2, Lead::default(), &interrupt);
+        let film = Film::new(2, &interrupt);
         let seconds = Duration::from_secs;
         film.end_pass(seconds(3));
         assert_eq!(film.begin_of_pass(1), None);
@@ -166,7 +145,7 @@ mod tests {
     #[test]
     fn a_panic_in_one_stream_stops_the_others() {
         let interrupt = Interrupt::default();
-        let film = Film::new(2, Lead::default(), &interrupt);
+        let film = Film::new(2, &interrupt);
         drop(film.guard());
         assert!(!film.is_stopped());
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

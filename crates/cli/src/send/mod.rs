@@ -36,7 +36,6 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     check(args, &sources)?;
     let mut readers = open_all(args, &mut sources)?;
     let beginning = film::beginning(&mut readers)?;
-    let lead = film::lead(&sources)?;
     let schedules: Vec<_> = sources
         .iter()
         .zip(&readers)
@@ -79,7 +78,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let is_one_of_several = sources.len() > 1;
     let mut sendings = Vec::new();
     for ((source, builder), schedule) in sources.into_iter().zip(builders).zip(schedules) {
-        let opened = zrtp::open(builder, &interrupt, None, |_| Ok(()))?;
+        let opened = zrtp::open(builder, || interrupt.is_requested(), None, |_| Ok(()))?;
         let Some((stream, agreed)) = opened else {
             anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
         };
@@ -90,7 +89,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     for (number, sending) in sendings.iter().enumerate() {
         metrics.observe(|| observed(number, sending));
     }
-    let film = Film::new(sendings.len(), lead, &interrupt);
+    let film = Film::new(sendings.len(), &interrupt);
     send(&mut sendings, readers, &film, &interrupt)?;
     report::print(args, &sendings)?;
     for agreed in sendings.iter().filter_map(|it| it.agreed.as_ref()) {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::sending::Sending;
 use crate::args::SendArgs;
+use crate::report::counted;
 use crate::{Outcome, report, zrtp};
 
 /// Prints the report.
@@ -47,17 +48,17 @@ fn print_text(sending: &Sending<'_>) {
         source.name()
     };
     eprintln!(
-        "sent {name}: {} frames in {} packets, {} octets, {:.2} s, {:.1} Mbit/s, {:.2} system calls \
-         a frame",
-        send.frames,
-        send.packets,
-        send.frame_octets,
+        "sent {name}: {} in {}, {}, {:.2} s, {:.1} Mbit/s, {:.2} system calls a frame",
+        counted(send.frames, "frame"),
+        counted(send.packets, "packet"),
+        counted(send.frame_octets, "octet"),
         time.as_secs_f64(),
         report::megabits(send.frame_octets, *time),
         statistics.socket.calls() as f64 / send.frames.max(1) as f64,
     );
     if send.units_left_out > 0 {
-        eprintln!("left out: {} NAL units of types that RTP does not carry", send.units_left_out);
+        let units = counted(send.units_left_out, "NAL unit");
+        eprintln!("left out: {units} of types that RTP does not carry");
     }
     let reports = sending.rtcp.text(stream);
     if !reports.is_empty() {
@@ -69,7 +70,7 @@ fn print_text(sending: &Sending<'_>) {
 pub(super) fn outcome(is_cut_short: bool, sendings: &[Sending<'_>]) -> Outcome {
     let unsent: u64 = sendings.iter().map(|sending| sending.outage.frames()).sum();
     if unsent > 0 {
-        eprintln!("rushes: incomplete: {unsent} frames could not be sent");
+        eprintln!("rushes: incomplete: {} could not be sent", counted(unsent, "frame"));
     }
     if is_cut_short || unsent > 0 { Outcome::Failed } else { Outcome::Done }
 }

@@ -115,7 +115,8 @@ impl Sending<'_> {
             if !self.args.timing.flat_out {
                 self.wait_until(film, film.start + time.due)?;
             }
-            let captured = film.lead.captured(film.start, &time, Instant::now());
+            let is_paced = !self.args.timing.flat_out;
+            let captured = if is_paced { time.captured(film.start) } else { Instant::now() };
             self.push(film, frame, (time.ticks.map(|ticks| first.plus(ticks)), captured))?;
         }
         Ok(())

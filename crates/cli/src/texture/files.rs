@@ -11,10 +11,11 @@ use super::args::{DecodeArgs, EncodeArgs, FileArgs};
 use super::convert::Converter;
 use super::encodable;
 use super::kind::Kind;
-use super::live::{Live, counted, per_second};
+use super::live::{Live, per_second};
 use super::output::Output;
 use super::{output, source};
 use crate::interrupt::Interrupt;
+use crate::report::counted;
 use crate::{Outcome, Usage, report};
 
 pub(crate) fn encode(args: &EncodeArgs) -> anyhow::Result<Outcome> {

@@ -95,8 +95,3 @@ pub(crate) fn gigabits(octets: u64, time: Duration) -> f64 {
 pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64().max(1e-9)
 }
-
-/// Formats a count with its noun, in singular or plural.
-pub(crate) fn counted(count: u64, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
-}

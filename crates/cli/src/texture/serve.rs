@@ -16,7 +16,7 @@ use rushes::texture::{
 use serde_json::{Value, json};
 
 use super::args::ServeArgs;
-use super::live::{Live, counted, gigabits, milliseconds, per_second};
+use super::live::{Live, gigabits, milliseconds, per_second};
 use super::security::Agreed;
 use super::source::{Log, Played};
 use super::values::HEADER;
@@ -24,6 +24,7 @@ use super::{encodable, security, source};
 use crate::interrupt::Interrupt;
 use crate::latency::Latencies;
 use crate::metrics::{Metrics, SERVED, Served};
+use crate::report::counted;
 use crate::{Outcome, Usage, metrics, report};
 
 /// Interval at which the server is polled, short enough for the 1 024 frames that it remembers.

@@ -61,6 +61,7 @@ pub(crate) fn open(
     let source = source.map_err(|error| match error {
         SourceError::Hint(_) | SourceError::Kind(_) => anyhow::Error::from(error)
             .context("frames without a header need --size WIDTHxHEIGHT and --input-format FORMAT"),
+        SourceError::Pattern(error) => Usage(error.to_string()).into(),
         error => error.into(),
     })?;
     let rate = args.fps.unwrap_or_else(|| source.rate());

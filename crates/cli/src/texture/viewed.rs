@@ -10,12 +10,13 @@ use rushes::zrtp::SasStatus;
 use serde_json::{Value, json};
 
 use super::args::ViewArgs;
-use super::live::{counted, gigabits, milliseconds, per_second};
+use super::live::{gigabits, milliseconds, per_second};
 use super::security;
 use super::sink::Frames;
 use super::values::HEADER;
 use super::view::End;
 use crate::metrics::{VIEWED, ViewedCounts};
+use crate::report::counted;
 use crate::{Outcome, metrics, report};
 
 /// The parameters agreed on with the server.
@@ -253,8 +254,9 @@ impl Viewed {
         }
         let Frames { damaged, lost, left_out, .. } = self.frames;
         Some(format!(
-            "the file is incomplete: {damaged} frames damaged, {lost} lost, {left_out} left out \
-             because decoding and writing did not keep up"
+            "the file is incomplete: {} damaged, {lost} lost, {left_out} left out because decoding \
+             and writing did not keep up",
+            counted(damaged, "frame"),
         ))
     }
 }

@@ -225,8 +225,16 @@ fn a_film_is_sent_with_its_sound_in_step() {
     let hashes =
         |frames: &[(f64, String)]| frames.iter().map(|it| it.1.clone()).collect::<Vec<_>>();
     assert_eq!(hashes(&of_film[0]), hashes(&received[0]));
-    let [video, audio] = shifts(&received, &of_film);
-    assert!((video - audio).abs() < 0.002, "out of step: {video} {audio} seconds");
+    // FFmpeg places the streams by the clocks in the sender reports, which arrive before the first
+    // frame: all frames of both are moved by the same time.
+    let shift = received[0].last().unwrap().0 - of_film[0].last().unwrap().0;
+    for track in [0, 1] {
+        let times: Vec<_> =
+            received[track].iter().zip(&of_film[track]).map(|(to, from)| (to.0, from.0)).collect();
+        // FFmpeg cuts the first frame of the audio, as the film's container requires.
+        let mut whole = times.iter().skip(track);
+        assert!(whole.all(|(to, from)| (to - from - shift).abs() < 0.002), "{shift}: {times:?}");
+    }
 }
 
 /// The first picture is decoded 67 ms before time 0. It is presented at time 0, where the audio beside

@@ -81,7 +81,7 @@ fn the_last_frame_is_written_or_reported_as_missing() {
         let is_whole = content == b"frame.frame.frame.the last";
         assert_eq!(report["complete"], is_whole, "{report} {content:?}");
         assert_eq!(output.status.code(), Some(i32::from(!is_whole)), "{report}");
-        assert!(is_whole || text(&output.stderr).contains("1 frames dropped"), "{report}");
+        assert!(is_whole || text(&output.stderr).contains("1 frame dropped"), "{report}");
     }
 }
 

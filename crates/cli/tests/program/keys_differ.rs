@@ -41,6 +41,8 @@ fn a_receiver_whose_keys_differ_names_the_difference_and_fails() {
         let (status, log) = receiver.end();
         assert_eq!(status.code(), Some(1), "{send:?} to {recv:?}: {log}");
         assert!(!log.contains(KEY) && !log.contains(OTHER_KEY), "{log}");
+        // Not even of what a receiver without keys took for media.
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0, "{send:?} to {recv:?}: {log}");
     }
 }
 

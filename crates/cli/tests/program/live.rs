@@ -110,7 +110,7 @@ fn a_sender_whose_source_is_silent_ends_at_a_signal() {
     let mut sender = RunningProgram::of(sender);
     let mut pipe = sender.child.stdin.take().unwrap();
     pipe.write_all(&frames(&media(MEDIA[0]))[0]).unwrap();
-    sender.wait_for("1 frames");
+    sender.wait_for("1 frame ");
     interrupt(&sender.child);
     let (status, log) = sender.end();
     assert_eq!(status.code(), Some(0), "a camera has no other end: {log}");

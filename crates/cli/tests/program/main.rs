@@ -16,6 +16,8 @@ mod erasure;
 mod films;
 #[cfg(all(target_os = "linux", feature = "window"))]
 mod guide;
+#[cfg(unix)]
+mod keep;
 mod keygen;
 mod keys_differ;
 #[cfg(unix)]

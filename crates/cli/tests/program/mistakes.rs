@@ -24,7 +24,7 @@ const MISTAKES: &[Mistake] = &[
     ("loopback --codec h263", 2, &["h26"]),
     ("texture serve pattern --listen 0 --format ycocgbc3", 2, &["ycocg-bc3"]),
     ("texture view 127.0.0.1:9 --null --formt bc1", 2, &["--format"]),
-    ("texture serve pattern,frame=3 --listen 127.0.0.1:0", 1, &["did you mean \"frames=\"?"]),
+    ("texture serve pattern,frame=3 --listen 127.0.0.1:0", 2, &["did you mean \"frames=\"?"]),
     ("keygen AES_128", 2, &["AES_CM_128_HMAC_SHA1_80"]),
     // Addresses.
     ("send film.264", 2, &["--to <HOST:PORT>", "--help"]),

@@ -8,7 +8,7 @@ use super::pending::{attempt, write_delays, write_reference};
 use super::remote::{Priority, compact};
 use crate::rtcp::{Dlrr, ReportBlock, SenderInfo};
 use crate::ssrc::Ssrc;
-use crate::time::NtpTime;
+use crate::time::{NtpTime, RtpTimestamp};
 
 /// Octets of a report reserved besides further blocks: sender information, one block and a name.
 const ROOM_FOR_REST: usize = 320;
@@ -148,11 +148,15 @@ impl Participant {
     }
 
     /// Returns the sender information with both clocks at `now`: the timestamp is that of the last
-    /// frame plus the time since its capture.
+    /// frame plus the time since its capture, or minus the time until then, since stored media is
+    /// sent before it is presented.
     fn sender_info(&self, now: Instant, ntp: NtpTime, sent: &MediaSent) -> SenderInfo {
         let rtp = sent.last.map_or_else(Default::default, |(timestamp, captured)| {
-            let since = now.saturating_duration_since(captured);
-            timestamp.plus(self.config.clock_rate.ticks(since))
+            let ticks = |time| self.config.clock_rate.ticks(time);
+            match now.checked_duration_since(captured) {
+                Some(since) => timestamp.plus(ticks(since)),
+                None => RtpTimestamp(timestamp.0.wrapping_sub(ticks(captured - now))),
+            }
         });
         SenderInfo { ntp, rtp, packets: sent.packets as u32, octets: sent.octets as u32 }
     }

@@ -48,7 +48,9 @@ pub struct MediaSent {
     pub retransmitted: u64,
     /// Octets of payload in the packets of that source.
     pub retransmitted_octets: u64,
-    /// The timestamp and the capture of the last frame.
+    /// The timestamp and the capture of the last frame. If it is given before any packet is counted,
+    /// media is about to be sent, and the first report may precede the first packet (RFC 6051 section
+    /// 2.1.1).
     pub last: Option<(RtpTimestamp, Instant)>,
 }
 

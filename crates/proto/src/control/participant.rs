@@ -19,7 +19,7 @@ use crate::rtcp::{
 };
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
-use crate::time::NtpTime;
+use crate::time::{NtpTime, RtpTimestamp};
 use crate::timer::{Due, Timer};
 
 /// Maximum number of queued events; older ones are dropped, and counted.
@@ -91,8 +91,8 @@ pub struct Participant {
     pub(super) pending: Pending,
     conflicts: Conflicts,
     generator: u64,
-    /// Number of media packets sent, at the last poll.
-    sent: u64,
+    /// Number of media packets sent, and the last frame, at the last poll.
+    sent: (u64, Option<(RtpTimestamp, Instant)>),
     last_poll: Instant,
     /// The timestamps of our last reports, which others may answer.
     pub(super) stamps: VecDeque<u32>,
@@ -127,7 +127,7 @@ impl Participant {
             pending: Pending::default(),
             conflicts: Conflicts::default(),
             generator: config.seed ^ 0x5353_5243,
-            sent: 0,
+            sent: (0, None),
             last_poll: now,
             stamps: VecDeque::with_capacity(STAMPS_MAX),
             limits: Limits::default(),
@@ -255,7 +255,7 @@ impl Participant {
             Some(Conflict::Collision) => {
                 let (old, new) = (self.ssrc, Ssrc(self.random()));
                 // Others do not know an SSRC that has never sent anything.
-                if self.statistics.reports_sent > 0 || self.sent > 0 {
+                if self.statistics.reports_sent > 0 || self.sent.0 > 0 {
                     self.pending_bye = Some(old);
                 }
                 self.ssrc = new;
@@ -296,8 +296,8 @@ impl Participant {
         sent: &MediaSent,
         received: &[Reception],
     ) -> Option<&[u8]> {
-        if sent.packets != self.sent {
-            self.sent = sent.packets;
+        if (sent.packets, sent.last) != self.sent {
+            self.sent = (sent.packets, sent.last);
             self.timer.note_sent_rtp(now);
         }
         for reception in received.iter().filter(|source| source.last_heard > self.last_poll) {

@@ -69,7 +69,10 @@ impl StreamSender {
         let SendState { sender, batch, queue, retransmissions } = &mut *state;
         let capture = CaptureTime::new(self.attached.ntp(captured));
         let mut outgoing = sender.push_captured(frame, timestamp.into(), Some(capture))?;
-        let timestamp = outgoing.timestamp();
+        let sampled = (outgoing.timestamp(), captured);
+        if retransmissions.is_none() && outbox.begin(sampled) {
+            reporter.announce(port);
+        }
         self.pacer.start(Instant::now(), frame.len());
         if let Some(octets) = self.pacer.burst_len() {
             outgoing.limit_batches(octets);
@@ -98,16 +101,15 @@ impl StreamSender {
             sender.keep_alive(batch);
             let _ = socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now());
         }
-        let frame = Some((timestamp, captured));
-        let is_first = outbox.note(Instant::now(), &state.sender, frame);
+        let is_first = outbox.note(Instant::now(), &state.sender, Some(sampled));
         let key_event = state.sender.poll_event();
         drop(state);
         if let Some(event) = key_event {
             reporter.note_key_event(event);
         }
         if is_first {
-            // The first report is sent with the first frame: it shows receivers that no earlier
-            // packet is missing.
+            // With recovery the first report is sent with the first frame: its count shows receivers
+            // that no earlier packet is missing.
             port.serve_now();
         }
         self.poll_port();

@@ -202,7 +202,7 @@ impl Port {
         }
     }
 
-    fn due_at(&self, due: Instant) {
+    pub(crate) fn due_at(&self, due: Instant) {
         self.due.fetch_min(self.nanos(due), Relaxed);
     }
 

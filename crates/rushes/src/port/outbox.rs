@@ -155,6 +155,14 @@ impl Outbox {
         }
     }
 
+    /// Records the first frame, which is about to be sent; returns `false` if it was not the first.
+    pub(crate) fn begin(&self, frame: (RtpTimestamp, Instant)) -> bool {
+        let mut sent = lock(&self.sent);
+        let is_first = sent.last_frame.is_none();
+        sent.last_frame.get_or_insert(frame);
+        is_first
+    }
+
     /// Records the counters at `now` and the frame, if there is one; returns whether these are the
     /// first packets sent.
     pub(crate) fn note(

@@ -65,6 +65,8 @@ struct State {
     participant: Option<Participant>,
     /// The source address of the last report.
     learned: Option<SocketAddr>,
+    /// The last report of a source whose media has not arrived yet, and its source address.
+    early: Option<(Ssrc, SocketAddr)>,
     /// The addresses from which media sources report.
     origins: Origins,
     /// A report that did not fit the send buffer; it is sent before the next one.
@@ -85,7 +87,7 @@ impl Reports for Reporter {
     fn handle_datagram(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]) {
         let _entered = self.span.enter();
         let mut state = self.state();
-        let State { participant, learned, echoes, origins, .. } = &mut *state;
+        let State { participant, learned, early, echoes, origins, .. } = &mut *state;
         let Some(participant) = participant else { return };
         if sender(datagram) == Some(participant.ssrc()) && is_echo(echoes, port, from) {
             return;
@@ -104,8 +106,10 @@ impl Reports for Reporter {
             self.inbox.lock().handle_report(now, ssrc, from.ip(), None);
         }
         // Our reports go to the peer whose media we receive; a stranger must not redirect them.
-        if learned.is_none() || self.sends_media(from, datagram) {
+        if learned.is_none() || sender(datagram).is_some_and(|ssrc| self.sends_media(from, ssrc)) {
             *learned = Some(from);
+        } else {
+            *early = sender(datagram).map(|ssrc| (ssrc, from));
         }
         while let Some(event) = participant.poll_event() {
             match &event {
@@ -127,6 +131,10 @@ impl Reports for Reporter {
         let _entered = self.span.enter();
         let mut state = self.state();
         let requests = self.poll_receiver(&mut state, port, now);
+        if let Some((_, from)) = state.early.take_if(|(ssrc, from)| self.sends_media(*from, *ssrc))
+        {
+            state.learned = Some(from);
+        }
         let State {
             participant,
             learned,
@@ -143,14 +151,15 @@ impl Reports for Reporter {
             let sent = self.outbox.media();
             if !*announced {
                 // The first report is sent with the first media, so that it is not empty.
-                let silent = sent.packets == 0 && receptions.is_empty();
+                let silent = sent.packets == 0 && sent.last.is_none() && receptions.is_empty();
                 *announced = !silent || now.saturating_duration_since(opened) >= ANNOUNCE_AFTER;
                 if *announced {
                     participant.report_at_once(now);
                 }
                 due = earlier(due, Some(now + RETRY_INTERVAL));
             }
-            if let Some(to) = self.destination(port, *learned) {
+            let to = self.destination(port, *learned);
+            if let Some(to) = to.filter(|_| *announced) {
                 if send_reports(participant, port, to, unsent, (now, &sent, receptions)) {
                     due = earlier(due, participant.poll_timeout());
                 } else {
@@ -205,6 +214,7 @@ impl Reporter {
             state: Mutex::new(State {
                 participant,
                 learned: None,
+                early: None,
                 origins: Origins::default(),
                 unsent: Vec::new(),
                 echoes: Vec::new(),
@@ -224,10 +234,9 @@ impl Reporter {
         self.state().participant.as_mut().map(act)
     }
 
-    /// Returns whether a datagram of RTCP is from a source whose media is received from the same
-    /// host.
-    fn sends_media(&self, from: SocketAddr, datagram: &[u8]) -> bool {
-        let media = sender(datagram).and_then(|sender| self.inbox.lock().address_of(sender));
+    /// Returns whether a report of `ssrc` is from a source whose media is received from the same host.
+    fn sends_media(&self, from: SocketAddr, ssrc: Ssrc) -> bool {
+        let media = self.inbox.lock().address_of(ssrc);
         media.is_some_and(|media| media.ip() == from.ip())
     }
 
@@ -243,6 +252,15 @@ impl Reporter {
         let Some(media) = self.inbox.lock().address_of(ssrc) else { return true };
         let expected = self.control_address(port, media).unwrap_or(media);
         origins.admit(now, ssrc, expected, from)
+    }
+
+    /// Sends the first report just before the first packet (RFC 6051 section 2.1.1), if that is
+    /// allowed: receivers that place streams by the clocks in it, such as FFmpeg, then place the
+    /// first frame right, too.
+    pub(crate) fn announce(&self, port: &Port) {
+        if let Some(due) = self.serve(port, Instant::now()) {
+            port.due_at(due);
+        }
     }
 
     /// Sends BYE if it may be sent immediately.

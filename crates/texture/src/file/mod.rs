@@ -102,9 +102,16 @@ fn check_size(layout: &Layout, frame: &[u8]) -> Result<(), FileError> {
     if have == want { Ok(()) } else { Err(FileError::FrameSize { have, want }) }
 }
 
+/// Returns the assumed length of a pipe before frame `frame`: 0 before the first one, whatever its
+/// header claims. A pipe that has carried one frame is likely to carry others.
+fn length_of_pipe(frame: u64) -> u64 {
+    if frame == 0 { 0 } else { u64::MAX }
+}
+
 /// Replaces the contents of `frame` with the next `want` bytes; returns the number of bytes read.
 ///
-/// Memory is reserved in advance only if the length of the file, `file`, is at least `want`.
+/// Memory is reserved in advance only if the length of the file, `file`, is at least `want`. Of a
+/// pipe, which has no length, it is [`length_of_pipe`].
 fn read_exactly(
     reader: &mut impl Read,
     frame: &mut Vec<u8>,

@@ -3,7 +3,9 @@
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use crate::file::y4m::MAGIC;
-use crate::file::{FileError, FrameReader, FrameWriter, PartFile, check_size, read_exactly};
+use crate::file::{
+    FileError, FrameReader, FrameWriter, PartFile, check_size, length_of_pipe, read_exactly,
+};
 use crate::layout::Layout;
 use crate::rate::Rate;
 
@@ -101,7 +103,7 @@ impl<R: Read> RawStream<R> {
     /// file.
     pub fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
         let want = self.layout.bytes();
-        let have = read_exactly(&mut self.reader, frame, want, u64::MAX)?;
+        let have = read_exactly(&mut self.reader, frame, want, length_of_pipe(self.frame))?;
         if self.frame == 0 && frame.starts_with(MAGIC) {
             return Err(FileError::Raw);
         }

@@ -6,7 +6,9 @@
 
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 
-use crate::file::{FileError, FrameReader, FrameWriter, PartFile, check_size, read_exactly};
+use crate::file::{
+    FileError, FrameReader, FrameWriter, PartFile, check_size, length_of_pipe, read_exactly,
+};
 use crate::format::Format;
 use crate::layout::Layout;
 use crate::rate::Rate;
@@ -226,13 +228,15 @@ impl<R: BufRead> Y4mStream<R> {
     ///
     /// [`FileError`] if the input is not a frame, or is truncated.
     pub fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
-        let read = next_frame(&mut self.reader, &self.layout, (self.frame, u64::MAX), frame)?;
+        let place = (self.frame, length_of_pipe(self.frame));
+        let read = next_frame(&mut self.reader, &self.layout, place, frame)?;
         self.frame += u64::from(read);
         Ok(read)
     }
 }
 
-/// Reads frame `number` from an input of at most `octets` bytes; returns `false` at the end.
+/// Reads frame `number` from an input that is assumed to have `octets` bytes; returns `false` at the
+/// end.
 fn next_frame(
     reader: &mut impl BufRead,
     layout: &Layout,
@@ -425,6 +429,9 @@ mod tests {
         let mut reader = Y4mReader::new(Cursor::new(&bytes[..])).unwrap();
         let mut frame = Vec::new();
         assert!(reader.read_frame(&mut frame).is_err());
+        assert!(frame.capacity() < 1024);
+        let mut pipe = Y4mStream::new(&bytes[..]).unwrap().unwrap();
+        assert!(pipe.read_frame(&mut frame).is_err());
         assert!(frame.capacity() < 1024);
     }
 }

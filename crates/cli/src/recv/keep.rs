@@ -1,0 +1,76 @@
+//! `--keep`: the names of one file after another.
+
+use std::path::{Path, PathBuf};
+
+use crate::args::RecvArgs;
+
+/// The files of a reception: one, or with `--keep` one for each sender.
+#[derive(Debug)]
+pub(super) struct Files<'a> {
+    args: &'a RecvArgs,
+    /// Files that may still be written.
+    left: u64,
+    /// The number of the next name.
+    next: u64,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn new(args: &'a RecvArgs) -> Self {
+        Self { args, left: args.keep.unwrap_or(1), next: 1 }
+    }
+
+    /// Whether the last file was taken.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Takes the next file, if the user wants any: with `--keep` the first whose name is free, or
+    /// each in turn with `--force`. A pipe or a device is always the same.
+    pub(super) fn take(&mut self) -> Option<PathBuf> {
+        self.left = self.left.saturating_sub(1);
+        let named = self.args.output_file.as_deref()?;
+        let is_device = named == Path::new("-") || named.metadata().is_ok_and(|it| !it.is_file());
+        if self.args.keep.is_none() || is_device {
+            return Some(named.to_owned());
+        }
+        loop {
+            let path = numbered(named, self.next);
+            self.next += 1;
+            if self.args.overwrite.check(&path).is_ok() {
+                return Some(path);
+            }
+        }
+    }
+}
+
+/// The path of a file by its number: `copy.mp4`, `copy-2.mp4`, `copy-3.mp4`.
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_numbered_before_their_extension() {
+        for (path, second) in [
+            ("copy.mp4", "copy-2.mp4"),
+            ("a.b/copy.tar.265", "a.b/copy.tar-2.265"),
+            ("copy", "copy-2"),
+            (".265", ".265-2"),
+        ] {
+            assert_eq!(numbered(Path::new(path), 1), Path::new(path));
+            assert_eq!(numbered(Path::new(path), 2), Path::new(second));
+        }
+    }
+}
