@@ -154,9 +154,9 @@ enum rushes_extension
  {
     // The capture time of a frame, as browsers send it (abs-capture-time).
     RUSHES_EXTENSION_ABS_CAPTURE_TIME = 1,
-    // The same (RFC 6051, 64 bits).
+    // The capture time of a frame (RFC 6051, 64 bits).
     RUSHES_EXTENSION_NTP64 = 2,
-    // The same (RFC 6051, 56 bits).
+    // The capture time of a frame (RFC 6051, 56 bits).
     RUSHES_EXTENSION_NTP56 = 3,
 };
 #ifndef __cplusplus
@@ -1674,7 +1674,7 @@ rushes_status rushes_stream_frame_latency(const struct rushes_stream *stream,
                                           const struct rushes_frame *frame,
                                           int64_t *latency);
 
-// Opens a media file, to be closed by rushes_media_reader_close(). `path` is its name, or "-" for
+// Opens a media file; close it with rushes_media_reader_close(). `path` is its name, or "-" for
 // the standard input. `codec` is a rushes_codec; 0 derives it from the name's extension. `options`
 // may be NULL; `size` is sizeof(rushes_read_options).
 //
@@ -1874,8 +1874,8 @@ rushes_status rushes_texture_client_take_latencies(const struct rushes_texture_c
                                                    size_t size,
                                                    size_t *count);
 
-// The short authentication string, if keys were agreed on by ZRTP; else RUSHES_TIMEOUT. `size` is
-// sizeof(rushes_sas).
+// Gets the short authentication string if keys were agreed on by ZRTP, otherwise returns
+// RUSHES_TIMEOUT. `size` is sizeof(rushes_sas).
 rushes_status rushes_texture_client_sas(const struct rushes_texture_client *client,
                                         struct rushes_sas *sas,
                                         size_t size);

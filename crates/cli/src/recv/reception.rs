@@ -231,15 +231,13 @@ impl<'a, 't> Reception<'a, 't> {
         arrival: Instant,
     ) -> anyhow::Result<()> {
         let Track { writer, received, .. } = &mut *self.track;
-        if !writer.write(octets, (timestamp, arrival))? {
-            if received.flaw.replace(LATE).is_none() && !self.args.output.quiet {
-                note!("{}{LATE}", self.prefix);
-            }
-        } else {
-            if self.track.received.frames == 0 && self.track.is_kept() && !self.args.output.quiet {
+        if writer.write(octets, (timestamp, arrival))? {
+            if received.frames == 0 && self.track.is_kept() && !self.args.output.quiet {
                 note!("{}a sender has begun", self.prefix);
             }
             self.track.received.count(octets, arrival);
+        } else if received.flaw.replace(LATE).is_none() && !self.args.output.quiet {
+            note!("{}{LATE}", self.prefix);
         }
         self.together.note_frame();
         Ok(())
