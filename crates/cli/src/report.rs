@@ -49,8 +49,8 @@ pub(crate) fn received(statistics: &Statistics) -> Value {
     object.into()
 }
 
-/// Returns one line of statistics of a running command, as JSON; of one of several streams, `stream`
-/// is its number and its codec.
+/// Returns one line of statistics of a running command, as JSON. Where several streams run,
+/// `stream` is the number and the codec of this one.
 pub(crate) fn interval(
     time: f64,
     stream: Option<(usize, Codec)>,
@@ -76,7 +76,7 @@ pub(crate) fn discards(statistics: &Statistics) -> String {
     rows.join(", ")
 }
 
-/// A count with its noun, in singular or plural.
+/// Formats a count with its noun, in singular or plural.
 pub(crate) fn counted(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }

@@ -26,9 +26,9 @@ pub(crate) struct FileTime {
 }
 
 impl FileTime {
-    /// When a frame of a stream that began at `start` is presented, which is after it is sent if
-    /// pictures are reordered. For stored media this is the time of capture (RFC 3550 section 5.1:
-    /// a virtual presentation timeline).
+    /// Returns when a frame of a stream that began at `start` is presented: later than it is sent if
+    /// pictures are reordered. For stored media this counts as the time of capture (RFC 3550 section
+    /// 5.1: a virtual presentation timeline).
     pub(crate) fn captured(&self, start: Instant) -> Instant {
         let distance = Duration::from_nanos(self.presented.unsigned_abs());
         let captured = if self.presented < 0 {

@@ -1,4 +1,4 @@
-//! What the streams of a film share: when it began, and its passes.
+//! The state that the streams of a film share: its beginning and its passes.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;

@@ -10,6 +10,9 @@ const MAKE_MP4: &str =
     "ffmpeg -v error -f lavfi -i testsrc2=size=640x360:rate=30:duration=3 -c:v libx264 film.mp4";
 const SEND_265: &str = "rushes send film.265 --to 192.0.2.7:5004";
 
+const SEND_CAMERA: &str = "rushes send film.264 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM \
+                           --key-file camera.key";
+
 /// Streams between two `rushes`, and captures.
 pub(super) const SCENES: &[Scene] = &[
     Scene { files: &["film.265"], steps: &[Start(RECV_265), Run(SEND_265)] },
@@ -58,6 +61,19 @@ pub(super) const SCENES: &[Scene] = &[
         steps: &[
             Start("rushes recv --from 5004 --codec h265 -o copy.265 --ssrc 0x1234abcd"),
             Run("rushes send film.265 --to 192.0.2.7:5004 --ssrc 0x1234abcd"),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Run("rushes keygen AEAD_AES_128_GCM > camera.key"),
+            Serve(
+                "rushes recv --from 5004 --codec h264 -o camera.mp4 --keep --srtp AEAD_AES_128_GCM \
+                   --key-file camera.key",
+            ),
+            Run(SEND_CAMERA),
+            Run(SEND_CAMERA),
+            Run("until test -s camera-2.mp4; do sleep 0.1; done"),
         ],
     },
     Scene {
