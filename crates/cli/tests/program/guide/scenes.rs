@@ -21,6 +21,14 @@ pub(super) const SCENES: &[Scene] = &[
         steps: &[Start(RECV_MP4), Run("rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp")],
     },
     Scene {
+        files: &["film.mp4"],
+        steps: &[
+            Run("rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp --dry-run"),
+            Start("rushes recv --sdp film.sdp -o copy.mp4"),
+            Run("rushes send film.mp4 --to 192.0.2.7:5004"),
+        ],
+    },
+    Scene {
         files: &[],
         steps: &[
             Start(RECV_MP4),
