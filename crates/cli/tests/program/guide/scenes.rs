@@ -21,6 +21,14 @@ pub(super) const SCENES: &[Scene] = &[
         steps: &[Start(RECV_MP4), Run("rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp")],
     },
     Scene {
+        files: &[],
+        steps: &[
+            Start("rushes recv --from 5004 --codec h265 -o copy.265 --capture-time"),
+            Run("ffmpeg -f v4l2 -i /dev/video0 -c:v libx265 -tune zerolatency -f hevc - | \
+                 rushes send - --codec h265 --to 192.0.2.7:5004 --capture-time"),
+        ],
+    },
+    Scene {
         files: &["film.mp4"],
         steps: &[
             Run("rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp --dry-run"),
