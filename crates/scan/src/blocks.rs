@@ -3,7 +3,7 @@
 /// Octets that are checked together: enough for vectors of the compiler to be worthwhile.
 pub(crate) const BLOCK_LEN: usize = 512;
 
-/// Octets of a block and its neighbours: the last one before it, and the first one after it.
+/// Length in octets of a block with the octet before it and the octet after it.
 const VIEW_LEN: usize = BLOCK_LEN + 2;
 
 /// Returns the number of whole blocks before the first one with a start code, which begins at the

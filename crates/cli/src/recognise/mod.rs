@@ -69,12 +69,12 @@ fn codings(tracks: &[Track]) -> String {
     if texts.is_empty() { "no track at all".to_owned() } else { texts.join(", ") }
 }
 
-/// Checks that `file`, to be read as `codec` if that is known, is neither a container nor clearly
-/// of another codec. Pipes and devices are not read.
+/// Checks that `file` is not a container, and not clearly of another codec than `codec`, if that is
+/// known. Pipes and devices are not read.
 ///
 /// # Errors
-/// [`Usage`], with the command or the option that helps; the error of the operating system if the
-/// file of a container cannot be opened.
+/// [`Usage`], with the command or the option that helps; the error of the operating system if
+/// `file`, which has the name of a container, cannot be opened.
 pub(crate) fn check_media(file: &Path, codec: Option<Codec>) -> anyhow::Result<()> {
     if codec.is_some_and(|codec| !has_form(codec)) {
         return Ok(());

@@ -46,7 +46,7 @@ impl Kind {
         })
     }
 
-    /// Returns the pixel format to which frames of `format` are decoded for such a file.
+    /// Returns the pixel format to which frames of `format` are decoded for a file of this kind.
     pub(crate) fn picture(self, format: Format) -> Format {
         match self {
             Self::Y4m if format == Format::Yuv422 => Format::Yuv422,

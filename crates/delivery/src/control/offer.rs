@@ -154,10 +154,10 @@ pub struct Accept {
 }
 
 impl Accept {
-    /// Checks that it answers `offer`.
+    /// Checks that this answer belongs to `offer`.
     ///
     /// # Errors
-    /// [`OfferError`] if it answers another offer, or ports or sources are missing or too many.
+    /// [`OfferError`] if it belongs to another offer, or has too few or too many ports or sources.
     pub fn check(&self, offer: &Offer) -> Result<(), OfferError> {
         if self.epoch != offer.epoch {
             return Err(OfferError::Epoch { epoch: self.epoch, expected: offer.epoch });

@@ -238,8 +238,8 @@ impl Server {
         pending.or(self.offer.as_ref()).filter(|_| !is_over).map(|offer| offer.token)
     }
 
-    /// Returns the number of events that were discarded because they were not polled in time:
-    /// reports and change requests.
+    /// Returns the number of events (reports and change requests) that were discarded because they
+    /// were not polled in time.
     pub fn events_forgotten(&self) -> u64 {
         self.events.forgotten()
     }

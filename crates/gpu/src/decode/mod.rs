@@ -24,8 +24,8 @@ pub(crate) use texture::BlockTexture;
 ///
 /// # Colours
 ///
-/// A frame's values are encoded for displays: sRGB, or R'G'B' by ITU-R BT.709 of limited range for
-/// YUV. They are written unchanged to a target without an sRGB format. For a target with an sRGB
+/// A frame's values are encoded for displays: as sRGB, or, in YUV formats, as R'G'B' of ITU-R BT.709
+/// with limited range. They are written unchanged to a target without an sRGB format. For a target with an sRGB
 /// format they are converted to linear light, which the target converts back. Scaling interpolates
 /// the encoded values, not linear light. Formats without alpha are opaque; alpha is written without
 /// blending.

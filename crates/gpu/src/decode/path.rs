@@ -7,14 +7,14 @@ use crate::device::Gpu;
 
 /// The part of the graphics processor that decodes the blocks of a frame.
 ///
-/// Both read the same bytes after one copy from memory that the main processor wrote. They differ
-/// in formats, work and exactness:
+/// Either part reads a copy of the bytes that the main processor wrote. They differ in formats, work
+/// and exactness:
 ///
 /// | | [`Octets`](Self::Octets) | [`Texture`](Self::Texture) |
 /// |---|---|---|
 /// | formats | all | block formats that the device supports ([`Path::is_supported`]) |
-/// | work | for each visible pixel, four times if scaled | none: done by the texture unit |
-/// | rounding | the main processor's | BC up to 8 of 255 apart, YCoCg 14 (NVIDIA); 2 and 4 (Mesa) |
+/// | work | one decoding for each visible pixel, or four if the frame is scaled | none: done by the texture unit |
+/// | rounding | the main processor's | differs from the main processor's by up to 8 of 255 in BC and 14 in YCoCg (NVIDIA), 2 and 4 (Mesa) |
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Path {
     /// The fragment shader, from bytes in a buffer.

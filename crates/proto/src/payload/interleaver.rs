@@ -23,7 +23,7 @@ struct Unit {
 /// The packets on which a sender sets the marker bit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Markers {
-    /// The packet of an access unit that is sent last.
+    /// The packet that is sent last of each access unit.
     LastSent,
     /// The packet with the unit that is decoded last.
     LastDecoded,
@@ -390,7 +390,7 @@ fn one_lost_packet_drops_only_frames_to_which_it_may_have_belonged() {
 #[test]
 fn a_hole_in_the_numbers_is_no_loss_without_a_missing_packet() {
     let mut listener = listener(2, Delivery::AccessUnit);
-    // A gateway removed frame 4.
+    // A gateway removed the access unit with packets 8 and 9.
     for number in [0, 1, 2, 3, 4, 6, 5, 7, 10, 12, 11, 13, 14, 15] {
         take(&mut listener, number);
     }

@@ -45,7 +45,7 @@ const EVENTS_MAX: usize = 256;
 /// # Limits
 /// [`ReceiverConfig`] bounds the memory: a window and one unfinished frame per source, and
 /// [`memory_max`](ReceiverConfig::memory_max) for all sources together. Besides these the receiver
-/// keeps 32 MiB for future frames, and the finished frames until the caller drains them.
+/// keeps up to 32 MiB of free buffers for reuse, and finished frames until the caller drains them.
 pub struct Receiver {
     pub(super) format: Arc<dyn PayloadFormat>,
     pub(super) config: ReceiverConfig,

@@ -28,9 +28,9 @@ use crate::time::RtpTimestamp;
 /// How packets are retransmitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Retransmission {
-    /// Unchanged, in the stream to which they belong.
+    /// Packets are sent again unchanged, in the stream to which they belong.
     Verbatim,
-    /// In a separate stream (RFC 4588, SSRC multiplexing).
+    /// Packets are sent again in a separate stream (RFC 4588, SSRC multiplexing).
     Rtx {
         /// The payload type of that stream.
         payload_type: PayloadType,

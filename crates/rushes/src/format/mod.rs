@@ -87,8 +87,8 @@ pub struct MediaFormat {
     pub nal: Option<NalCodec>,
     /// Creates the payload format: the packetiser and the depacketiser.
     pub payload: fn(&FormatOptions) -> Arc<dyn PayloadFormat>,
-    /// The encoding and its parameters for a description, from the first frame of a stream; the
-    /// encoding name alone by default.
+    /// Returns the encoding and its parameters for a session description, given the first frame of a
+    /// stream. The default function returns the encoding name alone.
     pub describe: fn(&MediaFormat, &[u8]) -> Encoding,
     /// Reads the parameters of the format in a description; an error if streams of it cannot be
     /// received.

@@ -110,7 +110,7 @@ impl StreamReceiver {
         Hook::start(self, Box::new(hook), Box::new(within))
     }
 
-    /// The stream's RTCP.
+    /// Returns a handle to the stream's RTCP.
     pub fn rtcp(&self) -> Rtcp {
         Rtcp { attached: self.attached.clone() }
     }

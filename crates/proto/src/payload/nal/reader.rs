@@ -75,7 +75,8 @@ pub struct AccessUnitReader {
     begun: bool,
     end: End,
     skipped: u64,
-    /// The detector of the access unit that a silence ended, until the next unit.
+    /// The detector of an access unit that ended because no octets arrived for a while; kept until the
+    /// next unit arrives, which may belong to it.
     before: Option<AccessUnitDetector>,
     interrupted: bool,
     failed: Option<ReadError>,

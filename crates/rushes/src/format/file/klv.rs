@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Bytes, FileError, FrameReader, MediaFrame, ReadOptions};
 
-/// The octets that each key begins with: those of a SMPTE universal label.
+/// The first four octets of each key, as of every SMPTE universal label.
 pub(in crate::format) const LABEL: [u8; 4] = [0x06, 0x0e, 0x2b, 0x34];
 
 const KEY_LEN: usize = 16;

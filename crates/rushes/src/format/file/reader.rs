@@ -221,7 +221,8 @@ impl MediaReader {
         Ok(self.is_ready.then_some(&self.frame))
     }
 
-    /// Returns the next frame, or `None` at the end of the file. Waits for a live source.
+    /// Returns the next frame, or `None` at the end of the file. If the source is live, this waits for
+    /// the frame.
     ///
     /// # Errors
     /// [`FileError`], with the file and the position.

@@ -122,9 +122,11 @@ impl PictureClock {
         Self { headers, timeline }
     }
 
-    /// Returns the time of the next access unit in decoding order; in H.264, each field is one.
+    /// Returns the time of `access_unit`, which must be the next in decoding order. In H.264 each
+    /// field counts as an access unit.
     ///
-    /// Octets that are not an access unit have the next position, as [`PictureOrder::Unknown`].
+    /// Octets that are not an access unit are placed directly after the previous one, as with
+    /// [`PictureOrder::Unknown`].
     pub fn push(&mut self, access_unit: &[u8], framing: Framing) -> PictureTime {
         let entry = self.headers.read(access_unit, framing);
         place(&mut self.timeline, entry)

@@ -76,7 +76,7 @@ fn the_number_of_leading_pictures_is_learnt() {
     assert_eq!(sequence(&mut timeline, &[0, -2, -1, 1]), [360, 358, 359, 720]);
     let learnt = sequence(&mut timeline, &[0, -1, -2, 2, 1]);
     assert_eq!(frames(&learnt), [9.0, 8.0, 7.0, 11.0, 10.0]);
-    // There is room for two pictures that do not arrive.
+    // The next sequence begins two positions later, in case two more pictures of this one follow.
     assert_eq!(frames(&sequence(&mut timeline, &[0])), [14.0]);
     assert_eq!(frames(&sequence(&mut timeline, &[0, 1, 2])), [13.0 + 2.0, 16.0, 17.0]);
 }
