@@ -386,6 +386,22 @@ fn a_film_has_both_tracks_on_one_clock() {
     }
 }
 
+/// Ten minutes back with each packet: over several of them the times do not fit 32 bits.
+#[test]
+fn times_that_go_back_without_end_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    for extension in ["mp4", "mkv"] {
+        let path = folder.path().join(format!("back.{extension}"));
+        let mut writer = MediaWriter::create(&path, Codec::Opus).unwrap();
+        for number in 0..400_u32 {
+            let timestamp = RtpTimestamp(0_u32.wrapping_sub(number.wrapping_mul(28_799_999)));
+            writer.write(&[0xf8, 0xff, 0xfe], timestamp).unwrap();
+        }
+        writer.finish().unwrap();
+        assert_eq!(read(&path, Codec::Opus).len(), 400, "{extension}");
+    }
+}
+
 #[test]
 fn a_track_that_is_left_out_or_has_no_frame_is_not_in_the_film() {
     let folder = tempfile::tempdir().unwrap();
@@ -396,9 +412,13 @@ fn a_track_that_is_left_out_or_has_no_frame_is_not_in_the_film() {
         if is_left_out {
             writer.leave_out(0);
         }
-        writer.write_track(1, &frames[0].data, MediaTime::ZERO).unwrap();
+        let picture = &frames[0].data;
+        // A picture without parameter sets cannot be the first.
+        let slice = [&[0, 0, 0, 1], slices(Codec::H264, picture)[0]].concat();
+        assert!(!writer.write_track(1, &slice, MediaTime::ZERO).unwrap());
+        assert!(writer.write_track(1, picture, MediaTime::ZERO).unwrap());
         if is_left_out {
-            writer.write_track(0, &[0xfc, 1, 2], MediaTime::ZERO).unwrap();
+            assert!(!writer.write_track(0, &[0xfc, 1, 2], MediaTime::ZERO).unwrap());
         }
         writer.finish().unwrap();
         let found: Vec<_> = tracks(&path).unwrap().unwrap().iter().map(|it| it.codec).collect();

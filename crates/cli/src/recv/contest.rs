@@ -16,7 +16,7 @@ const SETTLED: u64 = 4 << 20;
 
 /// The most octets that are kept of the source of the next file, while another stream of this one
 /// goes on.
-const NEXT_MAX: u64 = 64 << 20;
+const NEXT_MAX: u64 = 16 << 20;
 
 /// The memory that a kept frame takes besides its octets.
 const FRAME_COST: u64 = 64;
@@ -268,10 +268,15 @@ impl Contest {
         Self { contenders, ..Self::default() }
     }
 
-    /// Begins a file with the source of which most is kept, if there is one; returns its frames.
+    /// Begins a file with a kept source, if there is one, and returns its frames. It is the first one
+    /// that no other exceeds by the factor of a takeover: senders that followed each other all get
+    /// their files, in order.
     pub(super) fn begin(&mut self) -> Vec<Kept> {
         let kept = self.contenders.iter().filter(|contender| !contender.frames.is_empty());
-        let Some(first) = kept.max_by_key(|contender| contender.octets) else { return Vec::new() };
+        let most = kept.clone().map(|contender| contender.octets).max().unwrap_or(0);
+        let is_enough = |it: &&Contender| it.octets.saturating_mul(TAKEOVER_FACTOR) >= most;
+        let first = kept.filter(is_enough).min_by_key(|contender| contender.first);
+        let Some(first) = first else { return Vec::new() };
         self.current = Some(first.ssrc);
         first.frames.clone()
     }
@@ -345,12 +350,18 @@ impl Contest {
             }
             Some(_) if fits => self.try_takeover(n),
             Some(_) if self.is_apart && self.is_later(n) => {
+                let last = self.current().map_or(frame.arrival, |current| current.last);
                 let next = &mut self.contenders[n];
-                if next.is_kept && next.kept <= NEXT_MAX {
+                if next.kept > NEXT_MAX {
+                    // Its file begins later, rather than with a gap.
+                    next.forget();
+                } else if next.is_kept {
                     next.kept += frame.octets.len() as u64 + FRAME_COST;
                     next.frames.push(frame.copy());
                 }
-                Turn::Next
+                // A stranger's packets in a short pause must not end the file.
+                let silence = frame.arrival.saturating_duration_since(last);
+                if silence >= SUCCESSION_SILENCE { Turn::Next } else { Turn::Wait }
             }
             Some(_) if self.is_successor(n, false) && self.contenders[n].is_kept => {
                 // It has sent so much that it must be the intended source.
@@ -490,13 +501,15 @@ mod tests {
         statistics: ReceiveStatistics,
         /// Octets in the file, by their source.
         file: Vec<(u32, usize)>,
+        /// How often the contest ended the file.
+        files_ended: usize,
     }
 
     impl World {
         fn new() -> Self {
             let now = Instant::now();
             let (contest, statistics) = (Contest::default(), ReceiveStatistics::default());
-            Self { now, contest, statistics, file: Vec::new() }
+            Self { now, contest, statistics, file: Vec::new(), files_ended: 0 }
         }
 
         /// A frame of source `ssrc` at host 192.0.2.`host`, a millisecond after the last one.
@@ -537,7 +550,8 @@ mod tests {
             };
             match self.contest.take(frame) {
                 Turn::Write => self.file.push((ssrc, len)),
-                Turn::Wait | Turn::Next => {}
+                Turn::Wait => {}
+                Turn::Next => self.files_ended += 1,
                 Turn::Change(change) => self.change(&change),
             }
         }
@@ -691,6 +705,36 @@ mod tests {
                 world.contest.sources().map(|(_, counts)| counts.packets).collect();
             assert_eq!(counts, [101]);
         }
+    }
+
+    #[test]
+    fn senders_that_followed_each_other_all_have_a_file() {
+        let mut world = World::new();
+        world.next_file();
+        for ssrc in [1, 2, 3] {
+            world.frame(ssrc, 1, 100);
+            world.frame(ssrc, 1, 100);
+        }
+        for ssrc in [2, 3] {
+            assert_eq!(world.next_file(), 200);
+            assert_eq!(world.contest.written(), Some(Ssrc(ssrc)));
+        }
+    }
+
+    #[test]
+    fn a_stranger_in_a_short_pause_does_not_end_the_file() {
+        let mut world = World::new();
+        world.next_file();
+        for _ in 0..2 {
+            world.frame(1, 1, 1 << 20);
+            for _ in 0..20 {
+                world.frame(2, 2, 1 << 20);
+            }
+        }
+        assert_eq!((world.files_ended, world.octets(1)), (0, 2 << 20));
+        world.now += SUCCESSION_SILENCE;
+        world.frame(2, 2, 1 << 20);
+        assert_eq!(world.files_ended, 1);
     }
 
     #[test]

@@ -80,6 +80,8 @@ struct Track {
     /// The latest time in the file.
     latest: i64,
     is_left_out: bool,
+    /// The file has frames of it.
+    has_frames: bool,
 }
 
 /// A captured instant on the clock of a canonical name, and its time of the film.
@@ -113,6 +115,7 @@ impl Film {
             held: VecDeque::new(),
             latest: i64::MIN,
             is_left_out: false,
+            has_frames: false,
         };
         Self {
             media,
@@ -209,7 +212,7 @@ impl Film {
         (self.origin, self.reference) = (None, None);
         self.start = self.first();
         for track in &mut self.tracks {
-            (track.latest, track.is_left_out) = (i64::MIN, false);
+            (track.latest, track.is_left_out, track.has_frames) = (i64::MIN, false, false);
             if let Some(source) = &mut track.source {
                 source.offset = None;
             }
@@ -239,8 +242,8 @@ impl Film {
         Ok(())
     }
 
-    /// Writes all frames, and ends the file.
-    pub(super) fn finish(mut self) -> Result<(), FileError> {
+    /// Writes all frames, and ends the file; returns which tracks have frames in it.
+    pub(super) fn finish(mut self) -> Result<Vec<bool>, FileError> {
         if self.start.is_some() {
             self.begin();
             (0..self.tracks.len()).for_each(|track| self.place(track));
@@ -248,7 +251,8 @@ impl Film {
                 self.write_first(track)?;
             }
         }
-        self.media.finish()
+        self.media.finish()?;
+        Ok(self.tracks.iter().map(|track| track.has_frames).collect())
     }
 
     /// When the first of the frames that are held arrived.
@@ -343,7 +347,8 @@ impl Film {
         track.latest = track.latest.max(time);
         let presented = time.saturating_sub(self.origin.unwrap_or_default());
         let presented = MediaTime::new(presented, NonZeroU32::MIN.saturating_add(NANOS as u32 - 1));
-        self.media.write_track(number, &held.octets, presented)?;
+        self.tracks[number].has_frames |=
+            self.media.write_track(number, &held.octets, presented)?;
         self.written_octets += held.cost();
         if let Some(written) = self.written.as_mut().filter(|_| self.written_octets <= REPEATABLE) {
             written.push((number, held));

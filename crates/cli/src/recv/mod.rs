@@ -157,7 +157,9 @@ fn record(
     let observers: Vec<_> = tracks.iter_mut().map(|track| track.writer.observer.take()).collect();
     let finished = output.finish(has_frames);
     ended?;
-    finished?;
+    for (track, has_frames) in tracks.iter_mut().zip(finished?) {
+        track.received.note_file(has_frames);
+    }
     let mut shown = Ok(());
     for observer in observers.into_iter().flatten().filter(|_| has_frames) {
         let finished = observer.finish();

@@ -20,6 +20,7 @@ const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
 
 /// Why a film is not the one that was sent.
 const LATE: &str = "the file had begun before its first frame";
+const NO_SETS: &str = "no decoder could begin with its frames, which came without parameter sets";
 const MIXED: &str = "the file keeps frames of another source: it was too long to start again";
 
 /// The reason why a reception ended.
@@ -80,6 +81,13 @@ impl Received {
     /// The counters of the written sources.
     pub(super) fn counts(&self) -> Counts {
         self.contest.sources().fold(Counts::default(), |sum, (_, counts)| sum.plus(counts))
+    }
+
+    /// Notes whether the finished film has frames of the stream. Without parameter sets it has none.
+    pub(super) fn note_file(&mut self, has_frames: bool) {
+        if !has_frames && self.frames > 0 {
+            self.flaw.get_or_insert(NO_SETS);
+        }
     }
 
     /// Leaves out what was written if it is no media.

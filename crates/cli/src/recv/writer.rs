@@ -43,12 +43,13 @@ impl Output {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the file; one without frames is removed.
-    pub(super) fn finish(&self, has_frames: bool) -> Result<(), FileError> {
+    /// Ends the file; one without frames is removed. Returns which tracks of a film have frames in it;
+    /// nothing for other files.
+    pub(super) fn finish(&self, has_frames: bool) -> Result<Vec<bool>, FileError> {
         match self.lock().take().filter(|_| has_frames) {
-            Some(File::Stream(media)) => media.finish(),
+            Some(File::Stream(media)) => media.finish().map(|()| Vec::new()),
             Some(File::Film(film)) => film.finish(),
-            None => Ok(()),
+            None => Ok(Vec::new()),
         }
     }
 }

@@ -107,7 +107,7 @@ impl Reports for Reporter {
         }
         // Our reports go to the peer whose media we receive; a stranger must not redirect them.
         if learned.is_none() || sender(datagram).is_some_and(|ssrc| self.sends_media(from, ssrc)) {
-            *learned = Some(from);
+            (*learned, *early) = (Some(from), None);
         } else {
             *early = sender(datagram).map(|ssrc| (ssrc, from));
         }

@@ -133,7 +133,7 @@ pub trait FrameWriter: Send {
         _frame: &[u8],
         _presented: MediaTime,
         _to: &mut dyn Write,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

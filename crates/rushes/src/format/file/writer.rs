@@ -126,6 +126,10 @@ impl MediaWriter {
     /// or have been [left out](Self::leave_out); at the latest with 16 MiB of frames, or at its end,
     /// with the tracks that have had one. Later frames of the other tracks are discarded.
     ///
+    /// Returns whether the frame is in the file, or waits to be. It is not if the file has begun
+    /// without its track, or if no decoder could begin with it, since it precedes the track's first
+    /// parameter sets.
+    ///
     /// # Errors
     /// As [`write`](Self::write), and [`FileError::Io`] if there is no such track.
     pub fn write_track(
@@ -133,8 +137,13 @@ impl MediaWriter {
         track: usize,
         frame: &[u8],
         presented: MediaTime,
-    ) -> Result<(), FileError> {
-        self.put(|writer, sink| writer.write_track(track, frame, presented, sink))
+    ) -> Result<bool, FileError> {
+        let mut is_written = false;
+        self.put(|writer, sink| {
+            is_written = writer.write_track(track, frame, presented, sink)?;
+            Ok(())
+        })?;
+        Ok(is_written)
     }
 
     /// Leaves a track out of the file if that has not begun: the other tracks do not wait for it.
@@ -173,6 +182,7 @@ impl MediaWriter {
         self.whole = (0, 0);
         self.is_begun = false;
         let outcome = match &mut self.sink {
+            Some(sink) if sink.is_file() => sink.begin_again(),
             // A pipe keeps the data, which must be complete.
             Some(sink) => self.writer.finish(sink).and_then(|()| sink.begin_again()),
             None => Err(ended()),

@@ -66,6 +66,9 @@ const TRACKS_MAX: usize = 126;
 /// Octets of frames that wait for the parameter sets of another track.
 const WAITING_MAX: usize = 16 << 20;
 
+/// Octets of memory that a waiting frame takes besides its data.
+const SAMPLE_COST: usize = 64;
+
 /// Creates the writer for a file, if its name is that of a container and all `codecs` are such that
 /// containers carry.
 ///
@@ -213,26 +216,27 @@ impl TrackWriter {
 }
 
 impl FilmWriter {
-    /// Writes a frame that is presented at a time of the file, in ticks.
+    /// Writes a frame that is presented at a time of the file, in ticks; returns whether it is, or may
+    /// still be, in the file.
     fn put(
         &mut self,
         track: usize,
         frame: &[u8],
         presented: i64,
         to: &mut dyn Write,
-    ) -> io::Result<()> {
-        let Some(sample) = self.tracks[track].sample(frame, presented)? else { return Ok(()) };
+    ) -> io::Result<bool> {
+        let Some(sample) = self.tracks[track].sample(frame, presented)? else { return Ok(false) };
         if self.has_begun {
-            let number = self.tracks[track].number;
-            return number.map_or(Ok(()), |number| self.muxer.write(number, sample, to));
+            let Some(number) = self.tracks[track].number else { return Ok(false) };
+            return self.muxer.write(number, sample, to).map(|()| true);
         }
-        self.octets += sample.data.len();
+        self.octets += sample.data.len() + SAMPLE_COST;
         self.waiting.push((track, sample));
         let is_known = |it: &TrackWriter| it.is_left_out || it.configuration.is_some();
         if self.tracks.iter().all(is_known) || self.octets > WAITING_MAX {
             self.begin(to)?;
         }
-        Ok(())
+        Ok(!self.has_begun || self.tracks[track].number.is_some())
     }
 
     /// Begins a file that ends before all of its tracks are known.
@@ -270,7 +274,7 @@ impl FrameWriter for FilmWriter {
         to: &mut dyn Write,
     ) -> io::Result<()> {
         let presented = self.tracks[0].clock.time(timestamp);
-        self.put(0, frame, presented, to)
+        self.put(0, frame, presented, to).map(|_| ())
     }
 
     fn write_track(
@@ -279,7 +283,7 @@ impl FrameWriter for FilmWriter {
         frame: &[u8],
         presented: MediaTime,
         to: &mut dyn Write,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let none = || io::Error::new(io::ErrorKind::InvalidInput, "the file has no such track");
         let codec = self.tracks.get(track).ok_or_else(none)?.codec;
         self.put(track, frame, presented.ticks(codec.clock_rate), to)

@@ -14,6 +14,9 @@ use super::written::Element;
 const CLUSTER_MILLIS: u64 = 1_000;
 const CLUSTER_OCTETS: usize = 4 << 20;
 
+/// Maximum number of samples in a cluster: small ones take more memory than their octets.
+const CLUSTER_SAMPLES_MAX: usize = 32_768;
+
 /// What wrote the file.
 const APPLICATION: &[u8] = concat!("Rushes ", env!("CARGO_PKG_VERSION")).as_bytes();
 
@@ -161,7 +164,9 @@ impl Muxer for Matroska {
         let time = self.millis(track, sample.presented);
         let begin = self.samples.first();
         let begin = begin.map_or(time, |(track, first)| self.millis(*track, first.presented));
-        let ends = time.abs_diff(begin) >= CLUSTER_MILLIS || self.octets > CLUSTER_OCTETS;
+        let ends = time.abs_diff(begin) >= CLUSTER_MILLIS
+            || self.octets > CLUSTER_OCTETS
+            || self.samples.len() >= CLUSTER_SAMPLES_MAX;
         if ends || self.tracks[track].is_video && sample.is_key {
             self.end_cluster(to)?;
         }

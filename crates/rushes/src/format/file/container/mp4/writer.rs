@@ -19,6 +19,9 @@ const FRAGMENT_SECONDS: i64 = 1;
 const FRAGMENT_SECONDS_MAX: i64 = 10;
 const FRAGMENT_OCTETS_MAX: usize = 16 << 20;
 
+/// Maximum number of frames in a fragment: small ones take more memory than their octets.
+const FRAGMENT_SAMPLES_MAX: usize = 32_768;
+
 /// Flags of samples that are key frames, and that are not: they depend on others.
 const KEY: u32 = 0x0200_0000;
 const NO_KEY: u32 = 0x0101_0000;
@@ -71,10 +74,12 @@ impl Muxer for Fragmented {
         let track = &self.tracks[number];
         let hertz = i64::from(track.clock_rate.hertz());
         let first = track.samples.first().map_or(sample.presented, |first| first.presented);
-        let seconds = sample.presented.saturating_sub(first) / hertz;
+        // A sender's times may go back.
+        let seconds = sample.presented.saturating_sub(first).saturating_abs() / hertz;
         if sample.is_key && seconds >= FRAGMENT_SECONDS
             || seconds >= FRAGMENT_SECONDS_MAX
             || track.octets >= FRAGMENT_OCTETS_MAX
+            || track.samples.len() >= FRAGMENT_SAMPLES_MAX
         {
             self.end_fragment(number, to)?;
         }
@@ -140,7 +145,13 @@ impl Track {
                 duration: Some(self.duration),
                 size: Some(sample.data.len() as u32),
                 flags: Some(if sample.is_key { KEY } else { NO_KEY }),
-                cts: Some(sample.presented - decoded[number]),
+                // The field has 32 bits. Decoding times never go back, those of a sender may.
+                cts: Some(
+                    sample
+                        .presented
+                        .saturating_sub(decoded[number])
+                        .clamp(i32::MIN.into(), i32::MAX.into()),
+                ),
             });
         }
         self.last = decoded.last().copied();
