@@ -25,7 +25,7 @@ pub(crate) fn wishes() -> Wishes {
     }
 }
 
-/// An offer, often a valid one.
+/// Returns an offer, often a valid one.
 pub(crate) fn offer(epoch: u16, body: &[u8]) -> Offer {
     let at = |place: usize| body.get(place).copied().unwrap_or(1);
     let units = [at(0) & 15, at(1) & 1, at(2) & 1];

@@ -95,8 +95,8 @@ pub fn media_files(octets: &[u8]) {
     }
 }
 
-/// Whether a frame is not longer than its file: start codes may be written for shorter lengths, and
-/// parameter sets repeated.
+/// Returns whether a frame is not longer than its file: start codes may be written for shorter
+/// lengths, and parameter sets repeated.
 fn is_of(octets: &[u8], frame: &MediaFrame) -> bool {
     frame.data.len() <= 6 * octets.len() + 8
 }

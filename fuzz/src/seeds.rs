@@ -26,7 +26,7 @@ use crate::{delivery, participant, zrtp_between};
 /// Octets in the longest packet: its length is one octet of an input.
 const PACKET_MAX: usize = 200;
 
-/// An input of packets, each preceded by its length and flags.
+/// Returns an input of packets, each preceded by its length and flags.
 fn cut<'p>(head: &[u8], packets: impl IntoIterator<Item = (u8, &'p [u8])>) -> Vec<u8> {
     let mut input = head.to_vec();
     for (flags, packet) in packets {
@@ -37,7 +37,7 @@ fn cut<'p>(head: &[u8], packets: impl IntoIterator<Item = (u8, &'p [u8])>) -> Ve
     input
 }
 
-/// The first frames of a file in `vectors/media`.
+/// Returns the first frames of a file in `vectors/media`.
 fn frames(name: &str, count: usize) -> Vec<Vec<u8>> {
     let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
     let codec = rushes::file::codec_of(path.as_ref()).expect("the extension is known");
@@ -48,7 +48,7 @@ fn frames(name: &str, count: usize) -> Vec<Vec<u8>> {
     std::iter::from_fn(frame).take(count).collect()
 }
 
-/// The payloads in which `format` carries frames, and whether each has the marker bit.
+/// Returns the payloads in which `format` carries frames, and whether each has the marker bit.
 fn carried(format: &dyn PayloadFormat) -> Vec<(bool, Vec<u8>)> {
     let frames = match media_of(format) {
         Some(name) => frames(name, 12),
@@ -94,7 +94,7 @@ pub fn formats() -> Vec<Vec<u8>> {
     FORMATS.iter().enumerate().flat_map(of).collect()
 }
 
-/// The same with decoding order numbers.
+/// Returns the same with decoding order numbers.
 pub fn numbered() -> Vec<Vec<u8>> {
     let format = H265 { max_don_diff: 4, depack_buf_nalus: 4, ..H265::default() };
     let inputs = payloads(&format).into_iter().chain(payloads(&H265::default()));
@@ -201,7 +201,7 @@ pub fn secured(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     (0..Suite::ALL.len()).flat_map(|suite| [of(suite, 0), of(suite, 4), of(suite, 8)]).collect()
 }
 
-/// A bitstream, preceded by flags that specify how it is read.
+/// Returns a bitstream, preceded by flags that specify how it is read.
 pub fn access_units() -> Vec<Vec<u8>> {
     let codecs = ["avc_cif_60f_baseline.264", "hevc_192x128_90f_tiny_nals.265"];
     let codecs = codecs.into_iter().chain(["vvc_192x128_64f_vvenc_tiny_nals.266"]);
@@ -234,7 +234,7 @@ pub fn nal_units() -> Vec<Vec<u8>> {
     access_units().into_iter().map(|mut input| input.split_off(1)).collect()
 }
 
-/// The beginning of an Ogg Opus file.
+/// Returns the beginning of an Ogg Opus file.
 pub fn ogg_opus() -> Vec<Vec<u8>> {
     let name = "opus_speech_mono_mixed_durations.opus";
     let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -243,7 +243,7 @@ pub fn ogg_opus() -> Vec<Vec<u8>> {
     vec![octets.clone(), octets[..octets.len().min(1000)].to_vec()]
 }
 
-/// The beginning of a file of each format, behind the place of the format in the table.
+/// Returns the beginning of a file of each format, behind the place of the format in the table.
 pub fn media_files() -> Vec<Vec<u8>> {
     let klv = [&b"\x06\x0e\x2b\x34"[..], &[1; 12], &[3, 7, 7, 7]].concat();
     let of = |(place, codec): (usize, Codec)| {
@@ -291,7 +291,7 @@ fn write_film(from: &Path, codec: Codec, to: &Path) -> Result<(), FileError> {
     writer.finish()
 }
 
-/// The messages of an agreement, and the packets that carry them.
+/// Returns the messages of an agreement, and the packets that carry them.
 pub fn zrtp_messages() -> Vec<Vec<u8>> {
     let datagrams = zrtp_between(0);
     let bodies = datagrams.iter().map(|datagram| datagram[12..datagram.len() - 4].to_vec());
@@ -299,7 +299,7 @@ pub fn zrtp_messages() -> Vec<Vec<u8>> {
     bodies.chain(datagrams.iter().cloned()).chain([together]).collect()
 }
 
-/// A link while two ends agree: it delivers everything, with occasional other actions.
+/// Returns a link while two ends agree: it delivers everything, with occasional other actions.
 pub fn agreements() -> Vec<Vec<u8>> {
     let of = |flags: u8, other: u8| {
         let step = |n: u8| match n % 16 {
@@ -326,7 +326,7 @@ fn offer() -> Offer {
     delivery::offer(0, &[2, 0, 0, 0, 1, 1, 7, 0])
 }
 
-/// An opening of each kind, and messages.
+/// Returns an opening of each kind, and messages.
 pub fn openings() -> Vec<Vec<u8>> {
     let token = Token([9; 16]);
     let openings =
@@ -347,7 +347,7 @@ pub fn openings() -> Vec<Vec<u8>> {
     openings.chain(messages.iter().map(written)).collect()
 }
 
-/// A session from its opening to its end, as steps of the target.
+/// Returns a session from its opening to its end, as steps of the target.
 pub fn control() -> Vec<Vec<u8>> {
     const CARRY: u8 = 5 << 1;
     let server = |kind: u8| 6 << 1 | kind << 4;
@@ -376,7 +376,7 @@ pub fn control() -> Vec<Vec<u8>> {
     (0..steps.len()).map(|end| cut(&[], steps[..=end].iter().copied())).collect()
 }
 
-/// A conversation over a sealed connection, sealed at once and later.
+/// Returns a conversation over a sealed connection, sealed at once and later.
 pub fn sealed() -> Vec<Vec<u8>> {
     let mut opening = Vec::new();
     Opening::Control(delivery::wishes()).write(&mut opening);

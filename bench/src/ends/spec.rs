@@ -129,7 +129,7 @@ impl Spec {
         }
     }
 
-    /// The same secured with `suite`, if any.
+    /// Returns the same secured with `suite`, if any.
     pub(crate) fn secured(self, suite: Option<Suite>) -> Self {
         Self { suite: suite.map(|suite| suite.name().to_owned()), ..self }
     }

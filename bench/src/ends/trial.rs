@@ -86,7 +86,7 @@ impl Trial {
         Ok(Self::of(&sent, &receiver.report()?, spec.rate()))
     }
 
-    /// The results of both ends, at `rate` access units per second if that was fixed.
+    /// Creates the results of both ends, at `rate` access units per second if that was fixed.
     fn of(sent: &Report, received: &Report, rate: Option<f64>) -> Self {
         let frames = |report: &Report| report.frames.max(1) as f64;
         // The last access unit has its interval too: no result exceeds the offered rate.
@@ -138,18 +138,18 @@ fn cost(seconds: f64, octets: u64) -> Option<f64> {
 pub(crate) struct Trials(pub(crate) Vec<Trial>);
 
 impl Trials {
-    /// The median of one result.
+    /// Returns the median of one result.
     pub(crate) fn median(&self, of: impl Fn(&Trial) -> f64) -> f64 {
         median(self.0.iter().map(of))
     }
 
-    /// The median of a result that some runs lack; `None` if all do.
+    /// Returns the median of a result that some runs lack; `None` if all do.
     pub(crate) fn median_of_some(&self, of: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = self.0.iter().filter_map(of).collect();
         (!values.is_empty()).then(|| median(values))
     }
 
-    /// The sum of a count.
+    /// Returns the sum of a count.
     pub(crate) fn sum(&self, of: impl Fn(&Trial) -> u64) -> u64 {
         self.0.iter().map(of).sum()
     }
@@ -159,12 +159,12 @@ impl Trials {
         self.median(Trial::gigabits)
     }
 
-    /// The median of one result, the least and the most.
+    /// Returns the median of one result, the least and the most.
     pub(crate) fn span(&self, of: impl Fn(&Trial) -> f64) -> Span {
         Span::of_runs(self.0.iter().map(of)).unwrap_or_else(|| Span::from(0.0))
     }
 
-    /// The rates of the slowest and the fastest run.
+    /// Returns the rates of the slowest and the fastest run.
     pub(crate) fn extremes(&self) -> [f64; 2] {
         let rates = self.span(Trial::gigabits);
         [rates.low, rates.high]
@@ -180,7 +180,7 @@ impl Trials {
         self.sum(|trial| trial.offered - trial.whole)
     }
 
-    /// All access units of all runs.
+    /// Returns all access units of all runs.
     pub(crate) fn offered(&self) -> u64 {
         self.sum(|trial| trial.offered)
     }
@@ -190,7 +190,7 @@ impl Trials {
         100.0 * self.lost() as f64 / self.offered().max(1) as f64
     }
 
-    /// The same, and the percentages of the runs with the fewest and the most of them.
+    /// Returns the same, and the percentages of the runs with the fewest and the most of them.
     pub(crate) fn loss_span(&self) -> Span {
         Span { median: self.loss(), ..self.span(|trial| 100.0 * trial.loss()) }
     }

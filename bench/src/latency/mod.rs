@@ -160,7 +160,7 @@ fn interleaved(
     Ok(ways.iter().zip(results).map(row).collect())
 }
 
-/// A table with the column of the ways.
+/// Returns a table with the column of the ways.
 fn names(rows: &[Row]) -> Table<'_, Row> {
     let table = Table::of(rows).text("receiving", |row| row.way.name());
     table.defaults(|row| [Way::Pull, Way::Hook].contains(&row.way))

@@ -44,7 +44,7 @@ impl RoundTrips {
         [&self.intra[..], &self.inter].concat()
     }
 
-    /// The number of times of a frame interval or more.
+    /// Returns the number of times of a frame interval or more.
     pub(super) fn late(&self, shape: Shape) -> u64 {
         self.all().iter().filter(|time| **time >= 1e3 / shape.rate).count() as u64
     }

@@ -42,7 +42,7 @@ impl Running {
         Ok(Self { child, cpu: None, leftover })
     }
 
-    /// Whether it has ended by itself.
+    /// Returns whether it has ended by itself.
     pub(super) fn has_ended(&mut self) -> bool {
         self.note_end(|child| matches!(child.try_wait(), Ok(Some(_))));
         self.cpu.is_some()
@@ -115,7 +115,7 @@ fn cpu_of_ended() -> f64 {
     0.0
 }
 
-/// Whether a program of this name or path exists.
+/// Returns whether a program of this name or path exists.
 pub(super) fn is_installed(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).is_file();

@@ -40,7 +40,7 @@ impl Line {
         format!("{}{}", self.name, if self.secured { ", SRTP" } else { "" })
     }
 
-    /// The frame rate and the median trial of the peak.
+    /// Returns the frame rate and the median trial of the peak.
     fn peak(&self) -> Option<(f64, Trial)> {
         match &self.state {
             State::Swept(points) => peak(points).map(|point| (point.rate, median(point))),

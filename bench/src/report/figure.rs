@@ -48,7 +48,7 @@ pub(crate) struct Table<'i, T> {
 }
 
 impl<'i, T> Table<'i, T> {
-    /// A table without columns.
+    /// Creates a table without columns.
     pub(crate) fn of(items: &'i [T]) -> Self {
         let (rows, are_defaults) = (vec![Vec::new(); items.len()], vec![false; items.len()]);
         Self { items, heads: Vec::new(), rows, are_defaults, marked: 0 }
@@ -62,7 +62,7 @@ impl<'i, T> Table<'i, T> {
         self
     }
 
-    /// A column of texts.
+    /// Returns a column of texts.
     pub(crate) fn text<S: Into<String>>(
         self,
         head: &'static str,
@@ -71,7 +71,7 @@ impl<'i, T> Table<'i, T> {
         self.column(head, |item| Cell::Text(text(item).into()))
     }
 
-    /// A column of counts, empty where there is none.
+    /// Returns a column of counts, empty where there is none.
     pub(crate) fn count<C: Into<Option<u64>>>(
         self,
         head: &'static str,
@@ -80,7 +80,7 @@ impl<'i, T> Table<'i, T> {
         self.column(head, |item| count(item).into().map_or(Cell::None, Cell::Count))
     }
 
-    /// A column of measures with this number of decimals, empty where nothing was measured.
+    /// Returns a column of measures with this number of decimals, empty where nothing was measured.
     pub(crate) fn measure<M: Into<Option<f64>>>(
         self,
         head: &'static str,
@@ -91,19 +91,19 @@ impl<'i, T> Table<'i, T> {
         self.column(head, |item| value(item).into().map_or(Cell::None, cell))
     }
 
-    /// The columns that `add` adds, which several tables share.
+    /// Returns the columns that `add` adds, which several tables share.
     pub(crate) fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
         add(self)
     }
 
-    /// The same with some rows first, and marked in the column that was added last: those where
-    /// everything that this table varies is as the library has it by default.
+    /// Returns the same with some rows first, and marked in the column that was added last: those
+    /// where everything that this table varies is as the library has it by default.
     pub(crate) fn defaults(self, is_default: impl Fn(&'i T) -> bool) -> Self {
         let marked = self.heads.len().saturating_sub(1);
         Self { are_defaults: self.items.iter().map(is_default).collect(), marked, ..self }
     }
 
-    /// The figure of this table; `settings` are those of this run.
+    /// Returns the figure of this table; `settings` are those of this run.
     pub(crate) fn figure(self, caption: &'static Caption, settings: impl Into<String>) -> Figure {
         let rows = self.rows.into_iter().zip(self.are_defaults);
         let (mut first, others): (Vec<_>, Vec<_>) = rows.partition(|(_, is_default)| *is_default);
@@ -139,7 +139,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// A line of these points; a reference if its name ends in [`BARE`].
+    /// Creates a line of these points; a reference if its name ends in [`BARE`].
     pub(crate) fn new<S: Into<Span>>(
         name: impl Into<String>,
         points: impl IntoIterator<Item = (f64, S)>,
@@ -149,7 +149,7 @@ impl Series {
         Self { is_reference: name.ends_with(BARE), name, points, lost: (0, 0) }
     }
 
-    /// The same as a reference, or not.
+    /// Returns the same as a reference, or not.
     pub(crate) fn reference(self, is_reference: bool) -> Self {
         Self { is_reference, ..self }
     }
@@ -192,7 +192,7 @@ pub(crate) struct Plot {
 }
 
 impl Plot {
-    /// A plot whose vertical axis is divided evenly.
+    /// Creates a plot whose vertical axis is divided evenly.
     pub(crate) fn new(
         name: impl Into<String>,
         title: impl Into<String>,
@@ -206,12 +206,12 @@ impl Plot {
         Self { name, title, axes, across, decades: false, series, bars }
     }
 
-    /// The same with a vertical axis that is divided by factors of ten.
+    /// Returns the same with a vertical axis that is divided by factors of ten.
     pub(crate) fn with_decades(self) -> Self {
         Self { decades: true, ..self }
     }
 
-    /// The same with bars that end at something else.
+    /// Returns the same with bars that end at something else.
     pub(crate) fn with_bars(self, bars: &'static str) -> Self {
         Self { bars, ..self }
     }
@@ -249,7 +249,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// The same with these plots.
+    /// Returns the same with these plots.
     pub(crate) fn plots(self, plots: impl IntoIterator<Item = Plot>) -> Self {
         Self { plots: plots.into_iter().collect(), ..self }
     }
@@ -270,13 +270,13 @@ impl Figure {
         }
     }
 
-    /// The title with the settings of the run.
+    /// Returns the title with the settings of the run.
     pub(crate) fn title(&self) -> String {
         let colon = if self.settings.is_empty() { "" } else { ": " };
         format!("{}{colon}{}", self.caption.title, self.settings)
     }
 
-    /// The cells as written, with the marks of default settings.
+    /// Returns the cells as written, with the marks of default settings.
     pub(crate) fn marked(&self) -> Vec<Vec<String>> {
         let written = |row: &Vec<Cell>| row.iter().map(Cell::written).collect();
         let mut rows: Vec<Vec<String>> = self.rows.iter().map(written).collect();

@@ -109,7 +109,7 @@ impl Bench<'_> {
         self.spec(Sizes::flat(size), gigabits * 1e9 / 8.0 / size as f64)
     }
 
-    /// The results of all `specs`, which take turns.
+    /// Returns the results of all `specs`, which take turns.
     fn measure(&self, hosts: &Hosts, specs: &[Spec]) -> anyhow::Result<Vec<Trials>> {
         let results = in_turns(specs, self.runs(3), |_, spec| Trial::run(hosts, spec))?;
         Ok(results.into_iter().map(Trials).collect())
@@ -121,7 +121,8 @@ fn grouped(mean: usize) -> Sizes {
     Sizes { mean, group: GROUP.0, intra: GROUP.1 }
 }
 
-/// A line for each of `ways` ways, which alternate in `rows`; the places are in their order.
+/// Returns a line for each of `ways` ways, which alternate in `rows`; the places are in their
+/// order.
 fn lines<R>(
     rows: &[R],
     ways: usize,

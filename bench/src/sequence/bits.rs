@@ -56,7 +56,7 @@ impl BitWriter {
         self.bits(1, 1).align()
     }
 
-    /// The octets to follow a NAL unit's header, with emulation prevention.
+    /// Returns the octets to follow a NAL unit's header, with emulation prevention.
     pub(super) fn payload(&self) -> Vec<u8> {
         let (mut escaped, mut zeros) = (Vec::with_capacity(self.octets.len()), 0);
         for &octet in &self.octets {

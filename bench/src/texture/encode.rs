@@ -127,12 +127,12 @@ impl Case {
         Ok(())
     }
 
-    /// The milliseconds that `share` of the frames did not exceed.
+    /// Returns the milliseconds that `share` of the frames did not exceed.
     fn took(&self, share: f64) -> Option<f64> {
         quantile(&self.encoding, share)
     }
 
-    /// The median of the copies.
+    /// Returns the median of the copies.
     fn copy_took(&self) -> Option<f64> {
         quantile(&self.copying, 0.5)
     }

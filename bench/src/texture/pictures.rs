@@ -68,7 +68,7 @@ impl Pictures {
         self.resolution
     }
 
-    /// The frames in a format: RGBA8 as they were drawn, others encoded.
+    /// Returns the frames in a format: RGBA8 as they were drawn, others encoded.
     pub(super) fn of(&mut self, format: Format) -> anyhow::Result<Vec<Frame>> {
         if format == Format::Rgba8 {
             return Ok(self.rgba.clone());

@@ -141,17 +141,17 @@ impl Measured {
         self.frames.iter().flatten().map(figure).collect()
     }
 
-    /// The latency that `share` of the complete frames do not exceed.
+    /// Returns the latency that `share` of the complete frames do not exceed.
     pub(super) fn latency(&self, share: f64) -> Option<f64> {
         quantile(&self.each(|timed| timed.latency), share)
     }
 
-    /// The same of bare sockets.
+    /// Returns the same of bare sockets.
     pub(super) fn bare(&self, share: f64) -> Option<f64> {
         quantile(&self.bare, share)
     }
 
-    /// The number of incomplete frames.
+    /// Returns the number of incomplete frames.
     pub(super) fn lost(&self) -> usize {
         self.frames.iter().filter(|frame| frame.is_none()).count()
     }

@@ -90,7 +90,7 @@ impl Schedule {
         self.rate
     }
 
-    /// The end of the frames so far.
+    /// Returns the end of the frames so far.
     pub(crate) fn end(&self) -> Duration {
         self.begin + self.len
     }
@@ -101,7 +101,7 @@ impl Schedule {
         (self.len, self.place, self.ticks) = (Duration::ZERO, 0, 0);
     }
 
-    /// The times of the next frame.
+    /// Returns the times of the next frame.
     pub(crate) fn next(&mut self, frame: &MediaFrame) -> FileTime {
         match (frame.presented, frame.duration) {
             (Some(presented), _) if self.requested.is_none() => self.timed(frame, presented),
@@ -155,7 +155,8 @@ impl Schedule {
         self.time(due, Some(ticks), presented)
     }
 
-    /// The time of a frame that is due, and presented, so long after the beginning of the pass.
+    /// Returns the time of a frame that is due, and presented, so long after the beginning of the
+    /// pass.
     fn time(&self, due: Duration, ticks: Option<i64>, presented: i64) -> FileTime {
         let begin = i64::from(self.clock_rate.ticks(self.begin));
         FileTime {
@@ -166,13 +167,13 @@ impl Schedule {
         }
     }
 
-    /// The duration of ticks, also of more than 2³².
+    /// Returns the duration of ticks, also of more than 2³².
     fn duration(&self, ticks: i64) -> Duration {
         let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.clock_rate.hertz());
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
     }
 
-    /// The time from position 0 to another; zero if that is before it.
+    /// Returns the time from position 0 to another; zero if that is before it.
     fn after(&self, position: i64) -> Duration {
         let (frames, seconds) = (self.rate.numerator(), self.rate.denominator());
         let divisor = u128::from(frames) * u128::from(Position::PER_FRAME.unsigned_abs());
@@ -186,7 +187,7 @@ fn nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The positions from a picture to the next: those of a frame, or of half of one.
+/// Returns the positions from a picture to the next: those of a frame, or of half of one.
 pub(crate) fn length(is_field: bool) -> i64 {
     if is_field { Position::PER_FRAME / 2 } else { Position::PER_FRAME }
 }

@@ -50,18 +50,18 @@ impl Histogram {
         self.sum = self.sum.saturating_add(time);
     }
 
-    /// The number of times that did not exceed each of the [`BOUNDS`](Self::BOUNDS), but exceeded
-    /// the bound before; the last number is of those that exceeded all.
+    /// Returns the number of times that did not exceed each of the [`BOUNDS`](Self::BOUNDS), but
+    /// exceeded the bound before; the last number is of those that exceeded all.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// The number of all times.
+    /// Returns the number of all times.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The sum of all times.
+    /// Returns the sum of all times.
     pub fn sum(&self) -> Duration {
         self.sum
     }

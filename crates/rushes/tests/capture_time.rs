@@ -122,7 +122,7 @@ fn frames_keep_their_capture_times_over_a_path_that_loses_and_reorders() {
     }
 }
 
-/// A stream set up from a description, on a free port.
+/// Returns a stream set up from a description, on a free port.
 fn from_description(text: &str) -> MediaStream {
     let media = Description::parse(text.as_bytes()).unwrap().media.remove(0);
     let builder = Context::new().described(&media).unwrap();

@@ -165,7 +165,7 @@ impl Probe {
     }
 }
 
-/// The loss of one packet, of a hundred scattered packets, and of a whole unit.
+/// Returns the loss of one packet, of a hundred scattered packets, and of a whole unit.
 fn losses(shape: &TextureShape) -> [Vec<Gap>; 3] {
     let (tiles, payload) = (shape.tiling().tiles(), shape.plan().payload());
     let packet = |unit: usize, number: usize| {

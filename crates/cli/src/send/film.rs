@@ -31,14 +31,14 @@ struct Passes {
 }
 
 impl<'a> Film<'a> {
-    /// A film of so many streams that begins now.
+    /// Creates a film of so many streams that begins now.
     pub(super) fn new(streams: usize, interrupt: &'a Interrupt) -> Self {
         let passes = Mutex::new(Passes::default());
         let has_failed = AtomicBool::new(false);
         Self { start: Instant::now(), interrupt, has_failed, streams, passes }
     }
 
-    /// Whether to stop: the user wants it, or another stream has failed.
+    /// Returns whether to stop: the user wants it, or another stream has failed.
     pub(super) fn is_stopped(&self) -> bool {
         self.interrupt.is_requested() || self.has_failed.load(Relaxed)
     }
@@ -94,14 +94,14 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// The time from the first frame's decoding to the first presentation, at which a file without
-    /// times begins.
+    /// Returns the time from the first frame's decoding to the first presentation, at which a file
+    /// without times begins.
     pub(super) fn delay(self) -> Duration {
         self.presented.since(self.decoded)
     }
 }
 
-/// The beginning of the film whose files `readers` read.
+/// Returns the beginning of the film whose files `readers` read.
 pub(super) fn beginning(readers: &mut [Option<MediaReader>]) -> anyhow::Result<Beginning> {
     let mut first: Option<Beginning> = None;
     for reader in readers.iter_mut().flatten().filter(|reader| !reader.is_live()) {

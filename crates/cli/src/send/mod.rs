@@ -208,7 +208,7 @@ fn sending(
     }
 }
 
-/// A stream, as metrics see it.
+/// Returns a stream, as metrics see it.
 fn observed(number: usize, sending: &Sending<'_>) -> metrics::Sending {
     let Sending { args, source, stream, schedule, .. } = sending;
     let (timing, has_rate) = (args.timing, !source.is_live() && !args.timing.flat_out);
@@ -258,8 +258,8 @@ fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
     Ok(())
 }
 
-/// The stream of source `number`. The options of a stream are those of the first; others have the
-/// ports after its ports, and default values.
+/// Returns the stream of source `number`. The options of a stream are those of the first; others
+/// have the ports after its ports, and default values.
 fn build(
     args: &SendArgs,
     context: &Context,
@@ -328,7 +328,7 @@ fn build(
     Ok(builder)
 }
 
-/// The port of stream `number`, if the first has `port`.
+/// Returns the port of stream `number`, if the first has `port`.
 fn port(port: u16, number: u16) -> Option<u16> {
     port.checked_add(PORTS * number)
 }

@@ -31,7 +31,7 @@ pub struct ExtensionMapping {
 }
 
 impl ExtensionMapping {
-    /// The element denoted by `uri`, as `id`, in the direction of the media.
+    /// Creates the element denoted by `uri`, as `id`, in the direction of the media.
     pub fn new(id: u16, uri: impl Into<String>) -> Self {
         Self { id, direction: None, encrypted: false, uri: uri.into(), attributes: String::new() }
     }
@@ -60,7 +60,7 @@ impl ExtensionMapping {
         Ok(Self { id, direction, encrypted, uri: uri.to_owned(), attributes })
     }
 
-    /// The value of the line.
+    /// Returns the value of the line.
     pub(super) fn write(&self) -> String {
         let way = match self.direction {
             None => "",

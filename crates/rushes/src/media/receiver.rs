@@ -115,12 +115,12 @@ impl StreamReceiver {
         Rtcp { attached: self.attached.clone() }
     }
 
-    /// The local address of the stream's socket.
+    /// Returns the local address of the stream's socket.
     pub fn local_address(&self) -> SocketAddr {
         self.attached.local_address()
     }
 
-    /// The stream's counters.
+    /// Returns the stream's counters.
     pub fn statistics(&self) -> Statistics {
         self.attached.statistics()
     }
@@ -179,8 +179,8 @@ impl StreamReceiver {
     }
 }
 
-/// The next frame of `inbox`, if there is one, and the next timeout of its receiver; events are
-/// added to `events`.
+/// Returns the next frame of `inbox`, if there is one, and the next timeout of its receiver; events
+/// are added to `events`.
 fn collect(
     inbox: &Inbox,
     now: Instant,

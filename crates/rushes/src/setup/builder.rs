@@ -106,19 +106,19 @@ impl StreamBuilder {
         }
     }
 
-    /// The local UDP port; 0, the default, takes a free one.
+    /// Sets the local UDP port; 0, the default, takes a free one.
     pub fn local_port(mut self, port: u16) -> Self {
         self.local_port = port;
         self
     }
 
-    /// The peer's UDP port. Without it the stream only receives.
+    /// Sets the peer's UDP port. Without it the stream only receives.
     pub fn remote_port(mut self, port: u16) -> Self {
         self.remote_port = Some(port);
         self
     }
 
-    /// The payload type to send and to accept; by default that of the
+    /// Sets the payload type to send and to accept; by default that of the
     /// [format](crate::format::MediaFormat::payload_type): 96 for H.264, 97 for H.265, 98 for H.266,
     /// 111 for Opus, 99 for generic frames.
     pub fn payload_type(mut self, payload_type: PayloadType) -> Self {
@@ -126,20 +126,20 @@ impl StreamBuilder {
         self
     }
 
-    /// The stream's own SSRC; random by default (RFC 3550 section 8.1).
+    /// Sets the stream's own SSRC; random by default (RFC 3550 section 8.1).
     pub fn ssrc(mut self, ssrc: Ssrc) -> Self {
         self.ssrc = Some(ssrc);
         self
     }
 
-    /// The only source to accept, from its first packet on; by default any source. Streams that
-    /// share a port need this setting or different payload types.
+    /// Sets the only source to accept, from its first packet on; by default any source. Streams
+    /// that share a port need this setting or different payload types.
     pub fn remote_ssrc(mut self, ssrc: Ssrc) -> Self {
         self.remote_ssrc = Some(ssrc);
         self
     }
 
-    /// The only host to accept packets from, and the port of its media if that is known.
+    /// Sets the only host to accept packets from, and the port of its media if that is known.
     ///
     /// Packets from others are counted ([`Statistics::foreign`](crate::Statistics)) and ignored.
     /// The default is the session's peer, or any host if there is no peer or it is a multicast
@@ -151,48 +151,48 @@ impl StreamBuilder {
         self
     }
 
-    /// The rate of the timestamps; by default the format's, 90 kHz for video, 48 kHz for Opus.
+    /// Sets the rate of the timestamps; by default the format's, 90 kHz for video, 48 kHz for Opus.
     pub fn clock_rate(mut self, rate: ClockRate) -> Self {
         self.clock_rate = Some(rate);
         self.format.clock_rate = Some(rate);
         self
     }
 
-    /// Octets in the largest IP packet to send, headers included: 100..=65 535, by default 1 500.
-    /// Received packets may be of any size.
+    /// Sets the octets in the largest IP packet to send, headers included: 100..=65 535, by default
+    /// 1 500. Received packets may be of any size.
     pub fn mtu(mut self, octets: usize) -> Self {
         self.mtu = octets;
         self
     }
 
-    /// Octets in the socket's send and receive buffers, by default 4 MiB each. The kernel may
-    /// allow less; a warning in the log then names the setting to raise.
+    /// Sets the octets in the socket's send and receive buffers, by default 4 MiB each. The kernel
+    /// may allow less; a warning in the log then names the setting to raise.
     pub fn socket_buffer(mut self, octets: usize) -> Self {
         self.socket.send_buffer = octets;
         self.socket.receive_buffer = octets;
         self
     }
 
-    /// The rate of the frames to send, for automatic timestamps and for pacing. By default
+    /// Sets the rate of the frames to send, for automatic timestamps and for pacing. By default
     /// timestamps are 1/30 s apart and pacing follows the calls.
     pub fn frame_rate(mut self, rate: FrameRate) -> Self {
         self.frame_rate = Some(rate);
         self
     }
 
-    /// The spreading of large frames over time; by default over 0.9 of the frame interval.
+    /// Sets the spreading of large frames over time; by default over 0.9 of the frame interval.
     pub fn pacing(mut self, pacing: Pacing) -> Self {
         self.pacing = pacing;
         self
     }
 
-    /// The largest burst of a paced sender; by default 32 KiB, or 2 ms at a given rate.
+    /// Sets the largest burst of a paced sender; by default 32 KiB, or 2 ms at a given rate.
     pub fn burst(mut self, burst: Burst) -> Self {
         self.burst = burst;
         self
     }
 
-    /// Whether access units or NAL units are delivered; by default whole access units.
+    /// Returns whether access units or NAL units are delivered; by default whole access units.
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         self.frame.delivery = delivery;
         self
@@ -205,7 +205,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Octets in the largest frame to accept, by default 64 MiB.
+    /// Sets the octets in the largest frame to accept, by default 64 MiB.
     pub fn frame_len_max(mut self, octets: usize) -> Self {
         self.frame.frame_len_max = octets;
         self
@@ -271,7 +271,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Octets that incomplete frames and reorder windows of all the stream's sources may hold.
+    /// Sets the octets that incomplete frames and reorder windows of all the stream's sources may
+    /// hold.
     ///
     /// The minimum is [`frame_len_max`](Self::frame_len_max), the default 64 MiB more. Beyond the
     /// limit, the source that has delivered least drops its frame.
@@ -289,7 +290,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Number of packets after which a source is accepted, by default 2 (RFC 3550 appendix A.1).
+    /// Sets the number of packets after which a source is accepted, by default 2 (RFC 3550 appendix
+    /// A.1).
     ///
     /// Earlier packets are kept until then, so none is lost. With 1 a source is accepted at once.
     pub fn probation(mut self, packets: u8) -> Self {
@@ -307,8 +309,8 @@ impl StreamBuilder {
         self
     }
 
-    /// The time for which [`pull_frame`](crate::MediaStream::pull_frame) spins before it sleeps;
-    /// none by default. Spinning occupies a core and saves a few microseconds of latency.
+    /// Sets the time for which [`pull_frame`](crate::MediaStream::pull_frame) spins before it
+    /// sleeps; none by default. Spinning occupies a core and saves a few microseconds of latency.
     pub fn spin(mut self, time: Duration) -> Self {
         self.spin = time;
         self
@@ -321,13 +323,14 @@ impl StreamBuilder {
         self
     }
 
-    /// The first sequence number and timestamp; random by default (RFC 3550 section 5.1).
+    /// Sets the first sequence number and timestamp; random by default (RFC 3550 section 5.1).
     pub fn first_packet(mut self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> Self {
         self.first = Some((sequence, timestamp));
         self
     }
 
-    /// The elements of RTP header extensions that both ends agreed on (RFC 8285); by default none.
+    /// Sets the elements of RTP header extensions that both ends agreed on (RFC 8285); by default
+    /// none.
     ///
     /// With an element for the capture time, the first packet of each frame carries the time given
     /// to [`push_frame_captured`](crate::StreamSender::push_frame_captured), or that of the call,
@@ -366,13 +369,13 @@ impl StreamBuilder {
         self
     }
 
-    /// The send path of datagrams to the kernel; by default the fastest that works.
+    /// Sets the send path of datagrams to the kernel; by default the fastest that works.
     pub fn send_path(mut self, path: SendPath) -> Self {
         self.socket.send_path = path;
         self
     }
 
-    /// Whether the kernel and the device read sent data in place instead of copying it
+    /// Returns whether the kernel and the device read sent data in place instead of copying it
     /// (`MSG_ZEROCOPY`; Linux 5.0); off by default.
     ///
     /// Use it with real network devices that have scatter-gather and checksum offload, for frames
@@ -391,25 +394,25 @@ impl StreamBuilder {
         self
     }
 
-    /// The receive path of datagrams from the kernel; by default the fastest that works.
+    /// Sets the receive path of datagrams from the kernel; by default the fastest that works.
     pub fn receive_path(mut self, path: ReceivePath) -> Self {
         self.socket.receive_path = path;
         self
     }
 
-    /// The differentiated services code point of sent packets, 0..=63 (RFC 2474).
+    /// Sets the differentiated services code point of sent packets, 0..=63 (RFC 2474).
     pub fn dscp(mut self, dscp: u8) -> Self {
         self.socket.dscp = Some(dscp);
         self
     }
 
-    /// The network interface to use, by name.
+    /// Sets the network interface to use, by name.
     pub fn interface(mut self, name: &str) -> Self {
         self.socket.interface = Some(name.to_owned());
         self
     }
 
-    /// The multicast group to join, and options for sending to it.
+    /// Sets the multicast group to join, and options for sending to it.
     ///
     /// By default, if the peer is a group, that group on the default interface, with a hop limit of
     /// 1, and with this host among the receivers.

@@ -58,7 +58,7 @@ fn first_frames(name: &str, path: &Path) {
     writer.finish().unwrap();
 }
 
-/// A capture with one stream.
+/// Returns a capture with one stream.
 fn capture() -> Vec<u8> {
     let [from, to] = ["192.0.2.1:4000", "192.0.2.2:5004"].map(|it| it.parse().unwrap());
     let sending = Sending { payload_type: 97, ssrc: 0x1f2e_3d4c, packet_len: 1200 };

@@ -57,7 +57,7 @@ impl Ports {
         Self { media, texture: free_port(), metrics: free_port(), local: free_port() }
     }
 
-    /// A command of a page, as it can be run here.
+    /// Returns a command of a page, as it can be run here.
     fn adapt(&self, command: &str) -> String {
         let mut adapted = command.to_owned();
         for (there, here) in INSTEAD {
@@ -75,7 +75,7 @@ impl Ports {
         adapted
     }
 
-    /// Whether some process listens on a port that others of the scene send to.
+    /// Returns whether some process listens on a port that others of the scene send to.
     fn is_listening(&self) -> bool {
         let names = [self.media, self.texture].map(|port| format!(":{port:04X} "));
         let tables = ["udp", "udp6", "tcp", "tcp6"].map(|name| format!("/proc/net/{name}"));
@@ -214,7 +214,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The outputs of all commands so far.
+    /// Returns the outputs of all commands so far.
     fn failure(&self, shell: &Shell, what: &str) -> String {
         let mut text = format!("command {}, {}\n{what}\n", shell.number, shell.command);
         for number in 0..self.shells {

@@ -15,8 +15,8 @@ const HIGH_PROFILES: [u8; 4] = [100, 110, 122, 144];
 const HEVC_SETS: [u8; 3] = [32, 33, 34];
 const VVC_SETS: [u8; 3] = [14, 15, 16];
 
-/// Whether records hold NAL units of this type. Others stay in the frames: FFmpeg finds adaptation
-/// parameter sets of H.266 only there.
+/// Returns whether records hold NAL units of this type. Others stay in the frames: FFmpeg finds
+/// adaptation parameter sets of H.266 only there.
 pub(super) fn is_stored(nal: NalCodec, nal_type: u8) -> bool {
     match nal {
         NalCodec::H264 => matches!(nal_type, 7 | 8),
@@ -79,7 +79,7 @@ impl Configuration {
         Some(Self { codec, form })
     }
 
-    /// The format of the pictures, of video.
+    /// Returns the format of the pictures, of video.
     pub(super) fn pictures(&self) -> Option<PictureFormat> {
         match &self.form {
             Form::Avc(format, _) | Form::Hevc(format, _) | Form::Vvc(format, _) => Some(*format),
@@ -87,7 +87,7 @@ impl Configuration {
         }
     }
 
-    /// The record, as Matroska holds it.
+    /// Returns the record, as Matroska holds it.
     pub(super) fn record(&self) -> Vec<u8> {
         let mut record = Vec::new();
         match &self.form {
@@ -168,7 +168,7 @@ fn hevc(format: PictureFormat, sets: [Sets; 3]) -> Option<Hvcc> {
     })
 }
 
-/// A `VvcDecoderConfigurationRecord` (ISO/IEC 14496-15 section 11.2.4).
+/// Returns a `VvcDecoderConfigurationRecord` (ISO/IEC 14496-15 section 11.2.4).
 fn vvc(format: PictureFormat, sets: &[Sets; 3]) -> Option<Vec<u8>> {
     let sequence = without_prevention(sets[1].1.first()?);
     // Lengths of four octets.
@@ -193,8 +193,8 @@ fn vvc(format: PictureFormat, sets: &[Sets; 3]) -> Option<Vec<u8>> {
     (!sets[2].1.is_empty()).then_some(record)
 }
 
-/// The fields around the `VvcPTLRecord` and the record itself, from a sequence parameter set (ITU-T
-/// H.266 section 7.3.2.4); `None` if it has no profile, tier and level, or is damaged.
+/// Returns the fields around the `VvcPTLRecord` and the record itself, from a sequence parameter
+/// set (ITU-T H.266 section 7.3.2.4); `None` if it has no profile, tier and level, or is damaged.
 fn vvc_profile(sequence: &[u8], format: PictureFormat) -> Option<Vec<u8>> {
     // The header, two ids, then the number of sub-layers, the format, and what the set has.
     let (&[.., first], profile) = sequence.split_first_chunk::<4>()?;
@@ -235,7 +235,8 @@ fn vvc_profile(sequence: &[u8], format: PictureFormat) -> Option<Vec<u8>> {
     Some(fields)
 }
 
-/// The width and height in a sequence parameter set of H.266, of which `rest` follow the profile.
+/// Returns the width and height in a sequence parameter set of H.266, of which `rest` follow the
+/// profile.
 fn vvc_coded_size(rest: &[u8]) -> Option<[u16; 2]> {
     let mut bits = rest.iter().flat_map(|octet| (0..8).rev().map(move |bit| octet >> bit & 1));
     // Gradual refresh; resampling, and whether it is allowed within a sequence.
@@ -252,13 +253,13 @@ fn vvc_coded_size(rest: &[u8]) -> Option<[u16; 2]> {
     Some([code()?, code()?])
 }
 
-/// Whether there are sets, and their number and lengths fit 16 bits.
+/// Returns whether there are sets, and their number and lengths fit 16 bits.
 fn are_storable(sets: &[Vec<u8>]) -> bool {
     let fits = |len: usize| u16::try_from(len).is_ok();
     !sets.is_empty() && fits(sets.len()) && sets.iter().all(|set| fits(set.len()))
 }
 
-/// The octets of a NAL unit without those that prevent start codes.
+/// Returns the octets of a NAL unit without those that prevent start codes.
 fn without_prevention(unit: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
     for octet in unit {

@@ -95,7 +95,8 @@ impl NalUnits {
         out.extend_from_slice(unit);
     }
 
-    /// The NAL units of `sample` that have octets; the last item is an error if one is cut off.
+    /// Returns the NAL units of `sample` that have octets; the last item is an error if one is cut
+    /// off.
     fn units<'s>(
         &self,
         mut sample: &'s [u8],
@@ -123,7 +124,7 @@ impl NalUnits {
     }
 }
 
-/// The octets of lengths, and the parameter sets, in a `VvcDecoderConfigurationRecord`.
+/// Returns the octets of lengths, and the parameter sets, in a `VvcDecoderConfigurationRecord`.
 fn vvc_record(record: &[u8]) -> Option<(usize, Vec<Vec<u8>>)> {
     let mut rest = Octets(record);
     let first = rest.number(1)?;
@@ -169,7 +170,7 @@ impl<'o> Octets<'o> {
         Some(taken)
     }
 
-    /// A number of `len` octets, at most 4.
+    /// Returns a number of `len` octets, at most 4.
     fn number(&mut self, len: usize) -> Option<usize> {
         Some(self.take(len)?.iter().fold(0, |sum, octet| sum << 8 | usize::from(*octet)))
     }

@@ -56,7 +56,7 @@ pub(super) trait Muxer: Send {
         Ok(Vec::new())
     }
 
-    /// The samples that were written, so that they can be read.
+    /// Returns the samples that were written, so that they can be read.
     fn samples_written(&self) -> u64;
 }
 
@@ -157,8 +157,8 @@ impl TrackWriter {
         }
     }
 
-    /// The sample of a frame; `None` if it is an access unit without a slice, or from before the first
-    /// parameter sets: no decoder could begin with it.
+    /// Returns the sample of a frame; `None` if it is an access unit without a slice, or from
+    /// before the first parameter sets: no decoder could begin with it.
     fn sample(&mut self, frame: &[u8], presented: i64) -> io::Result<Option<Sample>> {
         let sample = if let Some(nal) = self.codec.nal {
             self.access_unit(nal, frame, presented)
@@ -175,8 +175,8 @@ impl TrackWriter {
         Ok(sample)
     }
 
-    /// The sample of an access unit; `None` if it has no slice. Parameter sets that are in the file's
-    /// beginning are left out.
+    /// Returns the sample of an access unit; `None` if it has no slice. Parameter sets that are in
+    /// the file's beginning are left out.
     fn access_unit(&mut self, nal: NalCodec, frame: &[u8], presented: i64) -> Option<Sample> {
         let mut sample = Sample { data: Vec::new(), presented, duration: None, is_key: false };
         let mut has_slice = false;

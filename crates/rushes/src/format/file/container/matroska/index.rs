@@ -105,13 +105,13 @@ impl Parts {
         }
     }
 
-    /// The place in the segment of what is at `position` in the file.
+    /// Returns the place in the segment of what is at `position` in the file.
     pub(super) fn place(&self, position: u64) -> u64 {
         position - self.segment
     }
 
-    /// The index of a file that ends at `end` and lasts so many milliseconds, to be written there, and
-    /// what replaces the octets at the beginning of the file: each with its position.
+    /// Returns the index of a file that ends at `end` and lasts so many milliseconds, to be written
+    /// there, and what replaces the octets at the beginning of the file: each with its position.
     pub(super) fn complete(
         &self,
         cues: &Cues,
@@ -132,7 +132,7 @@ impl Parts {
     }
 }
 
-/// The list of the parts at these places in the segment (section 5.1.1).
+/// Returns the list of the parts at these places in the segment (section 5.1.1).
 fn seek_head(places: [u64; 3]) -> Element {
     let mut list = Element::default();
     for (id, place) in [INFO, TRACKS, CUES].into_iter().zip(places) {

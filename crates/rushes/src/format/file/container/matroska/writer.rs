@@ -42,7 +42,7 @@ struct Track {
 }
 
 impl Matroska {
-    /// A file of this kind: `matroska` or `webm`.
+    /// Creates a file of this kind: `matroska` or `webm`.
     pub(in super::super) fn new(kind: &'static str) -> Self {
         Self {
             kind,
@@ -192,7 +192,7 @@ impl Muxer for Matroska {
     }
 }
 
-/// The entry of a track.
+/// Returns the entry of a track.
 fn track(number: u64, configuration: &Configuration) -> Element {
     let mut entry = Element::default();
     let coding = match configuration.form {
@@ -225,7 +225,7 @@ mod tests {
     use super::super::id;
     use super::*;
 
-    /// The data of the first element with this identifier.
+    /// Returns the data of the first element with this identifier.
     fn child(data: &[u8], id: u32) -> &[u8] {
         children(data).find(|(child, _)| *child == id).unwrap().1
     }

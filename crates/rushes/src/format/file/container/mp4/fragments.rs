@@ -47,8 +47,8 @@ impl Fragments {
         Self { defaults, position, runs: VecDeque::new(), decoded: None }
     }
 
-    /// The next sample; `None` after the last one. The first one is at `begin`, unless its fragment
-    /// says another time.
+    /// Returns the next sample; `None` after the last one. The first one is at `begin`, unless its
+    /// fragment says another time.
     pub(super) fn next(
         &mut self,
         file: &mut dyn Octets,
@@ -114,7 +114,7 @@ impl Fragments {
     }
 }
 
-/// The octets of a run.
+/// Returns the octets of a run.
 fn octets_of(run: &Trun, defaults: Defaults) -> u64 {
     match &run.samples {
         mp4_atom::TrunSamples::Inherited { count, .. } => {

@@ -77,7 +77,7 @@ impl Movie {
         self.moov.trak.iter().map(track).collect()
     }
 
-    /// The frames of the first track of `codec`.
+    /// Returns the frames of the first track of `codec`.
     pub(super) fn reader(
         mut self,
         codec: Codec,
@@ -108,7 +108,8 @@ impl Movie {
     }
 }
 
-/// The next box at `position`: its header, and where its body begins; `None` at the end of the file.
+/// Returns the next box at `position`: its header, and where its body begins; `None` at the end of
+/// the file.
 fn next_box(
     file: &mut dyn Octets,
     position: u64,
@@ -180,7 +181,7 @@ fn is_vvc(kind: mp4_atom::FourCC) -> bool {
     [b"vvc1", b"vvi1"].into_iter().any(|it| kind == mp4_atom::FourCC::new(it))
 }
 
-/// The four characters of a coding, as far as they are known.
+/// Returns the four characters of a coding, as far as they are known.
 fn name_of(coding: &Coding) -> String {
     if let Coding::Unknown(kind, _) = coding {
         return kind.to_string();
@@ -205,7 +206,7 @@ fn form(coding: &Coding, framing: Framing) -> Option<Form> {
     Some(Form::Nal(units))
 }
 
-/// The record in the sample entry of H.266: in a box after the fields of all video.
+/// Returns the record in the sample entry of H.266: in a box after the fields of all video.
 fn vvc_configuration(entry: &[u8]) -> Option<&[u8]> {
     const VISUAL_LEN: usize = 78;
     let mut rest = entry.get(VISUAL_LEN..)?;
@@ -330,7 +331,7 @@ mod tests {
     use super::super::configuration::Configuration;
     use super::*;
 
-    /// A packet of 1 000 octets, and an index that names it so many times.
+    /// Returns a packet of 1 000 octets, and an index that names it so many times.
     fn file(count: u32) -> Vec<u8> {
         let mut moov = writer::index(&[Configuration::opus(&[8])]);
         moov.mvex = None;
@@ -346,7 +347,7 @@ mod tests {
         octets
     }
 
-    /// The octets of the frames of a file, and its error.
+    /// Returns the octets of the frames of a file, and its error.
     fn read(octets: Vec<u8>) -> (usize, Option<String>) {
         let file = Box::new(std::io::Cursor::new(octets));
         let movie = Movie::open(file, Path::new("film.mp4")).unwrap();

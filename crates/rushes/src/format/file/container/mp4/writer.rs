@@ -173,12 +173,12 @@ impl Track {
     }
 }
 
-/// The identifier of a track by its number, from 1 on.
+/// Returns the identifier of a track by its number, from 1 on.
 fn id(number: usize) -> u32 {
     number as u32 + 1
 }
 
-/// The index of a fragment.
+/// Returns the index of a fragment.
 fn moof(sequence_number: u32, track: usize, decoded: u64, entries: Vec<TrunEntry>) -> Moof {
     let tfhd = Tfhd { track_id: id(track), default_base_is_moof: true, ..Tfhd::default() };
     let traf = Traf {
@@ -190,7 +190,7 @@ fn moof(sequence_number: u32, track: usize, decoded: u64, entries: Vec<TrunEntry
     Moof { mfhd: Mfhd { sequence_number }, traf: vec![traf] }
 }
 
-/// The octets of the index of a file whose frames are all in fragments.
+/// Returns the octets of the index of a file whose frames are all in fragments.
 fn encoded_index(tracks: &[Configuration]) -> io::Result<Vec<u8>> {
     let mut octets = Vec::new();
     index(tracks).encode(&mut octets).map_err(io::Error::other)?;
@@ -233,7 +233,7 @@ fn add(octets: &mut [u8], end: usize, more: u32) {
     }
 }
 
-/// The index of a file whose frames are all in fragments.
+/// Returns the index of a file whose frames are all in fragments.
 pub(super) fn index(tracks: &[Configuration]) -> Moov {
     let trex = |number| Trex {
         track_id: id(number),
@@ -256,7 +256,7 @@ pub(super) fn index(tracks: &[Configuration]) -> Moov {
     }
 }
 
-/// The entry of a track.
+/// Returns the entry of a track.
 fn trak(track_id: u32, configuration: &Configuration) -> Trak {
     let pictures = configuration.pictures();
     let timescale = configuration.codec.clock_rate.hertz();
@@ -295,7 +295,7 @@ fn trak(track_id: u32, configuration: &Configuration) -> Trak {
     }
 }
 
-/// The fields of a sample entry of video.
+/// Returns the fields of a sample entry of video.
 fn visual(configuration: &Configuration) -> Visual {
     let visual = configuration.pictures().map(|format| Visual {
         data_reference_index: 1,
@@ -306,7 +306,7 @@ fn visual(configuration: &Configuration) -> Visual {
     visual.unwrap_or_default()
 }
 
-/// The sample entry of a track; `None` for H.266, whose entry follows.
+/// Returns the sample entry of a track; `None` for H.266, whose entry follows.
 fn coding(configuration: &Configuration) -> Option<Coding> {
     let visual = visual(configuration);
     Some(match &configuration.form {
