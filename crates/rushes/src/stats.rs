@@ -39,7 +39,7 @@ pub struct Histogram {
 
 impl Histogram {
     /// The upper bounds of the counts in seconds: from half a millisecond, which a local network
-    /// takes, to longer than a viewer waits. The last count has none.
+    /// takes, to longer than a viewer waits. The last count has no bound.
     pub const BOUNDS: [f64; 14] =
         [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 

@@ -102,9 +102,9 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     Ok(report::outcome(interrupt.is_requested() && !is_endless, &sendings))
 }
 
-/// Opens all files, and leaves an empty one beside another out. A file that cannot be read is reported
-/// before anything is sent. A live source is opened later: what it makes before there is a stream is
-/// late.
+/// Opens all files, and omits an empty one beside another. A file that cannot be read is reported
+/// before anything is sent. A live source is opened later: frames that it makes before the stream
+/// exists would be sent late.
 fn open_all(
     args: &SendArgs,
     sources: &mut Vec<Source>,

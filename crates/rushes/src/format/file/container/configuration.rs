@@ -1,4 +1,4 @@
-//! What a container says of a track's codec.
+//! The description of a track's codec in a container.
 
 use mp4_atom::{Atom, Avcc, AvccExt, Dops, HvcCArray, Hvcc};
 use rushes_proto::ClockRate;
@@ -25,14 +25,14 @@ pub(super) fn is_stored(nal: NalCodec, nal_type: u8) -> bool {
     }
 }
 
-/// What a container says of a track's codec.
+/// The description of a track's codec in a container.
 #[derive(Clone, Debug)]
 pub(super) struct Configuration {
     pub(super) codec: Codec,
     pub(super) form: Form,
 }
 
-/// What is particular to the codec.
+/// The fields specific to the codec.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     Avc(PictureFormat, Avcc),
@@ -43,7 +43,8 @@ pub(super) enum Form {
 }
 
 impl Configuration {
-    /// Of Opus, by the first packet of the stream (RFC 6716 section 3.1, bit s).
+    /// Creates the description of Opus from the stream's first packet (RFC 6716 section 3.1, bit
+    /// s).
     pub(super) fn opus(packet: &[u8]) -> Self {
         let is_stereo = packet.first().is_some_and(|toc| toc & 4 != 0);
         let form = Form::Opus(Dops {
@@ -57,7 +58,7 @@ impl Configuration {
         Self { codec: Codec::Opus, form }
     }
 
-    /// Of NAL units, by their parameter sets; `None` while some are missing.
+    /// Creates the description of a video codec from parameter sets; `None` while some are missing.
     pub(super) fn of_parameter_sets(codec: Codec, sets: &[Vec<u8>]) -> Option<Self> {
         let nal = codec.nal?;
         let of_type = |nal_type: u8| -> Vec<Vec<u8>> {
@@ -79,7 +80,7 @@ impl Configuration {
         Some(Self { codec, form })
     }
 
-    /// Returns the format of the pictures, of video.
+    /// Returns the format of the pictures; `None` for audio.
     pub(super) fn pictures(&self) -> Option<PictureFormat> {
         match &self.form {
             Form::Avc(format, _) | Form::Hevc(format, _) | Form::Vvc(format, _) => Some(*format),
@@ -91,7 +92,8 @@ impl Configuration {
     pub(super) fn record(&self) -> Vec<u8> {
         let mut record = Vec::new();
         match &self.form {
-            // Encoding fails only on fields out of range, which are checked when they are made.
+            // Encoding fails only on fields out of range, which were checked when the record was
+            // made.
             Form::Avc(_, avcc) => avcc.encode_body(&mut record).unwrap_or_default(),
             Form::Hevc(_, hvcc) => hvcc.encode_body(&mut record).unwrap_or_default(),
             Form::Vvc(_, vvcc) => record.extend_from_slice(vvcc),

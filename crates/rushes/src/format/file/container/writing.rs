@@ -32,8 +32,8 @@ pub(super) struct Sample {
     pub(super) is_key: bool,
 }
 
-/// By how many ticks a file is later than its stream: its first frame may be presented after others,
-/// and files have no times before their beginning. `samples` are the first ones.
+/// Returns the number of ticks by which a file is later than its stream, given its first `samples`:
+/// the first frame may be presented after others, and files have no negative times.
 pub(super) fn shift<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> i64 {
     let first = samples.into_iter().map(|sample| sample.presented).min();
     first.map_or(0, |first| first.saturating_neg().max(0))
@@ -47,16 +47,16 @@ pub(super) trait Muxer: Send {
     /// Writes a sample of a track, or keeps it for later.
     fn write(&mut self, track: usize, sample: Sample, to: &mut dyn Write) -> io::Result<()>;
 
-    /// Writes what was kept.
+    /// Writes the samples that were kept.
     fn finish(&mut self, to: &mut dyn Write) -> io::Result<()>;
 
-    /// As [`FrameWriter::complete`].
+    /// Completes the file as [`FrameWriter::complete`] does.
     fn complete(&mut self, to: &mut dyn Write) -> io::Result<Vec<(u64, Vec<u8>)>> {
         self.finish(to)?;
         Ok(Vec::new())
     }
 
-    /// Returns the samples that were written, so that they can be read.
+    /// Returns the number of samples that were written and can be read.
     fn samples_written(&self) -> u64;
 }
 
@@ -66,8 +66,8 @@ const TRACKS_MAX: usize = 126;
 /// Octets of frames that wait for the parameter sets of another track.
 const WAITING_MAX: usize = 16 << 20;
 
-/// Creates the writer for a file, if its name is that of a container and all `codecs` are such that
-/// containers carry.
+/// Creates the writer for a file, if its name is that of a container and containers carry all
+/// `codecs`.
 ///
 /// # Errors
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) if this container does not hold one of `codecs`.
@@ -109,7 +109,7 @@ struct FilmWriter {
 
 struct TrackWriter {
     codec: Codec,
-    /// Its number in the file, once that has begun; `None` if it is left out.
+    /// The track's number in the file, once the file has begun; `None` if the track is left out.
     number: Option<usize>,
     is_left_out: bool,
     configuration: Option<Configuration>,

@@ -11,7 +11,7 @@ pub(super) struct Header {
     pub(super) len: Option<u64>,
 }
 
-/// The elements of a file. Those with elements in them are entered by going on.
+/// The elements of a file. The next header after that of a container element is its first child's.
 pub(super) struct Elements {
     file: BufReader<Box<dyn Octets>>,
     position: u64,
@@ -126,7 +126,7 @@ pub(super) fn children(mut data: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     })
 }
 
-/// As [`Elements::number`], of octets in memory, and its length.
+/// Reads a number like [`Elements::number`], but from memory; returns it and its length in octets.
 pub(super) fn number(data: &mut &[u8], len_max: u32, unmarked: bool) -> Option<(u64, u32)> {
     let len = data.first()?.leading_zeros() + 1;
     if len > len_max {

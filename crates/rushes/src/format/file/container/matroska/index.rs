@@ -1,9 +1,9 @@
-//! What players need in order to seek: the places of the parts of a file, and its duration. None of it
-//! is known before the end of the file, so that space is reserved for it.
+//! The index that players need in order to seek: the places of the parts of a file, and its
+//! duration. They are known only at the end of the file, so that space is reserved for them.
 
 use super::written::{Element, size};
 
-/// The most clusters of which a file notes the places: those of an hour with one each second.
+/// Maximum number of clusters whose places a file lists: more than an hour with one each second.
 const CUES_MAX: usize = 4_096;
 
 /// Identifiers of the parts of a file.
@@ -105,7 +105,7 @@ impl Parts {
         }
     }
 
-    /// Returns the place in the segment of what is at `position` in the file.
+    /// Returns the place in the segment that corresponds to `position` in the file.
     pub(super) fn place(&self, position: u64) -> u64 {
         position - self.segment
     }

@@ -44,7 +44,7 @@ mod id {
     pub(super) const REFERENCE_BLOCK: u32 = 0xfb;
 }
 
-/// A track, and what reading its frames needs.
+/// A track, and the fields needed to read its frames.
 #[derive(Clone, Debug, Default)]
 struct Entry {
     number: u64,
@@ -57,7 +57,7 @@ struct Entry {
     delay: u64,
     /// The octets that were removed from the beginning of each frame.
     prefix: Vec<u8>,
-    /// Why it cannot be read.
+    /// The reason why the track cannot be read, if there is one.
     obstacle: Option<&'static str>,
 }
 
@@ -243,7 +243,7 @@ pub(super) struct Reader {
     cluster: u64,
     /// The frames of a block.
     waiting: VecDeque<Waiting>,
-    /// No frame was read yet.
+    /// Whether no frame has been read yet.
     is_first: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Matroska and WebM files (RFC 9559), written from the beginning to the end: what was written can be
-//! read, also if the recording is interrupted. A file that is completed can be sought in.
+//! Matroska and WebM files (RFC 9559), written from the beginning to the end: a file is readable
+//! even if the recording is interrupted. In a completed file, players can seek.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use super::written::Element;
 const CLUSTER_MILLIS: u64 = 1_000;
 const CLUSTER_OCTETS: usize = 4 << 20;
 
-/// What wrote the file.
+/// The name of the application that wrote the file.
 const APPLICATION: &[u8] = concat!("Rushes ", env!("CARGO_PKG_VERSION")).as_bytes();
 
 pub(in super::super) struct Matroska {

@@ -35,7 +35,7 @@ pub(super) struct Movie {
     end_of_index: u64,
 }
 
-/// Where a frame is, and when.
+/// The place and the times of a frame.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct Sample {
     offset: u64,
@@ -49,7 +49,7 @@ struct Sample {
     description: u32,
 }
 
-/// What a frame is made of.
+/// The form of a track's frames.
 enum Form {
     Nal(NalUnits),
     Opus,
@@ -115,7 +115,7 @@ fn next_box(
     position: u64,
     len: u64,
 ) -> Result<Option<(Header, u64)>, AnyError> {
-    // What is cut off is no box.
+    // A truncated box is ignored.
     if len.saturating_sub(position) < 8 {
         return Ok(None);
     }
@@ -190,7 +190,8 @@ fn name_of(coding: &Coding) -> String {
     name[..name.find(['(', ' ']).unwrap_or(name.len())].to_lowercase()
 }
 
-/// How frames of `coding` are made; `None` if it is not known, or its configuration is malformed.
+/// Returns how frames of `coding` are made; `None` if the coding is not known, or its configuration
+/// is malformed.
 fn form(coding: &Coding, framing: Framing) -> Option<Form> {
     let units = match coding {
         Coding::Avc1(it) => NalUnits::avc(&it.avcc, framing),
@@ -214,15 +215,15 @@ fn vvc_configuration(entry: &[u8]) -> Option<&[u8]> {
         let header = Header::decode_maybe(&mut rest).ok()??;
         let (body, after) = rest.split_at_checked(header.size.unwrap_or(rest.len()))?;
         if header.kind == mp4_atom::FourCC::new(b"vvcC") {
-            // After a version and flags.
+            // The record follows a version and flags.
             return body.get(4..);
         }
         rest = after;
     }
 }
 
-/// By how many of its ticks a track is presented before (or, if negative, after) its times of
-/// presentation, by the first edit of its edit list.
+/// Returns the number of ticks by which the first edit of a track's edit list presents its frames
+/// earlier (or, if negative, later) than their times of presentation.
 fn start(trak: &Trak, movie_timescale: u32) -> i64 {
     let edits = trak.edts.iter().filter_map(|edts| edts.elst.as_ref()).flat_map(|it| &it.entries);
     let mut pause = 0_i128;

@@ -40,7 +40,7 @@ impl Runs {
         Self { values, run: 0, used: 0 }
     }
 
-    /// Returns the value of the next sample; that of the last one if there are no more.
+    /// Returns the value of the next sample; after the last sample, its value again.
     fn next(&mut self) -> i64 {
         while self.run + 1 < self.values.len() && self.used >= self.values[self.run].0 {
             (self.run, self.used) = (self.run + 1, 0);

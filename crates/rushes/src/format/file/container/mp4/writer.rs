@@ -1,4 +1,4 @@
-//! MP4 files in fragments: what was written can be read, also if the recording is interrupted.
+//! MP4 files in fragments, which are readable even if the recording is interrupted.
 
 use std::io::{self, Write};
 
@@ -123,7 +123,8 @@ impl Fragmented {
 }
 
 impl Track {
-    /// When the first of a fragment's frames is decoded, and the entries of all in its index.
+    /// Returns when the first of a fragment's frames is decoded, and the index entries of all of
+    /// them.
     fn entries(&mut self, samples: &mut [Sample]) -> (u64, Vec<TrunEntry>) {
         let shift = *self.shift.get_or_insert_with(|| shift(samples.iter()));
         for sample in &mut *samples {
@@ -132,7 +133,7 @@ impl Track {
         let decoded = self.times_of_decoding(samples);
         let mut entries = Vec::with_capacity(samples.len());
         for (number, sample) in samples.iter().enumerate() {
-            // The last one lasts as long as its packet says, or as the one before it.
+            // The last frame lasts as long as its packet says, or as long as the frame before it.
             let next = decoded.get(number + 1).map(|next| next - decoded[number]);
             let next = next.and_then(|next| u32::try_from(next).ok());
             self.duration = next.or(sample.duration).unwrap_or(self.duration);
