@@ -329,7 +329,7 @@ pub fn secure(octets: &[u8]) {
     }
 }
 
-/// The same with reports, which are unprotected one by one.
+/// Protects and unprotects reports in the same way; reports are unprotected one by one.
 pub fn secure_reports(octets: &[u8]) {
     let Some((policy, keys, octets)) = agreement(octets) else { return };
     let Ok(mut sender) = SrtcpProtector::new(&policy, &keys[0]) else { return };

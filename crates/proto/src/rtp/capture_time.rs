@@ -9,8 +9,8 @@ pub struct CaptureTime {
     /// The instant on that system's wall clock.
     pub ntp: NtpTime,
     /// The sender's wall clock minus that of the capturing system, in units of 2⁻³² s, if the
-    /// sender passes on media of another system and says so (abs-capture-time only). `None` if
-    /// not: for media of its own, both clocks are the same.
+    /// sender forwards media of another system and gives the offset (abs-capture-time only).
+    /// Otherwise `None`: for the sender's own media, both clocks are the same.
     pub clock_offset: Option<i64>,
 }
 

@@ -11,7 +11,7 @@ use crate::time::NtpTime;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum ExtensionKind {
-    /// [`CaptureTime`] of 64 bits, with a clock offset of as many if there is one: 8 or 16 octets.
+    /// [`CaptureTime`] of 64 bits, and a clock offset of 64 bits if there is one: 8 or 16 octets.
     AbsCaptureTime,
     /// [`CaptureTime`] of 64 bits (RFC 6051 section 3.3, variant A).
     Ntp64,
@@ -100,7 +100,7 @@ pub struct ExtensionMap {
 }
 
 impl ExtensionMap {
-    /// Returns the map with `kind` as element `id`, in place of its identifier before.
+    /// Returns the map with `kind` as element `id`; this replaces an earlier identifier of `kind`.
     ///
     /// With identifiers up to 14 extensions are written in the one-byte form, otherwise in the
     /// two-byte form.
@@ -184,7 +184,7 @@ impl ExtensionMap {
     }
 }
 
-/// Why an element cannot have an identifier.
+/// The reason why an element cannot have an identifier.
 #[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum ExtensionMapError {

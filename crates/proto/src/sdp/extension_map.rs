@@ -20,7 +20,7 @@ pub struct ExtensionMapping {
     /// The identifier: 1..=14, or 16..=255 in the two-byte form. 4096..=4351 in an offer leave the
     /// choice to the answer.
     pub id: u16,
-    /// Which side sends the element; `None` if as the media.
+    /// Which side sends the element; `None` if the direction is that of the media.
     pub direction: Option<Direction>,
     /// Whether the element is encrypted (RFC 6904).
     pub encrypted: bool,

@@ -18,12 +18,12 @@ impl Sender {
         }
     }
 
-    /// Returns the octets of the extension with the elements that are set; 0 without any.
+    /// Returns the length in octets of the extension with the elements that are set; 0 without any.
     pub(super) fn elements_len(&self) -> usize {
         if self.elements.is_empty() { 0 } else { INTRODUCTION_LEN + self.elements.len() }
     }
 
-    /// As [`write`](Self::write), of a packet with a header extension.
+    /// Does the work of [`write`](Self::write) for a packet with a header extension.
     #[cold]
     pub(super) fn write_extended(
         &mut self,

@@ -30,7 +30,8 @@ impl StreamSender {
     /// that frame's duration), starting at a random value.
     ///
     /// With [`Pacing`](crate::Pacing), the default, sending a frame of more than one
-    /// [`Burst`](crate::Burst) takes most of the frame interval. Sender reports assume that the frame was captured at the time of this call; see
+    /// [`Burst`](crate::Burst) takes most of the frame interval. Sender reports assume that the
+    /// frame was captured at the time of this call; see
     /// [`push_frame_captured`](Self::push_frame_captured).
     ///
     /// # Errors

@@ -192,7 +192,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Returns whether access units or NAL units are delivered; by default whole access units.
+    /// Sets whether access units or NAL units are delivered; by default whole access units.
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         self.frame.delivery = delivery;
         self
@@ -375,7 +375,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Returns whether the kernel and the device read sent data in place instead of copying it
+    /// Sets whether the kernel and the device read sent data in place instead of copying it
     /// (`MSG_ZEROCOPY`; Linux 5.0); off by default.
     ///
     /// Use it with real network devices that have scatter-gather and checksum offload, for frames

@@ -101,13 +101,13 @@ impl ControlSettings {
 }
 
 impl StreamBuilder {
-    /// Returns whether RTCP is sent and read; by default it is, on the port above the stream's.
+    /// Sets whether RTCP is sent and read; by default it is, on the port above the stream's.
     pub fn rtcp(mut self, on: bool) -> Self {
         self.control.rtcp = on;
         self
     }
 
-    /// Returns whether RTCP shares the stream's port (RFC 5761); by default it does not. Both sides
+    /// Sets whether RTCP shares the stream's port (RFC 5761); by default it does not. Both sides
     /// must agree.
     pub fn rtcp_mux(mut self, on: bool) -> Self {
         self.control.mux = on;
@@ -133,7 +133,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Returns whether requests are sent at once (the profile AVPF, RFC 4585) rather than with the
+    /// Sets whether requests are sent at once (the profile AVPF, RFC 4585) rather than with the
     /// next report; by default only with [`recovery`](Self::recovery) or
     /// [`report_arrivals`](Self::report_arrivals).
     pub fn feedback(mut self, on: bool) -> Self {
@@ -141,7 +141,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Returns whether feedback may be sent without a preceding report in the datagram (RFC 5506);
+    /// Sets whether feedback may be sent without a preceding report in the datagram (RFC 5506);
     /// off by default. Both sides must agree.
     pub fn reduced_size(mut self, on: bool) -> Self {
         self.control.reduced_size = on;
@@ -155,7 +155,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Returns whether lost packets are requested and retransmitted; off by default. Both sides
+    /// Sets whether lost packets are requested and retransmitted; off by default. Both sides
     /// must agree and need RTCP.
     ///
     /// A frame may then wait longer for a missing packet: see [`latency`](Self::latency). On a path
@@ -179,7 +179,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Returns whether the arrival of each packet is reported to the sender, ten times a second
+    /// Sets whether the arrival of each packet is reported to the sender, ten times a second
     /// (RFC 8888); off by default. The sender gets
     /// [`ControlEvent::Arrivals`](crate::ControlEvent::Arrivals), for its congestion controller.
     pub fn report_arrivals(mut self, on: bool) -> Self {

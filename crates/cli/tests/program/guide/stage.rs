@@ -17,7 +17,7 @@ use crate::rig::free_port;
 /// Time after which a command counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is not here, or would take long, and what takes its place in every command.
+/// Parts of commands that are not available here or would take long, and their replacements.
 const INSTEAD: &[(&str, &str)] = &[
     // Two seconds of a test source are the camera.
     ("-f v4l2 -i /dev/video0", "-re -f lavfi -i testsrc2=size=320x240:rate=30:duration=2"),
