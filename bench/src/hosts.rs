@@ -27,7 +27,7 @@ pub(crate) enum Side {
 }
 
 impl Hosts {
-    /// Both sides on this host.
+    /// Places both sides on this host.
     pub(crate) fn loopback() -> Self {
         Self { namespaces: None, sender: "127.0.0.1", receiver: "127.0.0.1" }
     }

@@ -52,7 +52,7 @@ pub(crate) struct Trial {
     pub(crate) sent_octets: u64,
     /// Octets of the access units that arrived complete.
     pub(crate) octets: u64,
-    /// From the first octet to the last.
+    /// The time from the first octet to the last.
     pub(crate) seconds: f64,
     /// Access units per second that the sender reached, if it reports this.
     pub(crate) sent_rate: Option<f64>,
@@ -180,17 +180,17 @@ impl Trials {
         self.sum(|trial| trial.offered - trial.whole)
     }
 
-    /// Returns all access units of all runs.
+    /// Returns the number of access units of all runs.
     pub(crate) fn offered(&self) -> u64 {
         self.sum(|trial| trial.offered)
     }
 
-    /// Percentage of incomplete access units.
+    /// Returns the percentage of incomplete access units.
     pub(crate) fn loss(&self) -> f64 {
         100.0 * self.lost() as f64 / self.offered().max(1) as f64
     }
 
-    /// Returns the same, and the percentages of the runs with the fewest and the most of them.
+    /// Returns the percentage of all runs, and those of the runs with the least and the most loss.
     pub(crate) fn loss_span(&self) -> Span {
         Span { median: self.loss(), ..self.span(|trial| 100.0 * trial.loss()) }
     }

@@ -1,4 +1,4 @@
-//! The rows of a sweep: ways of sending a sequence, and what was reached.
+//! The rows of a sweep: ways of sending a sequence, and their results.
 
 use rushes::Suite;
 
@@ -126,7 +126,7 @@ pub(super) fn all_rows(quick: bool) -> Vec<Row> {
     rows
 }
 
-/// With default settings, with AEAD, and the kernel alone.
+/// Returns the rows for default settings, for AEAD, and for the kernel alone.
 pub(super) fn few_rows() -> [Row; 3] {
     let [plain, aead] = [0, 2].map(|n| Row::new(SECURITIES[n], Path::Gso, true));
     [plain, aead, Row::raw()]

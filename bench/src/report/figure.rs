@@ -130,7 +130,7 @@ pub(crate) const BARE: &str = ", bare";
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    /// Places on the horizontal axis, and what was measured there.
+    /// Places on the horizontal axis, and the values measured there.
     pub(crate) points: Vec<(f64, Span)>,
     /// Whether it is a reference for others, drawn with dashes.
     pub(crate) is_reference: bool,
@@ -149,7 +149,7 @@ impl Series {
         Self { is_reference: name.ends_with(BARE), name, points, lost: (0, 0) }
     }
 
-    /// Returns the same as a reference, or not.
+    /// Sets whether the line is a reference.
     pub(crate) fn reference(self, is_reference: bool) -> Self {
         Self { is_reference, ..self }
     }
@@ -169,7 +169,7 @@ pub(crate) enum Across {
 }
 
 impl Across {
-    /// Evenly, by what is written of these.
+    /// Divides the axis evenly, with the names as labels.
     pub(crate) fn names<N: ToString>(names: impl IntoIterator<Item = N>) -> Self {
         Self::Names(names.into_iter().map(|name| name.to_string()).collect())
     }
@@ -187,7 +187,7 @@ pub(crate) struct Plot {
     /// Whether the vertical axis is divided by factors of ten.
     pub(crate) decades: bool,
     pub(crate) series: Vec<Series>,
-    /// What the bars of its points end at.
+    /// The values at which the bars of the points end, in words.
     pub(crate) bars: &'static str,
 }
 
@@ -206,12 +206,12 @@ impl Plot {
         Self { name, title, axes, across, decades: false, series, bars }
     }
 
-    /// Returns the same with a vertical axis that is divided by factors of ten.
+    /// Returns the plot with a vertical axis that is divided by factors of ten.
     pub(crate) fn with_decades(self) -> Self {
         Self { decades: true, ..self }
     }
 
-    /// Returns the same with bars that end at something else.
+    /// Returns the plot with bars that end at other values, which `bars` describes.
     pub(crate) fn with_bars(self, bars: &'static str) -> Self {
         Self { bars, ..self }
     }
@@ -223,9 +223,9 @@ pub(crate) struct Caption {
     /// The name of its files, and of its part of the JSON object.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// What its numbers mean, in a sentence.
+    /// A sentence that says what the figure's numbers mean.
     pub(crate) meaning: &'static str,
-    /// How they were measured, in a sentence.
+    /// A sentence that says how the numbers were measured.
     pub(crate) method: &'static str,
     /// The publication that has the same figure.
     pub(crate) source: Option<&'static str>,
@@ -235,7 +235,7 @@ pub(crate) struct Caption {
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     pub(crate) caption: &'static Caption,
-    /// What this run measured with: sizes, numbers of runs, the device.
+    /// The settings of this run: sizes, numbers of runs, the device.
     pub(crate) settings: String,
     pub(crate) heads: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<Cell>>,
@@ -249,7 +249,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Returns the same with these plots.
+    /// Returns the figure with these plots.
     pub(crate) fn plots(self, plots: impl IntoIterator<Item = Plot>) -> Self {
         Self { plots: plots.into_iter().collect(), ..self }
     }
