@@ -32,8 +32,8 @@ impl Hosts {
         Self { namespaces: None, sender: "127.0.0.1", receiver: "127.0.0.1" }
     }
 
-    /// Two namespaces joined by a pair of virtual Ethernet devices with an MTU of 1 500 octets.
-    /// Needs the privileges to create them; they are removed when the value is dropped.
+    /// Creates two namespaces joined by a pair of virtual Ethernet devices with an MTU of 1 500
+    /// octets. Needs the privileges to create them; they are removed when the value is dropped.
     pub(crate) fn namespaces() -> anyhow::Result<Self> {
         Self::namespaces_with(1500)
     }

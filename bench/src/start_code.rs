@@ -95,7 +95,7 @@ impl Measure for StartCodeArgs {
     }
 }
 
-/// GB/s that `search` reaches in `time`.
+/// Returns the GB/s that `search` reaches in `time`.
 fn speed(search: Search<'_>, octets: &[u8], time: Duration) -> f64 {
     let (start, mut count) = (Instant::now(), 0_u64);
     while start.elapsed() < time {

@@ -378,7 +378,7 @@ pub fn zrtp_packet(kind: u8, source: u8, body: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// One end of a key agreement in X25519, whose random octets are derived from `name`.
+/// Creates one end of a key agreement in X25519, whose random octets are derived from `name`.
 fn zrtp_end(name: u8, flags: u8) -> Session {
     let mut config = Config::new([name; 12]);
     config.algorithms.key_agreements =
@@ -397,7 +397,7 @@ fn zrtp_end(name: u8, flags: u8) -> Session {
     Session::new(config, entropy, Box::new(MemoryStore::new())).expect("the configuration is valid")
 }
 
-/// Every datagram of two ends that agree over a link without losses.
+/// Returns every datagram of two ends that agree over a link without losses.
 fn zrtp_between(flags: u8) -> Vec<Vec<u8>> {
     let now = Instant::now();
     let mut ends = [zrtp_end(1, flags), zrtp_end(2, flags)];
@@ -421,7 +421,7 @@ fn zrtp_between(flags: u8) -> Vec<Vec<u8>> {
     }
 }
 
-/// Two ends of ZRTP, and a link that loses, repeats, changes and invents datagrams as `octets`
+/// Runs two ends of ZRTP, and a link that loses, repeats, changes and invents datagrams as `octets`
 /// specify; both must end without a timer, with the same string or with none.
 pub fn agree(octets: &[u8]) {
     let Some((&flags, octets)) = octets.split_first() else { return };

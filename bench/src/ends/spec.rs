@@ -143,7 +143,7 @@ impl Spec {
         suite.map_err(|_| anyhow!("no suite is named {:?}", self.suite))
     }
 
-    /// Access units per second, if they are sent at a fixed rate.
+    /// Returns the access units per second, if they are sent at a fixed rate.
     pub(super) fn rate(&self) -> Option<f64> {
         match self.clock {
             Clock::Window => None,

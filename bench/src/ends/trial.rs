@@ -108,12 +108,12 @@ impl Trial {
         }
     }
 
-    /// Share of the access units that did not arrive complete, 0 to 1.
+    /// Returns the share of the access units that did not arrive complete, 0 to 1.
     pub(crate) fn loss(&self) -> f64 {
         1.0 - self.whole as f64 / self.offered.max(1) as f64
     }
 
-    /// Payload of complete access units, in Gbit/s.
+    /// Returns the payload of complete access units, in Gbit/s.
     pub(crate) fn gigabits(&self) -> f64 {
         self.octets as f64 * 8e-9 / self.seconds.max(1e-9)
     }
@@ -123,7 +123,7 @@ impl Trial {
         cost(self.send_cpu?, self.sent_octets)
     }
 
-    /// CPU seconds of the receiver per gigabyte that it received complete.
+    /// Returns the CPU seconds of the receiver per gigabyte that it received complete.
     pub(crate) fn receive_cost(&self) -> Option<f64> {
         cost(self.receive_cpu?, self.octets)
     }
@@ -154,7 +154,7 @@ impl Trials {
         self.0.iter().map(of).sum()
     }
 
-    /// Gbit/s of complete access units.
+    /// Returns the Gbit/s of complete access units.
     pub(crate) fn gigabits(&self) -> f64 {
         self.median(Trial::gigabits)
     }
@@ -170,12 +170,12 @@ impl Trials {
         [rates.low, rates.high]
     }
 
-    /// CPU seconds per gigabyte of the sender and of the receiver.
+    /// Returns the CPU seconds per gigabyte of the sender and of the receiver.
     pub(crate) fn costs(&self) -> [Option<f64>; 2] {
         [self.median_of_some(Trial::send_cost), self.median_of_some(Trial::receive_cost)]
     }
 
-    /// Incomplete access units of all runs.
+    /// Returns the number of incomplete access units of all runs.
     pub(crate) fn lost(&self) -> u64 {
         self.sum(|trial| trial.offered - trial.whole)
     }

@@ -87,8 +87,8 @@ impl Running {
         }
     }
 
-    /// CPU seconds that it used, user and system, including its own children; `None` before its
-    /// end, and where it is not known.
+    /// Returns the CPU seconds that the program used, user and system, including its own children;
+    /// `None` before its end, and where it is not known.
     pub(super) fn cpu(&self) -> Option<f64> {
         self.cpu.filter(|_| cfg!(target_os = "linux"))
     }
@@ -100,7 +100,7 @@ impl Drop for Running {
     }
 }
 
-/// CPU seconds of all child processes that have been waited for.
+/// Returns the CPU seconds of all child processes that have been waited for.
 #[cfg(target_os = "linux")]
 fn cpu_of_ended() -> f64 {
     use nix::sys::resource::{UsageWho, getrusage};

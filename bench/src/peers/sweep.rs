@@ -42,7 +42,7 @@ fn kept(trial: &Trial, fps: f64) -> bool {
     trial.loss() <= LOSS_MAX && reached(trial) >= RATE_MIN * fps
 }
 
-/// Complete access units received per second.
+/// Returns the complete access units received per second.
 pub(super) fn reached(trial: &Trial) -> f64 {
     trial.whole as f64 / trial.seconds.max(1e-9)
 }

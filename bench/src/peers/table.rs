@@ -103,7 +103,7 @@ pub(super) fn figure(bit_rate: u64, lines: &[Line]) -> Figure {
     table.figure(&captions::PEERS, settings).plots(plots)
 }
 
-/// Goodput and loss of the whole path against the requested frame rate.
+/// Plots goodput and loss of the whole path against the requested frame rate.
 fn plots(codec: &'static str, lines: &[Line]) -> [Plot; 2] {
     let plot = |what: &str, title: &str, y, value: &dyn Fn(&Trial) -> f64| {
         let whole = lines.iter().filter(|line| line.codec == codec && line.part == Part::Whole);

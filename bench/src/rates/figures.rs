@@ -84,7 +84,7 @@ fn sent_share(point: &Point) -> Option<f64> {
     point.trials.median_of_some(|trial| trial.sent_rate.map(|_| 100.0 * kept(trial, point.rate)))
 }
 
-/// Goodput, loss and CPU time against the rate, each with a plot for every suite.
+/// Plots goodput, loss and CPU time against the rate, each with a plot for every suite.
 fn plots(sequence: &str, lines: &[Line]) -> Vec<Plot> {
     type Value = fn(&Point) -> Option<Span>;
     let values: [(&str, &str, &str, Value); 3] = [

@@ -286,7 +286,7 @@ impl Figure {
         rows
     }
 
-    /// Comma-separated values (RFC 4180), the heads first.
+    /// Returns comma-separated values (RFC 4180), the heads first.
     pub(crate) fn csv(&self) -> String {
         let mut text = String::new();
         let heads = self.heads.iter().map(|head| quoted(head)).collect();

@@ -85,7 +85,7 @@ fn cpu_lines(rows: &[Row], ways: usize, name: impl Fn(&str, &str) -> String) -> 
     })
 }
 
-/// More streams, each with a socket and a thread at either end.
+/// Measures more streams, each with a socket and a thread at either end.
 pub(super) fn by_streams(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let most = bench.settings.choose((4 * cores).clamp(8, STREAMS_MAX), 2);
@@ -120,7 +120,7 @@ pub(super) fn by_streams(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![costs(table).figure(&captions::STREAMS, settings).plots(plots)])
 }
 
-/// Packets of other sizes.
+/// Measures packets of other sizes.
 pub(super) fn by_packet_size(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let sizes = bench.settings.choose(&SIZES[..], &QUICK_SIZES);
     let mut specs = Vec::new();
@@ -151,7 +151,7 @@ pub(super) fn by_packet_size(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     ])])
 }
 
-/// Other networks: this host's loopback, and virtual Ethernet between two namespaces.
+/// Measures other networks: this host's loopback, and virtual Ethernet between two namespaces.
 pub(super) fn by_place(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let mut places: Vec<(String, usize, Hosts)> = Vec::new();
     let mut refused = None;

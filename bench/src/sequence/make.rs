@@ -103,7 +103,7 @@ fn prevent_emulation(octets: &mut [u8]) {
     }
 }
 
-/// Where two zeros in a row begin.
+/// Returns where two zeros in a row begin.
 fn two_zeros(octets: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(window) = octets.get(at..at + 8).and_then(|window| window.first_chunk()) {

@@ -84,7 +84,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![table.figure(&captions::ENCODE, settings).plots([plot])])
 }
 
-/// GPixel/s at `millis` milliseconds per frame.
+/// Returns the GPixel/s at `millis` milliseconds per frame.
 fn speed(millis: f64) -> f64 {
     f64::from(UHD.width) * f64::from(UHD.height) / millis / 1e6
 }

@@ -136,7 +136,7 @@ fn millis(duration: Duration) -> f64 {
 }
 
 impl Measured {
-    /// One figure of every complete frame.
+    /// Returns one figure of every complete frame.
     pub(super) fn each(&self, figure: impl Fn(&Timed) -> f64) -> Vec<f64> {
         self.frames.iter().flatten().map(figure).collect()
     }
@@ -156,7 +156,7 @@ impl Measured {
         self.frames.iter().filter(|frame| frame.is_none()).count()
     }
 
-    /// Gbit/s at the median latency.
+    /// Returns the Gbit/s at the median latency.
     pub(super) fn gigabits(&self) -> Option<f64> {
         Some(self.octets as f64 * 8e-6 / self.latency(0.5)?)
     }

@@ -64,7 +64,8 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Frames at the `requested` rate, or else at the `declared` one, or else at 30 per second.
+    /// Creates a schedule of frames at the `requested` rate, or else at the `declared` one, or else
+    /// at 30 per second.
     pub(crate) fn new(
         requested: Option<FrameRate>,
         declared: Option<FrameRate>,

@@ -41,8 +41,8 @@ fn sender(kind: Kind, extensions: ExtensionMap) -> Sender {
 /// The wall clock when the stream begins; with bits that only 64 of them show.
 const BEGIN: NtpTime = NtpTime(0x1234_5678_9abc_def0);
 
-/// When frame `n` was captured: at times that its timestamp does not show. Every fifth frame has no
-/// capture time.
+/// Returns when frame `n` was captured: at times that its timestamp does not show. Every fifth
+/// frame has no capture time.
 fn captured(n: usize, kind: ExtensionKind) -> Option<CaptureTime> {
     let ntp = NtpTime(BEGIN.0 + (n as u64 * 0x0123_4567_89ab));
     let clock_offset = (kind == ExtensionKind::AbsCaptureTime && n.is_multiple_of(2)).then_some(-5);

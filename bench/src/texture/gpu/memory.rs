@@ -153,7 +153,7 @@ impl Probe {
         }
     }
 
-    /// Like a client: by the sink, or by the main processor if the sink does not.
+    /// Conceals losses like a client: by the sink, or by the main processor if the sink does not.
     fn conceal_in(&self, before: &mut FrameMemory, now: &mut FrameMemory, gaps: &[Gap]) {
         if self.conceal(1, 0, gaps) {
             return;

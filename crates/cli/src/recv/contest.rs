@@ -501,7 +501,7 @@ mod tests {
             Self { now, contest, statistics, file: Vec::new() }
         }
 
-        /// A frame of source `ssrc` at host 192.0.2.`host`, a millisecond after the last one.
+        /// Takes a frame of source `ssrc` at host 192.0.2.`host`, a millisecond after the last one.
         fn frame(&mut self, ssrc: u32, host: u8, len: usize) {
             self.now += MILLISECOND;
             let sources = &mut self.statistics.sources;

@@ -88,7 +88,7 @@ impl Waiting {
     }
 }
 
-/// FFmpeg's name for the byte stream of a codec; an error if it is not a video codec.
+/// Returns a codec and FFmpeg's name for its byte stream; an error if it is not a video codec.
 pub(super) fn check(codec: Codec) -> anyhow::Result<(NalCodec, &'static str)> {
     let name = codec.nal.zip(codec.ffmpeg);
     name.ok_or_else(|| {
@@ -280,7 +280,7 @@ fn read_errors(from: ChildStderr) -> String {
 mod tests {
     use super::*;
 
-    /// `None` without the program; another test covers that error.
+    /// Returns `None` without the program; another test covers that error.
     fn started(pictures: Box<Pictures>) -> Option<Decoder> {
         Decoder::start(Codec::H264, pictures).ok()
     }

@@ -225,7 +225,7 @@ fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described
     Ok(Described { builder, codec, parameter_sets: Vec::new() })
 }
 
-/// Settings that do not depend on how the stream was found.
+/// Applies the settings that do not depend on how the stream was found.
 fn finish(
     args: &RecvArgs,
     builder: StreamBuilder,

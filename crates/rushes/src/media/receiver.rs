@@ -93,9 +93,9 @@ impl StreamReceiver {
         self.on_frame_within(hook, |run| run())
     }
 
-    /// As [`on_frame`](Self::on_frame), with a function around the loop: `within` is called once,
-    /// on the stream's own thread, and must call its argument, which passes frames to the hook and
-    /// returns when the [`Hook`] is dropped.
+    /// Passes frames to a hook like [`on_frame`](Self::on_frame), with a function around the loop:
+    /// `within` is called once, on the stream's own thread, and must call its argument, which
+    /// passes frames to the hook and returns when the [`Hook`] is dropped.
     ///
     /// This serves to register the thread with an interpreter or to set its priority once, rather
     /// than for every frame.

@@ -198,7 +198,7 @@ impl StreamBuilder {
         self
     }
 
-    /// How NAL units are delimited in frames pushed and pulled; by default with start codes.
+    /// Sets how NAL units are delimited in frames pushed and pulled; by default with start codes.
     pub fn framing(mut self, framing: Framing) -> Self {
         self.frame.framing = framing;
         self.format.framing = framing;
@@ -217,7 +217,8 @@ impl StreamBuilder {
         self
     }
 
-    /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1), 0..=32 767; 0 by default.
+    /// Sets `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1), 0..=32 767; 0 by
+    /// default.
     ///
     /// If it is not 0, NAL units travel with their decoding order numbers, and the sender may
     /// interleave them. Both sides must agree. Received units are put into decoding order: each
@@ -229,7 +230,7 @@ impl StreamBuilder {
         self
     }
 
-    /// `sprop-depack-buf-nalus` of H.265 (RFC 7798 section 7.1), 0..=32 767.
+    /// Sets `sprop-depack-buf-nalus` of H.265 (RFC 7798 section 7.1), 0..=32 767.
     ///
     /// This is the maximum number of NAL units sent before one that they follow in decoding order,
     /// so that received units need not wait for more. 0, the default, if unknown. See
@@ -239,7 +240,7 @@ impl StreamBuilder {
         self
     }
 
-    /// `sprop-depack-buf-bytes` of H.265 and H.266 (RFC 7798 and RFC 9328, section 7).
+    /// Sets `sprop-depack-buf-bytes` of H.265 and H.266 (RFC 7798 and RFC 9328, section 7).
     ///
     /// This is the maximum number of octets of NAL units that wait for others. 0, the default, if
     /// unknown: the limit is then the size of the [largest frame](Self::frame_len_max). See
@@ -249,8 +250,8 @@ impl StreamBuilder {
         self
     }
 
-    /// How long to wait for a missing packet, from the arrival of the first packet after it: by
-    /// default 50 ms.
+    /// Sets how long to wait for a missing packet, from the arrival of the first packet after it:
+    /// by default 50 ms.
     ///
     /// With [`recovery`](Self::recovery) this is the minimum of that time (see
     /// [`latency`](Self::latency)). Nothing is delayed while no packet is missing.
@@ -259,7 +260,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Longest wait of a frame for packets that are [requested](Self::recovery), by default 500 ms.
+    /// Sets the longest wait of a frame for packets that are [requested](Self::recovery), by
+    /// default 500 ms.
     ///
     /// The wait is as long as four requests take at the measured round-trip time, which is often
     /// less; until that is known, it is the whole limit. Packets whose retransmission could not
@@ -281,7 +283,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Maximum packets that the reorder window spans (1..=16 384), and octets that it holds.
+    /// Sets the maximum packets that the reorder window spans (1..=16 384), and octets that it
+    /// holds.
     ///
     /// By default 512 packets (with [`recovery`](Self::recovery) 4 096) and 4 MiB.
     pub fn reorder_window(mut self, packets: usize, octets: usize) -> Self {
@@ -299,7 +302,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Maximum concurrent sources (default 16), and idle time before one ends (default 30 s).
+    /// Sets the maximum number of concurrent sources (default 16), and the idle time before one
+    /// ends (default 30 s).
     ///
     /// A source is idle while it sends neither media nor reports. If another source needs its
     /// place, it is evicted after two idle seconds.
@@ -316,7 +320,7 @@ impl StreamBuilder {
         self
     }
 
-    /// Maximum wait for room in the socket's send buffer, by default 1 s.
+    /// Sets the maximum wait for room in the socket's send buffer, by default 1 s.
     pub fn send_timeout(mut self, timeout: Duration) -> Self {
         // A year is practically unlimited, and does not overflow an `Instant`.
         self.send_timeout = timeout.min(Duration::from_secs(365 * 24 * 3600));

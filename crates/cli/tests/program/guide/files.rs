@@ -46,7 +46,7 @@ pub(super) fn make(path: &Path) {
     }
 }
 
-/// The beginning of a file.
+/// Writes the beginning of a file.
 fn first_frames(name: &str, path: &Path) {
     let codec = codec_of(path).unwrap();
     let mut reader = MediaReader::open(&media(name), codec, ReadOptions::default()).unwrap();

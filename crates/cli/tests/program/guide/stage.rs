@@ -100,7 +100,7 @@ impl Shell {
         assert!(kill.is_ok());
     }
 
-    /// How it has ended; `None` if it does not end within [`PATIENCE`].
+    /// Returns how it has ended; `None` if it does not end within [`PATIENCE`].
     fn end(&mut self) -> Option<ExitStatus> {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {

@@ -49,7 +49,7 @@ const EXPANSION_MAX: u64 = 64;
 struct Budget(u64);
 
 impl Budget {
-    /// Of a file of `len` octets.
+    /// Creates the allowance for a file of `len` octets.
     fn new(len: u64) -> Self {
         Self(len.saturating_mul(EXPANSION_MAX))
     }

@@ -322,7 +322,7 @@ impl Reader {
         Ok(())
     }
 
-    /// When a frame is presented. Files whose unit divides a second are exact.
+    /// Returns when a frame is presented. Files whose unit divides a second are exact.
     fn presented(&self, frame: &Waiting) -> MediaTime {
         let per_second = u32::try_from(NANOS / self.unit).ok().and_then(NonZeroU32::new);
         match per_second {

@@ -124,7 +124,7 @@ fn next_box(
     Ok(Some((header, file.stream_position()?)))
 }
 
-/// Where the box ends; the last one may go on to the end of the file.
+/// Returns where the box ends; the last box may extend to the end of the file.
 fn end_of(header: &Header, body: u64, len: u64) -> u64 {
     header.size.map_or(len, |size| body.saturating_add(size as u64))
 }
