@@ -38,7 +38,7 @@ impl Hosts {
         Self::namespaces_with(1500)
     }
 
-    /// Returns the same with an MTU of `mtu` octets.
+    /// Creates the two namespaces with an MTU of `mtu` octets.
     pub(crate) fn namespaces_with(mtu: usize) -> anyhow::Result<Self> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let id = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Relaxed));

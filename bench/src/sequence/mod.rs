@@ -139,7 +139,7 @@ impl Sequence {
         &self.octets[self.units[n % self.units.len()].octets.clone()]
     }
 
-    /// Returns the same to be overwritten.
+    /// Returns the octets of an access unit for overwriting.
     pub(crate) fn unit_mut(&mut self, n: usize) -> &mut [u8] {
         &mut self.octets[self.units[n % self.units.len()].octets.clone()]
     }

@@ -146,7 +146,7 @@ impl Measured {
         quantile(&self.each(|timed| timed.latency), share)
     }
 
-    /// Returns the same of bare sockets.
+    /// Returns the latency of bare sockets that `share` of the frames do not exceed.
     pub(super) fn bare(&self, share: f64) -> Option<f64> {
         quantile(&self.bare, share)
     }

@@ -68,7 +68,7 @@ struct Source {
 }
 
 impl Source {
-    /// When its first frame was captured, on the clock of its reports.
+    /// Returns when its first frame was captured, on the clock of its reports.
     fn captured(&self) -> Option<(&str, NtpTime)> {
         let Report { cname, clock } = self.report.as_ref()?;
         Some((cname, clock.to_ntp(self.first.0)))

@@ -54,10 +54,10 @@ impl Budget {
         Self(len.saturating_mul(EXPANSION_MAX))
     }
 
-    /// Takes so many octets.
+    /// Subtracts the octets of a frame from the allowance.
     ///
     /// # Errors
-    /// If there are fewer.
+    /// If fewer are left.
     fn take(&mut self, octets: usize, path: &Path) -> Result<(), FileError> {
         let left = self.0.checked_sub(octets as u64).ok_or_else(|| {
             let reason =

@@ -19,9 +19,9 @@ const DURATION_LEN: usize = 18;
 pub(super) struct Cues {
     /// The number of the track whose key frames these are, from 1 on.
     track: u64,
-    /// Milliseconds, and the place in the segment.
+    /// Times in milliseconds, each with its place in the segment.
     points: Vec<(u64, u64)>,
-    /// Clusters so far, and from which on to the next that is noted.
+    /// The number of clusters so far, and the distance in clusters between those that are listed.
     seen: usize,
     every: usize,
 }
