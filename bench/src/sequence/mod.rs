@@ -63,7 +63,7 @@ impl Sizes {
         Self { mean: len, group: 1, intra: 1 }
     }
 
-    /// Returns the octets of unit `n`.
+    /// Returns the number of octets of unit `n`.
     fn len(&self, n: usize) -> usize {
         let other = self.mean * self.group / (self.group - 1 + self.intra);
         if n.is_multiple_of(self.group) { other * self.intra } else { other }
@@ -144,7 +144,7 @@ impl Sequence {
         &mut self.octets[self.units[n % self.units.len()].octets.clone()]
     }
 
-    /// Returns the octets of the first `count` access units.
+    /// Returns the number of octets of the first `count` access units.
     pub(crate) fn octets_of(&self, count: usize) -> u64 {
         let len = |units: &[Unit]| units.iter().map(|unit| unit.octets.len() as u64).sum::<u64>();
         let (rounds, rest) = (count / self.units.len(), count % self.units.len());

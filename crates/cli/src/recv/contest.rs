@@ -567,7 +567,7 @@ mod tests {
             })
         }
 
-        /// Returns the octets of source `ssrc` in the file.
+        /// Returns the number of octets of source `ssrc` in the file.
         fn octets(&self, ssrc: u32) -> usize {
             self.file.iter().filter(|(of, _)| *of == ssrc).map(|(_, len)| len).sum()
         }

@@ -40,13 +40,13 @@ impl Element {
         self.octets(id, &number.to_be_bytes())
     }
 
-    /// Returns a place of `len` octets, at least nine, for elements that are not known yet (section
+    /// Appends a place of `len` octets, at least nine, for elements that are not known yet (section
     /// 11.3.2).
     pub(super) fn void(&mut self, len: usize) -> &mut Self {
         self.octets(0xec, &vec![0; len.saturating_sub(VOID_HEAD)])
     }
 
-    /// Returns the beginning of an element of unknown size.
+    /// Appends the beginning of an element of unknown size.
     pub(super) fn open(&mut self, id: u32) -> &mut Self {
         self.id(id).0.extend(UNKNOWN);
         self

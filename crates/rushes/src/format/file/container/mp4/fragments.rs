@@ -114,7 +114,7 @@ impl Fragments {
     }
 }
 
-/// Returns the octets of a run.
+/// Returns the number of octets of a run.
 fn octets_of(run: &Trun, defaults: Defaults) -> u64 {
     match &run.samples {
         mp4_atom::TrunSamples::Inherited { count, .. } => {
