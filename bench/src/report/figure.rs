@@ -96,8 +96,8 @@ impl<'i, T> Table<'i, T> {
         add(self)
     }
 
-    /// Returns the same with some rows first, and marked in the column that was added last: those
-    /// where everything that this table varies is as the library has it by default.
+    /// Puts the rows that have the library's defaults first, and marks them in the column that was
+    /// added last.
     pub(crate) fn defaults(self, is_default: impl Fn(&'i T) -> bool) -> Self {
         let marked = self.heads.len().saturating_sub(1);
         Self { are_defaults: self.items.iter().map(is_default).collect(), marked, ..self }

@@ -253,8 +253,8 @@ impl Contest {
         next.fold(Counts::default(), |sum, contender| sum.plus(contender.total()))
     }
 
-    /// Returns the contest for the next file. Sources that are heard after the last packet of this
-    /// one's keep their frames; all others begin with their next frame.
+    /// Returns the contest for the next file. Sources that were heard after the current source's
+    /// last packet keep their frames; all others begin with their next frame.
     pub(super) fn next(self) -> Self {
         let goes_on: Vec<_> = self.contenders.iter().map(|it| self.is_of_next(it)).collect();
         let mut contenders = self.contenders;

@@ -258,8 +258,8 @@ fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
     Ok(())
 }
 
-/// Returns the stream of source `number`. The options of a stream are those of the first; others
-/// have the ports after its ports, and default values.
+/// Returns the stream of source `number`. A stream's options apply to the first one; the others use
+/// the ports after its ports, and default values.
 fn build(
     args: &SendArgs,
     context: &Context,
