@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// CPU time used by all threads of this process; zero where it is not known.
+/// Returns the CPU time used by all threads of this process; zero where it is not known.
 #[cfg(target_os = "linux")]
 pub(crate) fn cpu_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};

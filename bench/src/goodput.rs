@@ -58,14 +58,14 @@ struct Row {
     trials: Trials,
 }
 
-/// A run by the fastest path, in the clear, of `amount` octets in access units of `len`.
+/// Returns a run by the fastest path, in the clear, of `amount` octets in access units of `len`.
 pub(crate) fn fastest(len: usize, amount: usize) -> Spec {
     let frames = (amount / len).max(FRAMES_MIN) as u64;
     Spec::new(Codec::H265, Origin::Slices(Sizes::flat(len)), frames)
 }
 
 impl GoodputArgs {
-    /// The rows but the paced one.
+    /// Returns the rows but the paced one.
     fn rows(&self, amount: usize) -> [(&'static str, Spec); 5] {
         let fastest = fastest(self.frame_size, amount);
         let slow = |path| Spec { path, ..self::fastest(self.frame_size, amount / SLOW) };

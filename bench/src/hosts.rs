@@ -27,18 +27,18 @@ pub(crate) enum Side {
 }
 
 impl Hosts {
-    /// Both sides on this host.
+    /// Places both sides on this host.
     pub(crate) fn loopback() -> Self {
         Self { namespaces: None, sender: "127.0.0.1", receiver: "127.0.0.1" }
     }
 
-    /// Two namespaces joined by a pair of virtual Ethernet devices with an MTU of 1 500 octets.
-    /// Needs the privileges to create them; they are removed when the value is dropped.
+    /// Creates two namespaces joined by a pair of virtual Ethernet devices with an MTU of 1 500
+    /// octets. Needs the privileges to create them; they are removed when the value is dropped.
     pub(crate) fn namespaces() -> anyhow::Result<Self> {
         Self::namespaces_with(1500)
     }
 
-    /// The same with an MTU of `mtu` octets.
+    /// Creates the two namespaces with an MTU of `mtu` octets.
     pub(crate) fn namespaces_with(mtu: usize) -> anyhow::Result<Self> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let id = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Relaxed));
@@ -58,7 +58,7 @@ impl Hosts {
         Ok(Self { namespaces: Some([send, receive]), sender: near, receiver: far })
     }
 
-    /// A command that runs this program as `side`.
+    /// Returns a command that runs this program as `side`.
     pub(crate) fn command(&self, side: Side) -> anyhow::Result<Command> {
         let program: PathBuf = std::env::current_exe().context("cannot find this program")?;
         Ok(self.at(side, program))
@@ -90,7 +90,7 @@ impl Hosts {
         let _ = output(command.args(["-c", &format!("echo {mask:x} > {file}")]));
     }
 
-    /// A command that runs `program` at the location of `side`.
+    /// Returns a command that runs `program` at the location of `side`.
     fn at(&self, side: Side, program: impl AsRef<OsStr>) -> Command {
         let Some([send, receive]) = &self.namespaces else { return Command::new(program) };
         let name = if side == Side::Send { send } else { receive };
@@ -128,12 +128,12 @@ impl Drop for Namespace {
     }
 }
 
-/// The standard output of `ip`.
+/// Returns the standard output of `ip`.
 pub(crate) fn ip(line: &str) -> anyhow::Result<Vec<u8>> {
     output(Command::new("ip").args(line.split(' '))).with_context(|| format!("`ip {line}`"))
 }
 
-/// The standard output of a program, if it succeeds.
+/// Returns the standard output of a program, if it succeeds.
 fn output(command: &mut Command) -> anyhow::Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).output()?;
     if !output.status.success() {

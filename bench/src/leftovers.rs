@@ -22,12 +22,12 @@ enum Thing {
 pub(crate) struct Leftover(u64);
 
 impl Leftover {
-    /// A network namespace.
+    /// Creates a network namespace.
     pub(crate) fn namespace(name: &str) -> Self {
         Self::new(Thing::Namespace(name.to_owned()))
     }
 
-    /// A program that does not end by itself.
+    /// Creates a program that does not end by itself.
     pub(crate) fn process(id: u32) -> Self {
         Self::new(Thing::Process(id))
     }

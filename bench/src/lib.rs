@@ -93,7 +93,7 @@ enum What {
 }
 
 impl What {
-    /// Whether it is a process of another measurement.
+    /// Returns whether it is a process of another measurement.
     fn is_end(&self) -> bool {
         matches!(self, Self::End(_) | Self::Echo(_))
     }

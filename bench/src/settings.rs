@@ -52,7 +52,7 @@ impl<M: Measure> Command<M> {
     }
 }
 
-/// A measurement by default, as in a run of `rushes bench` without a command.
+/// Returns a measurement by default, as in a run of `rushes bench` without a command.
 pub(crate) fn usual<M: Measure>() -> anyhow::Result<M> {
     let command = M::augment_args(clap::Command::new("bench"));
     Ok(M::from_arg_matches(&command.try_get_matches_from(["bench"])?)?)
@@ -87,7 +87,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The first number, or the second for a quick run.
+    /// Returns the first number, or the second for a quick run.
     pub(crate) fn choose<T>(&self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }
     }

@@ -141,7 +141,7 @@ fn primitives(suite: Suite) -> anyhow::Result<f64> {
     Ok(PAYLOAD_LEN as f64 * 8e-9 / seconds)
 }
 
-/// Seconds that `protect` takes per packet; `None` if it refuses one.
+/// Returns the seconds that `protect` takes per packet; `None` if it refuses one.
 fn time(
     packets: &mut [[u8; PAYLOAD_LEN + TAG_LEN]],
     mut protect: impl FnMut(u64, &mut [u8]) -> bool,

@@ -37,7 +37,7 @@ const CASES: [(&str, Make); 6] = [
 /// Octets searched at a time, as in a large access unit.
 const LEN: usize = 700 << 10;
 
-/// A slice in which one octet in `rarity` is zero, with emulation prevention.
+/// Returns a slice in which one octet in `rarity` is zero, with emulation prevention.
 fn slice(len: usize, rarity: u64) -> Vec<u8> {
     let mut state = 1_u64;
     let mut octets: Vec<u8> = Vec::with_capacity(len + 1);
@@ -95,7 +95,7 @@ impl Measure for StartCodeArgs {
     }
 }
 
-/// GB/s that `search` reaches in `time`.
+/// Returns the GB/s that `search` reaches in `time`.
 fn speed(search: Search<'_>, octets: &[u8], time: Duration) -> f64 {
     let (start, mut count) = (Instant::now(), 0_u64);
     while start.elapsed() < time {

@@ -62,7 +62,7 @@ impl<'p> Sweep<'p> {
         Self { plan, points: Vec::new(), good: None, bad: None, halvings: plan.halvings, repeats }
     }
 
-    /// The rate to be tried next; `None` at the end.
+    /// Returns the rate to be tried next; `None` at the end.
     fn next(&mut self) -> Option<f64> {
         if !self.plan.rates.is_empty() {
             let tried: usize = self.points.iter().map(|point| point.trials.0.len()).sum();
@@ -77,7 +77,7 @@ impl<'p> Sweep<'p> {
         Some(if self.plan.is_whole { rate.round() } else { rate })
     }
 
-    /// The next rate up, down or between; `None` when there is no more to try.
+    /// Returns the next rate up, down or between; `None` when there is no more to try.
     fn towards_the_peak(&mut self) -> Option<f64> {
         match (self.good, self.bad) {
             (None, None) => Some(self.plan.first),

@@ -1,6 +1,6 @@
 //! Parsing of option values.
 
-/// A size in octets: a number, optionally with K, M or G for powers of 1024.
+/// Returns a size in octets: a number, optionally with K, M or G for powers of 1024.
 pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -18,7 +18,7 @@ pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     number.checked_mul(factor).ok_or_else(|| format!("{text:?} is too large"))
 }
 
-/// A number of runs: 1 or more.
+/// Returns a number of runs: 1 or more.
 pub(crate) fn parse_count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("there must be at least one run".to_owned()),

@@ -58,7 +58,7 @@ impl Measure for ZrtpArgs {
     }
 }
 
-/// The times of the first and the second stream of a session.
+/// Returns the times of the first and the second stream of a session.
 fn agree(kind: KeyAgreement) -> anyhow::Result<[Duration; 2]> {
     let mut config = ZrtpConfig::default();
     config.algorithms.key_agreements = AlgorithmList::new(&[kind]).context("one kind")?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The folder of the stored inputs.
+/// Returns the folder of the stored inputs.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
@@ -12,7 +12,7 @@ fn file(target: &str) -> PathBuf {
     folder().join(target).with_extension("inputs")
 }
 
-/// The inputs of a target; none if there is no file.
+/// Returns the inputs of a target; none if there is no file.
 ///
 /// # Errors
 /// The file cannot be read, or is cut short.

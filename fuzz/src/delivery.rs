@@ -25,7 +25,7 @@ pub(crate) fn wishes() -> Wishes {
     }
 }
 
-/// An offer, often a valid one.
+/// Returns an offer, often a valid one.
 pub(crate) fn offer(epoch: u16, body: &[u8]) -> Offer {
     let at = |place: usize| body.get(place).copied().unwrap_or(1);
     let units = [at(0) & 15, at(1) & 1, at(2) & 1];
@@ -153,7 +153,7 @@ impl Ends {
     }
 }
 
-/// A server and a client with calls, messages and time steps taken from `octets`.
+/// Runs a server and a client with calls, messages and time steps taken from `octets`.
 pub fn control(octets: &[u8]) {
     let start = Instant::now();
     let timeline = Timeline::new(start);
@@ -220,8 +220,8 @@ impl SealedEnd {
     }
 }
 
-/// Two ends with one secret, known at once or later, and an attacker in between that changes, cuts
-/// and inserts data as `octets` specify: the received data must be a prefix of the sent data.
+/// Runs two ends with one secret, known at once or later, and an attacker in between that changes,
+/// cuts and inserts data as `octets` specify: the received data must be a prefix of the sent data.
 pub fn sealed(octets: &[u8]) {
     let Some((head, octets)) = octets.split_first() else { return };
     let (is_later, differ) = (head & 1 != 0, head & 2 != 0);

@@ -171,7 +171,7 @@ pub fn read_report(datagram: &[u8]) {
     }
 }
 
-/// A participant with the SSRC `own`.
+/// Returns a participant with the SSRC `own`.
 fn participant(own: Ssrc, start: Instant) -> Participant {
     let config = ParticipantConfig {
         ssrc: own,
@@ -222,7 +222,7 @@ pub fn participate(own: Ssrc, octets: &[u8]) {
     }
 }
 
-/// The policy and two keys, from the first octets, and the remaining octets.
+/// Returns the policy and two keys, from the first octets, and the remaining octets.
 fn agreement(octets: &[u8]) -> Option<(Policy, [MasterKey; 2], &[u8])> {
     let (&[suite, flags, rate, mki_len], rest) = octets.split_first_chunk()?;
     let suite = Suite::ALL[usize::from(suite) % Suite::ALL.len()];
@@ -243,8 +243,8 @@ fn agreement(octets: &[u8]) -> Option<(Policy, [MasterKey; 2], &[u8])> {
     Some((policy, [key(1)?, key(2)?], rest))
 }
 
-/// The packet `clear` as a receiver gets it: cryptex adds an empty extension to a packet that has
-/// contributing sources and no extension (RFC 9335 section 5.1).
+/// Returns the packet `clear` as a receiver gets it: cryptex adds an empty extension to a packet
+/// that has contributing sources and no extension (RFC 9335 section 5.1).
 fn as_received(policy: &Policy, clear: &[u8]) -> Vec<u8> {
     let mut received = clear.to_vec();
     let end = 12 + 4 * usize::from(clear[0] & 15);
@@ -261,7 +261,7 @@ fn as_received(policy: &Policy, clear: &[u8]) -> Vec<u8> {
 struct Rounds(HashMap<Ssrc, (u16, u32)>);
 
 impl Rounds {
-    /// The roll-over counter with which `packet` was just protected.
+    /// Returns the roll-over counter with which `packet` was just protected.
     fn of(&mut self, sender: &Protector, packet: &[u8]) -> u32 {
         let ssrc = Ssrc(u32::from_be_bytes([packet[8], packet[9], packet[10], packet[11]]));
         let sequence = u16::from_be_bytes([packet[2], packet[3]]);
@@ -329,7 +329,7 @@ pub fn secure(octets: &[u8]) {
     }
 }
 
-/// The same with reports, which are unprotected one by one.
+/// Protects and unprotects reports in the same way; reports are unprotected one by one.
 pub fn secure_reports(octets: &[u8]) {
     let Some((policy, keys, octets)) = agreement(octets) else { return };
     let Ok(mut sender) = SrtcpProtector::new(&policy, &keys[0]) else { return };
@@ -364,7 +364,8 @@ pub fn secure_reports(octets: &[u8]) {
     }
 }
 
-/// A ZRTP packet around `body` with a correct checksum, so that the parsers behind it are reached.
+/// Returns a ZRTP packet around `body` with a correct checksum, so that the parsers behind it are
+/// reached.
 pub fn zrtp_packet(kind: u8, source: u8, body: &[u8]) -> Vec<u8> {
     let mut packet = vec![16 | (kind & 1), 0, 0, 1];
     packet.extend_from_slice(b"ZRTP\0\0\0");
@@ -377,7 +378,7 @@ pub fn zrtp_packet(kind: u8, source: u8, body: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// One end of a key agreement in X25519, whose random octets are derived from `name`.
+/// Creates one end of a key agreement in X25519, whose random octets are derived from `name`.
 fn zrtp_end(name: u8, flags: u8) -> Session {
     let mut config = Config::new([name; 12]);
     config.algorithms.key_agreements =
@@ -396,7 +397,7 @@ fn zrtp_end(name: u8, flags: u8) -> Session {
     Session::new(config, entropy, Box::new(MemoryStore::new())).expect("the configuration is valid")
 }
 
-/// Every datagram of two ends that agree over a link without losses.
+/// Returns every datagram of two ends that agree over a link without losses.
 fn zrtp_between(flags: u8) -> Vec<Vec<u8>> {
     let now = Instant::now();
     let mut ends = [zrtp_end(1, flags), zrtp_end(2, flags)];
@@ -420,7 +421,7 @@ fn zrtp_between(flags: u8) -> Vec<Vec<u8>> {
     }
 }
 
-/// Two ends of ZRTP, and a link that loses, repeats, changes and invents datagrams as `octets`
+/// Runs two ends of ZRTP, and a link that loses, repeats, changes and invents datagrams as `octets`
 /// specify; both must end without a timer, with the same string or with none.
 pub fn agree(octets: &[u8]) {
     let Some((&flags, octets)) = octets.split_first() else { return };
@@ -493,7 +494,7 @@ fn pass_on(ends: &mut [Session; 2], from: usize, now: Instant, kind: u8, body: &
     }
 }
 
-/// The address of an end: 0 and 1 are the two that agree.
+/// Returns the address of an end: 0 and 1 are the two that agree.
 fn address(end: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, end], 5004))
 }

@@ -18,7 +18,7 @@ use rushes_zrtp::{
 
 use crate::{depacketise, packets, zrtp_packet};
 
-/// Access units of a bitstream that arrives in pieces.
+/// Reads access units of a bitstream that arrives in pieces.
 pub fn access_units(octets: &[u8]) {
     let Some((flags, octets)) = octets.split_first() else { return };
     let codec = [NalCodec::H264, NalCodec::H265, NalCodec::H266][usize::from(flags % 3)];
@@ -37,7 +37,8 @@ pub fn access_units(octets: &[u8]) {
     while let Ok(Some(_)) = reader.next_access_unit() {}
 }
 
-/// Presentation positions of the access units of a bitstream, which differ from each other.
+/// Computes the presentation positions of the access units of a bitstream, which differ from each
+/// other.
 pub fn picture_order(octets: &[u8]) {
     let Some((flags, octets)) = octets.split_first() else { return };
     let codec = [NalCodec::H264, NalCodec::H265, NalCodec::H266][usize::from(flags % 3)];
@@ -58,7 +59,7 @@ pub fn picture_order(octets: &[u8]) {
     assert_eq!(given.len(), given_ahead.len());
 }
 
-/// NAL units of an access unit.
+/// Finds the NAL units of an access unit.
 pub fn nal_units(octets: &[u8]) {
     let mut units = Vec::new();
     for framing in [Framing::AnnexB, Framing::LengthPrefixed] {
@@ -69,7 +70,7 @@ pub fn nal_units(octets: &[u8]) {
     }
 }
 
-/// A file of Opus in Ogg.
+/// Reads a file of Opus in Ogg.
 pub fn ogg_opus(octets: &[u8]) {
     let _ = OpusHead::parse(octets);
     let octets = octets.to_vec();
@@ -78,7 +79,7 @@ pub fn ogg_opus(octets: &[u8]) {
     while let Ok(Some(_)) = reader.next_frame() {}
 }
 
-/// A file of the format that the first octet selects from the table.
+/// Reads a file of the format that the first octet selects from the table.
 pub fn media_files(octets: &[u8]) {
     let Some((first, octets)) = octets.split_first() else { return };
     let codecs: Vec<Codec> = Codec::all().collect();
@@ -95,13 +96,13 @@ pub fn media_files(octets: &[u8]) {
     }
 }
 
-/// Whether a frame is not longer than its file: start codes may be written for shorter lengths, and
-/// parameter sets repeated.
+/// Returns whether a frame is not longer than its file: start codes may be written for shorter
+/// lengths, and parameter sets repeated.
 fn is_of(octets: &[u8], frame: &MediaFrame) -> bool {
     frame.data.len() <= 6 * octets.len() + 8
 }
 
-/// A container, of which a track of the codec that the first octet selects is read.
+/// Reads a track of the codec that the first octet selects from a container.
 pub fn containers(octets: &[u8]) {
     let Some((first, octets)) = octets.split_first() else { return };
     let codecs = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus];
@@ -117,8 +118,8 @@ pub fn containers(octets: &[u8]) {
     }
 }
 
-/// Payloads of units with decoding order numbers; the first octets specify how far they may be
-/// interleaved.
+/// Reads payloads of units with decoding order numbers; the first octets specify how far they may
+/// be interleaved.
 pub fn numbered(octets: &[u8]) {
     let Some((&[format, difference, nalus], octets)) = octets.split_first_chunk() else { return };
     let max_don_diff = 1 + u16::from(difference) * if format & 1 == 0 { 1 } else { 100 };
@@ -133,7 +134,7 @@ pub fn numbered(octets: &[u8]) {
     }
 }
 
-/// An RTP packet.
+/// Parses an RTP packet.
 pub fn rtp_packet(octets: &[u8]) {
     let Ok(packet) = RtpPacket::parse(octets) else { return };
     assert_eq!(packet.header_len() + packet.payload().len() + packet.padding_len(), octets.len());
@@ -145,7 +146,7 @@ pub fn rtp_packet(octets: &[u8]) {
     }
 }
 
-/// An RTP header, which must be the same when written again.
+/// Parses an RTP header, which must be the same when written again.
 pub fn rtp_header(octets: &[u8]) {
     let Ok(packet) = RtpPacket::parse(octets) else { return };
     let header = Header::from(&packet);
@@ -154,7 +155,7 @@ pub fn rtp_header(octets: &[u8]) {
     assert_eq!(written, octets[..packet.header_len()]);
 }
 
-/// A session description, which must have the same meaning when written again.
+/// Parses a session description, which must have the same meaning when written again.
 pub fn sdp(octets: &[u8]) {
     let Ok((description, warnings)) = Description::parse_with_warnings(octets) else { return };
     assert!(warnings.len() <= WARNINGS_MAX + 1);
@@ -177,7 +178,7 @@ pub fn sdp(octets: &[u8]) {
     }
 }
 
-/// ZRTP messages, whole and in fragments.
+/// Parses ZRTP messages, whole and in fragments.
 pub fn zrtp_message(octets: &[u8]) {
     let _ = Packet::parse(octets);
     let _ = ConfirmPlain::parse(octets);

@@ -26,7 +26,7 @@ use crate::{delivery, participant, zrtp_between};
 /// Octets in the longest packet: its length is one octet of an input.
 const PACKET_MAX: usize = 200;
 
-/// An input of packets, each preceded by its length and flags.
+/// Returns an input of packets, each preceded by its length and flags.
 fn cut<'p>(head: &[u8], packets: impl IntoIterator<Item = (u8, &'p [u8])>) -> Vec<u8> {
     let mut input = head.to_vec();
     for (flags, packet) in packets {
@@ -37,7 +37,7 @@ fn cut<'p>(head: &[u8], packets: impl IntoIterator<Item = (u8, &'p [u8])>) -> Ve
     input
 }
 
-/// The first frames of a file in `vectors/media`.
+/// Returns the first frames of a file in `vectors/media`.
 fn frames(name: &str, count: usize) -> Vec<Vec<u8>> {
     let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
     let codec = rushes::file::codec_of(path.as_ref()).expect("the extension is known");
@@ -48,7 +48,7 @@ fn frames(name: &str, count: usize) -> Vec<Vec<u8>> {
     std::iter::from_fn(frame).take(count).collect()
 }
 
-/// The payloads in which `format` carries frames, and whether each has the marker bit.
+/// Returns the payloads in which `format` carries frames, and whether each has the marker bit.
 fn carried(format: &dyn PayloadFormat) -> Vec<(bool, Vec<u8>)> {
     let frames = match media_of(format) {
         Some(name) => frames(name, 12),
@@ -69,7 +69,8 @@ fn carried(format: &dyn PayloadFormat) -> Vec<(bool, Vec<u8>)> {
     payloads
 }
 
-/// For depacketiser targets: all payloads in order, with the marker bit, and with losses.
+/// Returns the seeds of depacketiser targets: all payloads in order, with the marker bit, and with
+/// losses.
 pub fn payloads(format: &dyn PayloadFormat) -> Vec<Vec<u8>> {
     let carried = carried(format);
     let of = |head: u8, every: usize| {
@@ -85,7 +86,7 @@ pub fn payloads(format: &dyn PayloadFormat) -> Vec<Vec<u8>> {
     (0..4).flat_map(|head| [of(head, usize::MAX), of(head, 7)]).collect()
 }
 
-/// Payloads of every format of the table, behind its place in it.
+/// Returns payloads of every format of the table, behind its place in it.
 pub fn formats() -> Vec<Vec<u8>> {
     let of = |(n, format): (usize, &&MediaFormat)| {
         let payloads = payloads(&*(format.payload)(&FormatOptions::default()));
@@ -94,14 +95,14 @@ pub fn formats() -> Vec<Vec<u8>> {
     FORMATS.iter().enumerate().flat_map(of).collect()
 }
 
-/// The same with decoding order numbers.
+/// Returns payloads with decoding order numbers.
 pub fn numbered() -> Vec<Vec<u8>> {
     let format = H265 { max_don_diff: 4, depack_buf_nalus: 4, ..H265::default() };
     let inputs = payloads(&format).into_iter().chain(payloads(&H265::default()));
     inputs.map(|input| [&[0, 3, 4], &input[..]].concat()).collect()
 }
 
-/// RTP packets, one of which has every optional part of a header.
+/// Returns RTP packets, one of which has every optional part of a header.
 pub fn rtp() -> Vec<Vec<u8>> {
     let packet = |n: usize, marker: bool, payload: &[u8]| {
         let number = SequenceNumber(n as u16);
@@ -122,7 +123,7 @@ pub fn rtp() -> Vec<Vec<u8>> {
     carried.iter().enumerate().map(|(n, (marker, payload))| packet(n, *marker, payload)).collect()
 }
 
-/// Packets for a receiver: in order, then with some swapped and removed.
+/// Returns packets for a receiver: in order, then with some swapped and removed.
 pub fn streams() -> Vec<Vec<u8>> {
     let mut packets = rtp();
     let mut all = Vec::new();
@@ -135,7 +136,7 @@ pub fn streams() -> Vec<Vec<u8>> {
     all
 }
 
-/// Compound packets of two participants that receive each other's media.
+/// Returns compound packets of two participants that receive each other's media.
 pub fn reports() -> Vec<Vec<u8>> {
     let start = Instant::now();
     let mut ends = [participant(Ssrc(0x0102_0304), start), participant(Ssrc(9), start)];
@@ -167,7 +168,7 @@ pub fn reports() -> Vec<Vec<u8>> {
     reports
 }
 
-/// Descriptions of our own streams, and those of other programs.
+/// Returns descriptions of our own streams, and those of other programs.
 pub fn descriptions() -> Vec<Vec<u8>> {
     let session = Context::new().session("127.0.0.1").expect("the address is valid");
     let describe = |codec: Codec, name: &str| {
@@ -190,7 +191,8 @@ pub fn descriptions() -> Vec<Vec<u8>> {
     ours.chain(files.iter().filter_map(|file| std::fs::read(file.path()).ok())).collect()
 }
 
-/// For the targets of SRTP: these packets under each suite, with both keys and with changes.
+/// Returns the seeds of the targets of SRTP: these packets under each suite, with both keys and
+/// with changes.
 pub fn secured(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let packets = || packets.iter().take(20).enumerate();
     let of = |suite: usize, flags: u8| {
@@ -201,7 +203,7 @@ pub fn secured(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     (0..Suite::ALL.len()).flat_map(|suite| [of(suite, 0), of(suite, 4), of(suite, 8)]).collect()
 }
 
-/// A bitstream, preceded by flags that specify how it is read.
+/// Returns a bitstream, preceded by flags that specify how it is read.
 pub fn access_units() -> Vec<Vec<u8>> {
     let codecs = ["avc_cif_60f_baseline.264", "hevc_192x128_90f_tiny_nals.265"];
     let codecs = codecs.into_iter().chain(["vvc_192x128_64f_vvenc_tiny_nals.266"]);
@@ -212,7 +214,7 @@ pub fn access_units() -> Vec<Vec<u8>> {
     codecs.enumerate().map(of).collect()
 }
 
-/// Bitstreams of which little but the headers is left, preceded by flags that specify how they are
+/// Returns bitstreams of little more than headers, preceded by flags that specify how they are
 /// read.
 pub fn picture_order() -> Vec<Vec<u8>> {
     let codecs = ["avc_cif_60f_baseline.264", "hevc_192x128_90f_tiny_nals.265"];
@@ -229,12 +231,12 @@ pub fn picture_order() -> Vec<Vec<u8>> {
     codecs.enumerate().flat_map(of).collect()
 }
 
-/// Access units.
+/// Returns access units.
 pub fn nal_units() -> Vec<Vec<u8>> {
     access_units().into_iter().map(|mut input| input.split_off(1)).collect()
 }
 
-/// The beginning of an Ogg Opus file.
+/// Returns the beginning of an Ogg Opus file.
 pub fn ogg_opus() -> Vec<Vec<u8>> {
     let name = "opus_speech_mono_mixed_durations.opus";
     let path = format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -243,7 +245,7 @@ pub fn ogg_opus() -> Vec<Vec<u8>> {
     vec![octets.clone(), octets[..octets.len().min(1000)].to_vec()]
 }
 
-/// The beginning of a file of each format, behind the place of the format in the table.
+/// Returns the beginning of a file of each format, behind the place of the format in the table.
 pub fn media_files() -> Vec<Vec<u8>> {
     let klv = [&b"\x06\x0e\x2b\x34"[..], &[1; 12], &[3, 7, 7, 7]].concat();
     let of = |(place, codec): (usize, Codec)| {
@@ -258,7 +260,7 @@ pub fn media_files() -> Vec<Vec<u8>> {
     Codec::all().enumerate().map(of).collect()
 }
 
-/// Short films in each container, behind the number of their codec.
+/// Returns short films in each container, behind the number of their codec.
 pub fn containers() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for (number, codec, name, containers) in [
@@ -291,7 +293,7 @@ fn write_film(from: &Path, codec: Codec, to: &Path) -> Result<(), FileError> {
     writer.finish()
 }
 
-/// The messages of an agreement, and the packets that carry them.
+/// Returns the messages of an agreement, and the packets that carry them.
 pub fn zrtp_messages() -> Vec<Vec<u8>> {
     let datagrams = zrtp_between(0);
     let bodies = datagrams.iter().map(|datagram| datagram[12..datagram.len() - 4].to_vec());
@@ -299,7 +301,7 @@ pub fn zrtp_messages() -> Vec<Vec<u8>> {
     bodies.chain(datagrams.iter().cloned()).chain([together]).collect()
 }
 
-/// A link while two ends agree: it delivers everything, with occasional other actions.
+/// Returns a link while two ends agree: it delivers everything, with occasional other actions.
 pub fn agreements() -> Vec<Vec<u8>> {
     let of = |flags: u8, other: u8| {
         let step = |n: u8| match n % 16 {
@@ -326,7 +328,7 @@ fn offer() -> Offer {
     delivery::offer(0, &[2, 0, 0, 0, 1, 1, 7, 0])
 }
 
-/// An opening of each kind, and messages.
+/// Returns an opening of each kind, and messages.
 pub fn openings() -> Vec<Vec<u8>> {
     let token = Token([9; 16]);
     let openings =
@@ -347,7 +349,7 @@ pub fn openings() -> Vec<Vec<u8>> {
     openings.chain(messages.iter().map(written)).collect()
 }
 
-/// A session from its opening to its end, as steps of the target.
+/// Returns a session from its opening to its end, as steps of the target.
 pub fn control() -> Vec<Vec<u8>> {
     const CARRY: u8 = 5 << 1;
     let server = |kind: u8| 6 << 1 | kind << 4;
@@ -376,7 +378,7 @@ pub fn control() -> Vec<Vec<u8>> {
     (0..steps.len()).map(|end| cut(&[], steps[..=end].iter().copied())).collect()
 }
 
-/// A conversation over a sealed connection, sealed at once and later.
+/// Returns a conversation over a sealed connection, sealed at once and later.
 pub fn sealed() -> Vec<Vec<u8>> {
     let mut opening = Vec::new();
     Opening::Control(delivery::wishes()).write(&mut opening);
@@ -410,14 +412,14 @@ pub fn sealed() -> Vec<Vec<u8>> {
     inputs
 }
 
-/// Plans of a few units.
+/// Returns plans of a few units.
 pub fn plans() -> Vec<Vec<u8>> {
     let unit = |bytes: u8, stripe: u8| [0, 0, 0, 0, 0, 0, bytes, 9, 0, 0, 0, 0, 0, 0, stripe, 5];
     let head = [0, 0, 5, 120];
     (1..5).map(|n| [&head[..], &unit(40, 3).repeat(n), &unit(n as u8, 1)].concat()).collect()
 }
 
-/// Credits as a client sends them.
+/// Returns credits as a client sends them.
 pub fn credits() -> Vec<Vec<u8>> {
     let mut creditor = Creditor::new(1 << 20);
     let mut input = [&[40], &creditor.first().write()[..]].concat();
@@ -430,7 +432,7 @@ pub fn credits() -> Vec<Vec<u8>> {
     vec![input]
 }
 
-/// Frames whose packets arrive in order, with some omitted.
+/// Returns frames whose packets arrive in order, with some omitted.
 pub fn assembly() -> Vec<Vec<u8>> {
     let head = [2, 1, 200, 0, 100, 50, 3, 0, 1, 20, 0, 0];
     let run = |step: u8, first: u8, count: u8| [3, 0, step, first, count];

@@ -82,7 +82,7 @@ fn formats(octets: &[u8]) {
 
 const TEXTURE: Texture = Texture { payload: 64 };
 
-/// The frames that seeds are made from: the name of a file in `vectors/media`, or none.
+/// Returns the frames that seeds are made from: the name of a file in `vectors/media`, or none.
 pub(crate) fn media_of(format: &dyn PayloadFormat) -> Option<&'static str> {
     Some(match format.name() {
         "H264" => "avc_cif_60f_baseline.264",

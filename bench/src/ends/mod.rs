@@ -1,5 +1,5 @@
-//! One run of access units from one process to another: what is sent and how ([`Spec`]), the two
-//! ends, and the results ([`Trial`]).
+//! One run of access units from one process to another: its specification ([`Spec`]), the two ends,
+//! and the results ([`Trial`]).
 //!
 //! Each end is a process of this program on cores of its own, with a thread for each stream. The
 //! receiver prints its ports; the sender prints the addresses at which it takes acknowledgements of

@@ -39,7 +39,7 @@ impl Process {
         Ok(Self { child, output })
     }
 
-    /// The next line that it prints.
+    /// Returns the next line that it prints.
     pub(crate) fn line(&mut self) -> anyhow::Result<String> {
         let mut line = String::new();
         if self.output.read_line(&mut line)? == 0 {

@@ -79,7 +79,7 @@ pub(crate) struct Spec {
     /// The addresses of the receiver and the sender.
     pub(crate) host: String,
     pub(crate) sender: String,
-    /// The name of the codec of what is sent.
+    /// The name of the codec of the access units.
     pub(crate) codec: String,
     pub(crate) origin: Origin,
     pub(crate) streams: usize,
@@ -106,7 +106,7 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// One stream on this host's loopback in the clear, as fast as possible.
+    /// Creates the specification of one stream on loopback in the clear, as fast as possible.
     pub(crate) fn new(codec: Codec, origin: Origin, frames: u64) -> Self {
         let local = "127.0.0.1".to_owned();
         Self {
@@ -129,7 +129,7 @@ impl Spec {
         }
     }
 
-    /// The same secured with `suite`, if any.
+    /// Returns the specification with the streams secured by `suite`, if any.
     pub(crate) fn secured(self, suite: Option<Suite>) -> Self {
         Self { suite: suite.map(|suite| suite.name().to_owned()), ..self }
     }
@@ -143,7 +143,7 @@ impl Spec {
         suite.map_err(|_| anyhow!("no suite is named {:?}", self.suite))
     }
 
-    /// Access units per second, if they are sent at a fixed rate.
+    /// Returns the access units per second, if they are sent at a fixed rate.
     pub(super) fn rate(&self) -> Option<f64> {
         match self.clock {
             Clock::Window => None,

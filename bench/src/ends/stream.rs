@@ -11,10 +11,10 @@ use super::spec::{Clock, ETHERNET_LEN, IP_UDP_LEN, Spec, Spread};
 use super::trial::Report;
 use crate::sequence::Sequence;
 
-/// The maximum length of a received access unit: any that is sent here.
+/// The maximum length of a received access unit; all that the measurements send are shorter.
 const FRAME_LEN_MAX: usize = 256 << 20;
 
-/// Adds what both ends have in common.
+/// Adds the settings that both ends share.
 fn configured(spec: &Spec, builder: StreamBuilder) -> anyhow::Result<StreamBuilder> {
     let builder = builder.recovery(if spec.recovery { Recovery::On } else { Recovery::Off });
     let Some(suite) = spec.suite()? else { return Ok(builder) };

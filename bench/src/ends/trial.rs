@@ -52,7 +52,7 @@ pub(crate) struct Trial {
     pub(crate) sent_octets: u64,
     /// Octets of the access units that arrived complete.
     pub(crate) octets: u64,
-    /// From the first octet to the last.
+    /// The time from the first octet to the last.
     pub(crate) seconds: f64,
     /// Access units per second that the sender reached, if it reports this.
     pub(crate) sent_rate: Option<f64>,
@@ -86,7 +86,7 @@ impl Trial {
         Ok(Self::of(&sent, &receiver.report()?, spec.rate()))
     }
 
-    /// The results of both ends, at `rate` access units per second if that was fixed.
+    /// Creates the results of both ends, at `rate` access units per second if that was fixed.
     fn of(sent: &Report, received: &Report, rate: Option<f64>) -> Self {
         let frames = |report: &Report| report.frames.max(1) as f64;
         // The last access unit has its interval too: no result exceeds the offered rate.
@@ -108,12 +108,12 @@ impl Trial {
         }
     }
 
-    /// Share of the access units that did not arrive complete, 0 to 1.
+    /// Returns the share of the access units that did not arrive complete, 0 to 1.
     pub(crate) fn loss(&self) -> f64 {
         1.0 - self.whole as f64 / self.offered.max(1) as f64
     }
 
-    /// Payload of complete access units, in Gbit/s.
+    /// Returns the payload of complete access units, in Gbit/s.
     pub(crate) fn gigabits(&self) -> f64 {
         self.octets as f64 * 8e-9 / self.seconds.max(1e-9)
     }
@@ -123,7 +123,7 @@ impl Trial {
         cost(self.send_cpu?, self.sent_octets)
     }
 
-    /// CPU seconds of the receiver per gigabyte that it received complete.
+    /// Returns the CPU seconds of the receiver per gigabyte that it received complete.
     pub(crate) fn receive_cost(&self) -> Option<f64> {
         cost(self.receive_cpu?, self.octets)
     }
@@ -138,59 +138,59 @@ fn cost(seconds: f64, octets: u64) -> Option<f64> {
 pub(crate) struct Trials(pub(crate) Vec<Trial>);
 
 impl Trials {
-    /// The median of one result.
+    /// Returns the median of one result.
     pub(crate) fn median(&self, of: impl Fn(&Trial) -> f64) -> f64 {
         median(self.0.iter().map(of))
     }
 
-    /// The median of a result that some runs lack; `None` if all do.
+    /// Returns the median of a result that some runs lack; `None` if all do.
     pub(crate) fn median_of_some(&self, of: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = self.0.iter().filter_map(of).collect();
         (!values.is_empty()).then(|| median(values))
     }
 
-    /// The sum of a count.
+    /// Returns the sum of a count.
     pub(crate) fn sum(&self, of: impl Fn(&Trial) -> u64) -> u64 {
         self.0.iter().map(of).sum()
     }
 
-    /// Gbit/s of complete access units.
+    /// Returns the Gbit/s of complete access units.
     pub(crate) fn gigabits(&self) -> f64 {
         self.median(Trial::gigabits)
     }
 
-    /// The median of one result, the least and the most.
+    /// Returns the median of one result, the least and the most.
     pub(crate) fn span(&self, of: impl Fn(&Trial) -> f64) -> Span {
         Span::of_runs(self.0.iter().map(of)).unwrap_or_else(|| Span::from(0.0))
     }
 
-    /// The rates of the slowest and the fastest run.
+    /// Returns the rates of the slowest and the fastest run.
     pub(crate) fn extremes(&self) -> [f64; 2] {
         let rates = self.span(Trial::gigabits);
         [rates.low, rates.high]
     }
 
-    /// CPU seconds per gigabyte of the sender and of the receiver.
+    /// Returns the CPU seconds per gigabyte of the sender and of the receiver.
     pub(crate) fn costs(&self) -> [Option<f64>; 2] {
         [self.median_of_some(Trial::send_cost), self.median_of_some(Trial::receive_cost)]
     }
 
-    /// Incomplete access units of all runs.
+    /// Returns the number of incomplete access units of all runs.
     pub(crate) fn lost(&self) -> u64 {
         self.sum(|trial| trial.offered - trial.whole)
     }
 
-    /// All access units of all runs.
+    /// Returns the number of access units of all runs.
     pub(crate) fn offered(&self) -> u64 {
         self.sum(|trial| trial.offered)
     }
 
-    /// Percentage of incomplete access units.
+    /// Returns the percentage of incomplete access units.
     pub(crate) fn loss(&self) -> f64 {
         100.0 * self.lost() as f64 / self.offered().max(1) as f64
     }
 
-    /// The same, and the percentages of the runs with the fewest and the most of them.
+    /// Returns the percentage of all runs, and those of the runs with the least and the most loss.
     pub(crate) fn loss_span(&self) -> Span {
         Span { median: self.loss(), ..self.span(|trial| 100.0 * trial.loss()) }
     }

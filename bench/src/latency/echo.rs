@@ -26,7 +26,7 @@ const TICKS: u32 = 90;
 
 /// The send and receive path of one side.
 pub(super) trait Link: Sized {
-    /// The port at which it receives.
+    /// Returns the port at which it receives.
     fn port(&self) -> u16;
     /// Sends all received access units to `to` until the process ends.
     fn answer(self, to: SocketAddr) -> anyhow::Result<()>;
@@ -34,11 +34,11 @@ pub(super) trait Link: Sized {
     fn connect(&mut self, to: SocketAddr) -> anyhow::Result<()>;
     /// Sends access unit `n`.
     fn push(&mut self, octets: &mut [u8], n: u32) -> anyhow::Result<()>;
-    /// The next reply, and when it was complete; `None` if there was none until `deadline`.
+    /// Returns the next reply, and when it was complete; `None` if there was none until `deadline`.
     fn take(&mut self, deadline: Instant) -> anyhow::Result<Option<(u32, Instant)>>;
 }
 
-/// The round-trip time of each access unit; `None` if it did not come back.
+/// Returns the round-trip time of each access unit; `None` if it did not come back.
 pub(super) fn ask(
     mut link: impl Link,
     shape: Shape,

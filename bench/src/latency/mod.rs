@@ -76,7 +76,7 @@ impl Measure for LatencyArgs {
     }
 }
 
-/// Intra, inter and all frames, at 30 and 120 frames per second.
+/// Measures intra, inter and all frames, at 30 and 120 frames per second.
 fn of_video(settings: &Settings, ways: &[Way]) -> anyhow::Result<Figure> {
     let (frames, rounds) = settings.choose(([60, 240], 2), ([20, 60], 1));
     let mut rows = Vec::new();
@@ -91,7 +91,7 @@ fn of_video(settings: &Settings, ways: &[Way]) -> anyhow::Result<Figure> {
     Ok(times(table).figure(&captions::LATENCY_VIDEO, settings))
 }
 
-/// Latency against the size of the access unit.
+/// Measures the latency against the size of the access unit.
 fn of_sizes(settings: &Settings, ways: &[Way], sizes: &[usize]) -> anyhow::Result<Figure> {
     let load = settings.choose((120, 2), (40, 1));
     let mut rows = Vec::new();
@@ -118,7 +118,7 @@ fn of_sizes(settings: &Settings, ways: &[Way], sizes: &[usize]) -> anyhow::Resul
     Ok(figure.plots([plot.with_decades().with_bars("quartiles of the round trips")]))
 }
 
-/// Latency of many access units, to find any that is a frame late.
+/// Measures the latency of many access units, to find any that is a frame late.
 fn of_many(settings: &Settings, frames: u64) -> anyhow::Result<Figure> {
     let mut rows = Vec::new();
     for shape in LONG {
@@ -160,7 +160,7 @@ fn interleaved(
     Ok(ways.iter().zip(results).map(row).collect())
 }
 
-/// A table with the column of the ways.
+/// Returns a table with the column of the ways.
 fn names(rows: &[Row]) -> Table<'_, Row> {
     let table = Table::of(rows).text("receiving", |row| row.way.name());
     table.defaults(|row| [Way::Pull, Way::Hook].contains(&row.way))

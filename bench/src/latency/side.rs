@@ -13,7 +13,7 @@ use crate::cpu::pin_to;
 use crate::ends::{EndArgs, Process};
 use crate::hosts::{Hosts, Side};
 
-/// What a process does.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Spec {
     way: Way,
@@ -44,7 +44,7 @@ impl RoundTrips {
         [&self.intra[..], &self.inter].concat()
     }
 
-    /// The number of times of a frame interval or more.
+    /// Returns the number of times of a frame interval or more.
     pub(super) fn late(&self, shape: Shape) -> u64 {
         self.all().iter().filter(|time| **time >= 1e3 / shape.rate).count() as u64
     }
@@ -54,7 +54,7 @@ impl RoundTrips {
 pub(super) fn measure(shape: Shape, frames: u64, way: Way) -> anyhow::Result<RoundTrips> {
     let hosts = Hosts::loopback();
     let spec = Spec { way, shape, frames, port: None };
-    // Each process reports its port, and is passed that of the other.
+    // Each process reports its port, and is given the other's port.
     let mut asking = Process::start(&hosts, Side::Send, "echo", &spec)?;
     let port = Some(asking.line()?.parse()?);
     let mut answering = Process::start(&hosts, Side::Receive, "echo", &Spec { port, ..spec })?;

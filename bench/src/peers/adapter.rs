@@ -40,7 +40,7 @@ pub(super) const KEY: &str = "LS0tLS0tLS0tLS0tLS0tLS0tLS0tLS0tLS0tLS0t";
 const KEY_HEXADECIMAL: &str = "2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d2d";
 
 impl Adapter {
-    /// An adapter of two command lines, either of which may be missing.
+    /// Returns an adapter of two command lines, either of which may be missing.
     pub(super) fn parse(
         name: &str,
         send: Option<&str>,
@@ -57,7 +57,7 @@ impl Adapter {
         Ok(Self { name: name.to_owned(), send: words(send)?, receive: words(receive)?, secured })
     }
 
-    /// Whether its programs are installed on this machine.
+    /// Returns whether its programs are installed on this machine.
     pub(super) fn is_installed(&self) -> bool {
         [&self.send, &self.receive].into_iter().flatten().all(|words| {
             let program = words
@@ -108,7 +108,7 @@ impl Places<'_> {
     }
 }
 
-/// A command with its placeholders replaced.
+/// Returns a command with its placeholders replaced.
 pub(super) fn filled(words: &[String], places: &Places<'_>) -> anyhow::Result<Vec<String>> {
     let values = places.values()?;
     let fill = |word: &String| words::fill(word, &values).map_err(|error| anyhow!(Usage(error)));

@@ -4,7 +4,7 @@ use rushes::Codec;
 
 use super::adapter::{HOST, KEY};
 
-/// A description of the stream to `port`. The parameter sets are in the stream.
+/// Returns a description of the stream to `port`. The parameter sets are in the stream.
 pub(super) fn sdp(codec: Codec, port: u16, is_secured: bool) -> String {
     let encoding = codec.encoding.unwrap_or_default();
     let parameters = if codec == Codec::H264 { "\r\na=fmtp:96 packetization-mode=1" } else { "" };

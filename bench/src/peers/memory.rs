@@ -29,7 +29,7 @@ impl MemoryFile {
         Ok(Self { file, path: name.to_path_buf(), _name: name })
     }
 
-    /// The path by which other programs open it.
+    /// Returns the path by which other programs open it.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -109,7 +109,7 @@ impl PeersArgs {
         }
     }
 
-    /// The programs and their measured parts, in the order of the table.
+    /// Returns the programs and their measured parts, in the order of the table.
     fn rows(&self, settings: &Settings) -> anyhow::Result<Vec<(Adapter, Part)>> {
         let mut rows = Vec::new();
         let mut clear = Adapter::usual(false)?;
@@ -211,7 +211,7 @@ impl Measuring<'_> {
         Ok(group.iter().zip(swept).map(line).collect())
     }
 
-    /// The limit of the kernel, without the work of any program.
+    /// Returns the limit of the kernel, without the work of any program.
     fn kernel(&self, plan: &Plan) -> anyhow::Result<Line> {
         let codec = self.sequence.codec.title;
         self.progress(&format!("{codec}: {KERNEL}"));

@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// The counts if at most `step` octets are read at once.
+    /// Returns the counts if at most `step` octets are read at once.
     fn found(sequence: &Sequence, octets: &[u8], step: usize) -> Found {
         struct Steps<'a>(&'a [u8], usize);
         impl Read for Steps<'_> {

@@ -42,7 +42,7 @@ impl Running {
         Ok(Self { child, cpu: None, leftover })
     }
 
-    /// Whether it has ended by itself.
+    /// Returns whether it has ended by itself.
     pub(super) fn has_ended(&mut self) -> bool {
         self.note_end(|child| matches!(child.try_wait(), Ok(Some(_))));
         self.cpu.is_some()
@@ -87,8 +87,8 @@ impl Running {
         }
     }
 
-    /// CPU seconds that it used, user and system, including its own children; `None` before its
-    /// end, and where it is not known.
+    /// Returns the CPU seconds that the program used, user and system, including its own children;
+    /// `None` before its end, and where it is not known.
     pub(super) fn cpu(&self) -> Option<f64> {
         self.cpu.filter(|_| cfg!(target_os = "linux"))
     }
@@ -100,7 +100,7 @@ impl Drop for Running {
     }
 }
 
-/// CPU seconds of all child processes that have been waited for.
+/// Returns the CPU seconds of all child processes that have been waited for.
 #[cfg(target_os = "linux")]
 fn cpu_of_ended() -> f64 {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -115,7 +115,7 @@ fn cpu_of_ended() -> f64 {
     0.0
 }
 
-/// Whether a program of this name or path exists.
+/// Returns whether a program of this name or path exists.
 pub(super) fn is_installed(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).is_file();

@@ -18,7 +18,7 @@ const DESCENT_MAX: f64 = 4.0;
 /// No rates below this are tried, as such trials take long.
 const DESCENT_END: f64 = 30.0;
 
-/// The plan of a sweep from frame rate `first` to `last`.
+/// Returns the plan of a sweep from frame rate `first` to `last`.
 pub(super) fn plan(first: u32, last: u32, is_quick: bool) -> Plan {
     let first = f64::from(first);
     Plan {
@@ -37,17 +37,18 @@ pub(super) fn plan(first: u32, last: u32, is_quick: bool) -> Plan {
     }
 }
 
-/// Whether a program kept up.
+/// Returns whether a program kept up.
 fn kept(trial: &Trial, fps: f64) -> bool {
     trial.loss() <= LOSS_MAX && reached(trial) >= RATE_MIN * fps
 }
 
-/// Complete access units received per second.
+/// Returns the complete access units received per second.
 pub(super) fn reached(trial: &Trial) -> f64 {
     trial.whole as f64 / trial.seconds.max(1e-9)
 }
 
-/// The median trial by goodput, of two the better one; trials that lost too much rank lowest.
+/// Returns the median trial by goodput, of two the better one; trials that lost too much rank
+/// lowest.
 pub(super) fn median(point: &Point) -> Trial {
     let worth = |trial: &Trial| match trial.loss() {
         loss if loss > LOSS_MAX => -loss,
@@ -58,13 +59,13 @@ pub(super) fn median(point: &Point) -> Trial {
     trials.get(trials.len() / 2).copied().unwrap_or_default()
 }
 
-/// The frame rate with the highest goodput among those with little loss.
+/// Returns the frame rate with the highest goodput among those with little loss.
 pub(super) fn peak(points: &[Point]) -> Option<&Point> {
     let little = points.iter().filter(|point| median(point).loss() <= LOSS_MAX);
     little.max_by(|one, other| median(one).gigabits().total_cmp(&median(other).gigabits()))
 }
 
-/// The number of access units in a trial: whole intra periods unless those are too many.
+/// Returns the number of access units in a trial: whole intra periods unless those are too many.
 pub(super) fn units(sequence: &Sequence, fps: u32, amount: u64) -> usize {
     #[allow(clippy::cast_sign_loss, reason = "a rate is not negative")]
     let wished = ((f64::from(fps) * TRIAL_TIME).ceil() as usize).max(UNITS_MIN);
@@ -92,7 +93,7 @@ mod tests {
         Point { rate, trials: Trials(trials.to_vec()) }
     }
 
-    /// The rates that are tried if `of` returns their trials.
+    /// Returns the rates that are tried if `of` returns their trials.
     fn tried(of: impl Fn(f64) -> Trial) -> (Vec<f64>, Vec<Point>) {
         let mut rates = Vec::new();
         let swept = sweep(&[()], &plan(100, 5_000, false), |(), fps| {

@@ -40,7 +40,7 @@ impl Line {
         format!("{}{}", self.name, if self.secured { ", SRTP" } else { "" })
     }
 
-    /// The frame rate and the median trial of the peak.
+    /// Returns the frame rate and the median trial of the peak.
     fn peak(&self) -> Option<(f64, Trial)> {
         match &self.state {
             State::Swept(points) => peak(points).map(|point| (point.rate, median(point))),
@@ -103,7 +103,7 @@ pub(super) fn figure(bit_rate: u64, lines: &[Line]) -> Figure {
     table.figure(&captions::PEERS, settings).plots(plots)
 }
 
-/// Goodput and loss of the whole path against the requested frame rate.
+/// Plots goodput and loss of the whole path against the requested frame rate.
 fn plots(codec: &'static str, lines: &[Line]) -> [Plot; 2] {
     let plot = |what: &str, title: &str, y, value: &dyn Fn(&Trial) -> f64| {
         let whole = lines.iter().filter(|line| line.codec == codec && line.part == Part::Whole);

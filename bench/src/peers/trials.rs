@@ -97,7 +97,7 @@ impl<'a> Rig<'a> {
         Ok(())
     }
 
-    /// The start-up cost of `adapter`.
+    /// Returns the start-up cost of `adapter`.
     pub(super) fn start_up(&mut self, adapter: &Adapter) -> anyhow::Result<StartUp> {
         let mut start_up = StartUp::default();
         if adapter.receive.is_some() {
@@ -264,13 +264,13 @@ struct Received {
     cpu: Option<f64>,
 }
 
-/// The last line that a program wrote to its standard error.
+/// Returns the last line that a program wrote to its standard error.
 fn last_error_line(errors: &MemoryFile) -> String {
     let text = errors.reader().and_then(std::io::read_to_string).unwrap_or_default();
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no error message").to_owned()
 }
 
-/// A free even port; the next port is free too.
+/// Returns a free even port; the next port is free too.
 fn free_port() -> anyhow::Result<u16> {
     for _ in 0..100 {
         let one = std::net::UdpSocket::bind((HOST, 0))?;

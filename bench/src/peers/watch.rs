@@ -9,7 +9,7 @@ use super::running::POLL_INTERVAL;
 
 /// Time without output after which the receiver counts as finished.
 const SILENCE: Duration = Duration::from_millis(250);
-/// The same, once as much was written as was sent.
+/// The maximum silence once as many octets were written as were sent.
 const SILENCE_AFTER_ALL: Duration = Duration::from_millis(20);
 
 /// Octets that a receiver may write beyond twice those sent.

@@ -29,7 +29,7 @@ pub(super) fn points(sequence: &str, lines: &[Line]) -> Figure {
     table.figure(&captions::RATES_POINTS, settings).plots(plots(sequence, lines))
 }
 
-/// The peaks of one sequence's sweep.
+/// Returns the peaks of one sequence's sweep.
 pub(super) fn peaks(sequence: &str, lines: &[Line]) -> Figure {
     let rows = of_peaks(sequence, lines);
     measures(named(Table::of(&rows)))
@@ -39,7 +39,7 @@ pub(super) fn peaks(sequence: &str, lines: &[Line]) -> Figure {
         .figure(&captions::RATES, format!("{sequence}, loopback, medians of the runs at the peak"))
 }
 
-/// The peaks of several sequences.
+/// Returns the peaks of several sequences.
 pub(super) fn codecs(swept: &[(String, Vec<Line>)]) -> Figure {
     let rows = swept.iter().flat_map(|(sequence, lines)| of_peaks(sequence, lines));
     let rows: Vec<Row<'_>> = rows.collect();
@@ -57,7 +57,7 @@ fn of_peaks<'l>(sequence: &'l str, lines: &'l [Line]) -> Vec<Row<'l>> {
     lines.iter().map(row).collect()
 }
 
-/// The column of the ways of sending.
+/// Returns the column of the ways of sending.
 fn named<'i, 'l>(table: Table<'i, Row<'l>>) -> Table<'i, Row<'l>> {
     table.text("row", |row| row.name).defaults(|row| row.name == DEFAULT)
 }
@@ -79,12 +79,12 @@ fn loss(point: &Point) -> f64 {
     100.0 * point.trials.median(Trial::loss)
 }
 
-/// The share of the rate that the sender reached, in percent.
+/// Returns the share of the rate that the sender reached, in percent.
 fn sent_share(point: &Point) -> Option<f64> {
     point.trials.median_of_some(|trial| trial.sent_rate.map(|_| 100.0 * kept(trial, point.rate)))
 }
 
-/// Goodput, loss and CPU time against the rate, each with a plot for every suite.
+/// Plots goodput, loss and CPU time against the rate, each with a plot for every suite.
 fn plots(sequence: &str, lines: &[Line]) -> Vec<Plot> {
     type Value = fn(&Point) -> Option<Span>;
     let values: [(&str, &str, &str, Value); 3] = [

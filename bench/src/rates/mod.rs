@@ -135,7 +135,7 @@ impl Measure for RatesArgs {
 }
 
 impl RatesArgs {
-    /// The sequences to send; the one with all rows comes first.
+    /// Returns the sequences to send; the one with all rows comes first.
     fn sequences(&self, settings: &Settings) -> anyhow::Result<Vec<(Codec, Origin)>> {
         if let Some(file) = &self.file {
             let codec = match self.codec.first() {
@@ -171,7 +171,7 @@ impl RatesArgs {
         Ok(made.into_iter().map(origin).collect())
     }
 
-    /// A sweep from `first` bits per second until `end`.
+    /// Returns a sweep from `first` bits per second until `end`.
     fn plan(&self, settings: &Settings, first: f64, sequence: &Sequence, end: Instant) -> Plan {
         let factor = settings.choose(FACTOR, FACTOR_QUICK);
         // Converts bits per second to access units per second.
@@ -284,7 +284,8 @@ mod tests {
         }
     }
 
-    /// The points of a way that loses too much beyond `limit`, and in trial number `disturbed`.
+    /// Returns the points of a way that loses too much beyond `limit`, and in trial number
+    /// `disturbed`.
     fn swept(limit: f64, disturbed: usize, change: impl Fn(&mut Plan)) -> Vec<Point> {
         let sequence = Sequence::make(Codec::H265, 1_000_000).unwrap();
         let (args, end) = (usual::<RatesArgs>().unwrap(), Instant::now() + TIME);

@@ -1,4 +1,4 @@
-//! The rows of a sweep: ways of sending a sequence, and what was reached.
+//! The rows of a sweep: ways of sending a sequence, and their results.
 
 use rushes::Suite;
 
@@ -57,7 +57,7 @@ impl Row {
         Self { name, suite, path, spread, bare: false }
     }
 
-    /// The kernel's limit.
+    /// Creates the kernel's limit.
     fn raw() -> Self {
         let (path, spread) = (Path::Gso, Spread::Burst);
         Self { name: RAW.to_owned(), suite: None, path, spread, bare: true }
@@ -86,22 +86,22 @@ impl Row {
     }
 }
 
-/// A trial of the kernel alone.
+/// Returns a trial of the kernel alone.
 pub(crate) fn kernel(sequence: &Sequence, rate: f64) -> anyhow::Result<Trial> {
     Row::raw().run(sequence, rate, None)
 }
 
-/// The share of `rate` that the sender reached.
+/// Returns the share of `rate` that the sender reached.
 pub(super) fn kept(trial: &Trial, rate: f64) -> f64 {
     trial.sent_rate.map_or(1.0, |sent| sent / rate)
 }
 
-/// Whether the sender and the receiver kept up with `rate`.
+/// Returns whether the sender and the receiver kept up with `rate`.
 pub(super) fn has_kept(trial: &Trial, rate: f64) -> bool {
     trial.loss() <= LOSS_MAX && kept(trial, rate) >= KEPT_MIN
 }
 
-/// The highest rate that was reached.
+/// Returns the highest rate that was reached.
 pub(super) fn peak(points: &[Point]) -> Option<&Point> {
     points.iter().rev().find(|Point { rate, trials }| {
         trials.median(Trial::loss) <= LOSS_MAX
@@ -126,7 +126,7 @@ pub(super) fn all_rows(quick: bool) -> Vec<Row> {
     rows
 }
 
-/// With default settings, with AEAD, and the kernel alone.
+/// Returns the rows for default settings, for AEAD, and for the kernel alone.
 pub(super) fn few_rows() -> [Row; 3] {
     let [plain, aead] = [0, 2].map(|n| Row::new(SECURITIES[n], Path::Gso, true));
     [plain, aead, Row::raw()]

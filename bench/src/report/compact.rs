@@ -32,7 +32,7 @@ pub(super) fn compact(svg: &str) -> String {
     text
 }
 
-/// The style of a line, and its points.
+/// Returns the style of a line, and its points.
 fn polyline(line: &str) -> Option<(&str, &str)> {
     let rest = line.trim().strip_prefix("<polyline")?.strip_suffix("\"/>")?;
     rest.split_once(" points=\"")

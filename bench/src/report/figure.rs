@@ -48,7 +48,7 @@ pub(crate) struct Table<'i, T> {
 }
 
 impl<'i, T> Table<'i, T> {
-    /// A table without columns.
+    /// Creates a table without columns.
     pub(crate) fn of(items: &'i [T]) -> Self {
         let (rows, are_defaults) = (vec![Vec::new(); items.len()], vec![false; items.len()]);
         Self { items, heads: Vec::new(), rows, are_defaults, marked: 0 }
@@ -62,7 +62,7 @@ impl<'i, T> Table<'i, T> {
         self
     }
 
-    /// A column of texts.
+    /// Returns a column of texts.
     pub(crate) fn text<S: Into<String>>(
         self,
         head: &'static str,
@@ -71,7 +71,7 @@ impl<'i, T> Table<'i, T> {
         self.column(head, |item| Cell::Text(text(item).into()))
     }
 
-    /// A column of counts, empty where there is none.
+    /// Returns a column of counts, empty where there is none.
     pub(crate) fn count<C: Into<Option<u64>>>(
         self,
         head: &'static str,
@@ -80,7 +80,7 @@ impl<'i, T> Table<'i, T> {
         self.column(head, |item| count(item).into().map_or(Cell::None, Cell::Count))
     }
 
-    /// A column of measures with this number of decimals, empty where nothing was measured.
+    /// Returns a column of measures with this number of decimals, empty where nothing was measured.
     pub(crate) fn measure<M: Into<Option<f64>>>(
         self,
         head: &'static str,
@@ -91,19 +91,19 @@ impl<'i, T> Table<'i, T> {
         self.column(head, |item| value(item).into().map_or(Cell::None, cell))
     }
 
-    /// The columns that `add` adds, which several tables share.
+    /// Returns the columns that `add` adds, which several tables share.
     pub(crate) fn with(self, add: impl FnOnce(Self) -> Self) -> Self {
         add(self)
     }
 
-    /// The same with some rows first, and marked in the column that was added last: those where
-    /// everything that this table varies is as the library has it by default.
+    /// Puts the rows that have the library's defaults first, and marks them in the column that was
+    /// added last.
     pub(crate) fn defaults(self, is_default: impl Fn(&'i T) -> bool) -> Self {
         let marked = self.heads.len().saturating_sub(1);
         Self { are_defaults: self.items.iter().map(is_default).collect(), marked, ..self }
     }
 
-    /// The figure of this table; `settings` are those of this run.
+    /// Returns the figure of this table; `settings` are those of this run.
     pub(crate) fn figure(self, caption: &'static Caption, settings: impl Into<String>) -> Figure {
         let rows = self.rows.into_iter().zip(self.are_defaults);
         let (mut first, others): (Vec<_>, Vec<_>) = rows.partition(|(_, is_default)| *is_default);
@@ -130,7 +130,7 @@ pub(crate) const BARE: &str = ", bare";
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    /// Places on the horizontal axis, and what was measured there.
+    /// Places on the horizontal axis, and the values measured there.
     pub(crate) points: Vec<(f64, Span)>,
     /// Whether it is a reference for others, drawn with dashes.
     pub(crate) is_reference: bool,
@@ -139,7 +139,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// A line of these points; a reference if its name ends in [`BARE`].
+    /// Creates a line of these points; a reference if its name ends in [`BARE`].
     pub(crate) fn new<S: Into<Span>>(
         name: impl Into<String>,
         points: impl IntoIterator<Item = (f64, S)>,
@@ -149,7 +149,7 @@ impl Series {
         Self { is_reference: name.ends_with(BARE), name, points, lost: (0, 0) }
     }
 
-    /// The same as a reference, or not.
+    /// Sets whether the line is a reference.
     pub(crate) fn reference(self, is_reference: bool) -> Self {
         Self { is_reference, ..self }
     }
@@ -169,7 +169,7 @@ pub(crate) enum Across {
 }
 
 impl Across {
-    /// Evenly, by what is written of these.
+    /// Divides the axis evenly, with the names as labels.
     pub(crate) fn names<N: ToString>(names: impl IntoIterator<Item = N>) -> Self {
         Self::Names(names.into_iter().map(|name| name.to_string()).collect())
     }
@@ -187,12 +187,12 @@ pub(crate) struct Plot {
     /// Whether the vertical axis is divided by factors of ten.
     pub(crate) decades: bool,
     pub(crate) series: Vec<Series>,
-    /// What the bars of its points end at.
+    /// The values at which the bars of the points end, in words.
     pub(crate) bars: &'static str,
 }
 
 impl Plot {
-    /// A plot whose vertical axis is divided evenly.
+    /// Creates a plot whose vertical axis is divided evenly.
     pub(crate) fn new(
         name: impl Into<String>,
         title: impl Into<String>,
@@ -206,12 +206,12 @@ impl Plot {
         Self { name, title, axes, across, decades: false, series, bars }
     }
 
-    /// The same with a vertical axis that is divided by factors of ten.
+    /// Returns the plot with a vertical axis that is divided by factors of ten.
     pub(crate) fn with_decades(self) -> Self {
         Self { decades: true, ..self }
     }
 
-    /// The same with bars that end at something else.
+    /// Returns the plot with bars that end at other values, which `bars` describes.
     pub(crate) fn with_bars(self, bars: &'static str) -> Self {
         Self { bars, ..self }
     }
@@ -223,9 +223,9 @@ pub(crate) struct Caption {
     /// The name of its files, and of its part of the JSON object.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// What its numbers mean, in a sentence.
+    /// A sentence that says what the figure's numbers mean.
     pub(crate) meaning: &'static str,
-    /// How they were measured, in a sentence.
+    /// A sentence that says how the numbers were measured.
     pub(crate) method: &'static str,
     /// The publication that has the same figure.
     pub(crate) source: Option<&'static str>,
@@ -235,7 +235,7 @@ pub(crate) struct Caption {
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     pub(crate) caption: &'static Caption,
-    /// What this run measured with: sizes, numbers of runs, the device.
+    /// The settings of this run: sizes, numbers of runs, the device.
     pub(crate) settings: String,
     pub(crate) heads: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<Cell>>,
@@ -249,7 +249,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// The same with these plots.
+    /// Returns the figure with these plots.
     pub(crate) fn plots(self, plots: impl IntoIterator<Item = Plot>) -> Self {
         Self { plots: plots.into_iter().collect(), ..self }
     }
@@ -270,13 +270,13 @@ impl Figure {
         }
     }
 
-    /// The title with the settings of the run.
+    /// Returns the title with the settings of the run.
     pub(crate) fn title(&self) -> String {
         let colon = if self.settings.is_empty() { "" } else { ": " };
         format!("{}{colon}{}", self.caption.title, self.settings)
     }
 
-    /// The cells as written, with the marks of default settings.
+    /// Returns the cells as written, with the marks of default settings.
     pub(crate) fn marked(&self) -> Vec<Vec<String>> {
         let written = |row: &Vec<Cell>| row.iter().map(Cell::written).collect();
         let mut rows: Vec<Vec<String>> = self.rows.iter().map(written).collect();
@@ -286,7 +286,7 @@ impl Figure {
         rows
     }
 
-    /// Comma-separated values (RFC 4180), the heads first.
+    /// Returns comma-separated values (RFC 4180), the heads first.
     pub(crate) fn csv(&self) -> String {
         let mut text = String::new();
         let heads = self.heads.iter().map(|head| quoted(head)).collect();

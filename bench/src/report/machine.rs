@@ -54,14 +54,14 @@ fn read(file: &str) -> Option<String> {
     Some(std::fs::read_to_string(file).ok()?.trim().to_owned())
 }
 
-/// The first value of a name in a file of lines `name : value`.
+/// Returns the first value of a name in a file of lines `name : value`.
 fn field(file: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let value = text.lines().filter_map(|line| line.split_once(':'));
     value.into_iter().find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
 }
 
-/// The first line of a program's version output.
+/// Returns the first line of a program's version output.
 fn version(program: &str, option: &str) -> Option<String> {
     let output = Command::new(program).arg(option).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -16,7 +16,7 @@ th{font-weight:600;border-bottom:2px solid #bbb}td.text,th:first-child{text-alig
 svg{max-width:100%;height:auto;margin:.6rem 0}p.note{color:#555}\
 nav li{margin:.15rem 0}tr.default{font-weight:600}p{max-width:80ch;margin:.4rem 0}";
 
-/// The report of a run of all measurements.
+/// Returns the report of a run of all measurements.
 pub(crate) fn page(
     machine: &Machine,
     quick: bool,

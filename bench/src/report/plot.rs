@@ -33,7 +33,7 @@ const FLOOR: f64 = 1e-3;
 const TOP: i32 = 62;
 const STEP: usize = 22;
 
-/// The least and the greatest of `values`; not in order if there are none.
+/// Returns the least and the greatest of `values`; not in order if there are none.
 fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
@@ -120,7 +120,7 @@ impl Frame<'_, '_> {
         self.legend(&legend)
     }
 
-    /// The label of a place on the horizontal axis.
+    /// Returns the label of a place on the horizontal axis.
     fn place(&self, x: f64) -> String {
         let is_octave = (x.log2() - x.log2().round()).abs() < 1e-6;
         match &self.plot.across {
@@ -134,7 +134,7 @@ impl Frame<'_, '_> {
         }
     }
 
-    /// The lines with their points and bars.
+    /// Returns the lines with their points and bars.
     fn lines<X, Y>(&self, chart: &mut Chart<'_, '_, X, Y>) -> Drawn
     where
         X: Ranged<ValueType = f64>,
@@ -194,7 +194,8 @@ impl Frame<'_, '_> {
         Ok(())
     }
 
-    /// The style of a line; bare sockets have the colour of the line they are compared with.
+    /// Returns the style of a line; bare sockets have the colour of the line they are compared
+    /// with.
     fn style(&self, n: usize, series: &Series) -> ShapeStyle {
         let ours = series.name.strip_suffix(BARE);
         let reference = self.plot.series.iter().position(|other| Some(other.name.as_str()) == ours);
@@ -203,22 +204,23 @@ impl Frame<'_, '_> {
     }
 }
 
-/// The beginning of an axis that is divided by factors of `base`: it has a power of that, so that
-/// there is a label, below `low`, and room of a factor `margin`.
+/// Returns the beginning of an axis that is divided by factors of `base`: it has a power of that,
+/// so that there is a label, below `low`, and room of a factor `margin`.
 fn beginning(low: f64, base: f64, margin: f64) -> f64 {
     let power = base.powf((low.log(base) + 1e-9).floor());
     // The power itself is on the axis despite rounding.
     (low / margin).min(power * 0.999)
 }
 
-/// The label of a number if it is 1, 2 or 5 times a power of ten; other labels would overlap.
+/// Returns the label of a number if it is 1, 2 or 5 times a power of ten; other labels would
+/// overlap.
 fn round(value: f64) -> String {
     let digit = value / 10_f64.powf(value.log10().floor());
     let is_round = [1.0, 2.0, 5.0, 10.0].iter().any(|round| (digit - round).abs() < 1e-6);
     if is_round { short(value) } else { String::new() }
 }
 
-/// A number in few characters.
+/// Returns a number in few characters.
 fn short(value: f64) -> String {
     match value {
         v if v >= 16_384.0 && (v / 1024.0).fract() == 0.0 => format!("{} Ki", v / 1024.0),

@@ -1,6 +1,6 @@
 //! What is reported of repeated measurements.
 
-/// The median of `values`, 0 if there are none.
+/// Returns the median of `values`, 0 if there are none.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let values = sorted(values);
     match values.len() {
@@ -10,12 +10,12 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// The words for the medians of so many runs.
+/// Returns the words for the medians of so many runs.
 pub(crate) fn medians_of(runs: usize) -> String {
     if runs == 1 { "one run".to_owned() } else { format!("medians of {runs} runs") }
 }
 
-/// The least of `values` that `share` of them do not exceed; `None` if there are none.
+/// Returns the least of `values` that `share` of them do not exceed; `None` if there are none.
 pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let values = sorted(values.iter().copied());
     #[allow(clippy::cast_sign_loss, reason = "neither is negative")]
@@ -23,7 +23,7 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
     values.get(rank.max(1) - 1).copied()
 }
 
-/// The mean of `values`; `None` if there are none.
+/// Returns the mean of `values`; `None` if there are none.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
@@ -37,14 +37,14 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The median of `values`, the least and the most of them; `None` if there are none.
+    /// Creates the median of `values`, the least and the most of them; `None` if there are none.
     pub(crate) fn of_runs(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values = sorted(values);
         let (low, high) = (*values.first()?, *values.last()?);
         Some(Self { low, median: median(values), high })
     }
 
-    /// The quartiles of `values`; `None` if there are none.
+    /// Creates the quartiles of `values`; `None` if there are none.
     pub(crate) fn quartiles(values: &[f64]) -> Option<Self> {
         let at = |share| quantile(values, share);
         Some(Self { low: at(0.25)?, median: at(0.5)?, high: at(0.75)? })

@@ -57,7 +57,7 @@ static WAYS: [Way; 6] = [
     Way::new("paced at 98 % of the link", Path::Gso, true, Spread::Rate),
 ];
 
-/// Octets on the wire for each octet of access units, Ethernet headers included.
+/// Returns the octets on the wire for each octet of access units, Ethernet headers included.
 fn overhead() -> f64 {
     let packet = (MTU - IP_UDP_LEN - RTP_LEN) as f64;
     1.0 + (ETHERNET_LEN + IP_UDP_LEN + RTP_LEN) as f64 / packet
@@ -149,7 +149,7 @@ impl Link {
         Ok(figure(bench, self.by_rate, (&what, x), &rows, |row| row.x))
     }
 
-    /// The ways in turns, with access units of this mean size and rate.
+    /// Returns the ways in turns, with access units of this mean size and rate.
     fn ways(
         &self,
         bench: &Bench<'_>,
@@ -184,7 +184,7 @@ impl Link {
     }
 }
 
-/// The figure of `rows`, whose points are at `place` on the axis `x`.
+/// Returns the figure of `rows`, whose points are at `place` on the axis `x`.
 fn figure(
     bench: &Bench<'_>,
     caption: &'static Caption,

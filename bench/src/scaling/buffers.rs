@@ -87,7 +87,7 @@ pub(super) fn figures(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![table.figure(&captions::BUFFERS, settings).plots([plot])])
 }
 
-/// The buffer size that the system grants; with root privileges, all of it.
+/// Returns the buffer size that the system grants; with root privileges, all of it.
 fn granted(size: usize) -> anyhow::Result<usize> {
     let options = SocketOptions { receive_buffer: size, ..SocketOptions::default() };
     Ok(UdpSocket::bind(([127, 0, 0, 1], 0).into(), &options)?.buffers().receive.actual)

@@ -38,18 +38,18 @@ impl Row {
         if self.spec.bare { "sockets alone" } else { self.spec.path.name() }
     }
 
-    /// Whether the path and the packets are those of the library by default.
+    /// Returns whether the path and the packets are those of the library by default.
     fn is_default(&self) -> bool {
         self.spec.path == Path::Gso && !self.spec.bare && self.spec.mtu == MTU
     }
 
-    /// The name of its line in a plot, and whether it is of bare sockets.
+    /// Returns the name of its line in a plot, and whether it is of bare sockets.
     fn line(&self) -> (String, bool) {
         (self.spec.path.name().to_owned(), self.spec.bare)
     }
 }
 
-/// The ways, measured in turns.
+/// Returns the ways, measured in turns.
 fn measure(
     bench: &Bench<'_>,
     hosts: &Hosts,
@@ -74,7 +74,8 @@ fn goodput_lines(rows: &[Row], ways: usize) -> Vec<Series> {
     lines(rows, ways, Row::line, |row| row.trials.span(Trial::gigabits))
 }
 
-/// The lines of the sender, and those of the receiver, whose names are made from those of ways.
+/// Returns the lines of the sender, and those of the receiver, whose names are made from those of
+/// ways.
 fn cpu_lines(rows: &[Row], ways: usize, name: impl Fn(&str, &str) -> String) -> [Vec<Series>; 2] {
     type Cost = fn(&Trial) -> Option<f64>;
     let ends: [(&str, Cost); 2] = [("sender", Trial::send_cost), ("receiver", Trial::receive_cost)];
@@ -84,7 +85,7 @@ fn cpu_lines(rows: &[Row], ways: usize, name: impl Fn(&str, &str) -> String) -> 
     })
 }
 
-/// More streams, each with a socket and a thread at either end.
+/// Measures more streams, each with a socket and a thread at either end.
 pub(super) fn by_streams(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let most = bench.settings.choose((4 * cores).clamp(8, STREAMS_MAX), 2);
@@ -119,7 +120,7 @@ pub(super) fn by_streams(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![costs(table).figure(&captions::STREAMS, settings).plots(plots)])
 }
 
-/// Packets of other sizes.
+/// Measures packets of other sizes.
 pub(super) fn by_packet_size(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let sizes = bench.settings.choose(&SIZES[..], &QUICK_SIZES);
     let mut specs = Vec::new();
@@ -150,7 +151,7 @@ pub(super) fn by_packet_size(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     ])])
 }
 
-/// Other networks: this host's loopback, and virtual Ethernet between two namespaces.
+/// Measures other networks: this host's loopback, and virtual Ethernet between two namespaces.
 pub(super) fn by_place(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let mut places: Vec<(String, usize, Hosts)> = Vec::new();
     let mut refused = None;

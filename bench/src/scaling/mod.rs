@@ -93,8 +93,8 @@ impl Bench<'_> {
         self.args.runs.map_or_else(|| self.settings.choose(full, 1), usize::from)
     }
 
-    /// Access units of one stream with these sizes, some tenths of a second at `fps`, in whole
-    /// groups.
+    /// Specifies access units of one stream with these sizes, some tenths of a second at `fps`, in
+    /// whole groups.
     fn spec(&self, sizes: Sizes, fps: f64) -> Spec {
         #[allow(clippy::cast_sign_loss, reason = "rates are above zero")]
         let usual = (fps * self.settings.choose(0.3, 0.12)) as u64;
@@ -103,13 +103,13 @@ impl Bench<'_> {
         Spec { halves: true, ..Spec::new(Codec::H265, Origin::Slices(sizes), frames) }
     }
 
-    /// Access units of equal size, at about `gigabits`.
+    /// Specifies access units of equal size, at about `gigabits`.
     fn flat(&self, gigabits: f64) -> Spec {
         let size = self.args.frame_size;
         self.spec(Sizes::flat(size), gigabits * 1e9 / 8.0 / size as f64)
     }
 
-    /// The results of all `specs`, which take turns.
+    /// Returns the results of all `specs`, which take turns.
     fn measure(&self, hosts: &Hosts, specs: &[Spec]) -> anyhow::Result<Vec<Trials>> {
         let results = in_turns(specs, self.runs(3), |_, spec| Trial::run(hosts, spec))?;
         Ok(results.into_iter().map(Trials).collect())
@@ -121,7 +121,8 @@ fn grouped(mean: usize) -> Sizes {
     Sizes { mean, group: GROUP.0, intra: GROUP.1 }
 }
 
-/// A line for each of `ways` ways, which alternate in `rows`; the places are in their order.
+/// Returns a line for each of `ways` ways, which alternate in `rows`; the places are in their
+/// order.
 fn lines<R>(
     rows: &[R],
     ways: usize,

@@ -9,7 +9,7 @@ pub(super) struct BitWriter {
 }
 
 impl BitWriter {
-    /// u(n): the lower `count` bits of `value`, `count` at most 32.
+    /// Appends u(n): the lower `count` bits of `value`, `count` at most 32.
     pub(super) fn bits(&mut self, value: u32, count: u32) -> &mut Self {
         for bit in (0..count).rev() {
             if self.taken == 0 {
@@ -23,7 +23,7 @@ impl BitWriter {
         self
     }
 
-    /// Flags, each one bit.
+    /// Appends flags, each one bit.
     pub(super) fn flags<const N: usize>(&mut self, flags: [u8; N]) -> &mut Self {
         for flag in flags {
             self.bits(flag.into(), 1);
@@ -31,14 +31,14 @@ impl BitWriter {
         self
     }
 
-    /// ue(v): an unsigned Exp-Golomb code; `value` below 2³¹.
+    /// Appends ue(v): an unsigned Exp-Golomb code; `value` below 2³¹.
     pub(super) fn ue(&mut self, value: u32) -> &mut Self {
         let code = value + 1;
         let len = 32 - code.leading_zeros();
         self.bits(0, len - 1).bits(code, len)
     }
 
-    /// Several ue(v), one after the other.
+    /// Appends several ue(v), one after the other.
     pub(super) fn ues<const N: usize>(&mut self, values: [u32; N]) -> &mut Self {
         for value in values {
             self.ue(value);
@@ -56,7 +56,7 @@ impl BitWriter {
         self.bits(1, 1).align()
     }
 
-    /// The octets to follow a NAL unit's header, with emulation prevention.
+    /// Returns the octets to follow a NAL unit's header, with emulation prevention.
     pub(super) fn payload(&self) -> Vec<u8> {
         let (mut escaped, mut zeros) = (Vec::with_capacity(self.octets.len()), 0);
         for &octet in &self.octets {

@@ -3,7 +3,7 @@
 
 use super::bits::BitWriter;
 
-/// Sequence and picture parameter set, with their NAL unit headers.
+/// Returns the sequence and picture parameter set, with their NAL unit headers.
 pub(super) fn parameter_sets() -> Vec<Vec<u8>> {
     let mut sps = BitWriter::default();
     // Profile 100, no constraints, level 6; then sps id 0, 4:2:0, 8 bits of luma and chroma.
@@ -22,8 +22,8 @@ pub(super) fn parameter_sets() -> Vec<Vec<u8>> {
     vec![unit(0x67, &sps), unit(0x68, &pps)]
 }
 
-/// Header of NAL unit and slice of picture `n` of an intra period, and the slice data up to the end
-/// of its last octet.
+/// Returns the headers of NAL unit and slice of picture `n` of an intra period, and the slice data
+/// up to the end of its last octet.
 pub(super) fn slice_header(n: u32) -> Vec<u8> {
     let is_intra = n == 0;
     let mut slice = BitWriter::default();

@@ -9,7 +9,7 @@ const PPS: u8 = 34;
 const IDR_W_RADL: u8 = 19;
 const TRAIL_R: u8 = 1;
 
-/// Video, sequence and picture parameter set, with their NAL unit headers.
+/// Returns the video, sequence and picture parameter set, with their NAL unit headers.
 pub(super) fn parameter_sets() -> Vec<Vec<u8>> {
     vec![unit(VPS, &video()), unit(SPS, &sequence()), unit(PPS, &picture())]
 }
@@ -66,7 +66,7 @@ fn profile_tier_level(writer: &mut BitWriter) {
     writer.flags([1, 0, 0, 1]).bits(0, 32).bits(0, 12).bits(186, 8);
 }
 
-/// Header of NAL unit and slice of picture `n` of an intra period.
+/// Returns the headers of NAL unit and slice of picture `n` of an intra period.
 pub(super) fn slice_header(n: u32) -> Vec<u8> {
     let is_intra = n == 0;
     let mut slice = BitWriter::default();

@@ -8,7 +8,7 @@ const PPS: u8 = 16;
 const IDR_W_RADL: u8 = 7;
 const TRAIL: u8 = 0;
 
-/// Sequence and picture parameter set, with their NAL unit headers.
+/// Returns the sequence and picture parameter set, with their NAL unit headers.
 pub(super) fn parameter_sets() -> Vec<Vec<u8>> {
     vec![unit(SPS, &sequence()), unit(PPS, &picture())]
 }
@@ -76,7 +76,7 @@ fn picture() -> BitWriter {
     pps
 }
 
-/// Header of NAL unit, picture and slice of picture `n` of an intra period.
+/// Returns the headers of NAL unit, picture and slice of picture `n` of an intra period.
 pub(super) fn slice_header(n: u32) -> Vec<u8> {
     let is_intra = n == 0;
     let mut slice = BitWriter::default();

@@ -57,7 +57,7 @@ pub(super) fn sequence(codec: Codec, bit_rate: u64) -> anyhow::Result<Sequence> 
     Ok(Sequence { codec, octets, units, rate: NOMINAL_RATE, origin })
 }
 
-/// Octets of each access unit of a period.
+/// Returns the octets of each access unit of a period.
 fn sizes(bit_rate: u64, random: &mut Random) -> Vec<usize> {
     let total = bit_rate as f64 / 8.0 / NOMINAL_RATE * PERIOD as f64;
     let mut weights: Vec<f64> = (1..PERIOD)
@@ -103,7 +103,7 @@ fn prevent_emulation(octets: &mut [u8]) {
     }
 }
 
-/// Where two zeros in a row begin.
+/// Returns where two zeros in a row begin.
 fn two_zeros(octets: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(window) = octets.get(at..at + 8).and_then(|window| window.first_chunk()) {
@@ -120,7 +120,7 @@ fn two_zeros(octets: &[u8]) -> Option<usize> {
     octets[at..].windows(2).position(|pair| pair == [0, 0]).map(|found| at + found)
 }
 
-/// Whether any octet of a word is zero.
+/// Returns whether any octet of a word is zero.
 fn has_zero(word: u64) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     word.wrapping_sub(ONES) & !word & (ONES << 7) != 0

@@ -63,7 +63,7 @@ impl Sizes {
         Self { mean: len, group: 1, intra: 1 }
     }
 
-    /// Octets of unit `n`.
+    /// Returns the number of octets of unit `n`.
     fn len(&self, n: usize) -> usize {
         let other = self.mean * self.group / (self.group - 1 + self.intra);
         if n.is_multiple_of(self.group) { other * self.intra } else { other }
@@ -79,7 +79,7 @@ pub(crate) struct Unit {
 }
 
 impl Sequence {
-    /// The sequence from `origin`, of `codec`.
+    /// Returns the sequence from `origin`, of `codec`.
     pub(crate) fn from(origin: &Origin, codec: Codec) -> anyhow::Result<Self> {
         match origin {
             Origin::Made(bit_rate) => Self::make(codec, *bit_rate),
@@ -134,17 +134,17 @@ impl Sequence {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// The octets of access unit `n`, starting over after the last one.
+    /// Returns the octets of access unit `n`, starting over after the last one.
     pub(crate) fn unit(&self, n: usize) -> &[u8] {
         &self.octets[self.units[n % self.units.len()].octets.clone()]
     }
 
-    /// The same to be overwritten.
+    /// Returns the octets of an access unit for overwriting.
     pub(crate) fn unit_mut(&mut self, n: usize) -> &mut [u8] {
         &mut self.octets[self.units[n % self.units.len()].octets.clone()]
     }
 
-    /// Octets of the first `count` access units.
+    /// Returns the number of octets of the first `count` access units.
     pub(crate) fn octets_of(&self, count: usize) -> u64 {
         let len = |units: &[Unit]| units.iter().map(|unit| unit.octets.len() as u64).sum::<u64>();
         let (rounds, rest) = (count / self.units.len(), count % self.units.len());
@@ -166,7 +166,7 @@ impl Sequence {
         self.octets_of(count) as f64 * 8.0 * self.rate / count as f64
     }
 
-    /// A short description.
+    /// Returns a short description.
     pub(crate) fn name(&self) -> String {
         let codec = self.codec.title;
         match &self.origin {
@@ -180,7 +180,8 @@ impl Sequence {
     }
 }
 
-/// An access unit of one slice: a header, then octets without a start code, like those of a slice.
+/// Returns an access unit of one slice: a header, then octets without a start code, like those of a
+/// slice.
 pub(crate) fn access_unit(len: usize) -> Vec<u8> {
     let mut unit = vec![0, 0, 0, 1, 0x02, 0x01, 0x80];
     let mut state = 1_u32;
@@ -196,7 +197,7 @@ pub(crate) fn access_unit(len: usize) -> Vec<u8> {
     unit
 }
 
-/// Whether a NAL unit is a slice of a picture that decoding can begin with.
+/// Returns whether a NAL unit is a slice of a picture that decoding can begin with.
 fn is_intra(codec: NalCodec, nal: &[u8]) -> bool {
     let Some(header) = codec.header(nal) else { return false };
     match codec {

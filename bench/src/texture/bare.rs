@@ -135,8 +135,8 @@ impl Bare {
         Ok(bare)
     }
 
-    /// The time from the start of the first sender until the last octet arrived; `None` if some
-    /// were lost.
+    /// Returns the time from the start of the first sender until the last octet arrived; `None` if
+    /// some were lost.
     pub(super) fn turn(&self) -> Option<Duration> {
         for receiver in &self.receivers {
             receiver.send(()).ok()?;

@@ -25,7 +25,7 @@ pub(super) fn by(table: Table<'_, Row>) -> Table<'_, Row> {
     table.text("by", |row| name(row.transport)).defaults(|row| row.transport == Transport::Udp)
 }
 
-/// The measurements, compared with bare sockets.
+/// Returns the measurements, compared with bare sockets.
 pub(super) fn columns(table: Table<'_, Row>, cores: usize) -> Table<'_, Row> {
     let of_bare = |row: &Row| Some(100.0 * row.measured.bare(0.5)? / row.measured.latency(0.5)?);
     table
@@ -62,7 +62,7 @@ pub(super) fn plot_bare(series: &mut Vec<Series>, name: &str, x: f64, measured: 
     }
 }
 
-/// The line with this name; a new one if there is none.
+/// Returns the line with this name; a new one if there is none.
 pub(super) fn line<'s>(series: &'s mut Vec<Series>, name: &str) -> &'s mut Series {
     let at = series.iter().position(|series| series.name == name).unwrap_or(series.len());
     if at == series.len() {

@@ -84,7 +84,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![table.figure(&captions::ENCODE, settings).plots([plot])])
 }
 
-/// GPixel/s at `millis` milliseconds per frame.
+/// Returns the GPixel/s at `millis` milliseconds per frame.
 fn speed(millis: f64) -> f64 {
     f64::from(UHD.width) * f64::from(UHD.height) / millis / 1e6
 }
@@ -127,12 +127,12 @@ impl Case {
         Ok(())
     }
 
-    /// The milliseconds that `share` of the frames did not exceed.
+    /// Returns the milliseconds that `share` of the frames did not exceed.
     fn took(&self, share: f64) -> Option<f64> {
         quantile(&self.encoding, share)
     }
 
-    /// The median of the copies.
+    /// Returns the median of the copies.
     fn copy_took(&self) -> Option<f64> {
         quantile(&self.copying, 0.5)
     }

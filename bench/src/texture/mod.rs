@@ -123,12 +123,12 @@ struct Kind {
 }
 
 impl Kind {
-    /// A format that is sent without encoding.
+    /// Creates a format that is sent without encoding.
     const fn of(format: Format) -> Self {
         Self { input: format, output: format }
     }
 
-    /// A format that is encoded while sending.
+    /// Creates a format that is encoded while sending.
     const fn live(format: Format) -> Self {
         Self { input: Format::Rgba8, output: format }
     }
@@ -188,7 +188,7 @@ const FIGURES: [(Which, Figures); 6] = [
 ];
 
 impl Bench<'_> {
-    /// The requested resolutions, or those of the thesis.
+    /// Returns the requested resolutions, or those of the thesis.
     fn resolutions(&self) -> anyhow::Result<Vec<Resolution>> {
         let wished = &self.args.resolution;
         let known = |lines: &u32| Resolution::ALL.iter().any(|one| one.height == *lines);
@@ -205,14 +205,14 @@ impl Bench<'_> {
         Ok(Resolution::ALL.into_iter().filter(is_wished).collect())
     }
 
-    /// The requested ones among `some` resolutions; the largest requested if there is none.
+    /// Returns the requested ones among `some` resolutions; the largest requested if there is none.
     fn of_resolutions(&self, some: &[Resolution]) -> anyhow::Result<Vec<Resolution>> {
         let wished = self.resolutions()?;
         let both: Vec<_> = some.iter().copied().filter(|one| wished.contains(one)).collect();
         Ok(if both.is_empty() { wished.last().copied().into_iter().collect() } else { both })
     }
 
-    /// The requested transports; if all are requested, those that work here.
+    /// Returns the requested transports; if all are requested, those that work here.
     fn find_transports(&self) -> anyhow::Result<Vec<Transport>> {
         Ok(match self.args.transport {
             Ways::Udp => vec![Transport::Udp],
@@ -253,7 +253,7 @@ impl Bench<'_> {
         })
     }
 
-    /// The turns at each point.
+    /// Returns the turns at each point.
     fn turns(&self) -> Turns {
         let (frames, longest) = self.settings.choose((30, 1_000), (10, 400));
         let longest = match self.args.frames {
@@ -274,7 +274,7 @@ impl Bench<'_> {
     }
 }
 
-/// The name of a transport in tables and plots.
+/// Returns the name of a transport in tables and plots.
 fn name(transport: Transport) -> String {
     transport.to_string().to_uppercase()
 }

@@ -68,7 +68,7 @@ impl Pictures {
         self.resolution
     }
 
-    /// The frames in a format: RGBA8 as they were drawn, others encoded.
+    /// Returns the frames in a format: RGBA8 as they were drawn, others encoded.
     pub(super) fn of(&mut self, format: Format) -> anyhow::Result<Vec<Frame>> {
         if format == Format::Rgba8 {
             return Ok(self.rgba.clone());
@@ -90,8 +90,8 @@ impl Pictures {
     }
 }
 
-/// RGBA8 of a 2160p picture that is harder to encode than a drawing: noise of equal strength in
-/// each octave, as in photographs, more in luma than in colours.
+/// Returns the RGBA8 of a 2160p picture that is harder to encode than a drawing: noise of equal
+/// strength in each octave, as in photographs, more in luma than in colours.
 #[allow(clippy::cast_sign_loss, reason = "colours are clamped to 0..=255")]
 pub(super) fn clouds() -> Vec<u8> {
     let luma = octaves(1, &[512, 128, 32, 8, 4]);
@@ -104,7 +104,7 @@ pub(super) fn clouds() -> Vec<u8> {
     (0..(UHD.width * UHD.height) as usize).flat_map(pixel).collect()
 }
 
-/// Smooth noise between −1 and 1 of these wavelengths in pixels.
+/// Returns smooth noise between −1 and 1 of these wavelengths in pixels.
 fn octaves(seed: u64, lengths: &[usize]) -> Vec<f32> {
     let (width, height) = (UHD.width as usize, UHD.height as usize);
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -136,27 +136,27 @@ fn millis(duration: Duration) -> f64 {
 }
 
 impl Measured {
-    /// One figure of every complete frame.
+    /// Returns one figure of every complete frame.
     pub(super) fn each(&self, figure: impl Fn(&Timed) -> f64) -> Vec<f64> {
         self.frames.iter().flatten().map(figure).collect()
     }
 
-    /// The latency that `share` of the complete frames do not exceed.
+    /// Returns the latency that `share` of the complete frames do not exceed.
     pub(super) fn latency(&self, share: f64) -> Option<f64> {
         quantile(&self.each(|timed| timed.latency), share)
     }
 
-    /// The same of bare sockets.
+    /// Returns the latency of bare sockets that `share` of the frames do not exceed.
     pub(super) fn bare(&self, share: f64) -> Option<f64> {
         quantile(&self.bare, share)
     }
 
-    /// The number of incomplete frames.
+    /// Returns the number of incomplete frames.
     pub(super) fn lost(&self) -> usize {
         self.frames.iter().filter(|frame| frame.is_none()).count()
     }
 
-    /// Gbit/s at the median latency.
+    /// Returns the Gbit/s at the median latency.
     pub(super) fn gigabits(&self) -> Option<f64> {
         Some(self.octets as f64 * 8e-6 / self.latency(0.5)?)
     }

@@ -92,7 +92,7 @@ impl Arrival {
     }
 }
 
-/// A sink of plain memory, which reports frames at once.
+/// Returns a sink of plain memory, which reports frames at once.
 pub(super) fn plain(arrival_sender: ArrivalSender) -> Arc<dyn TextureSink> {
     Arc::new(MemorySink::new(move |frame: &TextureFrame<'_>| {
         // Fails after the last turn, when the channel is closed.
@@ -152,7 +152,7 @@ impl Stream {
         Ok(Self { request, arrivals, client, server, requested: 0, sent: Vec::new() })
     }
 
-    /// Octets of a packet after its header.
+    /// Returns the octets of a packet after its header.
     pub(super) fn payload(&self) -> Option<usize> {
         Some(self.client.shape()?.plan().payload())
     }

@@ -104,7 +104,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![split(&rows, &settings), deliveries, compared(&comparisons, &settings)])
 }
 
-/// The parts of each latency.
+/// Returns the parts of each latency.
 fn split(rows: &[delivery::Row], settings: &str) -> Figure {
     let of_row = |row| {
         TIMES.map(|(time, figure): Time| {

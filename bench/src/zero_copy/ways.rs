@@ -93,7 +93,7 @@ impl Way {
     }
 }
 
-/// CPU time of this thread, including the kernel's work for it while sending.
+/// Returns the CPU time of this thread, including the kernel's work for it while sending.
 fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

@@ -8,7 +8,7 @@ use crate::command_line::Cli;
 #[path = "../tests/shared/pages.rs"]
 mod pages;
 
-/// The parts of a shell command that are commands of `rushes`.
+/// Returns the parts of a shell command that are commands of `rushes`.
 fn parts(command: &str) -> Vec<Vec<String>> {
     let parts = command.split(['|', ';', '&']).map(words);
     let of_rushes = |words: Vec<String>| {
@@ -18,7 +18,7 @@ fn parts(command: &str) -> Vec<Vec<String>> {
     parts.filter_map(of_rushes).collect()
 }
 
-/// The words of a command as a shell splits them, up to a redirection.
+/// Returns the words of a command as a shell splits them, up to a redirection.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for c in command.trim().chars().chain([' ']) {

@@ -9,8 +9,8 @@ use rushes::{ClockRate, FrameRate};
 /// The rates that a file may declare; others are units of time without a meaning for frames.
 const DECLARED: std::ops::RangeInclusive<f64> = 1.0..=300.0;
 
-/// How far a container's time of an Opus packet may be from the end of the packet before, in parts
-/// of a second: Matroska counts milliseconds.
+/// An Opus packet follows the previous one without a pause if its time in the container is within
+/// this fraction of a second of the previous packet's end: Matroska counts milliseconds.
 const ROUNDING: u32 = 500;
 
 /// When a frame is due, counted from the beginning of the stream, and its sampling instant.
@@ -64,7 +64,8 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Frames at the `requested` rate, or else at the `declared` one, or else at 30 per second.
+    /// Creates a schedule of frames at the `requested` rate, or else at the `declared` one, or else
+    /// at 30 per second.
     pub(crate) fn new(
         requested: Option<FrameRate>,
         declared: Option<FrameRate>,
@@ -90,7 +91,7 @@ impl Schedule {
         self.rate
     }
 
-    /// The end of the frames so far.
+    /// Returns the end of the frames so far.
     pub(crate) fn end(&self) -> Duration {
         self.begin + self.len
     }
@@ -101,7 +102,7 @@ impl Schedule {
         (self.len, self.place, self.ticks) = (Duration::ZERO, 0, 0);
     }
 
-    /// The times of the next frame.
+    /// Returns the times of the next frame.
     pub(crate) fn next(&mut self, frame: &MediaFrame) -> FileTime {
         match (frame.presented, frame.duration) {
             (Some(presented), _) if self.requested.is_none() => self.timed(frame, presented),
@@ -115,7 +116,7 @@ impl Schedule {
         }
     }
 
-    /// Of a frame with the times of its container.
+    /// Returns the time of a frame that has times in its container.
     fn timed(&mut self, frame: &MediaFrame, presented: MediaTime) -> FileTime {
         let due = frame.decoded.unwrap_or(presented).since(self.origin);
         let exact =
@@ -137,7 +138,7 @@ impl Schedule {
         self.time(due, Some(ticks), at)
     }
 
-    /// Of a frame at the rate.
+    /// Returns the time of a frame at the rate.
     fn even(&mut self, frame: &MediaFrame) -> FileTime {
         let place = self.place;
         let length = length(frame.picture.is_some_and(|time| time.is_field));
@@ -155,7 +156,8 @@ impl Schedule {
         self.time(due, Some(ticks), presented)
     }
 
-    /// The time of a frame that is due, and presented, so long after the beginning of the pass.
+    /// Returns the time of a frame that is due, and presented, so long after the beginning of the
+    /// pass.
     fn time(&self, due: Duration, ticks: Option<i64>, presented: i64) -> FileTime {
         let begin = i64::from(self.clock_rate.ticks(self.begin));
         FileTime {
@@ -166,13 +168,13 @@ impl Schedule {
         }
     }
 
-    /// The duration of ticks, also of more than 2³².
+    /// Returns the duration of ticks, which may be more than 2³²; zero if they are negative.
     fn duration(&self, ticks: i64) -> Duration {
         let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.clock_rate.hertz());
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
     }
 
-    /// The time from position 0 to another; zero if that is before it.
+    /// Returns the time from position 0 to `position`; zero if that is negative.
     fn after(&self, position: i64) -> Duration {
         let (frames, seconds) = (self.rate.numerator(), self.rate.denominator());
         let divisor = u128::from(frames) * u128::from(Position::PER_FRAME.unsigned_abs());
@@ -186,7 +188,8 @@ fn nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The positions from a picture to the next: those of a frame, or of half of one.
+/// Returns the number of positions from a picture to the next: those of a frame, or half as many
+/// for a field.
 pub(crate) fn length(is_field: bool) -> i64 {
     if is_field { Position::PER_FRAME / 2 } else { Position::PER_FRAME }
 }

@@ -41,8 +41,8 @@ fn sender(kind: Kind, extensions: ExtensionMap) -> Sender {
 /// The wall clock when the stream begins; with bits that only 64 of them show.
 const BEGIN: NtpTime = NtpTime(0x1234_5678_9abc_def0);
 
-/// When frame `n` was captured: at times that its timestamp does not show. Every fifth frame has no
-/// capture time.
+/// Returns when frame `n` was captured: at times that its timestamp does not show. Every fifth
+/// frame has no capture time.
 fn captured(n: usize, kind: ExtensionKind) -> Option<CaptureTime> {
     let ntp = NtpTime(BEGIN.0 + (n as u64 * 0x0123_4567_89ab));
     let clock_offset = (kind == ExtensionKind::AbsCaptureTime && n.is_multiple_of(2)).then_some(-5);
@@ -67,7 +67,7 @@ fn send(
     sources.iter().enumerate().map(one).collect()
 }
 
-/// The number of the frame with this timestamp.
+/// Returns the number of the frame with this timestamp.
 fn number(timestamp: RtpTimestamp, kind: Kind) -> usize {
     let ticks = if kind == Kind::Opus { 960 } else { kind.format().clock_rate().hertz() / 30 };
     (timestamp.distance(FIRST).unsigned_abs() / ticks) as usize
@@ -194,7 +194,7 @@ fn interleaved_units_keep_the_capture_times_of_their_frames() {
     }
 }
 
-/// All ways to protect a header extension with element 5.
+/// Returns all ways to protect a header extension with element 5.
 fn policies() -> Vec<Option<Policy>> {
     let encrypted_extensions = ExtensionIds::new(&[5]);
     let mut policies = vec![None];
@@ -207,7 +207,7 @@ fn policies() -> Vec<Option<Policy>> {
     policies
 }
 
-/// Whether `packet` shows the octets of its frame's capture time.
+/// Returns whether `packet` shows the octets of its frame's capture time.
 fn shows(packet: &[u8], capture: CaptureTime) -> bool {
     packet.windows(8).any(|octets| octets == capture.ntp.0.to_be_bytes())
 }

@@ -39,7 +39,7 @@ pub struct Histogram {
 
 impl Histogram {
     /// The upper bounds of the counts in seconds: from half a millisecond, which a local network
-    /// takes, to longer than a viewer waits. The last count has none.
+    /// takes, to longer than a viewer waits. The last count has no bound.
     pub const BOUNDS: [f64; 14] =
         [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
@@ -50,18 +50,18 @@ impl Histogram {
         self.sum = self.sum.saturating_add(time);
     }
 
-    /// The number of times that did not exceed each of the [`BOUNDS`](Self::BOUNDS), but exceeded
-    /// the bound before; the last number is of those that exceeded all.
+    /// Returns the number of times that did not exceed each of the [`BOUNDS`](Self::BOUNDS), but
+    /// exceeded the bound before; the last number is of those that exceeded all.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// The number of all times.
+    /// Returns the number of all times.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The sum of all times.
+    /// Returns the sum of all times.
     pub fn sum(&self) -> Duration {
         self.sum
     }

@@ -33,7 +33,7 @@ fn shared(suite: Suite, adjust: impl FnOnce(&mut Policy)) -> Security {
     security
 }
 
-/// Without SRTP, and with all ways to protect the element 3.
+/// Returns no security, and all ways to protect the element 3.
 fn securities() -> Vec<Option<Security>> {
     let mut all = vec![None];
     for suite in [Suite::AesCm128HmacSha1_80, Suite::AeadAes128Gcm] {
@@ -52,8 +52,8 @@ fn secured(builder: StreamBuilder, security: Option<&Security>) -> StreamBuilder
     }
 }
 
-/// How long after the first frame, frame `n` was captured: at times that its timestamp does not
-/// show.
+/// Returns how long after the first frame, frame `n` was captured: at times that its timestamp does
+/// not show.
 fn offset(n: u32) -> Duration {
     Duration::from_micros(u64::from(n.wrapping_mul(7919) % 50_000))
 }
@@ -122,7 +122,7 @@ fn frames_keep_their_capture_times_over_a_path_that_loses_and_reorders() {
     }
 }
 
-/// A stream set up from a description, on a free port.
+/// Returns a stream set up from a description, on a free port.
 fn from_description(text: &str) -> MediaStream {
     let media = Description::parse(text.as_bytes()).unwrap().media.remove(0);
     let builder = Context::new().described(&media).unwrap();

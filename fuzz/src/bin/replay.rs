@@ -126,7 +126,7 @@ impl Random {
     }
 }
 
-/// One of the inputs, with a few small changes.
+/// Returns one of the inputs, with a few small changes.
 fn changed(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let any = |random: &mut Random| inputs.get(random.below(inputs.len())).map_or(&[][..], |it| it);
     let mut octets = any(random).to_vec();

@@ -65,7 +65,7 @@ pub(super) fn measure(bench: &Bench<'_>, gpu: &Gpu) -> anyhow::Result<Figure> {
     Ok(table.figure(&captions::GPU_ENCODE, medians_of(bench.runs())))
 }
 
-/// The median of the main processor; `None` for formats that it does not encode.
+/// Returns the median of the main processor; `None` for formats that it does not encode.
 fn by_one_core(bench: &Bench<'_>, format: Format, picture: &[u8]) -> anyhow::Result<Option<f64>> {
     let Ok(encoder) = Encoder::new(Format::Rgba8, format, UHD.width, UHD.height) else {
         return Ok(None);

@@ -153,7 +153,7 @@ impl Probe {
         }
     }
 
-    /// Like a client: by the sink, or by the main processor if the sink does not.
+    /// Conceals losses like a client: by the sink, or by the main processor if the sink does not.
     fn conceal_in(&self, before: &mut FrameMemory, now: &mut FrameMemory, gaps: &[Gap]) {
         if self.conceal(1, 0, gaps) {
             return;
@@ -165,7 +165,7 @@ impl Probe {
     }
 }
 
-/// The loss of one packet, of a hundred scattered packets, and of a whole unit.
+/// Returns the loss of one packet, of a hundred scattered packets, and of a whole unit.
 fn losses(shape: &TextureShape) -> [Vec<Gap>; 3] {
     let (tiles, payload) = (shape.tiling().tiles(), shape.plan().payload());
     let packet = |unit: usize, number: usize| {

@@ -21,7 +21,7 @@ const FIGURES: [Figures; 5] =
 /// Turns before the measured ones, to touch every slot of the client's memory.
 const WARM_UP: u64 = 4;
 
-/// The figures; their settings end with the device.
+/// Returns the figures; their settings end with the device.
 pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let gpu = Gpu::open(GpuOptions::default())?;
     let software = if gpu.is_software() { ", which is this processor" } else { "" };
@@ -37,8 +37,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Milliseconds that each run of `once` takes, without the first, in which memory is allocated and
-/// the driver creates its resources.
+/// Returns the milliseconds that each run of `once` takes, without the first, in which memory is
+/// allocated and the driver creates its resources.
 fn repeated(
     bench: &Bench<'_>,
     mut once: impl FnMut() -> anyhow::Result<f64>,
@@ -47,7 +47,7 @@ fn repeated(
     (0..bench.runs()).map(|_| once()).collect()
 }
 
-/// Milliseconds that `once` takes.
+/// Returns the milliseconds that `once` takes.
 fn timed(once: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let start = Instant::now();
     once()?;

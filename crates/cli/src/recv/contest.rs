@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use rushes::proto::stream::{ReceiveStatistics, SourceStatistics};
 use rushes::{RtpTimestamp, Ssrc};
 
-/// Octets after which a source can no longer be replaced, and the most that are kept of each.
+/// Number of octets after which a source can no longer be replaced; also the maximum kept of each.
 const SETTLED: u64 = 4 << 20;
 
-/// The most octets that are kept of the source of the next file, while another stream of this one
-/// goes on.
+/// Maximum number of octets kept of the next file's source while another stream of the current file
+/// continues.
 const NEXT_MAX: u64 = 16 << 20;
 
 /// The memory that a kept frame takes besides its octets.
@@ -24,13 +24,13 @@ const FRAME_COST: u64 = 64;
 /// Maximum number of sources remembered per file.
 const WRITTEN_MAX: usize = 64;
 
-/// How many times the octets written another source must have sent to replace the current one.
+/// Another source replaces the current one if it has sent this many times the octets written.
 const TAKEOVER_FACTOR: u64 = 2;
 
-/// The same for a successor on the same host, which normally continues the file.
+/// The takeover factor of a successor on the same host, which normally continues the file.
 const SUCCESSOR_FACTOR: u64 = 16;
 
-/// How long a source must be silent before another of its host is taken for its successor.
+/// How long a source must be silent before another source on its host counts as its successor.
 const SUCCESSION_SILENCE: Duration = Duration::from_secs(1);
 
 /// A frame that may be written later.
@@ -62,7 +62,7 @@ impl Incoming<'_> {
 pub(super) struct Change {
     pub(super) before: Ssrc,
     pub(super) now: Ssrc,
-    /// Whether the file continues; otherwise it starts again.
+    /// Whether the file continues; otherwise it is written again from its beginning.
     pub(super) goes_on: bool,
     /// The frames kept of the new source.
     pub(super) frames: Vec<Kept>,
@@ -73,7 +73,7 @@ pub(super) struct Change {
 pub(super) enum Turn {
     /// Write it.
     Write,
-    /// Do nothing: it is kept, or ignored.
+    /// Do not write it now: it is kept for later, or ignored.
     Wait,
     /// End the file; the next one begins with this source.
     Next,
@@ -89,7 +89,7 @@ pub(super) struct Counts {
     pub(super) frames: u64,
     pub(super) frames_dropped: u64,
     pub(super) packets_unusable: u64,
-    /// Packets of the same sources in earlier files, missing ones included.
+    /// Packets of the same source in earlier files, missing ones included.
     pub(super) packets_before: u64,
 }
 
@@ -105,13 +105,13 @@ impl Counts {
         }
     }
 
-    /// Whether so many payloads could not be used that the others are no media either: of encrypted
-    /// ones, which are octets at random, many look usable.
+    /// Returns whether so many payloads were unusable that the usable ones are no media either:
+    /// many encrypted payloads look usable, since they are random octets.
     pub(super) fn is_noise(self) -> bool {
         self.packets_unusable * 8 > self.packets
     }
 
-    /// The counts since they were `base`.
+    /// Returns the increase of the counters since `base`.
     fn since(self, base: Self) -> Self {
         Self {
             packets: self.packets.saturating_sub(base.packets),
@@ -123,8 +123,8 @@ impl Counts {
         }
     }
 
-    /// Whether so many payloads could not be used that the stream is of another format: a few
-    /// packets of types that are reserved for extensions are to be ignored.
+    /// Returns whether so many payloads were unusable that the stream has another format. A few
+    /// unusable packets may have types that are reserved for extensions; receivers ignore them.
     pub(super) fn is_of_another_format(self) -> bool {
         self.packets_unusable * 20 > self.packets
     }
@@ -188,12 +188,12 @@ impl Contender {
         self.counts = counts;
     }
 
-    /// The counters of all files.
+    /// Returns the counters of all files.
     fn all(&self) -> Counts {
         self.earlier.plus(self.counts)
     }
 
-    /// The counters of this file.
+    /// Returns the counters of this file.
     fn total(&self) -> Counts {
         self.all().since(self.base)
     }
@@ -224,37 +224,37 @@ pub(super) struct Contest {
     contenders: Vec<Contender>,
     /// The source being written.
     current: Option<Ssrc>,
-    /// Whether the receiver has ended it.
+    /// Whether the receiver has ended the current source.
     has_ended: bool,
-    /// The sources before it in the file, and their counters.
+    /// The sources before the current one in the file, and their counters.
     before: Vec<(Ssrc, Counts)>,
-    /// Octets of their frames.
+    /// Octets of the frames of the sources in `before`.
     octets_before: u64,
     /// Whether each source has a file of its own.
     is_apart: bool,
 }
 
 impl Contest {
-    /// The same contest, with a file for each source: none continues that of another.
+    /// Gives each source a file of its own: no source continues the file of another.
     pub(super) fn apart(self) -> Self {
         Self { is_apart: true, ..self }
     }
 
-    /// Whether a source other than the one that is written was heard after its last packet, and all
-    /// of its frames are kept.
+    /// Returns whether a source other than the one that is written was heard after its last packet,
+    /// and all of its frames are kept.
     fn is_of_next(&self, contender: &Contender) -> bool {
         let is_alive = self.current().is_none_or(|current| contender.last > current.last);
         Some(contender.ssrc) != self.current && is_alive && !contender.frames.is_empty()
     }
 
-    /// The counters of what is kept for the next file.
+    /// Returns the counters of the sources whose frames are kept for the next file.
     pub(super) fn counts_of_next(&self) -> Counts {
         let next = self.contenders.iter().filter(|it| self.is_apart && self.is_of_next(it));
         next.fold(Counts::default(), |sum, contender| sum.plus(contender.total()))
     }
 
-    /// The contest for the next file. Sources that are heard after the last packet of this one's
-    /// keep their frames; all others begin with their next frame.
+    /// Returns the contest for the next file. Sources that were heard after the current source's
+    /// last packet keep their frames; all others begin with their next frame.
     pub(super) fn next(self) -> Self {
         let goes_on: Vec<_> = self.contenders.iter().map(|it| self.is_of_next(it)).collect();
         let mut contenders = self.contenders;
@@ -281,8 +281,8 @@ impl Contest {
         first.frames.clone()
     }
 
-    /// Whether a source on the same host has begun after the one that is written fell silent, and
-    /// has a file of its own.
+    /// Returns whether a source on the same host has begun after the one that is written fell
+    /// silent, and has a file of its own.
     pub(super) fn is_followed(&self, now: Instant) -> bool {
         let Some(current) = self.current().filter(|_| self.is_apart) else { return false };
         let is_silent = now.saturating_duration_since(current.last) >= SUCCESSION_SILENCE;
@@ -325,12 +325,12 @@ impl Contest {
         self.contenders.get(self.find(self.current?)?)
     }
 
-    /// Whether the source was there at the last [`look`](Self::look).
+    /// Returns whether the source was present at the last [`update`](Self::update).
     pub(super) fn knows(&self, ssrc: Ssrc) -> bool {
         self.find(ssrc).is_some()
     }
 
-    /// Takes a frame.
+    /// Decides what to do with a frame.
     pub(super) fn take(&mut self, frame: Incoming<'_>) -> Turn {
         let Some(n) = self.find(frame.ssrc) else { return Turn::Wait };
         let contender = &mut self.contenders[n];
@@ -376,7 +376,7 @@ impl Contest {
         }
     }
 
-    /// Octets in the file.
+    /// Returns the number of octets in the file.
     fn octets(&self) -> u64 {
         self.octets_before + self.current().map_or(0, |current| current.octets)
     }
@@ -397,13 +397,13 @@ impl Contest {
         Turn::Change(self.change_to(n, false))
     }
 
-    /// Whether the source began after the last packet of the current one.
+    /// Returns whether the source began after the last packet of the current one.
     fn is_later(&self, n: usize) -> bool {
         let (Some(current), next) = (self.current(), &self.contenders[n]) else { return false };
         next.ssrc != current.ssrc && next.first >= current.last && next.last > current.last
     }
 
-    /// Whether the source began after the current one fell silent, on the same host.
+    /// Returns whether the source began after the current one fell silent, on the same host.
     fn is_successor(&self, n: usize, has_left: bool) -> bool {
         let (Some(current), next) = (self.current(), &self.contenders[n]) else { return false };
         // A sender that sends a goodbye and changes its SSRC keeps its address (RFC 3550 section
@@ -413,8 +413,8 @@ impl Contest {
         current.address.is_some() && is_there && self.is_later(n)
     }
 
-    /// The successor of the source being written. There is none unless that source is silent at
-    /// `now`, has left, or is given up.
+    /// Returns the successor of the source being written. There is none unless that source is
+    /// silent at `now`, has left, or is given up.
     pub(super) fn succession(
         &mut self,
         now: Instant,
@@ -440,7 +440,7 @@ impl Contest {
         if let Some(current) = self.current() {
             let ended = (current.ssrc, current.total());
             if self.before.len() >= WRITTEN_MAX {
-                // Keep the sums correct.
+                // The counters of the removed source are added to those of the next one.
                 let (_, first) = self.before.remove(0);
                 self.before[0].1 = self.before[0].1.plus(first);
             }
@@ -461,17 +461,18 @@ impl Contest {
         Change { before, now, goes_on, frames }
     }
 
-    /// Whether the receiver has ended the source being written.
+    /// Returns whether the receiver has ended the source being written.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// The source being written.
+    /// Returns the source being written.
     pub(super) fn written(&self) -> Option<Ssrc> {
         self.current
     }
 
-    /// Time of the last packet from the source being written; before there is one, from any.
+    /// Returns the time of the last packet from the source being written; before there is one, from
+    /// any.
     pub(super) fn last_heard(&self) -> Option<Instant> {
         match self.current {
             Some(_) => self.current().map(|current| current.last),
@@ -479,7 +480,7 @@ impl Contest {
         }
     }
 
-    /// The sources of the file in order, and their counters.
+    /// Returns the sources of the file in order, and their counters.
     pub(super) fn sources(&self) -> impl Iterator<Item = (Ssrc, Counts)> {
         let current = self.current().map(|current| (current.ssrc, current.total()));
         self.before.iter().copied().chain(current)
@@ -499,7 +500,7 @@ mod tests {
         now: Instant,
         contest: Contest,
         statistics: ReceiveStatistics,
-        /// Octets in the file, by their source.
+        /// The source and the number of octets of each frame in the file.
         file: Vec<(u32, usize)>,
         /// How often the contest ended the file.
         files_ended: usize,
@@ -512,7 +513,7 @@ mod tests {
             Self { now, contest, statistics, file: Vec::new(), files_ended: 0 }
         }
 
-        /// A frame of source `ssrc` at host 192.0.2.`host`, a millisecond after the last one.
+        /// Takes a frame of source `ssrc` at host 192.0.2.`host`, a millisecond after the last one.
         fn frame(&mut self, ssrc: u32, host: u8, len: usize) {
             self.now += MILLISECOND;
             let sources = &mut self.statistics.sources;
@@ -579,7 +580,7 @@ mod tests {
             })
         }
 
-        /// Octets of source `ssrc` in the file.
+        /// Returns the number of octets of source `ssrc` in the file.
         fn octets(&self, ssrc: u32) -> usize {
             self.file.iter().filter(|(of, _)| *of == ssrc).map(|(_, len)| len).sum()
         }

@@ -50,7 +50,7 @@ pub(super) struct Decoder {
     delimit: Delimit,
     queue: Option<SyncSender<Vec<u8>>>,
     waiting: Arc<Waiting>,
-    /// Start of the current gap of access units that were skipped because it was too slow.
+    /// When the decoder fell behind; access units are skipped since then.
     behind: Option<Instant>,
     left_out: u64,
     has_died: bool,
@@ -61,7 +61,7 @@ pub(super) struct Decoder {
     pictures: Arc<AtomicU64>,
 }
 
-/// Access units in the queue, and their octets.
+/// Numbers of access units and octets in the queue.
 #[derive(Debug, Default)]
 struct Waiting {
     number: AtomicUsize,
@@ -88,7 +88,7 @@ impl Waiting {
     }
 }
 
-/// FFmpeg's name for the byte stream of a codec; an error if it is not a video codec.
+/// Returns a codec and FFmpeg's name for its byte stream; an error if it is not a video codec.
 pub(super) fn check(codec: Codec) -> anyhow::Result<(NalCodec, &'static str)> {
     let name = codec.nal.zip(codec.ffmpeg);
     name.ok_or_else(|| {
@@ -118,7 +118,7 @@ fn command(name: &str) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // Ctrl-C in a terminal must not reach the decoder: it is ended once everything is shown.
+    // Ctrl-C in a terminal must not reach the decoder: it ends once all pictures are shown.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
@@ -188,7 +188,7 @@ impl Decoder {
         }
     }
 
-    /// Number of access units skipped because it was too slow.
+    /// Returns the number of access units skipped because the decoder was too slow.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out
     }
@@ -280,7 +280,7 @@ fn read_errors(from: ChildStderr) -> String {
 mod tests {
     use super::*;
 
-    /// `None` without the program; another test covers that error.
+    /// Returns `None` without the program; another test covers that error.
     fn started(pictures: Box<Pictures>) -> Option<Decoder> {
         Decoder::start(Codec::H264, pictures).ok()
     }

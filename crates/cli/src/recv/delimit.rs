@@ -1,14 +1,15 @@
 //! Delimiters that mark the end of each access unit, for a decoder that reads a pipe.
 //!
-//! A decoder detects the end of an access unit when the next one begins, a frame later. An access
-//! unit delimiter after it marks the end at once; the next one is then passed without its own.
+//! A decoder detects the end of an access unit when the next one begins, a frame later. A delimiter
+//! written after each access unit marks its end at once; the next access unit is then passed
+//! without its own delimiter.
 
 use std::ops::Range;
 
 use rushes::Framing;
 use rushes::payload::nal::{NalCodec, find_units};
 
-/// A start code and an access unit delimiter that allows every kind of slice after it.
+/// Returns a start code and an access unit delimiter that allows every kind of slice after it.
 fn delimiter(codec: NalCodec) -> &'static [u8] {
     match codec {
         NalCodec::H264 => &[0, 0, 0, 1, 0x09, 0xf0],
@@ -32,7 +33,7 @@ impl Delimit {
     }
 
     /// Prepares the octets of an access unit, or of parameter sets, for the decoder. Also returns
-    /// whether it can begin with them, and whether they contain a picture.
+    /// whether the decoder can begin with them, and whether they contain a picture.
     pub(super) fn next(&mut self, octets: &[u8]) -> (Vec<u8>, bool, bool) {
         let codec = self.codec;
         // Frames have start codes; octets without any are left for the decoder to judge.

@@ -1,8 +1,9 @@
 //! A film: the frames of several streams in one file, in step.
 //!
-//! The sender reports of streams with one canonical name tell when their frames were captured, on one
-//! clock (RFC 3550 section 6.4.1). Until all streams have had a frame and a report, the frames are
-//! held, but only for a while: then, the streams are placed by the arrival of their frames.
+//! The sender reports of streams with one canonical name give the capture times of their frames on
+//! one clock (RFC 3550 section 6.4.1). Frames are held until every stream has a frame and a report,
+//! but at most for a limited time. After it, streams without a report are placed by the arrival of
+//! their frames.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -11,27 +12,28 @@ use std::time::{Duration, Instant};
 use rushes::file::{FileError, MediaTime, MediaWriter};
 use rushes::{ClockMapping, Codec, NtpTime, RtpTimestamp};
 
-/// How long frames are held at least: those that are presented first need not be the first to come.
+/// Minimum time for which frames are held: the frame presented first may not arrive first.
 const HELD_LEAST: Duration = Duration::from_secs(1);
 
-/// How long frames are held for reports, or for another stream, and how many octets: reports begin
-/// within four seconds (RFC 3550 section 6.2).
+/// Maximum time and octets for which frames are held, to wait for reports or for another stream.
+/// Reports begin within four seconds (RFC 3550 section 6.2).
 const HELD_MOST: Duration = Duration::from_secs(10);
 const HELD_OCTETS: usize = 64 << 20;
 
 /// How long a frame waits for earlier ones of other streams.
 const INTERLEAVED: Duration = Duration::from_secs(1);
 
-/// Octets in the file up to which it can be begun again without one of its sources.
+/// Maximum number of octets in a file that can be written again without one of its sources.
 const REPEATABLE: usize = 8 << 20;
 
 /// The memory that a frame takes besides its octets.
 const FRAME_COST: usize = 64;
 
-/// Clocks that differ by more from the arrival of frames are not believed.
+/// Maximum difference of a report's clock from the arrival of frames; the report is ignored beyond
+/// it.
 const CLOCK_ERROR: i64 = 10 * NANOS;
 
-/// A timestamp so many seconds away from the last one is that of another clock.
+/// Seconds between two timestamps beyond which the later one belongs to another clock.
 const JUMP: i64 = 600;
 
 const NANOS: i64 = 1_000_000_000;
@@ -40,7 +42,7 @@ const NANOS: i64 = 1_000_000_000;
 struct Held {
     octets: Vec<u8>,
     arrival: Instant,
-    /// Nanoseconds from the first frame of its source.
+    /// Nanoseconds since the first frame of its source.
     time: i64,
 }
 
@@ -66,7 +68,7 @@ struct Source {
 }
 
 impl Source {
-    /// When its first frame was captured, on the clock of its reports.
+    /// Returns when its first frame was captured, on the clock of its reports.
     fn captured(&self) -> Option<(&str, NtpTime)> {
         let Report { cname, clock } = self.report.as_ref()?;
         Some((cname, clock.to_ntp(self.first.0)))
@@ -97,17 +99,17 @@ pub(super) struct Film {
     tracks: Vec<Track>,
     /// When the first frame arrived, from which times are counted until the file begins.
     start: Option<Instant>,
-    /// The time with which the file begins.
+    /// The time at which the file begins, in nanoseconds.
     origin: Option<i64>,
     reference: Option<Reference>,
     held_octets: usize,
-    /// The frames in the file, with their tracks, while they are few.
+    /// The frames in the file, with their tracks; `None` beyond [`REPEATABLE`].
     written: Option<Vec<(usize, Held)>>,
     written_octets: usize,
 }
 
 impl Film {
-    /// A film in `media`, which has a track for each of `codecs`.
+    /// Creates a film in `media`, which has a track for each of `codecs`.
     pub(super) fn new(media: MediaWriter, codecs: &[Codec]) -> Self {
         let track = |codec: &Codec| Track {
             codec: *codec,
@@ -129,7 +131,7 @@ impl Film {
         }
     }
 
-    /// Takes a frame of a track; `false` if that is not in the file, which began without it.
+    /// Takes a frame of a track; returns `false` if the file began without this track.
     pub(super) fn take(
         &mut self,
         track: usize,
@@ -153,7 +155,7 @@ impl Film {
             offset: None,
         };
         let source = self.tracks[track].source.get_or_insert_with(new);
-        // Counted in ticks, so that rounding does not add up.
+        // Ticks are added rather than nanoseconds, whose rounding errors would accumulate.
         let ticks = source.last.1 + i64::from(timestamp.distance(source.last.0));
         source.last = (timestamp, ticks);
         let time = (i128::from(ticks) * i128::from(NANOS) / i128::from(hertz)) as i64;
@@ -164,7 +166,7 @@ impl Film {
         Ok(true)
     }
 
-    /// Whether the source of a track has frames and no report yet.
+    /// Returns whether the source of a track has frames and no report yet.
     pub(super) fn awaits_report(&self, track: usize) -> bool {
         let source = self.tracks[track].source.as_ref();
         source.is_some_and(|source| source.report.is_none() && source.offset.is_none())
@@ -177,7 +179,7 @@ impl Film {
         }
     }
 
-    /// Marks the next frame of a track as that of another source.
+    /// Ends the source of a track: the next frame is of another one.
     pub(super) fn change_source(&mut self, track: usize) -> Result<(), FileError> {
         if self.tracks[track].source.is_some() {
             self.begin();
@@ -190,8 +192,8 @@ impl Film {
         Ok(())
     }
 
-    /// Discards the frames of a track so far, if the file can still be begun again; returns whether it
-    /// could.
+    /// Discards the frames of a track so far; returns `false` if the file is too long to be written
+    /// again without them.
     pub(super) fn begin_again(&mut self, track: usize) -> Result<bool, FileError> {
         self.held_octets -= self.tracks[track].held.drain(..).map(|it| it.cost()).sum::<usize>();
         let is_in_file = self.tracks[track].latest > i64::MIN;
@@ -220,7 +222,7 @@ impl Film {
         Ok(true)
     }
 
-    /// Writes the frames that need wait no longer.
+    /// Writes the frames that no longer have to wait.
     pub(super) fn release(&mut self, now: Instant) -> Result<(), FileError> {
         if self.origin.is_none() && !self.may_begin(now) {
             return Ok(());
@@ -255,7 +257,7 @@ impl Film {
         Ok(self.tracks.iter().map(|track| track.has_frames).collect())
     }
 
-    /// When the first of the frames that are held arrived.
+    /// Returns when the earliest held frame arrived.
     fn first(&self) -> Option<Instant> {
         self.tracks.iter().filter_map(|track| Some(track.held.front()?.arrival)).min()
     }
@@ -303,7 +305,7 @@ impl Film {
         if source.offset.is_some() {
             return;
         }
-        // The fastest of the frames shows the delay of all.
+        // The frame with the least delay places the whole source.
         let arrived = |it: &Held| nanos(it.arrival, start).saturating_sub(it.time);
         let Some(by_arrival) = held.iter().map(arrived).min() else { return };
         let captured = source.captured();
@@ -313,7 +315,7 @@ impl Film {
             (time.checked_sub(by_arrival)?.abs() < CLOCK_ERROR).then_some(time)
         });
         let mut offset = by_report.unwrap_or(by_arrival);
-        // A source goes on after the one before it.
+        // A source continues after the last frame of the source before it.
         if let Some(first) = held.iter().map(|it| it.time).min().filter(|_| *latest > i64::MIN) {
             offset = offset.max(latest.saturating_add(NANOS / 1_000).saturating_sub(first));
         }
@@ -326,7 +328,8 @@ impl Film {
         }
     }
 
-    /// The track of the frame that is presented first of those that have a place, and when that arrived.
+    /// Returns the track and the arrival time of the held frame that is presented first, among the
+    /// tracks whose source has been placed.
     fn earliest(&self) -> Option<(usize, Instant)> {
         let time = |track: &Track| {
             let (source, held) = (track.source.as_ref()?, track.held.front()?);
@@ -337,7 +340,7 @@ impl Film {
         Some((first.1, first.0.1))
     }
 
-    /// Writes the first frame that is held of a track, whose source has a place.
+    /// Writes the first held frame of a track whose source has been placed.
     fn write_first(&mut self, number: usize) -> Result<(), FileError> {
         let track = &mut self.tracks[number];
         let Some(held) = track.held.pop_front() else { return Ok(()) };
@@ -359,7 +362,7 @@ impl Film {
     }
 }
 
-/// Nanoseconds from `earlier` to `later`, negative if it is the other way round.
+/// Returns the nanoseconds from `earlier` to `later`, negative if `later` is before `earlier`.
 fn nanos(later: Instant, earlier: Instant) -> i64 {
     let forwards = later.saturating_duration_since(earlier).as_nanos();
     let backwards = earlier.saturating_duration_since(later).as_nanos();
@@ -386,7 +389,7 @@ mod tests {
     }
 
     impl Rig {
-        /// A film of two streams.
+        /// Creates a film of two streams.
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let codecs = [Codec::Opus; 2];
@@ -394,14 +397,14 @@ mod tests {
             Self { film: Film::new(media, &codecs), start: Instant::now(), folder }
         }
 
-        /// A frame of a track that is captured and arrives at these milliseconds.
+        /// Takes a frame of a track with these times of capture and arrival in milliseconds.
         fn take(&mut self, track: usize, captured: u32, arrived: u32) {
             let timestamp = RtpTimestamp(u32::MAX - 99).plus(captured * 48);
             let arrival = self.start + arrived * MS;
             assert!(self.film.take(track, &SOUND, (timestamp, arrival)).unwrap());
         }
 
-        /// A report of a track, by a clock that shows `ahead` more than that of another.
+        /// Takes a report of a track by a clock that is `ahead` of the other track's.
         fn report(&mut self, track: usize, cname: &str, ahead: Duration) {
             let ntp = NtpTime::from_unix(Duration::from_secs(1_700_000_000)).plus(ahead);
             let rtp = RtpTimestamp(u32::MAX - 99);
@@ -409,7 +412,8 @@ mod tests {
             self.film.report(track, Report { cname: cname.to_owned(), clock });
         }
 
-        /// Milliseconds from when the first frame of one track is presented to that of the other.
+        /// Returns the milliseconds from when the first frame of one track is presented to that of
+        /// the other.
         fn distance(&self) -> i64 {
             let offset = |track: usize| self.film.tracks[track].source.as_ref().unwrap().offset;
             (offset(1).unwrap() - offset(0).unwrap()) / 1_000_000
@@ -456,7 +460,7 @@ mod tests {
         let frame = vec![SOUND[0]; 1 << 16];
         for number in 0..3_000 {
             let times = (RtpTimestamp(number * 960), rig.start);
-            // A frame of Opus has at most 1 275 octets: the file refuses these, which are written.
+            // An Opus frame has at most 1 275 octets, so that writing this one fails.
             if rig.film.take(0, &frame, times).is_err() {
                 break;
             }
@@ -497,7 +501,7 @@ mod tests {
         assert!(rig.film.awaits_report(0));
         rig.film.release(rig.start + 2 * HELD_MOST + 2_000 * MS).unwrap();
         assert_eq!(rig.film.tracks[0].latest, 12_000 * 1_000_000);
-        // An hour later by its timestamps: another clock.
+        // Timestamps an hour later belong to another clock.
         rig.take(0, 5_000 + 3_600_000, 30_000);
         rig.film.release(rig.start + 60_000 * MS).unwrap();
         assert_eq!(rig.film.tracks[0].latest, 30_000 * 1_000_000);

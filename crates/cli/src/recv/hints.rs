@@ -1,4 +1,4 @@
-//! What is said, while a stream is received, of packets that cannot be used.
+//! Messages about unusable packets while a stream is received.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,14 +10,14 @@ use rushes::{Codec, Discard, Event};
 use crate::progress::note;
 use crate::report::counted;
 
-/// Maximum number of payload types of which something is said: anybody can send any of them.
+/// Maximum number of payload types reported: any host can send packets of any type.
 const TYPES_MAX: usize = 4;
 
 /// Reports packets of other payload types on the error output, each type once.
 #[derive(Debug)]
 pub(super) struct Hints {
     codec: Codec,
-    /// The payload type was given, by an option or a description.
+    /// Whether an option or a description gives the payload type.
     is_given: bool,
     reported: Vec<u8>,
 }
@@ -55,7 +55,7 @@ impl Hints {
     }
 }
 
-/// The report on the first packets of a stream that its codec does not allow.
+/// Returns the report on the first packets of a stream that its codec does not allow.
 pub(super) fn unusable(packets: u64) -> String {
     format!(
         "{} arrived with payloads of another format: another --codec? A sender that encrypts?",
@@ -63,7 +63,7 @@ pub(super) fn unusable(packets: u64) -> String {
     )
 }
 
-/// Why nothing can be received, if the two sides do not seem to have the same keys.
+/// Returns how the keys of the two sides seem to differ, or `None` if they do not.
 pub(super) fn keys(receive: &ReceiveStatistics, control: &ControlStatistics) -> Option<Keys> {
     Keys::of(receive.packets, |reason| receive.discards.get(reason) > 0, control)
 }

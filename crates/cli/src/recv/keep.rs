@@ -8,7 +8,7 @@ use crate::args::RecvArgs;
 #[derive(Debug)]
 pub(super) struct Files<'a> {
     args: &'a RecvArgs,
-    /// Files that may still be written.
+    /// Number of files that may still be written.
     left: u64,
     /// The number of the next name.
     next: u64,
@@ -19,13 +19,13 @@ impl<'a> Files<'a> {
         Self { args, left: args.keep.unwrap_or(1), next: 1 }
     }
 
-    /// Whether the last file was taken.
+    /// Returns whether the last file was taken.
     pub(super) fn is_used_up(&self) -> bool {
         self.left == 0
     }
 
-    /// Takes the next file, if the user wants any: with `--keep` the first whose name is free, or
-    /// each in turn with `--force`. A pipe or a device is always the same.
+    /// Returns the path of the next file, if the user wants any: with `--keep` the first free name,
+    /// or with `--force` the next name. A pipe or a device keeps its path.
     pub(super) fn take(&mut self) -> Option<PathBuf> {
         self.left = self.left.saturating_sub(1);
         let named = self.args.output_file.as_deref()?;
@@ -43,7 +43,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// The path of a file by its number: `copy.mp4`, `copy-2.mp4`, `copy-3.mp4`.
+/// Returns the path of a file by its number: `copy.mp4`, `copy-2.mp4`, `copy-3.mp4`.
 fn numbered(path: &Path, number: u64) -> PathBuf {
     if number == 1 {
         return path.to_owned();

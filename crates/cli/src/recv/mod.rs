@@ -52,8 +52,8 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     receive(args, build(args)?, None, &interrupt)
 }
 
-/// Opens streams and receives them until they end, into the file, if any, and for an observer of
-/// the first; with `--keep`, into one file after another.
+/// Opens streams and receives them until they end. Writes them into the file, if any, or with
+/// `--keep` into one file after another, and passes the first stream to an observer.
 fn receive(
     args: &RecvArgs,
     described: Vec<Described>,
@@ -101,7 +101,7 @@ fn receive(
     Ok(outcome)
 }
 
-/// Opens streams; `None` if that is stopped.
+/// Opens streams; returns `None` if the user stops it.
 fn open(
     args: &RecvArgs,
     described: Vec<Described>,
@@ -168,15 +168,15 @@ fn record(
     let is_stopped = tracks
         .iter()
         .any(|track| matches!(track.received.end, End::Signal | End::Duration | End::Wait));
-    // A file that never began is nothing to report, unless there is no other.
+    // A file that never began is reported only if it is the only one.
     let outcome =
         if has_frames || is_first { verdict::print(args, &mut tracks)? } else { Outcome::Done };
     tracks.iter_mut().for_each(Track::end);
     shown.map(|()| (outcome, is_stopped))
 }
 
-/// The streams that the command line gives: several, if a description has them and the file holds
-/// them.
+/// Returns the streams that the command line gives: several, if a description has them and the file
+/// holds them.
 fn build(args: &RecvArgs) -> anyhow::Result<Vec<Described>> {
     let streams = match (&args.sdp, &args.from) {
         (Some(file), _) => {
@@ -194,7 +194,7 @@ fn build(args: &RecvArgs) -> anyhow::Result<Vec<Described>> {
     for described in streams {
         let mut builder = described.builder;
         if args.sdp.is_some() {
-            // A port of the other side is that of the first stream.
+            // The peer's RTCP port on the command line is that of the first stream.
             let mut control = args.control.clone();
             control.rtcp_port = control.rtcp_port.filter(|_| built.is_empty());
             builder = stream::set_described(builder, &args.stream);
@@ -207,7 +207,7 @@ fn build(args: &RecvArgs) -> anyhow::Result<Vec<Described>> {
     Ok(built)
 }
 
-/// The codec that the command line gives, directly or by a file's name.
+/// Returns the codec that the command line gives, directly or by a file's name.
 fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
     match (args.stream.codec, &args.output_file) {
         (Some(codec), _) => Ok(codec),
@@ -216,7 +216,7 @@ fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
     }
 }
 
-/// A stream from an address that the command line names.
+/// Returns a stream from an address that the command line names.
 fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
     let codec = named_codec(args)?;
     let payload_type = args.stream.payload_type.unwrap_or_else(|| codec.payload_type());
@@ -227,7 +227,7 @@ fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described
     Ok(Described { builder, codec, parameter_sets: Vec::new() })
 }
 
-/// Settings that do not depend on how the stream was found.
+/// Applies the settings that do not depend on how the stream was found.
 fn finish(
     args: &RecvArgs,
     builder: StreamBuilder,
@@ -254,7 +254,7 @@ fn finish(
     Ok(builder)
 }
 
-/// The address of the peer that the user gave, if any.
+/// Returns the address of the peer that the user gave, if any.
 fn peer_host(args: &RecvArgs) -> anyhow::Result<Option<IpAddr>> {
     let Some(Peer { host, .. }) = &args.peer else { return Ok(None) };
     let host = resolve(host, 0)?.ip();
@@ -265,7 +265,7 @@ fn peer_host(args: &RecvArgs) -> anyhow::Result<Option<IpAddr>> {
     Ok(Some(host))
 }
 
-/// A session that listens on `host`: a group to join, or a local address to bind to.
+/// Returns a session that listens on `host`: a group to join, or a local address to bind to.
 fn open_session(host: Option<&str>, args: &RecvArgs) -> anyhow::Result<Session> {
     let context = stream::context(&args.control)?;
     let Some(host) = host else {

@@ -15,10 +15,11 @@ use crate::progress::{Progress, note};
 /// How often Ctrl-C and the counters are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Maximum time after Ctrl-C, or at the end, for taking waiting frames: more may keep arriving.
+/// Maximum time after Ctrl-C, or at the end, for taking waiting frames. It is limited because more
+/// frames may keep arriving.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
 
-/// Why a film is not the one that was sent.
+/// The flaw of a film that lacks the beginning of a stream.
 const LATE: &str = "the file had begun before its first frame";
 const NO_SETS: &str = "no decoder could begin with its frames, which came without parameter sets";
 const MIXED: &str = "the file keeps frames of another source: it was too long to start again";
@@ -33,9 +34,9 @@ pub(super) enum End {
     Silence,
     /// The user asked to end it.
     Signal,
-    /// Nothing of the stream came in the time that the user gave it.
+    /// Nothing of the stream was received within `--wait`.
     Wait,
-    /// The time that the user gave it is over.
+    /// The time of `--duration` has passed.
     Duration,
 }
 
@@ -59,7 +60,7 @@ pub(super) struct Received {
     pub(super) octets: u64,
     /// Frames of all sources.
     pub(super) frames_of_all: u64,
-    /// From the first frame written to the last.
+    /// The time from the first frame written to the last.
     pub(super) time: Duration,
     first: Option<Instant>,
     pub(super) contest: Contest,
@@ -78,7 +79,7 @@ impl Received {
         self.time = arrival.saturating_duration_since(first);
     }
 
-    /// The counters of the written sources.
+    /// Returns the counters of the written sources.
     pub(super) fn counts(&self) -> Counts {
         self.contest.sources().fold(Counts::default(), |sum, (_, counts)| sum.plus(counts))
     }
@@ -107,14 +108,14 @@ pub(super) struct Reception<'a, 't> {
     args: &'a RecvArgs,
     together: &'a Together<'a>,
     track: &'a mut Track<'t>,
-    /// Before messages about the stream.
+    /// The prefix of messages about the stream.
     prefix: String,
     updated: Option<Instant>,
     /// Packets of all sources at the last check.
     packets: u64,
-    /// It was said that payloads cannot be used.
+    /// Whether unusable payloads were reported.
     warned: bool,
-    /// The difference of keys that was said.
+    /// The difference of keys that was reported.
     keys: Option<hints::Keys>,
     /// Whether another sender has begun, which has a file of its own.
     is_followed: bool,
@@ -142,7 +143,7 @@ impl<'a, 't> Reception<'a, 't> {
                 stopped_at = Some(Instant::now());
             }
             let end = if is_stopped { End::Signal } else { End::Duration };
-            // Then only frames that are already waiting are taken.
+            // After the stop, only frames that are already waiting are taken.
             let patience = if stopped_at.is_some() { Duration::ZERO } else { POLL_INTERVAL };
             if stopped_at.is_some_and(|at| at.elapsed() >= AFTER_INTERRUPT) {
                 break end;
@@ -274,13 +275,13 @@ impl<'a, 't> Reception<'a, 't> {
     }
 
     /// Continues with the successor of a source that is over, if there is one; otherwise returns
-    /// how the reception ended, if it has.
+    /// the reason why the reception ended, if it has.
     fn next_source_or_end(&mut self) -> anyhow::Result<Option<End>> {
         let now = Instant::now();
         let is_kept = self.track.is_kept();
         let Track { number, received, .. } = &mut *self.track;
         let number = *number;
-        // With a file for each sender, silence before the next one is no end.
+        // With a file for each sender, silence before the next sender does not end the reception.
         let is_awaited = is_kept && received.contest.written().is_none();
         let Some(last) = received.contest.last_heard().filter(|_| !is_awaited) else {
             let is_over = self.together.is_over(number, State::Awaited);
@@ -306,7 +307,7 @@ impl<'a, 't> Reception<'a, 't> {
     fn finish(&mut self) -> anyhow::Result<()> {
         let is_followed = matches!(self.track.received.end, End::Bye | End::Silence);
         if !(self.track.is_kept() && is_followed) {
-            // What is missing of the source of the next file may still arrive.
+            // Missing packets of the next file's source may still arrive.
             self.track.stream.media.receiver()?.flush();
         }
         let start = Instant::now();
@@ -321,7 +322,7 @@ impl<'a, 't> Reception<'a, 't> {
     }
 }
 
-/// The message about a change.
+/// Returns the message about a change.
 fn change_text(before: Ssrc, now: Ssrc, goes_on: bool) -> String {
     if goes_on {
         format!("source {before} has ended; the file continues with {now} from the same host")

@@ -1,5 +1,5 @@
-//! What the streams of one reception share: its beginning, the end of each file, and how it is
-//! stopped.
+//! The state that the streams of a reception share: its beginning, the end of each file, and
+//! whether it is stopped.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,11 +12,11 @@ use crate::interrupt::Interrupt;
 /// The state of a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum State {
-    /// Nothing of it has come.
+    /// No packet of the stream has arrived.
     Awaited,
     /// It is received.
     Received,
-    /// It has ended, unless it goes on while another stream is received.
+    /// It has ended, but may continue while another stream is received.
     Over,
 }
 
@@ -25,13 +25,13 @@ pub(super) struct Together<'a> {
     interrupt: &'a Interrupt,
     has_failed: AtomicBool,
     start: Instant,
-    /// When the first frame was written.
+    /// The time at which the first frame was written.
     first: OnceLock<Instant>,
     states: Mutex<Vec<State>>,
 }
 
 impl<'a> Together<'a> {
-    /// A reception of so many streams that begins now.
+    /// Creates the state of a reception of `streams` streams that begins now.
     pub(super) fn new(streams: usize, interrupt: &'a Interrupt) -> Self {
         Self {
             interrupt,
@@ -42,7 +42,7 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Whether the user wants to stop, or another stream has failed.
+    /// Returns whether the user wants to stop, or another stream has failed.
     pub(super) fn is_stopped(&self) -> bool {
         self.interrupt.is_requested() || self.has_failed.load(Relaxed)
     }
@@ -52,47 +52,47 @@ impl<'a> Together<'a> {
         self.has_failed.store(true, Relaxed);
     }
 
-    /// What a stream's thread keeps while it receives: a panic stops the other streams.
+    /// Returns a guard for a stream's thread: if the thread panics, the other streams stop.
     pub(super) fn guard(&self) -> impl Drop {
         FailOnPanic(self)
     }
 
-    /// Notes that a frame is written.
+    /// Records that a frame is written.
     pub(super) fn note_frame(&self) {
         self.first.get_or_init(Instant::now);
     }
 
-    /// Whether the first frame was written at least `duration` ago.
+    /// Returns whether the first frame was written at least `duration` ago.
     fn has_lasted(&self, duration: Duration) -> bool {
         self.first.get().is_some_and(|first| first.elapsed() >= duration)
     }
 
-    /// Whether the time is over that the user gave the reception.
+    /// Returns whether the time of `--duration` has passed.
     pub(super) fn has_had_its_time(&self, args: &RecvArgs) -> bool {
         args.duration.is_some_and(|duration| self.has_lasted(duration))
     }
 
-    /// Notes the state of a stream; returns whether the reception is over: at least one stream has
-    /// ended, and none is received.
+    /// Records the state of a stream; returns whether the reception is over: at least one stream
+    /// has ended, and none is received.
     pub(super) fn is_over(&self, stream: usize, state: State) -> bool {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         states[stream] = state;
         states.contains(&State::Over) && !states.contains(&State::Received)
     }
 
-    /// Whether nothing has come of any stream for `wait` since the beginning.
+    /// Returns whether `wait` has passed since the beginning without a packet of any stream.
     pub(super) fn has_waited(&self, wait: Duration) -> bool {
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let is_awaited = states.iter().all(|state| *state == State::Awaited);
         is_awaited && !self.has_begun() && self.start.elapsed() >= wait
     }
 
-    /// Whether a frame was written.
+    /// Returns whether a frame was written.
     pub(super) fn has_begun(&self) -> bool {
         self.first.get().is_some()
     }
 
-    /// Begins the next file: nothing has come of it.
+    /// Begins the next file, for which no packet has arrived.
     pub(super) fn begin_file(&self) {
         self.states.lock().unwrap_or_else(PoisonError::into_inner).fill(State::Awaited);
     }

@@ -1,4 +1,4 @@
-//! The open streams of a reception, and what is received of each.
+//! The open streams of a reception, and the results of each.
 
 use std::io::Write;
 use std::path::Path;
@@ -30,17 +30,17 @@ pub(super) struct Stream {
     pub(super) codec: Codec,
     /// Parameter sets from a description.
     pub(super) parameter_sets: Vec<u8>,
-    /// What metrics show of the source that is written.
+    /// The values of the written source for metrics.
     pub(super) written: Arc<Written>,
-    /// The sources of the next file, as far as they have begun, and what earlier files have
-    /// counted.
+    /// The sources of the next file that have begun, and the counters of earlier files.
     pub(super) next: Contest,
     pub(super) rtcp: RtcpSummary,
     pub(super) earlier: Counts,
 }
 
 impl Stream {
-    /// Opens a stream; with key agreement, waits for the other side. `None` if it is stopped first.
+    /// Opens a stream; with key agreement, waits for the other side. Returns `None` if the user
+    /// stops it first.
     pub(super) fn open(
         args: &RecvArgs,
         described: Described,
@@ -54,7 +54,7 @@ impl Stream {
             let listening =
                 if prints { format!("listening on {address}\n") } else { String::new() };
             let warns = args.security.has_given_key() && !args.output.quiet;
-            // In one write, for programs that read the address from a pipe.
+            // A single write serves programs that read the address from a pipe.
             let text = format!("{listening}{}", if warns { REPLAY } else { "" });
             std::io::stderr().write_all(text.as_bytes())?;
             Ok(())
@@ -81,7 +81,7 @@ impl Stream {
         }))
     }
 
-    /// The stream as metrics see it.
+    /// Returns the stream as metrics see it.
     pub(super) fn observed(&self, number: usize) -> Receiving {
         Receiving {
             handle: self.media.handle(),
@@ -93,7 +93,7 @@ impl Stream {
     }
 }
 
-/// A stream, and what a reception receives of it.
+/// A stream, and its results in a reception.
 pub(super) struct Track<'a> {
     /// Its number in the reception, from 0.
     pub(super) number: usize,
@@ -107,24 +107,25 @@ pub(super) struct Track<'a> {
 }
 
 impl Track<'_> {
-    /// The number and the codec of the stream, where there are several.
+    /// Returns the number and the codec of the stream, where there are several.
     pub(super) fn name(&self) -> Option<(usize, Codec)> {
         self.is_one_of_several.then_some((self.number, self.stream.codec))
     }
 
-    /// Before messages about the stream: its file and its codec, where there are several.
+    /// Returns the prefix of messages about the stream: its file and its codec, where there are
+    /// several.
     pub(super) fn prefix(&self) -> String {
         let file = self.file.map_or_else(String::new, |file| format!("{}: ", file.display()));
         let codec = self.name().map_or_else(String::new, |(_, codec)| format!("{}: ", codec.title));
         file + &codec
     }
 
-    /// Whether each sender has a file of its own.
+    /// Returns whether each sender has a file of its own.
     pub(super) fn is_kept(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Keeps what the next file begins with.
+    /// Keeps the frames and counters with which the next file begins.
     pub(super) fn end(&mut self) {
         let Self { stream, received, .. } = self;
         let contest = std::mem::take(&mut received.contest);

@@ -15,13 +15,14 @@ use crate::{Outcome, report, zrtp};
 /// Results of the written sources only: other sources do not matter for the file.
 pub(super) struct Verdict {
     counts: Counts,
-    /// Packets that were sent and not received: missing in between, or after the last or before the
-    /// first received, if the sender's last report counts more.
+    /// Number of packets that were sent and not received: gaps between received packets, and
+    /// packets before the first or after the last received one that the sender's last report
+    /// counts.
     lost: u64,
     is_complete: bool,
     /// How the sender's keys differ, if they seem to.
     keys: Option<Keys>,
-    /// Of the sources of earlier files, and of the next one.
+    /// The counters of the sources of earlier files and of the next one.
     other_files: Counts,
     statistics: Statistics,
 }
@@ -96,7 +97,8 @@ impl Verdict {
         })
     }
 
-    /// The counters of the reception: of the written sources alone, where they can be separated.
+    /// Returns the counters of the reception: of the written sources alone, where they can be
+    /// separated.
     fn received(&self, received: &Received) -> Value {
         let mut object = report::received(&self.statistics);
         let Counts { packets, packets_lost, frames, frames_dropped, packets_unusable, .. } =
@@ -121,7 +123,7 @@ impl Verdict {
         object
     }
 
-    /// The counters of other sources.
+    /// Returns the counters of other sources.
     fn others(&self) -> Value {
         let (receive, own) = (&self.statistics.receive, self.counts.plus(self.other_files));
         json!({

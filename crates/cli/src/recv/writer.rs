@@ -11,13 +11,13 @@ use super::track::Stream;
 
 /// A consumer of a stream besides the file.
 pub(super) trait StreamObserver: Send {
-    /// The next octets of the stream: a frame, or the parameter sets before the first.
+    /// Receives the next octets of the stream: a frame, or the parameter sets before the first.
     fn octets(&mut self, octets: &[u8]);
 
-    /// The number of packets missing so far.
+    /// Receives the number of packets missing so far.
     fn lost(&mut self, packets: u64);
 
-    /// The stream has ended.
+    /// Ends the stream.
     fn finish(self: Box<Self>) -> anyhow::Result<()>;
 }
 
@@ -30,7 +30,7 @@ enum File {
 }
 
 impl Output {
-    /// Output to `media`, if given, of streams of these codecs.
+    /// Creates an output of streams of these codecs to `media`, if given.
     pub(super) fn new(media: Option<MediaWriter>, codecs: &[Codec]) -> Self {
         let file = media.map(|media| match codecs {
             [_] => File::Stream(media),
@@ -75,7 +75,7 @@ impl<'a> Writer<'a> {
         Self { output, observer, track, codec: stream.codec, parameter_sets, is_begun: false }
     }
 
-    /// Writes a frame; `false` if the file has begun without its stream.
+    /// Writes a frame; returns `false` if the file has begun without this stream.
     pub(super) fn write(
         &mut self,
         frame: &[u8],
@@ -106,7 +106,8 @@ impl<'a> Writer<'a> {
         Ok(true)
     }
 
-    /// Passes on what is known of the `source` that is written, and lets a film go on.
+    /// Passes the sender report of the written `source` to a film, and writes the frames that are
+    /// due.
     pub(super) fn poll(&mut self, media: &MediaStream, source: Option<Ssrc>) -> anyhow::Result<()> {
         if let Some(File::Film(film)) = &mut *self.output.lock() {
             let peers = film.awaits_report(self.track).then(|| media.rtcp().peers());
@@ -119,9 +120,9 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Switches to another source: the file continues with it, or starts again; returns whether it
-    /// does as asked. Frames already given to a pipe or an observer stay there, and those in a film
-    /// that is too long to be begun again.
+    /// Switches to another source: the file continues with it, or is written again from its
+    /// beginning. Returns `false` if the file is a film that is too long to be written again, which
+    /// keeps its frames. A pipe and an observer also keep the frames they were given.
     pub(super) fn change(&mut self, goes_on: bool) -> anyhow::Result<bool> {
         self.is_begun &= goes_on;
         match &mut *self.output.lock() {

@@ -22,23 +22,23 @@ pub(super) struct Film<'a> {
 /// before.
 #[derive(Debug, Default)]
 struct Passes {
-    /// The passes that all streams have ended, and when the next one begins.
+    /// The number of passes that all streams have ended, and when the next pass begins.
     passed: usize,
     begin: Duration,
-    /// The streams that have ended the current pass, and the latest end.
+    /// The number of streams that have ended the current pass, and the latest of their ends.
     ended: usize,
     end: Duration,
 }
 
 impl<'a> Film<'a> {
-    /// A film of so many streams that begins now.
+    /// Creates a film of `streams` streams that begins now.
     pub(super) fn new(streams: usize, interrupt: &'a Interrupt) -> Self {
         let passes = Mutex::new(Passes::default());
         let has_failed = AtomicBool::new(false);
         Self { start: Instant::now(), interrupt, has_failed, streams, passes }
     }
 
-    /// Whether to stop: the user wants it, or another stream has failed.
+    /// Returns whether to stop: the user wants it, or another stream has failed.
     pub(super) fn is_stopped(&self) -> bool {
         self.interrupt.is_requested() || self.has_failed.load(Relaxed)
     }
@@ -48,12 +48,12 @@ impl<'a> Film<'a> {
         self.has_failed.store(true, Relaxed);
     }
 
-    /// What a stream's thread keeps while it sends: a panic stops the other streams.
+    /// Returns a guard for a stream's thread: if the thread panics, the other streams stop.
     pub(super) fn guard(&self) -> impl Drop {
         FailOnPanic(self)
     }
 
-    /// Notes that a stream has ended the current pass, at `end`.
+    /// Records that a stream has ended the current pass, at `end`.
     pub(super) fn end_pass(&self, end: Duration) {
         let mut passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         passes.ended += 1;
@@ -65,8 +65,8 @@ impl<'a> Film<'a> {
         }
     }
 
-    /// When the pass after so many others begins; `None` while another stream has not ended the one
-    /// before.
+    /// Returns when the pass after `passed` others begins; `None` while another stream has not
+    /// ended the pass before it.
     pub(super) fn begin_of_pass(&self, passed: usize) -> Option<Duration> {
         let passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         (passes.passed >= passed).then_some(passes.begin)
@@ -86,22 +86,22 @@ impl Drop for FailOnPanic<'_, '_> {
 /// The times of the containers at which a film begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beginning {
-    /// The first at which a frame is decoded.
+    /// The earliest time at which a frame is decoded.
     pub(super) decoded: MediaTime,
-    /// The first at which a frame is presented, but not before time 0: what is presented earlier only
-    /// prepares decoders.
+    /// The earliest time at which a frame is presented, but not before time 0: frames with earlier
+    /// times only prepare decoders.
     presented: MediaTime,
 }
 
 impl Beginning {
-    /// The time from the first frame's decoding to the first presentation, at which a file without
-    /// times begins.
+    /// Returns the time from the first frame's decoding to the first presentation, at which a file
+    /// without times begins.
     pub(super) fn delay(self) -> Duration {
         self.presented.since(self.decoded)
     }
 }
 
-/// The beginning of the film whose files `readers` read.
+/// Returns the beginning of the film whose files `readers` read.
 pub(super) fn beginning(readers: &mut [Option<MediaReader>]) -> anyhow::Result<Beginning> {
     let mut first: Option<Beginning> = None;
     for reader in readers.iter_mut().flatten().filter(|reader| !reader.is_live()) {

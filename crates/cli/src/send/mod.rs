@@ -102,9 +102,9 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     Ok(report::outcome(interrupt.is_requested() && !is_endless, &sendings))
 }
 
-/// Opens all files, and leaves an empty one beside another out. A file that cannot be read is reported
-/// before anything is sent. A live source is opened later: what it makes before there is a stream is
-/// late.
+/// Opens all files, and omits an empty one beside another. A file that cannot be read is reported
+/// before anything is sent. A live source is opened later: frames that it makes before the stream
+/// exists would be sent late.
 fn open_all(
     args: &SendArgs,
     sources: &mut Vec<Source>,
@@ -208,7 +208,7 @@ fn sending(
     }
 }
 
-/// A stream, as metrics see it.
+/// Returns a stream, as metrics see it.
 fn observed(number: usize, sending: &Sending<'_>) -> metrics::Sending {
     let Sending { args, source, stream, schedule, .. } = sending;
     let (timing, has_rate) = (args.timing, !source.is_live() && !args.timing.flat_out);
@@ -258,8 +258,8 @@ fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
     Ok(())
 }
 
-/// The stream of source `number`. The options of a stream are those of the first; others have the
-/// ports after its ports, and default values.
+/// Returns the stream of source `number`. A stream's options apply to the first one; the others use
+/// the ports after its ports, and default values.
 fn build(
     args: &SendArgs,
     context: &Context,
@@ -328,7 +328,7 @@ fn build(
     Ok(builder)
 }
 
-/// The port of stream `number`, if the first has `port`.
+/// Returns the port of stream `number`, if the first has `port`.
 fn port(port: u16, number: u16) -> Option<u16> {
     port.checked_add(PORTS * number)
 }

@@ -45,7 +45,7 @@ pub(super) struct Sending<'a> {
     pub(super) outage: Outage,
     /// Octets sent.
     pub(super) position: u64,
-    /// From the first frame to the last.
+    /// The time from the first frame to the last.
     pub(super) time: Duration,
 }
 
@@ -78,7 +78,7 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Sends a file as often as it was asked for.
+    /// Sends a file as often as requested.
     fn passes(&mut self, film: &Film<'_>, mut reader: MediaReader) -> anyhow::Result<()> {
         let first = self.stream.sender().next_timestamp();
         for passed in 1.. {
@@ -122,7 +122,7 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Sends the frames of a live source when they come.
+    /// Sends the frames of a live source as they arrive.
     fn live(&mut self, film: &Film<'_>, mut reader: MediaReader) -> anyhow::Result<()> {
         let first = self.stream.sender().next_timestamp();
         let mut times = LiveTimes::new(self.args.timing.fps, self.source.clock_rate, first);

@@ -22,7 +22,7 @@ const FILM: [(&str, Codec); 2] = [(MEDIA[0], Codec::H264), (MEDIA[3], Codec::Opu
 /// A busy machine may delay packets more than the network does.
 const PATIENT: [&str; 6] = ["--reorder-time", "2s", "--latency", "10s", "--idle-timeout", "20s"];
 
-/// The arguments that send the film to `port`.
+/// Returns the arguments that send the film to `port`.
 fn sending(port: u16, more: &[&str]) -> Vec<String> {
     let (film, sound) = (media(FILM[0].0), media(FILM[1].0));
     let to = format!("127.0.0.1:{port}");
@@ -37,7 +37,7 @@ fn send(port: u16, more: &[&str]) -> Value {
     json(&output)
 }
 
-/// A receiver of the film at `port` that is listening.
+/// Returns a receiver of the film at `port` that is listening.
 fn receiver(port: u16, copy: &Path, options: &[&str], more: &[&str]) -> Child {
     let sdp = copy.with_extension("sdp");
     let sdp = sdp.to_str().unwrap();
@@ -50,8 +50,8 @@ fn frames(path: &Path, codec: Codec) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| reader.next_frame().unwrap().map(|it| it.data.clone())).collect()
 }
 
-/// The slices of a frame, or the frame of a codec without any: containers store parameter sets
-/// elsewhere.
+/// Returns the slices of a frame, or the frame of a codec without any: containers store parameter
+/// sets elsewhere.
 fn content(codec: Codec, frame: &[u8]) -> Vec<Vec<u8>> {
     let Some(nal) = codec.nal else { return vec![frame.to_vec()] };
     let mut ranges = Vec::new();
@@ -60,7 +60,7 @@ fn content(codec: Codec, frame: &[u8]) -> Vec<Vec<u8>> {
     units.filter(|unit| nal.header(unit).is_some_and(|it| nal.is_vcl(it.nal_type))).collect()
 }
 
-/// The content of a track's frames in the original and in the copy.
+/// Returns the content of a track's frames in the original and in the copy.
 fn both(copy: &Path, (name, codec): (&str, Codec)) -> [Vec<Vec<Vec<u8>>>; 2] {
     [PathBuf::from(media(name)), copy.to_owned()]
         .map(|path| frames(&path, codec).iter().map(|frame| content(codec, frame)).collect())

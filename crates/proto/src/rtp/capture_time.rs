@@ -9,18 +9,18 @@ pub struct CaptureTime {
     /// The instant on that system's wall clock.
     pub ntp: NtpTime,
     /// The sender's wall clock minus that of the capturing system, in units of 2⁻³² s, if the
-    /// sender passes on media of another system and says so (abs-capture-time only). `None` if
-    /// not: for media of its own, both clocks are the same.
+    /// sender forwards media of another system and gives the offset (abs-capture-time only).
+    /// Otherwise `None`: for the sender's own media, both clocks are the same.
     pub clock_offset: Option<i64>,
 }
 
 impl CaptureTime {
-    /// A capture time by the sender's own clock.
+    /// Creates a capture time by the sender's own clock.
     pub fn new(ntp: NtpTime) -> Self {
         Self { ntp, clock_offset: None }
     }
 
-    /// The instant on the sender's wall clock, which its reports use as well.
+    /// Returns the instant on the sender's wall clock, which its reports use as well.
     ///
     /// ```
     /// use rushes_proto::NtpTime;
@@ -33,8 +33,8 @@ impl CaptureTime {
     }
 }
 
-/// The instant whose lower 56 bits are `low` that is closest to `reported` (RFC 6051 section 3.3:
-/// the upper 8 bits of the seconds are those of the sender's reports).
+/// Returns the instant whose lower 56 bits are `low` that is closest to `reported` (RFC 6051
+/// section 3.3: the upper 8 bits of the seconds are those of the sender's reports).
 pub(super) fn complete(low: u64, reported: NtpTime) -> NtpTime {
     // The difference of the lower bits, as a signed number of 56 bits.
     let difference = (low.wrapping_sub(reported.0) << 8).cast_signed() >> 8;

@@ -11,7 +11,7 @@ use crate::time::NtpTime;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum ExtensionKind {
-    /// [`CaptureTime`] of 64 bits, with a clock offset of as many if there is one: 8 or 16 octets.
+    /// [`CaptureTime`] of 64 bits, and a clock offset of 64 bits if there is one: 8 or 16 octets.
     AbsCaptureTime,
     /// [`CaptureTime`] of 64 bits (RFC 6051 section 3.3, variant A).
     Ntp64,
@@ -24,7 +24,7 @@ impl ExtensionKind {
     /// All kinds; where several carry the same value, the one that carries most of it is first.
     pub const ALL: [Self; 3] = [Self::AbsCaptureTime, Self::Ntp64, Self::Ntp56];
 
-    /// The URI that denotes it in `a=extmap` (RFC 8285 section 5).
+    /// Returns the URI that denotes it in `a=extmap` (RFC 8285 section 5).
     pub fn uri(self) -> &'static str {
         match self {
             Self::AbsCaptureTime => "http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
@@ -33,13 +33,13 @@ impl ExtensionKind {
         }
     }
 
-    /// The kind that `uri` denotes, if it is known.
+    /// Creates the kind that `uri` denotes, if it is known.
     pub fn of_uri(uri: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.uri() == uri)
     }
 
-    /// The capture time in the data of an element; `None` if `reported`, the wall clock of the
-    /// source in its last report, is needed and absent.
+    /// Returns the capture time in the data of an element; `None` if `reported`, the wall clock of
+    /// the source in its last report, is needed and absent.
     fn read(
         self,
         Element { id, data }: Element<'_>,
@@ -100,7 +100,7 @@ pub struct ExtensionMap {
 }
 
 impl ExtensionMap {
-    /// The map with `kind` as element `id`, in place of its identifier before.
+    /// Returns the map with `kind` as element `id`; this replaces an earlier identifier of `kind`.
     ///
     /// With identifiers up to 14 extensions are written in the one-byte form, otherwise in the
     /// two-byte form.
@@ -119,23 +119,23 @@ impl ExtensionMap {
         Ok(self)
     }
 
-    /// The identifier of `kind`, if it is agreed on.
+    /// Returns the identifier of `kind`, if it is agreed on.
     pub fn id(self, kind: ExtensionKind) -> Option<u8> {
         Some(self.ids[kind as usize]).filter(|id| *id != 0)
     }
 
-    /// The kinds that are agreed on, with their identifiers.
+    /// Returns the kinds that are agreed on, with their identifiers.
     pub fn iter(self) -> impl Iterator<Item = (ExtensionKind, u8)> {
         ExtensionKind::ALL.into_iter().filter_map(move |kind| Some((kind, self.id(kind)?)))
     }
 
-    /// Whether no kind is agreed on.
+    /// Returns whether no kind is agreed on.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.ids == [0; ExtensionKind::ALL.len()]
     }
 
-    /// The form that all identifiers fit.
+    /// Returns the form that all identifiers fit.
     pub fn form(self) -> ExtensionForm {
         if self.ids.iter().all(|id| *id < 15) {
             ExtensionForm::OneByte
@@ -144,8 +144,8 @@ impl ExtensionMap {
         }
     }
 
-    /// The capture time in a received `extension`, if it has one. `reported` is the wall clock of
-    /// the source in its last report, if there was one.
+    /// Returns the capture time in a received `extension`, if it has one. `reported` is the wall
+    /// clock of the source in its last report, if there was one.
     ///
     /// # Errors
     /// [`ExtensionError`] if the extension is malformed; none of it is then to be used.
@@ -184,7 +184,7 @@ impl ExtensionMap {
     }
 }
 
-/// Why an element cannot have an identifier.
+/// The reason why an element cannot have an identifier.
 #[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum ExtensionMapError {

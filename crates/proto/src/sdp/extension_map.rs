@@ -20,7 +20,7 @@ pub struct ExtensionMapping {
     /// The identifier: 1..=14, or 16..=255 in the two-byte form. 4096..=4351 in an offer leave the
     /// choice to the answer.
     pub id: u16,
-    /// Which side sends the element; `None` if as the media.
+    /// Which side sends the element; `None` if the direction is that of the media.
     pub direction: Option<Direction>,
     /// Whether the element is encrypted (RFC 6904).
     pub encrypted: bool,
@@ -31,7 +31,7 @@ pub struct ExtensionMapping {
 }
 
 impl ExtensionMapping {
-    /// The element denoted by `uri`, as `id`, in the direction of the media.
+    /// Creates the element denoted by `uri`, as `id`, in the direction of the media.
     pub fn new(id: u16, uri: impl Into<String>) -> Self {
         Self { id, direction: None, encrypted: false, uri: uri.into(), attributes: String::new() }
     }
@@ -60,7 +60,7 @@ impl ExtensionMapping {
         Ok(Self { id, direction, encrypted, uri: uri.to_owned(), attributes })
     }
 
-    /// The value of the line.
+    /// Returns the value of the line.
     pub(super) fn write(&self) -> String {
         let way = match self.direction {
             None => "",

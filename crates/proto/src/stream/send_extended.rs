@@ -18,12 +18,12 @@ impl Sender {
         }
     }
 
-    /// Octets of the extension with the elements that are set; 0 without any.
+    /// Returns the length in octets of the extension with the elements that are set; 0 without any.
     pub(super) fn elements_len(&self) -> usize {
         if self.elements.is_empty() { 0 } else { INTRODUCTION_LEN + self.elements.len() }
     }
 
-    /// As [`write`](Self::write), of a packet with a header extension.
+    /// Does the work of [`write`](Self::write) for a packet with a header extension.
     #[cold]
     pub(super) fn write_extended(
         &mut self,
@@ -64,7 +64,7 @@ impl Sender {
         }
     }
 
-    /// The elements of the format's own extension and those that are set, in one list.
+    /// Returns the elements of the format's own extension and those that are set, in one list.
     fn with_elements(
         &self,
         profile: u16,

@@ -56,7 +56,7 @@ impl Hook {
         Ok(Self { attached, stop, thread: Some(thread) })
     }
 
-    /// The stream's counters.
+    /// Returns the stream's counters.
     pub fn statistics(&self) -> Statistics {
         self.attached.statistics()
     }

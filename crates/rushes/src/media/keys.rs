@@ -57,8 +57,8 @@ impl StreamHandle {
         }
     }
 
-    /// The roll-over counter of sent packets, for receivers that join late; 0 before the first
-    /// packet and if the stream is not secured.
+    /// Returns the roll-over counter of sent packets, for receivers that join late; 0 before the
+    /// first packet and if the stream is not secured.
     pub fn roll_over_counter(&self) -> u32 {
         let ssrc = self.ssrc();
         let mut state = self.attached.outbox().lock();

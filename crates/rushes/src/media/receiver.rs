@@ -93,9 +93,9 @@ impl StreamReceiver {
         self.on_frame_within(hook, |run| run())
     }
 
-    /// As [`on_frame`](Self::on_frame), with a function around the loop: `within` is called once,
-    /// on the stream's own thread, and must call its argument, which passes frames to the hook and
-    /// returns when the [`Hook`] is dropped.
+    /// Passes frames to a hook like [`on_frame`](Self::on_frame), with a function around the loop:
+    /// `within` is called once, on the stream's own thread, and must call its argument, which
+    /// passes frames to the hook and returns when the [`Hook`] is dropped.
     ///
     /// This serves to register the thread with an interpreter or to set its priority once, rather
     /// than for every frame.
@@ -115,12 +115,12 @@ impl StreamReceiver {
         Rtcp { attached: self.attached.clone() }
     }
 
-    /// The local address of the stream's socket.
+    /// Returns the local address of the stream's socket.
     pub fn local_address(&self) -> SocketAddr {
         self.attached.local_address()
     }
 
-    /// The stream's counters.
+    /// Returns the stream's counters.
     pub fn statistics(&self) -> Statistics {
         self.attached.statistics()
     }
@@ -179,8 +179,8 @@ impl StreamReceiver {
     }
 }
 
-/// The next frame of `inbox`, if there is one, and the next timeout of its receiver; events are
-/// added to `events`.
+/// Returns the next frame of `inbox`, if there is one, and the next timeout of its receiver; events
+/// are added to `events`.
 fn collect(
     inbox: &Inbox,
     now: Instant,

@@ -30,7 +30,8 @@ impl StreamSender {
     /// that frame's duration), starting at a random value.
     ///
     /// With [`Pacing`](crate::Pacing), the default, sending a frame of more than one
-    /// [`Burst`](crate::Burst) takes most of the frame interval. Sender reports assume that the frame was captured at the time of this call; see
+    /// [`Burst`](crate::Burst) takes most of the frame interval. Sender reports assume that the
+    /// frame was captured at the time of this call; see
     /// [`push_frame_captured`](Self::push_frame_captured).
     ///
     /// # Errors
@@ -148,37 +149,37 @@ impl StreamSender {
         self.attached.wait_until(deadline)
     }
 
-    /// The stream's RTCP.
+    /// Returns the stream's RTCP.
     pub fn rtcp(&self) -> Rtcp {
         Rtcp { attached: self.attached.clone() }
     }
 
-    /// The timestamp of the next frame that is pushed without one.
+    /// Returns the timestamp of the next frame that is pushed without one.
     pub fn next_timestamp(&self) -> RtpTimestamp {
         self.attached.outbox().lock().sender.next_timestamp()
     }
 
-    /// The stream's own synchronisation source; a collision may change it.
+    /// Returns the stream's own synchronisation source; a collision may change it.
     pub fn ssrc(&self) -> Ssrc {
         self.attached.outbox().ssrc()
     }
 
-    /// The destination of frames, if there is one.
+    /// Returns the destination of frames, if there is one.
     pub fn destination(&self) -> Option<SocketAddr> {
         self.attached.outbox().to()
     }
 
-    /// The local address of the stream's socket.
+    /// Returns the local address of the stream's socket.
     pub fn local_address(&self) -> SocketAddr {
         self.attached.port.local_address()
     }
 
-    /// The counters of sent frames and packets.
+    /// Returns the counters of sent frames and packets.
     pub fn statistics(&self) -> SendStatistics {
         self.attached.outbox().sent().statistics
     }
 
-    /// The counters of the socket, which streams on one port share.
+    /// Returns the counters of the socket, which streams on one port share.
     pub fn socket_counters(&self) -> Counters {
         self.attached.port.socket().counters()
     }

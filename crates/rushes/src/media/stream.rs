@@ -75,12 +75,13 @@ impl MediaStream {
         }
     }
 
-    /// The sending half, which also sends keep-alives and frames with a time of capture, and waits.
+    /// Returns the sending half, which also sends keep-alives and frames with a time of capture,
+    /// and waits.
     pub fn sender(&mut self) -> &mut StreamSender {
         &mut self.sender
     }
 
-    /// The receiving half, on which the functions for events and errors are set.
+    /// Returns the receiving half, on which the functions for events and errors are set.
     ///
     /// # Errors
     /// [`Error::Hooked`] if the frames go to a hook.
@@ -91,12 +92,12 @@ impl MediaStream {
         }
     }
 
-    /// The stream's RTCP: reports, requests, BYE.
+    /// Returns the stream's RTCP: reports, requests, BYE.
     pub fn rtcp(&self) -> Rtcp {
         self.sender.rtcp()
     }
 
-    /// The two halves, for two threads.
+    /// Returns the two halves, for two threads.
     ///
     /// # Errors
     /// [`Error::Hooked`] if the frames go to a hook.
@@ -107,22 +108,22 @@ impl MediaStream {
         }
     }
 
-    /// The stream's own synchronisation source.
+    /// Returns the stream's own synchronisation source.
     pub fn ssrc(&self) -> Ssrc {
         self.sender.ssrc()
     }
 
-    /// The local address of the stream's socket.
+    /// Returns the local address of the stream's socket.
     pub fn local_address(&self) -> SocketAddr {
         self.sender.local_address()
     }
 
-    /// The stream's counters.
+    /// Returns the stream's counters.
     pub fn statistics(&self) -> Statistics {
         self.sender.attached.statistics()
     }
 
-    /// A handle for use on any thread while others push and pull, and for changes of keys.
+    /// Returns a handle for use on any thread while others push and pull, and for changes of keys.
     pub fn handle(&self) -> StreamHandle {
         StreamHandle { attached: self.sender.attached.clone() }
     }
@@ -137,17 +138,17 @@ pub struct StreamHandle {
 }
 
 impl StreamHandle {
-    /// The stream's own synchronisation source.
+    /// Returns the stream's own synchronisation source.
     pub fn ssrc(&self) -> Ssrc {
         self.attached.outbox().ssrc()
     }
 
-    /// The local address of the stream's socket.
+    /// Returns the local address of the stream's socket.
     pub fn local_address(&self) -> SocketAddr {
         self.attached.local_address()
     }
 
-    /// The stream's counters.
+    /// Returns the stream's counters.
     pub fn statistics(&self) -> Statistics {
         self.attached.statistics()
     }

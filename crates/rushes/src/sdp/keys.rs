@@ -64,7 +64,7 @@ impl StreamBuilder {
     }
 }
 
-/// The elements that are encrypted (RFC 6904 section 4), known or not.
+/// Returns the elements that are encrypted (RFC 6904 section 4), known or not.
 fn encrypted_extensions(media: &Media) -> ExtensionIds {
     let readable = media.extensions.iter().filter(|mapping| is_readable(mapping, media));
     let encrypted = readable.filter(|mapping| mapping.encrypted);

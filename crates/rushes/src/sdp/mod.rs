@@ -49,12 +49,12 @@ pub fn parameter_sets_of(encoding: &Encoding) -> Vec<u8> {
     Codec::of_encoding(encoding.name()).map_or_else(Vec::new, |it| (it.parameter_sets)(encoding))
 }
 
-/// Whether `access_unit` contains parameter sets.
+/// Returns whether `access_unit` contains parameter sets.
 pub fn has_parameter_sets(codec: Codec, access_unit: &[u8]) -> bool {
     (codec.has_parameter_sets)(access_unit)
 }
 
-/// The codec of a format in a description.
+/// Returns the codec of a format in a description.
 pub fn codec_of(format: &Format) -> Option<Codec> {
     Codec::of_encoding(format.encoding.name())
 }

@@ -106,19 +106,19 @@ impl StreamBuilder {
         }
     }
 
-    /// The local UDP port; 0, the default, takes a free one.
+    /// Sets the local UDP port; 0, the default, takes a free one.
     pub fn local_port(mut self, port: u16) -> Self {
         self.local_port = port;
         self
     }
 
-    /// The peer's UDP port. Without it the stream only receives.
+    /// Sets the peer's UDP port. Without it the stream only receives.
     pub fn remote_port(mut self, port: u16) -> Self {
         self.remote_port = Some(port);
         self
     }
 
-    /// The payload type to send and to accept; by default that of the
+    /// Sets the payload type to send and to accept; by default that of the
     /// [format](crate::format::MediaFormat::payload_type): 96 for H.264, 97 for H.265, 98 for H.266,
     /// 111 for Opus, 99 for generic frames.
     pub fn payload_type(mut self, payload_type: PayloadType) -> Self {
@@ -126,20 +126,20 @@ impl StreamBuilder {
         self
     }
 
-    /// The stream's own SSRC; random by default (RFC 3550 section 8.1).
+    /// Sets the stream's own SSRC; random by default (RFC 3550 section 8.1).
     pub fn ssrc(mut self, ssrc: Ssrc) -> Self {
         self.ssrc = Some(ssrc);
         self
     }
 
-    /// The only source to accept, from its first packet on; by default any source. Streams that
-    /// share a port need this setting or different payload types.
+    /// Sets the only source to accept, from its first packet on; by default any source. Streams
+    /// that share a port need this setting or different payload types.
     pub fn remote_ssrc(mut self, ssrc: Ssrc) -> Self {
         self.remote_ssrc = Some(ssrc);
         self
     }
 
-    /// The only host to accept packets from, and the port of its media if that is known.
+    /// Sets the only host to accept packets from, and the port of its media if that is known.
     ///
     /// Packets from others are counted ([`Statistics::foreign`](crate::Statistics)) and ignored.
     /// The default is the session's peer, or any host if there is no peer or it is a multicast
@@ -151,61 +151,61 @@ impl StreamBuilder {
         self
     }
 
-    /// The rate of the timestamps; by default the format's, 90 kHz for video, 48 kHz for Opus.
+    /// Sets the rate of the timestamps; by default the format's, 90 kHz for video, 48 kHz for Opus.
     pub fn clock_rate(mut self, rate: ClockRate) -> Self {
         self.clock_rate = Some(rate);
         self.format.clock_rate = Some(rate);
         self
     }
 
-    /// Octets in the largest IP packet to send, headers included: 100..=65 535, by default 1 500.
-    /// Received packets may be of any size.
+    /// Sets the octets in the largest IP packet to send, headers included: 100..=65 535, by default
+    /// 1 500. Received packets may be of any size.
     pub fn mtu(mut self, octets: usize) -> Self {
         self.mtu = octets;
         self
     }
 
-    /// Octets in the socket's send and receive buffers, by default 4 MiB each. The kernel may
-    /// allow less; a warning in the log then names the setting to raise.
+    /// Sets the octets in the socket's send and receive buffers, by default 4 MiB each. The kernel
+    /// may allow less; a warning in the log then names the setting to raise.
     pub fn socket_buffer(mut self, octets: usize) -> Self {
         self.socket.send_buffer = octets;
         self.socket.receive_buffer = octets;
         self
     }
 
-    /// The rate of the frames to send, for automatic timestamps and for pacing. By default
+    /// Sets the rate of the frames to send, for automatic timestamps and for pacing. By default
     /// timestamps are 1/30 s apart and pacing follows the calls.
     pub fn frame_rate(mut self, rate: FrameRate) -> Self {
         self.frame_rate = Some(rate);
         self
     }
 
-    /// The spreading of large frames over time; by default over 0.9 of the frame interval.
+    /// Sets the spreading of large frames over time; by default over 0.9 of the frame interval.
     pub fn pacing(mut self, pacing: Pacing) -> Self {
         self.pacing = pacing;
         self
     }
 
-    /// The largest burst of a paced sender; by default 32 KiB, or 2 ms at a given rate.
+    /// Sets the largest burst of a paced sender; by default 32 KiB, or 2 ms at a given rate.
     pub fn burst(mut self, burst: Burst) -> Self {
         self.burst = burst;
         self
     }
 
-    /// Whether access units or NAL units are delivered; by default whole access units.
+    /// Sets whether access units or NAL units are delivered; by default whole access units.
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         self.frame.delivery = delivery;
         self
     }
 
-    /// How NAL units are delimited in frames pushed and pulled; by default with start codes.
+    /// Sets how NAL units are delimited in frames pushed and pulled; by default with start codes.
     pub fn framing(mut self, framing: Framing) -> Self {
         self.frame.framing = framing;
         self.format.framing = framing;
         self
     }
 
-    /// Octets in the largest frame to accept, by default 64 MiB.
+    /// Sets the octets in the largest frame to accept, by default 64 MiB.
     pub fn frame_len_max(mut self, octets: usize) -> Self {
         self.frame.frame_len_max = octets;
         self
@@ -217,7 +217,8 @@ impl StreamBuilder {
         self
     }
 
-    /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1), 0..=32 767; 0 by default.
+    /// Sets `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1), 0..=32 767; 0 by
+    /// default.
     ///
     /// If it is not 0, NAL units travel with their decoding order numbers, and the sender may
     /// interleave them. Both sides must agree. Received units are put into decoding order: each
@@ -229,7 +230,7 @@ impl StreamBuilder {
         self
     }
 
-    /// `sprop-depack-buf-nalus` of H.265 (RFC 7798 section 7.1), 0..=32 767.
+    /// Sets `sprop-depack-buf-nalus` of H.265 (RFC 7798 section 7.1), 0..=32 767.
     ///
     /// This is the maximum number of NAL units sent before one that they follow in decoding order,
     /// so that received units need not wait for more. 0, the default, if unknown. See
@@ -239,7 +240,7 @@ impl StreamBuilder {
         self
     }
 
-    /// `sprop-depack-buf-bytes` of H.265 and H.266 (RFC 7798 and RFC 9328, section 7).
+    /// Sets `sprop-depack-buf-bytes` of H.265 and H.266 (RFC 7798 and RFC 9328, section 7).
     ///
     /// This is the maximum number of octets of NAL units that wait for others. 0, the default, if
     /// unknown: the limit is then the size of the [largest frame](Self::frame_len_max). See
@@ -249,8 +250,8 @@ impl StreamBuilder {
         self
     }
 
-    /// How long to wait for a missing packet, from the arrival of the first packet after it: by
-    /// default 50 ms.
+    /// Sets how long to wait for a missing packet, from the arrival of the first packet after it:
+    /// by default 50 ms.
     ///
     /// With [`recovery`](Self::recovery) this is the minimum of that time (see
     /// [`latency`](Self::latency)). Nothing is delayed while no packet is missing.
@@ -259,7 +260,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Longest wait of a frame for packets that are [requested](Self::recovery), by default 500 ms.
+    /// Sets the longest wait of a frame for packets that are [requested](Self::recovery), by
+    /// default 500 ms.
     ///
     /// The wait is as long as four requests take at the measured round-trip time, which is often
     /// less; until that is known, it is the whole limit. Packets whose retransmission could not
@@ -271,7 +273,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Octets that incomplete frames and reorder windows of all the stream's sources may hold.
+    /// Sets the octets that incomplete frames and reorder windows of all the stream's sources may
+    /// hold.
     ///
     /// The minimum is [`frame_len_max`](Self::frame_len_max), the default 64 MiB more. Beyond the
     /// limit, the source that has delivered least drops its frame.
@@ -280,7 +283,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Maximum packets that the reorder window spans (1..=16 384), and octets that it holds.
+    /// Sets the maximum packets that the reorder window spans (1..=16 384), and octets that it
+    /// holds.
     ///
     /// By default 512 packets (with [`recovery`](Self::recovery) 4 096) and 4 MiB.
     pub fn reorder_window(mut self, packets: usize, octets: usize) -> Self {
@@ -289,7 +293,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Number of packets after which a source is accepted, by default 2 (RFC 3550 appendix A.1).
+    /// Sets the number of packets after which a source is accepted, by default 2 (RFC 3550 appendix
+    /// A.1).
     ///
     /// Earlier packets are kept until then, so none is lost. With 1 a source is accepted at once.
     pub fn probation(mut self, packets: u8) -> Self {
@@ -297,7 +302,8 @@ impl StreamBuilder {
         self
     }
 
-    /// Maximum concurrent sources (default 16), and idle time before one ends (default 30 s).
+    /// Sets the maximum number of concurrent sources (default 16), and the idle time before one
+    /// ends (default 30 s).
     ///
     /// A source is idle while it sends neither media nor reports. If another source needs its
     /// place, it is evicted after two idle seconds.
@@ -307,27 +313,28 @@ impl StreamBuilder {
         self
     }
 
-    /// The time for which [`pull_frame`](crate::MediaStream::pull_frame) spins before it sleeps;
-    /// none by default. Spinning occupies a core and saves a few microseconds of latency.
+    /// Sets the time for which [`pull_frame`](crate::MediaStream::pull_frame) spins before it
+    /// sleeps; none by default. Spinning occupies a core and saves a few microseconds of latency.
     pub fn spin(mut self, time: Duration) -> Self {
         self.spin = time;
         self
     }
 
-    /// Maximum wait for room in the socket's send buffer, by default 1 s.
+    /// Sets the maximum wait for room in the socket's send buffer, by default 1 s.
     pub fn send_timeout(mut self, timeout: Duration) -> Self {
         // A year is practically unlimited, and does not overflow an `Instant`.
         self.send_timeout = timeout.min(Duration::from_secs(365 * 24 * 3600));
         self
     }
 
-    /// The first sequence number and timestamp; random by default (RFC 3550 section 5.1).
+    /// Sets the first sequence number and timestamp; random by default (RFC 3550 section 5.1).
     pub fn first_packet(mut self, sequence: SequenceNumber, timestamp: RtpTimestamp) -> Self {
         self.first = Some((sequence, timestamp));
         self
     }
 
-    /// The elements of RTP header extensions that both ends agreed on (RFC 8285); by default none.
+    /// Sets the elements of RTP header extensions that both ends agreed on (RFC 8285); by default
+    /// none.
     ///
     /// With an element for the capture time, the first packet of each frame carries the time given
     /// to [`push_frame_captured`](crate::StreamSender::push_frame_captured), or that of the call,
@@ -366,13 +373,13 @@ impl StreamBuilder {
         self
     }
 
-    /// The send path of datagrams to the kernel; by default the fastest that works.
+    /// Sets the send path of datagrams to the kernel; by default the fastest that works.
     pub fn send_path(mut self, path: SendPath) -> Self {
         self.socket.send_path = path;
         self
     }
 
-    /// Whether the kernel and the device read sent data in place instead of copying it
+    /// Sets whether the kernel and the device read sent data in place instead of copying it
     /// (`MSG_ZEROCOPY`; Linux 5.0); off by default.
     ///
     /// Use it with real network devices that have scatter-gather and checksum offload, for frames
@@ -391,25 +398,25 @@ impl StreamBuilder {
         self
     }
 
-    /// The receive path of datagrams from the kernel; by default the fastest that works.
+    /// Sets the receive path of datagrams from the kernel; by default the fastest that works.
     pub fn receive_path(mut self, path: ReceivePath) -> Self {
         self.socket.receive_path = path;
         self
     }
 
-    /// The differentiated services code point of sent packets, 0..=63 (RFC 2474).
+    /// Sets the differentiated services code point of sent packets, 0..=63 (RFC 2474).
     pub fn dscp(mut self, dscp: u8) -> Self {
         self.socket.dscp = Some(dscp);
         self
     }
 
-    /// The network interface to use, by name.
+    /// Sets the network interface to use, by name.
     pub fn interface(mut self, name: &str) -> Self {
         self.socket.interface = Some(name.to_owned());
         self
     }
 
-    /// The multicast group to join, and options for sending to it.
+    /// Sets the multicast group to join, and options for sending to it.
     ///
     /// By default, if the peer is a group, that group on the default interface, with a hop limit of
     /// 1, and with this host among the receivers.

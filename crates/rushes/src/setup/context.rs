@@ -51,7 +51,7 @@ impl Context {
         Ok(context)
     }
 
-    /// The canonical name.
+    /// Returns the canonical name.
     ///
     /// # Errors
     /// [`Error::Random`] if the name is to be random and no random numbers are available.

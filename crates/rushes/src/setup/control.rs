@@ -86,7 +86,7 @@ impl Default for ControlSettings {
 }
 
 impl ControlSettings {
-    /// The timing of reports and feedback.
+    /// Returns the timing of reports and feedback.
     pub(crate) fn timer(&self, multiparty: bool) -> TimerConfig {
         let feedback = self.feedback.unwrap_or(self.recovery != Recovery::Off || self.arrivals);
         TimerConfig {
@@ -101,62 +101,62 @@ impl ControlSettings {
 }
 
 impl StreamBuilder {
-    /// Whether RTCP is sent and read; by default it is, on the port above the stream's.
+    /// Sets whether RTCP is sent and read; by default it is, on the port above the stream's.
     pub fn rtcp(mut self, on: bool) -> Self {
         self.control.rtcp = on;
         self
     }
 
-    /// Whether RTCP shares the stream's port (RFC 5761); by default it does not. Both sides must
-    /// agree.
+    /// Sets whether RTCP shares the stream's port (RFC 5761); by default it does not. Both sides
+    /// must agree.
     pub fn rtcp_mux(mut self, on: bool) -> Self {
         self.control.mux = on;
         self
     }
 
-    /// The local port for RTCP; by default the stream's port plus one.
+    /// Sets the local port for RTCP; by default the stream's port plus one.
     pub fn rtcp_local_port(mut self, port: u16) -> Self {
         self.control.local_port = Some(port);
         self
     }
 
-    /// The peer's port for RTCP; by default the port of its stream plus one.
+    /// Sets the peer's port for RTCP; by default the port of its stream plus one.
     pub fn rtcp_remote_port(mut self, port: u16) -> Self {
         self.control.remote_port = Some(port);
         self
     }
 
-    /// The session's bandwidth in bits per second; RTCP takes at most 5 % of it (RFC 3550 section
-    /// 6.2). By default 10 Mbit/s. All participants should use the same value.
+    /// Sets the session's bandwidth in bits per second; RTCP takes at most 5 % of it (RFC 3550
+    /// section 6.2). By default 10 Mbit/s. All participants should use the same value.
     pub fn session_bandwidth(mut self, bits_per_second: u64) -> Self {
         self.control.bandwidth = bits_per_second;
         self
     }
 
-    /// Whether requests are sent at once (the profile AVPF, RFC 4585) rather than with the next
-    /// report; by default only with [`recovery`](Self::recovery) or
+    /// Sets whether requests are sent at once (the profile AVPF, RFC 4585) rather than with the
+    /// next report; by default only with [`recovery`](Self::recovery) or
     /// [`report_arrivals`](Self::report_arrivals).
     pub fn feedback(mut self, on: bool) -> Self {
         self.control.feedback = Some(on);
         self
     }
 
-    /// Whether feedback may be sent without a preceding report in the datagram (RFC 5506); off by
-    /// default. Both sides must agree.
+    /// Sets whether feedback may be sent without a preceding report in the datagram (RFC 5506);
+    /// off by default. Both sides must agree.
     pub fn reduced_size(mut self, on: bool) -> Self {
         self.control.reduced_size = on;
         self
     }
 
-    /// An SDES item of this participant, sent in reports besides its canonical name: a name, a
+    /// Sets an SDES item of this participant, sent in reports besides its canonical name: a name, a
     /// tool, a location (RFC 3550 section 6.5); at most 255 octets.
     pub fn describe(mut self, kind: SdesKind, text: &str) -> Self {
         self.control.description.push((kind, text.to_owned()));
         self
     }
 
-    /// Whether lost packets are requested and retransmitted; off by default. Both sides must agree
-    /// and need RTCP.
+    /// Sets whether lost packets are requested and retransmitted; off by default. Both sides
+    /// must agree and need RTCP.
     ///
     /// A frame may then wait longer for a missing packet: see [`latency`](Self::latency). On a path
     /// without losses no additional packets are sent.
@@ -165,8 +165,8 @@ impl StreamBuilder {
         self
     }
 
-    /// The SSRC of the retransmissions that the stream sends (RFC 4588), which must not be that of
-    /// its media; random by default. Only with [`Recovery::On`] and [`Recovery::Rtx`].
+    /// Sets the SSRC of the retransmissions that the stream sends (RFC 4588), which must not be
+    /// that of its media; random by default. Only with [`Recovery::On`] and [`Recovery::Rtx`].
     pub fn rtx_ssrc(mut self, ssrc: Ssrc) -> Self {
         self.control.rtx_ssrc = Some(ssrc);
         self
@@ -179,16 +179,16 @@ impl StreamBuilder {
         self
     }
 
-    /// Whether the arrival of each packet is reported to the sender, ten times a second (RFC 8888);
-    /// off by default. The sender gets [`ControlEvent::Arrivals`](crate::ControlEvent::Arrivals),
-    /// for its congestion controller.
+    /// Sets whether the arrival of each packet is reported to the sender, ten times a second
+    /// (RFC 8888); off by default. The sender gets
+    /// [`ControlEvent::Arrivals`](crate::ControlEvent::Arrivals), for its congestion controller.
     pub fn report_arrivals(mut self, on: bool) -> Self {
         self.control.arrivals = on;
         self
     }
 
-    /// Octets of sent packets that are kept for retransmission, by default 4 MiB; only with
-    /// [`recovery`](Self::recovery).
+    /// Sets the octets of sent packets that are kept for retransmission, by default 4 MiB; only
+    /// with [`recovery`](Self::recovery).
     pub fn history(mut self, octets: usize) -> Self {
         self.control.history = octets;
         self

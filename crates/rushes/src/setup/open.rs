@@ -122,7 +122,7 @@ impl StreamBuilder {
         Ok(self.assemble(Parts { port, inbox, sender, pacer, to, participant }))
     }
 
-    /// The destination of frames, if there is one.
+    /// Returns the destination of frames, if there is one.
     pub(crate) fn destination(&self) -> Option<SocketAddr> {
         let (mut peer, port) = (self.session.peer?, self.remote_port?);
         peer.set_port(port);
@@ -163,7 +163,7 @@ impl StreamBuilder {
         Ok(sender.with_history(HISTORY_PACKETS, retransmission))
     }
 
-    /// The SSRC that was set, or a random one.
+    /// Returns the SSRC that was set, or a random one.
     pub(crate) fn own_ssrc(&self) -> Result<Ssrc, Error> {
         self.ssrc.map_or_else(|| random_ssrc_except(self.control.rtx_ssrc), Ok)
     }
@@ -290,7 +290,7 @@ impl StreamBuilder {
         MediaStream { sender, receiver: Receiving::Pulled(receiver) }
     }
 
-    /// The batch that packets are written to.
+    /// Returns the batch that packets are written to.
     fn batch(&self, is_lent: bool) -> Batch {
         let history = if self.control.recovery == Recovery::Off { 0 } else { self.control.history };
         if is_lent {
@@ -300,7 +300,7 @@ impl StreamBuilder {
         }
     }
 
-    /// The address at which the peer receives RTCP, if its media goes to `to`.
+    /// Returns the address at which the peer receives RTCP, if its media goes to `to`.
     fn control_address(&self, mut to: SocketAddr) -> Option<SocketAddr> {
         let port = match (self.control.remote_port, self.control.mux) {
             (Some(port), _) => port,
@@ -326,7 +326,7 @@ fn random_word() -> Result<u32, Error> {
     getrandom::u32().map_err(|error| Error::Random(error.to_string()))
 }
 
-/// A random SSRC that is not `other`.
+/// Returns a random SSRC that is not `other`.
 fn random_ssrc_except(other: Option<Ssrc>) -> Result<Ssrc, Error> {
     loop {
         let ssrc = Ssrc(random_word()?);

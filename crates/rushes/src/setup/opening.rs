@@ -151,7 +151,7 @@ impl Opening {
         self.port.ignored().1
     }
 
-    /// The local address of the stream's socket.
+    /// Returns the local address of the stream's socket.
     pub fn local_address(&self) -> SocketAddr {
         self.port.local_address()
     }
@@ -213,7 +213,7 @@ impl Drop for Opening {
     }
 }
 
-/// The keys of a stream as its security.
+/// Returns the keys of a stream as its security.
 fn security(keys: &StreamKeys) -> Result<Security, Error> {
     let suite = keys.suite.parse().ok();
     let security = suite.and_then(|it| Security::separate(it, &keys.send, &keys.receive).ok());

@@ -96,7 +96,7 @@ impl StreamBuilder {
         Ok(participant)
     }
 
-    /// Whether keys must be agreed on before anything is sent.
+    /// Returns whether keys must be agreed on before anything is sent.
     pub(crate) fn awaits_keys(&self) -> bool {
         #[cfg(feature = "srtp")]
         return self.security.is_some() && self.known_keys().is_none();

@@ -79,7 +79,7 @@ impl Session {
         Ok(self)
     }
 
-    /// The peer's address, if there is one.
+    /// Returns the peer's address, if there is one.
     pub fn peer(&self) -> Option<IpAddr> {
         self.peer.map(|peer| peer.ip())
     }
@@ -154,7 +154,7 @@ impl Session {
         Ok(new)
     }
 
-    /// Whether the session uses IPv4.
+    /// Returns whether the session uses IPv4.
     pub(crate) fn is_ipv4(&self) -> bool {
         self.local.is_ipv4()
     }
@@ -186,7 +186,8 @@ impl Session {
         Ok(port)
     }
 
-    /// Whether the session's sockets receive from IPv4 and IPv6: bound to `[::]`, for any peer.
+    /// Returns whether the session's sockets receive from IPv4 and IPv6: bound to `[::]`, for any
+    /// peer.
     pub(crate) fn is_dual_stack(&self) -> bool {
         self.peer.is_none() && self.local == IpAddr::V6(Ipv6Addr::UNSPECIFIED)
     }
@@ -233,7 +234,7 @@ impl Session {
         }
     }
 
-    /// The local address of a socket on `port`.
+    /// Returns the local address of a socket on `port`.
     pub(crate) fn local(&self, port: u16) -> SocketAddr {
         match (self.local, self.peer) {
             (IpAddr::V6(local), Some(SocketAddr::V6(peer))) => {

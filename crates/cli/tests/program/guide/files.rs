@@ -46,7 +46,7 @@ pub(super) fn make(path: &Path) {
     }
 }
 
-/// The beginning of a file.
+/// Writes the beginning of a file.
 fn first_frames(name: &str, path: &Path) {
     let codec = codec_of(path).unwrap();
     let mut reader = MediaReader::open(&media(name), codec, ReadOptions::default()).unwrap();
@@ -58,7 +58,7 @@ fn first_frames(name: &str, path: &Path) {
     writer.finish().unwrap();
 }
 
-/// A capture with one stream.
+/// Returns a capture with one stream.
 fn capture() -> Vec<u8> {
     let [from, to] = ["192.0.2.1:4000", "192.0.2.2:5004"].map(|it| it.parse().unwrap());
     let sending = Sending { payload_type: 97, ssrc: 0x1f2e_3d4c, packet_len: 1200 };

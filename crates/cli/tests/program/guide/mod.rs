@@ -25,11 +25,12 @@ use crate::window::Display;
 pub(super) enum Step {
     /// It runs to its end.
     Run(&'static str),
-    /// It goes on beside the next ones, and ends by itself.
+    /// It continues beside the next commands, and ends by itself.
     Beside(&'static str),
-    /// It goes on: the next step begins when it listens, and it ends by itself after the last.
+    /// It continues beside the next commands: the next one begins when it listens, and it ends by
+    /// itself after the last one.
     Start(&'static str),
-    /// It goes on, and is interrupted after the last step, as by Ctrl-C.
+    /// It continues beside the next commands, and is interrupted after the last one, as by Ctrl-C.
     Serve(&'static str),
 }
 
@@ -44,7 +45,7 @@ impl Step {
 /// Commands that are run together. Those of pages stand here as the page has them: addresses, ports
 /// and cameras are replaced when they are run (`stage.rs`).
 pub(super) struct Scene {
-    /// The files that there are before.
+    /// The files that exist before the first command.
     pub(super) files: &'static [&'static str],
     pub(super) steps: &'static [Step],
 }

@@ -331,7 +331,7 @@ pub(super) const TEXTURE: &[Scene] = &[
     },
 ];
 
-/// Those that need a screen and a graphics driver.
+/// Scenes that need a screen and a graphics driver.
 pub(super) const SCREEN: &[Scene] = &[
     Scene {
         files: &[],

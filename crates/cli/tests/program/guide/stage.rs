@@ -17,7 +17,7 @@ use crate::rig::free_port;
 /// Time after which a command counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is not here, or would take long, and what takes its place in every command.
+/// Parts of commands that are not available here or would take long, and their replacements.
 const INSTEAD: &[(&str, &str)] = &[
     // Two seconds of a test source are the camera.
     ("-f v4l2 -i /dev/video0", "-re -f lavfi -i testsrc2=size=320x240:rate=30:duration=2"),
@@ -57,7 +57,7 @@ impl Ports {
         Self { media, texture: free_port(), metrics: free_port(), local: free_port() }
     }
 
-    /// A command of a page, as it can be run here.
+    /// Returns a command of a page, as it can be run here.
     fn adapt(&self, command: &str) -> String {
         let mut adapted = command.to_owned();
         for (there, here) in INSTEAD {
@@ -75,7 +75,7 @@ impl Ports {
         adapted
     }
 
-    /// Whether some process listens on a port that others of the scene send to.
+    /// Returns whether some process listens on a port that others of the scene send to.
     fn is_listening(&self) -> bool {
         let names = [self.media, self.texture].map(|port| format!(":{port:04X} "));
         let tables = ["udp", "udp6", "tcp", "tcp6"].map(|name| format!("/proc/net/{name}"));
@@ -100,7 +100,7 @@ impl Shell {
         assert!(kill.is_ok());
     }
 
-    /// How it has ended; `None` if it does not end within [`PATIENCE`].
+    /// Returns how it has ended; `None` if it does not end within [`PATIENCE`].
     fn end(&mut self) -> Option<ExitStatus> {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
@@ -214,7 +214,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The outputs of all commands so far.
+    /// Returns the outputs of all commands so far.
     fn failure(&self, shell: &Shell, what: &str) -> String {
         let mut text = format!("command {}, {}\n{what}\n", shell.number, shell.command);
         for number in 0..self.shells {

@@ -1,4 +1,4 @@
-//! What a container says of a track's codec.
+//! The description of a track's codec in a container.
 
 use mp4_atom::{Atom, Avcc, AvccExt, Dops, HvcCArray, Hvcc};
 use rushes_proto::ClockRate;
@@ -15,8 +15,8 @@ const HIGH_PROFILES: [u8; 4] = [100, 110, 122, 144];
 const HEVC_SETS: [u8; 3] = [32, 33, 34];
 const VVC_SETS: [u8; 3] = [14, 15, 16];
 
-/// Whether records hold NAL units of this type. Others stay in the frames: FFmpeg finds adaptation
-/// parameter sets of H.266 only there.
+/// Returns whether records hold NAL units of this type. Others stay in the frames: FFmpeg finds
+/// adaptation parameter sets of H.266 only there.
 pub(super) fn is_stored(nal: NalCodec, nal_type: u8) -> bool {
     match nal {
         NalCodec::H264 => matches!(nal_type, 7 | 8),
@@ -25,14 +25,14 @@ pub(super) fn is_stored(nal: NalCodec, nal_type: u8) -> bool {
     }
 }
 
-/// What a container says of a track's codec.
+/// The description of a track's codec in a container.
 #[derive(Clone, Debug)]
 pub(super) struct Configuration {
     pub(super) codec: Codec,
     pub(super) form: Form,
 }
 
-/// What is particular to the codec.
+/// The fields specific to the codec.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     Avc(PictureFormat, Avcc),
@@ -43,7 +43,8 @@ pub(super) enum Form {
 }
 
 impl Configuration {
-    /// Of Opus, by the first packet of the stream (RFC 6716 section 3.1, bit s).
+    /// Creates the description of Opus from the stream's first packet (RFC 6716 section 3.1, bit
+    /// s).
     pub(super) fn opus(packet: &[u8]) -> Self {
         let is_stereo = packet.first().is_some_and(|toc| toc & 4 != 0);
         let form = Form::Opus(Dops {
@@ -57,7 +58,7 @@ impl Configuration {
         Self { codec: Codec::Opus, form }
     }
 
-    /// Of NAL units, by their parameter sets; `None` while some are missing.
+    /// Creates the description of a video codec from parameter sets; `None` while some are missing.
     pub(super) fn of_parameter_sets(codec: Codec, sets: &[Vec<u8>]) -> Option<Self> {
         let nal = codec.nal?;
         let of_type = |nal_type: u8| -> Vec<Vec<u8>> {
@@ -79,7 +80,7 @@ impl Configuration {
         Some(Self { codec, form })
     }
 
-    /// The format of the pictures, of video.
+    /// Returns the format of the pictures; `None` for audio.
     pub(super) fn pictures(&self) -> Option<PictureFormat> {
         match &self.form {
             Form::Avc(format, _) | Form::Hevc(format, _) | Form::Vvc(format, _) => Some(*format),
@@ -87,11 +88,12 @@ impl Configuration {
         }
     }
 
-    /// The record, as Matroska holds it.
+    /// Returns the record, as Matroska holds it.
     pub(super) fn record(&self) -> Vec<u8> {
         let mut record = Vec::new();
         match &self.form {
-            // Encoding fails only on fields out of range, which are checked when they are made.
+            // Encoding fails only on fields out of range, which were checked when the record was
+            // made.
             Form::Avc(_, avcc) => avcc.encode_body(&mut record).unwrap_or_default(),
             Form::Hevc(_, hvcc) => hvcc.encode_body(&mut record).unwrap_or_default(),
             Form::Vvc(_, vvcc) => record.extend_from_slice(vvcc),
@@ -168,7 +170,7 @@ fn hevc(format: PictureFormat, sets: [Sets; 3]) -> Option<Hvcc> {
     })
 }
 
-/// A `VvcDecoderConfigurationRecord` (ISO/IEC 14496-15 section 11.2.4).
+/// Returns a `VvcDecoderConfigurationRecord` (ISO/IEC 14496-15 section 11.2.4).
 fn vvc(format: PictureFormat, sets: &[Sets; 3]) -> Option<Vec<u8>> {
     let sequence = without_prevention(sets[1].1.first()?);
     // Lengths of four octets.
@@ -193,8 +195,8 @@ fn vvc(format: PictureFormat, sets: &[Sets; 3]) -> Option<Vec<u8>> {
     (!sets[2].1.is_empty()).then_some(record)
 }
 
-/// The fields around the `VvcPTLRecord` and the record itself, from a sequence parameter set (ITU-T
-/// H.266 section 7.3.2.4); `None` if it has no profile, tier and level, or is damaged.
+/// Returns the fields around the `VvcPTLRecord` and the record itself, from a sequence parameter
+/// set (ITU-T H.266 section 7.3.2.4); `None` if it has no profile, tier and level, or is damaged.
 fn vvc_profile(sequence: &[u8], format: PictureFormat) -> Option<Vec<u8>> {
     // The header, two ids, then the number of sub-layers, the format, and what the set has.
     let (&[.., first], profile) = sequence.split_first_chunk::<4>()?;
@@ -235,7 +237,8 @@ fn vvc_profile(sequence: &[u8], format: PictureFormat) -> Option<Vec<u8>> {
     Some(fields)
 }
 
-/// The width and height in a sequence parameter set of H.266, of which `rest` follow the profile.
+/// Returns the width and height in a sequence parameter set of H.266, of which `rest` follow the
+/// profile.
 fn vvc_coded_size(rest: &[u8]) -> Option<[u16; 2]> {
     let mut bits = rest.iter().flat_map(|octet| (0..8).rev().map(move |bit| octet >> bit & 1));
     // Gradual refresh; resampling, and whether it is allowed within a sequence.
@@ -252,13 +255,13 @@ fn vvc_coded_size(rest: &[u8]) -> Option<[u16; 2]> {
     Some([code()?, code()?])
 }
 
-/// Whether there are sets, and their number and lengths fit 16 bits.
+/// Returns whether there are sets, and their number and lengths fit 16 bits.
 fn are_storable(sets: &[Vec<u8>]) -> bool {
     let fits = |len: usize| u16::try_from(len).is_ok();
     !sets.is_empty() && fits(sets.len()) && sets.iter().all(|set| fits(set.len()))
 }
 
-/// The octets of a NAL unit without those that prevent start codes.
+/// Returns the octets of a NAL unit without those that prevent start codes.
 fn without_prevention(unit: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
     for octet in unit {

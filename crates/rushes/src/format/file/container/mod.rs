@@ -49,15 +49,15 @@ const EXPANSION_MAX: u64 = 64;
 struct Budget(u64);
 
 impl Budget {
-    /// Of a file of `len` octets.
+    /// Creates the allowance for a file of `len` octets.
     fn new(len: u64) -> Self {
         Self(len.saturating_mul(EXPANSION_MAX))
     }
 
-    /// Takes so many octets.
+    /// Subtracts the octets of a frame from the allowance.
     ///
     /// # Errors
-    /// If there are fewer.
+    /// If fewer are left.
     fn take(&mut self, octets: usize, path: &Path) -> Result<(), FileError> {
         let left = self.0.checked_sub(octets as u64).ok_or_else(|| {
             let reason =
@@ -74,7 +74,8 @@ pub(super) trait Octets: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> Octets for T {}
 
-/// The tracks of the container at `path`; `None` if the file is none, or a pipe or a device.
+/// Returns the tracks of the container at `path`; `None` if the file is none, or a pipe or a
+/// device.
 ///
 /// # Errors
 /// [`FileError::Io`]; [`FileError::Container`] if the container is damaged.
@@ -114,7 +115,7 @@ pub(super) fn open<F: Octets + 'static>(
     }))
 }
 
-/// The kind of a container by its first octets.
+/// Returns the kind of a container by its first octets.
 fn kind(file: &mut impl Octets) -> io::Result<Option<Kind>> {
     let mut head = Vec::new();
     file.take(8).read_to_end(&mut head)?;
@@ -139,7 +140,7 @@ fn damaged(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Syn
     FileError::Container { path: path.to_owned(), source: source.into() }
 }
 
-/// The error for a container without a track of `codec`.
+/// Returns the error for a container without a track of `codec`.
 fn missing(path: &Path, codec: Codec, tracks: &[Track]) -> FileError {
     let codings: Vec<_> = tracks.iter().map(|track| track.coding.as_str()).collect();
     let codings = if codings.is_empty() { "no track".to_owned() } else { codings.join(", ") };

@@ -15,7 +15,8 @@ pub(super) struct NalUnits {
 }
 
 impl NalUnits {
-    /// Of H.264, from an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15 section 5.3.3).
+    /// Creates the conversion of H.264 from an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15 section
+    /// 5.3.3).
     pub(super) fn avc(record: &Avcc, framing: Framing) -> Self {
         let sequence = record.sequence_parameter_sets.iter();
         let extensions = record.ext.iter().flat_map(|ext| &ext.sequence_parameter_sets_ext);
@@ -25,20 +26,22 @@ impl NalUnits {
         Self { codec: NalCodec::H264, framing, length_len, parameter_sets }
     }
 
-    /// Of H.265, from an `HEVCDecoderConfigurationRecord` (section 8.3.2).
+    /// Creates the conversion of H.265 from an `HEVCDecoderConfigurationRecord` (section 8.3.2).
     pub(super) fn hevc(record: &Hvcc, framing: Framing) -> Self {
         let parameter_sets = record.arrays.iter().flat_map(|it| &it.nalus).cloned().collect();
         let length_len = usize::from(record.length_size_minus_one) + 1;
         Self { codec: NalCodec::H265, framing, length_len, parameter_sets }
     }
 
-    /// Of H.266, from a `VvcDecoderConfigurationRecord` (section 11.2.4); `None` if it is malformed.
+    /// Creates the conversion of H.266 from a `VvcDecoderConfigurationRecord` (section 11.2.4); returns
+    /// `None` if it is malformed.
     pub(super) fn vvc(record: &[u8], framing: Framing) -> Option<Self> {
         let (length_len, parameter_sets) = vvc_record(record)?;
         Some(Self { codec: NalCodec::H266, framing, length_len, parameter_sets })
     }
 
-    /// Of `codec`, from the record in a Matroska track; `None` if it is malformed.
+    /// Creates the conversion of `codec` from the record in a Matroska track; returns `None` if it is
+    /// malformed.
     pub(super) fn of_record(codec: NalCodec, mut record: &[u8], framing: Framing) -> Option<Self> {
         match codec {
             NalCodec::H264 => {
@@ -51,8 +54,8 @@ impl NalUnits {
         }
     }
 
-    /// Appends the access unit in `sample` to `out`. One that a decoder can start with, or that
-    /// `is_key` says so of, gets the parameter sets if it has none.
+    /// Appends the access unit in `sample` to `out`. If a decoder can start with it, or `is_key` is
+    /// set, the parameter sets are added unless it has its own.
     pub(super) fn convert(
         &self,
         sample: &[u8],
@@ -95,7 +98,8 @@ impl NalUnits {
         out.extend_from_slice(unit);
     }
 
-    /// The NAL units of `sample` that have octets; the last item is an error if one is cut off.
+    /// Returns the NAL units of `sample` that have octets; the last item is an error if one is cut
+    /// off.
     fn units<'s>(
         &self,
         mut sample: &'s [u8],
@@ -123,7 +127,7 @@ impl NalUnits {
     }
 }
 
-/// The octets of lengths, and the parameter sets, in a `VvcDecoderConfigurationRecord`.
+/// Returns the octets of lengths, and the parameter sets, in a `VvcDecoderConfigurationRecord`.
 fn vvc_record(record: &[u8]) -> Option<(usize, Vec<Vec<u8>>)> {
     let mut rest = Octets(record);
     let first = rest.number(1)?;
@@ -169,7 +173,7 @@ impl<'o> Octets<'o> {
         Some(taken)
     }
 
-    /// A number of `len` octets, at most 4.
+    /// Returns a number of `len` octets, at most 4.
     fn number(&mut self, len: usize) -> Option<usize> {
         Some(self.take(len)?.iter().fold(0, |sum, octet| sum << 8 | usize::from(*octet)))
     }

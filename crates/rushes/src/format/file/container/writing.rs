@@ -32,8 +32,8 @@ pub(super) struct Sample {
     pub(super) is_key: bool,
 }
 
-/// By how many ticks a file is later than its stream: its first frame may be presented after others,
-/// and files have no times before their beginning. `samples` are the first ones.
+/// Returns the number of ticks by which a file is later than its stream, given its first `samples`:
+/// the first frame may be presented after others, and files have no negative times.
 pub(super) fn shift<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> i64 {
     let first = samples.into_iter().map(|sample| sample.presented).min();
     first.map_or(0, |first| first.saturating_neg().max(0))
@@ -47,16 +47,16 @@ pub(super) trait Muxer: Send {
     /// Writes a sample of a track, or keeps it for later.
     fn write(&mut self, track: usize, sample: Sample, to: &mut dyn Write) -> io::Result<()>;
 
-    /// Writes what was kept.
+    /// Writes the samples that were kept.
     fn finish(&mut self, to: &mut dyn Write) -> io::Result<()>;
 
-    /// As [`FrameWriter::complete`].
+    /// Completes the file as [`FrameWriter::complete`] does.
     fn complete(&mut self, to: &mut dyn Write) -> io::Result<Vec<(u64, Vec<u8>)>> {
         self.finish(to)?;
         Ok(Vec::new())
     }
 
-    /// The samples that were written, so that they can be read.
+    /// Returns the number of samples that were written and can be read.
     fn samples_written(&self) -> u64;
 }
 
@@ -69,8 +69,8 @@ const WAITING_MAX: usize = 16 << 20;
 /// Octets of memory that a waiting frame takes besides its data.
 const SAMPLE_COST: usize = 64;
 
-/// Creates the writer for a file, if its name is that of a container and all `codecs` are such that
-/// containers carry.
+/// Creates the writer for a file, if its name is that of a container and containers carry all
+/// `codecs`.
 ///
 /// # Errors
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) if this container does not hold one of `codecs`.
@@ -112,7 +112,7 @@ struct FilmWriter {
 
 struct TrackWriter {
     codec: Codec,
-    /// Its number in the file, once that has begun; `None` if it is left out.
+    /// The track's number in the file, once the file has begun; `None` if the track is left out.
     number: Option<usize>,
     is_left_out: bool,
     configuration: Option<Configuration>,
@@ -160,8 +160,8 @@ impl TrackWriter {
         }
     }
 
-    /// The sample of a frame; `None` if it is an access unit without a slice, or from before the first
-    /// parameter sets: no decoder could begin with it.
+    /// Returns the sample of a frame; `None` if it is an access unit without a slice, or from
+    /// before the first parameter sets: no decoder could begin with it.
     fn sample(&mut self, frame: &[u8], presented: i64) -> io::Result<Option<Sample>> {
         let sample = if let Some(nal) = self.codec.nal {
             self.access_unit(nal, frame, presented)
@@ -178,8 +178,8 @@ impl TrackWriter {
         Ok(sample)
     }
 
-    /// The sample of an access unit; `None` if it has no slice. Parameter sets that are in the file's
-    /// beginning are left out.
+    /// Returns the sample of an access unit; `None` if it has no slice. Parameter sets that are in
+    /// the file's beginning are left out.
     fn access_unit(&mut self, nal: NalCodec, frame: &[u8], presented: i64) -> Option<Sample> {
         let mut sample = Sample { data: Vec::new(), presented, duration: None, is_key: false };
         let mut has_slice = false;

@@ -24,7 +24,8 @@ pub(super) fn read(mut data: &[u8]) -> Option<Block<'_>> {
     Some(Block { track, time: i16::from_be_bytes([high, low]), is_key: flags & 0x80 != 0, frames })
 }
 
-/// Frames behind their lengths: of 8 bits each (Xiph), of variable length (EBML), or all equal.
+/// Returns the frames behind their lengths: of 8 bits each (Xiph), of variable length (EBML), or
+/// all equal.
 fn laced(lacing: u8, data: &[u8]) -> Option<Vec<&[u8]>> {
     let (&last, mut data) = data.split_first()?;
     let last = usize::from(last);

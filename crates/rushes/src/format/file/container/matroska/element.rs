@@ -11,7 +11,7 @@ pub(super) struct Header {
     pub(super) len: Option<u64>,
 }
 
-/// The elements of a file. Those with elements in them are entered by going on.
+/// The elements of a file. The next header after that of a container element is its first child's.
 pub(super) struct Elements {
     file: BufReader<Box<dyn Octets>>,
     position: u64,
@@ -25,7 +25,7 @@ impl Elements {
         Ok(Self { file: BufReader::new(file), position: 0, len })
     }
 
-    /// The next header; `None` at the end of the file, or if it is cut off there.
+    /// Returns the next header; `None` at the end of the file, or if it is cut off there.
     pub(super) fn next(&mut self) -> io::Result<Option<Header>> {
         match self.header() {
             Ok(header) => Ok(Some(header)),
@@ -41,8 +41,8 @@ impl Elements {
         Ok(Header { id: id as u32, len: (!is_unknown).then_some(len) })
     }
 
-    /// A number of variable length (RFC 8794 section 4), with or without its marker, and whether all
-    /// its bits are set.
+    /// Returns a number of variable length (RFC 8794 section 4), with or without its marker, and
+    /// whether all its bits are set.
     fn number(&mut self, len_max: u32, unmarked: bool) -> io::Result<(u64, bool)> {
         let first = self.octet()?;
         let len = first.leading_zeros() + 1;
@@ -66,7 +66,8 @@ impl Elements {
         Ok(octet[0])
     }
 
-    /// The data of an element that is read whole; `None` if it is cut off by the end of the file.
+    /// Returns the data of an element that is read whole; `None` if it is cut off by the end of the
+    /// file.
     ///
     /// # Errors
     /// If it has more than `max` octets.
@@ -103,18 +104,18 @@ impl Elements {
         self.file.seek(SeekFrom::Start(self.len)).map(drop)
     }
 
-    /// The number of octets in the file.
+    /// Returns the number of octets in the file.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// The number of octets before the next element.
+    /// Returns the number of octets before the next element.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
 }
 
-/// The elements in the data of another; what is cut off is left out.
+/// Returns the elements in the data of another; what is cut off is left out.
 pub(super) fn children(mut data: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     std::iter::from_fn(move || {
         let (id, _) = number(&mut data, 4, false)?;
@@ -125,7 +126,7 @@ pub(super) fn children(mut data: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     })
 }
 
-/// As [`Elements::number`], of octets in memory, and its length.
+/// Reads a number like [`Elements::number`], but from memory; returns it and its length in octets.
 pub(super) fn number(data: &mut &[u8], len_max: u32, unmarked: bool) -> Option<(u64, u32)> {
     let len = data.first()?.leading_zeros() + 1;
     if len > len_max {
@@ -138,7 +139,7 @@ pub(super) fn number(data: &mut &[u8], len_max: u32, unmarked: bool) -> Option<(
     Some((value & mask, len))
 }
 
-/// An unsigned integer of up to eight octets (section 7.2).
+/// Returns an unsigned integer of up to eight octets (section 7.2).
 pub(super) fn unsigned(data: &[u8]) -> Option<u64> {
     (data.len() <= 8).then(|| data.iter().fold(0, |sum, octet| sum << 8 | u64::from(*octet)))
 }

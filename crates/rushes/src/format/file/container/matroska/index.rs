@@ -1,9 +1,9 @@
-//! What players need in order to seek: the places of the parts of a file, and its duration. None of it
-//! is known before the end of the file, so that space is reserved for it.
+//! The index that players need in order to seek: the places of the parts of a file, and its
+//! duration. They are known only at the end of the file, so that space is reserved for them.
 
 use super::written::{Element, size};
 
-/// The most clusters of which a file notes the places: those of an hour with one each second.
+/// Maximum number of clusters whose places a file lists: more than an hour with one each second.
 const CUES_MAX: usize = 4_096;
 
 /// Identifiers of the parts of a file.
@@ -19,9 +19,9 @@ const DURATION_LEN: usize = 18;
 pub(super) struct Cues {
     /// The number of the track whose key frames these are, from 1 on.
     track: u64,
-    /// Milliseconds, and the place in the segment.
+    /// Times in milliseconds, each with its place in the segment.
     points: Vec<(u64, u64)>,
-    /// Clusters so far, and from which on to the next that is noted.
+    /// The number of clusters so far, and the distance in clusters between those that are listed.
     seen: usize,
     every: usize,
 }
@@ -105,13 +105,13 @@ impl Parts {
         }
     }
 
-    /// The place in the segment of what is at `position` in the file.
+    /// Returns the place in the segment that corresponds to `position` in the file.
     pub(super) fn place(&self, position: u64) -> u64 {
         position - self.segment
     }
 
-    /// The index of a file that ends at `end` and lasts so many milliseconds, to be written there, and
-    /// what replaces the octets at the beginning of the file: each with its position.
+    /// Returns the index of a file that ends at `end` and lasts so many milliseconds, to be written
+    /// there, and what replaces the octets at the beginning of the file: each with its position.
     pub(super) fn complete(
         &self,
         cues: &Cues,
@@ -132,7 +132,7 @@ impl Parts {
     }
 }
 
-/// The list of the parts at these places in the segment (section 5.1.1).
+/// Returns the list of the parts at these places in the segment (section 5.1.1).
 fn seek_head(places: [u64; 3]) -> Element {
     let mut list = Element::default();
     for (id, place) in [INFO, TRACKS, CUES].into_iter().zip(places) {

@@ -44,7 +44,7 @@ mod id {
     pub(super) const REFERENCE_BLOCK: u32 = 0xfb;
 }
 
-/// A track, and what reading its frames needs.
+/// A track, and the fields needed to read its frames.
 #[derive(Clone, Debug, Default)]
 struct Entry {
     number: u64,
@@ -57,7 +57,7 @@ struct Entry {
     delay: u64,
     /// The octets that were removed from the beginning of each frame.
     prefix: Vec<u8>,
-    /// Why it cannot be read.
+    /// The reason why the track cannot be read, if there is one.
     obstacle: Option<&'static str>,
 }
 
@@ -69,7 +69,7 @@ struct Opened {
     entries: Vec<Entry>,
 }
 
-/// The tracks of `file`, which errors call `path`.
+/// Returns the tracks of `file`, which errors call `path`.
 pub(super) fn tracks(file: Box<dyn Octets>, path: &Path) -> Result<Vec<Track>, FileError> {
     Ok(open(file, path)?.entries.iter().map(Entry::track).collect())
 }
@@ -168,7 +168,7 @@ impl Entry {
     }
 }
 
-/// The octets that the encodings of a track removed from the beginning of each frame.
+/// Returns the octets that the encodings of a track removed from the beginning of each frame.
 fn removed_prefix(encodings: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut prefix = Vec::new();
     for (_, encoding) in children(encodings).filter(|(id, _)| *id == 0x6240) {
@@ -191,7 +191,7 @@ fn removed_prefix(encodings: &[u8]) -> Result<Vec<u8>, &'static str> {
     Ok(prefix)
 }
 
-/// The frames of the first track of `codec` in `file`, which errors call `path`.
+/// Returns the frames of the first track of `codec` in `file`, which errors call `path`.
 pub(super) fn reader(
     file: Box<dyn Octets>,
     path: &Path,
@@ -243,7 +243,7 @@ pub(super) struct Reader {
     cluster: u64,
     /// The frames of a block.
     waiting: VecDeque<Waiting>,
-    /// No frame was read yet.
+    /// Whether no frame has been read yet.
     is_first: bool,
 }
 
@@ -322,7 +322,7 @@ impl Reader {
         Ok(())
     }
 
-    /// When a frame is presented. Files whose unit divides a second are exact.
+    /// Returns when a frame is presented. Files whose unit divides a second are exact.
     fn presented(&self, frame: &Waiting) -> MediaTime {
         let per_second = u32::try_from(NANOS / self.unit).ok().and_then(NonZeroU32::new);
         match per_second {
@@ -382,7 +382,7 @@ impl FrameReader for Reader {
 mod tests {
     use super::*;
 
-    /// An element of fewer than 127 octets.
+    /// Returns an element of fewer than 127 octets.
     fn element(id: &[u8], data: &[u8]) -> Vec<u8> {
         [id, &[0x80 | data.len() as u8], data].concat()
     }
@@ -390,7 +390,7 @@ mod tests {
     /// A record of H.264 with one set of each kind.
     const RECORD: &[u8] = b"\x01\x42\xc0\x1e\xff\xe1\0\x04\x67\x42\xc0\x1e\x01\0\x02\x68\xce";
 
-    /// A file whose clusters are of `groups` and a simple block that is no key frame.
+    /// Returns a file whose clusters are of `groups` and a simple block that is no key frame.
     fn file(groups: &[&[u8]]) -> Box<dyn Octets> {
         let entry = [
             element(b"\xd7", &[1]),
@@ -407,7 +407,7 @@ mod tests {
         Box::new(io::Cursor::new(octets))
     }
 
-    /// A group with a block at a time, which refers to another one or not.
+    /// Returns a group with a block at a time, which refers to another one or not.
     fn group(time: u8, refers: bool) -> Vec<u8> {
         let block = element(b"\xa1", &[0x81, 0, time, 0, 0, 0, 0, 2, 0x41, time]);
         let reference = if refers { element(b"\xfb", &[0xff]) } else { Vec::new() };

@@ -1,5 +1,5 @@
-//! Matroska and WebM files (RFC 9559), written from the beginning to the end: what was written can be
-//! read, also if the recording is interrupted. A file that is completed can be sought in.
+//! Matroska and WebM files (RFC 9559), written from the beginning to the end: a file is readable
+//! even if the recording is interrupted. In a completed file, players can seek.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ const CLUSTER_OCTETS: usize = 4 << 20;
 /// Maximum number of samples in a cluster: small ones take more memory than their octets.
 const CLUSTER_SAMPLES_MAX: usize = 32_768;
 
-/// What wrote the file.
+/// The name of the application that wrote the file.
 const APPLICATION: &[u8] = concat!("Rushes ", env!("CARGO_PKG_VERSION")).as_bytes();
 
 pub(in super::super) struct Matroska {
@@ -45,7 +45,7 @@ struct Track {
 }
 
 impl Matroska {
-    /// A file of this kind: `matroska` or `webm`.
+    /// Creates a file of this kind: `matroska` or `webm`.
     pub(in super::super) fn new(kind: &'static str) -> Self {
         Self {
             kind,
@@ -197,7 +197,7 @@ impl Muxer for Matroska {
     }
 }
 
-/// The entry of a track.
+/// Returns the entry of a track.
 fn track(number: u64, configuration: &Configuration) -> Element {
     let mut entry = Element::default();
     let coding = match configuration.form {
@@ -230,7 +230,7 @@ mod tests {
     use super::super::id;
     use super::*;
 
-    /// The data of the first element with this identifier.
+    /// Returns the data of the first element with this identifier.
     fn child(data: &[u8], id: u32) -> &[u8] {
         children(data).find(|(child, _)| *child == id).unwrap().1
     }

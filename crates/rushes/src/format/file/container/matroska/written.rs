@@ -6,7 +6,7 @@ const UNKNOWN: [u8; 8] = [0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
 /// Octets of the identifier and the size of a Void element.
 const VOID_HEAD: usize = 1 + UNKNOWN.len();
 
-/// The size of an element's data: in eight octets, which any size fits.
+/// Returns the size of an element's data: in eight octets, which any size fits.
 pub(super) fn size(len: u64) -> [u8; 8] {
     (1 << 56 | len).to_be_bytes()
 }
@@ -40,12 +40,13 @@ impl Element {
         self.octets(id, &number.to_be_bytes())
     }
 
-    /// A place of `len` octets, at least nine, for elements that are not known yet (section 11.3.2).
+    /// Appends a place of `len` octets, at least nine, for elements that are not known yet (section
+    /// 11.3.2).
     pub(super) fn void(&mut self, len: usize) -> &mut Self {
         self.octets(0xec, &vec![0; len.saturating_sub(VOID_HEAD)])
     }
 
-    /// The beginning of an element of unknown size.
+    /// Appends the beginning of an element of unknown size.
     pub(super) fn open(&mut self, id: u32) -> &mut Self {
         self.id(id).0.extend(UNKNOWN);
         self

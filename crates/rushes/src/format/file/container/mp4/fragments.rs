@@ -28,11 +28,11 @@ struct Run {
     next: usize,
     offset: u64,
     defaults: Defaults,
-    /// When it begins, if the fragment says so.
+    /// The time at which it begins, if the fragment gives it.
     begin: Option<i64>,
 }
 
-/// What holds for samples that say nothing else.
+/// The values for samples without their own.
 #[derive(Clone, Copy, Debug)]
 struct Defaults {
     duration: u32,
@@ -42,13 +42,13 @@ struct Defaults {
 }
 
 impl Fragments {
-    /// Those from `position` on.
+    /// Creates the samples of the fragments from `position` on.
     pub(super) fn new(defaults: Trex, position: u64) -> Self {
         Self { defaults, position, runs: VecDeque::new(), decoded: None }
     }
 
-    /// The next sample; `None` after the last one. The first one is at `begin`, unless its fragment
-    /// says another time.
+    /// Returns the next sample; `None` after the last one. The first one is at `begin`, unless its
+    /// fragment says another time.
     pub(super) fn next(
         &mut self,
         file: &mut dyn Octets,
@@ -67,7 +67,7 @@ impl Fragments {
             let Some((header, body)) = next_box(file, self.position, len)? else { return Ok(None) };
             let (start, end) = (self.position, end_of(&header, body, len));
             self.position = end;
-            // A fragment that is cut off is that of a recording that was interrupted.
+            // A recording that was interrupted ends with a truncated fragment.
             if header.kind == Moof::KIND && end <= len {
                 let moof = read_index::<Moof>(file, &header, body, end)?;
                 self.take(moof, start);
@@ -81,7 +81,7 @@ impl Fragments {
         for traf in moof.traf {
             let is_own = traf.tfhd.track_id == self.defaults.track_id;
             let Traf { tfhd, tfdt, trun, .. } = traf;
-            // Without any of these, data begin where those of the track before end.
+            // Without any of these, the data begin where the previous track's data end.
             let base = tfhd.base_data_offset.unwrap_or(if tfhd.default_base_is_moof {
                 start
             } else {
@@ -114,7 +114,7 @@ impl Fragments {
     }
 }
 
-/// The octets of a run.
+/// Returns the number of octets of a run.
 fn octets_of(run: &Trun, defaults: Defaults) -> u64 {
     match &run.samples {
         mp4_atom::TrunSamples::Inherited { count, .. } => {

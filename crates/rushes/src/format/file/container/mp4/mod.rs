@@ -35,7 +35,7 @@ pub(super) struct Movie {
     end_of_index: u64,
 }
 
-/// Where a frame is, and when.
+/// The place and the times of a frame.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct Sample {
     offset: u64,
@@ -49,7 +49,7 @@ struct Sample {
     description: u32,
 }
 
-/// What a frame is made of.
+/// The form of a track's frames.
 enum Form {
     Nal(NalUnits),
     Opus,
@@ -77,7 +77,7 @@ impl Movie {
         self.moov.trak.iter().map(track).collect()
     }
 
-    /// The frames of the first track of `codec`.
+    /// Returns the frames of the first track of `codec`.
     pub(super) fn reader(
         mut self,
         codec: Codec,
@@ -108,13 +108,14 @@ impl Movie {
     }
 }
 
-/// The next box at `position`: its header, and where its body begins; `None` at the end of the file.
+/// Returns the next box at `position`: its header, and where its body begins; `None` at the end of
+/// the file.
 fn next_box(
     file: &mut dyn Octets,
     position: u64,
     len: u64,
 ) -> Result<Option<(Header, u64)>, AnyError> {
-    // What is cut off is no box.
+    // A truncated box is ignored.
     if len.saturating_sub(position) < 8 {
         return Ok(None);
     }
@@ -123,7 +124,7 @@ fn next_box(
     Ok(Some((header, file.stream_position()?)))
 }
 
-/// Where the box ends; the last one may go on to the end of the file.
+/// Returns where the box ends; the last box may extend to the end of the file.
 fn end_of(header: &Header, body: u64, len: u64) -> u64 {
     header.size.map_or(len, |size| body.saturating_add(size as u64))
 }
@@ -180,7 +181,7 @@ fn is_vvc(kind: mp4_atom::FourCC) -> bool {
     [b"vvc1", b"vvi1"].into_iter().any(|it| kind == mp4_atom::FourCC::new(it))
 }
 
-/// The four characters of a coding, as far as they are known.
+/// Returns the four characters of a coding, as far as they are known.
 fn name_of(coding: &Coding) -> String {
     if let Coding::Unknown(kind, _) = coding {
         return kind.to_string();
@@ -189,7 +190,8 @@ fn name_of(coding: &Coding) -> String {
     name[..name.find(['(', ' ']).unwrap_or(name.len())].to_lowercase()
 }
 
-/// How frames of `coding` are made; `None` if it is not known, or its configuration is malformed.
+/// Returns how frames of `coding` are made; `None` if the coding is not known, or its configuration
+/// is malformed.
 fn form(coding: &Coding, framing: Framing) -> Option<Form> {
     let units = match coding {
         Coding::Avc1(it) => NalUnits::avc(&it.avcc, framing),
@@ -205,7 +207,7 @@ fn form(coding: &Coding, framing: Framing) -> Option<Form> {
     Some(Form::Nal(units))
 }
 
-/// The record in the sample entry of H.266: in a box after the fields of all video.
+/// Returns the record in the sample entry of H.266: in a box after the fields of all video.
 fn vvc_configuration(entry: &[u8]) -> Option<&[u8]> {
     const VISUAL_LEN: usize = 78;
     let mut rest = entry.get(VISUAL_LEN..)?;
@@ -213,15 +215,15 @@ fn vvc_configuration(entry: &[u8]) -> Option<&[u8]> {
         let header = Header::decode_maybe(&mut rest).ok()??;
         let (body, after) = rest.split_at_checked(header.size.unwrap_or(rest.len()))?;
         if header.kind == mp4_atom::FourCC::new(b"vvcC") {
-            // After a version and flags.
+            // The record follows a version and flags.
             return body.get(4..);
         }
         rest = after;
     }
 }
 
-/// By how many of its ticks a track is presented before (or, if negative, after) its times of
-/// presentation, by the first edit of its edit list.
+/// Returns the number of ticks by which the first edit of a track's edit list presents its frames
+/// earlier (or, if negative, later) than their times of presentation.
 fn start(trak: &Trak, movie_timescale: u32) -> i64 {
     let edits = trak.edts.iter().filter_map(|edts| edts.elst.as_ref()).flat_map(|it| &it.entries);
     let mut pause = 0_i128;
@@ -330,7 +332,7 @@ mod tests {
     use super::super::configuration::Configuration;
     use super::*;
 
-    /// A packet of 1 000 octets, and an index that names it so many times.
+    /// Returns a packet of 1 000 octets, and an index that names it so many times.
     fn file(count: u32) -> Vec<u8> {
         let mut moov = writer::index(&[Configuration::opus(&[8])]);
         moov.mvex = None;
@@ -346,7 +348,7 @@ mod tests {
         octets
     }
 
-    /// The octets of the frames of a file, and its error.
+    /// Returns the octets of the frames of a file, and its error.
     fn read(octets: Vec<u8>) -> (usize, Option<String>) {
         let file = Box::new(std::io::Cursor::new(octets));
         let movie = Movie::open(file, Path::new("film.mp4")).unwrap();

@@ -40,7 +40,7 @@ impl Runs {
         Self { values, run: 0, used: 0 }
     }
 
-    /// The value of the next sample; that of the last one if there are no more.
+    /// Returns the value of the next sample; after the last sample, its value again.
     fn next(&mut self) -> i64 {
         while self.run + 1 < self.values.len() && self.used >= self.values[self.run].0 {
             (self.run, self.used) = (self.run + 1, 0);
@@ -79,7 +79,7 @@ impl Table {
         }
     }
 
-    /// The time after the last sample that was returned.
+    /// Returns the time after the last sample that was returned.
     pub(super) fn end(&self) -> i64 {
         self.decoded
     }

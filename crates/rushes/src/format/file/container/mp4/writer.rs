@@ -1,4 +1,4 @@
-//! MP4 files in fragments: what was written can be read, also if the recording is interrupted.
+//! MP4 files in fragments, which are readable even if the recording is interrupted.
 
 use std::io::{self, Write};
 
@@ -128,7 +128,8 @@ impl Fragmented {
 }
 
 impl Track {
-    /// When the first of a fragment's frames is decoded, and the entries of all in its index.
+    /// Returns when the first of a fragment's frames is decoded, and the index entries of all of
+    /// them.
     fn entries(&mut self, samples: &mut [Sample]) -> (u64, Vec<TrunEntry>) {
         let shift = *self.shift.get_or_insert_with(|| shift(samples.iter()));
         for sample in &mut *samples {
@@ -137,7 +138,7 @@ impl Track {
         let decoded = self.times_of_decoding(samples);
         let mut entries = Vec::with_capacity(samples.len());
         for (number, sample) in samples.iter().enumerate() {
-            // The last one lasts as long as its packet says, or as the one before it.
+            // The last frame lasts as long as its packet says, or as long as the frame before it.
             let next = decoded.get(number + 1).map(|next| next - decoded[number]);
             let next = next.and_then(|next| u32::try_from(next).ok());
             self.duration = next.or(sample.duration).unwrap_or(self.duration);
@@ -184,12 +185,12 @@ impl Track {
     }
 }
 
-/// The identifier of a track by its number, from 1 on.
+/// Returns the identifier of a track by its number, from 1 on.
 fn id(number: usize) -> u32 {
     number as u32 + 1
 }
 
-/// The index of a fragment.
+/// Returns the index of a fragment.
 fn moof(sequence_number: u32, track: usize, decoded: u64, entries: Vec<TrunEntry>) -> Moof {
     let tfhd = Tfhd { track_id: id(track), default_base_is_moof: true, ..Tfhd::default() };
     let traf = Traf {
@@ -201,7 +202,7 @@ fn moof(sequence_number: u32, track: usize, decoded: u64, entries: Vec<TrunEntry
     Moof { mfhd: Mfhd { sequence_number }, traf: vec![traf] }
 }
 
-/// The octets of the index of a file whose frames are all in fragments.
+/// Returns the octets of the index of a file whose frames are all in fragments.
 fn encoded_index(tracks: &[Configuration]) -> io::Result<Vec<u8>> {
     let mut octets = Vec::new();
     index(tracks).encode(&mut octets).map_err(io::Error::other)?;
@@ -244,7 +245,7 @@ fn add(octets: &mut [u8], end: usize, more: u32) {
     }
 }
 
-/// The index of a file whose frames are all in fragments.
+/// Returns the index of a file whose frames are all in fragments.
 pub(super) fn index(tracks: &[Configuration]) -> Moov {
     let trex = |number| Trex {
         track_id: id(number),
@@ -267,7 +268,7 @@ pub(super) fn index(tracks: &[Configuration]) -> Moov {
     }
 }
 
-/// The entry of a track.
+/// Returns the entry of a track.
 fn trak(track_id: u32, configuration: &Configuration) -> Trak {
     let pictures = configuration.pictures();
     let timescale = configuration.codec.clock_rate.hertz();
@@ -306,7 +307,7 @@ fn trak(track_id: u32, configuration: &Configuration) -> Trak {
     }
 }
 
-/// The fields of a sample entry of video.
+/// Returns the fields of a sample entry of video.
 fn visual(configuration: &Configuration) -> Visual {
     let visual = configuration.pictures().map(|format| Visual {
         data_reference_index: 1,
@@ -317,7 +318,7 @@ fn visual(configuration: &Configuration) -> Visual {
     visual.unwrap_or_default()
 }
 
-/// The sample entry of a track; `None` for H.266, whose entry follows.
+/// Returns the sample entry of a track; `None` for H.266, whose entry follows.
 fn coding(configuration: &Configuration) -> Option<Coding> {
     let visual = visual(configuration);
     Some(match &configuration.form {
