@@ -32,6 +32,9 @@ pub(crate) struct Latency {
     last: Option<f64>,
     /// Of all frames; a capture in the future counts as 0.
     all: Latencies,
+    /// The number of frames that were captured in the future, as those of a file that are sent
+    /// before they are presented.
+    ahead: u64,
     /// The frames that carry their capture time themselves.
     carried: u64,
 }
@@ -62,6 +65,7 @@ impl Latency {
             return None;
         }
         self.all.count(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)));
+        self.ahead += u64::from(nanos < 0);
         let latency = nanos as f64 / 1e9;
         self.shortest = Some(self.shortest.map_or(latency, |shortest| shortest.min(latency)));
         Some(latency)
@@ -86,15 +90,18 @@ impl Latency {
             "last_ms": self.last.map(|s| s * 1e3),
             "frames": self.all.total(),
             "frames_with_capture_time": self.carried,
+            "frames_before_capture": self.ahead,
             "p50_ms": p50,
             "p99_ms": p99,
             "most_ms": most,
         })
     }
 
-    /// Returns a summary of one line; empty if the latency is unknown.
+    /// Returns a summary of one line; empty if the latency is unknown, or if most frames arrived
+    /// before they were captured.
     pub(crate) fn text(&self) -> String {
-        let Some(all) = self.quantiles() else { return String::new() };
+        let quantiles = self.quantiles().filter(|_| self.ahead * 2 <= self.all.total());
+        let Some(all) = quantiles else { return String::new() };
         let [p50, p99, most] = all.map(|latency| latency.as_secs_f64() * 1e3);
         format!(
             "capture to delivery: {p50:.1} / {p99:.1} / {most:.1} ms (p50 / p99 / most), by the \
@@ -285,5 +292,9 @@ mod tests {
         assert_eq!((&report["frames"], &report["p50_ms"]), (&json!(2), &json!(0.0)));
         assert_eq!(report["most_ms"], json!(250.0));
         assert!(latency.text().contains(" 0.0 / 250.0 / 250.0 ms"), "{}", latency.text());
+        // As of a film with B-pictures.
+        latency.note(wall.plus(Duration::from_millis(66)), wall);
+        assert_eq!(latency.report()["frames_before_capture"], json!(2));
+        assert_eq!(latency.text(), "");
     }
 }

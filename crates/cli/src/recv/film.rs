@@ -187,13 +187,15 @@ impl Film {
             while !self.tracks[track].held.is_empty() {
                 self.write_first(track)?;
             }
+            // The times of these frames are those of a source that is forgotten now.
+            self.written = None;
         }
         self.tracks[track].source = None;
         Ok(())
     }
 
-    /// Discards the frames of a track so far; returns `false` if the file is too long to be written
-    /// again without them.
+    /// Discards the frames of a track so far; returns `false` if the file cannot be written again
+    /// without them: it is too long, or has frames of an earlier source of a track.
     pub(super) fn begin_again(&mut self, track: usize) -> Result<bool, FileError> {
         self.held_octets -= self.tracks[track].held.drain(..).map(|it| it.cost()).sum::<usize>();
         let is_in_file = self.tracks[track].latest > i64::MIN;
@@ -283,7 +285,6 @@ impl Film {
         if self.origin.is_some() {
             return;
         }
-        self.origin = Some(0);
         for track in 0..self.tracks.len() {
             self.place(track);
             if self.tracks[track].held.is_empty() {
@@ -295,7 +296,7 @@ impl Film {
         let first = |track: &Track| {
             Some(offset(track)?.saturating_add(track.held.iter().map(|it| it.time).min()?))
         };
-        self.origin = self.tracks.iter().filter_map(first).min();
+        self.origin = Some(self.tracks.iter().filter_map(first).min().unwrap_or(0));
     }
 
     /// Decides when the frames of a track's source are presented.
@@ -315,9 +316,11 @@ impl Film {
             (time.checked_sub(by_arrival)?.abs() < CLOCK_ERROR).then_some(time)
         });
         let mut offset = by_report.unwrap_or(by_arrival);
-        // A source continues after the last frame of the source before it.
-        if let Some(first) = held.iter().map(|it| it.time).min().filter(|_| *latest > i64::MIN) {
-            offset = offset.max(latest.saturating_add(NANOS / 1_000).saturating_sub(first));
+        // A source continues after the last frame of the source before it, and begins in the file.
+        let before = (*latest > i64::MIN).then_some(latest.saturating_add(NANOS / 1_000));
+        let earliest = before.max(self.origin);
+        if let (Some(earliest), Some(first)) = (earliest, held.iter().map(|it| it.time).min()) {
+            offset = offset.max(earliest.saturating_sub(first));
         }
         if let (Some((cname, captured)), None) = (captured, by_report) {
             let cname = cname.to_owned();

@@ -10,35 +10,43 @@ pub(super) struct Files<'a> {
     args: &'a RecvArgs,
     /// Number of files that may still be written.
     left: u64,
-    /// The number of the next name.
+    /// The number of the next name, and of the last one that was taken.
     next: u64,
+    taken: u64,
 }
 
 impl<'a> Files<'a> {
     pub(super) fn new(args: &'a RecvArgs) -> Self {
-        Self { args, left: args.keep.unwrap_or(1), next: 1 }
+        Self { args, left: args.keep.unwrap_or(1), next: 1, taken: 1 }
     }
 
-    /// Returns whether the last file was taken.
+    /// Returns whether no other file may be written.
     pub(super) fn is_used_up(&self) -> bool {
-        self.left == 0
+        self.args.keep.is_none() || self.left == 0
+    }
+
+    /// Records that the file that was taken last is kept. A file that is not leaves its name and its
+    /// place to the next one.
+    pub(super) fn note_kept(&mut self) {
+        self.left = self.left.saturating_sub(1);
+        self.next = self.taken + 1;
     }
 
     /// Returns the path of the next file, if the user wants any: with `--keep` the first free name,
     /// or with `--force` the next name. A pipe or a device keeps its path.
     pub(super) fn take(&mut self) -> Option<PathBuf> {
-        self.left = self.left.saturating_sub(1);
         let named = self.args.output_file.as_deref()?;
         let is_device = named == Path::new("-") || named.metadata().is_ok_and(|it| !it.is_file());
         if self.args.keep.is_none() || is_device {
             return Some(named.to_owned());
         }
+        self.taken = self.next;
         loop {
-            let path = numbered(named, self.next);
-            self.next += 1;
+            let path = numbered(named, self.taken);
             if self.args.overwrite.check(&path).is_ok() {
                 return Some(path);
             }
+            self.taken += 1;
         }
     }
 }

@@ -76,10 +76,15 @@ fn receive(
             metrics.observe(|| stream.observed(number));
         }
         let is_last = loop {
-            let (recorded, is_stopped) =
+            let recorded =
                 record(args, &mut streams, files.take().as_deref(), &together, observer.take())?;
-            outcome = if recorded == Outcome::Failed { recorded } else { outcome };
-            if is_stopped || files.is_used_up() {
+            if recorded.outcome == Outcome::Failed {
+                outcome = Outcome::Failed;
+            }
+            if recorded.has_frames {
+                files.note_kept();
+            }
+            if recorded.is_stopped || files.is_used_up() {
                 break true;
             }
             together.begin_file();
@@ -122,15 +127,22 @@ fn build_again(args: &RecvArgs, streams: Vec<Stream>) -> anyhow::Result<Vec<Desc
     Ok(build(args)?.into_iter().zip(ports).map(again).collect())
 }
 
-/// Writes a file of open streams, from their next frames to their end, and reports on it; returns
-/// whether the reception has ended, too.
+/// The result of one file of a reception.
+struct Recorded {
+    outcome: Outcome,
+    has_frames: bool,
+    /// Whether the reception has ended, too.
+    is_stopped: bool,
+}
+
+/// Writes a file of open streams, from their next frames to their end, and reports on it.
 fn record(
     args: &RecvArgs,
     streams: &mut [Stream],
     file: Option<&Path>,
     together: &Together<'_>,
     mut observer: Option<Box<dyn StreamObserver>>,
-) -> anyhow::Result<(Outcome, bool)> {
+) -> anyhow::Result<Recorded> {
     let is_first = !together.has_begun();
     let codecs: Vec<_> = streams.iter().map(|stream| stream.codec).collect();
     let media = file.map(|file| args.overwrite.media_writer(file, &codecs)).transpose()?;
@@ -172,7 +184,7 @@ fn record(
     let outcome =
         if has_frames || is_first { verdict::print(args, &mut tracks)? } else { Outcome::Done };
     tracks.iter_mut().for_each(Track::end);
-    shown.map(|()| (outcome, is_stopped))
+    shown.map(|()| Recorded { outcome, has_frames, is_stopped })
 }
 
 /// Returns the streams that the command line gives: several, if a description has them and the file

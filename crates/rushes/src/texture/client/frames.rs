@@ -331,15 +331,10 @@ impl Frames {
         loop {
             let Some(mut gaps) = try_lock(&self.handover) else { return };
             while let Some(ending) = self.next_ending(&mut gaps) {
-                let slot = ending.slot;
+                let _delivery = Delivery { frames: self, slot: ending.slot };
                 if !self.is_over() {
                     self.hand_over_one(ending, &gaps);
                 }
-                let mut assembly = lock(&self.assembly);
-                assembly.release(Instant::now(), slot);
-                self.is_delivering.store(false, Ordering::Relaxed);
-                drop(assembly);
-                self.room.notify_all();
             }
             drop(gaps);
             // Other threads left frames that ended meanwhile to this one.
@@ -396,6 +391,22 @@ impl Frames {
         self.finished.note(&ending, done_at, units_concealed);
         let shape = &self.shape;
         self.sink.frame_done(&TextureFrame { shape, ending, gaps, memory, done_at });
+    }
+}
+
+/// Ends a frame's delivery to the sink when dropped, even by a panic: deadlines count again.
+struct Delivery<'a> {
+    frames: &'a Frames,
+    slot: usize,
+}
+
+impl Drop for Delivery<'_> {
+    fn drop(&mut self) {
+        let mut assembly = lock(&self.frames.assembly);
+        assembly.release(Instant::now(), self.slot);
+        self.frames.is_delivering.store(false, Ordering::Relaxed);
+        drop(assembly);
+        self.frames.room.notify_all();
     }
 }
 
