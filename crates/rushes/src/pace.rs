@@ -20,8 +20,9 @@ pub enum Pacing {
     /// fits one burst is sent at once.
     ///
     /// The interval is that of the stream's frame rate, if it was set; otherwise the time between
-    /// the last two frames pushed, at most 100 ms. A late sender uses more of the interval, up to
-    /// all of it.
+    /// the last two frames pushed, at most 100 ms. A sender that was scheduled late uses more of the
+    /// interval, up to all of it. A frame that is pushed as soon as the one before it was sent is
+    /// late, and takes half the time.
     Share(f32),
     /// At this rate, in bits of UDP payload per second (not 0), independent of the frame's size. It
     /// suits streams that use most of a link: slightly below the link's rate, no queue builds up.
@@ -109,6 +110,8 @@ pub(crate) struct Pacer {
     burst: Burst,
     interval: Option<Duration>,
     last_frame: Option<Instant>,
+    /// When the latest burst of the last frame was sent, or due.
+    last_burst: Option<Instant>,
     frame_start: Instant,
     frame_len: usize,
     frame_time: Duration,
@@ -138,6 +141,7 @@ impl Pacer {
             burst,
             interval,
             last_frame: None,
+            last_burst: None,
             frame_start: now,
             frame_len: 0,
             frame_time: Duration::ZERO,
@@ -159,6 +163,12 @@ impl Pacer {
         if let Pacing::Share(share) = self.pacing {
             let interval = self.interval.unwrap_or(measured);
             self.frame_time = interval.mul_f32(share);
+            // Between frames that are on time, the sender is idle for the rest of the interval. One
+            // that is not is behind, and catches up.
+            let idle = self.last_burst.map(|last| now.saturating_duration_since(last));
+            if idle.is_some_and(|idle| idle < interval.saturating_sub(self.frame_time) / 2) {
+                self.frame_time /= 2;
+            }
             self.reserve = interval.saturating_sub(self.frame_time);
         }
     }
@@ -191,6 +201,7 @@ impl Pacer {
                 let postponed = late.saturating_sub(catch_up).min(self.reserve);
                 self.reserve -= postponed;
                 self.frame_start += postponed;
+                self.last_burst = Some(now.max(due + postponed));
                 due + postponed
             }
             Pacing::Rate(bits_per_second) => {
@@ -326,6 +337,27 @@ mod tests {
             let latest = start + Duration::from_millis(end);
             assert!(due.is_some_and(|due| due <= latest && due > now), "{share}");
         }
+    }
+
+    #[test]
+    fn a_sender_that_is_behind_sends_in_half_the_time_until_it_has_caught_up() {
+        let start = Instant::now();
+        let interval = Duration::from_millis(20);
+        let pacing = Pacing::default();
+        let mut pacer = Pacer::new(pacing, Burst::default(), Some(interval), start).unwrap();
+        let mut time_of_frame = |begin: Instant| {
+            pacer.start(begin, 10_000);
+            let ends = (0..10).filter_map(|_| pacer.due(begin, 1000));
+            // The share is not exact in binary.
+            ((ends.last().unwrap() - begin).as_nanos() + 500) / 1000
+        };
+        let (whole, half) = (16_200, 8_100);
+        assert_eq!(time_of_frame(start), whole);
+        assert_eq!(time_of_frame(start + interval), whole);
+        // The third frame is pushed when the second has only just been sent, the fourth on time.
+        let end = Duration::from_micros(16_200);
+        assert_eq!(time_of_frame(start + interval + end), half);
+        assert_eq!(time_of_frame(start + 3 * interval), whole);
     }
 
     #[test]
