@@ -41,6 +41,7 @@ mod secret_file;
 mod security;
 mod send;
 mod source;
+mod stop;
 mod stream;
 mod texture;
 mod values;

@@ -138,7 +138,7 @@ impl<'a, 't> Reception<'a, 't> {
         self.begin()?;
         let mut stopped_at: Option<Instant> = None;
         self.track.received.end = loop {
-            let is_stopped = self.together.is_stopped();
+            let is_stopped = self.together.stop.is_requested();
             if stopped_at.is_none() && (is_stopped || self.together.has_had_its_time(self.args)) {
                 stopped_at = Some(Instant::now());
             }

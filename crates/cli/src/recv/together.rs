@@ -1,13 +1,12 @@
 //! The state that the streams of a reception share: its beginning, the end of each file, and
 //! whether it is stopped.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::args::RecvArgs;
 use crate::interrupt::Interrupt;
+use crate::stop::Stop;
 
 /// The state of a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,8 +21,7 @@ pub(super) enum State {
 
 /// The streams of a reception, each of which has a thread.
 pub(super) struct Together<'a> {
-    interrupt: &'a Interrupt,
-    has_failed: AtomicBool,
+    pub(super) stop: Stop<'a>,
     start: Instant,
     /// The time at which the first frame was written.
     first: OnceLock<Instant>,
@@ -34,27 +32,11 @@ impl<'a> Together<'a> {
     /// Creates the state of a reception of `streams` streams that begins now.
     pub(super) fn new(streams: usize, interrupt: &'a Interrupt) -> Self {
         Self {
-            interrupt,
-            has_failed: AtomicBool::new(false),
+            stop: Stop::new(interrupt),
             start: Instant::now(),
             first: OnceLock::new(),
             states: Mutex::new(vec![State::Awaited; streams]),
         }
-    }
-
-    /// Returns whether the user wants to stop, or another stream has failed.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.interrupt.is_requested() || self.has_failed.load(Relaxed)
-    }
-
-    /// Stops the other streams.
-    pub(super) fn fail(&self) {
-        self.has_failed.store(true, Relaxed);
-    }
-
-    /// Returns a guard for a stream's thread: if the thread panics, the other streams stop.
-    pub(super) fn guard(&self) -> impl Drop {
-        FailOnPanic(self)
     }
 
     /// Records that a frame is written.
@@ -98,16 +80,6 @@ impl<'a> Together<'a> {
     }
 }
 
-struct FailOnPanic<'t, 'a>(&'t Together<'a>);
-
-impl Drop for FailOnPanic<'_, '_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.fail();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,19 +107,5 @@ mod tests {
         assert!(together.is_over(0, State::Over));
         together.begin_file();
         assert!(!together.is_over(0, State::Awaited) && !together.has_waited(Duration::ZERO));
-    }
-
-    #[test]
-    fn a_panic_in_one_stream_stops_the_others() {
-        let interrupt = Interrupt::default();
-        let together = Together::new(2, &interrupt);
-        drop(together.guard());
-        assert!(!together.is_stopped());
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let _guard = together.guard();
-            panic!("on purpose");
-        }));
-        assert!(panicked.is_err());
-        assert!(together.is_stopped());
     }
 }

@@ -49,7 +49,7 @@ impl Stream {
         let Described { builder, codec, parameter_sets } = described;
         let prints = !args.output.quiet && !args.output.json;
         let wait = args.wait.filter(|_| !together.has_begun());
-        let is_stopped = || together.is_stopped() || together.has_had_its_time(args);
+        let is_stopped = || together.stop.is_requested() || together.has_had_its_time(args);
         let opened = zrtp::open(builder, is_stopped, wait, |address| {
             let listening =
                 if prints { format!("listening on {address}\n") } else { String::new() };
@@ -142,10 +142,10 @@ pub(super) fn receive(
     together: &Together<'_>,
 ) -> anyhow::Result<()> {
     let run = |track: &mut Track<'_>| -> anyhow::Result<()> {
-        let _guard = together.guard();
+        let _guard = together.stop.guard();
         let ended = Reception::new(args, together, track).run();
         if ended.is_err() {
-            together.fail();
+            together.stop.fail();
         }
         ended
     };
@@ -155,8 +155,9 @@ pub(super) fn receive(
         for track in others {
             let thread = thread::Builder::new().name("rushes-recv".to_owned());
             let spawned = thread.spawn_scoped(scope, move || run(track));
-            threads
-                .push(spawned.inspect_err(|_| together.fail()).context("cannot start a thread")?);
+            threads.push(
+                spawned.inspect_err(|_| together.stop.fail()).context("cannot start a thread")?,
+            );
         }
         let ended = run(first);
         for thread in threads {

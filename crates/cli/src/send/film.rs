@@ -1,19 +1,17 @@
 //! The state that the streams of a film share: its beginning and its passes.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rushes::file::{MediaReader, MediaTime};
 
 use crate::interrupt::Interrupt;
+use crate::stop::Stop;
 
 /// A film that is sent as one or more streams.
 pub(super) struct Film<'a> {
     pub(super) start: Instant,
-    interrupt: &'a Interrupt,
-    has_failed: AtomicBool,
+    pub(super) stop: Stop<'a>,
     streams: usize,
     passes: Mutex<Passes>,
 }
@@ -34,23 +32,7 @@ impl<'a> Film<'a> {
     /// Creates a film of `streams` streams that begins now.
     pub(super) fn new(streams: usize, interrupt: &'a Interrupt) -> Self {
         let passes = Mutex::new(Passes::default());
-        let has_failed = AtomicBool::new(false);
-        Self { start: Instant::now(), interrupt, has_failed, streams, passes }
-    }
-
-    /// Returns whether to stop: the user wants it, or another stream has failed.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.interrupt.is_requested() || self.has_failed.load(Relaxed)
-    }
-
-    /// Stops the other streams.
-    pub(super) fn fail(&self) {
-        self.has_failed.store(true, Relaxed);
-    }
-
-    /// Returns a guard for a stream's thread: if the thread panics, the other streams stop.
-    pub(super) fn guard(&self) -> impl Drop {
-        FailOnPanic(self)
+        Self { start: Instant::now(), stop: Stop::new(interrupt), streams, passes }
     }
 
     /// Records that a stream has ended the current pass, at `end`.
@@ -70,16 +52,6 @@ impl<'a> Film<'a> {
     pub(super) fn begin_of_pass(&self, passed: usize) -> Option<Duration> {
         let passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         (passes.passed >= passed).then_some(passes.begin)
-    }
-}
-
-struct FailOnPanic<'f, 'a>(&'f Film<'a>);
-
-impl Drop for FailOnPanic<'_, '_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.fail();
-        }
     }
 }
 
@@ -137,22 +109,5 @@ mod tests {
         assert_eq!(film.begin_of_pass(2), None);
         film.end_pass(seconds(6));
         assert_eq!(film.begin_of_pass(2), Some(seconds(6)));
-        assert!(!film.is_stopped());
-        film.fail();
-        assert!(film.is_stopped());
-    }
-
-    #[test]
-    fn a_panic_in_one_stream_stops_the_others() {
-        let interrupt = Interrupt::default();
-        let film = Film::new(2, &interrupt);
-        drop(film.guard());
-        assert!(!film.is_stopped());
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let _guard = film.guard();
-            panic!("on purpose");
-        }));
-        assert!(panicked.is_err());
-        assert!(film.is_stopped());
     }
 }

@@ -164,10 +164,10 @@ fn send(
     thread::scope(|scope| {
         let mut others = Vec::new();
         let run = |(sending, reader): (&mut Sending<'_>, _)| {
-            let _guard = film.guard();
+            let _guard = film.stop.guard();
             let sent = sending.run(film, interrupt, reader);
             if sent.is_err() {
-                film.fail();
+                film.stop.fail();
             }
             sent
         };

@@ -64,7 +64,7 @@ impl Sending<'_> {
             self.live(film, reader)?;
         }
         self.time = film.start.elapsed();
-        if self.position == 0 && !film.is_stopped() {
+        if self.position == 0 && !film.stop.is_requested() {
             anyhow::bail!("{}: contains no frame; nothing was sent", self.source.name());
         }
         self.end()?;
@@ -84,13 +84,13 @@ impl Sending<'_> {
         for passed in 1.. {
             self.file(film, reader, first)?;
             film.end_pass(self.schedule.end());
-            if self.args.repeat == passed as u64 || self.position == 0 || film.is_stopped() {
+            if self.args.repeat == passed as u64 || self.position == 0 || film.stop.is_requested() {
                 break;
             }
             let begin = loop {
                 match film.begin_of_pass(passed) {
                     Some(begin) => break begin,
-                    None if film.is_stopped() => return Ok(()),
+                    None if film.stop.is_requested() => return Ok(()),
                     None => self.wait_until(film, Instant::now() + LIVE_POLL_INTERVAL)?,
                 }
             };
@@ -108,7 +108,7 @@ impl Sending<'_> {
         first: RtpTimestamp,
     ) -> anyhow::Result<()> {
         while let Some(frame) = reader.next_frame()? {
-            if film.is_stopped() {
+            if film.stop.is_requested() {
                 break;
             }
             let time = self.schedule.next(frame);
@@ -126,7 +126,7 @@ impl Sending<'_> {
     fn live(&mut self, film: &Film<'_>, mut reader: MediaReader) -> anyhow::Result<()> {
         let first = self.stream.sender().next_timestamp();
         let mut times = LiveTimes::new(self.args.timing.fps, self.source.clock_rate, first);
-        while !film.is_stopped() {
+        while !film.stop.is_requested() {
             let next = reader.next_frame_until(Instant::now() + LIVE_POLL_INTERVAL)?;
             let frame = match next {
                 NextFrame::Frame(frame) => frame,
@@ -174,7 +174,7 @@ impl Sending<'_> {
 
     /// Waits until `due` or the end, and answers requests meanwhile.
     fn wait_until(&mut self, film: &Film<'_>, due: Instant) -> anyhow::Result<()> {
-        while Instant::now() < due && !film.is_stopped() {
+        while Instant::now() < due && !film.stop.is_requested() {
             let until = due.min(Instant::now() + POLL_INTERVAL);
             ignore_transient(self.stream.sender().wait_until(until))?;
             self.rtcp.poll(&self.stream, None);
