@@ -16,6 +16,7 @@ mod held;
 mod inbound;
 mod jitter;
 mod origin;
+mod outgoing;
 mod receive;
 mod recovery;
 mod retransmission;
@@ -31,8 +32,9 @@ mod window;
 pub use config::{ConfigError, MEMORY_BESIDE_A_FRAME, ReceiverConfig, SenderConfig};
 pub use demux::{Demux, Route};
 pub use event::Event;
+pub use outgoing::Outgoing;
 pub use receive::Receiver;
-pub use send::{Outgoing, Retransmission, Sender};
+pub use send::{Retransmission, Sender};
 pub use sender_count::SentSoFar;
 pub use stats::{Discard, Discards, ReceiveStatistics, SendStatistics, SourceStatistics};
 

@@ -15,6 +15,7 @@ use std::time::Instant;
 use super::PACKET_LEN_MIN;
 use super::config::{ConfigError, SenderConfig};
 use super::event::Event;
+use super::outgoing::Outgoing;
 use super::stats::SendStatistics;
 use crate::batch::Batch;
 use crate::payload::{Fragment, FrameError, Packetiser};
@@ -295,17 +296,7 @@ impl Sender {
         self.statistics.frames += 1;
         self.statistics.frame_octets += frame.len() as u64;
         self.statistics.units_left_out += self.packetiser.units_left_out() as u64;
-        let packets_before = self.statistics.packets;
-        Ok(Outgoing {
-            sender: self,
-            frame,
-            timestamp,
-            packets_before,
-            batch_len_max: usize::MAX,
-            waiting: false,
-            done: false,
-            whole: false,
-        })
+        Ok(Outgoing::new(self, frame, timestamp))
     }
 
     /// Empties `batch` and writes one packet without payload into it.
@@ -350,7 +341,7 @@ impl Sender {
 
     /// Completes the protection of the packets in `batch`.
     #[inline]
-    fn finish(&mut self, batch: &mut Batch) {
+    pub(super) fn finish(&mut self, batch: &mut Batch) {
         if let Some(protector) = &mut self.protector {
             protector.finish(batch.bytes_mut());
         }
@@ -358,7 +349,12 @@ impl Sender {
 
     /// Writes the packet of the current fragment.
     #[inline]
-    fn write(&mut self, frame: &[u8], timestamp: RtpTimestamp, batch: &mut Batch) -> Written {
+    pub(super) fn write(
+        &mut self,
+        frame: &[u8],
+        timestamp: RtpTimestamp,
+        batch: &mut Batch,
+    ) -> Written {
         if self.fragment.extension().is_some() || !self.elements.is_empty() {
             return self.write_extended(frame, timestamp, batch);
         }
@@ -503,108 +499,5 @@ impl fmt::Debug for Sender {
             .field("sequence", &self.sequence)
             .field("statistics", &self.statistics)
             .finish_non_exhaustive()
-    }
-}
-
-/// A frame being sent. If it is dropped before its last packet is made, the remaining packets are
-/// not sent. If any packet was made, a sequence number is then skipped, so that receivers do not
-/// take the part for a whole frame or append later packets to it.
-#[derive(Debug)]
-pub struct Outgoing<'s, 'f> {
-    sender: &'s mut Sender,
-    frame: &'f [u8],
-    timestamp: RtpTimestamp,
-    /// Number of packets that the sender had made before this frame.
-    packets_before: u64,
-    /// Maximum octets of a batch.
-    batch_len_max: usize,
-    /// The current fragment did not fit the last batch.
-    waiting: bool,
-    /// No more packets will be made.
-    done: bool,
-    /// All packets of the frame were made.
-    whole: bool,
-}
-
-impl Outgoing<'_, '_> {
-    /// Limits the batches that follow to `octets` each, but to no less than one of the largest
-    /// packets. Without this call a batch is as large as its slab.
-    pub fn limit_batches(&mut self, octets: usize) {
-        self.batch_len_max = octets.max(self.sender.config.packet_len_max);
-    }
-
-    /// Empties `batch`, which must be [ready](Batch::is_ready), and fills it with the next packets;
-    /// returns `false` if none are left.
-    pub fn fill(&mut self, batch: &mut Batch) -> bool {
-        batch.clear();
-        let packet_len_max = self.sender.config.packet_len_max;
-        while !self.done {
-            let room = batch.free().min(self.batch_len_max.saturating_sub(batch.bytes().len()));
-            if room < packet_len_max {
-                break;
-            }
-            let mut written = None;
-            if !std::mem::take(&mut self.waiting) {
-                let most = room / packet_len_max;
-                written = self.sender.write_run(self.frame, self.timestamp, batch, most);
-                self.sender.fragment.clear();
-                self.sender.fragment.set_sequence(self.sender.sequence.0 as u32);
-                if written.is_none()
-                    && !self.sender.packetiser.next(self.frame, &mut self.sender.fragment)
-                {
-                    (self.done, self.whole) = (true, true);
-                    break;
-                }
-            }
-            let sender = &mut *self.sender;
-            match written.unwrap_or_else(|| sender.write(self.frame, self.timestamp, batch)) {
-                Written::Placed => {}
-                Written::Full => {
-                    // A packet may exceed the limit if its format cannot split frames. A packet
-                    // that is longer than any datagram is a fault of its format.
-                    self.waiting = !batch.is_empty();
-                    self.done = batch.is_empty();
-                    debug_assert!(self.waiting, "a payload longer than any datagram");
-                    break;
-                }
-                Written::Refused => {
-                    self.done = true;
-                    break;
-                }
-            }
-        }
-        self.sender.finish(batch);
-        !batch.is_empty()
-    }
-
-    /// Retransmits a packet in the middle of the frame; see [`Sender::retransmit`].
-    ///
-    /// # Errors
-    /// Those of [`Sender::retransmit`].
-    pub fn retransmit(
-        &mut self,
-        now: Instant,
-        sequence: SequenceNumber,
-        sent: &Batch,
-        batch: &mut Batch,
-    ) -> Result<bool, Refusal> {
-        self.sender.retransmit(now, sequence, sent, batch)
-    }
-
-    /// Returns the frame's timestamp.
-    pub fn timestamp(&self) -> RtpTimestamp {
-        self.timestamp
-    }
-}
-
-impl Drop for Outgoing<'_, '_> {
-    fn drop(&mut self) {
-        if self.whole {
-            return;
-        }
-        self.sender.statistics.frames_cut += 1;
-        if self.sender.statistics.packets > self.packets_before {
-            self.sender.sequence = self.sender.sequence.plus(1);
-        }
     }
 }

@@ -1,0 +1,127 @@
+//! One frame while it is sent: batch after batch, until its last packet or its abandonment.
+
+use std::time::Instant;
+
+use super::send::{Sender, Written};
+use crate::batch::Batch;
+use crate::repair::Refusal;
+use crate::seq::SequenceNumber;
+use crate::time::RtpTimestamp;
+
+/// A frame being sent. If it is dropped before its last packet is made, the remaining packets are
+/// not sent. If any packet was made, a sequence number is then skipped, so that receivers do not
+/// take the part for a whole frame or append later packets to it.
+#[derive(Debug)]
+pub struct Outgoing<'s, 'f> {
+    sender: &'s mut Sender,
+    frame: &'f [u8],
+    timestamp: RtpTimestamp,
+    /// Number of packets that the sender had made before this frame.
+    packets_before: u64,
+    /// Maximum octets of a batch.
+    batch_len_max: usize,
+    /// The current fragment did not fit the last batch.
+    waiting: bool,
+    /// No more packets will be made.
+    done: bool,
+    /// All packets of the frame were made.
+    whole: bool,
+}
+
+impl<'s, 'f> Outgoing<'s, 'f> {
+    /// Starts `frame`, from which `sender`'s packetiser takes the payloads.
+    pub(super) fn new(sender: &'s mut Sender, frame: &'f [u8], timestamp: RtpTimestamp) -> Self {
+        let packets_before = sender.statistics.packets;
+        Self {
+            sender,
+            frame,
+            timestamp,
+            packets_before,
+            batch_len_max: usize::MAX,
+            waiting: false,
+            done: false,
+            whole: false,
+        }
+    }
+
+    /// Limits the batches that follow to `octets` each, but to no less than one of the largest
+    /// packets. Without this call a batch is as large as its slab.
+    pub fn limit_batches(&mut self, octets: usize) {
+        self.batch_len_max = octets.max(self.sender.config.packet_len_max);
+    }
+
+    /// Empties `batch`, which must be [ready](Batch::is_ready), and fills it with the next packets;
+    /// returns `false` if none are left.
+    pub fn fill(&mut self, batch: &mut Batch) -> bool {
+        batch.clear();
+        let packet_len_max = self.sender.config.packet_len_max;
+        while !self.done {
+            let room = batch.free().min(self.batch_len_max.saturating_sub(batch.bytes().len()));
+            if room < packet_len_max {
+                break;
+            }
+            let mut written = None;
+            if !std::mem::take(&mut self.waiting) {
+                let most = room / packet_len_max;
+                written = self.sender.write_run(self.frame, self.timestamp, batch, most);
+                self.sender.fragment.clear();
+                self.sender.fragment.set_sequence(self.sender.sequence.0 as u32);
+                if written.is_none()
+                    && !self.sender.packetiser.next(self.frame, &mut self.sender.fragment)
+                {
+                    (self.done, self.whole) = (true, true);
+                    break;
+                }
+            }
+            let sender = &mut *self.sender;
+            match written.unwrap_or_else(|| sender.write(self.frame, self.timestamp, batch)) {
+                Written::Placed => {}
+                Written::Full => {
+                    // A packet may exceed the limit if its format cannot split frames. A packet
+                    // that is longer than any datagram is a fault of its format.
+                    self.waiting = !batch.is_empty();
+                    self.done = batch.is_empty();
+                    debug_assert!(self.waiting, "a payload longer than any datagram");
+                    break;
+                }
+                Written::Refused => {
+                    self.done = true;
+                    break;
+                }
+            }
+        }
+        self.sender.finish(batch);
+        !batch.is_empty()
+    }
+
+    /// Retransmits a packet in the middle of the frame; see [`Sender::retransmit`].
+    ///
+    /// # Errors
+    /// Those of [`Sender::retransmit`].
+    pub fn retransmit(
+        &mut self,
+        now: Instant,
+        sequence: SequenceNumber,
+        sent: &Batch,
+        batch: &mut Batch,
+    ) -> Result<bool, Refusal> {
+        self.sender.retransmit(now, sequence, sent, batch)
+    }
+
+    /// Returns the frame's timestamp.
+    pub fn timestamp(&self) -> RtpTimestamp {
+        self.timestamp
+    }
+}
+
+impl Drop for Outgoing<'_, '_> {
+    fn drop(&mut self) {
+        if self.whole {
+            return;
+        }
+        self.sender.statistics.frames_cut += 1;
+        if self.sender.statistics.packets > self.packets_before {
+            self.sender.sequence = self.sender.sequence.plus(1);
+        }
+    }
+}
