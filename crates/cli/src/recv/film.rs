@@ -509,4 +509,50 @@ mod tests {
         rig.film.release(rig.start + 60_000 * MS).unwrap();
         assert_eq!(rig.film.tracks[0].latest, 30_000 * 1_000_000);
     }
+
+    #[test]
+    fn a_film_with_a_second_source_of_a_track_is_not_written_again() {
+        let mut rig = Rig::new();
+        rig.take(0, 0, 0);
+        rig.take(1, 0, 0);
+        rig.film.release(rig.start + HELD_MOST).unwrap();
+        rig.film.change_source(1).unwrap();
+        rig.take(1, 5_000, 12_000);
+        assert!(!rig.film.begin_again(0).unwrap(), "its first frames are those of a source before");
+    }
+
+    #[test]
+    fn a_source_does_not_begin_before_the_file() {
+        let mut rig = Rig::new();
+        for track in [0, 1] {
+            rig.take(track, 20, 20);
+            rig.report(track, "one", Duration::ZERO);
+        }
+        rig.film.release(rig.start + HELD_LEAST + 20 * MS).unwrap();
+        let origin = rig.film.origin.unwrap();
+        // The new source was captured five seconds before the file begins, by its report.
+        rig.film.change_source(1).unwrap();
+        rig.film.tracks[1].latest = i64::MIN;
+        let arrival = rig.start + 2_000 * MS;
+        let timestamp = RtpTimestamp(u32::MAX - 99 - 5 * 48_000);
+        assert!(rig.film.take(1, &SOUND, (timestamp, arrival)).unwrap());
+        rig.report(1, "one", Duration::ZERO);
+        rig.film.place(1);
+        let source = rig.film.tracks[1].source.as_ref().unwrap();
+        assert_eq!(source.offset, Some(origin));
+    }
+
+    #[test]
+    fn a_track_without_parameter_sets_has_no_frame_in_the_film() {
+        let folder = tempfile::tempdir().unwrap();
+        let codecs = [Codec::H264, Codec::Opus];
+        let media = MediaWriter::create_tracks(&folder.path().join("a.mkv"), &codecs).unwrap();
+        let (mut film, start) = (Film::new(media, &codecs), Instant::now());
+        for number in 0..3 {
+            let times = (RtpTimestamp(number * 960), start + number * 20 * MS);
+            assert!(film.take(0, &[0, 0, 0, 1, 0x65, 0x88, 7], times).unwrap());
+            assert!(film.take(1, &SOUND, times).unwrap());
+        }
+        assert_eq!(film.finish().unwrap(), [false, true]);
+    }
 }
