@@ -199,8 +199,8 @@ pub(crate) struct TimingArgs {
     /// Send as fast as possible, without waiting for the receiver
     #[arg(long, conflicts_with = "fps", help_heading = "Timing")]
     pub(crate) flat_out: bool,
-    /// Spreading of large frames over time: off, a share of the frame interval such as 0.5, or a
-    /// rate in bits per second such as 900M
+    /// Spreading of large frames over time: off, a share of the frame interval, 0.9 by default, or
+    /// a rate in bits per second such as 900M
     #[arg(long, value_parser = parse_pacing, help_heading = "Timing", value_name = "PACING")]
     pub(crate) pacing: Option<Pacing>,
     /// Largest burst of a paced sender, in octets, and with a rate the time that it may take:
@@ -404,8 +404,8 @@ pub(crate) struct RecvArgs {
     #[arg(long, conflicts_with = "no_rtcp")]
     pub(crate) until_bye: bool,
     /// Wait for the next sender when one has ended, until Ctrl-C or --duration, and write a file for
-    /// each: copy.mp4, copy-2.mp4, copy-3.mp4; names that exist are left out without --force. End after
-    /// so many files
+    /// each: copy.mp4, copy-2.mp4, copy-3.mp4; names that exist are left out without --force. Writes at
+    /// most FILES files, 1000 by default, then ends
     #[arg(long, value_name = "FILES", num_args = 0..=1, require_equals = true,
         default_missing_value = "1000", value_parser = value_parser!(u64).range(1..),
         conflicts_with = "window", requires = "output_file")]

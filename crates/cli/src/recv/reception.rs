@@ -91,7 +91,7 @@ impl Received {
         }
     }
 
-    /// Leaves out what was written if it is no media.
+    /// Discards the frames if they are no media.
     pub(super) fn leave_out_noise(&mut self) {
         if self.counts().is_noise() {
             (self.frames, self.octets, self.time) = (0, 0, Duration::ZERO);

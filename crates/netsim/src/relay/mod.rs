@@ -47,7 +47,8 @@ impl RelayOptions {
         self
     }
 
-    /// Relays so many consecutive ports, the first even: four for two streams and their RTCP.
+    /// Relays this number of consecutive ports, of which the first is even: four for two streams and
+    /// their RTCP.
     #[must_use]
     pub fn ports(mut self, ports: usize) -> Self {
         self.ports = ports;

@@ -18,7 +18,8 @@ use crate::format::nal::units;
 /// Parameter sets that are remembered: as many as H.264 has ids.
 const SETS_MAX: usize = 32 + 256;
 
-/// A timestamp so many ticks away from the last one is that of another clock: ten minutes of Opus.
+/// Ticks between two timestamps from which the second counts as that of another clock: ten minutes of
+/// Opus.
 const JUMP: u32 = 600 * 48_000;
 
 /// One frame of a track.

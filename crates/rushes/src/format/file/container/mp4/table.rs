@@ -27,7 +27,7 @@ pub(super) struct Table {
     decoded: i64,
 }
 
-/// Values that hold for so many samples each.
+/// Values, each with the number of samples to which it applies.
 #[derive(Debug)]
 struct Runs {
     values: Vec<(u32, i64)>,

@@ -12,10 +12,10 @@ use rushes_proto::ClockRate;
 use super::super::configuration::{Configuration, Form};
 use super::super::writing::{Muxer, Sample, shift};
 
-/// A fragment ends before a key frame if it has lasted this many seconds, …
+/// Seconds after which a fragment ends before the next key frame.
 const FRAGMENT_SECONDS: i64 = 1;
 
-/// … in any case after this many, and after so many octets.
+/// Maximum length of a fragment in seconds and in octets.
 const FRAGMENT_SECONDS_MAX: i64 = 10;
 const FRAGMENT_OCTETS_MAX: usize = 16 << 20;
 
