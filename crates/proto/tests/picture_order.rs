@@ -123,16 +123,17 @@ fn ranks(values: &[i64]) -> Vec<usize> {
     values.iter().map(|value| sorted.binary_search(value).unwrap()).collect()
 }
 
-/// Returns the rate that FFmpeg finds in the headers of a file; for H.266, none is read.
-fn declared_rate(encoding: &Encoding, path: &Path) -> Option<FrameRate> {
+/// Returns the rate that the headers of a file declare, as FFmpeg reads it; for H.266, which FFmpeg 5
+/// does not read, the rate of the encoder.
+fn declared_rate(encoding: &Encoding, path: &Path) -> FrameRate {
     if encoding.codec == NalCodec::H266 {
-        return None;
+        return fraction(encoding.rate);
     }
     let input = ["-v", "error", "-select_streams", "v:0", "-show_entries", "stream=r_frame_rate"];
     let output = ["-of", "default=nk=1:nw=1", path.to_str().unwrap()];
     let rate = fraction(&run("ffprobe", &[&input[..], &output].concat()));
     assert_eq!(rate, fraction(encoding.rate));
-    Some(rate)
+    rate
 }
 
 /// Returns a file's presentation times, relative to the first, in 1/120 of a frame interval.
@@ -161,7 +162,7 @@ fn compare(encoding: Encoding) {
         return;
     }
     let path = encoded(&encoding);
-    let declared = declared_rate(&encoding, &path);
+    let declared = Some(declared_rate(&encoding, &path));
     let expected = container_positions(&path, fraction(encoding.rate));
 
     let access_units = access_units(&path, encoding.codec);
@@ -252,14 +253,33 @@ fn h266_has_the_positions_of_its_container() {
     compare(encoding("vvc-idr", radl));
 }
 
+fn media_files() -> impl Iterator<Item = PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = [root.join("vectors/media"), root.join("../shared/media")];
+    let files = folders.into_iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+    files.map(|file| file.unwrap().path())
+}
+
+/// The rates of FFmpeg 9's `trace_headers`: `num_units_in_tick` and `time_scale`.
+#[test]
+fn h266_has_the_rate_of_its_sequence_parameter_set() {
+    let mut compared = 0;
+    for path in media_files().filter(|path| path.extension().is_some_and(|it| it == "266")) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let expected = if name.contains("_vtm_") { None } else { FrameRate::new(30, 1) };
+        let access_units = read(NalCodec::H266, &std::fs::read(&path).unwrap());
+        let rates = with_look_ahead(NalCodec::H266, &access_units);
+        assert!(rates.iter().all(|it| it.frame_rate == expected), "{name}");
+        compared += 1;
+    }
+    assert!(compared > 0);
+}
+
 /// Files without gaps: the positions of their pictures have no gaps, either.
 #[test]
 fn pictures_of_a_file_are_one_frame_interval_apart() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folders = [root.join("vectors/media"), root.join("../shared/media")];
-    let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
     let mut compared = 0;
-    for path in files.map(|file| file.unwrap().path()) {
+    for path in media_files() {
         let codec = match path.extension().and_then(|extension| extension.to_str()) {
             Some("264") => NalCodec::H264,
             Some("265") => NalCodec::H265,

@@ -39,12 +39,12 @@ pub struct PictureTime {
     /// Whether the picture is one field of a pair, whose duration is half a frame interval. In
     /// H.264 each field is a separate access unit.
     pub is_field: bool,
-    /// The frame rate that the active parameter sets declare; `None` if they declare none. In
-    /// H.266, no rate is read.
+    /// The frame rate that the active parameter sets declare; `None` if they declare none.
     ///
     /// H.264: `time_scale` / (2 × `num_units_in_tick`) (ITU-T H.264 section E.2.1). H.265:
     /// `vui_time_scale` / `vui_num_units_in_tick` or those of the VPS (ITU-T H.265 sections E.3.1
-    /// and 7.4.3.1). Encoders of video without a constant rate declare a nominal one.
+    /// and 7.4.3.1). H.266: `time_scale` / `num_units_in_tick` of the SPS (ITU-T H.266 section
+    /// 7.3.5.1). Encoders of video without a constant rate declare a nominal one.
     pub frame_rate: Option<FrameRate>,
     /// Whether the presentation order may differ from the decoding order; `None` if the active
     /// parameter sets do not declare it, and before the first ones.

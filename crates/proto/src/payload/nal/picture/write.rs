@@ -42,6 +42,12 @@ impl BitWriter {
         self.ue(if value > 0 { twice - 1 } else { twice })
     }
 
+    /// Removes the last `count` bits.
+    pub(super) fn truncate_by(&mut self, count: usize) -> &mut Self {
+        self.bits.truncate(self.bits.len() - count);
+        self
+    }
+
     /// Fills the octet with zeros.
     pub(super) fn align(&mut self) -> &mut Self {
         self.bits.resize(self.bits.len().next_multiple_of(8), false);

@@ -3,6 +3,7 @@
 mod sets;
 #[cfg(test)]
 mod tests;
+mod timing;
 
 use super::super::header::NalHeader;
 use super::bits::BitReader;
@@ -118,7 +119,7 @@ impl Stream {
             let may_have_leading = nal.nal_type != IDR_N_LP;
             Order::Count(Picture { count, starts, may_have_leading })
         };
-        let declared = Declared { rate: None, reorders };
+        let declared = Declared { rate: sps.rate, reorders };
         Some(Reading { declared, is_field: false, order })
     }
 }

@@ -2,6 +2,8 @@
 
 use super::super::bits::{BitReader, read_window};
 use super::super::format::PictureFormat;
+use super::timing::Tools;
+use crate::time::FrameRate;
 
 /// The fields of a sequence parameter set that are needed for picture headers and picture order
 /// counts (ITU-T H.266 section 7.3.2.4).
@@ -16,6 +18,7 @@ pub(super) struct Sps {
     /// `dpb_max_num_reorder_pics` of the highest sub-layer, if the set has it.
     pub(super) reorder_max: Option<u32>,
     pub(super) format: Option<PictureFormat>,
+    pub(super) rate: Option<FrameRate>,
 }
 
 /// Reads `seq_parameter_set_rbsp` of the base layer; the id, and the set unless it is damaged.
@@ -26,7 +29,7 @@ pub(super) fn read_sps(octets: &[u8]) -> Option<(u8, Option<Sps>)> {
 }
 
 fn read_sps_fields(bits: &mut BitReader<'_>) -> Option<Sps> {
-    bits.skip(4)?; // sps_video_parameter_set_id
+    let has_vps = bits.bits(4)? != 0;
     let sub_layers = bits.bits(3)?;
     let chroma_format = bits.bits(2)?;
     let block_len = 32 << bits.bits(2)?;
@@ -57,8 +60,20 @@ fn read_sps_fields(bits: &mut BitReader<'_>) -> Option<Sps> {
     }
     let extra_slice_header_bytes = bits.bits(2)?;
     bits.skip(8 * extra_slice_header_bytes)?;
-    let reorder_max = if has_buffering { Some(read_reorder_max(bits, sub_layers)?) } else { None };
-    Some(Sps { lsb_len, msb_cycle_len, extra_picture_header_bits, reorder_max, format })
+    let mut sps = Sps {
+        lsb_len,
+        msb_cycle_len,
+        extra_picture_header_bits,
+        reorder_max: None,
+        format,
+        rate: None,
+    };
+    if has_buffering {
+        sps.reorder_max = Some(read_reorder_max(bits, sub_layers)?);
+        // If the rest is damaged or cut, only the rate is unknown.
+        sps.rate = Tools { has_vps, chroma_format, block_len, lsb_len }.read_rate(bits);
+    }
+    Some(sps)
 }
 
 /// Skips `profile_tier_level` of `sub_layers` + 1 sub-layers (section 7.3.3.1).

@@ -4,6 +4,7 @@ use super::super::reading::{Order, Picture, Reading};
 use super::super::write::BitWriter;
 use super::Stream;
 use crate::payload::nal::NalCodec;
+use crate::time::FrameRate;
 
 /// Fields of a sequence parameter set that the tests change.
 #[derive(Clone, Copy)]
@@ -14,14 +15,24 @@ struct Sps<'a> {
     reorder: u32,
     /// Writes the fields after `sps_subpic_info_present_flag`: 256 × 32 samples, blocks of 32.
     subpictures: Option<&'a dyn Fn(&mut BitWriter)>,
+    chroma_format: u32,
+    /// Writes the fields after `dpb_parameters`.
+    tools: Option<&'a dyn Fn(&mut BitWriter)>,
 }
 
-const SPS: Sps<'_> = Sps { sub_layers: 0, has_buffering: true, reorder: 2, subpictures: None };
+const SPS: Sps<'_> = Sps {
+    sub_layers: 0,
+    has_buffering: true,
+    reorder: 2,
+    subpictures: None,
+    chroma_format: 1,
+    tools: None,
+};
 
 impl Sps<'_> {
     fn unit(self) -> Vec<u8> {
         let mut sps = BitWriter::default();
-        sps.u(2, 4).u(0, 4).u(self.sub_layers, 3).u(1, 2).u(0, 2);
+        sps.u(2, 4).u(1, 4).u(self.sub_layers, 3).u(self.chroma_format, 2).u(0, 2);
         sps.flags(&[u8::from(self.has_buffering)]);
         if self.has_buffering {
             // Constraints with 5 reserved bits, the level of one sub-layer, one sub-profile.
@@ -43,6 +54,9 @@ impl Sps<'_> {
                 (0..self.sub_layers).for_each(|_| _ = sps.ues(&[0, 0, 0]));
             }
             sps.ues(&[4, self.reorder, 0]);
+        }
+        if let Some(tools) = self.tools {
+            tools(&mut sps);
         }
         sps.unit(&[0, 15 << 3 | 1])
     }
@@ -197,4 +211,67 @@ fn subpictures_are_passed_over() {
         let sps = Sps { subpictures: Some(way), ..SPS };
         assert_eq!(pictures(sps, &[slice(IDR_N_LP, 9)])[0].count, 9);
     }
+}
+
+/// Writes every coding tool of a 4:4:4 stream with a VPS and blocks of 32 samples, then a rate.
+fn every_tool(sps: &mut BitWriter) {
+    sps.ue(0).flags(&[1]).ues(&[1, 2, 1, 1]).flags(&[1]).ues(&[1, 1, 2, 2]).ues(&[1, 3, 1, 1]);
+    sps.flags(&[1]).ue(3).flags(&[1]); // transform skip
+    sps.flags(&[1, 1, 1, 1]); // multiple transforms, secondary transform
+    sps.flags(&[1, 0]); // joint residuals, a table for each of three
+    (0..3).for_each(|n| _ = sps.se(-3).ue(n).ues(&vec![1; 2 * (n as usize + 1)]));
+    sps.flags(&[1, 1, 1, 1, 1, 0, 1, 1, 1, 0]); // filters, weights, long-term, inter-layer, lists
+    // Two lists of the first kind: with short-term, long-term and inter-layer pictures, and an empty
+    // one.
+    sps.ues(&[2, 5]).flags(&[0]);
+    sps.flags(&[0, 1]).ue(0).flags(&[1]); // the first entry: 0 stands for 1
+    sps.flags(&[0, 1]).ue(0); // with weights, 0 has no sign
+    sps.flags(&[0, 1]).ue(7).flags(&[0]);
+    sps.flags(&[0, 0]).u(99, 8).flags(&[1]).ue(0);
+    sps.ue(0);
+    sps.ues(&[1, 1]).flags(&[1, 0, 0]); // of the second: its long-term picture is in the header
+    sps.flags(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]).ue(0).flags(&[1]); // motion
+    sps.flags(&[1]).ue(2).flags(&[1, 1, 1, 1, 1, 1, 1]).ue(1).ue(0); // affine to merge levels
+    sps.flags(&[1, 1, 1, 1, 1, 1]).ue(0); // intra tools, palette, colour transform
+    sps.flags(&[1]).ue(2).flags(&[1]).u(2, 2).se(-1).ues(&[1, 2, 3, 4, 5, 6]);
+    sps.flags(&[1, 1, 1, 1, 1, 1]); // scaling lists, quantisation
+    sps.flags(&[1, 1]).ues(&[1, 3]).ues(&[1, 0]);
+    sps.flags(&[1]).u(1001, 32).u(60_000, 32);
+}
+
+fn declared(tools: &dyn Fn(&mut BitWriter), chroma_format: u32) -> Option<FrameRate> {
+    let sps = Sps { tools: Some(tools), chroma_format, ..SPS };
+    readings(&[sps.unit(), pps(), slice(IDR_N_LP, 9)])[0].declared.rate
+}
+
+#[test]
+fn the_rate_follows_every_coding_tool() {
+    assert_eq!(declared(&every_tool, 3), FrameRate::new(60_000, 1001));
+}
+
+#[test]
+fn the_rate_follows_the_shortest_set_without_chroma() {
+    let none = |sps: &mut BitWriter| {
+        sps.ue(0).flags(&[0]).ues(&[0, 0]).ues(&[0, 0]); // no chroma tree
+        sps.flags(&[0, 0, 0]); // transforms
+        sps.flags(&[0, 0, 0, 0, 0, 0, 0, 0, 0]).ues(&[0, 0]); // filters, empty lists
+        sps.flags(&[0, 0, 0, 0, 0, 0, 0]).ue(5).flags(&[0, 0, 0, 0]).ue(0); // inter tools
+        sps.flags(&[0, 0, 0, 0]).flags(&[0, 0, 0, 0, 0, 0]); // intra tools to virtual boundaries
+        sps.flags(&[1]).u(1, 32).u(24, 32);
+    };
+    assert_eq!(declared(&none, 0), FrameRate::new(24, 1));
+}
+
+#[test]
+fn a_set_that_ends_early_or_divides_by_zero_declares_no_rate() {
+    assert_eq!(declared(&|_| (), 1), None);
+    let units = |units: u32| {
+        move |sps: &mut BitWriter| {
+            every_tool(sps);
+            sps.truncate_by(64);
+            sps.u(units, 32).u(30, 32);
+        }
+    };
+    assert_eq!(declared(&units(0), 3), None);
+    assert_eq!(declared(&units(1), 3), FrameRate::new(30, 1));
 }
