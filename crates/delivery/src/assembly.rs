@@ -21,7 +21,8 @@ pub struct AssemblyOptions {
     pub first_frame: u64,
     /// The shortest wait for missing packets.
     pub deadline_min: Duration,
-    /// The longest wait for missing packets, from the latest packet of their frame on.
+    /// The longest wait for missing packets, from the latest packet of their frame on. If a newer
+    /// frame needs the memory of the incomplete one, the wait is at most 100 ms.
     pub deadline_max: Duration,
 }
 
@@ -149,6 +150,14 @@ const NEAR_MAX: u64 = 16;
 const NEAR_PACKETS: u32 = 3;
 const FAR_PACKETS: u32 = 8;
 
+/// The longest wait of a frame for memory that is kept for an earlier one, from that one's latest
+/// packet on.
+///
+/// Packets of the frame that waits are not read from their socket, and nor are missing ones behind
+/// them. If the wait were shorter than a thread may be late, frames would end whose packets are still
+/// in another unit's socket.
+const AHEAD_MAX: Duration = Duration::from_millis(100);
+
 /// The reassembly of frames.
 ///
 /// It holds no octets. The caller writes a packet's octets to the place that [`Assembly::claim`]
@@ -171,7 +180,7 @@ pub struct Assembly {
     last_arrival: Option<Instant>,
     /// When a near frame began to wait for acceptance.
     near_since: Option<Instant>,
-    /// When a frame began to wait for earlier frames of which no packet has arrived.
+    /// When a frame began to wait for memory that is kept for earlier frames.
     ahead_since: Option<Instant>,
     /// End of the latest hand-over, during which sockets may not have been read.
     resumed_at: Option<Instant>,
@@ -329,15 +338,23 @@ impl Assembly {
         }
     }
 
-    /// Returns whether the deadline of earlier frames has passed.
-    ///
-    /// No packet of these has arrived yet, and slots are kept free for them.
+    /// Returns whether earlier frames, of which no packet has arrived, are given up for the memory
+    /// that is kept for them.
     fn is_skipped(&mut self, now: Instant) -> bool {
-        if self.options.reliable || self.oldest_filling().is_some() {
+        if self.options.reliable {
             return false;
         }
-        let since = *self.ahead_since.get_or_insert(now);
-        self.deadline(since, since) <= now
+        self.ahead_since.get_or_insert(now);
+        self.oldest_filling().is_none() && self.ahead_deadline().is_some_and(|at| at <= now)
+    }
+
+    /// Returns when the oldest frame ends because a newer one needs its memory.
+    fn ahead_deadline(&self) -> Option<Instant> {
+        let since = self.ahead_since?;
+        let filling = self.oldest_filling().map(|at| &self.slots[at]);
+        let (first, latest) = filling.map_or((since, since), |it| (it.first_at, it.latest_at));
+        let resumed = self.resumed_at.map_or(latest, |resumed| latest.max(resumed));
+        Some(self.deadline(first, latest).min(resumed + AHEAD_MAX))
     }
 
     /// Returns the deadline of a frame whose first and latest packets arrived at these times.
@@ -483,8 +500,8 @@ impl Assembly {
         }
         let filling = self.slots.iter().filter(|slot| slot.stage == Stage::Filling);
         let times = filling.map(|slot| (slot.first_at, slot.latest_at));
-        let ahead = self.ahead_since.map(|since| (since, since));
-        times.chain(ahead).map(|(first, latest)| self.deadline(first, latest)).min()
+        let deadlines = times.map(|(first, latest)| self.deadline(first, latest));
+        deadlines.chain(self.ahead_deadline()).min()
     }
 
     /// Ends frames whose deadline has passed; returns whether a frame is ready to be handed over.
@@ -493,12 +510,20 @@ impl Assembly {
             let over = |slot: &Slot| {
                 slot.stage == Stage::Filling && self.deadline(slot.first_at, slot.latest_at) <= now
             };
-            let newest = self.slots.iter().filter(|slot| over(slot)).map(|slot| slot.frame).max();
+            let overtaken = self.ahead_deadline().filter(|&at| at <= now);
+            let oldest =
+                overtaken.and_then(|_| self.oldest_filling()).map(|at| self.slots[at].frame);
+            let overdue = self.slots.iter().filter(|slot| over(slot)).map(|slot| slot.frame);
+            let newest = overdue.chain(oldest).max();
             while let Some(slot) = self
                 .oldest_filling()
                 .filter(|&at| newest.is_some_and(|newest| self.slots[at].frame <= newest))
             {
                 self.end(slot);
+            }
+            if overtaken.is_some_and(|at| at + AHEAD_MAX <= now) {
+                // The frame that waited was discarded.
+                self.ahead_since = None;
             }
             self.advance();
         }

@@ -237,6 +237,35 @@ fn a_frame_without_memory_waits_until_the_oldest_is_overdue() {
 }
 
 #[test]
+fn a_frame_ends_with_a_long_deadline_too_if_a_newer_one_needs_its_memory() {
+    let (slots, second) = (8, 1_000 * MS);
+    let (deadline_min, deadline_max) = (second, second);
+    let options =
+        AssemblyOptions { slots, deadline_min, deadline_max, ..AssemblyOptions::default() };
+    let (mut assembly, start) = (Assembly::new(plan(), options), Instant::now());
+    // Frame 0 lacks a packet; the others are whole, one each 10 ms.
+    take(&mut assembly, start, 0, 0);
+    for frame in 1..7 {
+        let now = start + 10 * MS * u32::from(frame);
+        (0..6).for_each(|index| _ = take(&mut assembly, now, frame, index));
+    }
+    assert_eq!(assembly.poll_timeout(), Some(start + second));
+    // The missing packets may be behind this one, which is not read until there is memory for it.
+    let now = start + 70 * MS;
+    assert_eq!(claim(&mut assembly, now, 7, 0), Claim::Blocked);
+    assert!(!assembly.handle_timeout(now));
+    let deadline = assembly.poll_timeout().unwrap();
+    assert_eq!(deadline, start + 100 * MS);
+    assert!(assembly.handle_timeout(deadline));
+    for frame in 0..7 {
+        let ending = assembly.poll_ending().unwrap();
+        assert_eq!((ending.frame, ending.whole), (frame, frame > 0));
+        assembly.release(deadline, ending.slot);
+    }
+    assert!(matches!(claim(&mut assembly, deadline, 7, 0), Claim::Place(_)));
+}
+
+#[test]
 fn frames_without_packets_delay_others_until_their_deadline_only() {
     let (mut assembly, now) = (assembly(), Instant::now());
     take_all(&mut assembly, now, 0);
