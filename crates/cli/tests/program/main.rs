@@ -36,6 +36,10 @@ mod pages;
 #[path = "../shared/ports.rs"]
 mod ports;
 mod rig;
+#[cfg(unix)]
+#[path = "../../../rushes/tests/texture_world/route.rs"]
+#[allow(dead_code, reason = "its counts are not read here")]
+mod route;
 mod secured;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;
@@ -54,6 +58,8 @@ mod texture_files;
 mod texture_gpu;
 #[cfg(unix)]
 mod texture_pipes;
+#[cfg(unix)]
+mod texture_pipes_network;
 mod texture_rig;
 #[cfg(unix)]
 mod texture_secured;

@@ -17,18 +17,18 @@ const HEADER: &[u8] = b"YUV4MPEG2 W128 H96 F200:1 C420jpeg\n";
 const FRAME: usize = 128 * 96 * 3 / 2;
 
 /// Returns pictures without a regular pattern.
-fn pictures(count: u32) -> Vec<Vec<u8>> {
+pub(crate) fn pictures(count: u32) -> Vec<Vec<u8>> {
     let octet = |at: u32| (at.wrapping_mul(2_654_435_761) >> 13) as u8;
     (0..count).map(|n| (0..FRAME as u32).map(|at| octet(at + n * 7919)).collect()).collect()
 }
 
-fn write(pipe: &mut impl Write, picture: &[u8]) {
+pub(crate) fn write(pipe: &mut impl Write, picture: &[u8]) {
     pipe.write_all(b"FRAME\n").unwrap();
     pipe.write_all(picture).unwrap();
 }
 
 /// Starts a server of its standard input, which begins with a header and `picture`.
-fn piped(picture: &[u8], more: &[&str]) -> (Server, PipeWriter) {
+pub(crate) fn piped(picture: &[u8], more: &[&str]) -> (Server, PipeWriter) {
     let (reader, mut writer) = pipe().unwrap();
     writer.write_all(HEADER).unwrap();
     write(&mut writer, picture);
@@ -38,9 +38,14 @@ fn piped(picture: &[u8], more: &[&str]) -> (Server, PipeWriter) {
 }
 
 /// Runs a client that writes every frame to `copy`; returns its output.
-fn copied(server: &Server, copy: &Path) -> Output {
-    let view = ["view", &server.address, "--every-frame", "--transport", "tcp", "--json", "-o"];
-    texture(&[&view[..], &[copy.to_str().unwrap()]].concat())
+pub(crate) fn copied(server: &Server, copy: &Path) -> Output {
+    copied_from(&server.address, copy, &["--transport", "tcp"])
+}
+
+/// Like [`copied`], with another address and `more` options.
+pub(crate) fn copied_from(address: &str, copy: &Path, more: &[&str]) -> Output {
+    let view = ["view", address, "--every-frame", "--json", "-o", copy.to_str().unwrap()];
+    texture(&[&view[..], more].concat())
 }
 
 #[test]
