@@ -90,6 +90,7 @@ pub struct Datagrams<'a> {
     ecn: u8,
     left: usize,
     clock: &'a mut StampClock,
+    read_at: Instant,
 }
 
 impl<'a> Datagrams<'a> {
@@ -107,7 +108,13 @@ impl<'a> Datagrams<'a> {
             ecn: 0,
             left,
             clock: &mut arena.clock,
+            read_at: now,
         }
+    }
+
+    /// Returns when the datagrams were read.
+    pub fn read_at(&self) -> Instant {
+        self.read_at
     }
 
     /// Returns whether there are no datagrams, because the deadline passed or a waker was woken.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rushes_proto::control::{ControlEvent, MediaSent, Participant, Reception};
 use rushes_proto::stream::{Event, Receiver, SentSoFar, SourceStatistics};
-use rushes_proto::{SequenceNumber, Ssrc};
+use rushes_proto::{Ecn, SequenceNumber, Ssrc};
 use tracing::Span;
 
 use super::events::Events;
@@ -75,7 +75,7 @@ struct State {
     echoes: Vec<SocketAddr>,
     receptions: Vec<Reception>,
     sequences: Vec<SequenceNumber>,
-    arrivals: Vec<Option<Instant>>,
+    arrivals: Vec<Option<(Instant, Ecn)>>,
     next_arrivals: Instant,
     next_keep_alive: Option<Instant>,
     opened: Instant,
