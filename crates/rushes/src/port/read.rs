@@ -230,19 +230,24 @@ impl<'i, 'd> Run<'i, 'd> {
     #[inline]
     fn add(&mut self, datagram: Datagram<'d>) {
         let Datagram { data, from, arrival, ecn } = datagram;
-        let mark = Ecn::from_bits(ecn);
-        // Datagrams of one message share their address in memory; comparing pointers first is
-        // faster.
-        let is_same = |before: &'d SocketAddr| std::ptr::eq(before, from) || before == from;
-        let since = arrival.saturating_duration_since(self.receipt.arrival);
-        let is_other = since > RUN_TIME || mark != self.receipt.ecn;
-        if self.len == RUN_MAX || is_other || !self.from.is_some_and(is_same) {
+        // Datagrams of one message share their address in memory, arrival and mark; comparing
+        // pointers first is faster.
+        let is_of_message = self.from.is_some_and(|before| std::ptr::eq(before, from));
+        if self.len == RUN_MAX || !(is_of_message || self.takes(from, arrival, ecn)) {
             self.flush();
-            self.from = Some(from);
-            (self.receipt.arrival, self.receipt.ecn) = (arrival, mark);
+            (self.receipt.arrival, self.receipt.ecn) = (arrival, Ecn::from_bits(ecn));
         }
+        self.from = Some(from);
         self.datagrams[self.len] = data;
         self.len += 1;
+    }
+
+    /// Returns whether the datagrams of another message can join the run.
+    fn takes(&self, from: &SocketAddr, arrival: Instant, ecn: u8) -> bool {
+        let Receipt { arrival: first, ecn: mark, .. } = self.receipt;
+        self.from == Some(from)
+            && Ecn::from_bits(ecn) == mark
+            && arrival.saturating_duration_since(first) <= RUN_TIME
     }
 
     /// Ends the run, and returns the receiver if there was one.
