@@ -65,6 +65,8 @@ pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
             timestamp: RtpTimestamp(u32::from(flags >> 6)),
             marker: flags & 1 != 0,
             arrival,
+            stamp: arrival,
+            ecn: rushes_proto::Ecn::NotCapable,
             captured: None,
         };
         frame.begin_packet(packet);

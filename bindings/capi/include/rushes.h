@@ -853,6 +853,8 @@ typedef struct rushes_source {
     uint64_t frames_dropped;
     // Accepted packets whose payload is unknown or invalid in the format.
     uint64_t packets_unusable;
+    // Packets that routers marked instead of dropping them (CE of RFC 3168).
+    uint64_t packets_congested;
     // Nanoseconds since its first packet arrived.
     uint64_t age;
     // Interarrival jitter in ticks of the clock rate.
@@ -1324,8 +1326,8 @@ rushes_status rushes_stream_options_feedback(const struct rushes_stream_options 
 rushes_status rushes_stream_options_reduced_size(const struct rushes_stream_options *options,
                                                  bool on);
 
-// Whether the arrival time of each packet is reported to the sender (RFC 8888), which receives
-// RUSHES_RTCP_EVENT_KIND_ARRIVALS; by default not.
+// Whether the arrival time and the ECN mark of each packet are reported to the sender (RFC 8888)
+// every 10 to 40 ms; the sender receives RUSHES_RTCP_EVENT_KIND_ARRIVALS. By default not.
 rushes_status rushes_stream_options_report_arrivals(const struct rushes_stream_options *options,
                                                     bool on);
 

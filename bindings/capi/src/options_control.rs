@@ -106,8 +106,8 @@ pub extern "C" fn rushes_stream_options_reduced_size(
     change(options, |builder| Ok(builder.reduced_size(on)))
 }
 
-/// Whether the arrival time of each packet is reported to the sender (RFC 8888), which receives
-/// RUSHES_RTCP_EVENT_KIND_ARRIVALS; by default not.
+/// Whether the arrival time and the ECN mark of each packet are reported to the sender (RFC 8888)
+/// every 10 to 40 ms; the sender receives RUSHES_RTCP_EVENT_KIND_ARRIVALS. By default not.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_report_arrivals(
     options: *const StreamOptions,

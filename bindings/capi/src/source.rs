@@ -39,6 +39,8 @@ pub struct Source {
     pub frames_dropped: u64,
     /// Accepted packets whose payload is unknown or invalid in the format.
     pub packets_unusable: u64,
+    /// Packets that routers marked instead of dropping them (CE of RFC 3168).
+    pub packets_congested: u64,
     /// Nanoseconds since its first packet arrived.
     pub age: u64,
     /// Interarrival jitter in ticks of the clock rate.
@@ -62,6 +64,7 @@ fn of(of: &SourceStatistics) -> Source {
         frames: of.frames,
         frames_dropped: of.frames_dropped,
         packets_unusable: of.packets_unusable,
+        packets_congested: of.packets_congested,
         age: nanos(of.first_heard.elapsed()),
         jitter_ticks: of.jitter,
         address: pointer::text_array(

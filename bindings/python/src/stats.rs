@@ -110,6 +110,8 @@ mirror! {
         expected: u64 = |s: &LibrarySource| s.expected,
         /// Accepted packets whose payload is unknown or invalid in the format.
         packets_unusable: u64 = |s: &LibrarySource| s.packets_unusable,
+        /// Packets that routers marked instead of dropping them (CE of RFC 3168).
+        packets_congested: u64 = |s: &LibrarySource| s.packets_congested,
         /// Seconds since the last packet arrived.
         silent_for: f64 = |s: &LibrarySource| s.last_heard.elapsed().as_secs_f64(),
         /// Seconds since the first packet arrived.

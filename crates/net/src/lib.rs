@@ -49,6 +49,7 @@
 //! | `send.rs`, `group.rs` | sending; grouping datagrams into messages |
 //! | `lend.rs` | sending without a copy: slabs are lent to the kernel |
 //! | `receive.rs` | receiving |
+//! | `stamp.rs` | the kernel's times of arrival as instants |
 //! | `tcp/options.rs` | the settings of a TCP socket |
 //! | `tcp/listener.rs` | accepting connections, and surviving failures of single ones |
 //! | `tcp/stream.rs` | connecting, writing, reading, waiting |
@@ -67,6 +68,7 @@ mod receive;
 mod resolve;
 mod send;
 mod socket;
+mod stamp;
 mod sys;
 mod tcp;
 

@@ -19,6 +19,13 @@ pub struct SocketOptions {
     pub receive_buffer: usize,
     /// `DiffServ` code point of every datagram, 0 to 63 (RFC 2474; RFC 8837 has values for media).
     pub dscp: Option<u8>,
+    /// ECN codepoint of every datagram (RFC 3168 section 5): 0 Not-ECT, the default, 1 ECT(1) or 2
+    /// ECT(0).
+    ///
+    /// Routers mark datagrams of ECT(0) and ECT(1) instead of dropping them. A sender must then
+    /// lower its rate as it would for a loss (ECT(0)) or as RFC 9331 requires (ECT(1)), so only an
+    /// application that controls its rate may set this.
+    pub ecn: u8,
     /// A multicast group to join, and the settings for sending to groups.
     pub multicast: Option<MulticastOptions>,
     /// Name of the only network interface to use (`SO_BINDTODEVICE`; Linux).
@@ -57,6 +64,7 @@ impl Default for SocketOptions {
             send_buffer: 4 << 20,
             receive_buffer: 4 << 20,
             dscp: None,
+            ecn: 0,
             multicast: None,
             interface: None,
             send_path: SendPath::Auto,

@@ -8,6 +8,7 @@ use crate::counters::count;
 use crate::error::NetError;
 use crate::options::ReceivePath;
 use crate::socket::UdpSocket;
+use crate::stamp::StampClock;
 use crate::sys;
 use crate::sys::{Fault, Head, Inbox, WaitOutcome, Waker};
 
@@ -29,6 +30,7 @@ pub struct Arena {
     buffer: Vec<u8>,
     heads: Vec<Head>,
     inbox: Inbox,
+    clock: StampClock,
 }
 
 impl Arena {
@@ -42,6 +44,7 @@ impl Arena {
             buffer: vec![0; messages * STRIDE],
             heads: Vec::with_capacity(messages),
             inbox: Inbox::new(messages),
+            clock: StampClock::default(),
         }
     }
 }
@@ -59,6 +62,18 @@ pub struct Datagram<'a> {
     pub data: &'a mut [u8],
     /// The source address.
     pub from: &'a SocketAddr,
+    /// When the datagram was read or, after
+    /// [`enable_arrival_details`](UdpSocket::enable_arrival_details), when the kernel received it.
+    ///
+    /// The kernel notes one time for datagrams that it has coalesced: that of the last one. They
+    /// arrived within one poll of the device, and how far apart depends on the rate of a link that
+    /// the kernel does not report, so all of them have this time. It never runs backwards in one
+    /// arena, and steps of the system's clock do not affect it.
+    pub arrival: Instant,
+    /// The ECN codepoint with which the datagram arrived (RFC 3168 section 5): 0 Not-ECT, 1 ECT(1),
+    /// 2 ECT(0), 3 CE. 0 without these details. The kernel coalesces only datagrams with equal
+    /// codepoints.
+    pub ecn: u8,
 }
 
 /// The datagrams of one [`receive`](UdpSocket::receive), in the order of their arrival.
@@ -71,11 +86,17 @@ pub struct Datagrams<'a> {
     message: &'a mut [u8],
     segment: usize,
     from: Option<&'a SocketAddr>,
+    arrival: Instant,
+    ecn: u8,
     left: usize,
+    clock: &'a mut StampClock,
+    read_at: Instant,
 }
 
 impl<'a> Datagrams<'a> {
     fn new(arena: &'a mut Arena) -> Self {
+        let has_stamps = arena.heads.iter().any(|head| head.stamp.is_some());
+        let now = arena.clock.read(has_stamps);
         let left = arena.heads.iter().map(Head::datagrams).sum();
         Self {
             heads: arena.heads.iter(),
@@ -83,8 +104,17 @@ impl<'a> Datagrams<'a> {
             message: &mut [],
             segment: 0,
             from: None,
+            arrival: now,
+            ecn: 0,
             left,
+            clock: &mut arena.clock,
+            read_at: now,
         }
+    }
+
+    /// Returns when the datagrams were read.
+    pub fn read_at(&self) -> Instant {
+        self.read_at
     }
 
     /// Returns whether there are no datagrams, because the deadline passed or a waker was woken.
@@ -103,6 +133,8 @@ impl<'a> Datagrams<'a> {
             }
             self.message = &mut buffer[..head.length];
             self.segment = if head.segment == 0 { head.length } else { head.segment };
+            self.arrival = self.clock.arrival(head.stamp);
+            self.ecn = head.ecn;
             self.from = Some(&head.from);
             return self.from;
         }
@@ -124,7 +156,8 @@ impl<'a> Iterator for Datagrams<'a> {
         }
         self.message = rest;
         self.left -= 1;
-        Some(Datagram { data, from })
+        let (arrival, ecn) = (self.arrival, self.ecn);
+        Some(Datagram { data, from, arrival, ecn })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -226,7 +259,7 @@ impl UdpSocket {
     fn receive_one(&self, arena: &mut Arena) -> io::Result<()> {
         let (length, from) = self.socket.recv_from(&mut arena.buffer[..STRIDE])?;
         // The buffer is longer than any datagram, so none can be truncated.
-        arena.heads.push(Head { length, segment: 0, from, truncated: false });
+        arena.heads.push(Head { length, segment: 0, from, truncated: false, stamp: None, ecn: 0 });
         Ok(())
     }
 

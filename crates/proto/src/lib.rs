@@ -25,6 +25,7 @@
 
 mod batch;
 pub mod control;
+mod ecn;
 pub mod payload;
 pub mod repair;
 pub mod rtcp;
@@ -42,6 +43,7 @@ mod time;
 pub mod timer;
 
 pub use batch::{Batch, LentSlab, SLAB_LEN};
+pub use ecn::Ecn;
 pub use seq::{ExtendedSequence, SequenceNumber};
 pub use ssrc::{PayloadType, PayloadTypeError, Ssrc};
 pub use time::{ClockRate, FrameRate, NtpTime, RtpTimestamp};

@@ -77,8 +77,15 @@ fn receive(format: &dyn PayloadFormat, delivery: Delivery, packets: &[Packet]) -
     let arrival = Instant::now();
     for packet in packets {
         let timestamp = RtpTimestamp(packet.timestamp);
-        let info =
-            PacketInfo { ssrc: Ssrc(1), timestamp, marker: packet.marker, arrival, captured: None };
+        let info = PacketInfo {
+            ssrc: Ssrc(1),
+            timestamp,
+            marker: packet.marker,
+            arrival,
+            stamp: arrival,
+            ecn: rushes_proto::Ecn::NotCapable,
+            captured: None,
+        };
         builder.begin_packet(info);
         depacketiser.push(&packet.payload, info, &mut builder).unwrap();
         builder.end_packet();

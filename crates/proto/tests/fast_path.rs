@@ -12,7 +12,7 @@ use rushes_proto::payload::{Delivery, Frame, Framing};
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::rtp::CaptureTime;
 use rushes_proto::stream::{Event, ReceiverConfig};
-use rushes_proto::{RtpTimestamp, SequenceNumber, Ssrc};
+use rushes_proto::{Ecn, RtpTimestamp, SequenceNumber, Ssrc};
 use world::{Kind, Listener, Seeded, arrivals, extend, extensions, path, send, sources};
 
 const MS: Duration = Duration::from_millis(1);
@@ -37,7 +37,7 @@ impl Outcome {
         while receiver.poll_requests(now, &mut self.asked).is_some() {}
         let mut arrived = Vec::new();
         while receiver.poll_arrivals(&mut arrived).is_some() {}
-        let since = |at: Option<Instant>| at.map(|at| at - listener.epoch);
+        let since = |seen: Option<(Instant, Ecn)>| seen.map(|(at, _)| at - listener.epoch);
         self.arrived.extend(arrived.into_iter().map(since));
         let one = |frame: Frame| {
             let capture = frame.capture_time();

@@ -6,11 +6,11 @@ mod world;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rushes_proto::control::ControlEvent;
 use rushes_proto::rtcp::{BitRateLimit, Writer};
-use rushes_proto::{SequenceNumber, Ssrc};
+use rushes_proto::{Ecn, SequenceNumber, Ssrc};
 use world::reports::{PACKET_LEN_MAX, Session};
 
 const MS: Duration = Duration::from_millis(1);
@@ -83,7 +83,8 @@ fn arrivals_are_reported_whole_in_small_datagrams() {
     for len_max in [PACKET_LEN_MAX, 272, 72] {
         let mut session = two(len_max);
         let now = session.now();
-        let times: Vec<Option<Instant>> = (0..801).map(|n| (n % 7 != 0).then_some(now)).collect();
+        let arrival = (now, Ecn::CapableOne);
+        let times: Vec<_> = (0..801).map(|n| (n % 7 != 0).then_some(arrival)).collect();
         let begin = SequenceNumber(65_500);
         session.parties[1].participant.report_arrivals(now, Ssrc(10), begin, &times);
         session.run(5000 * MS);

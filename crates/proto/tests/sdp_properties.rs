@@ -266,30 +266,35 @@ fn media() -> impl Strategy<Value = Media> {
     let formats = prop::collection::vec(format(), 0..4);
     let crypto = prop::collection::vec(crypto(), 0..2);
     (
-        (kind, place(), profile(), formats, any::<bool>(), directions()),
+        (kind, place(), profile(), formats, any::<[bool; 2]>(), directions()),
         (sources(), rate, times, crypto, bandwidth(), attributes(), extensions()),
     )
-        .prop_map(|((kind, place, profile, formats, reduced_size, direction), rest)| {
-            let mut media = Media::new(kind, place.0);
-            (media.port_count, media.address, media.address_count) = (place.1, place.2, place.3);
-            (media.ttl, media.rtcp) = (place.4, place.5);
-            if !matches!(profile, Profile::Other { .. }) {
-                for format in formats {
-                    if media.format(format.payload_type).is_none() {
-                        media.formats.push(format);
+        .prop_map(
+            |((kind, place, profile, formats, [reduced_size, congestion], direction), rest)| {
+                let mut media = Media::new(kind, place.0);
+                (media.port_count, media.address, media.address_count) =
+                    (place.1, place.2, place.3);
+                (media.ttl, media.rtcp) = (place.4, place.5);
+                if !matches!(profile, Profile::Other { .. }) {
+                    for format in formats {
+                        if media.format(format.payload_type).is_none() {
+                            media.formats.push(format);
+                        }
                     }
                 }
-            }
-            (media.profile, media.reduced_size, media.direction) =
-                (profile, reduced_size, direction);
-            ((media.ssrcs, media.ssrc_groups), media.frame_rate) = (rest.0, rest.1);
-            let [packet, max] =
-                rest.2.map(|time| time.map(|nanos| Duration::from_nanos(u64::from(nanos) * 977)));
-            (media.packet_time, media.max_packet_time) = (packet, max);
-            (media.crypto, media.bandwidth, media.attributes) = (rest.3, rest.4, rest.5);
-            media.extensions = rest.6;
-            media
-        })
+                (media.profile, media.reduced_size, media.direction) =
+                    (profile, reduced_size, direction);
+                media.congestion_feedback = congestion;
+                ((media.ssrcs, media.ssrc_groups), media.frame_rate) = (rest.0, rest.1);
+                let [packet, max] = rest
+                    .2
+                    .map(|time| time.map(|nanos| Duration::from_nanos(u64::from(nanos) * 977)));
+                (media.packet_time, media.max_packet_time) = (packet, max);
+                (media.crypto, media.bandwidth, media.attributes) = (rest.3, rest.4, rest.5);
+                media.extensions = rest.6;
+                media
+            },
+        )
 }
 
 fn descriptions() -> impl Strategy<Value = Description> {

@@ -274,3 +274,16 @@ fn rfc_8866_section_5_7_layers_have_addresses_and_ports_in_a_row() {
     let media = self::media("m=video 49170 RTP/AVP 31\nc=IN IP6 ff00::db8:0:101/3");
     assert_eq!((media.address_count, media.ttl), (3, None));
 }
+
+#[test]
+fn rfc_8888_section_6_the_arrival_of_every_packet_is_acknowledged() {
+    let offer = |feedback: &str| {
+        media(&format!("m=video 4 RTP/AVPF 96\na=rtpmap:96 H264/90000\na=rtcp-fb:{feedback}"))
+    };
+    let asked = offer("* ack ccfb");
+    assert!(asked.congestion_feedback && asked.formats[0].feedback.is_empty());
+    // The payload type must be the wildcard, and `ccfb` stands alone.
+    for other in ["96 ack ccfb", "* ack", "* ack ccfb more", "* nack ecn"] {
+        assert!(!offer(other).congestion_feedback, "{other}");
+    }
+}

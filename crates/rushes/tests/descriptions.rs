@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rushes::sdp::{Description, Direction, Media, encoding_of};
 use rushes::{
-    Codec, Context, Discard, Error, MediaStream, PayloadType, Recovery, Ssrc, StreamBuilder,
+    Codec, Context, ControlEvent, Discard, Error, MediaStream, PayloadType, Recovery, Ssrc,
+    StreamBuilder,
 };
 
 /// A timeout much longer than loopback needs.
@@ -51,6 +52,30 @@ fn a_stream_is_described_with_its_sources() {
     let random = session.stream(Codec::Opus).remote_port(5004).recovery(Recovery::On);
     assert!(!described(&random).contains("a=ssrc"));
     assert!(!described(&random.rtx_ssrc(Ssrc(8))).contains("a=ssrc"));
+}
+
+#[test]
+fn a_stream_opened_from_a_description_reports_arrivals_if_that_asks_for_them() {
+    let session = Context::new().session("127.0.0.1").unwrap();
+    let camera = session.stream(Codec::Opus).report_arrivals(true);
+    let text = described(&camera.clone().remote_port(5004));
+    assert!(text.contains(" RTP/AVPF "), "{text}");
+    assert!(text.contains("a=rtcp-fb:* ack ccfb\r\n"), "{text}");
+    let without = described(&session.stream(Codec::Opus).remote_port(5004));
+    assert!(!without.contains("ccfb"), "{without}");
+
+    let media = Description::parse(text.as_bytes()).unwrap().media.remove(0);
+    let monitor = Context::new().described(&media).unwrap();
+    let mut monitor = monitor.local_port(0).rtcp_local_port(0).probation(1).open().unwrap();
+    let port = monitor.local_address().port();
+    let mut camera = camera.remote_port(port).open().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let is_report = |event| matches!(event, ControlEvent::Arrivals { .. });
+    while !std::iter::from_fn(|| camera.rtcp().poll_event()).any(is_report) {
+        assert!(Instant::now() < deadline, "no report of arrivals");
+        camera.push_frame(b"\xfcopus", None).unwrap();
+        monitor.pull_frame(Duration::from_millis(10)).unwrap();
+    }
 }
 
 #[test]

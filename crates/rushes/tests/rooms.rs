@@ -25,9 +25,10 @@ struct House {
 const HOUSES: [House; 2] = [
     House {
         folder: "proto",
-        words: &["batch", "seq", "ssrc", "time"],
+        words: &["batch", "ecn", "seq", "ssrc", "time"],
         rooms: &[
             ("batch",    &[]),
+            ("ecn",      &[]),
             ("seq",      &[]),
             ("ssrc",     &[]),
             ("time",     &[]),

@@ -3,6 +3,7 @@
 //! They are written byte by byte, so that no cast between C structures is needed.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::time::Duration;
 
 /// Bytes of `sockaddr_in6`, the longer of the two.
 pub(super) const NAME_LEN: usize = 28;
@@ -18,8 +19,9 @@ pub(super) struct Name(pub(super) [u8; NAME_LEN]);
 #[repr(C, align(8))]
 pub(super) struct Control(pub(super) [u8; CONTROL_LEN]);
 
-/// Bytes for control messages: `UDP_GRO`, or an error with an IPv6 address.
-pub(super) const CONTROL_LEN: usize = 64;
+/// Bytes for control messages: `UDP_GRO`, the time of arrival and the traffic class of a received
+/// message, or an error with an IPv6 address, its time and its traffic class.
+pub(super) const CONTROL_LEN: usize = 160;
 
 /// From `linux/errqueue.h`.
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
@@ -94,6 +96,34 @@ pub(super) fn decode_segment(control: &Control, len: usize) -> usize {
 fn find_segment(bytes: &[u8]) -> Option<i32> {
     let found = find(bytes, |level, kind| level == libc::SOL_UDP && kind == libc::UDP_GRO)?;
     Some(i32::from_ne_bytes(array(found, 0)?))
+}
+
+/// Returns when the message arrived, since 1970, if this is among the first `len` bytes.
+pub(super) fn decode_stamp(control: &Control, len: usize) -> Option<Duration> {
+    // The option and its control message have the same number. Before Linux 5.1 the seconds and
+    // nanoseconds were machine words, and still are under the old number.
+    const IS_LONG: bool = WORD == 8 || libc::SO_TIMESTAMPNS == 64;
+    let is_stamp = |level, kind| level == libc::SOL_SOCKET && kind == libc::SO_TIMESTAMPNS;
+    let found = find(control.0.get(..len.min(CONTROL_LEN))?, is_stamp)?;
+    let number = |at: usize| {
+        let long = || Some(i64::from_ne_bytes(array(found, 8 * at)?));
+        let short = || Some(i32::from_ne_bytes(array(found, 4 * at)?).into());
+        if IS_LONG { long() } else { short() }
+    };
+    let (seconds, nanos) = (u64::try_from(number(0)?).ok()?, u32::try_from(number(1)?).ok()?);
+    (nanos < 1_000_000_000).then(|| Duration::new(seconds, nanos))
+}
+
+/// Returns the ECN codepoint in the traffic class among the first `len` bytes, or 0 if there is
+/// none.
+pub(super) fn decode_ecn(control: &Control, len: usize) -> u8 {
+    let bytes = &control.0[..len.min(CONTROL_LEN)];
+    let is_v4 = |level, kind| level == libc::IPPROTO_IP && kind == libc::IP_TOS;
+    let is_v6 = |level, kind| level == libc::IPPROTO_IPV6 && kind == libc::IPV6_TCLASS;
+    // An IPv4 class is one byte, an IPv6 class a number of four.
+    let v4 = || find(bytes, is_v4)?.first().copied();
+    let v6 = || u8::try_from(i32::from_ne_bytes(array(find(bytes, is_v6)?, 0)?)).ok();
+    v4().or_else(v6).unwrap_or(0) & 3
 }
 
 /// The kernel's notification that it has released lent messages.
@@ -179,6 +209,43 @@ mod tests {
             let mut control = Control([0; CONTROL_LEN]);
             control.0[..WORD].copy_from_slice(&len.to_ne_bytes());
             assert_eq!(decode_segment(&control, CONTROL_LEN), 0);
+            assert_eq!(decode_ecn(&control, CONTROL_LEN), 0);
+            assert_eq!(decode_stamp(&control, CONTROL_LEN), None);
         }
+    }
+
+    /// Returns one control message with this content, and its length.
+    fn message(level: i32, kind: i32, content: &[u8]) -> (Control, usize) {
+        let mut control = Control([0; CONTROL_LEN]);
+        let end = CONTROL_HEADER + content.len();
+        control.0[..WORD].copy_from_slice(&end.to_ne_bytes());
+        control.0[WORD..WORD + 4].copy_from_slice(&level.to_ne_bytes());
+        control.0[WORD + 4..CONTROL_HEADER].copy_from_slice(&kind.to_ne_bytes());
+        control.0[CONTROL_HEADER..end].copy_from_slice(content);
+        (control, end)
+    }
+
+    #[test]
+    fn the_mark_is_the_lower_two_bits_of_either_traffic_class() {
+        let (control, len) = message(libc::IPPROTO_IP, libc::IP_TOS, &[0xb8 | 2]);
+        assert_eq!(decode_ecn(&control, len), 2);
+        let class = 0xbb_i32.to_ne_bytes();
+        let (control, len) = message(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &class);
+        assert_eq!(decode_ecn(&control, len), 3);
+        assert_eq!(decode_ecn(&control, len - 1), 0, "the number is cut");
+    }
+
+    #[cfg(target_pointer_width = "64")]
+    #[test]
+    fn a_time_of_arrival_is_read_and_an_impossible_one_ignored() {
+        let read = |seconds: i64, nanos: i64| {
+            let content = [seconds.to_ne_bytes(), nanos.to_ne_bytes()].concat();
+            let (control, len) = message(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &content);
+            decode_stamp(&control, len)
+        };
+        assert_eq!(read(1_700_000_000, 7), Some(Duration::new(1_700_000_000, 7)));
+        assert_eq!(read(-1, 7), None);
+        assert_eq!(read(1, 1_000_000_000), None);
+        assert_eq!(read(1, -1), None);
     }
 }

@@ -41,6 +41,23 @@ pub(crate) fn enable_gro(socket: &UdpSocket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
 }
 
+/// Makes the kernel attach the time of arrival and the traffic class to each received message. A
+/// socket for both IP versions needs the options of both.
+pub(crate) fn enable_arrival_details(
+    socket: &UdpSocket,
+    is_ipv4: bool,
+    is_dual_stack: bool,
+) -> io::Result<()> {
+    let on = 1_i32.to_ne_bytes();
+    if is_ipv4 || is_dual_stack {
+        set_option(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, &on)?;
+    }
+    if !is_ipv4 {
+        set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, &on)?;
+    }
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
+}
+
 /// Enables `MSG_ZEROCOPY`.
 pub(crate) fn enable_zero_copy(socket: &UdpSocket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, &1_i32.to_ne_bytes())

@@ -173,13 +173,16 @@ impl Inbox {
         let Headers { messages, controls, names, .. } = &self.headers;
         for ((header, control), name) in messages.iter().zip(controls).zip(names).take(received) {
             let message = &header.msg_hdr;
+            #[allow(clippy::unnecessary_cast, reason = "its type differs between C libraries")]
+            let control_len = message.msg_controllen as usize;
             let unknown = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
             heads.push(Head {
                 length: header.msg_len as usize,
-                #[allow(clippy::unnecessary_cast, reason = "its type differs between C libraries")]
-                segment: address::decode_segment(control, message.msg_controllen as usize),
+                segment: address::decode_segment(control, control_len),
                 from: address::decode(name).unwrap_or(unknown),
                 truncated: message.msg_flags & libc::MSG_TRUNC != 0,
+                stamp: address::decode_stamp(control, control_len),
+                ecn: address::decode_ecn(control, control_len),
             });
         }
         Ok(())

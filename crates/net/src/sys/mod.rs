@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 mod address;
@@ -32,9 +33,10 @@ pub(crate) use lending::{Lending, Lent};
 pub use linux::Waker;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    bind_device, congestion, enable_gro, forbid_fragments, force_receive_buffer, force_send_buffer,
-    interface_index, join_v4, kernel_drops, probe_gso, set_congestion, set_low_water,
-    set_traffic_class_v6, usable_buffer, wait_readable, wait_ready, wait_woken, wait_writable,
+    bind_device, congestion, enable_arrival_details, enable_gro, forbid_fragments,
+    force_receive_buffer, force_send_buffer, interface_index, join_v4, kernel_drops, probe_gso,
+    set_congestion, set_low_water, set_traffic_class_v6, usable_buffer, wait_readable, wait_ready,
+    wait_woken, wait_writable,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use messages::{Inbox, Outbox};
@@ -42,10 +44,10 @@ pub(crate) use messages::{Inbox, Outbox};
 pub use portable::Waker;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{
-    Inbox, Lending, Lent, Outbox, bind_device, congestion, enable_gro, forbid_fragments,
-    force_receive_buffer, force_send_buffer, interface_index, join_v4, kernel_drops, probe_gso,
-    set_congestion, set_low_water, set_traffic_class_v6, usable_buffer, wait_readable, wait_ready,
-    wait_woken, wait_writable,
+    Inbox, Lending, Lent, Outbox, bind_device, congestion, enable_arrival_details, enable_gro,
+    forbid_fragments, force_receive_buffer, force_send_buffer, interface_index, join_v4,
+    kernel_drops, probe_gso, set_congestion, set_low_water, set_traffic_class_v6, usable_buffer,
+    wait_readable, wait_ready, wait_woken, wait_writable,
 };
 
 /// The front of a batch, and its destination.
@@ -94,6 +96,10 @@ pub(crate) struct Head {
     pub(crate) from: SocketAddr,
     /// Whether octets were lost because the buffer was too short.
     pub(crate) truncated: bool,
+    /// When the message arrived, since 1970 by the system's clock, if the kernel noted it.
+    pub(crate) stamp: Option<Duration>,
+    /// The ECN codepoint of the message, 0..=3 (RFC 3168 section 5); 0 if unknown.
+    pub(crate) ecn: u8,
 }
 
 /// The meaning of a send or receive error.

@@ -114,6 +114,10 @@ pub(crate) fn enable_gro(_: &UdpSocket) -> io::Result<()> {
     Err(unsupported())
 }
 
+pub(crate) fn enable_arrival_details(_: &UdpSocket, _: bool, _: bool) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn force_send_buffer(_: &Socket, _: usize) -> io::Result<()> {
     Err(unsupported())
 }

@@ -13,6 +13,7 @@ use super::pending::{AppData, Pending};
 use super::remote::{Priority, Remote, RemoteStatistics, Remotes};
 use super::round_trip::RoundTripTime;
 use super::secure::{ControlError, Security};
+use crate::ecn::Ecn;
 use crate::rtcp::{
     BitRateLimit, Compound, Dlrr, Packet, RECEIVER_REPORT, ReportBlock, RtcpError, SENDER_REPORT,
     Writer,
@@ -391,13 +392,13 @@ impl Participant {
         self.timer.want_feedback(now);
     }
 
-    /// Reports the arrival times of the packets of `media` from `begin` on (RFC 8888).
+    /// Reports the arrival times and marks of the packets of `media` from `begin` on (RFC 8888).
     pub fn report_arrivals(
         &mut self,
         now: Instant,
         media: Ssrc,
         begin: SequenceNumber,
-        times: &[Option<Instant>],
+        times: &[Option<(Instant, Ecn)>],
     ) {
         self.pending.report_arrivals(media, begin, times);
         self.timer.want_feedback(now);

@@ -3,7 +3,8 @@
 use super::event::KeyFrameRequest;
 use std::time::Instant;
 
-use crate::rtcp::{Arrival, BitRateLimit, Dlrr, Ecn, Fir, Writer, pack_nacks};
+use crate::ecn::Ecn;
+use crate::rtcp::{Arrival, BitRateLimit, Dlrr, Fir, Writer, pack_nacks};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;
@@ -27,6 +28,9 @@ const ARRIVALS_HEAD_LEN: usize = 20;
 
 /// If fewer arrivals than this fit, and more are to be reported, they wait for another datagram.
 const ARRIVALS_MIN: usize = 4;
+
+/// A source, and the arrivals of its packets from a sequence number on.
+type SourceArrivals = (Ssrc, SequenceNumber, Vec<Option<(Instant, Ecn)>>);
 
 /// Maximum number of arrivals in one report (RFC 8888 section 3.1).
 const REPORTS_MAX: usize = 16_384;
@@ -54,7 +58,7 @@ pub(super) struct Pending {
     pub(super) delays: bool,
     estimate: Option<(u64, Vec<Ssrc>)>,
     apps: Vec<AppData>,
-    arrivals: Vec<(Ssrc, SequenceNumber, Vec<Option<Instant>>)>,
+    arrivals: Vec<SourceArrivals>,
     /// Lists of sequence numbers to be reused.
     spare: Vec<Vec<SequenceNumber>>,
 }
@@ -115,7 +119,7 @@ impl Pending {
         &mut self,
         media: Ssrc,
         begin: SequenceNumber,
-        times: &[Option<Instant>],
+        times: &[Option<(Instant, Ecn)>],
     ) {
         if times.is_empty() {
             return;
@@ -136,9 +140,9 @@ impl Pending {
         len_max: usize,
     ) {
         let (now, ntp) = now;
-        let arrival = |time: &Option<Instant>| {
-            let before = now.saturating_duration_since((*time)?);
-            Some((Ecn::NotCapable, Arrival::Before(before)))
+        let arrival = |time: &Option<(Instant, Ecn)>| {
+            let (time, ecn) = (*time)?;
+            Some((ecn, Arrival::Before(now.saturating_duration_since(time))))
         };
         self.arrivals.retain_mut(|(media, begin, times)| {
             // The format pads an odd number of arrivals.

@@ -43,6 +43,7 @@ pub use pool::FramePool;
 use std::fmt;
 use std::time::Instant;
 
+use crate::ecn::Ecn;
 use crate::rtp::CaptureTime;
 use crate::ssrc::Ssrc;
 use crate::time::{ClockRate, RtpTimestamp};
@@ -134,8 +135,12 @@ pub struct PacketInfo {
     pub timestamp: RtpTimestamp,
     /// The marker bit; in all video formats here, it is set on the last packet of an access unit.
     pub marker: bool,
-    /// When the datagram arrived.
+    /// When the datagram was read; timers count from here.
     pub arrival: Instant,
+    /// When the datagram arrived at this host.
+    pub stamp: Instant,
+    /// The mark with which it arrived.
+    pub ecn: Ecn,
     /// When the media was captured, if the packet carries it.
     pub captured: Option<CaptureTime>,
 }

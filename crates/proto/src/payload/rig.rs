@@ -8,6 +8,7 @@ use super::error::PayloadError;
 use super::fragment::{Fragment, Piece, Run};
 use super::pool::FramePool;
 use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
+use crate::ecn::Ecn;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
@@ -100,7 +101,8 @@ impl Listener {
         marker: bool,
     ) -> Result<(), PayloadError> {
         let (ssrc, timestamp) = (Ssrc(1), RtpTimestamp(timestamp));
-        let packet = PacketInfo { ssrc, timestamp, marker, arrival: self.arrival, captured: None };
+        let (arrival, stamp, ecn) = (self.arrival, self.arrival, Ecn::NotCapable);
+        let packet = PacketInfo { ssrc, timestamp, marker, arrival, stamp, ecn, captured: None };
         self.builder.begin_packet(packet);
         let outcome = self.depacketiser.push(octets, packet, &mut self.builder);
         if outcome.is_err() {

@@ -4,22 +4,9 @@ use std::time::Duration;
 
 use super::error::{RtcpError, need};
 use super::{half_word, word};
+use crate::ecn::Ecn;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
-
-/// The explicit congestion notification mark of a packet (RFC 3168 section 5).
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Ecn {
-    /// Not capable, or unknown.
-    #[default]
-    NotCapable,
-    /// Capable, ECT(1).
-    CapableOne,
-    /// Capable, ECT(0).
-    CapableZero,
-    /// Congestion experienced.
-    Congestion,
-}
 
 /// The arrival of one packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -120,12 +107,7 @@ fn split_block(bytes: &[u8]) -> Result<(CongestionBlock<'_>, &[u8]), RtcpError> 
 
 fn parse_report(report: u16) -> Option<(Ecn, Arrival)> {
     (report & 0x8000 != 0).then_some(())?;
-    let ecn = match report >> 13 & 3 {
-        0 => Ecn::NotCapable,
-        1 => Ecn::CapableOne,
-        2 => Ecn::CapableZero,
-        _ => Ecn::Congestion,
-    };
+    let ecn = Ecn::from_bits((report >> 13) as u8);
     let arrival = match report & 0x1fff {
         0x1fff => Arrival::Unknown,
         0x1ffe => Arrival::LongBefore,
@@ -136,12 +118,7 @@ fn parse_report(report: u16) -> Option<(Ecn, Arrival)> {
 
 fn report_bits(arrival: Option<(Ecn, Arrival)>) -> u16 {
     let Some((ecn, arrival)) = arrival else { return 0 };
-    let ecn: u16 = match ecn {
-        Ecn::NotCapable => 0,
-        Ecn::CapableOne => 1,
-        Ecn::CapableZero => 2,
-        Ecn::Congestion => 3,
-    };
+    let ecn = ecn as u16;
     let steps = match arrival {
         Arrival::Unknown => 0x1fff,
         Arrival::LongBefore => 0x1ffe,

@@ -31,10 +31,11 @@ mod sdes;
 mod write;
 mod xr;
 
+pub use crate::ecn::Ecn;
 pub use app::App;
 pub use bye::Bye;
 pub use compound::{Compound, Packet, Packets};
-pub use congestion::{Arrival, CongestionBlock, CongestionFeedback, Ecn, PacketReport};
+pub use congestion::{Arrival, CongestionBlock, CongestionFeedback, PacketReport};
 pub use error::RtcpError;
 pub use feedback::{BitRateLimit, Fir, PayloadFeedback, Remb, TransportFeedback};
 pub use nack::{Nack, pack_nacks};

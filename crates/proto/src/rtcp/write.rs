@@ -2,12 +2,13 @@
 
 use super::COUNT_MAX;
 use super::compound::HEADER_LEN;
-use super::congestion::{Arrival, CongestionFeedback, Ecn, write_block};
+use super::congestion::{Arrival, CongestionFeedback, write_block};
 use super::feedback::{BitRateLimit, Fir, Remb};
 use super::nack::pack_nacks;
 use super::report::{BLOCK_LEN, INFO_LEN, ReportBlock, SenderInfo};
 use super::sdes::SdesKind;
 use super::xr::Dlrr;
+use crate::ecn::Ecn;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use crate::time::NtpTime;

@@ -39,6 +39,9 @@ pub struct Media {
     pub extensions: Vec<ExtensionMapping>,
     /// `a=rtcp-rsize`: RTCP packets need not be compound (RFC 5506).
     pub reduced_size: bool,
+    /// `a=rtcp-fb:* ack ccfb`: receivers report when each packet arrived (RFC 8888 section 6). It
+    /// holds for all formats, so it is not among the [feedback](super::Format::feedback) of each.
+    pub congestion_feedback: bool,
     /// The direction: of the media, or otherwise of the session; by default both sides send.
     pub direction: Direction,
     /// The sources that are announced (RFC 5576).
@@ -75,6 +78,7 @@ impl Media {
             rtcp: RtcpPort::Next,
             extensions: Vec::new(),
             reduced_size: false,
+            congestion_feedback: false,
             direction: Direction::default(),
             ssrcs: Vec::new(),
             ssrc_groups: Vec::new(),

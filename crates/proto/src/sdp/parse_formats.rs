@@ -65,7 +65,11 @@ pub(super) fn formats(
         *used = fmtp(line, &mut drafts);
     }
     for (line, used) in attributes(below, &mut used, "rtcp-fb") {
-        *used = rtcp_fb(line, &mut drafts, warnings);
+        if is_congestion_feedback(line) {
+            (media.congestion_feedback, *used) = (true, true);
+        } else {
+            *used = rtcp_fb(line, &mut drafts, warnings);
+        }
     }
     for draft in drafts {
         let payload_type = draft.payload_type;
@@ -111,6 +115,12 @@ fn fmtp<'a>(line: Line<'a>, drafts: &mut [Draft<'a>]) -> bool {
     let payload_type = number(payload_type);
     let draft = drafts.iter_mut().find(|draft| Some(draft.payload_type.value()) == payload_type);
     draft.map(|draft| draft.add_parameters(line, trim(text))).is_some()
+}
+
+/// Returns whether a line is `a=rtcp-fb:* ack ccfb`, whose payload type must be `*` (RFC 8888
+/// section 6).
+fn is_congestion_feedback(line: Line<'_>) -> bool {
+    line.attribute().1.split_ascii_whitespace().eq(["*", "ack", "ccfb"])
 }
 
 /// Reads `<payload type or *> <feedback>`; returns `false` if there is no such format.

@@ -152,6 +152,9 @@ impl Writer {
         for mapping in &media.extensions {
             self.line(format_args!("a=extmap:{}", mapping.write()));
         }
+        if media.congestion_feedback {
+            self.line("a=rtcp-fb:* ack ccfb");
+        }
         if media.reduced_size {
             self.line("a=rtcp-rsize");
         }

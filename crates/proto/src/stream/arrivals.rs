@@ -1,8 +1,9 @@
-//! Arrival times of a source's packets, for congestion control feedback (RFC 8888).
+//! Arrival times and marks of a source's packets, for congestion control feedback (RFC 8888).
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use crate::ecn::Ecn;
 use crate::seq::ExtendedSequence;
 
 /// Maximum number of packets remembered between two reports; older ones are forgotten.
@@ -12,7 +13,7 @@ const PACKETS_MAX: usize = 512;
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     begin: ExtendedSequence,
-    times: VecDeque<Option<Instant>>,
+    times: VecDeque<Option<(Instant, Ecn)>>,
 }
 
 impl Arrivals {
@@ -20,8 +21,8 @@ impl Arrivals {
         Self { begin, times: VecDeque::new() }
     }
 
-    /// Notes that packet `sequence` arrived at `now`; of two copies the first counts.
-    pub(super) fn note(&mut self, sequence: ExtendedSequence, now: Instant) {
+    /// Notes that packet `sequence` arrived, and with which mark; of two copies the first counts.
+    pub(super) fn note(&mut self, sequence: ExtendedSequence, arrival: (Instant, Ecn)) {
         if sequence < self.begin {
             return;
         }
@@ -33,7 +34,7 @@ impl Arrivals {
         if index >= self.times.len() {
             self.times.resize(index + 1, None);
         }
-        self.times[index].get_or_insert(now);
+        self.times[index].get_or_insert(arrival);
         while self.times.len() > PACKETS_MAX {
             self.times.pop_front();
             self.begin = self.begin.plus(1);
@@ -42,7 +43,10 @@ impl Arrivals {
 
     /// Appends the arrivals since the last call to `out` and returns the sequence number of the
     /// first; `None` if there are none.
-    pub(super) fn take(&mut self, out: &mut Vec<Option<Instant>>) -> Option<ExtendedSequence> {
+    pub(super) fn take(
+        &mut self,
+        out: &mut Vec<Option<(Instant, Ecn)>>,
+    ) -> Option<ExtendedSequence> {
         if self.times.is_empty() {
             return None;
         }
@@ -60,7 +64,7 @@ mod tests {
 
     #[test]
     fn missing_packets_are_listed_between_the_arrivals() {
-        let now = Instant::now();
+        let now = (Instant::now(), Ecn::CapableOne);
         let mut arrivals = Arrivals::new(ExtendedSequence(70_000));
         for sequence in [70_002, 70_000, 69_999, 70_002] {
             arrivals.note(ExtendedSequence(sequence), now);
@@ -75,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_jump_and_a_long_silence_of_reports_are_bounded() {
-        let now = Instant::now();
+        let now = (Instant::now(), Ecn::CapableOne);
         let mut arrivals = Arrivals::new(ExtendedSequence(70_000));
         for sequence in 70_000..80_000 {
             arrivals.note(ExtendedSequence(sequence), now);

@@ -5,61 +5,62 @@ use std::time::Instant;
 
 use super::candidate::{Arrived, Report};
 use super::event::Event;
+use super::receipt::Receipt;
 use super::receive::Receiver;
 use super::secure::{REPORT_INTERVAL, refusal_reason};
 use super::stats::Discard;
-use crate::payload::PacketInfo;
 use crate::rtp::{CaptureTime, Packet};
 use crate::srtp::{BATCH_MAX, UnprotectError};
 use crate::ssrc::Ssrc;
 
 impl Receiver {
-    /// Handles one datagram that arrived at `now`.
-    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) {
-        self.handle_datagram_from(now, None, datagram);
+    /// Handles one datagram that arrived as `receipt` says; an [`Instant`] is enough.
+    pub fn handle_datagram(&mut self, receipt: impl Into<Receipt>, datagram: &[u8]) {
+        self.handle_datagram_from(receipt, None, datagram);
     }
 
-    /// Handles one datagram that arrived at `now` from the transport address `from`.
+    /// Handles one datagram from the transport address `from` that arrived as `receipt` says.
     ///
     /// The receiver accepts a source from one address only; the same SSRC from another is a
     /// collision or a loop (RFC 3550 section 8.2).
     pub fn handle_datagram_from(
         &mut self,
-        now: Instant,
+        receipt: impl Into<Receipt>,
         from: Option<SocketAddr>,
         datagram: &[u8],
     ) {
+        let receipt = receipt.into();
         let Some(security) = &mut self.security else {
-            return self.handle_clear(now, from, datagram);
+            return self.handle_clear(receipt, from, datagram);
         };
         let mut copy = security.copy(datagram);
-        self.handle_protected(now, from, &mut copy);
+        self.handle_protected(receipt, from, &mut copy);
         if let Some(security) = &mut self.security {
             security.reuse(copy);
         }
         self.emit_key_events();
     }
 
-    /// Handles datagrams that arrived at `now`, all from the transport address `from`; their octets
-    /// may be changed in place. Faster than one call for each.
+    /// Handles datagrams that arrived as `receipt` says, all from the transport address `from`; their
+    /// octets may be changed in place. Faster than one call for each.
     pub fn handle_datagrams(
         &mut self,
-        now: Instant,
+        receipt: impl Into<Receipt>,
         from: SocketAddr,
         datagrams: &mut [&mut [u8]],
     ) {
-        let from = Some(from);
+        let (receipt, from) = (receipt.into(), Some(from));
         match self.security.as_ref().map(|security| security.unprotector.group_len()) {
-            None => return self.handle_clear_run(now, from, datagrams),
+            None => return self.handle_clear_run(receipt, from, datagrams),
             // Clear datagrams are not batched: each is processed while it is in the cache.
             Some(1) => {
                 for datagram in datagrams {
-                    self.handle_protected(now, from, datagram);
+                    self.handle_protected(receipt, from, datagram);
                 }
             }
             Some(group_len) => {
                 for group in datagrams.chunks_mut(group_len) {
-                    self.handle_protected_group(now, from, group);
+                    self.handle_protected_group(receipt, from, group);
                 }
             }
         }
@@ -69,19 +70,19 @@ impl Receiver {
     #[inline]
     fn handle_clear_run(
         &mut self,
-        now: Instant,
+        receipt: Receipt,
         from: Option<SocketAddr>,
         datagrams: &[&mut [u8]],
     ) {
         let mut fast = self.fast_source(from);
         let mut rest = datagrams;
         while let Some((datagram, behind)) = rest.split_first() {
-            let taken = fast.map_or(0, |fast| self.take_fast(fast, now, rest));
+            let taken = fast.map_or(0, |fast| self.take_fast(fast, receipt, rest));
             if taken > 0 {
                 rest = &rest[taken..];
                 continue;
             }
-            self.handle_clear(now, from, datagram);
+            self.handle_clear(receipt, from, datagram);
             fast = self.fast_source(from);
             rest = behind;
         }
@@ -89,9 +90,15 @@ impl Receiver {
 
     /// Handles one protected datagram, which is changed in place.
     #[inline]
-    fn handle_protected(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &mut [u8]) {
+    fn handle_protected(
+        &mut self,
+        receipt: Receipt,
+        from: Option<SocketAddr>,
+        datagram: &mut [u8],
+    ) {
         let fast = self.fast_source(from);
-        let outcome = match fast.and_then(|fast| self.take_fast_protected(fast, now, datagram)) {
+        let outcome = match fast.and_then(|fast| self.take_fast_protected(fast, receipt, datagram))
+        {
             Some(Ok(())) => return,
             Some(Err(refusal)) => Err(refusal),
             None => match &mut self.security {
@@ -99,13 +106,13 @@ impl Receiver {
                 None => return,
             },
         };
-        self.handle_unprotected(now, from, datagram, outcome);
+        self.handle_unprotected(receipt, from, datagram, outcome);
     }
 
     /// Handles protected datagrams, which are authenticated together.
     fn handle_protected_group(
         &mut self,
-        now: Instant,
+        receipt: Receipt,
         from: Option<SocketAddr>,
         datagrams: &mut [&mut [u8]],
     ) {
@@ -114,7 +121,7 @@ impl Receiver {
             security.unprotector.unprotect_batch(datagrams, &mut outcomes);
         }
         for (datagram, outcome) in datagrams.iter().zip(outcomes) {
-            self.handle_unprotected(now, from, datagram, outcome);
+            self.handle_unprotected(receipt, from, datagram, outcome);
         }
     }
 
@@ -122,28 +129,28 @@ impl Receiver {
     #[inline]
     fn handle_unprotected(
         &mut self,
-        now: Instant,
+        receipt: Receipt,
         from: Option<SocketAddr>,
         datagram: &[u8],
         outcome: Result<usize, UnprotectError>,
     ) {
         match outcome {
-            Ok(len) => self.handle_clear(now, from, &datagram[..len]),
+            Ok(len) => self.handle_clear(receipt, from, &datagram[..len]),
             Err(_) if datagram.is_empty() => self.discard(Discard::KeepAlive),
             // SRTP does not encrypt the octet that distinguishes it from SRTCP.
             Err(_) if is_rtcp(datagram) => self.discard(Discard::Rtcp),
             Err(UnprotectError::Malformed) => self.discard(not_rtp(datagram)),
-            Err(refusal) => self.refuse(now, refusal_reason(refusal)),
+            Err(refusal) => self.refuse(receipt.now, refusal_reason(refusal)),
         }
     }
 
     /// Handles a datagram that is clear or has been unprotected.
     #[inline]
-    fn handle_clear(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &[u8]) {
-        if let Err(reason) = self.take(now, from, datagram) {
+    fn handle_clear(&mut self, receipt: Receipt, from: Option<SocketAddr>, datagram: &[u8]) {
+        if let Err(reason) = self.take(receipt, from, datagram) {
             self.discard(reason);
             if reason == Discard::PayloadType {
-                self.note_other_payload_type(now, from, datagram);
+                self.note_other_payload_type(receipt.now, from, datagram);
             }
         }
     }
@@ -161,7 +168,7 @@ impl Receiver {
 
     fn take(
         &mut self,
-        now: Instant,
+        receipt: Receipt,
         from: Option<SocketAddr>,
         datagram: &[u8],
     ) -> Result<(), Discard> {
@@ -181,7 +188,7 @@ impl Receiver {
             return Err(Discard::OwnSource);
         }
         if packet.payload_type() != self.config.payload_type.value() {
-            return self.take_retransmission(now, from, &packet);
+            return self.take_retransmission(receipt, from, &packet);
         }
         if self.config.remote_ssrc.is_some_and(|remote| remote != ssrc) {
             return Err(Discard::OtherSource);
@@ -190,7 +197,7 @@ impl Receiver {
         let captured = self.captured(&packet, ssrc);
         let arrived = Arrived {
             sequence: packet.sequence(),
-            info: PacketInfo { ssrc, timestamp, marker, arrival: now, captured },
+            info: receipt.of(ssrc, timestamp, marker, captured),
             payload: packet.payload(),
         };
         let Some(n) = self.find(ssrc) else { return self.take_candidate_packet(arrived, from) };
@@ -198,7 +205,7 @@ impl Receiver {
         let is_authentic = self.is_authentic();
         let Self { sources, statistics, events, .. } = self;
         let (source, mut report) = (&mut sources[n], Report { statistics, events });
-        let is_own = source.is_at(now, from, is_authentic, &mut report);
+        let is_own = source.is_at(receipt.now, from, is_authentic, &mut report);
         if is_own {
             source.take(arrived, &mut report);
         }

@@ -8,10 +8,10 @@
 
 use core::convert::Infallible;
 use core::net::SocketAddr;
-use std::time::Instant;
 
 use super::candidate::{Arrived, Report};
 use super::inbound::Inbound;
+use super::receipt::Receipt;
 use super::receive::Receiver;
 use crate::payload::PacketInfo;
 use crate::rtp::HEADER_LEN;
@@ -53,9 +53,9 @@ impl PlainHeader {
     }
 
     #[inline]
-    fn info(self, now: Instant) -> PacketInfo {
+    fn info(self, receipt: Receipt) -> PacketInfo {
         let Self { ssrc, timestamp, marker, .. } = self;
-        PacketInfo { ssrc, timestamp, marker, arrival: now, captured: None }
+        receipt.of(ssrc, timestamp, marker, None)
     }
 }
 
@@ -78,21 +78,21 @@ impl Receiver {
     pub(super) fn take_fast(
         &mut self,
         fast: FastSource,
-        now: Instant,
+        receipt: Receipt,
         datagrams: &[&mut [u8]],
     ) -> usize {
         let Some((first, rest)) = datagrams.split_first() else { return 0 };
-        match self.take_first(fast, now, first) {
+        match self.take_first(fast, receipt, first) {
             None => 0,
             Some(false) => 1,
-            Some(true) => 1 + self.take_similar(fast, now, first, rest).unwrap_or(0),
+            Some(true) => 1 + self.take_similar(fast, receipt, first, rest).unwrap_or(0),
         }
     }
 
     /// Writes a datagram into its frame and returns whether it continued the current unit; `None`,
     /// with nothing changed, if it must take the ordinary path.
     #[inline]
-    fn take_first(&mut self, fast: FastSource, now: Instant, datagram: &[u8]) -> Option<bool> {
+    fn take_first(&mut self, fast: FastSource, receipt: Receipt, datagram: &[u8]) -> Option<bool> {
         let header = self.plain_header(fast, datagram)?;
         let Self { sources, statistics, events, .. } = self;
         let source = sources.get_mut(fast.index)?;
@@ -104,7 +104,7 @@ impl Receiver {
             Ok::<(), Infallible>(())
         };
         source.builder.write_behind::<0, _>(body.len(), copy)?.ok()?;
-        let info = header.info(now);
+        let info = header.info(receipt);
         let arrived = Arrived { sequence: header.sequence, info, payload: head };
         let mut report = Report { statistics, events };
         let continued = source.take_fast(&arrived, body.len(), Some(payload), &mut report);
@@ -120,7 +120,7 @@ impl Receiver {
     fn take_similar(
         &mut self,
         fast: FastSource,
-        now: Instant,
+        receipt: Receipt,
         last: &[u8],
         datagrams: &[&mut [u8]],
     ) -> Option<usize> {
@@ -146,7 +146,7 @@ impl Receiver {
             octets += head_len + body.len();
             packets += 1;
         }
-        let info = header.info(now);
+        let info = header.info(receipt);
         for _ in 0..packets {
             source.note_next(&info);
         }
@@ -161,7 +161,7 @@ impl Receiver {
     pub(super) fn take_fast_protected(
         &mut self,
         fast: FastSource,
-        now: Instant,
+        receipt: Receipt,
         datagram: &[u8],
     ) -> Option<Result<(), UnprotectError>> {
         let header = self.plain_header(fast, datagram)?;
@@ -182,7 +182,7 @@ impl Receiver {
             Err(refusal) => return Some(Err(refusal)),
         };
         let payload = head.get(..head_len)?;
-        let arrived = Arrived { sequence: header.sequence, info: header.info(now), payload };
+        let arrived = Arrived { sequence: header.sequence, info: header.info(receipt), payload };
         source.take_fast(&arrived, len - head_len, None, &mut Report { statistics, events });
         self.enforce_limits(fast.index);
         Some(Ok(()))

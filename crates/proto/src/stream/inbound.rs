@@ -12,6 +12,7 @@ use super::origin::{Activity, Origin};
 use super::sender_count::{SenderCount, SentSoFar};
 use super::stats::{Discard, SourceStatistics};
 use super::window::{PacketRun, Placed, Verdict, Window, WindowLimits};
+use crate::ecn::Ecn;
 use crate::payload::{
     Depacketiser, Frame, FrameBuilder, FramePool, PacketInfo, PayloadError, PayloadFormat,
 };
@@ -29,6 +30,8 @@ pub(super) struct Inbound {
     ssrc: Ssrc,
     pub(super) window: Window,
     received: u64,
+    /// Packets that arrived with the mark CE.
+    congested: u64,
     /// Packets accepted into frames or discarded there, and packets given up.
     taken: u64,
     lost: u64,
@@ -78,6 +81,8 @@ impl Inbound {
             timestamp: RtpTimestamp(0),
             marker: false,
             arrival: last_heard,
+            stamp: last_heard,
+            ecn: Ecn::NotCapable,
             captured: None,
         };
         let info = kept.first().map_or(idle, |kept| kept.info);
@@ -94,10 +99,11 @@ impl Inbound {
             ssrc,
             window: Window::new(first, head, &info, config.clock_rate, limits),
             received: 0,
+            congested: 0,
             taken: 0,
             lost: 0,
             unusable: 0,
-            jitter: Jitter::new(config.clock_rate, info.arrival),
+            jitter: Jitter::new(config.clock_rate, info.stamp),
             stray: None,
             missing: config.requests.map(Missing::new),
             arrivals: config.arrivals.then(|| Arrivals::new(first)),
@@ -186,7 +192,7 @@ impl Inbound {
     /// Appends the arrivals since the last call to `out`; returns the first packet of them.
     pub(super) fn take_arrivals(
         &mut self,
-        out: &mut Vec<Option<Instant>>,
+        out: &mut Vec<Option<(Instant, Ecn)>>,
     ) -> Option<ExtendedSequence> {
         self.arrivals.as_mut()?.take(out)
     }
@@ -233,6 +239,7 @@ impl Inbound {
             frames: self.builder.delivered(),
             frames_dropped: self.builder.dropped(),
             packets_unusable: self.unusable,
+            packets_congested: self.congested,
         }
     }
 
@@ -242,9 +249,10 @@ impl Inbound {
         self.last_heard = info.arrival;
         self.received += 1;
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.note(place, info.arrival);
+            arrivals.note(place, (info.stamp, info.ecn));
         }
-        self.jitter.take(info.arrival, info.timestamp);
+        self.congested += u64::from(info.ecn == Ecn::Congestion);
+        self.jitter.take(info.stamp, info.timestamp);
     }
 
     /// Counts packets whose payloads, of `octets` in total, joined a frame or were discarded there.

@@ -17,6 +17,7 @@ mod inbound;
 mod jitter;
 mod origin;
 mod outgoing;
+mod receipt;
 mod receive;
 mod recovery;
 mod retransmission;
@@ -33,6 +34,7 @@ pub use config::{ConfigError, MEMORY_BESIDE_A_FRAME, ReceiverConfig, SenderConfi
 pub use demux::{Demux, Route};
 pub use event::Event;
 pub use outgoing::Outgoing;
+pub use receipt::Receipt;
 pub use receive::Receiver;
 pub use send::{Retransmission, Sender};
 pub use sender_count::SentSoFar;

@@ -28,6 +28,7 @@ use super::inbound::Inbound;
 use super::secure::Security;
 use super::sender_count::SentSoFar;
 use super::stats::{Discard, ReceiveStatistics, SourceStatistics};
+use crate::ecn::Ecn;
 use crate::payload::{Frame, FramePool, PayloadFormat};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
@@ -226,7 +227,7 @@ impl Receiver {
     /// returns the source and the first of these packets. Call it until it returns `None`.
     pub fn poll_arrivals(
         &mut self,
-        out: &mut Vec<Option<Instant>>,
+        out: &mut Vec<Option<(Instant, Ecn)>>,
     ) -> Option<(Ssrc, SequenceNumber)> {
         self.sources.iter_mut().find_map(|source| {
             let begin = source.take_arrivals(out)?;

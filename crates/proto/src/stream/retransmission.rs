@@ -1,13 +1,12 @@
 //! Retransmissions in a separate stream (RFC 4588), and the sources to which they belong.
 
 use core::net::SocketAddr;
-use std::time::Instant;
 
 use super::candidate::Arrived;
 use super::inbound::Inbound;
+use super::receipt::Receipt;
 use super::receive::Receiver;
 use super::stats::Discard;
-use crate::payload::PacketInfo;
 use crate::repair::rtx;
 use crate::rtp::Packet;
 use crate::seq::SequenceNumber;
@@ -17,7 +16,7 @@ impl Receiver {
     /// Handles a packet of another payload type: a retransmission (RFC 4588), or discarded.
     pub(super) fn take_retransmission(
         &mut self,
-        now: Instant,
+        receipt: Receipt,
         from: Option<SocketAddr>,
         packet: &Packet<'_>,
     ) -> Result<(), Discard> {
@@ -34,7 +33,7 @@ impl Receiver {
         let ssrc = self.sources[n].ssrc();
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
         let captured = self.captured(packet, ssrc);
-        let info = PacketInfo { ssrc, timestamp, marker, arrival: now, captured };
+        let info = receipt.of(ssrc, timestamp, marker, captured);
         let arrived = Arrived { sequence, info, payload };
         self.with_source(n, |source, report| source.take_retransmitted(arrived, report));
         Ok(())

@@ -248,6 +248,9 @@ pub struct SourceStatistics {
     /// reserved for extensions, which receivers must ignore. Not counted are fragments whose start
     /// was lost, frames that are too large, and the headers of Ogg files that GStreamer sends.
     pub packets_unusable: u64,
+    /// Packets that routers marked instead of dropping them (CE of RFC 3168); late ones and
+    /// duplicates included.
+    pub packets_congested: u64,
 }
 
 #[cfg(test)]

@@ -490,6 +490,8 @@ mod tests {
             timestamp: RtpTimestamp(ticks),
             marker: false,
             arrival: Instant::now(),
+            stamp: Instant::now(),
+            ecn: crate::ecn::Ecn::NotCapable,
             captured: None,
         }
     }

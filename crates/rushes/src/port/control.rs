@@ -183,7 +183,7 @@ impl Port {
                 break;
             }
             for datagram in datagrams {
-                self.handle_report(now, *datagram.from, datagram.data);
+                self.handle_report(datagram.arrival, *datagram.from, datagram.data);
             }
         }
         Ok(())

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::sync::{MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use rushes_net::{Arena, Datagrams};
+use rushes_net::{Arena, Datagram, Datagrams};
+use rushes_proto::Ecn;
 use rushes_proto::rtcp::is_rtcp;
-use rushes_proto::stream::Receiver;
+use rushes_proto::stream::{Receipt, Receiver};
 
 use super::{Control, Inbox, Port};
 use crate::error::Error;
@@ -22,6 +23,10 @@ const UNCOLLECTED_MAX: usize = 64 << 20;
 
 /// Maximum number of datagrams passed to a stream at once.
 const RUN_MAX: usize = 64;
+
+/// The time within which datagrams of a run arrive; all of them count as arriving with the first. A
+/// report of arrivals resolves 1/1 024 s (RFC 8888 section 3.1).
+const RUN_TIME: Duration = Duration::from_micros(100);
 
 /// How long a reader waits, and how long it spins.
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +127,7 @@ impl Port {
             Control::Off | Control::Muxed => None,
         };
         let datagrams = self.socket.receive_beside(arena, until, Some(&self.waker), beside)?;
-        let now = Instant::now();
+        let now = datagrams.read_at();
         let is_stale = now.saturating_duration_since(*polled) > CONTROL_INTERVAL;
         if datagrams.is_empty() || is_stale {
             // RTCP is handled before media, because a source may return immediately after its BYE.
@@ -144,7 +149,7 @@ impl Port {
         for datagram in datagrams {
             if self.is_muxed() && is_rtcp(datagram.data) {
                 self.finish(run.end());
-                self.handle_report(now, *datagram.from, datagram.data);
+                self.handle_report(datagram.arrival, *datagram.from, datagram.data);
                 continue;
             }
             if self.only_from.is_some_and(|only| !only.sends_media(*datagram.from)) {
@@ -167,7 +172,7 @@ impl Port {
                 let Some(inbox) = inboxes.find(id) else { continue };
                 run.begin(inbox, own.is_some_and(|own| own.id == id));
             }
-            run.add(datagram.from, datagram.data);
+            run.add(datagram);
         }
         self.finish(run.end());
         taken
@@ -188,7 +193,7 @@ impl Port {
 /// Consecutive datagrams for one stream from one address, collected to be handled together.
 #[derive(Debug)]
 struct Run<'i, 'd> {
-    now: Instant,
+    receipt: Receipt,
     stream: Option<(&'i Inbox, MutexGuard<'i, Receiver>)>,
     /// Whether the stream's own reader reads the port.
     is_own: bool,
@@ -200,7 +205,7 @@ struct Run<'i, 'd> {
 impl<'i, 'd> Run<'i, 'd> {
     fn new(now: Instant) -> Self {
         Self {
-            now,
+            receipt: now.into(),
             stream: None,
             is_own: false,
             from: None,
@@ -223,16 +228,26 @@ impl<'i, 'd> Run<'i, 'd> {
 
     /// Adds a datagram.
     #[inline]
-    fn add(&mut self, from: &'d SocketAddr, octets: &'d mut [u8]) {
-        // Datagrams of one message share their address in memory; comparing pointers first is
-        // faster.
-        let is_same = |before: &'d SocketAddr| std::ptr::eq(before, from) || before == from;
-        if self.len == RUN_MAX || !self.from.is_some_and(is_same) {
+    fn add(&mut self, datagram: Datagram<'d>) {
+        let Datagram { data, from, arrival, ecn } = datagram;
+        // Datagrams of one message share their address in memory, arrival and mark; comparing
+        // pointers first is faster.
+        let is_of_message = self.from.is_some_and(|before| std::ptr::eq(before, from));
+        if self.len == RUN_MAX || !(is_of_message || self.takes(from, arrival, ecn)) {
             self.flush();
-            self.from = Some(from);
+            (self.receipt.arrival, self.receipt.ecn) = (arrival, Ecn::from_bits(ecn));
         }
-        self.datagrams[self.len] = octets;
+        self.from = Some(from);
+        self.datagrams[self.len] = data;
         self.len += 1;
+    }
+
+    /// Returns whether the datagrams of another message can join the run.
+    fn takes(&self, from: &SocketAddr, arrival: Instant, ecn: u8) -> bool {
+        let Receipt { arrival: first, ecn: mark, .. } = self.receipt;
+        self.from == Some(from)
+            && Ecn::from_bits(ecn) == mark
+            && arrival.saturating_duration_since(first) <= RUN_TIME
     }
 
     /// Ends the run, and returns the receiver if there was one.
@@ -251,6 +266,6 @@ impl<'i, 'd> Run<'i, 'd> {
             inbox.note_uncollected(len);
             return;
         }
-        receiver.handle_datagrams(self.now, *from, &mut self.datagrams[..len]);
+        receiver.handle_datagrams(self.receipt, *from, &mut self.datagrams[..len]);
     }
 }

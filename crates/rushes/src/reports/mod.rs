@@ -1,6 +1,7 @@
 //! The RTCP of a stream: [`Rtcp`] for the application, the reporter on the port, and the
 //! participant of `rushes-proto` behind it.
 
+mod arrivals;
 mod attached;
 mod events;
 mod origins;

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use rushes_proto::control::{ControlEvent, MediaSent, Participant, Reception};
 use rushes_proto::stream::{Event, Receiver, SentSoFar, SourceStatistics};
-use rushes_proto::{SequenceNumber, Ssrc};
+use rushes_proto::{Ecn, SequenceNumber, Ssrc};
 use tracing::Span;
 
+use super::arrivals::ArrivalTimes;
 use super::events::Events;
 use super::origins::{Origins, all_reporters};
 use crate::lock::lock;
@@ -27,9 +28,6 @@ const LEAVE_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Time after which a report is sent even without media.
 const ANNOUNCE_AFTER: Duration = Duration::from_secs(1);
-
-/// The interval of reports of packet arrivals (RFC 8888).
-const ARRIVALS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The interval of checks whether a peer is known.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
@@ -75,8 +73,8 @@ struct State {
     echoes: Vec<SocketAddr>,
     receptions: Vec<Reception>,
     sequences: Vec<SequenceNumber>,
-    arrivals: Vec<Option<Instant>>,
-    next_arrivals: Instant,
+    arrivals: Vec<Option<(Instant, Ecn)>>,
+    arrival_times: ArrivalTimes,
     next_keep_alive: Option<Instant>,
     opened: Instant,
     /// Whether the first report may be sent.
@@ -221,7 +219,7 @@ impl Reporter {
                 receptions: Vec::new(),
                 sequences: Vec::new(),
                 arrivals: Vec::new(),
-                next_arrivals: Instant::now(),
+                arrival_times: ArrivalTimes::new(Instant::now()),
                 next_keep_alive: None,
                 opened: Instant::now(),
                 announced: false,
@@ -289,7 +287,7 @@ impl Reporter {
 
     /// Requests missing packets, handles conflicts, and collects reception statistics.
     fn poll_receiver(&self, state: &mut State, port: &Port, now: Instant) -> Option<Instant> {
-        let State { participant, receptions, sequences, arrivals, next_arrivals, echoes, .. } =
+        let State { participant, receptions, sequences, arrivals, arrival_times, echoes, .. } =
             state;
         let participant = participant.as_mut()?;
         let mut receiver = self.inbox.lock();
@@ -309,17 +307,19 @@ impl Reporter {
         if let Some(from) = receiver.poll_conflict().filter(|from| !is_echo(echoes, port, *from)) {
             participant.handle_conflict(now, from);
         }
-        if now >= *next_arrivals && receiver.config().arrivals {
-            *next_arrivals = now + ARRIVALS_INTERVAL;
+        if now >= arrival_times.due() && receiver.config().arrivals {
+            let mut packets = 0;
             arrivals.clear();
             while let Some((media, begin)) = receiver.poll_arrivals(arrivals) {
                 participant.report_arrivals(now, media, begin, arrivals);
+                packets += arrivals.len();
                 arrivals.clear();
             }
+            arrival_times.note(now, packets);
         }
         receptions.clear();
         receptions.extend(receiver.receptions().map(reception));
-        let arrivals_due = receiver.config().arrivals.then_some(*next_arrivals);
+        let arrivals_due = receiver.config().arrivals.then_some(arrival_times.due());
         earlier(receiver.requests_due(), arrivals_due)
     }
 

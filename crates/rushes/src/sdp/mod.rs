@@ -97,7 +97,7 @@ impl StreamBuilder {
         }
         let control = &self.control;
         let recovers = control.recovery != Recovery::Off;
-        if control.rtcp && control.feedback.unwrap_or(recovers) {
+        if control.rtcp && control.feedback.unwrap_or(recovers || control.arrivals) {
             media.profile = Profile::Avpf;
             format.feedback = vec![Feedback::NackPli, Feedback::CcmFir];
             if recovers {
@@ -112,6 +112,7 @@ impl StreamBuilder {
             (false, _) => RtcpPort::Next,
         };
         media.reduced_size = control.reduced_size;
+        media.congestion_feedback = control.rtcp && control.arrivals;
         media.extensions = self.described_extensions();
         // The direction is that of the receivers (RFC 8866 section 6.7.1).
         media.direction = Direction::RecvOnly;
@@ -178,6 +179,7 @@ impl Context {
             .recovery(recovery)
             .feedback(matches!(media.profile, Profile::Avpf | Profile::Savpf))
             .reduced_size(media.reduced_size)
+            .report_arrivals(media.congestion_feedback)
             .rtcp_mux(media.rtcp == RtcpPort::Mux);
         builder = builder.with_extensions_of(media);
         if let RtcpPort::Port(port, _) = media.rtcp {

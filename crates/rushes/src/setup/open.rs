@@ -118,6 +118,9 @@ impl StreamBuilder {
             rtx_ssrc: self.control.remote_rtx_ssrc,
             remote_ssrc: self.remote_ssrc,
         };
+        if self.control.arrivals {
+            port.socket().enable_arrival_details();
+        }
         let inbox = port.add(route, receiver)?;
         Ok(self.assemble(Parts { port, inbox, sender, pacer, to, participant }))
     }

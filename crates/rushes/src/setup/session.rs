@@ -214,6 +214,8 @@ impl Session {
             send_path: SendPath::Single,
             receive_path: ReceivePath::Single,
             zero_copy: false,
+            // The rate of reports does not depend on marks.
+            ecn: 0,
             ..options.clone()
         };
         let mut attempts = if local_port == 0 { PAIR_ATTEMPTS } else { 1 };

@@ -40,6 +40,7 @@ impl World {
                 frames: 0,
                 frames_dropped: 0,
                 packets_unusable: 0,
+                packets_congested: 0,
                 received: 0,
                 expected: 0,
                 first_heard: self.now,
