@@ -3,6 +3,7 @@
 
 pub mod corpus;
 pub mod delivery;
+pub mod fec;
 pub mod frames;
 pub mod parsers;
 pub mod seeds;

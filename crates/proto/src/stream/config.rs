@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::fec::FecReception;
 use super::{PACKET_LEN_MAX, PACKET_LEN_MIN};
 use crate::payload::FrameSettings;
 use crate::repair::RequestTiming;
+use crate::repair::fec::FecFormat;
 use crate::rtp::ExtensionMap;
 use crate::seq::SequenceNumber;
 use crate::ssrc::{PayloadType, Ssrc};
@@ -83,6 +85,8 @@ pub struct ReceiverConfig {
     pub requests: Option<RequestTiming>,
     /// The payload type of retransmissions (RFC 4588), and their SSRC if it is known.
     pub retransmission: Option<(PayloadType, Option<Ssrc>)>,
+    /// The repair packets that recover missing ones (RFC 8627); `None` if there are none.
+    pub fec: Option<FecReception>,
     /// Whether the arrival time of each packet is remembered for reports (RFC 8888).
     pub arrivals: bool,
     /// The elements of header extensions that are read (RFC 8285); others are ignored.
@@ -109,6 +113,7 @@ impl ReceiverConfig {
             source_timeout: Duration::from_secs(30),
             requests: None,
             retransmission: None,
+            fec: None,
             arrivals: false,
             extensions: ExtensionMap::default(),
         }
@@ -117,6 +122,9 @@ impl ReceiverConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         if !(1..=16_384).contains(&self.reorder_packets_max) {
             return Err(ConfigError::ReorderPackets { packets: self.reorder_packets_max });
+        }
+        if self.fec.is_some_and(|fec| fec.format == FecFormat::Ulp) {
+            return Err(ConfigError::FecFormat);
         }
         if self.sources_max == 0 {
             return Err(ConfigError::NoSources);
@@ -133,6 +141,9 @@ impl ReceiverConfig {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// Repair packets of ULPFEC are in the source's stream, which receivers do not support.
+    #[error("a receiver uses repair packets of FlexFEC only")]
+    FecFormat,
     /// The memory limit that all sources share is smaller than the largest frame.
     #[error(
         "memory of {octets} octets for all sources is less than the largest frame, {frame} octets"

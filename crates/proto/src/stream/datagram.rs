@@ -188,6 +188,9 @@ impl Receiver {
             return Err(Discard::OwnSource);
         }
         if packet.payload_type() != self.config.payload_type.value() {
+            if self.is_repair(packet.payload_type()) {
+                return self.take_repair(receipt, from, &packet);
+            }
             return self.take_retransmission(receipt, from, &packet);
         }
         if self.config.remote_ssrc.is_some_and(|remote| remote != ssrc) {
@@ -200,7 +203,15 @@ impl Receiver {
             info: receipt.of(ssrc, timestamp, marker, captured),
             payload: packet.payload(),
         };
-        let Some(n) = self.find(ssrc) else { return self.take_candidate_packet(arrived, from) };
+        let Some(n) = self.find(ssrc) else {
+            let outcome = self.take_candidate_packet(arrived, from);
+            if self.config.fec.is_some()
+                && let Some(n) = self.find(ssrc)
+            {
+                self.note_source(receipt, n, datagram);
+            }
+            return outcome;
+        };
         self.recent = n;
         let is_authentic = self.is_authentic();
         let Self { sources, statistics, events, .. } = self;
@@ -208,6 +219,9 @@ impl Receiver {
         let is_own = source.is_at(receipt.now, from, is_authentic, &mut report);
         if is_own {
             source.take(arrived, &mut report);
+        }
+        if is_own && self.config.fec.is_some() {
+            self.note_source(receipt, n, datagram);
         }
         self.enforce_limits(n);
         if is_own { Ok(()) } else { Err(Discard::Conflict) }

@@ -65,6 +65,10 @@ impl Receiver {
     #[inline]
     pub(super) fn fast_source(&self, from: Option<SocketAddr>) -> Option<FastSource> {
         let source = self.sources.get(self.recent)?;
+        // A decoder needs whole packets.
+        if source.fec.is_some() {
+            return None;
+        }
         let ssrc = source.ssrc();
         let is_other = self.config.remote_ssrc.is_some_and(|remote| remote != ssrc);
         let is_own = self.own_ssrc == Some(ssrc) || self.own_others.contains(&ssrc);

@@ -17,6 +17,7 @@ use crate::payload::{
     Depacketiser, Frame, FrameBuilder, FramePool, PacketInfo, PayloadError, PayloadFormat,
 };
 use crate::repair::Missing;
+use crate::repair::fec::Decoder;
 use crate::seq::{ExtendedSequence, SequenceNumber};
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
@@ -40,6 +41,9 @@ pub(super) struct Inbound {
     jitter: Jitter,
     stray: Option<Kept>,
     pub(super) missing: Option<Missing>,
+    /// Recovers missing packets; with how long they are not requested.
+    pub(super) fec: Option<Box<Decoder>>,
+    pub(super) fec_wait: Duration,
     arrivals: Option<Arrivals>,
     pub(super) origin: Origin,
     pub(super) depacketiser: Box<dyn Depacketiser>,
@@ -106,6 +110,8 @@ impl Inbound {
             jitter: Jitter::new(config.clock_rate, info.stamp),
             stray: None,
             missing: config.requests.map(Missing::new),
+            fec: config.fec.map(|fec| Box::new(Decoder::new(fec.format, ssrc, fec.limits))),
+            fec_wait: config.fec.map_or(Duration::ZERO, |fec| fec.wait),
             arrivals: config.arrivals.then(|| Arrivals::new(first)),
             origin: Origin::default(),
             depacketiser,
@@ -335,6 +341,9 @@ impl Inbound {
             .as_ref()
             .map_or((packet.sequence, packet.info), |kept| (kept.sequence, kept.info));
         self.window.restart(sequence, &info);
+        if let Some(fec) = &mut self.fec {
+            fec.reset();
+        }
         self.received = 0;
         self.sender_count.clear();
         if let Some(missing) = &mut self.missing {

@@ -44,7 +44,7 @@ impl Inbound {
         match place.since(before) {
             0 => missing.note_arrival(now, place),
             1 => {}
-            step => missing.note_gap(now, before.plus(1), step - 1),
+            step => missing.note_gap(now + self.fec_wait, before.plus(1), step - 1),
         }
     }
 

@@ -31,7 +31,8 @@ pub enum Discard {
     OwnSource,
     /// A source that is known from another transport address.
     Conflict,
-    /// A retransmission of a packet that is not missing.
+    /// A retransmission of a packet that is not missing, or a repair packet that is malformed or
+    /// protects no packet of a source and its window.
     Retransmission,
     /// A packet whose sequence number is far from the others, and that none followed.
     Stray,
@@ -194,6 +195,8 @@ pub struct ReceiveStatistics {
     /// [`RequestTiming::latency_max`](crate::repair::RequestTiming::latency_max) is shorter than
     /// the round-trip time.
     pub not_requested: u64,
+    /// Missing packets recovered by repair packets (RFC 8627).
+    pub repaired: u64,
     /// Octets of memory in the windows and unfinished frames of all sources together.
     pub held_octets: usize,
     /// Frames dropped because all sources together exceeded

@@ -1,0 +1,116 @@
+//! Packets recovered by repair packets in a stream of their own (RFC 8627 and its draft 03).
+//!
+//! The code works on unprotected RTP packets: source and repair packets are authenticated and
+//! decrypted first (RFC 8627 section 9).
+
+use core::net::SocketAddr;
+use std::time::Duration;
+
+use super::candidate::{Arrived, Report};
+use super::inbound::Inbound;
+use super::receipt::Receipt;
+use super::receive::Receiver;
+use super::stats::Discard;
+use super::window::{Placed, Verdict};
+use crate::repair::fec::{DecoderLimits, FecError, FecFormat};
+use crate::rtp::Packet;
+use crate::ssrc::{PayloadType, Ssrc};
+
+/// The repair packets that a receiver uses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct FecReception {
+    /// Their format, one of those with a stream of its own.
+    pub format: FecFormat,
+    /// Their payload type.
+    pub payload_type: PayloadType,
+    /// How long a missing packet is not requested, because a repair packet may still recover it:
+    /// the time from a packet to the repair packets of its block.
+    pub wait: Duration,
+    /// The bounds of each source's decoder.
+    pub limits: DecoderLimits,
+}
+
+impl Receiver {
+    /// Returns whether packets of `payload_type` are repair packets.
+    #[inline]
+    pub(super) fn is_repair(&self, payload_type: u8) -> bool {
+        self.config.fec.is_some_and(|fec| fec.payload_type.value() == payload_type)
+    }
+
+    /// Handles a repair packet: the packets that it recovers take their places.
+    pub(super) fn take_repair(
+        &mut self,
+        receipt: Receipt,
+        from: Option<SocketAddr>,
+        packet: &Packet<'_>,
+    ) -> Result<(), Discard> {
+        let mut protected = [Ssrc(0); crate::rtp::CSRC_MAX];
+        let sources = packet.contributing_sources();
+        let count = sources.len();
+        protected.iter_mut().zip(sources).for_each(|(place, source)| *place = source);
+        let is_authentic = self.is_authentic();
+        let mut outcome = Err(Discard::Retransmission);
+        for n in 0..self.sources.len() {
+            let Some(source) = self.sources.get_mut(n) else { break };
+            let is_from = source.origin.address().is_none_or(|address| Some(address) == from);
+            let Some(fec) = source.fec.as_mut().filter(|_| is_authentic || is_from) else {
+                continue;
+            };
+            match fec.handle_repair(&protected[..count], packet.payload()) {
+                // Nothing was changed.
+                Err(FecError::OtherSource) => {}
+                Err(_) => return Err(Discard::Retransmission),
+                Ok(()) => outcome = Ok(()),
+            }
+            self.take_recovered(receipt, n);
+        }
+        outcome
+    }
+
+    /// Gives a packet of source `n` to its decoder, and to the source the packets recovered by it.
+    /// The packets of a probation, except the last, are not given to a decoder.
+    #[cold]
+    pub(super) fn note_source(&mut self, receipt: Receipt, n: usize, datagram: &[u8]) {
+        let Some(fec) = self.sources.get_mut(n).and_then(|source| source.fec.as_mut()) else {
+            return;
+        };
+        fec.handle_source(datagram);
+        self.take_recovered(receipt, n);
+    }
+
+    fn take_recovered(&mut self, receipt: Receipt, n: usize) {
+        while let Some(recovered) = self
+            .sources
+            .get_mut(n)
+            .and_then(|source| source.fec.as_mut())
+            .and_then(|fec| fec.poll_recovered())
+        {
+            let Ok(packet) = Packet::parse(&recovered) else { continue };
+            if packet.payload_type() != self.config.payload_type.value() {
+                continue;
+            }
+            let (ssrc, timestamp, marker) = (packet.ssrc(), packet.timestamp(), packet.marker());
+            let captured = self.captured(&packet, ssrc);
+            let info = receipt.of(ssrc, timestamp, marker, captured);
+            let arrived = Arrived { sequence: packet.sequence(), info, payload: packet.payload() };
+            self.with_source(n, |source, report| source.take_recovered(arrived, report));
+        }
+    }
+}
+
+impl Inbound {
+    /// Handles a recovered packet: it fills its place, but was not received, and reports count it as
+    /// lost.
+    fn take_recovered(&mut self, packet: Arrived<'_>, report: &mut Report<'_>) {
+        let before = self.window.announced();
+        let Verdict::Placed(placed) = self.window.judge(packet.sequence, &packet.info) else {
+            return;
+        };
+        // The decoder does not know the packets of a probation.
+        if matches!(placed, Placed::InTurn(_) | Placed::Early(_)) {
+            self.note_missing(before, placed.place(), packet.info.arrival);
+            report.statistics.repaired += 1;
+            self.order(placed, packet, report);
+        }
+    }
+}
