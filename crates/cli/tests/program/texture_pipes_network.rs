@@ -58,7 +58,7 @@ fn through(path: Path, transport: &str, seed: u64) -> (serde_json::Value, usize)
     let places: Vec<_> = places.collect();
     assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
     let is_whole = report["frames_damaged"] == 0 && report["frames_lost"] == 0;
-    let code = if is_whole { 0 } else { 1 };
+    let code = i32::from(!is_whole);
     assert_eq!(viewed.status.code(), Some(code), "{report} {}", text(&viewed.stderr));
     (report, places.len())
 }
