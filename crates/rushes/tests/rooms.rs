@@ -34,6 +34,7 @@ const HOUSES: [House; 2] = [
             ("repair",   &[]),
             ("rtcp",     &[]),
             ("rtp",      &[]),
+            ("rate",     &["rtcp"]),
             ("payload",  &["rtp"]),
             ("sdp",      &[]),
             ("timer",    &[]),
