@@ -5,6 +5,7 @@ pub mod corpus;
 pub mod delivery;
 pub mod frames;
 pub mod parsers;
+pub mod rate;
 pub mod seeds;
 pub mod targets;
 pub mod window;

@@ -13,7 +13,7 @@ use rushes_proto::payload::opus::Opus;
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
-    agree, delivery, depacketise, frames, parsers, participate, read_report, receive, secure,
+    agree, delivery, depacketise, frames, parsers, participate, rate, read_report, receive, secure,
     secure_reports, seeds, window,
 };
 
@@ -61,6 +61,7 @@ targets! {
         || seeds::payloads(&Opus::default());
     "payload_texture": |octets| depacketise(&TEXTURE, octets), || seeds::payloads(&TEXTURE);
     "picture_order": parsers::picture_order, seeds::picture_order;
+    "rate": rate::control, seeds::rates;
     "rtcp": |octets| { read_report(octets); participate(Ssrc(0x0102_0304), octets); },
         seeds::reports;
     "rtp_header_round_trip": parsers::rtp_header, seeds::rtp;
