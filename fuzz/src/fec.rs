@@ -1,9 +1,7 @@
 //! Source and repair packets of every format.
 
 use rushes_proto::Ssrc;
-use rushes_proto::repair::fec::{
-    BlockSize, Decoder, DecoderLimits, Encoder, FecFormat, red,
-};
+use rushes_proto::repair::fec::{BlockSize, Decoder, DecoderLimits, Encoder, FecFormat, red};
 use rushes_proto::rtp::Packet;
 
 use crate::packets;
@@ -22,7 +20,8 @@ pub fn decode(octets: &[u8]) {
     let size = BlockSize::new(format, 8, u16::from(flags >> 4 & 3) + 1).expect("a valid size");
     let mut encoder = Encoder::new(format, size, SOURCE);
     for (n, (kind, body)) in (0_u16..).zip(packets(octets)) {
-        let head = [0x80 | kind & 0x3f, n as u8, (n >> 8) as u8, n as u8, 0, 0, 0, kind, 0, 0, 0, 7];
+        let head =
+            [0x80 | kind & 0x3f, n as u8, (n >> 8) as u8, n as u8, 0, 0, 0, kind, 0, 0, 0, 7];
         let packet = [&head[..], body].concat();
         encoder.push(&packet);
         match kind >> 6 {

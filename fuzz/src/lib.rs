@@ -6,6 +6,7 @@ pub mod delivery;
 pub mod fec;
 pub mod frames;
 pub mod parsers;
+pub mod rate;
 pub mod seeds;
 pub mod targets;
 pub mod window;

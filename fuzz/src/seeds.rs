@@ -16,9 +16,10 @@ use rushes_proto::control::{MediaSent, Reception};
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::nal::find_start_codes;
 use rushes_proto::payload::{Fragment, PayloadFormat};
+use rushes_proto::rtcp::{Arrival, Ecn, Writer};
 use rushes_proto::rtp::{Element, ExtensionForm, Header, HeaderExtension};
 use rushes_proto::srtp::Suite;
-use rushes_proto::{ExtendedSequence, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+use rushes_proto::{ExtendedSequence, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 use crate::targets::media_of;
 use crate::{delivery, participant, zrtp_between};
@@ -428,6 +429,25 @@ pub fn credits() -> Vec<Vec<u8>> {
         if let Some(credit) = creditor.note(header, 100_000) {
             input.extend([&[200], &credit.write()[..]].concat());
         }
+    }
+    vec![input]
+}
+
+/// Returns reports of congestion control feedback on consecutive packets, each with its length.
+pub fn rates() -> Vec<Vec<u8>> {
+    let mut input = Vec::new();
+    for step in 0..40_u16 {
+        let mut writer = Writer::new();
+        let arrivals = (0..6_u16).map(|n| {
+            let ecn = if step == 20 { Ecn::Congestion } else { Ecn::CapableOne };
+            let time = Arrival::Before(Duration::from_millis(u64::from(6 - n)));
+            (n != 3 || step != 30).then_some((ecn, time))
+        });
+        let begin = SequenceNumber(0xfff0).plus(6 * step);
+        let block = (Ssrc(0x0102_0304), begin, arrivals);
+        writer.congestion(Ssrc(9), [block], NtpTime(u64::from(step) << 28));
+        input.push(writer.bytes().len() as u8);
+        input.extend(writer.bytes());
     }
     vec![input]
 }

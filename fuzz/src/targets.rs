@@ -13,8 +13,8 @@ use rushes_proto::payload::opus::Opus;
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
-    agree, delivery, depacketise, fec, frames, parsers, participate, read_report, receive, secure,
-    secure_reports, seeds, window,
+    agree, delivery, depacketise, fec, frames, parsers, participate, rate, read_report, receive,
+    secure, secure_reports, seeds, window,
 };
 
 /// A fuzz target. A program of `fuzz_targets` has the same name.
@@ -62,6 +62,7 @@ targets! {
         || seeds::payloads(&Opus::default());
     "payload_texture": |octets| depacketise(&TEXTURE, octets), || seeds::payloads(&TEXTURE);
     "picture_order": parsers::picture_order, seeds::picture_order;
+    "rate": rate::control, seeds::rates;
     "rtcp": |octets| { read_report(octets); participate(Ssrc(0x0102_0304), octets); },
         seeds::reports;
     "rtp_header_round_trip": parsers::rtp_header, seeds::rtp;

@@ -17,6 +17,7 @@
 //! | [`payload`] | frames to payloads and back, codec by codec |
 //! | [`repair`] | missing packets: requests, history, retransmission (RFC 4588) |
 //! | [`control`] | one participant's reports, feedback and collisions (RFC 3550 sections 6 and 8) |
+//! | [`rate`] | how fast media may be sent: congestion control (SCReAM version 2) |
 //! | [`sdp`] | session descriptions (RFC 8866) |
 //! | `srtp` | secured packets (RFC 3711), with the feature `srtp` |
 //! | [`stream`] | the paths of sent and received packets, sources, reordering, statistics |
@@ -27,6 +28,7 @@ mod batch;
 pub mod control;
 mod ecn;
 pub mod payload;
+pub mod rate;
 pub mod repair;
 pub mod rtcp;
 pub mod rtp;

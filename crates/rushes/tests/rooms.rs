@@ -35,6 +35,7 @@ const HOUSES: [House; 2] = [
             ("rtcp",     &[]),
             ("rtp",      &[]),
             ("repair",   &["rtp"]),
+            ("rate",     &["rtcp"]),
             ("payload",  &["rtp"]),
             ("sdp",      &[]),
             ("timer",    &[]),

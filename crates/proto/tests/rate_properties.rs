@@ -1,0 +1,118 @@
+//! Arbitrary reports for the congestion controller: rates stay within their limits.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::disallowed_methods, reason = "any instant will do")]
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use rushes_proto::rate::{PacketFeedback, RateController, RateSettings, ReceiverTime};
+use rushes_proto::rtcp::Ecn;
+use rushes_proto::{SequenceNumber, Ssrc};
+
+const MIN: u64 = 200_000;
+const START: u64 = 500_000;
+const MAX: u64 = 4_000_000;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Send { ssrc: u32, count: u16, octets: usize },
+    Wait(u64),
+    Frame { octets: usize, waited: u64 },
+    Report { begin: u16, packets: Vec<Option<(u8, Option<u32>)>> },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let packet = prop::option::of((0..4_u8, prop::option::of(any::<u32>())));
+    let begin = prop_oneof![Just(0_u16), 0..50_u16, any::<u16>()];
+    let report = (begin, prop::collection::vec(packet, 0..60))
+        .prop_map(|(begin, packets)| Step::Report { begin, packets });
+    let octets = prop_oneof![0..3000_usize, any::<u32>().prop_map(|octets| octets as usize)];
+    let step = prop_oneof![
+        3 => (0..2_u32, 1..20_u16, octets.clone())
+            .prop_map(|(ssrc, count, octets)| Step::Send { ssrc, count, octets }),
+        3 => prop_oneof![0..100_u64, 0..u64::from(u32::MAX)].prop_map(Step::Wait),
+        1 => (octets, any::<u64>()).prop_map(|(octets, waited)| Step::Frame { octets, waited }),
+        3 => report,
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+fn feedback(ssrc: Ssrc, begin: u16, packets: &[Option<(u8, Option<u32>)>]) -> Vec<PacketFeedback> {
+    let ecn = [Ecn::NotCapable, Ecn::CapableOne, Ecn::CapableZero, Ecn::Congestion];
+    let feedback = |(n, packet): (usize, &Option<(u8, Option<u32>)>)| PacketFeedback {
+        ssrc,
+        sequence: SequenceNumber(begin).plus(n as u16),
+        arrival: packet.map(|(mark, time)| (ecn[usize::from(mark)], time.map(ReceiverTime))),
+    };
+    packets.iter().enumerate().map(feedback).collect()
+}
+
+proptest! {
+    #[test]
+    fn rates_stay_within_their_limits_whatever_a_receiver_reports(
+        steps in steps(),
+        is_l4s in any::<bool>(),
+    ) {
+        let mut now = Instant::now();
+        let settings = RateSettings::new(MIN, START, MAX).unwrap().l4s(is_l4s);
+        let mut controller = RateController::new(settings, now);
+        let mut sequence = SequenceNumber(0);
+        for step in steps {
+            match step {
+                Step::Send { ssrc, count, octets } => for _ in 0..count {
+                    controller.handle_sent(now, Ssrc(ssrc), sequence, octets);
+                    sequence = sequence.plus(1);
+                },
+                Step::Wait(time) => now += Duration::from_millis(time),
+                Step::Frame { octets, waited } => {
+                    controller.handle_frame(now, octets, Duration::from_millis(waited));
+                }
+                Step::Report { begin, packets } => {
+                    controller.handle_feedback(now, feedback(Ssrc(0), begin, &packets));
+                }
+            }
+            controller.handle_timeout(now);
+            prop_assert!((MIN..=MAX).contains(&controller.target_rate()));
+            prop_assert!((50_000..=MAX * 6).contains(&controller.pacing_rate()));
+            prop_assert!(controller.poll_timeout().is_none_or(|due| due > now));
+        }
+    }
+}
+
+#[test]
+fn reports_on_packets_that_were_not_sent_change_nothing() {
+    let now = Instant::now();
+    let settings = RateSettings::new(MIN, START, MAX).unwrap();
+    let mut controller = RateController::new(settings, now);
+    controller.handle_sent(now, Ssrc(0), SequenceNumber(5), 1000);
+    let later = now + Duration::from_millis(50);
+    let marked = vec![Some((3, Some(77))); 16_384];
+    controller.handle_feedback(later, feedback(Ssrc(0), 6, &marked));
+    controller.handle_feedback(later, feedback(Ssrc(1), 0, &marked));
+    assert_eq!(controller.target_rate(), START);
+    assert_eq!((controller.octets_in_flight(), controller.round_trip_time()), (1000, None));
+}
+
+#[test]
+fn without_reports_the_rate_falls_to_its_minimum_and_packets_are_still_paced() {
+    let mut now = Instant::now();
+    let settings = RateSettings::new(MIN, START, MAX).unwrap();
+    let mut controller = RateController::new(settings, now);
+    assert_eq!(controller.poll_timeout(), None);
+    controller.handle_sent(now, Ssrc(0), SequenceNumber(5), 1000);
+    let mut rates = Vec::new();
+    for _ in 0..4 {
+        now = controller.poll_timeout().unwrap();
+        controller.handle_timeout(now);
+        rates.push(controller.target_rate());
+    }
+    assert_eq!(rates, [250_000, MIN, MIN, MIN]);
+    assert_eq!(controller.pacing_rate(), MIN * 3 / 2);
+}
+
+#[test]
+fn settings_out_of_order_are_refused() {
+    for (min, start, max) in [(0, 1, 2), (2, 1, 3), (1, 3, 2), (1, 2, u64::MAX)] {
+        assert!(RateSettings::new(min, start, max).is_err(), "{min} {start} {max}");
+    }
+}
