@@ -335,6 +335,21 @@ fn a_retransmission_is_the_packet_itself() {
 }
 
 #[test]
+fn a_retransmission_that_is_no_packet_is_not_handed_over() {
+    // Fifteen contributing sources, or padding, for which there are no octets.
+    for octet in [0x0f, 0x20] {
+        let mut decoder = Decoder::new(FecFormat::FlexFec, SOURCE, DecoderLimits::default());
+        decoder.handle_source(&packet(10, 0, &[]));
+        let mut repair = packet(9, 0, &[0; 30]);
+        repair[0] = 0x80 | octet;
+        repair.truncate(if octet == 0x20 { 42 } else { 20 });
+        assert_eq!(decoder.handle_repair(&[SOURCE], &repair), Ok(()));
+        assert_eq!(decoder.poll_recovered(), None);
+        assert_eq!((decoder.counts().recovered, decoder.counts().unusable), (0, 1));
+    }
+}
+
+#[test]
 fn reserved_and_foreign_repair_packets_are_refused() {
     let mut decoder = Decoder::new(FecFormat::FlexFec, SOURCE, DecoderLimits::default());
     decoder.handle_source(&packet(8, 0, &[]));

@@ -172,7 +172,9 @@ impl Decoder {
             return Err(FecError::OutsideWindow);
         }
         self.counts.repairs += 1;
-        if self.held(sequence).is_none() {
+        if Packet::parse(&packet).is_err() {
+            self.counts.unusable += 1;
+        } else if self.held(sequence).is_none() {
             self.give(packet);
             self.recover_all();
         }
