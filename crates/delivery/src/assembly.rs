@@ -158,6 +158,9 @@ const FAR_PACKETS: u32 = 8;
 /// in another unit's socket.
 const AHEAD_MAX: Duration = Duration::from_millis(100);
 
+/// The shortest such wait, for the threads of other units to read their sockets.
+const AHEAD_MIN: Duration = Duration::from_millis(20);
+
 /// The reassembly of frames.
 ///
 /// It holds no octets. The caller writes a packet's octets to the place that [`Assembly::claim`]
@@ -354,7 +357,8 @@ impl Assembly {
         let filling = self.oldest_filling().map(|at| &self.slots[at]);
         let (first, latest) = filling.map_or((since, since), |it| (it.first_at, it.latest_at));
         let resumed = self.resumed_at.map_or(latest, |resumed| latest.max(resumed));
-        Some(self.deadline(first, latest).min(resumed + AHEAD_MAX))
+        let waiting = (resumed + AHEAD_MAX).max(since + AHEAD_MIN);
+        Some(self.deadline(first, latest).min(waiting))
     }
 
     /// Returns the deadline of a frame whose first and latest packets arrived at these times.

@@ -35,6 +35,9 @@ type SourceArrivals = (Ssrc, SequenceNumber, Vec<Option<(Instant, Ecn)>>);
 /// Maximum number of arrivals in one report (RFC 8888 section 3.1).
 const REPORTS_MAX: usize = 16_384;
 
+/// Maximum number of arrivals of one source that wait together.
+const MERGED_MAX: usize = 2048;
+
 /// An application-defined packet to send.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AppData {
@@ -124,8 +127,18 @@ impl Pending {
         if times.is_empty() {
             return;
         }
+        let continues = |(of, from, held): &&mut SourceArrivals| {
+            *of == media && begin.0 == from.0.wrapping_add(held.len() as u16)
+        };
+        let held = self.arrivals.iter_mut().rfind(continues).map(|(_, _, held)| held);
+        if let Some(held) = held.filter(|held| held.len() + times.len() <= MERGED_MAX) {
+            held.extend_from_slice(times);
+            return;
+        }
         if self.arrivals.len() >= WAITING_MAX {
-            self.arrivals.remove(0);
+            // A source cannot push out the reports on another one by gaps in its sequence numbers.
+            let longest = (0..WAITING_MAX).max_by_key(|&at| self.arrivals[at].2.len());
+            longest.map(|at| self.arrivals.remove(at));
         }
         self.arrivals.push((media, begin, times.to_vec()));
     }

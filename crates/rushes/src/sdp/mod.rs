@@ -103,6 +103,7 @@ impl StreamBuilder {
             if recovers {
                 format.feedback.insert(0, Feedback::Nack);
             }
+            media.congestion_feedback = control.arrivals;
         }
         media.rtcp = match (control.mux, control.remote_port) {
             (true, _) => RtcpPort::Mux,
@@ -112,7 +113,6 @@ impl StreamBuilder {
             (false, _) => RtcpPort::Next,
         };
         media.reduced_size = control.reduced_size;
-        media.congestion_feedback = control.rtcp && control.arrivals;
         media.extensions = self.described_extensions();
         // The direction is that of the receivers (RFC 8866 section 6.7.1).
         media.direction = Direction::RecvOnly;
@@ -170,6 +170,7 @@ impl Context {
             Some(rtx) => Recovery::Rtx(rtx.payload_type),
             None => Recovery::Verbatim,
         };
+        let has_feedback = matches!(media.profile, Profile::Avpf | Profile::Savpf);
         let mut builder = session
             .stream(codec)
             .local_port(media.port)
@@ -177,9 +178,9 @@ impl Context {
             .clock_rate(format.clock_rate)
             .format_options(options)
             .recovery(recovery)
-            .feedback(matches!(media.profile, Profile::Avpf | Profile::Savpf))
+            .feedback(has_feedback)
             .reduced_size(media.reduced_size)
-            .report_arrivals(media.congestion_feedback)
+            .report_arrivals(has_feedback && media.congestion_feedback)
             .rtcp_mux(media.rtcp == RtcpPort::Mux);
         builder = builder.with_extensions_of(media);
         if let RtcpPort::Port(port, _) = media.rtcp {
