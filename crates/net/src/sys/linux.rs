@@ -280,6 +280,11 @@ pub(crate) fn set_low_water(socket: &TcpStream, octets: usize) -> io::Result<()>
     set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &octets.to_ne_bytes())
 }
 
+/// Accepts no more octets while this many wait to be sent.
+pub(crate) fn set_unsent_max(socket: &TcpStream, octets: usize) -> io::Result<()> {
+    SockRef::from(socket).set_tcp_notsent_lowat(u32::try_from(octets).unwrap_or(u32::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

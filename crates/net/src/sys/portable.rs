@@ -250,6 +250,10 @@ pub(crate) fn set_low_water(_: &TcpStream, _: usize) -> io::Result<()> {
     Err(unsupported())
 }
 
+pub(crate) fn set_unsent_max(_: &TcpStream, _: usize) -> io::Result<()> {
+    Err(unsupported())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

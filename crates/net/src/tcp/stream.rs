@@ -7,7 +7,7 @@ use std::{fmt, io};
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use crate::buffer::BufferSizes;
+use crate::buffer::{BufferSizes, receive_buffer};
 use crate::error::{NetError, WriteError, WriteErrorKind};
 use crate::sys;
 use crate::sys::Waker;
@@ -89,7 +89,7 @@ impl TcpSocket {
         self.peer
     }
 
-    /// Returns the buffers that the system granted.
+    /// Returns the buffers that the system granted on connecting.
     pub fn buffers(&self) -> BufferSizes {
         self.buffers
     }
@@ -233,6 +233,27 @@ impl TcpSocket {
     pub fn set_low_water(&self, octets: usize) {
         if let Err(error) = sys::set_low_water(&self.stream, octets) {
             tracing::trace!(%error, "no low-water mark: every octet wakes the reader");
+        }
+    }
+
+    /// Limits the octets that wait in the kernel to be sent for the first time
+    /// (`TCP_NOTSENT_LOWAT`; Linux), so that data is written late, when the network takes it. Octets
+    /// on the way to the peer do not count.
+    ///
+    /// The system may accept one segment more than this limit, up to 64 KiB; it reports the stream
+    /// as writable when less than half of the limit waits. A system without the option accepts as
+    /// much as the send buffer holds.
+    pub fn set_unsent_max(&self, octets: usize) {
+        if let Err(error) = sys::set_unsent_max(&self.stream, octets) {
+            tracing::trace!(%error, "the send buffer alone limits unsent octets");
+        }
+    }
+
+    /// Changes the number of octets that the kernel may hold unread. More than
+    /// [`TcpOptions::receive_buffer`] may have no effect, because the window scale stays.
+    pub fn set_receive_buffer(&self, octets: usize) {
+        if let Err(error) = receive_buffer(&SockRef::from(&self.stream), octets) {
+            tracing::debug!(%error, "the receive buffer stays as it was");
         }
     }
 

@@ -13,9 +13,9 @@ use rushes_net::TcpSocket;
 use super::super::error::TextureError;
 use super::super::sealing::{self, End, Sealing};
 use super::super::wire::Wire;
-use super::Inner;
 use super::drain::Drain;
 use super::links::Links;
+use super::{Inner, interval};
 
 /// Longest wait of the thread before it checks for requests.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
@@ -168,6 +168,7 @@ impl Control {
             frames.detach_sink();
         }
         let threads = self.links.as_ref().map_or_else(|| offer.unit_count(), Links::len);
+        let plan = shape.plan().clone();
         self.inner.begin(shape, offer, threads)?;
         if self.links.is_none() {
             let unsupported = |error: TextureError| (Reason::Unsupported, error.to_string());
@@ -175,6 +176,9 @@ impl Control {
             let server = self.wire.socket.peer_address();
             let links = Links::open(&self.inner, offer, server, security);
             self.links = Some(links.map_err(|error| (Reason::Unsupported, error.to_string()))?);
+        }
+        if let Some(links) = &self.links {
+            links.limit_unread(&plan, interval(offer.mode.rate));
         }
         let count = offer.unit_count();
         let addresses = self.links.as_ref().map(|links| links.addresses(count));

@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::thread;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{Offer, Opening, Transport, UnitOpening};
-use rushes_delivery::{CREDIT_BYTES, Creditor};
+use rushes_delivery::{CREDIT_BYTES, Creditor, Plan};
 use rushes_net::{SendQueue, TcpSocket, UdpSocket, Waker};
 use rushes_proto::Ssrc;
 
@@ -17,6 +17,9 @@ use super::super::{OnPanic, rtp};
 use super::{Inner, units};
 use crate::security::Security;
 use crate::setup::Session;
+
+/// The least octets that a connection may hold unread, for frames of a few packets.
+const UNREAD_MIN: usize = 32 << 10;
 
 /// The sockets of a session.
 pub(super) struct Links {
@@ -32,6 +35,8 @@ struct Unit {
     waker: Arc<Waker>,
     /// Sends the unit's opening to the server repeatedly, and with it the unit's address.
     opening_sender: Option<OpeningSender>,
+    /// The unit's connection (TCP only).
+    connection: Option<Arc<TcpSocket>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -108,7 +113,8 @@ impl Links {
         let lengths = [octets.len() as u16, CREDIT_BYTES as u16];
         octets.extend_from_slice(&creditor.first().write());
         let opening_sender = OpeningSender { socket, to, queue, octets, lengths };
-        Ok(Unit { waker, opening_sender: Some(opening_sender), thread: Some(thread) })
+        let opening_sender = Some(opening_sender);
+        Ok(Unit { waker, opening_sender, connection: None, thread: Some(thread) })
     }
 
     fn open_tcp(
@@ -118,16 +124,16 @@ impl Links {
         (server, deadline): (SocketAddr, Instant),
     ) -> Result<Unit, TextureError> {
         let options = &self.inner.options;
-        let socket = TcpSocket::connect(server, &options.tcp, deadline)?;
+        let socket = Arc::new(TcpSocket::connect(server, &options.tcp, deadline)?);
         let octets = opening(offer, unit);
         let written = socket.write_all(&mut [IoSlice::new(&octets)], Some(deadline), None);
         written.map_err(|error| TextureError::Failed(error.to_string()))?;
         let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());
-        let woken = waker.clone();
+        let (woken, own) = (waker.clone(), socket.clone());
         let thread = spawn(&self.inner, unit, move || {
-            units::receive_chunks(&inner.shared, &socket, &woken);
+            units::receive_chunks(&inner.shared, &own, &woken);
         })?;
-        Ok(Unit { waker, opening_sender: None, thread: Some(thread) })
+        Ok(Unit { waker, opening_sender: None, connection: Some(socket), thread: Some(thread) })
     }
 
     fn open_rtp(
@@ -149,7 +155,7 @@ impl Links {
         let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());
         let thread =
             spawn(&self.inner, unit, move || units::receive_stream(&inner.shared, pending))?;
-        Ok(Unit { waker, opening_sender: None, thread: Some(thread) })
+        Ok(Unit { waker, opening_sender: None, connection: None, thread: Some(thread) })
     }
 
     /// Returns the ports and SSRCs of the first `count` units, for the server (RTP only).
@@ -159,6 +165,20 @@ impl Links {
         ports.truncate(count);
         ssrcs.truncate(count);
         (ports, ssrcs)
+    }
+
+    /// Lets the kernel hold about one frame of these tiles unread, and what is under way meanwhile
+    /// (TCP only).
+    ///
+    /// A full buffer stops the server, which then sends no frame that would be old when it is read.
+    pub(super) fn limit_unread(&self, plan: &Plan, interval: Duration) {
+        let most = self.inner.options.tcp.receive_buffer;
+        let tile = (0..plan.units()).map(|unit| plan.unit_bytes(unit)).max().unwrap_or_default();
+        let octets = unread_max(tile, self.inner.round_trip, interval).min(most);
+        // 0 stands for the system's choice.
+        for connection in self.units.iter().filter_map(|unit| unit.connection.as_ref()) {
+            connection.set_receive_buffer(octets);
+        }
     }
 
     /// Returns the number of units that were bound.
@@ -196,6 +216,14 @@ impl Links {
     }
 }
 
+/// Returns the octets that a unit with tiles of `tile` octets may hold unread: a tile for each
+/// interval between frames that a round trip takes, and one more.
+fn unread_max(tile: usize, round_trip: Duration, interval: Duration) -> usize {
+    let time = interval.saturating_add(round_trip).as_nanos();
+    let octets = (tile as u128).saturating_mul(time) / interval.as_nanos().max(1);
+    usize::try_from(octets).unwrap_or(usize::MAX).max(UNREAD_MIN)
+}
+
 fn opening(offer: &Offer, unit: usize) -> Vec<u8> {
     let mut octets = Vec::new();
     Opening::Unit(UnitOpening { token: offer.token, unit: unit as u8 }).write(&mut octets);
@@ -216,4 +244,22 @@ fn spawn(
     };
     let thread = thread::Builder::new().name(format!("rushes-unit-{unit}"));
     thread.spawn(run).map_err(TextureError::Thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_holds_one_tile_unread_and_those_of_a_round_trip() {
+        let unread = |tile, round_trip| {
+            unread_max(tile, Duration::from_millis(round_trip), Duration::from_millis(20))
+        };
+        assert_eq!(unread(200_000, 0), 200_000);
+        assert_eq!(unread(200_000, 50), 700_000);
+        assert_eq!(unread(1_000, 0), UNREAD_MIN);
+        // A tile and a round trip of any size are no panic.
+        assert_eq!(unread(usize::MAX, u64::MAX), usize::MAX);
+        assert_eq!(unread_max(1, Duration::MAX, Duration::ZERO), usize::MAX);
+    }
 }

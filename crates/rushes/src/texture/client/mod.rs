@@ -50,6 +50,8 @@ struct Inner {
     options: ClientOptions,
     sink: Arc<dyn TextureSink>,
     epoch: Instant,
+    /// The time that the control connection took to be established.
+    round_trip: Duration,
     shared: Shared,
     finished: Arc<Finished>,
     state: Mutex<State>,
@@ -131,11 +133,13 @@ impl TextureClient {
         let span = tracing::info_span!(parent: None, "texture_client", %server);
         let entered = span.enter();
         let deadline = Instant::now() + options.connect_timeout.min(TIMEOUT_MAX);
+        let begun_at = Instant::now();
         let socket = TcpSocket::connect(server, &options.tcp, deadline)?;
         let inner = Arc::new(Inner {
             options,
             sink,
             epoch: Instant::now(),
+            round_trip: begun_at.elapsed(),
             shared: Shared::new(Waker::new()?),
             finished: Arc::new(Finished::default()),
             state: Mutex::new(State::default()),
@@ -382,8 +386,12 @@ fn deadline_min(wished: Duration, rate: FrameRate) -> Duration {
     if !wished.is_zero() {
         return wished;
     }
-    let interval = Duration::from_secs(u64::from(rate.denominator)) / rate.numerator.max(1);
-    interval.clamp(Duration::from_millis(2), Duration::from_millis(100))
+    interval(rate).clamp(Duration::from_millis(2), Duration::from_millis(100))
+}
+
+/// Returns the interval between frames.
+fn interval(rate: FrameRate) -> Duration {
+    Duration::from_secs(u64::from(rate.denominator)) / rate.numerator.max(1)
 }
 
 fn sum(a: AssemblyStatistics, b: AssemblyStatistics) -> AssemblyStatistics {

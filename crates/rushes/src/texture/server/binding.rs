@@ -232,15 +232,20 @@ impl Binding {
     pub(super) fn run(&self, unit: usize) {
         let Some(mut link) = self.bind(unit) else { return };
         let mut scratch = Vec::new();
-        while let Some((job, stripe)) = self.work.take(unit) {
+        let mut send_next = || {
+            link.wait_until_ready()?;
+            let Some((job, stripe)) = self.work.take(unit) else { return Ok(false) };
             let encoded = job.encoding.stripe(&job.picture, &stripe, &mut scratch);
-            let sent = encoded
-                .map_err(|error| error.to_string())
-                .and_then(|octets| link.send(&job, &stripe, octets));
-            match sent {
-                Ok(()) => self.work.sent(unit, &job),
+            link.send(&job, &stripe, encoded.map_err(|error| error.to_string())?)?;
+            self.work.sent(unit, &job);
+            Ok(true)
+        };
+        loop {
+            match send_next() {
+                Ok(true) => {}
+                Ok(false) => return,
                 Err(_) if self.is_closed() => return,
-                Err(why) => return self.work.fail(format!("unit {unit}: {why}")),
+                Err::<_, String>(why) => return self.work.fail(format!("unit {unit}: {why}")),
             }
         }
     }

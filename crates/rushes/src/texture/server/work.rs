@@ -37,7 +37,7 @@ pub(super) struct Sent {
 /// The work of one session: one frame at a time, in stripes that any unit may take.
 pub(super) struct Work {
     state: Mutex<State>,
-    /// Notified when there is a stripe to take, or when no more follow.
+    /// Notified when there may be a stripe to take, or when no more follow.
     begun: Condvar,
     /// Notified when there is room for a picture.
     room: Condvar,
@@ -111,7 +111,8 @@ impl Work {
     pub(super) fn resume(&self, encoding: Arc<Encoding>) {
         let mut state = lock(&self.state);
         state.encoding = Some(encoding);
-        self.begin(&mut state);
+        drop(state);
+        self.begun.notify_all();
     }
 
     /// Stops beginning frames, waits until the current one is sent, and returns the next frame's
@@ -152,7 +153,8 @@ impl Work {
         }
         state.dropped += u64::from(state.waiting.is_some());
         state.waiting = Some((picture, captured_at));
-        self.begin(&mut state);
+        drop(state);
+        self.begun.notify_all();
     }
 
     /// Waits until a picture can be pushed without dropping another; returns false after `longest`.
@@ -188,6 +190,9 @@ impl Work {
         self.begun.notify_all();
     }
 
+    /// Begins the picture that waits, if no frame is being sent.
+    ///
+    /// A unit calls it when it can send: until then a newer picture replaces the one that waits.
     fn begin(&self, state: &mut MutexGuard<'_, State>) {
         if state.job.is_some() {
             return;
@@ -218,6 +223,7 @@ impl Work {
             if state.stopped {
                 return None;
             }
+            self.begin(&mut state);
             if let Some(tile) = self.choose(&state, unit) {
                 let index = state.tiles[tile].0;
                 state.tiles[tile].0 += 1;
@@ -275,9 +281,9 @@ impl Work {
             state.notices.pop_front();
         }
         state.notices.push_back(notice);
-        self.begin(&mut state);
-        self.room.notify_all();
         drop(state);
+        self.begun.notify_all();
+        self.room.notify_all();
         self.waker.wake();
     }
 
@@ -336,6 +342,14 @@ mod tests {
         Picture::Growing { frame: frame.clone(), takes: None }
     }
 
+    impl Work {
+        fn has_stripe(&self, unit: usize) -> bool {
+            let mut state = lock(&self.state);
+            self.begin(&mut state);
+            self.choose(&state, unit).is_some()
+        }
+    }
+
     #[test]
     fn an_idle_unit_takes_over_stripes_of_another() {
         let work = work(2);
@@ -366,8 +380,8 @@ mod tests {
     fn the_next_frame_begins_when_the_last_stripe_is_sent() {
         let work = work(2);
         work.push(picture(), Instant::now());
-        work.push(picture(), Instant::now());
         let taken: Vec<_> = (0..8).map(|at| work.take(at % 2).unwrap()).collect();
+        work.push(picture(), Instant::now());
         for (job, _) in &taken {
             assert!(work.poll_sent().is_none());
             work.sent(0, job);
@@ -379,18 +393,16 @@ mod tests {
     #[test]
     fn a_picture_that_was_not_begun_is_replaced_by_the_next() {
         let work = work(1);
-        for _ in 0..4 {
-            work.push(picture(), Instant::now());
+        let begun_at = Instant::now();
+        for picture_number in 1..=4 {
+            work.push(picture(), begun_at + Duration::from_millis(picture_number));
         }
-        for frame in 0..2 {
-            for _ in 0..8 {
-                let (job, _) = work.take(0).unwrap();
-                assert_eq!(job.frame, frame);
-                work.sent(0, &job);
-            }
+        for _ in 0..8 {
+            let (job, _) = work.take(0).unwrap();
+            assert_eq!((job.frame, job.captured_at - begun_at), (0, Duration::from_millis(4)));
+            work.sent(0, &job);
         }
-        assert!(work.poll_sent().is_some());
-        assert_eq!(work.poll_sent().map(|sent| sent.dropped), Some(2));
+        assert_eq!(work.poll_sent().map(|sent| sent.dropped), Some(3));
     }
 
     #[test]
@@ -404,7 +416,7 @@ mod tests {
             let left = frame.bytes() - frame.so_far();
             assert!(frame.add(&vec![taken as u8; left.min(3 << 16)]));
             work.grown();
-            while work.choose(&lock(&work.state), 1).is_some() {
+            while work.has_stripe(1) {
                 let (job, stripe) = work.take(1).unwrap();
                 let mut scratch = Vec::new();
                 let octets = job.encoding.stripe(&job.picture, &stripe, &mut scratch).unwrap();
