@@ -122,7 +122,9 @@ mod tests {
         let congested = (now.0, Ecn::Congestion);
         let mut arrivals = Arrivals::new(ExtendedSequence(100));
         let mut report = |noted: &[(u64, (Instant, Ecn))]| {
-            noted.iter().for_each(|(at, arrival)| arrivals.note(ExtendedSequence(*at), *arrival));
+            for (at, arrival) in noted {
+                arrivals.note(ExtendedSequence(*at), *arrival);
+            }
             let mut out = Vec::new();
             arrivals.take(&mut out).map(|begin| (begin.0, out))
         };
