@@ -116,6 +116,11 @@ impl SentPackets {
         let Some(packet) = self.get(number) else { return };
         if packet.state == State::InFlight {
             packet.state = State::Missing(now);
+            if self.missing.len() >= PACKETS_MAX {
+                // Nothing was acknowledged for so long that these are forgotten.
+                let first = self.first;
+                self.missing.retain(|number| *number >= first);
+            }
             self.missing.push(number);
         }
     }

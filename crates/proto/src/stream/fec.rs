@@ -71,10 +71,14 @@ impl Receiver {
     /// The packets of a probation, except the last, are not given to a decoder.
     #[cold]
     pub(super) fn note_source(&mut self, receipt: Receipt, n: usize, datagram: &[u8]) {
-        let Some(fec) = self.sources.get_mut(n).and_then(|source| source.fec.as_mut()) else {
+        let Some(source) = self.sources.get_mut(n) else { return };
+        let (Some(fec), Ok(packet)) = (source.fec.as_mut(), Packet::parse(datagram)) else {
             return;
         };
-        fec.handle_source(datagram);
+        // The window has ignored a packet beyond its highest one.
+        if packet.sequence().distance(source.window.highest().sequence()) <= 0 {
+            fec.handle_source(datagram);
+        }
         self.take_recovered(receipt, n);
     }
 

@@ -226,7 +226,8 @@ impl Decoder {
         slot.packet.clear();
         slot.packet.extend_from_slice(packet);
         for kept in &mut self.pending {
-            kept.missing -= u16::from(kept.protected.contains(sequence));
+            let is_protected = kept.protected.contains(sequence);
+            kept.missing = kept.missing.saturating_sub(u16::from(is_protected));
         }
         true
     }
@@ -234,6 +235,10 @@ impl Decoder {
     /// Moves the window by `step` packets, up to `sequence`.
     fn advance(&mut self, sequence: SequenceNumber, step: u32) {
         self.newest = Some(sequence);
+        if step >= u32::from(self.window) {
+            // All packets are forgotten, and their distances may wrap.
+            self.pending.clear();
+        }
         for n in 0..step.min(self.window.into()) {
             let index = self.index(SequenceNumber(sequence.0.wrapping_sub(n as u16)));
             self.slots[index].is_held = false;
