@@ -335,6 +335,21 @@ fn a_retransmission_is_the_packet_itself() {
 }
 
 #[test]
+fn a_repair_packet_from_before_a_jump_recovers_nothing() {
+    let sent: Vec<Vec<u8>> = (100..103).map(|n| packet(n, 0, &[n as u8; 20])).collect();
+    let repairs = encode(FecFormat::FlexFec, (3, 1), &sent);
+    let mut decoder = Decoder::new(FecFormat::FlexFec, SOURCE, DecoderLimits::default());
+    decoder.handle_source(&sent[2]);
+    decoder.handle_source(&packet(200, 0, &[]));
+    // Two of its packets are missing.
+    assert_eq!(decoder.handle_repair(&[SOURCE], &repairs[0]), Ok(()));
+    // The distance between its first packet and this one is more than half the numbers.
+    decoder.handle_source(&packet(200 + 32_700, 0, &[]));
+    decoder.handle_source(&sent[0]);
+    assert_eq!(decoder.poll_recovered(), None);
+}
+
+#[test]
 fn a_retransmission_that_is_no_packet_is_not_handed_over() {
     // Fifteen contributing sources, or padding, for which there are no octets.
     for octet in [0x0f, 0x20] {
