@@ -99,15 +99,74 @@ fn without_reports_the_rate_falls_to_its_minimum_and_packets_are_still_paced() {
     let settings = RateSettings::new(MIN, START, MAX).unwrap();
     let mut controller = RateController::new(settings, now);
     assert_eq!(controller.poll_timeout(), None);
-    controller.handle_sent(now, Ssrc(0), SequenceNumber(5), 1000);
     let mut rates = Vec::new();
-    for _ in 0..4 {
+    for number in 5..9 {
+        controller.handle_sent(now, Ssrc(0), SequenceNumber(number), 1000);
         now = controller.poll_timeout().unwrap();
         controller.handle_timeout(now);
         rates.push(controller.target_rate());
     }
     assert_eq!(rates, [250_000, MIN, MIN, MIN]);
     assert_eq!(controller.pacing_rate(), MIN * 3 / 2);
+    // A sender that sends nothing more is not slowed down by a lost last packet.
+    assert_eq!(controller.poll_timeout(), None);
+}
+
+/// Sends packets of 1000 octets at the target rate; each report comes after 50 ms, and the first after
+/// `first_report`. Returns the highest target in the first two seconds of reports.
+fn highest_target(first_report: Duration) -> u64 {
+    let start = Instant::now();
+    let settings = RateSettings::new(MIN, START, 100 * MAX).unwrap();
+    let mut controller = RateController::new(settings, start);
+    let mut highest = 0;
+    controller.handle_sent(start, Ssrc(0), SequenceNumber(0), 1000);
+    let mut now = start + first_report;
+    for number in 0..40 {
+        let packets = feedback(Ssrc(0), number as u16, &[Some((0, Some(number * 3277)))]);
+        controller.handle_feedback(now, packets);
+        highest = highest.max(controller.target_rate());
+        controller.handle_sent(now, Ssrc(0), SequenceNumber(number as u16 + 1), 1000);
+        now += Duration::from_millis(50);
+    }
+    highest
+}
+
+#[test]
+fn a_first_report_that_is_late_does_not_raise_the_rate() {
+    for first_report in [50, 900] {
+        let highest = highest_target(Duration::from_millis(first_report));
+        assert!(highest <= START * 3 / 2, "{first_report} ms: {highest}");
+    }
+}
+
+#[test]
+fn reports_without_times_of_arrival_do_not_halve_the_rate() {
+    let settings = RateSettings::new(MIN, START, MAX).unwrap();
+    let mut now = Instant::now();
+    let mut controller = RateController::new(settings, now);
+    for number in 0..100 {
+        controller.handle_sent(now, Ssrc(0), SequenceNumber(number), 1000);
+        now += Duration::from_millis(50);
+        controller.handle_feedback(now, feedback(Ssrc(0), number, &[Some((0, None))]));
+        assert!(controller.target_rate() > START * 3 / 4, "{number}: {}", controller.target_rate());
+    }
+}
+
+#[test]
+fn the_first_mark_after_a_calm_time_does_not_collapse_the_window() {
+    for is_l4s in [false, true] {
+        let settings = RateSettings::new(MIN, START, MAX).unwrap().l4s(is_l4s);
+        let mut now = Instant::now();
+        let mut controller = RateController::new(settings, now);
+        // Media begins long after the controller was made.
+        now += Duration::from_secs(60);
+        for number in 0..8 {
+            controller.handle_sent(now, Ssrc(0), SequenceNumber(number), 1000);
+        }
+        now += Duration::from_millis(200);
+        controller.handle_feedback(now, feedback(Ssrc(0), 0, &[Some((3, Some(0)))]));
+        assert!(controller.target_rate() > START / 2, "{is_l4s}: {}", controller.target_rate());
+    }
 }
 
 #[test]

@@ -36,6 +36,9 @@ const TARGET_MARGIN: f64 = 1.2;
 /// Range of round-trip times in seconds; others are errors.
 const RTT_RANGE: [f64; 2] = [0.001, 10.0];
 
+/// Number of round trips of which the shortest counts.
+const FIRST_ROUND_TRIPS: u32 = 8;
+
 /// Time without any report after which the rate is halved, in seconds and in round trips.
 const SILENCE: f64 = 1.0;
 const SILENCE_RTTS: f64 = 4.0;
@@ -60,8 +63,12 @@ pub struct RateController {
     target: f64,
     /// Until when the target is halved, because delays are measured anew.
     halved_until: f64,
-    /// When the last report came, or when packets were sent after nothing was in flight.
+    /// When the last report or timeout was, or, if later, when the first packet was sent after it.
     heard: f64,
+    /// Whether a packet was sent since then.
+    is_waiting: bool,
+    /// The number of round trips measured, up to [`FIRST_ROUND_TRIPS`].
+    round_trips: u32,
 }
 
 impl RateController {
@@ -79,6 +86,8 @@ impl RateController {
             target: settings.start as f64,
             halved_until: 0.0,
             heard: 0.0,
+            is_waiting: false,
+            round_trips: 0,
         }
     }
 
@@ -95,8 +104,9 @@ impl RateController {
         octets: usize,
     ) {
         let now = self.seconds(now);
-        if self.sent.in_flight() == 0 {
-            self.heard = now;
+        if !self.is_waiting {
+            self.heard = self.heard.max(now);
+            self.is_waiting = true;
         }
         self.sent.push(now, (ssrc, sequence), octets);
         self.window.note_in_flight(self.sent.in_flight());
@@ -144,6 +154,7 @@ impl RateController {
             return;
         }
         self.heard = now;
+        self.is_waiting = self.sent.in_flight() > 0;
         if let Some((sent, arrival)) = newest_arrival {
             self.delay.note(now, sent, arrival);
         }
@@ -155,13 +166,24 @@ impl RateController {
     }
 
     /// Smooths the round-trip time (RFC 6298 section 2).
+    ///
+    /// The first report may be late, and acknowledge an old packet only: of the first round trips,
+    /// the shortest counts, and the window is at most the one for the start rate.
     fn take_round_trip(&mut self, time: f64) {
         let time = time.clamp(RTT_RANGE[0], RTT_RANGE[1]);
-        if let Some(rtt) = &mut self.rtt {
-            *rtt += (time - *rtt) / 8.0;
-        } else {
-            self.rtt = Some(time);
-            self.window.set(self.settings.start as f64 * time / 8.0 / self.margin(1.0));
+        let is_early = self.round_trips < FIRST_ROUND_TRIPS;
+        self.round_trips += u32::from(is_early);
+        let started = self.settings.start as f64 * time / 8.0 / self.margin(1.0);
+        match &mut self.rtt {
+            None => {
+                self.rtt = Some(time);
+                self.window.set(started);
+            }
+            Some(rtt) if is_early && time < *rtt => {
+                *rtt = time;
+                self.window.set(self.window.octets().min(started));
+            }
+            Some(rtt) => *rtt += (time - *rtt) / 8.0,
         }
     }
 
@@ -174,6 +196,7 @@ impl RateController {
         }
         self.window.update(&Update {
             now,
+            in_flight: self.sent.in_flight(),
             rtt,
             has_loss,
             has_mark,
@@ -203,20 +226,21 @@ impl RateController {
         self.rtt.map_or(SILENCE, |rtt| SILENCE.max(SILENCE_RTTS * rtt))
     }
 
-    /// Returns when [`handle_timeout`](Self::handle_timeout) is due; `None` while nothing is in
-    /// flight.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is due; `None` while no packet that was
+    /// sent since the last report or timeout is in flight.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let is_waiting = self.sent.in_flight() > 0;
-        is_waiting.then(|| self.epoch + Duration::from_secs_f64(self.heard + self.silence_max()))
+        self.is_waiting
+            .then(|| self.epoch + Duration::from_secs_f64(self.heard + self.silence_max()))
     }
 
     /// Halves the rate if there have been no reports for 1 s and for four round trips, and again
-    /// after each such time.
+    /// after each such time in which packets were sent.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_none_or(|due| now < due) {
             return;
         }
         self.heard = self.seconds(now);
+        self.is_waiting = false;
         self.window.set(self.window.octets() / 2.0);
         self.set_target(self.target / 2.0);
     }

@@ -45,8 +45,8 @@ pub(super) struct QueueDelay {
     /// The delay that is aimed at.
     pub(super) target: f64,
     updated: f64,
-    /// The least delay since the last update, and its long-term average.
-    least: f64,
+    /// The least delay since the last update, if any was noted, and its long-term average.
+    least: Option<f64>,
     least_average: f64,
     /// Delays in units of the lower target.
     history: VecDeque<f64>,
@@ -63,7 +63,7 @@ impl QueueDelay {
             average: 0.0,
             target: QDELAY_TARGET_LO,
             updated: 0.0,
-            least: QDELAY_MAX,
+            least: None,
             least_average: 0.0,
             history: VecDeque::new(),
             loss_events: 0.0,
@@ -88,7 +88,7 @@ impl QueueDelay {
         let base = self.base.iter().copied().min().unwrap_or(difference);
         let units = difference.saturating_sub(base);
         self.last = (f64::from(units) / 65_536.0).min(QDELAY_MAX);
-        self.least = self.least.min(self.last);
+        self.least = Some(self.least.map_or(self.last, |least| least.min(self.last)));
     }
 
     /// Updates the averages and the target, once in a round trip. Returns whether the clocks drift,
@@ -106,8 +106,8 @@ impl QueueDelay {
         let event = f64::from(u8::from(has_loss));
         self.loss_events += LOSS_EVENTS_G * (event - self.loss_events);
         self.adjust_target();
-        self.least_average += QDELAY_MIN_AVG_ALPHA * (self.least - self.least_average);
-        self.least = QDELAY_MAX;
+        let least = self.least.take().unwrap_or(self.least_average);
+        self.least_average += QDELAY_MIN_AVG_ALPHA * (least - self.least_average);
         let has_drift = self.least_average > self.target / 4.0;
         if has_drift {
             self.least_average = 0.0;

@@ -72,6 +72,8 @@ impl SentPackets {
                 self.numbers.remove(&packet.key);
             }
             self.first += 1;
+            // It may have been lost without any report.
+            self.acknowledged = self.acknowledged.max(packet.end);
         }
     }
 

@@ -22,6 +22,8 @@ const MUL_INCREASE_FACTOR: f64 = 0.02;
 /// What a report says, as far as it changes the window. Times are in seconds.
 pub(super) struct Update<'a> {
     pub(super) now: f64,
+    /// Octets in flight after the report.
+    pub(super) in_flight: u64,
     pub(super) rtt: f64,
     pub(super) has_loss: bool,
     pub(super) has_mark: bool,
@@ -95,7 +97,7 @@ impl ReferenceWindow {
         self.grow(update, distance);
         if update.now - self.round_trip_began >= update.rtt {
             self.round_trip_began = update.now;
-            self.most_in_flight = [0, self.most_in_flight[0]];
+            self.most_in_flight = [update.in_flight, self.most_in_flight[0]];
         }
     }
 
@@ -133,9 +135,13 @@ impl ReferenceWindow {
             self.inflection = self.octets;
             self.may_set_inflection = false;
         }
-        if self.has_mark && now - self.reacted > 100.0 * rtt.max(VIRTUAL_RTT) {
+        let is_l4s = !self.has_loss && self.has_mark && update.l4s_alpha.is_some();
+        if is_l4s && now - self.reacted > 100.0 * rtt.max(VIRTUAL_RTT) {
             // Without congestion for long, the window may have grown far beyond what is in flight.
-            self.octets = self.octets.min(self.most_in_flight[1] as f64);
+            // Before the second round trip, nothing is known of it.
+            if self.most_in_flight[1] > 0 {
+                self.octets = self.octets.min(self.most_in_flight[1] as f64);
+            }
         }
         self.set(self.octets * factor);
         self.reacted = now;
