@@ -18,7 +18,7 @@ pub fn decode(octets: &[u8]) {
     let limits = DecoderLimits { packets: 64, repairs: 8, packet_len: 1500 };
     let mut decoder = Decoder::new(format, SOURCE, limits);
     let size = BlockSize::new(format, 8, u16::from(flags >> 4 & 3) + 1).expect("a valid size");
-    let mut encoder = Encoder::new(format, size, SOURCE);
+    let mut encoder = Encoder::new(size, SOURCE);
     for (n, (kind, body)) in (0_u16..).zip(packets(octets)) {
         let head =
             [0x80 | kind & 0x3f, n as u8, (n >> 8) as u8, n as u8, 0, 0, 0, kind, 0, 0, 0, 7];

@@ -38,7 +38,7 @@ fn packet(sequence: u16, shape: u64, body: &[u8]) -> Vec<u8> {
 
 fn encode(format: FecFormat, size: (u16, u16), packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let size = BlockSize::new(format, size.0, size.1).unwrap();
-    let mut encoder = Encoder::new(format, size, SOURCE);
+    let mut encoder = Encoder::new(size, SOURCE);
     let mut repairs = Vec::new();
     for packet in packets {
         encoder.push(packet);
@@ -429,7 +429,7 @@ fn residual_loss(
     let (format, blocks) = (FecFormat::FlexFec, 1000_u32);
     let mut decoder = Decoder::new(format, SOURCE, DecoderLimits::default());
     let size = BlockSize::new(format, BLOCK, columns).unwrap();
-    let mut encoder = Encoder::new(format, size, SOURCE);
+    let mut encoder = Encoder::new(size, SOURCE);
     let mut lost = 0_u32;
     for n in 0..u32::from(BLOCK) * blocks {
         let packet = packet(n as u16, 0, &[n as u8; 4]);
@@ -470,31 +470,21 @@ fn independent_loss_is_reduced_as_the_theory_of_the_code_says() {
 #[test]
 fn bursts_shorter_than_the_columns_cost_less_than_independent_loss() {
     for (begin, columns) in [(0.002, 8), (0.01, 8), (0.02, 20)] {
-        let mut left = 0;
-        let mut burst = |random: &mut Random| {
-            left = if left > 0 {
-                left - 1
-            } else if random.is(begin) {
-                5
-            } else {
-                0
+        let residual = |columns| {
+            let mut left = 0;
+            let mut burst = |random: &mut Random| {
+                left = if left > 0 {
+                    left - 1
+                } else if random.is(begin) {
+                    5
+                } else {
+                    0
+                };
+                left > 0
             };
-            left > 0
+            residual_loss(columns, &mut Random(0x1234_5678_9abc_def1), &mut burst)
         };
-        let mut random = Random(0x1234_5678_9abc_def1);
-        let interleaved = residual_loss(columns, &mut random, &mut burst);
-        let mut left = 0;
-        let mut burst = |random: &mut Random| {
-            left = if left > 0 {
-                left - 1
-            } else if random.is(begin) {
-                5
-            } else {
-                0
-            };
-            left > 0
-        };
-        let single = residual_loss(1, &mut Random(0x1234_5678_9abc_def1), &mut burst);
+        let (interleaved, single) = (residual(columns), residual(1));
         assert!(interleaved < 0.7 * single, "{begin} {columns}: {interleaved} {single}");
     }
 }

@@ -116,7 +116,7 @@ fn our_repair_packets_are_those_of_gstreamer() {
             continue;
         }
         let size = BlockSize::new(FecFormat::Ulp, count, 1).unwrap();
-        let mut encoder = Encoder::new(FecFormat::Ulp, size, SOURCE);
+        let mut encoder = Encoder::new(size, SOURCE);
         for n in 0..count {
             let wanted = base.wrapping_add(n).to_be_bytes();
             let source =

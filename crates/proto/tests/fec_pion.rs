@@ -55,7 +55,7 @@ fn any_lost_packet_is_recovered_from_repair_packets_of_pion() {
 fn our_repair_packets_are_those_of_pion_but_for_the_base() {
     for ((packets, columns), theirs) in blocks() {
         let size = BlockSize::new(FecFormat::FlexFec03, packets, columns).unwrap();
-        let mut encoder = Encoder::new(FecFormat::FlexFec03, size, SOURCE);
+        let mut encoder = Encoder::new(size, SOURCE);
         (0..packets).for_each(|n| encoder.push(&source(n)));
         let mut ours = Vec::new();
         encoder.close(|repair| ours.push(repair.to_vec()));

@@ -40,7 +40,7 @@ impl Case {
     fn new(format: FecFormat) -> Self {
         let receiver = Receiver::new(Arc::new(Generic::default()), config(format)).unwrap();
         let size = BlockSize::new(format, 8, 2).unwrap();
-        let encoder = Encoder::new(format, size, SOURCE);
+        let encoder = Encoder::new(size, SOURCE);
         Self {
             receiver,
             encoder,
@@ -150,11 +150,7 @@ fn what_repair_packets_do_not_recover_is_requested_after_the_wait() {
 #[test]
 fn a_repair_packet_of_another_format_recovers_nothing() {
     let mut case = Case::new(FecFormat::FlexFec);
-    case.encoder = Encoder::new(
-        FecFormat::FlexFec03,
-        BlockSize::new(FecFormat::FlexFec03, 8, 2).unwrap(),
-        SOURCE,
-    );
+    case.encoder = Encoder::new(BlockSize::new(FecFormat::FlexFec03, 8, 2).unwrap(), SOURCE);
     (0..8).for_each(|n| case.send(n == 3));
     case.repair();
     assert_eq!(case.receiver.statistics().repaired, 0);
@@ -172,6 +168,31 @@ fn a_repair_packet_from_elsewhere_recovers_nothing() {
     let statistics = case.receiver.statistics();
     assert_eq!(statistics.repaired, 0);
     assert_eq!(statistics.discards.get(Discard::Retransmission), 2);
+}
+
+#[test]
+fn a_missing_packet_is_not_given_up_before_its_repair_packets_are_due() {
+    let mut config = config(FecFormat::FlexFec);
+    config.requests = None;
+    config.fec.as_mut().unwrap().wait = Duration::from_millis(400);
+    let mut case = Case::new(FecFormat::FlexFec);
+    case.receiver = Receiver::new(Arc::new(Generic::default()), config).unwrap();
+    (0..8).for_each(|n| case.send(n == 3));
+    case.now += Duration::from_millis(300);
+    case.receiver.handle_timeout(case.now);
+    case.repair();
+    assert_eq!(case.frames(), whole(0..8));
+}
+
+#[test]
+fn a_wait_without_end_is_no_panic() {
+    let mut config = config(FecFormat::FlexFec);
+    config.fec.as_mut().unwrap().wait = Duration::MAX;
+    let mut case = Case::new(FecFormat::FlexFec);
+    case.receiver = Receiver::new(Arc::new(Generic::default()), config).unwrap();
+    (0..8).for_each(|n| case.send(n == 3));
+    assert_eq!(case.requests(), []);
+    assert_eq!(case.frames(), whole(0..3));
 }
 
 #[test]

@@ -52,8 +52,8 @@ impl Receiver {
         let mut outcome = Err(Discard::Retransmission);
         for n in 0..self.sources.len() {
             let Some(source) = self.sources.get_mut(n) else { break };
-            let is_from = source.origin.address().is_none_or(|address| Some(address) == from);
-            let Some(fec) = source.fec.as_mut().filter(|_| is_authentic || is_from) else {
+            let is_from = source.origin.accepts(receipt.now, from, is_authentic, source.activity());
+            let Some(fec) = source.fec.as_mut().filter(|_| is_from) else {
                 continue;
             };
             match fec.handle_repair(&protected[..count], packet.payload()) {

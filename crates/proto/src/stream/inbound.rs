@@ -26,6 +26,9 @@ use crate::time::RtpTimestamp;
 /// begun earlier: as many as one generic NACK names (RFC 4585 section 6.2.1).
 const HEAD_PACKETS: u64 = 17;
 
+/// The longest time for which repair packets are awaited; more would overflow sums of times.
+const FEC_WAIT_MAX: Duration = Duration::from_secs(3600);
+
 /// A believed source.
 pub(super) struct Inbound {
     ssrc: Ssrc,
@@ -111,7 +114,7 @@ impl Inbound {
             stray: None,
             missing: config.requests.map(Missing::new),
             fec: config.fec.map(|fec| Box::new(Decoder::new(fec.format, ssrc, fec.limits))),
-            fec_wait: config.fec.map_or(Duration::ZERO, |fec| fec.wait),
+            fec_wait: config.fec.map_or(Duration::ZERO, |fec| fec.wait.min(FEC_WAIT_MAX)),
             arrivals: config.arrivals.then(|| Arrivals::new(first)),
             origin: Origin::default(),
             depacketiser,
@@ -144,6 +147,11 @@ impl Inbound {
         self.ssrc
     }
 
+    /// Returns what decides whether packets from another address belong to the source.
+    pub(super) fn activity(&self) -> Activity {
+        Activity { last_heard: self.last_heard, has_left: self.leaves_at.is_some() }
+    }
+
     /// Returns whether a packet from `from` belongs to the source; otherwise it is a conflict.
     #[inline]
     pub(super) fn is_at(
@@ -156,7 +164,7 @@ impl Inbound {
         if from == self.origin.address() {
             return true;
         }
-        let activity = Activity { last_heard: self.last_heard, has_left: self.leaves_at.is_some() };
+        let activity = self.activity();
         if self.origin.accepts(now, from, is_authentic, activity) {
             if self.origin.follow(from) {
                 self.leaves_at = None;

@@ -76,7 +76,8 @@ impl Inbound {
     #[inline]
     pub(super) fn wait_time(&self) -> Duration {
         let recovering = self.missing.as_ref().map_or(Duration::ZERO, Missing::wait);
-        self.reorder_time.max(recovering)
+        // Packets are requested when repair packets have not recovered them.
+        self.reorder_time.max(self.fec_wait.saturating_add(recovering))
     }
 
     /// Notes a report of the source. Its packet count may show that packets after the newest one

@@ -12,6 +12,7 @@ use crate::ssrc::Ssrc;
 /// The packets of a block and the repair packets that protect it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BlockSize {
+    format: FecFormat,
     packets: u16,
     repairs: u16,
 }
@@ -42,7 +43,7 @@ impl BlockSize {
         if repairs == 0 || repairs > packets || packets > max {
             return Err(BlockError { packets, repairs, max });
         }
-        Ok(Self { packets, repairs })
+        Ok(Self { format, packets, repairs })
     }
 
     /// Returns the repair packets for `packets` packets in the ratio of the block, rounded up.
@@ -57,7 +58,6 @@ impl BlockSize {
 /// and close the block when it is [full](Self::is_full), or earlier for less delay.
 #[derive(Debug)]
 pub struct Encoder {
-    format: FecFormat,
     size: BlockSize,
     source: Ssrc,
     base: SequenceNumber,
@@ -75,10 +75,9 @@ struct Column {
 }
 
 impl Encoder {
-    /// Creates an encoder of repair packets in `format` for packets of `source`.
-    pub fn new(format: FecFormat, size: BlockSize, source: Ssrc) -> Self {
+    /// Creates an encoder of repair packets for packets of `source`.
+    pub fn new(size: BlockSize, source: Ssrc) -> Self {
         Self {
-            format,
             size,
             source,
             base: SequenceNumber(0),
@@ -123,7 +122,7 @@ impl Encoder {
         let wanted = self.size.repairs_for(self.count);
         let columns = self.size.repairs;
         // Columns of fixed distance stay so only when they are merged evenly.
-        let is_fixed = self.format == FecFormat::FlexFecFixed;
+        let is_fixed = self.size.format == FecFormat::FlexFecFixed;
         let kept = (wanted..columns)
             .find(|kept| *kept > 0 && (!is_fixed || columns.is_multiple_of(*kept)));
         let kept = usize::from(kept.unwrap_or(columns));
@@ -137,7 +136,7 @@ impl Encoder {
             let first = column.mask.leading_zeros() as u16;
             let protected = Protected::mask(self.base.plus(first), column.mask << first);
             self.scratch.clear();
-            self.format.write(self.source, protected, &column.parity, &mut self.scratch);
+            self.size.format.write(self.source, protected, &column.parity, &mut self.scratch);
             each(&self.scratch);
         }
         self.clear();

@@ -25,24 +25,24 @@ impl Parity {
 
     /// Adds a packet; `false`, with nothing added, if it has no fixed header or is too long.
     pub(super) fn add(&mut self, packet: &[u8]) -> bool {
+        if !self.add_within(packet) {
+            return false;
+        }
+        let more = packet.get(HEADER_LEN + self.payload.len()..).unwrap_or_default();
+        self.payload.extend_from_slice(more);
+        true
+    }
+
+    /// Adds a packet to a parity that keeps its length: octets behind its end are left out. `false`,
+    /// with nothing added, if it has no fixed header or is too long.
+    pub(super) fn add_within(&mut self, packet: &[u8]) -> bool {
         let Some((head, payload)) = packet.split_first_chunk::<HEADER_LEN>() else { return false };
         let Ok(len) = u16::try_from(payload.len()) else { return false };
         let [first, second, _, _, a, b, c, d, ..] = *head;
         let [l1, l0] = len.to_be_bytes();
         xor(&mut self.fields, &[first, second, l1, l0, a, b, c, d]);
-        if self.payload.len() < payload.len() {
-            self.payload.resize(payload.len(), 0);
-        }
         xor(&mut self.payload, payload);
         true
-    }
-
-    /// Adds a packet to a parity that keeps its length: octets behind its end are left out.
-    pub(super) fn add_within(&mut self, packet: &[u8]) -> bool {
-        let len = self.payload.len();
-        let is_added = self.add(packet);
-        self.payload.truncate(len);
-        is_added
     }
 
     /// Adds the packets of another parity.
