@@ -149,7 +149,7 @@ impl Port {
         for datagram in datagrams {
             if self.is_muxed() && is_rtcp(datagram.data) {
                 self.finish(run.end());
-                self.handle_report(datagram.arrival, *datagram.from, datagram.data);
+                self.handle_report(now, *datagram.from, datagram.data);
                 continue;
             }
             if self.only_from.is_some_and(|only| !only.sends_media(*datagram.from)) {
