@@ -1,5 +1,6 @@
 //! Pacing: spreading a frame's batches over time to avoid bursts.
 
+use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
@@ -19,8 +20,8 @@ pub enum Pacing {
     /// of a latency of up to this share of the interval for frames of many bursts. A frame that
     /// fits one burst is sent at once.
     ///
-    /// The interval is that of the stream's frame rate, if it was set; otherwise the time between
-    /// the last two frames pushed, at most 100 ms. A sender that was scheduled late uses more of the
+    /// The interval is that of the stream's frame rate, if it was set, at most 1 s; otherwise the
+    /// time between the last two frames pushed, at most 100 ms. A sender that was scheduled late uses more of the
     /// interval, up to all of it. A frame that is pushed as soon as the one before it was sent is
     /// late, and takes half the time.
     Share(f32),
@@ -77,11 +78,19 @@ pub(crate) fn wait_until(deadline: Instant) {
     }
 }
 
+/// Waits until `deadline`, to the microsecond if `is_exact`.
+pub(crate) fn wait(deadline: Instant, is_exact: bool) {
+    if is_exact { wait_until(deadline) } else { sleep_until(deadline) }
+}
+
 /// The assumed interval before the second frame.
 const FIRST_INTERVAL: Duration = Duration::from_millis(33);
 
 /// Maximum measured interval: frames further apart count as single frames.
 const INTERVAL_MAX: Duration = Duration::from_millis(100);
+
+/// Maximum interval by a frame rate: a frame is not spread over minutes.
+const SET_INTERVAL_MAX: Duration = Duration::from_secs(1);
 
 /// Minimum wait: shorter ones cost more than they smooth.
 const WAIT_MIN: Duration = Duration::from_micros(50);
@@ -102,6 +111,21 @@ const CATCH_UP_EXACT: usize = 64 << 10;
 
 /// Minimum wait of a spinning sender: shorter ones are not worth a second reading of the clock.
 const WAIT_MIN_EXACT: Duration = Duration::from_micros(2);
+
+/// When the bursts of frames are sent.
+pub(crate) trait Pace: Debug + Send {
+    /// Starts a frame of `len` octets at `now`.
+    fn start(&mut self, now: Instant, len: usize);
+
+    /// Returns the maximum octets of a burst; `None` if bursts are not limited.
+    fn burst_len(&self) -> Option<usize>;
+
+    /// Returns when the next burst, of `len` octets, is due, or `None` if at once.
+    fn due(&mut self, now: Instant, len: usize) -> Option<Instant>;
+
+    /// Waits until a burst is due.
+    fn wait(&self, due: Instant);
+}
 
 /// The schedule of a stream's bursts.
 #[derive(Debug)]
@@ -151,8 +175,20 @@ impl Pacer {
         })
     }
 
-    /// Starts a frame of `len` octets at `now`.
-    pub(crate) fn start(&mut self, now: Instant, len: usize) {
+    /// Sets the time between frames, from the next frame on.
+    #[cfg(feature = "texture")]
+    pub(crate) fn set_interval(&mut self, interval: Duration) {
+        self.interval = Some(interval);
+    }
+
+    /// Returns whether waits end to the microsecond.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self.pacing, Pacing::Rate(bits_per_second) if bits_per_second >= EXACT_RATE)
+    }
+}
+
+impl Pace for Pacer {
+    fn start(&mut self, now: Instant, len: usize) {
         let measured = match self.last_frame.replace(now) {
             Some(last) => now.saturating_duration_since(last).min(INTERVAL_MAX),
             None => FIRST_INTERVAL,
@@ -161,7 +197,7 @@ impl Pacer {
         self.frame_len = len.max(1);
         self.sent = 0;
         if let Pacing::Share(share) = self.pacing {
-            let interval = self.interval.unwrap_or(measured);
+            let interval = self.interval.map_or(measured, |set| set.min(SET_INTERVAL_MAX));
             self.frame_time = interval.mul_f32(share);
             // Between frames that are on time, the sender is idle for the rest of the interval. One
             // that is not is behind, and catches up.
@@ -173,8 +209,7 @@ impl Pacer {
         }
     }
 
-    /// Returns the maximum octets of a burst; `None` if bursts are not limited.
-    pub(crate) fn burst_len(&self) -> Option<usize> {
+    fn burst_len(&self) -> Option<usize> {
         let Burst { octets, time } = self.burst;
         match self.pacing {
             Pacing::Off => None,
@@ -187,8 +222,7 @@ impl Pacer {
         }
     }
 
-    /// Returns when the next burst, of `len` octets, is due, or `None` if at once.
-    pub(crate) fn due(&mut self, now: Instant, len: usize) -> Option<Instant> {
+    fn due(&mut self, now: Instant, len: usize) -> Option<Instant> {
         let due = match self.pacing {
             Pacing::Off => return None,
             Pacing::Share(_) => {
@@ -219,13 +253,8 @@ impl Pacer {
         (due > now + shortest).then_some(due)
     }
 
-    /// Waits until a burst is due.
-    pub(crate) fn wait(&self, due: Instant) {
-        if self.is_exact() { wait_until(due) } else { sleep_until(due) }
-    }
-
-    fn is_exact(&self) -> bool {
-        matches!(self.pacing, Pacing::Rate(bits_per_second) if bits_per_second >= EXACT_RATE)
+    fn wait(&self, due: Instant) {
+        wait(due, self.is_exact());
     }
 }
 
@@ -358,6 +387,16 @@ mod tests {
         let end = Duration::from_micros(16_200);
         assert_eq!(time_of_frame(start + interval + end), half);
         assert_eq!(time_of_frame(start + 3 * interval), whole);
+    }
+
+    #[test]
+    fn a_frame_of_a_very_slow_stream_is_not_spread_over_its_interval() {
+        let start = Instant::now();
+        let interval = Some(Duration::from_secs(3600));
+        let mut pacer = Pacer::new(Pacing::default(), Burst::default(), interval, start).unwrap();
+        pacer.start(start, 10_000);
+        let last = (0..10).filter_map(|_| pacer.due(start, 1000)).last().unwrap() - start;
+        assert!(last > Duration::from_millis(800) && last < Duration::from_secs(1), "{last:?}");
     }
 
     #[test]

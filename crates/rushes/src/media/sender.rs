@@ -10,7 +10,7 @@ use rushes_proto::stream::SendStatistics;
 use rushes_proto::{RtpTimestamp, Ssrc};
 
 use crate::error::Error;
-use crate::pace::Pacer;
+use crate::pace::Pace;
 use crate::port::SendState;
 use crate::reports::{Attached, Rtcp};
 
@@ -18,7 +18,7 @@ use crate::reports::{Attached, Rtcp};
 #[derive(Debug)]
 pub struct StreamSender {
     pub(crate) attached: Arc<Attached>,
-    pub(crate) pacer: Pacer,
+    pub(crate) pacer: Box<dyn Pace>,
 }
 
 impl StreamSender {
