@@ -479,6 +479,27 @@ typedef int32_t rushes_texture_timing;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// What a texture server changes when a client reports lost packets.
+enum rushes_texture_adaptation
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Nothing.
+    RUSHES_TEXTURE_ADAPTATION_OFF = 0,
+    // The format, to ycocg-bc3 and then to bc1.
+    RUSHES_TEXTURE_ADAPTATION_FORMAT = 1,
+    // The format, then the frame rate, to a half and to a quarter.
+    RUSHES_TEXTURE_ADAPTATION_FORMAT_AND_RATE = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_texture_adaptation rushes_texture_adaptation;
+#else
+typedef int32_t rushes_texture_adaptation;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // The identity that streams share: one canonical name, one wall clock.
 typedef struct rushes_context rushes_context;
 
@@ -980,6 +1001,10 @@ typedef struct rushes_texture_server_counts {
     uint64_t octets;
     // Pictures that were not encoded, because the previous one was not yet sent.
     uint64_t dropped;
+    // Changes to a smaller format or rate, because a client reported losses.
+    uint64_t steps_down;
+    // Changes to a larger one, in the absence of losses.
+    uint64_t steps_up;
 } rushes_texture_server_counts;
 
 // A received frame of texture video, lent to a hook. Later versions may add fields at the end.
@@ -1782,6 +1807,11 @@ rushes_status rushes_texture_options_pacing_rate(const struct rushes_texture_opt
 rushes_status rushes_texture_options_burst(const struct rushes_texture_options *options,
                                            size_t octets,
                                            uint64_t time);
+
+// What changes when a client reports lost packets (UDP and RTP, with the live timing): a
+// rushes_texture_adaptation; format and rate by default. What a client requested is kept.
+rushes_status rushes_texture_options_adaptation(const struct rushes_texture_options *options,
+                                                int32_t adaptation);
 
 // Maximum number of concurrent clients from one host, 4 by default. A host is an IPv4 address, or
 // an IPv6 network of 64 bits.

@@ -844,6 +844,7 @@ public:
     RUSHES_OPTION(pacing_share, (float share), (get(), share))
     RUSHES_OPTION(pacing_rate, (std::uint64_t bits_per_second), (get(), bits_per_second))
     RUSHES_OPTION(burst, (std::size_t octets, duration time), (get(), octets, detail::nanos(time)))
+    RUSHES_OPTION(adaptation, (rushes_texture_adaptation adaptation), (get(), adaptation))
     RUSHES_OPTION(clients_max, (std::size_t clients), (get(), clients))
     RUSHES_OPTION(clients_per_host_max, (std::size_t clients), (get(), clients))
     RUSHES_OPTION(slots, (std::size_t slots), (get(), slots))

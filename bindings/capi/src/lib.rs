@@ -57,4 +57,4 @@ pub use log::LogLevel;
 pub use options::{Codec, Extension};
 pub use options_control::{RecoveryMode, SdesItem};
 pub use options_security::{SrtpSuite, ZrtpPolicy};
-pub use texture::TextureTiming;
+pub use texture::{TextureAdaptation, TextureTiming};

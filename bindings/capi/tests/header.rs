@@ -37,7 +37,7 @@ const SOURCES: [&str; 22] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 48] = [
+const NAMES: [(&str, &str); 49] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -81,6 +81,7 @@ const NAMES: [(&str, &str); 48] = [
     ("LogLevel", "log_level"),
     ("TextureOptions", "texture_options"),
     ("TextureTiming", "texture_timing"),
+    ("TextureAdaptation", "texture_adaptation"),
     ("TextureServer", "texture_server"),
     ("TextureServerStatistics", "texture_server_counts"),
     ("TextureClient", "texture_client"),
@@ -106,7 +107,7 @@ fn config() -> Config {
         "ZrtpWarning",
         "EventKind",
     ];
-    let more = ["KeyFrame", "RtcpEventKind", "LogLevel", "TextureTiming"];
+    let more = ["KeyFrame", "RtcpEventKind", "LogLevel", "TextureTiming", "TextureAdaptation"];
     Config {
         language: Language::C,
         cpp_compat: true,

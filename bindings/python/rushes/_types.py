@@ -137,6 +137,7 @@ class TextureServerOptions(TypedDict, total=False):
     pacing_share: float
     pacing_rate: int
     burst: tuple[int, float]
+    adaptation: Literal["off", "format", "format-and-rate"]
     clients_max: int
     clients_per_host_max: int
     timing: Timing

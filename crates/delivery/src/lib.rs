@@ -45,6 +45,7 @@
 //! detected by counting, without a timer.
 #![forbid(unsafe_code)]
 
+mod adaptation;
 mod assembly;
 pub mod control;
 mod pace;
@@ -53,6 +54,7 @@ mod slot;
 mod window;
 mod wire;
 
+pub use adaptation::Adaptation;
 pub use assembly::{
     Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Ending, Gap, Landed, Place,
 };

@@ -13,7 +13,7 @@ use rushes::texture::{Format, Transport};
 use crate::error::Failure;
 use crate::options::argument;
 pub use client::TextureFrame;
-pub use options::TextureTiming;
+pub use options::{TextureAdaptation, TextureTiming};
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {
     let (host, port) = text

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rushes::texture::{ClientOptions, ServerOptions, Timing};
+use rushes::texture::{Adaptation, ClientOptions, ServerOptions, Timing};
 use rushes::{Burst, Pacing};
 
 use super::{format, transport};
@@ -60,6 +60,18 @@ pub enum TextureTiming {
     EveryFrame = 1,
     /// As fast as the slowest client accepts them.
     FlatOut = 2,
+}
+
+/// What a texture server changes when a client reports lost packets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum TextureAdaptation {
+    /// Nothing.
+    Off = 0,
+    /// The format, to ycocg-bc3 and then to bc1.
+    Format = 1,
+    /// The format, then the frame rate, to a half and to a quarter.
+    FormatAndRate = 2,
 }
 
 /// Creates settings of texture servers and clients; close them with rushes_texture_options_close().
@@ -197,6 +209,24 @@ pub extern "C" fn rushes_texture_options_burst(
 ) -> Status {
     change(options, |settings| {
         settings.server.burst = Burst { octets, time: Duration::from_nanos(time) };
+        Ok(())
+    })
+}
+
+/// What changes when a client reports lost packets (UDP and RTP, with the live timing): a
+/// rushes_texture_adaptation; format and rate by default. What a client requested is kept.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_adaptation(
+    options: *const TextureOptions,
+    adaptation: i32,
+) -> Status {
+    change(options, |settings| {
+        settings.server.adaptation = match adaptation {
+            0 => Adaptation::Off,
+            1 => Adaptation::Format,
+            2 => Adaptation::FormatAndRate,
+            _ => return Err(argument(format!("{adaptation} is not a texture adaptation"))),
+        };
         Ok(())
     })
 }

@@ -39,6 +39,10 @@ pub struct TextureServerStatistics {
     pub octets: u64,
     /// Pictures that were not encoded, because the previous one was not yet sent.
     pub dropped: u64,
+    /// Changes to a smaller format or rate, because a client reported losses.
+    pub steps_down: u64,
+    /// Changes to a larger one, in the absence of losses.
+    pub steps_up: u64,
 }
 
 fn serve(
@@ -135,6 +139,8 @@ pub extern "C" fn rushes_texture_server_statistics(
             frames: counts.frames,
             octets: counts.octets,
             dropped: counts.dropped,
+            steps_down: counts.steps_down,
+            steps_up: counts.steps_up,
         };
         pointer::write_prefix(statistics, size, of)
     })

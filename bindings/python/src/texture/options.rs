@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rushes::texture::{ClientOptions, Format, FrameRate, Rate, ServerOptions, Timing, Transport};
+use rushes::texture::{
+    Adaptation, ClientOptions, Format, FrameRate, Rate, ServerOptions, Timing, Transport,
+};
 use rushes::{Pacing, Security};
 
 use crate::error::{ConfigError, NetError};
@@ -15,6 +17,12 @@ const TRANSPORTS: [(&str, Transport); 3] =
 
 const TIMINGS: [(&str, Timing); 3] =
     [("live", Timing::Live), ("every-frame", Timing::EveryFrame), ("flat-out", Timing::FlatOut)];
+
+const ADAPTATIONS: [(&str, Adaptation); 3] = [
+    ("off", Adaptation::Off),
+    ("format", Adaptation::Format),
+    ("format-and-rate", Adaptation::FormatAndRate),
+];
 
 /// Returns the name of a transport.
 pub(super) fn name_of(transport: Transport) -> Option<&'static str> {
@@ -81,6 +89,7 @@ pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Server
             "pacing_share" => options.pacing = Pacing::Share(setting.get()?),
             "pacing_rate" => options.pacing = Pacing::Rate(setting.int()?),
             "burst" => options.burst = burst(setting)?,
+            "adaptation" => options.adaptation = setting.word(&ADAPTATIONS)?,
             "clients_max" => options.clients_max = setting.int()?,
             "clients_per_host_max" => options.clients_per_host_max = setting.int()?,
             "timing" => options.timing = setting.word(&TIMINGS)?,

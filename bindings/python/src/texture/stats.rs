@@ -57,6 +57,10 @@ mirror! {
         octets: u64 = |s: &LibraryServer| s.octets,
         /// Pictures that were not encoded, because the previous one was not yet sent.
         dropped: u64 = |s: &LibraryServer| s.dropped,
+        /// Changes to a smaller format or rate, because a client reported losses.
+        steps_down: u64 = |s: &LibraryServer| s.steps_down,
+        /// Changes to a larger one, in the absence of losses.
+        steps_up: u64 = |s: &LibraryServer| s.steps_up,
     }
 }
 

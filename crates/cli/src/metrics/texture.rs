@@ -21,7 +21,7 @@ const PICTURES_DROPPED: Metric =
     Metric::counter("pictures_dropped", "Pictures that the server did not encode in time");
 
 /// Counters of a server for all clients together.
-pub(crate) static SERVED: [Row<ServerCounts>; 3] = [
+pub(crate) static SERVED: [Row<ServerCounts>; 5] = [
     Row::new("frames", FRAMES_SENT, |it| it.frames),
     Row::new(
         "octets",
@@ -29,6 +29,16 @@ pub(crate) static SERVED: [Row<ServerCounts>; 3] = [
         |it| it.octets,
     ),
     Row::new("dropped", PICTURES_DROPPED, |it| it.dropped),
+    Row::new(
+        "steps_down",
+        Metric::counter("steps_down", "Changes to a smaller format or rate because of losses"),
+        |it| it.steps_down,
+    ),
+    Row::new(
+        "steps_up",
+        Metric::counter("steps_up", "Changes to a larger format or rate without losses"),
+        |it| it.steps_up,
+    ),
 ];
 
 /// The counters of a client and of its sink.

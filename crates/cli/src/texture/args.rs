@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, value_parser};
-use rushes::texture::{Format, Rate, Transport};
+use rushes::texture::{Adaptation, Format, Rate, Transport};
 use rushes::{Burst, Pacing};
 
 use super::security::SecurityArgs;
-use super::values::{parse_packet, parse_pixels, parse_transport};
+use super::values::{parse_adaptation, parse_packet, parse_pixels, parse_transport};
 use crate::args::OutputArgs;
 use crate::endpoint::{Endpoint, parse_listen, parse_server};
 use crate::metrics::MetricsArgs;
@@ -209,6 +209,11 @@ pub(crate) struct ServeArgs {
     /// 16K or 16K,1ms; by default 32K,2ms
     #[arg(long, value_parser = parse_burst, help_heading = "Timing", value_name = "SIZE[,TIME]")]
     pub(crate) burst: Option<Burst>,
+    /// What to change when a client reports lost packets (UDP and RTP, with --live): format (to
+    /// ycocg-bc3, then bc1), format-and-rate (then the rate to a half, then a quarter; the default), or
+    /// off. What a client requested is kept
+    #[arg(long, value_parser = parse_adaptation, help_heading = "Timing", value_name = "WHAT")]
+    pub(crate) adapt: Option<Adaptation>,
     #[command(flatten)]
     pub(crate) delivery: DeliveryArgs,
     #[command(flatten)]

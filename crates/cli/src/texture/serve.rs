@@ -114,6 +114,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     options.payload = delivery.packet_size.map_or(options.payload, |octets| octets - HEADER);
     options.pacing = args.pacing.unwrap_or(options.pacing);
     options.burst = args.burst.unwrap_or(options.burst);
+    options.adaptation = args.adapt.unwrap_or(options.adaptation);
     options.clients_max = if args.once { 1 } else { usize::from(args.clients) };
     options.clients_per_host_max = usize::from(args.clients_per_host);
     options.loops = args.repeat;
@@ -306,6 +307,10 @@ impl Tally {
                 counted(now, "picture"),
                 counts.dropped
             );
+        }
+        if counts.steps_down > 0 {
+            let (down, up) = (counts.steps_down, counts.steps_up);
+            let _ = write!(line, "  adapted {down} times down, {up} up");
         }
         if self.lost > 0 {
             let _ = write!(line, "  clients lost {} packets", self.lost);

@@ -1,6 +1,6 @@
 //! Values of texture options: sizes in pixels, packets, transports.
 
-use rushes::texture::Transport;
+use rushes::texture::{Adaptation, Transport};
 
 /// Octets in the header of each packet of a tile.
 pub(crate) const HEADER: usize = 4;
@@ -24,6 +24,15 @@ pub(crate) fn parse_packet(text: &str) -> Result<usize, String> {
     }
 }
 
+pub(crate) fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
+    match text {
+        "off" => Ok(Adaptation::Off),
+        "format" => Ok(Adaptation::Format),
+        "format-and-rate" => Ok(Adaptation::FormatAndRate),
+        _ => Err("what is adapted is format, format-and-rate or off".to_owned()),
+    }
+}
+
 pub(crate) fn parse_transport(text: &str) -> Result<Transport, String> {
     match text {
         "udp" => Ok(Transport::Udp),
@@ -44,6 +53,8 @@ mod tests {
         assert_eq!(parse_packet("1412"), Ok(1412));
         assert_eq!(parse_packet("64K"), Ok(65_536));
         assert!(parse_packet("4").is_err() && parse_packet("2M").is_err());
+        assert_eq!(parse_adaptation("format"), Ok(Adaptation::Format));
+        assert!(parse_adaptation("rate").is_err());
         assert_eq!(parse_transport("tcp"), Ok(Transport::Tcp));
         assert!(parse_transport("sctp").is_err());
     }

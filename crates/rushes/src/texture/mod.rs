@@ -58,7 +58,7 @@ pub use rushes_texture::{
     Decoder, Encoder, Format, InstructionSet, Layout, Rate, Tiling, did_you_mean, file, metric,
     nearest, source,
 };
-pub use server::{SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
+pub use server::{Adaptation, SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
 pub use shape::TextureShape;
 pub use sink::{FrameMemory, MemorySink, Region, TextureFrame, TextureSink, plain_memory};
 

@@ -21,7 +21,7 @@ use super::{Inner, interval};
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Interval of reports to the server.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Interval at which openings are sent to the server's units until it starts.
 const OPENING_INTERVAL: Duration = Duration::from_millis(50);

@@ -113,7 +113,9 @@ impl Connection<'_> {
             (ServerEvent::ChangeWanted(change), Some(session)) => {
                 session.change(self.inner, machine, change);
             }
-            (ServerEvent::Report(report), Some(session)) => session.note_report(report),
+            (ServerEvent::Report(report), Some(session)) => {
+                session.handle_report(self.inner, machine, report);
+            }
             (ServerEvent::Stopped(stopped), _) => self.note_end(&stopped),
             _ => {}
         }

@@ -7,6 +7,7 @@ mod encoding;
 mod feed;
 mod host;
 mod job;
+mod ladder;
 mod link;
 mod options;
 mod pace;
@@ -17,6 +18,7 @@ mod statistics;
 mod work;
 
 pub use feed::Timing;
+pub use ladder::Adaptation;
 pub use options::ServerOptions;
 pub use statistics::{SentFrame, ServerCounts};
 

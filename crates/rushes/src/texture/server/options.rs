@@ -7,6 +7,7 @@ use rushes_net::{SocketOptions, TcpOptions};
 use rushes_texture::Format;
 
 use super::feed::Timing;
+use super::ladder::Adaptation;
 use super::places::Limits;
 use crate::pace::{Burst, Pacing};
 
@@ -47,6 +48,8 @@ pub struct ServerOptions {
     /// The largest burst of all units of one client together, unless [`pacing`](Self::pacing) is
     /// off.
     pub burst: Burst,
+    /// How the format and the rate follow the losses that a client reports; both by default.
+    pub adaptation: Adaptation,
     /// Maximum sessions; further clients are refused as busy. 8 by default.
     pub clients_max: usize,
     /// Maximum sessions of one host: an IPv4 address, or an IPv6 network of 64 bits. 4 by default.
@@ -83,6 +86,7 @@ impl Default for ServerOptions {
             in_flight: 4 << 20,
             pacing: Pacing::default(),
             burst: Burst::default(),
+            adaptation: Adaptation::default(),
             clients_max: 8,
             clients_per_host_max: 4,
             timing: Timing::Live,

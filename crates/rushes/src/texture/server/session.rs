@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{
-    Change, FormatSet, FrameNotice, Offer, Reason, Report, Server, ServerStatistics, State, Wishes,
+    Change, FrameNotice, Offer, Reason, Report, Server, ServerStatistics, State, Transport, Wishes,
 };
 use rushes_texture::Format;
 
@@ -14,6 +14,8 @@ use super::super::{OnPanic, lock};
 use super::binding::Binding;
 use super::choose::Refusal;
 use super::encoding::Encoding;
+use super::feed::Timing;
+use super::ladder::{Adaptation, Freedom, Ladder, Step};
 use super::options::PAUSE_MAX;
 use super::work::Sent;
 use super::{Inner, choose};
@@ -25,8 +27,12 @@ pub(super) struct Session {
     pub(super) binding: Arc<Binding>,
     threads: Vec<thread::JoinHandle<()>>,
     offer: Offer,
-    /// Formats that the client accepts.
-    formats: FormatSet,
+    /// What the client lets the server choose.
+    freedom: Freedom,
+    /// The steps below what was chosen, if there are any and losses are adapted to.
+    ladder: Option<Ladder>,
+    /// Whether the next encoding is a step of the ladder.
+    is_step: bool,
     /// The current encoding, if the stream has begun.
     current: Option<Arc<Encoding>>,
     /// The next encoding, used when the client has accepted it.
@@ -67,7 +73,13 @@ impl Session {
         let unsupported = |error: &dyn std::fmt::Display| (Reason::Unsupported, error.to_string());
         let mut session = Self {
             threads: Vec::new(),
-            formats: wishes.formats,
+            freedom: Freedom {
+                formats: wishes.formats,
+                has_format: wishes.format != 0,
+                has_rate: wishes.rate.is_some(),
+            },
+            ladder: None,
+            is_step: false,
             current: None,
             next: Some(Arc::new(choice.encoding)),
             is_fed: false,
@@ -112,6 +124,7 @@ impl Session {
         let Some(encoding) = self.next.take() else { return };
         self.binding.work.set_rate(inner.rate, self.offer.mode.rate);
         self.binding.pace.set_rate(self.offer.mode.rate);
+        self.note_step(inner);
         self.binding.work.resume(encoding.clone());
         self.current = Some(encoding);
         lock(&inner.sessions).note_bound(&self.binding);
@@ -120,44 +133,89 @@ impl Session {
         }
     }
 
-    /// Offers the change that the client requests, if the server can make it.
+    /// Notes that the frames of the current offer are sent from now on.
+    fn note_step(&mut self, inner: &Inner) {
+        let Some(format) = Format::from_number(self.offer.mode.format) else { return };
+        let (step, now) = (Step { format, rate: self.offer.mode.rate }, Instant::now());
+        if std::mem::take(&mut self.is_step) {
+            if let Some(ladder) = &mut self.ladder {
+                inner.tally.note_step(ladder.handle_change(now, step));
+            }
+            return;
+        }
+        let options = &inner.options;
+        let is_adapted = options.timing == Timing::Live && self.offer.transport != Transport::Tcp;
+        let adaptation = if is_adapted { options.adaptation } else { Adaptation::Off };
+        self.ladder = Ladder::new(adaptation, &inner.layout, step, &self.freedom, now);
+    }
+
+    /// Handles a client's report: takes another step if its losses, or their absence, say so.
+    pub(super) fn handle_report(&mut self, inner: &Inner, machine: &mut Server, report: Report) {
+        self.binding.note_report(report);
+        let (now, sent) = (Instant::now(), self.statistics.packets);
+        let Some(ladder) = self.ladder.as_mut().filter(|_| !self.is_step) else { return };
+        let Some(step) = ladder.handle_report(now, sent, report.packets_lost) else { return };
+        let Step { format, rate } = step;
+        let change = Change { format: format.number(), rate: Some(rate) };
+        if self.offer_change(inner, machine, change) {
+            self.is_step = true;
+            let rate = f64::from(rate.numerator) / f64::from(rate.denominator.max(1));
+            tracing::info!(%format, rate, "a client's losses, or their absence, change its stream");
+        }
+    }
+
+    /// Makes a change that the client requests, if the server can.
     pub(super) fn change(&mut self, inner: &Inner, machine: &mut Server, change: Change) {
+        self.freedom.has_format |= change.format != 0;
+        self.freedom.has_rate |= change.rate.is_some();
+        if self.offer_change(inner, machine, change) {
+            self.is_step = false;
+        }
+    }
+
+    /// Offers a change, if the server can make it; returns whether it did.
+    fn offer_change(&mut self, inner: &Inner, machine: &mut Server, change: Change) -> bool {
         let now = Format::from_number(self.offer.mode.format);
-        let Some(format) = Format::from_number(change.format).or(now) else { return };
+        let Some(format) = Format::from_number(change.format).or(now) else { return false };
         let rate = choose::slower(inner.rate, change.rate.or(Some(self.offer.mode.rate)));
         let rate = change.rate.map_or(rate, |rate| choose::slower(inner.rate, Some(rate)));
         if machine.state() != State::Streaming {
-            return;
+            return false;
         }
-        if !self.formats.contains(format.number()) {
-            let reason = "it cannot show the new one";
-            return tracing::info!(%format, reason, "a client keeps its format");
+        let kept = |reason: &str| {
+            tracing::info!(%format, reason, "a client keeps its format");
+            false
+        };
+        if !self.freedom.formats.contains(format.number()) {
+            return kept("it cannot show the new one");
         }
         let units = self.binding.units();
         let encoding = choose::encode(&inner.layout, format, units, self.offer.payload as usize);
         let encoding = match encoding {
             Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
             Ok(_) => {
-                let reason = "it has too few units for the new one";
-                return tracing::info!(%format, reason, "a client keeps its format");
+                return kept("it has too few units for the new one");
             }
-            Err((_, reason)) => {
-                return tracing::info!(%format, reason, "a client keeps its format");
-            }
+            Err((_, reason)) => return kept(&reason),
         };
         let Some(first_frame) = self.binding.work.pause(PAUSE_MAX) else {
             // The current frame takes too long to be sent.
             if let Some(current) = &self.current {
                 self.binding.work.resume(current.clone());
             }
-            let reason = "the current frame takes too long to be sent";
-            return tracing::info!(%format, reason, "a client keeps its format");
+            return kept("the current frame takes too long to be sent");
         };
         let offer =
             choose::next_offer(&self.offer, &self.binding, encoding.shape(), (rate, first_frame));
         match machine.change(Instant::now(), offer.clone()) {
-            Ok(()) => (self.offer, self.next) = (offer, Some(Arc::new(encoding))),
-            Err(error) => machine.stop(Reason::Unsupported, &error.to_string()),
+            Ok(()) => {
+                (self.offer, self.next) = (offer, Some(Arc::new(encoding)));
+                true
+            }
+            Err(error) => {
+                machine.stop(Reason::Unsupported, &error.to_string());
+                false
+            }
         }
     }
 
@@ -196,7 +254,9 @@ impl Session {
         if wanted != self.handled_changes && machine.state() == State::Streaming {
             self.handled_changes = wanted;
             let format = format.map_or(0, Format::number);
-            self.change(inner, machine, Change { format, rate: None });
+            if self.offer_change(inner, machine, Change { format, rate: None }) {
+                self.is_step = false;
+            }
         }
     }
 
@@ -227,10 +287,6 @@ impl Session {
             self.times.clear();
             let _ = machine.statistics(self.statistics);
         }
-    }
-
-    pub(super) fn note_report(&self, report: Report) {
-        self.binding.note_report(report);
     }
 
     pub(super) fn end(self, inner: &Inner) {

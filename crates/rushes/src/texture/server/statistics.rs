@@ -1,5 +1,6 @@
 //! Counters and timings of a server.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -27,6 +28,11 @@ pub struct ServerCounts {
     pub octets: u64,
     /// Pictures that were not encoded, because the previous one was not yet sent.
     pub dropped: u64,
+    /// Changes to a smaller format or rate, because a client reported losses
+    /// ([`ServerOptions::adaptation`](crate::texture::ServerOptions::adaptation)).
+    pub steps_down: u64,
+    /// Changes to a larger one, in the absence of losses.
+    pub steps_up: u64,
 }
 
 /// Timings of one frame on the server's side.
@@ -79,6 +85,13 @@ impl Tally {
             unit_max: sent.busy_max,
             dropped: sent.dropped,
         });
+    }
+
+    /// Counts a change to a smaller step (`Greater`) or a larger one.
+    pub(super) fn note_step(&self, step: Ordering) {
+        let counts = &mut lock(&self.state).counts;
+        counts.steps_down += u64::from(step == Ordering::Greater);
+        counts.steps_up += u64::from(step == Ordering::Less);
     }
 
     pub(super) fn note_end(&self, peer: SocketAddr, stopped: &Stopped) {
