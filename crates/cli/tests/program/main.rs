@@ -35,6 +35,8 @@ mod overwrite;
 mod pages;
 #[path = "../shared/ports.rs"]
 mod ports;
+#[path = "../shared/program.rs"]
+mod program;
 mod rig;
 #[cfg(unix)]
 #[path = "../../../rushes/tests/texture_world/route.rs"]

@@ -11,9 +11,10 @@ use rushes::file::{MediaReader, ReadOptions, codec_of};
 use serde_json::Value;
 
 pub(crate) use crate::ports::ports as free_port;
+use crate::program::program;
 
 pub(crate) fn rushes(arguments: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rushes"));
+    let mut command = Command::new(program());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
