@@ -37,6 +37,8 @@ mod pages;
 mod ports;
 #[path = "../shared/program.rs"]
 mod program;
+#[cfg(target_os = "linux")]
+mod refused;
 mod rig;
 #[cfg(unix)]
 #[path = "../../../rushes/tests/texture_world/route.rs"]

@@ -43,6 +43,13 @@ pub(crate) const MEDIA: [&str; 4] = [
     "opus_speech_mono_mixed_durations.opus",
 ];
 
+/// Returns a socket that receives and does not answer, and its address.
+pub(crate) fn silent_receiver() -> (UdpSocket, String) {
+    let socket = UdpSocket::bind(("127.0.0.1", free_port())).unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    (socket, address)
+}
+
 /// Starts a receiver into `file`, and returns it with its address when it listens.
 pub(crate) fn listening(file: &Path, more: &[&str]) -> (Child, String) {
     let port = free_port();
