@@ -261,4 +261,19 @@ mod tests {
         assert_eq!(read(1, 1_000_000_000), None);
         assert_eq!(read(1, -1), None);
     }
+
+    #[test]
+    fn only_errors_that_came_by_icmp_are_its_errors() {
+        let error = |origin: u8| {
+            let errno = libc::ECONNREFUSED.to_ne_bytes();
+            let content = [&errno[..], &[origin, 3, 3, 0], &[0; 8]].concat();
+            decode_icmp(&message(libc::SOL_IP, libc::IP_RECVERR, &content).0)
+        };
+        assert_eq!(error(SO_EE_ORIGIN_ICMP), Some(libc::ECONNREFUSED));
+        assert_eq!(error(SO_EE_ORIGIN_ICMP6), Some(libc::ECONNREFUSED));
+        // The datagram's own error, of the local system.
+        assert_eq!(error(1), None);
+        assert_eq!(error(SO_EE_ORIGIN_ZEROCOPY), None);
+        assert_eq!(decode_icmp(&Control([0; CONTROL_LEN])), None);
+    }
 }
