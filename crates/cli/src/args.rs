@@ -249,6 +249,9 @@ pub(crate) struct LoopbackArgs {
 A container (MP4, QuickTime, Matroska, WebM) is sent with its own times: its video to the port of --to,
 its audio to the port two after that, and in step. --codec selects one of them.
 
+The exit code is 0 if all frames were sent and the host did not report that the port was closed all
+the time. A receiver may start later.
+
 Examples:
   rushes send film.265 --to 192.0.2.7:5004
   rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp

@@ -178,6 +178,11 @@ impl RtcpSummary {
         Ok(())
     }
 
+    /// Returns whether a peer has reported.
+    pub(crate) fn has_reports(&self) -> bool {
+        self.reports > 0 || !self.goodbyes.is_empty()
+    }
+
     /// Keeps only the goodbyes, without that of the source that was `written`, for the next file.
     pub(crate) fn without(mut self, written: Option<Ssrc>) -> Self {
         self.goodbyes.retain(|(ssrc, _)| Some(*ssrc) != written);

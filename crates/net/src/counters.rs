@@ -24,7 +24,8 @@ pub struct Counters {
     pub received_bytes: u64,
     /// Times that sending found the send buffer full.
     pub buffer_full_waits: u64,
-    /// ICMP messages reporting that the destination port is closed.
+    /// ICMP messages reporting that the destination port is closed; see
+    /// [`enable_refusals`](crate::UdpSocket::enable_refusals).
     pub refused: u64,
     /// Datagrams dropped because they were larger than any UDP datagram can be.
     pub truncated: u64,

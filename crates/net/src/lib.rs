@@ -49,6 +49,7 @@
 //! | `send.rs`, `group.rs` | sending; grouping datagrams into messages |
 //! | `lend.rs` | sending without a copy: slabs are lent to the kernel |
 //! | `receive.rs` | receiving |
+//! | `refusals.rs` | ICMP messages that a destination port is closed |
 //! | `stamp.rs` | the kernel's times of arrival as instants |
 //! | `tcp/options.rs` | the settings of a TCP socket |
 //! | `tcp/listener.rs` | accepting connections, and surviving failures of single ones |
@@ -65,6 +66,7 @@ mod lend;
 mod multicast;
 mod options;
 mod receive;
+mod refusals;
 mod resolve;
 mod send;
 mod socket;

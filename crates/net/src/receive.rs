@@ -7,6 +7,7 @@ use std::{fmt, io, mem, slice};
 use crate::counters::count;
 use crate::error::NetError;
 use crate::options::ReceivePath;
+use crate::refusals::{Cause, Earlier};
 use crate::socket::UdpSocket;
 use crate::stamp::StampClock;
 use crate::sys;
@@ -215,7 +216,10 @@ impl UdpSocket {
             count(&self.tally.wait_calls, 1);
             let outcome =
                 sys::wait_readable(&self.socket, other, waker, deadline).map_err(NetError::Wait)?;
-            // Pending notifications about lent messages would end every wait until they are read.
+            // What is in the error queue would end every wait until it is read.
+            if outcome == WaitOutcome::Errors {
+                self.read_errors();
+            }
             self.settle();
             if outcome == WaitOutcome::Beside {
                 self.receive_now(arena)?;
@@ -236,6 +240,7 @@ impl UdpSocket {
     /// Receives without waiting; returns the number of whole datagrams.
     fn receive_now(&self, arena: &mut Arena) -> Result<usize, NetError> {
         arena.heads.clear();
+        let mut earlier = Earlier::default();
         loop {
             count(&self.tally.receive_calls, 1);
             let result = if self.receive_path() == ReceivePath::Single {
@@ -244,10 +249,12 @@ impl UdpSocket {
                 arena.inbox.receive(&self.socket, &mut arena.buffer, STRIDE, &mut arena.heads)
             };
             let Err(error) = result else { break };
+            if self.cause(&error, &mut earlier) != Cause::This {
+                continue;
+            }
             match sys::fault(&error) {
                 Fault::WouldBlock => return Ok(0),
                 Fault::Interrupted => {}
-                Fault::Refused => count(&self.tally.refused, 1),
                 _ => return Err(NetError::Receive(error)),
             }
         }

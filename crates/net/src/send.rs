@@ -9,6 +9,7 @@ use crate::error::{SendError, SendErrorKind};
 use crate::group::next_group;
 use crate::lend::Returns;
 use crate::options::SendPath;
+use crate::refusals::{Cause, Earlier};
 use crate::socket::UdpSocket;
 use crate::sys;
 use crate::sys::{Fault, Outbox, Parcel, Taken};
@@ -81,28 +82,29 @@ impl UdpSocket {
         send_once: impl Fn(&Self, &mut SendQueue, SendPath, Parcel<'_>) -> io::Result<Taken>,
     ) -> Result<(), SendError> {
         let lengths = parcel.lengths;
-        let mut refused_before = false;
+        let mut earlier = Earlier::default();
         while !parcel.lengths.is_empty() {
             let path = self.send_path();
-            match send_once(self, queue, path, parcel) {
+            let outcome = match send_once(self, queue, path, parcel) {
+                Err(error) if self.is_dropped(&error) => Ok(self.front(path, &parcel)),
+                outcome => outcome,
+            };
+            match outcome {
                 Ok(taken) => {
                     count(&self.tally.sent_datagrams, taken.datagrams);
                     count(&self.tally.sent_bytes, taken.bytes);
                     parcel = parcel.after(taken);
-                    refused_before = false;
+                    earlier = Earlier::default();
                 }
-                Err(source) => {
-                    let sent = lengths.len() - parcel.lengths.len();
-                    let refused = self
-                        .handle_error(path, source, &parcel, deadline)
-                        .map_err(|kind| SendError { kind, sent })?;
-                    // An earlier datagram caused the first error; this one caused a second error in
-                    // a row.
-                    if refused && refused_before {
-                        parcel = parcel.after(self.front(path, &parcel));
+                Err(source) => match self.cause(&source, &mut earlier) {
+                    Cause::Earlier => {}
+                    Cause::Unclear => parcel = parcel.after(self.front(path, &parcel)),
+                    Cause::This => {
+                        let sent = lengths.len() - parcel.lengths.len();
+                        self.handle_error(path, source, &parcel, deadline)
+                            .map_err(|kind| SendError { kind, sent })?;
                     }
-                    refused_before = refused && !refused_before;
-                }
+                },
             }
         }
         Ok(())
@@ -138,24 +140,19 @@ impl UdpSocket {
         })
     }
 
-    /// Handles an error so that the parcel can be sent again, or returns why it cannot. Returns
-    /// `true` if the call failed only because of an ICMP message that the port is closed.
+    /// Handles an error so that the parcel can be sent again, or returns why it cannot.
     fn handle_error(
         &self,
         path: SendPath,
         source: io::Error,
         parcel: &Parcel<'_>,
         deadline: Instant,
-    ) -> Result<bool, SendErrorKind> {
+    ) -> Result<(), SendErrorKind> {
         let to = parcel.to;
         let length = parcel.lengths.first().copied().map_or(0, usize::from);
         let segmented = self.front(path, parcel).datagrams > 1;
         match sys::fault(&source) {
             Fault::Interrupted => {}
-            Fault::Refused => {
-                count(&self.tally.refused, 1);
-                return Ok(true);
-            }
             fault @ (Fault::WouldBlock | Fault::NoBuffers) => {
                 self.wait_for_room(fault, to, deadline)?;
             }
@@ -178,7 +175,7 @@ impl UdpSocket {
             }
             _ => return Err(SendErrorKind::Io { to, source }),
         }
-        Ok(false)
+        Ok(())
     }
 
     fn wait_for_room(
@@ -193,6 +190,7 @@ impl UdpSocket {
             return Err(SendErrorKind::BufferFull);
         }
         self.settle();
+        self.read_errors();
         count(&self.tally.wait_calls, 1);
         if fault == Fault::NoBuffers {
             // The socket stays writable; only the device queue is full, and no event signals room
@@ -232,7 +230,7 @@ mod tests {
     use crate::options::SocketOptions;
 
     /// Returns the reaction of a socket to one error of one call with three equal datagrams.
-    fn after(send_path: SendPath, errno: i32) -> (SendPath, Result<bool, SendErrorKind>) {
+    fn after(send_path: SendPath, errno: i32) -> (SendPath, Result<(), SendErrorKind>) {
         let options = SocketOptions { send_path, ..SocketOptions::default() };
         let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
         let to = socket.local_address();
@@ -245,14 +243,14 @@ mod tests {
     #[test]
     fn a_device_without_segmentation_gets_batches_for_good() {
         let (path, result) = after(SendPath::Auto, libc::EIO);
-        assert!(matches!(result, Ok(false)), "{result:?}");
+        assert!(matches!(result, Ok(())), "{result:?}");
         assert_eq!(path, SendPath::Sendmmsg);
     }
 
     #[test]
     fn a_kernel_without_batches_gets_single_datagrams_for_good() {
         let (path, result) = after(SendPath::Auto, libc::ENOSYS);
-        assert!(matches!(result, Ok(false)), "{result:?}");
+        assert!(matches!(result, Ok(())), "{result:?}");
         assert_eq!(path, SendPath::Single);
     }
 
@@ -277,7 +275,7 @@ mod tests {
             let (_, result) = after(SendPath::Auto, errno);
             assert!(matches!(result, Err(SendErrorKind::BufferFull)), "{result:?}");
         }
-        assert!(matches!(after(SendPath::Auto, libc::EINTR).1, Ok(false)));
+        assert!(matches!(after(SendPath::Auto, libc::EINTR).1, Ok(())));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::group::{Limits, MAX_MESSAGE, MAX_SEGMENTS};
 use crate::options::{ReceivePath, SendPath, SocketOptions};
 use crate::receive::Arena;
 use crate::send::SendQueue;
-use crate::sys::Lending;
+use crate::sys::{ErrorQueue, Lending};
 use crate::{multicast, sys};
 
 /// The share of the send buffer that one message may take: the kernel charges up to twice a
@@ -46,6 +46,8 @@ pub struct UdpSocket {
     sendmmsg_refused: AtomicBool,
     /// Lends slabs to the kernel, if zero-copy sending is available.
     pub(crate) lending: Option<Lending>,
+    /// ICMP messages about sent datagrams, if they were requested.
+    pub(crate) errors: OnceLock<ErrorQueue>,
 }
 
 impl UdpSocket {
@@ -88,6 +90,7 @@ impl UdpSocket {
             gso_refused: AtomicBool::new(false),
             sendmmsg_refused: AtomicBool::new(false),
             lending: if options.zero_copy { enable_lending(&socket) } else { None },
+            errors: OnceLock::new(),
             socket,
         })
     }

@@ -75,6 +75,51 @@ fn a_closed_port_is_counted_and_does_not_stop_sending() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_port_is_counted_without_a_connection_and_no_wait_ends_by_it() {
+    for local in LOCALS {
+        for send_path in [SendPath::Gso, SendPath::Sendmmsg, SendPath::Single] {
+            let options = SocketOptions { send_path, ..SocketOptions::default() };
+            let Some((sender, receiver)) = pair(local, &options) else { continue };
+            sender.enable_refusals();
+            let to = receiver.local_address();
+            drop(receiver);
+            let (mut queue, mut arena) = (sender.send_queue(), sender.arena());
+            for _ in 0..3 {
+                sender.send(&mut queue, &[7; 2_000], &[100; 20], to, soon()).unwrap();
+            }
+            let until = Instant::now() + Duration::from_millis(100);
+            assert!(sender.receive(&mut arena, until, None).unwrap().is_empty());
+            assert!(Instant::now() >= until);
+            let counters = sender.counters();
+            assert!(counters.refused >= 3, "{counters:?}");
+            assert!(counters.wait_calls < 10, "a wait ends at once: {counters:?}");
+
+            let receiver = UdpSocket::bind(to, &options).unwrap();
+            sender.send(&mut queue, b"again", &[5], to, soon()).unwrap();
+            assert_eq!(collect(&receiver, 1)[0].0, b"again");
+        }
+    }
+}
+
+#[test]
+fn a_datagram_beyond_the_path_is_too_large_on_a_socket_that_counts_refusals() {
+    let options = SocketOptions { forbid_fragments: true, ..SocketOptions::default() };
+    let sender = UdpSocket::bind(LOCALS[0], &options).unwrap();
+    sender.enable_refusals();
+    let datagram = vec![0; usize::from(u16::MAX)];
+    let outcome = sender.send(
+        &mut sender.send_queue(),
+        &datagram,
+        &[u16::MAX],
+        sender.local_address(),
+        soon(),
+    );
+    let error = outcome.unwrap_err();
+    assert!(matches!(error.kind, SendErrorKind::TooLarge { .. }), "{error}");
+}
+
 #[test]
 fn a_connected_socket_receives_only_from_its_peer_and_keeps_it() {
     let options = SocketOptions::default();

@@ -1,6 +1,7 @@
 //! `rushes send`: sends a file, or the tracks of one, to a host.
 
 mod film;
+mod refusals;
 mod report;
 mod sending;
 
@@ -14,6 +15,7 @@ use rushes::{Codec, Context, FrameRate, Pacing, StreamBuilder};
 use serde_json::json;
 
 use self::film::Film;
+use self::refusals::Refusals;
 use self::sending::Sending;
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
@@ -99,7 +101,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     }
     // A source without an end is ended by Ctrl-C.
     let is_endless = args.repeat == 0 || sendings.iter().any(|it| it.source.is_live());
-    Ok(report::outcome(interrupt.is_requested() && !is_endless, &sendings))
+    Ok(report::outcome(interrupt.is_requested() && !is_endless, &mut sendings))
 }
 
 /// Opens all files, and omits an empty one beside another. A file that cannot be read is reported
@@ -203,6 +205,7 @@ fn sending(
         progress: Progress::of_stream(args.output, len, name),
         rtcp: RtcpSummary::default(),
         outage: Outage::new(args.give_up, args.output.quiet),
+        refusals: Refusals::default(),
         position: 0,
         time: Duration::ZERO,
     }

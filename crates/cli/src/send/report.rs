@@ -66,11 +66,19 @@ fn print_text(sending: &Sending<'_>) {
     }
 }
 
-/// Reports unsent frames; the outcome is whether everything was sent.
-pub(super) fn outcome(is_cut_short: bool, sendings: &[Sending<'_>]) -> Outcome {
+/// Reports unsent frames and a closed port; the outcome is whether everything was sent, to a port
+/// that was open.
+pub(super) fn outcome(is_cut_short: bool, sendings: &mut [Sending<'_>]) -> Outcome {
     let unsent: u64 = sendings.iter().map(|sending| sending.outage.frames()).sum();
     if unsent > 0 {
         eprintln!("rushes: incomplete: {} could not be sent", counted(unsent, "frame"));
     }
-    if is_cut_short || unsent > 0 { Outcome::Failed } else { Outcome::Done }
+    // A receiver may want only one of several streams.
+    let is_refused = sendings.iter().all(Sending::is_refused);
+    if is_refused
+        && let Some(to) = sendings.first_mut().and_then(|it| it.stream.sender().destination())
+    {
+        eprintln!("rushes: nothing was received: no program listened on {to}");
+    }
+    if is_cut_short || unsent > 0 || is_refused { Outcome::Failed } else { Outcome::Done }
 }

@@ -6,6 +6,7 @@ use rushes::file::{MediaFrame, MediaReader, NextFrame};
 use rushes::{Error, MediaStream, RtpTimestamp};
 
 use super::film::Film;
+use super::refusals::Refusals;
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
@@ -43,6 +44,7 @@ pub(super) struct Sending<'a> {
     pub(super) progress: Progress,
     pub(super) rtcp: RtcpSummary,
     pub(super) outage: Outage,
+    pub(super) refusals: Refusals,
     /// Octets sent.
     pub(super) position: u64,
     /// The time from the first frame to the last.
@@ -68,7 +70,7 @@ impl Sending<'_> {
             anyhow::bail!("{}: contains no frame; nothing was sent", self.source.name());
         }
         self.end()?;
-        self.rtcp.poll(&self.stream, None);
+        self.poll();
         if !self.args.control.no_rtcp {
             // A receiver that gets the goodbye reports on the whole stream when it leaves.
             self.stream.rtcp().send_bye("")?;
@@ -133,7 +135,7 @@ impl Sending<'_> {
                 NextFrame::Pending => {
                     // Requests and reports are answered.
                     ignore_transient(self.stream.sender().wait_until(Instant::now()))?;
-                    self.rtcp.poll(&self.stream, None);
+                    self.poll();
                     continue;
                 }
                 NextFrame::End => break,
@@ -167,9 +169,27 @@ impl Sending<'_> {
             self.wait_until(film, Instant::now() + OUTAGE_PAUSE)?;
         }
         self.position += frame.data.len() as u64;
+        self.poll_refusals();
+        self.refusals.note_sent(Instant::now());
         let stream = &self.stream;
         self.progress.show(self.position, || stream.statistics());
         Ok(())
+    }
+
+    /// Takes reports and refusals.
+    fn poll(&mut self) {
+        self.rtcp.poll(&self.stream, None);
+        self.poll_refusals();
+    }
+
+    fn poll_refusals(&mut self) {
+        let count = self.stream.sender().refused();
+        self.refusals.note(count);
+    }
+
+    /// Returns whether the destination's port was closed all the time.
+    pub(super) fn is_refused(&self) -> bool {
+        self.refusals.is_all() && !self.rtcp.has_reports()
     }
 
     /// Waits until `due` or the end, and answers requests meanwhile.
@@ -177,7 +197,7 @@ impl Sending<'_> {
         while Instant::now() < due && !film.stop.is_requested() {
             let until = due.min(Instant::now() + POLL_INTERVAL);
             ignore_transient(self.stream.sender().wait_until(until))?;
-            self.rtcp.poll(&self.stream, None);
+            self.poll();
         }
         Ok(())
     }

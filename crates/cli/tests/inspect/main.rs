@@ -5,6 +5,8 @@
 mod codecs;
 mod damage;
 mod others;
+#[path = "../shared/program.rs"]
+mod program;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;
 mod wire;
@@ -19,6 +21,7 @@ use rushes::proto::NtpTime;
 use rushes::proto::rtcp::{ReportBlock, SenderInfo, Writer};
 use serde_json::{Value, json};
 
+use crate::program::program;
 use crate::wire::{Capture, Format, START, Sending, fragments, media, rtp_packets, udp, units};
 
 const AVC: &str = "avc_cif_60f_baseline.264";
@@ -38,7 +41,7 @@ fn addresses_v6() -> (SocketAddr, SocketAddr) {
 }
 
 fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rushes"));
+    let mut command = Command::new(program());
     command.arg("inspect").args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use crate::program::program;
 use crate::rig::have;
 
 const PICTURES: &str = "testsrc2=size=320x180:rate=100:duration=0.5";
@@ -35,7 +36,7 @@ fn piped(pixels: &str, container: &[&str], serve: &[&str]) -> Vec<String> {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let rushes = || Command::new(assert_cmd::cargo::cargo_bin!("rushes"));
+    let rushes = || Command::new(program());
     let mut server = rushes()
         .args(["texture", "serve", "-", "--listen", "127.0.0.1:0", "--every-frame"])
         .args(serve)

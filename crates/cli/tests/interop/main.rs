@@ -14,6 +14,8 @@ mod metrics;
 mod pion;
 #[path = "../shared/ports.rs"]
 mod ports;
+#[path = "../shared/program.rs"]
+mod program;
 mod relay;
 mod reports;
 mod rig;

@@ -11,6 +11,7 @@ use std::{fs, thread};
 use serde_json::Value;
 
 pub(crate) use crate::ports::ports;
+use crate::program::program;
 use crate::skipped;
 pub(crate) use crate::skipped::have;
 
@@ -183,7 +184,7 @@ impl Drop for Process {
 
 /// Starts `rushes` with `arguments`.
 pub(crate) fn rushes<S: AsRef<OsStr>>(arguments: &[S]) -> Process {
-    Process::start(assert_cmd::cargo::cargo_bin!("rushes").to_str().unwrap(), arguments)
+    Process::start(program().to_str().unwrap(), arguments)
 }
 
 /// Sends `file` to `port` with `rushes send`; returns its report.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::program::program;
 use crate::rig::{
     MEDIA, RunningProgram, free_port, json, listening, media, run, rushes, text, units,
 };
@@ -95,7 +96,7 @@ fn a_full_disk_keeps_the_received_frames() {
     // The system limits the size of a file, and returns an error beyond it.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
     let mut command = Command::new("sh");
-    command.args(["-c", script, "sh"]).arg(assert_cmd::cargo::cargo_bin!("rushes"));
+    command.args(["-c", script, "sh"]).arg(program());
     command.args(["recv", "--from", &from, "-o", copy.to_str().unwrap()]);
     let mut receiver = RunningProgram::of(&mut command);
     receiver.wait_for("listening on");
@@ -134,7 +135,7 @@ fn a_full_disk_keeps_the_frames_of_a_film() {
     for name in ["film.raw", "film.y4m"] {
         let film = folder.path().join(name);
         let mut command = Command::new("sh");
-        command.args(["-c", script, "sh"]).arg(assert_cmd::cargo::cargo_bin!("rushes"));
+        command.args(["-c", script, "sh"]).arg(program());
         command.args(["texture", "decode", "pattern:64x64@30", "--frames", "60"]).arg(&film);
         let (status, log) = RunningProgram::of(&mut command).end();
         assert_eq!(status.code(), Some(1), "{log}");

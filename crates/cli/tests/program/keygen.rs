@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rushes::Suite;
 
-use crate::rig::{MEDIA, free_port, media, receiving, run, rushes, text, units};
+use crate::rig::{MEDIA, free_port, media, receiving, run, rushes, silent_receiver, text, units};
 
 /// Returns the octets of a line of base64.
 fn decoded(line: &str) -> Vec<u8> {
@@ -97,7 +97,8 @@ fn a_description_that_names_an_ssrc_serves_one_run_only() {
     let folder = tempfile::tempdir().unwrap();
     let (sdp, name) = (folder.path().join("a.sdp"), media(MEDIA[1]));
     let described = sdp.to_str().unwrap();
-    let send = ["send", &name, "--to", "127.0.0.1:9", "--srtp", "AES_CM_128_HMAC_SHA1_80"];
+    let (_receiver, to) = silent_receiver();
+    let send = ["send", &name, "--to", &to, "--srtp", "AES_CM_128_HMAC_SHA1_80"];
     let describe = [&send[..], &["--sdp", described, "--dry-run", "--ssrc", "7"]].concat();
     let log = text(&run(&describe).stderr);
     assert!(log.contains(&format!("{described} --ssrc 0x00000007 --fresh-key instead")), "{log}");

@@ -35,6 +35,10 @@ mod overwrite;
 mod pages;
 #[path = "../shared/ports.rs"]
 mod ports;
+#[path = "../shared/program.rs"]
+mod program;
+#[cfg(target_os = "linux")]
+mod refused;
 mod rig;
 #[cfg(unix)]
 #[path = "../../../rushes/tests/texture_world/route.rs"]

@@ -3,12 +3,16 @@
 //! Those that show only when packets arrive (other keys, no keys, another payload type) are in
 //! `keys_differ.rs` and `unusable.rs`.
 
+use std::net::UdpSocket;
 use std::path::Path;
 
 use rushes::file::MediaWriter;
 use rushes::{Codec, RtpTimestamp};
 
-use crate::rig::{MEDIA, free_port, json, media, receiving, run, rushes, text, units};
+use crate::ports::four_ports;
+use crate::rig::{
+    MEDIA, free_port, json, media, receiving, run, rushes, silent_receiver, text, units,
+};
 
 const OPUS: &str = "opus_speech_mono_mixed_durations.opus";
 
@@ -40,7 +44,7 @@ const MISTAKES: &[Mistake] = &[
     ("send film.264 --to 0.0.0.0:5004", 2, &["is not a peer", "--to 127.0.0.1:5004"]),
     ("recv --from 5004 -o x.264 --peer 0.0.0.0", 2, &["is not a peer", "--peer 127.0.0.1"]),
     ("recv --from 192.0.2.1:5004 -o x.265", 1, &["192.0.2.1"]),
-    ("send film.264 --to rtp://127.0.0.1:9 --fps 30000/1 -q", 0, &[]),
+    ("send film.264 --to rtp://RECEIVER --fps 30000/1 -q", 0, &[]),
     ("send film.264 --to 127.0.0.1:9 --fps 30000/1001 --sdp - --dry-run", 0, &[]),
     // Payload types that look like RTCP.
     ("loopback --payload-type 64", 2, &["RFC 5761", "96 to 127"]),
@@ -74,7 +78,7 @@ const MISTAKES: &[Mistake] = &[
         &["MP4", "ffmpeg -i cut.mp4 -pix_fmt yuv420p cut.y4m"],
     ),
     // Any octets can be sent as such.
-    ("send cut.mp4 --codec raw --to 127.0.0.1:9 -q", 0, &[]),
+    ("send cut.mp4 --codec raw --to RECEIVER -q", 0, &[]),
     ("send film.264 --audio film.264 --to 127.0.0.1:9", 2, &["needs an audio file", "H.264"]),
     ("send film.264 --audio speech.opus --to 127.0.0.1:65535", 2, &["two ports after"]),
     // Formats that only the graphics processor encodes.
@@ -130,8 +134,10 @@ fn mistakes_are_answered_with_the_way_out() {
     make_files(folder.path());
     let files = || std::fs::read_dir(folder.path()).unwrap().count();
     let before = files();
+    let (_receiver, receiver) = silent_receiver();
     let mut wrong = Vec::new();
     for (line, code, texts) in MISTAKES {
+        let line = line.replace("RECEIVER", &receiver);
         let words: Vec<_> = line.split(' ').collect();
         let output = rushes(&words).current_dir(folder.path()).output().unwrap();
         let errors = text(&output.stderr);
@@ -148,7 +154,7 @@ fn mistakes_are_answered_with_the_way_out() {
 #[test]
 #[cfg(unix)]
 fn all_addresses_of_ipv6_are_those_of_ipv4_too() {
-    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+    if UdpSocket::bind("[::1]:0").is_err() {
         crate::skipped::not_here("no IPv6");
         return;
     }
@@ -185,7 +191,10 @@ fn a_frame_rate_is_kept_as_a_fraction() {
 #[test]
 fn audio_beside_a_film_is_a_stream_of_its_own() {
     let (film, speech) = (media(MEDIA[0]), media(OPUS));
-    let to = ["--to", "127.0.0.1:9", "--flat-out", "--no-rtcp", "--json"];
+    let port = four_ports();
+    // One of the two streams is received.
+    let _receiver = UdpSocket::bind(("127.0.0.1", port)).unwrap();
+    let to = ["--to", &format!("127.0.0.1:{port}"), "--flat-out", "--no-rtcp", "--json"];
     let sent = run(&[&["send", &film, "--audio", &speech][..], &to].concat());
     assert!(sent.status.success(), "{}", text(&sent.stderr));
     let report = json(&sent);

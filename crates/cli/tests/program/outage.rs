@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use crate::program::program;
 use crate::rig::{MEDIA, RunningProgram, media};
 
 /// Returns whether this machine allows network namespaces.
@@ -26,7 +27,7 @@ fn sending(more: &[&str], steps: &[&str]) -> RunningProgram {
     script += "; wait $sender";
     let mut command = Command::new("unshare");
     command.args(["-rn", "sh", "-c", &script, "sh"]);
-    command.arg(assert_cmd::cargo::cargo_bin!("rushes"));
+    command.arg(program());
     command.args(["send", &media(MEDIA[1]), "--to", "127.0.0.1:9"]).args(more);
     RunningProgram::of(command.stdin(Stdio::piped()))
 }

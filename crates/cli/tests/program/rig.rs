@@ -11,9 +11,10 @@ use rushes::file::{MediaReader, ReadOptions, codec_of};
 use serde_json::Value;
 
 pub(crate) use crate::ports::ports as free_port;
+use crate::program::program;
 
 pub(crate) fn rushes(arguments: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rushes"));
+    let mut command = Command::new(program());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -41,6 +42,13 @@ pub(crate) const MEDIA: [&str; 4] = [
     "vvc_192x128_64f_vvenc_tiny_nals.266",
     "opus_speech_mono_mixed_durations.opus",
 ];
+
+/// Returns a socket that receives and does not answer, and its address.
+pub(crate) fn silent_receiver() -> (UdpSocket, String) {
+    let socket = UdpSocket::bind(("127.0.0.1", free_port())).unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    (socket, address)
+}
 
 /// Starts a receiver into `file`, and returns it with its address when it listens.
 pub(crate) fn listening(file: &Path, more: &[&str]) -> (Child, String) {

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::rig::{
-    MEDIA, free_port, interrupt, json, listening, media, receiving, run, rushes, text, units,
+    MEDIA, free_port, interrupt, json, listening, media, receiving, run, rushes, silent_receiver,
+    text, units,
 };
 
 /// A key of 28 octets.
@@ -50,7 +51,8 @@ fn a_file_with_a_secret_that_others_may_read_is_refused() {
 
 #[test]
 fn an_ssrc_is_not_set_under_a_key_that_may_have_been_used() {
-    let send = ["send", &media(MEDIA[0]), "--to", "127.0.0.1:9", "--flat-out", "--quiet"];
+    let (_receiver, to) = silent_receiver();
+    let send = ["send", &media(MEDIA[0]), "--to", &to, "--flat-out", "--quiet"];
     let keyed = ["--srtp", "AEAD_AES_128_GCM", "--key", KEY];
     for source in [&["--ssrc", "7"][..], &["--recovery", "rtx", "--rtx-ssrc", "8"]] {
         let output = run(&[&send[..], &keyed, source].concat());
@@ -174,7 +176,7 @@ fn a_key_made_up_for_a_description_is_new_and_for_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let sdp = folder.path().join("a.sdp");
-    let to = format!("127.0.0.1:{}", free_port());
+    let (_receiver, to) = silent_receiver();
     let mut keys = Vec::new();
     for _ in 0..2 {
         let arguments = ["send", &media(MEDIA[0]), "--to", &to, "--sdp", sdp.to_str().unwrap()];

@@ -4,6 +4,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::program::program;
 use crate::rig::{json, rushes, text};
 use crate::texture_rig::{must, serving_by};
 
@@ -13,7 +14,7 @@ const PATTERN: &str = "pattern:64x64@50";
 fn a_server_without_descriptors_warns_and_continues() {
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 48; exec \"$@\"", "sh"]);
-    limited.arg(assert_cmd::cargo::cargo_bin!("rushes"));
+    limited.arg(program());
     limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let server = serving_by(limited, PATTERN, &["--units", "1", "--loop"]);
     // One client is connected before, during and after the attack.

@@ -24,6 +24,8 @@ pub(super) struct Control(pub(super) [u8; CONTROL_LEN]);
 pub(super) const CONTROL_LEN: usize = 160;
 
 /// From `linux/errqueue.h`.
+const SO_EE_ORIGIN_ICMP: u8 = 2;
+const SO_EE_ORIGIN_ICMP6: u8 = 3;
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
@@ -139,19 +141,30 @@ pub(super) struct Finished {
 
 /// Reads the notification from a `sock_extended_err`; `None` for any other error.
 pub(super) fn decode_finished(control: &Control) -> Option<Finished> {
-    let is_error = |level, kind| {
-        (level == libc::SOL_IP && kind == libc::IP_RECVERR)
-            || (level == libc::SOL_IPV6 && kind == libc::IPV6_RECVERR)
-    };
-    let [a, b, c, d, origin, _, code, _] = array(find(&control.0, is_error)?, 0)?;
+    let words = find_error(control)?;
+    let [a, b, c, d, origin, _, code, _] = array(words, 0)?;
     if u32::from_ne_bytes([a, b, c, d]) != 0 || origin != SO_EE_ORIGIN_ZEROCOPY {
         return None;
     }
-    let words = find(&control.0, is_error)?;
     Some(Finished {
         first: u32::from_ne_bytes(array(words, 8)?),
         last: u32::from_ne_bytes(array(words, 12)?),
         copied: code & SO_EE_CODE_ZEROCOPY_COPIED != 0,
+    })
+}
+
+/// Returns the error number in a `sock_extended_err`, if it came by ICMP.
+pub(super) fn decode_icmp(control: &Control) -> Option<i32> {
+    let [a, b, c, d, origin, ..] = array::<8>(find_error(control)?, 0)?;
+    let is_icmp = matches!(origin, SO_EE_ORIGIN_ICMP | SO_EE_ORIGIN_ICMP6);
+    is_icmp.then(|| i32::from_ne_bytes([a, b, c, d]))
+}
+
+/// Returns the `sock_extended_err` of a notification, and everything after it.
+fn find_error(control: &Control) -> Option<&[u8]> {
+    find(&control.0, |level, kind| {
+        (level == libc::SOL_IP && kind == libc::IP_RECVERR)
+            || (level == libc::SOL_IPV6 && kind == libc::IPV6_RECVERR)
     })
 }
 
@@ -247,5 +260,20 @@ mod tests {
         assert_eq!(read(-1, 7), None);
         assert_eq!(read(1, 1_000_000_000), None);
         assert_eq!(read(1, -1), None);
+    }
+
+    #[test]
+    fn only_errors_that_came_by_icmp_are_its_errors() {
+        let error = |origin: u8| {
+            let errno = libc::ECONNREFUSED.to_ne_bytes();
+            let content = [&errno[..], &[origin, 3, 3, 0], &[0; 8]].concat();
+            decode_icmp(&message(libc::SOL_IP, libc::IP_RECVERR, &content).0)
+        };
+        assert_eq!(error(SO_EE_ORIGIN_ICMP), Some(libc::ECONNREFUSED));
+        assert_eq!(error(SO_EE_ORIGIN_ICMP6), Some(libc::ECONNREFUSED));
+        // The datagram's own error, of the local system.
+        assert_eq!(error(1), None);
+        assert_eq!(error(SO_EE_ORIGIN_ZEROCOPY), None);
+        assert_eq!(decode_icmp(&Control([0; CONTROL_LEN])), None);
     }
 }

@@ -58,6 +58,23 @@ pub(crate) fn enable_arrival_details(
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
 }
 
+/// Makes the kernel queue the ICMP messages about datagrams that the socket has sent. A socket for
+/// both IP versions needs the options of both.
+pub(crate) fn enable_errors(
+    socket: &UdpSocket,
+    is_ipv4: bool,
+    is_dual_stack: bool,
+) -> io::Result<()> {
+    let on = 1_i32.to_ne_bytes();
+    if is_ipv4 || is_dual_stack {
+        set_option(socket, libc::IPPROTO_IP, libc::IP_RECVERR, &on)?;
+    }
+    if !is_ipv4 {
+        set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, &on)?;
+    }
+    Ok(())
+}
+
 /// Enables `MSG_ZEROCOPY`.
 pub(crate) fn enable_zero_copy(socket: &UdpSocket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, &1_i32.to_ne_bytes())
@@ -210,7 +227,13 @@ pub(crate) fn wait_readable(
     if events[1].revents != 0 && waker.is_some_and(Waker::reset) {
         return Ok(WaitOutcome::Woken);
     }
-    Ok(if events[2].revents != 0 { WaitOutcome::Beside } else { WaitOutcome::Ready })
+    Ok(if events[2].revents != 0 {
+        WaitOutcome::Beside
+    } else if events[0].revents & libc::POLLERR != 0 {
+        WaitOutcome::Errors
+    } else {
+        WaitOutcome::Ready
+    })
 }
 
 /// Waits until there may be room to write.

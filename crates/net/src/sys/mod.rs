@@ -10,6 +10,8 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 mod address;
 #[cfg(target_os = "linux")]
+mod errors;
+#[cfg(target_os = "linux")]
 mod ledger;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "MSG_ZEROCOPY and its notifications")]
@@ -28,6 +30,8 @@ mod messages;
 mod portable;
 
 #[cfg(target_os = "linux")]
+pub(crate) use errors::ErrorQueue;
+#[cfg(target_os = "linux")]
 pub(crate) use lending::{Lending, Lent};
 #[cfg(target_os = "linux")]
 pub use linux::Waker;
@@ -44,10 +48,10 @@ pub(crate) use messages::{Inbox, Outbox};
 pub use portable::Waker;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{
-    Inbox, Lending, Lent, Outbox, bind_device, congestion, enable_arrival_details, enable_gro,
-    forbid_fragments, force_receive_buffer, force_send_buffer, interface_index, join_v4,
-    kernel_drops, probe_gso, set_congestion, set_low_water, set_traffic_class_v6, set_unsent_max,
-    usable_buffer, wait_readable, wait_ready, wait_woken, wait_writable,
+    ErrorQueue, Inbox, Lending, Lent, Outbox, bind_device, congestion, enable_arrival_details,
+    enable_gro, forbid_fragments, force_receive_buffer, force_send_buffer, interface_index,
+    join_v4, kernel_drops, probe_gso, set_congestion, set_low_water, set_traffic_class_v6,
+    set_unsent_max, usable_buffer, wait_readable, wait_ready, wait_woken, wait_writable,
 };
 
 /// The front of a batch, and its destination.
@@ -64,11 +68,23 @@ pub(crate) struct Parcel<'a> {
     pub(crate) connected: bool,
 }
 
+/// Numbers of ICMP messages about sent datagrams.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Reported {
+    /// All messages.
+    pub(crate) messages: usize,
+    /// Those which report that the destination port is closed.
+    pub(crate) refusals: usize,
+}
+
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum WaitOutcome {
     /// The socket may be readable, or the deadline has passed.
     Ready,
+    /// The socket's error queue is not empty; the socket may be readable, too.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there is no such queue"))]
+    Errors,
     /// The other socket, `beside`, may be readable.
     Beside,
     /// A waker was woken.

@@ -10,7 +10,7 @@ use socket2::Socket;
 use crate::error::NetError;
 use crate::group::Limits;
 use crate::lend::{Loan, Returns};
-use crate::sys::{Head, Parcel, Taken, WaitOutcome};
+use crate::sys::{Head, Parcel, Reported, Taken, WaitOutcome};
 use crate::tcp::{Interest, Ready};
 
 /// The time to sleep between two checks of a socket.
@@ -31,6 +31,20 @@ impl Outbox {
     #[allow(clippy::unused_self, reason = "the signature is that on Linux")]
     pub(crate) fn send(&mut self, _: &UdpSocket, _: Parcel<'_>, _: Limits) -> io::Result<Taken> {
         Err(unsupported())
+    }
+}
+
+/// ICMP messages are not reported to unconnected sockets: the type has no values.
+#[derive(Debug)]
+pub(crate) enum ErrorQueue {}
+
+impl ErrorQueue {
+    pub(crate) fn enable(_: &UdpSocket, _: bool, _: bool) -> io::Result<Self> {
+        Err(unsupported())
+    }
+
+    pub(crate) fn read(&self, _: &UdpSocket) -> Reported {
+        match *self {}
     }
 }
 

@@ -19,6 +19,8 @@ use crate::reports::{Attached, Rtcp};
 pub struct StreamSender {
     pub(crate) attached: Arc<Attached>,
     pub(crate) pacer: Box<dyn Pace>,
+    /// Whether a closed port was logged.
+    pub(crate) has_warned: bool,
 }
 
 impl StreamSender {
@@ -63,7 +65,7 @@ impl StreamSender {
         captured: Instant,
     ) -> Result<(), Error> {
         let Attached { port, reporter, .. } = &*self.attached;
-        let _entered = reporter.span.enter();
+        let entered = reporter.span.enter();
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let to = outbox.to().ok_or(Error::NoDestination)?;
         let mut state = outbox.lock();
@@ -114,6 +116,8 @@ impl StreamSender {
             port.serve_now();
         }
         self.poll_port();
+        drop(entered);
+        self.warn_of_refusals();
         Ok(outcome?)
     }
 
@@ -146,7 +150,21 @@ impl StreamSender {
     /// # Errors
     /// [`Error::Net`] if the socket cannot be read.
     pub fn wait_until(&mut self, deadline: Instant) -> Result<(), Error> {
-        self.attached.wait_until(deadline)
+        self.attached.wait_until(deadline)?;
+        self.warn_of_refusals();
+        Ok(())
+    }
+
+    /// Logs once that the destination's port is closed.
+    fn warn_of_refusals(&mut self) {
+        if self.has_warned || self.refused() == 0 {
+            return;
+        }
+        self.has_warned = true;
+        let _entered = self.attached.reporter.span.enter();
+        if let Some(to) = self.destination() {
+            tracing::warn!("nothing listens on {to}: the host answers that the port is closed");
+        }
     }
 
     /// Returns the stream's RTCP.
@@ -177,6 +195,17 @@ impl StreamSender {
     /// Returns the counters of sent frames and packets.
     pub fn statistics(&self) -> SendStatistics {
         self.attached.outbox().sent().statistics
+    }
+
+    /// Returns the number of ICMP messages which report that the destination's port is closed
+    /// ([`Counters::refused`]). The first is logged; sending continues, because a receiver may start
+    /// later, and anyone who knows the addresses can forge such messages.
+    ///
+    /// A host need not send them, and sends one a second at most to hosts other than itself. Only
+    /// Linux and Windows report them, Linux without [zero-copy
+    /// sending](crate::StreamBuilder::zero_copy).
+    pub fn refused(&self) -> u64 {
+        self.attached.port.socket().refused()
     }
 
     /// Returns the counters of the socket, which streams on one port share.

@@ -121,6 +121,10 @@ impl StreamBuilder {
         if self.control.arrivals {
             port.socket().enable_arrival_details();
         }
+        // Multicast is never answered by ICMP.
+        if to.is_some_and(|to| !to.ip().is_multicast()) {
+            port.socket().enable_refusals();
+        }
         let inbox = port.add(route, receiver)?;
         Ok(self.assemble(Parts { port, inbox, sender, pacer, to, participant }))
     }
@@ -282,7 +286,7 @@ impl StreamBuilder {
         };
         let reporter = Reporter::new(inbox, outbox, participant, config);
         let attached = Arc::new(Attached::new(port, reporter, self.session.context.wall_clock()));
-        let sender = StreamSender { attached: attached.clone(), pacer };
+        let sender = StreamSender { attached: attached.clone(), pacer, has_warned: false };
         let receiver = StreamReceiver {
             attached,
             spin: self.spin,

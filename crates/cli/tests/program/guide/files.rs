@@ -8,6 +8,7 @@ use rushes::RtpTimestamp;
 use rushes::file::{MediaReader, MediaWriter, ReadOptions, codec_of};
 
 use super::wire::{Capture, Format, Sending, media, rtp_packets, udp};
+use crate::program;
 
 /// Frames of each video file.
 const FRAMES: usize = 15;
@@ -20,13 +21,14 @@ const SPEECH: &str = "opus_speech_mono_mixed_durations.opus";
 pub(super) fn make(path: &Path) {
     let folder = path.parent().unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
-    let program = |program: &str, arguments: &str| {
+    let run = |program: &str, arguments: &str| {
         let mut command = Command::new(program);
         command.args(arguments.split(' ')).arg(name).current_dir(folder);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     };
-    let rushes = assert_cmd::cargo::cargo_bin!("rushes").to_str().unwrap();
+    let rushes = program::program();
+    let rushes = rushes.to_str().unwrap();
     match name {
         "film.264" | "made.264" => first_frames(AVC, path),
         "film.265" => first_frames(HEVC, path),
@@ -35,11 +37,11 @@ pub(super) fn make(path: &Path) {
             make(&folder.join("made.264"));
             let speech = media(SPEECH);
             let inputs = format!("-framerate 30 -i made.264 -i {}", speech.display());
-            program("ffmpeg", &format!("-v error {inputs} -c copy -shortest"));
+            run("ffmpeg", &format!("-v error {inputs} -c copy -shortest"));
         }
         "film.y4m" | "film.ktx2" => {
             let verb = if name == "film.y4m" { "decode" } else { "encode" };
-            program(rushes, &format!("texture {verb} pattern:64x64@30 --frames 60 -q"));
+            run(rushes, &format!("texture {verb} pattern:64x64@30 --frames 60 -q"));
         }
         "call.pcapng" => fs::write(path, capture()).unwrap(),
         name => panic!("no rule makes {name}"),

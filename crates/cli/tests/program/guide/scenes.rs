@@ -136,9 +136,12 @@ pub(super) const SCENES: &[Scene] = &[
     },
     Scene {
         files: &["film.265"],
-        steps: &[Run(
-            "rushes send film.265 --to 192.0.2.7:5004 --srtp AES_CM_128_HMAC_SHA1_80 --sdp film.sdp",
-        )],
+        steps: &[
+            // A receiver without the key, which is new.
+            Serve("ffmpeg -v error -i udp://127.0.0.1:5004 -f null -"),
+            Run("rushes send film.265 --to 192.0.2.7:5004 --srtp AES_CM_128_HMAC_SHA1_80 \
+                 --sdp film.sdp"),
+        ],
     },
     Scene {
         files: &["film.265"],
@@ -210,8 +213,7 @@ pub(super) const PEERS: &[Scene] = &[
     Scene {
         files: &["film.265"],
         steps: &[
-            // It describes the stream as it is sent; a player needs the description first.
-            Run("rushes send film.265 --to 192.0.2.7:5004 --sdp film.sdp"),
+            Run("rushes send film.265 --to 192.0.2.7:5004 --sdp film.sdp --dry-run"),
             Serve("ffplay -protocol_whitelist file,udp,rtp film.sdp"),
             Run(SEND_265),
             Run("until grep 'Video: hevc' 1.err; do sleep 0.1; done"),

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use tempfile::TempDir;
 
 use super::Step;
 use super::files::make;
+use crate::program::program;
 use crate::rig::free_port;
 
 /// Time after which a command counts as hung.
@@ -178,13 +178,14 @@ impl<'a> Stage<'a> {
         self.shells += 1;
         let output =
             |name: &str| File::create(self.folder.path().join(format!("{number}.{name}"))).unwrap();
-        let program = Path::new(assert_cmd::cargo::cargo_bin!("rushes")).parent().unwrap();
+        let program = program();
+        let folder = program.parent().unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
         // The shell itself stays, and has the exit code of what it interrupted.
         let script = format!("trap : INT\n{command}");
         let mut shell = Command::new("sh");
         shell.args(["-c", &script]).current_dir(self.folder.path()).process_group(0);
-        shell.env("PATH", format!("{}:{path}", program.display()));
+        shell.env("PATH", format!("{}:{path}", folder.display()));
         // What ffplay opens need not be seen.
         shell.envs([("SDL_VIDEODRIVER", "dummy"), ("SDL_AUDIODRIVER", "dummy")]);
         if let Some(display) = self.display {
