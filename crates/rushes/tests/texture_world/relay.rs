@@ -1,5 +1,6 @@
 //! A network between a server and one client that can also forge datagrams.
 
+use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Add;
@@ -82,7 +83,8 @@ impl Between {
         let (counts, stop) = (tally.clone(), stopped.clone());
         let thread = thread::spawn(move || {
             let client = listener.accept().unwrap().0;
-            let way = Control { server, weather, tally: counts, stopped: stop };
+            let ports = Mutex::default();
+            let way = Control { server, weather, tally: counts, stopped: stop, ports };
             way.control(&client);
         });
         Self { address, tally, stopped, thread: Some(thread) }
@@ -111,6 +113,8 @@ struct Control {
     weather: Weather,
     tally: Arc<Tally>,
     stopped: Arc<AtomicBool>,
+    /// The port of the relay for each port of the server.
+    ports: Mutex<HashMap<u16, u16>>,
 }
 
 impl Control {
@@ -171,8 +175,13 @@ impl Control {
         let _ = to.shutdown(Shutdown::Write);
     }
 
-    /// Starts a relay for one unit and returns its port.
+    /// Returns the port of a unit's relay, which the unit's first offer starts.
     fn unit(&self, port: u16) -> u16 {
+        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        *ports.entry(port).or_insert_with(|| self.start_unit(port))
+    }
+
+    fn start_unit(&self, port: u16) -> u16 {
         let weather = &self.weather;
         let conditions = Conditions { back: weather.path.clone().into(), ..Conditions::default() };
         let seed = weather.seed ^ u64::from(port) << 20;

@@ -1,0 +1,99 @@
+//! A live server behind a path that is too narrow for its stream: it takes a smaller step, and keeps
+//! what the client requested.
+#![cfg(feature = "texture")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod texture_world;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rushes::texture::source::{RawHint, open};
+use rushes::texture::{
+    Adaptation, ClientOptions, Format, FrameRate, MemorySink, ServerOptions, TextureClient,
+    TextureFrame, TextureServer, Transport,
+};
+use rushes_netsim::{Bottleneck, Path};
+use texture_world::relay::{Between, Weather};
+
+/// Time after which a test fails.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// A stream of 83 Mbit/s (in `ycocg-bc3` 28) behind a link of 40.
+struct Trial {
+    server: TextureServer,
+    client: TextureClient,
+    whole: Arc<AtomicU64>,
+    _relay: Between,
+}
+
+impl Trial {
+    fn new(transport: Transport, adaptation: Adaptation, requested: bool) -> Self {
+        let source = open("pattern:320x180@60,rgb24".as_ref(), &RawHint::default()).unwrap();
+        let mut options = ServerOptions::default();
+        (options.adaptation, options.transport) = (adaptation, transport);
+        (options.units, options.loops) = (1, true);
+        let server = TextureServer::serve(([127, 0, 0, 1], 0).into(), source, options).unwrap();
+        let line = Bottleneck { rate: 40_000_000, queue: 64 << 10, ecn_threshold: None };
+        let path = Path { bottleneck: Some(line), ..Path::default() };
+        let relay =
+            Between::new(server.local_address(), Weather { path, seed: 1, ..Weather::default() });
+        let mut options = ClientOptions::default();
+        if requested {
+            options.format = Some(Format::Rgb24);
+            options.rate = Some(FrameRate { numerator: 60, denominator: 1 });
+        }
+        let whole = Arc::new(AtomicU64::new(0));
+        let counted = whole.clone();
+        let sink = MemorySink::new(move |frame: &TextureFrame<'_>| {
+            counted.fetch_add(u64::from(frame.is_whole()), Ordering::Relaxed);
+        });
+        let client = TextureClient::connect(relay.address(), Arc::new(sink), options).unwrap();
+        Self { server, client, whole, _relay: relay }
+    }
+
+    fn format(&self) -> Format {
+        self.client.shape().unwrap().layout().format()
+    }
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + HANGS;
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_stream_that_does_not_fit_its_path_is_made_smaller() {
+    for transport in [Transport::Udp, Transport::Rtp] {
+        let trial = Trial::new(transport, Adaptation::default(), false);
+        wait_until("a smaller step", || trial.format() != Format::Rgb24);
+        assert!(trial.server.counts().steps_down > 0);
+        let before = trial.whole.load(Ordering::Relaxed);
+        wait_until("whole frames", || trial.whole.load(Ordering::Relaxed) > before + 60);
+    }
+}
+
+#[test]
+fn what_a_client_requested_is_not_changed() {
+    let kept = [(Adaptation::FormatAndRate, true), (Adaptation::Off, false)];
+    let trials =
+        kept.map(|(adaptation, requested)| Trial::new(Transport::Udp, adaptation, requested));
+    let until = Instant::now() + HANGS;
+    for trial in &trials {
+        // Three reports of losses.
+        let lost = || trial.client.statistics().packets_lost;
+        while lost() < 1_000 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(lost() >= 1_000);
+        let counts = trial.server.counts();
+        assert_eq!((counts.steps_down, counts.steps_up), (0, 0));
+        assert_eq!(trial.format(), Format::Rgb24);
+    }
+}
