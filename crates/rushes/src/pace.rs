@@ -118,7 +118,8 @@ pub(crate) struct Pacer {
     /// The part of the interval by which bursts may still be postponed.
     reserve: Duration,
     sent: usize,
-    rate_due: Instant,
+    /// When the last burst at a rate was due, and its octets.
+    rate_burst: (Instant, usize),
 }
 
 impl Pacer {
@@ -147,7 +148,7 @@ impl Pacer {
             frame_time: Duration::ZERO,
             reserve: Duration::ZERO,
             sent: 0,
-            rate_due: now,
+            rate_burst: (now, 0),
         })
     }
 
@@ -205,18 +206,29 @@ impl Pacer {
                 due + postponed
             }
             Pacing::Rate(bits_per_second) => {
-                // `bits_per_second` octets take eight seconds.
-                let time = |len| time_of(len, Duration::from_secs(8), bits_per_second);
                 let most = if self.is_exact() { CATCH_UP_EXACT } else { CATCH_UP_LEN };
-                let earliest = now.checked_sub(catch_up(time(most))).unwrap_or(now);
-                let due = self.rate_due.max(earliest);
-                self.rate_due = due + time(len);
+                let late = catch_up(time_at(most, bits_per_second));
+                let earliest = now.checked_sub(late).unwrap_or(now);
+                let due = self.rate_due(bits_per_second).max(earliest);
+                self.rate_burst = (due, len);
                 due
             }
         };
         self.sent += len;
         let shortest = if self.is_exact() { WAIT_MIN_EXACT } else { WAIT_MIN };
         (due > now + shortest).then_some(due)
+    }
+
+    /// Changes to a rate in bits per second, at which the next burst may then be sent. Returns when
+    /// that is.
+    pub(crate) fn follow(&mut self, bits_per_second: u64) -> Instant {
+        self.pacing = Pacing::Rate(bits_per_second);
+        self.rate_due(bits_per_second)
+    }
+
+    fn rate_due(&self, bits_per_second: u64) -> Instant {
+        let (last, len) = self.rate_burst;
+        last + time_at(len, bits_per_second)
     }
 
     /// Waits until a burst is due.
@@ -233,6 +245,12 @@ impl Pacer {
 fn time_of(len: usize, time: Duration, of: u64) -> Duration {
     let nanos = len as u128 * time.as_nanos() / u128::from(of.max(1));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// Returns the time that `len` octets take at a rate.
+fn time_at(len: usize, bits_per_second: u64) -> Duration {
+    // `bits_per_second` octets take eight seconds.
+    time_of(len, Duration::from_secs(8), bits_per_second)
 }
 
 /// Returns the maximum delay to catch up by if the longest permitted burst takes `burst`.
@@ -262,6 +280,19 @@ mod tests {
     fn a_rate_is_kept_from_batch_to_batch() {
         let expected = [None, Some(1000), Some(2000)];
         assert_eq!(waits(Pacing::Rate(8_000_000), &[1000; 3]), expected);
+    }
+
+    #[test]
+    fn a_burst_that_waits_follows_a_rate_that_changes() {
+        let now = Instant::now();
+        let burst = Burst::default();
+        let mut pacer = Pacer::new(Pacing::default(), burst, None, now).unwrap();
+        assert_eq!(pacer.follow(8000), now);
+        assert_eq!(pacer.due(now, 1000), None);
+        // A packet of a second, but of 10 ms when the rate has risen.
+        assert_eq!(pacer.follow(8000), now + Duration::from_secs(1));
+        assert_eq!(pacer.follow(800_000), now + Duration::from_millis(10));
+        assert_eq!(pacer.burst_len(), Some(200));
     }
 
     #[test]
