@@ -278,4 +278,6 @@ fn source(packet: &[u8]) -> Option<(Ssrc, SequenceNumber)> {
 }
 
 #[cfg(test)]
+mod path_tests;
+#[cfg(test)]
 mod tests;
