@@ -6,6 +6,8 @@ use rushes::file::{MediaFrame, MediaReader, NextFrame};
 use rushes::{Error, MediaStream, RtpTimestamp};
 
 use super::film::Film;
+use super::target::TargetOutput;
+use super::thinning::Thinning;
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
@@ -43,7 +45,11 @@ pub(super) struct Sending<'a> {
     pub(super) progress: Progress,
     pub(super) rtcp: RtcpSummary,
     pub(super) outage: Outage,
-    /// Octets sent.
+    /// Leaves out pictures of a file, with rate control.
+    pub(super) thinning: Option<Thinning>,
+    /// Where the target rate is written.
+    pub(super) target: Option<TargetOutput>,
+    /// Octets read.
     pub(super) position: u64,
     /// The time from the first frame to the last.
     pub(super) time: Duration,
@@ -115,6 +121,10 @@ impl Sending<'_> {
             if !self.args.timing.flat_out {
                 self.wait_until(film, film.start + time.due)?;
             }
+            if !self.keeps(frame, time.due) {
+                self.position += frame.data.len() as u64;
+                continue;
+            }
             let is_paced = !self.args.timing.flat_out;
             let captured = if is_paced { time.captured(film.start) } else { Instant::now() };
             self.push(film, frame, (time.ticks.map(|ticks| first.plus(ticks)), captured))?;
@@ -133,7 +143,7 @@ impl Sending<'_> {
                 NextFrame::Pending => {
                     // Requests and reports are answered.
                     ignore_transient(self.stream.sender().wait_until(Instant::now()))?;
-                    self.rtcp.poll(&self.stream, None);
+                    self.poll();
                     continue;
                 }
                 NextFrame::End => break,
@@ -167,6 +177,7 @@ impl Sending<'_> {
             self.wait_until(film, Instant::now() + OUTAGE_PAUSE)?;
         }
         self.position += frame.data.len() as u64;
+        self.poll();
         let stream = &self.stream;
         self.progress.show(self.position, || stream.statistics());
         Ok(())
@@ -177,9 +188,26 @@ impl Sending<'_> {
         while Instant::now() < due && !film.stop.is_requested() {
             let until = due.min(Instant::now() + POLL_INTERVAL);
             ignore_transient(self.stream.sender().wait_until(until))?;
-            self.rtcp.poll(&self.stream, None);
+            self.poll();
         }
         Ok(())
+    }
+
+    /// Handles events, and passes the target rate on.
+    fn poll(&mut self) {
+        self.rtcp.poll(&self.stream, None);
+        if let Some(output) = &mut self.target
+            && let Some(target) = self.stream.rtcp().target_rate()
+        {
+            output.follow(target);
+        }
+    }
+
+    /// Returns whether a frame of a file is sent; with rate control some are not.
+    fn keeps(&mut self, frame: &MediaFrame, due: Duration) -> bool {
+        let Some(thinning) = &mut self.thinning else { return true };
+        let target = self.stream.rtcp().target_rate().unwrap_or(u64::MAX);
+        thinning.keeps(&frame.data, target, due)
     }
 
     /// Makes a lost tail detectable. With RTCP, the report in the goodbye counts the packets;

@@ -35,6 +35,8 @@ mod overwrite;
 mod pages;
 #[path = "../shared/ports.rs"]
 mod ports;
+#[cfg(unix)]
+mod rate;
 mod rig;
 #[cfg(unix)]
 #[path = "../../../rushes/tests/texture_world/route.rs"]
