@@ -37,7 +37,7 @@ const SOURCES: [&str; 22] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 48] = [
+const NAMES: [(&str, &str); 49] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -56,6 +56,7 @@ const NAMES: [(&str, &str); 48] = [
     ("Codec", "codec"),
     ("Extension", "extension"),
     ("RecoveryMode", "recovery_mode"),
+    ("RateMark", "rate_mark"),
     ("SdesItem", "sdes_item"),
     ("SrtpSuite", "srtp_suite"),
     ("Opening", "opening"),
@@ -100,6 +101,7 @@ fn config() -> Config {
         "Codec",
         "Extension",
         "RecoveryMode",
+        "RateMark",
         "SdesItem",
         "SrtpSuite",
         "ZrtpPolicy",
