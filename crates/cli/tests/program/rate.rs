@@ -139,6 +139,36 @@ fn an_encoder_gets_each_target_as_a_line() {
 }
 
 #[test]
+fn the_script_of_the_guide_encodes_at_the_target() {
+    if !skipped::have(&["ffmpeg", "python3"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (copy, port) = (folder.path().join("copy.264"), free_port());
+    let from = format!("127.0.0.1:{port}");
+    let receiver = receiving(port, &["--from", &from, "--report-arrivals"], &copy);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/follow_rate.py");
+    let program = assert_cmd::cargo::cargo_bin!("rushes");
+    let pipeline = format!(
+        "mkfifo rates; \
+         ffmpeg -v error -re -f lavfi -i testsrc2=size=320x240:rate=30:duration=6 \
+             -pix_fmt yuv420p -f rawvideo - | \
+         python3 '{script}' rates 320x240 30 | \
+         '{}' send - --codec h264 --to {from} --max-rate 400K --target-rate-to rates --json",
+        program.display()
+    );
+    let mut command = Command::new("sh");
+    let output = command.args(["-c", &pipeline]).current_dir(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(receiver.wait_with_output().unwrap().status.success());
+    let sent = json(&output);
+    assert_eq!(sent["sent"]["frames"], 180, "{sent}");
+    // The script starts at 1 Mbit/s, and the stream at its maximum.
+    assert!(sent["sent"]["frame_octets"].as_u64().unwrap() < 6 * 600_000 / 8, "{sent}");
+    assert_eq!(decoded(&copy), 180);
+}
+
+#[test]
 fn rates_that_cannot_be_kept_are_refused_with_what_to_type_instead() {
     let (film, speech) = (media(MEDIA[0]), media(MEDIA[3]));
     let refused = |file: &str, more: &[&str], expected: &str| {
