@@ -31,7 +31,7 @@ pub(crate) struct RateArgs {
     /// Keep to what the path carries, up to RATE in bits per second, for example 8M, or 100M with
     /// auto. The receiver must report arrivals: recv --report-arrivals, or --sdp. Of an H.264, H.265
     /// or H.266 file with a higher rate, pictures that no other needs are left out first, then
-    /// everything until the next key frame; a live source can follow --target-rate-to. An audio
+    /// everything until a key frame; a live source can follow --target-rate-to. An audio
     /// track keeps its rate
     #[arg(long, value_parser = parse_max, value_name = "auto|RATE",
         conflicts_with_all = ["flat_out", "pacing", "no_rtcp"], help_heading = "Rate")]

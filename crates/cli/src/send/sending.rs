@@ -123,6 +123,7 @@ impl Sending<'_> {
             }
             if !self.keeps(frame, time.due) {
                 self.position += frame.data.len() as u64;
+                self.end_silence(time.due)?;
                 continue;
             }
             let is_paced = !self.args.timing.flat_out;
@@ -162,6 +163,13 @@ impl Sending<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Sends a packet without payload if so many pictures are left out that a receiver may take the
+    /// stream for ended.
+    fn end_silence(&mut self, due: Duration) -> Result<(), Error> {
+        let is_silent = self.thinning.as_mut().is_some_and(|it| it.is_silent(due));
+        if is_silent { ignore_transient(self.stream.sender().send_keep_alive()) } else { Ok(()) }
     }
 
     /// Sends one frame.

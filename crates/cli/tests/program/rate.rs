@@ -23,10 +23,12 @@ fn path(rate: u64) -> Conditions {
 /// Encodes six seconds of noise at about 2 Mbit/s, with pictures that no other needs and a key frame
 /// each second; `false` if FFmpeg cannot.
 fn encode(encoder: &str, file: &FilePath) -> bool {
-    let source = "testsrc2=size=320x240:rate=30:duration=6,noise=alls=40:allf=t";
+    let source = "testsrc2=size=320x240:rate=30:duration=6,noise=alls=20:allf=t";
     let mut command = Command::new("ffmpeg");
     command.args(["-v", "error", "-y", "-f", "lavfi", "-i", source, "-pix_fmt", "yuv420p"]);
     command.args(["-c:v", encoder, "-preset", "ultrafast", "-b:v", "2M", "-g", "30", "-bf", "3"]);
+    // No picture is so large that it fills the path for long.
+    command.args(["-maxrate", "2M", "-bufsize", "300K"]);
     command.arg(file).output().is_ok_and(|output| output.status.success())
 }
 
@@ -69,7 +71,7 @@ fn a_file_above_the_rate_of_the_path_is_thinned_and_every_picture_that_arrives_d
         let frames = sent["sent"]["frames"].as_u64().unwrap();
         println!("{name}: {left_out} of {all} left out, {passed:?}, {}", sent["rate"]);
         assert_eq!(frames + left_out, all as u64, "{sent}");
-        assert!(left_out > 0 && frames > 30, "{sent}");
+        assert!(left_out > 0 && frames > 12, "{sent}");
         assert!(passed.overflowed * 20 < passed.sent, "{passed:?}");
         // Frames that the path has lost are missing at the receiver, too.
         if passed.overflowed == 0 {
@@ -166,6 +168,21 @@ fn the_script_of_the_guide_encodes_at_the_target() {
     // The script starts at 1 Mbit/s, and the stream at its maximum.
     assert!(sent["sent"]["frame_octets"].as_u64().unwrap() < 6 * 600_000 / 8, "{sent}");
     assert_eq!(decoded(&copy), 180);
+}
+
+#[test]
+fn a_receiver_that_does_not_report_is_named_with_the_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let (copy, port) = (folder.path().join(MEDIA[0]), free_port());
+    let from = format!("127.0.0.1:{port}");
+    let receiver = receiving(port, &["--from", &from], &copy);
+    let rates = ["--max-rate", "50M", "--start-rate", "50M", "--min-rate", "50M"];
+    let file = media(MEDIA[0]);
+    let sent = run(&[&["send", &file, "--to", &from, "--loop", "2"], &rates[..]].concat());
+    let log = text(&sent.stderr);
+    assert!(sent.status.success() && log.contains("recv --report-arrivals"), "{log}");
+    assert_eq!(log.matches("recv --report-arrivals").count(), 1, "{log}");
+    receiver.wait_with_output().unwrap();
 }
 
 #[test]
