@@ -198,7 +198,8 @@ impl RateShare {
             .filter(|(_, sent)| captured < *sent)
             .map_or(Duration::ZERO, |(before, _)| captured.saturating_duration_since(before));
         if is_largest {
-            state.controller.handle_frame(captured, octets, waited);
+            // Times of capture are those of presentation, whose order may be another.
+            state.controller.handle_frame(now, octets, waited);
         }
     }
 
