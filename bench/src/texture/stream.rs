@@ -3,6 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use rushes::Pacing;
 use rushes::texture::source::{Frame, Source, SourceError};
 use rushes::texture::{
     ClientOptions, Format, Layout, MemorySink, Rate, SentFrame, ServerOptions, TextureClient,
@@ -138,7 +139,11 @@ impl Stream {
         options.units = setup.units;
         options.payload = setup.payload;
         options.timing = Timing::FlatOut;
-        options.bit_rate = setup.bit_rate.unwrap_or(options.bit_rate);
+        options.pacing = match setup.bit_rate {
+            None => options.pacing,
+            Some(0) => Pacing::Off,
+            Some(bit_rate) => Pacing::Rate(bit_rate),
+        };
         options.in_flight = setup.socket_buffer;
         let buffer = setup.socket_buffer;
         (options.udp.send_buffer, options.udp.receive_buffer) = (buffer, buffer);

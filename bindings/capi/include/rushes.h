@@ -1812,10 +1812,23 @@ rushes_status rushes_texture_options_timing(const struct rushes_texture_options 
 rushes_status rushes_texture_options_loops(const struct rushes_texture_options *options,
                                            bool on);
 
-// Bits per second for all tiles of one client together; 0, the default, does not pace UDP and
-// paces RTP at 10 Gbit/s.
-rushes_status rushes_texture_options_bit_rate(const struct rushes_texture_options *options,
-                                              uint64_t bits_per_second);
+// Sends a frame as fast as the client can receive it, over UDP and RTP.
+rushes_status rushes_texture_options_pacing_off(const struct rushes_texture_options *options);
+
+// Spreads the tiles of a frame, together, over a share of the frame interval, 0.01 to 1; 0.9 by
+// default. With the flat-out timing UDP is not paced then, and RTP at 10 Gbit/s.
+rushes_status rushes_texture_options_pacing_share(const struct rushes_texture_options *options,
+                                                  float share);
+
+// Sends all tiles to one client together at this rate, in bits of UDP payload per second; a server
+// with a rate of 0 cannot be opened.
+rushes_status rushes_texture_options_pacing_rate(const struct rushes_texture_options *options,
+                                                 uint64_t bits_per_second);
+
+// The largest burst of a paced server, as rushes_stream_options_burst().
+rushes_status rushes_texture_options_burst(const struct rushes_texture_options *options,
+                                           size_t octets,
+                                           uint64_t time);
 
 // Maximum number of concurrent clients from one host, 4 by default. A host is an IPv4 address, or
 // an IPv6 network of 64 bits.

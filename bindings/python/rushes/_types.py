@@ -135,7 +135,10 @@ class TextureServerOptions(TypedDict, total=False):
     units: int
     payload: int
     in_flight: int
-    bit_rate: int
+    pacing: bool
+    pacing_share: float
+    pacing_rate: int
+    burst: tuple[int, float]
     clients_max: int
     clients_per_host_max: int
     timing: Timing

@@ -184,6 +184,13 @@ fn only_from(setting: &Setting<'_, '_>) -> PyResult<(IpAddr, Option<u16>)> {
 }
 
 /// Returns the elements of header extensions, given by name with their identifiers.
+pub(crate) fn burst(setting: &Setting<'_, '_>) -> PyResult<Burst> {
+    let (octets, time) = setting.get::<(Bound<'_, PyAny>, f64)>()?;
+    let octets = setting.part(octets).int()?;
+    let time = Duration::try_from_secs_f64(time);
+    Ok(Burst { octets, time: time.map_err(|error| setting.wrong(error))? })
+}
+
 fn extensions(setting: &Setting<'_, '_>) -> PyResult<ExtensionMap> {
     let kinds = [
         ("abs-capture-time", ExtensionKind::AbsCaptureTime),
@@ -222,13 +229,7 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
         "pacing" => builder.pacing(Pacing::Off),
         "pacing_share" => builder.pacing(Pacing::Share(setting.get()?)),
         "pacing_rate" => builder.pacing(Pacing::Rate(setting.int()?)),
-        "burst" => {
-            let (octets, time) = setting.get::<(Bound<'_, PyAny>, f64)>()?;
-            let octets = setting.part(octets).int()?;
-            let time = Duration::try_from_secs_f64(time);
-            let time = time.map_err(|error| setting.wrong(error))?;
-            builder.burst(Burst { octets, time })
-        }
+        "burst" => builder.burst(burst(setting)?),
         "delivery" => builder.delivery(setting.word(&delivery)?),
         "framing" => builder.framing(setting.word(&framing)?),
         "frame_len_max" => builder.frame_len_max(setting.int()?),

@@ -8,6 +8,7 @@ mod texture_world;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::time::Duration;
 
+use rushes::Pacing;
 use rushes::texture::source::{Frame, Source, SourceError};
 use rushes::texture::{
     ClientOptions, Format, Layout, Rate, ServerOptions, TextureClient, TextureServer, Timing,
@@ -170,7 +171,7 @@ type Received = (u64, u32, Vec<u8>);
 fn lossy(gpu: &Gpu, layout: Layout, upload: Upload, is_stepped: bool) -> (Vec<Received>, u64) {
     let mut options = ServerOptions::default();
     (options.units, options.transport, options.payload) = (3, Transport::Udp, 501);
-    (options.timing, options.bit_rate) = (Timing::EveryFrame, 400_000_000);
+    (options.timing, options.pacing) = (Timing::EveryFrame, Pacing::Rate(400_000_000));
     let source = Changing { layout, length: 30, next: 0 };
     let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), source, options).unwrap();
     let path = NetworkPath { loss: Loss::Independent(0.05), ..NetworkPath::default() };

@@ -60,8 +60,8 @@ fn serve(arguments: &[&str]) -> Result<TextureServer, Error> {
     let layout = Layout::new(format.parse::<Format>()?, width.parse()?, height.parse()?)?;
     let mut options = ServerOptions::default();
     (options.units, options.timing) = (units.parse()?, Timing::EveryFrame);
-    // The rate and the octets in flight fit the buffers of any network.
-    (options.bit_rate, options.in_flight) = (400_000_000, 64 << 10);
+    // Fits the buffers of any network.
+    options.in_flight = 64 << 10;
     let noise = Noise::new(layout, fps.parse()?, frames.parse()?);
     Ok(TextureServer::serve(address.parse()?, noise, options)?)
 }

@@ -1,13 +1,15 @@
 //! Pacing: spreading a frame's batches over time to avoid bursts.
 
+use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
 
 /// How the packets of a large frame are spread over time, in bursts no larger than [`Burst`].
 ///
-/// A sender that was scheduled late catches up by at most 1 ms and at most 256 KiB, so that what it
-/// sends then fits a switch's queue; the rest is sent later. From 1 Gbit/s on, [`Rate`](Self::Rate)
+/// A sender that was scheduled late catches up by at most 1 ms and at most 256 KiB (by
+/// [`Share`](Self::Share) in any case by 64 KiB), so that what it sends then fits a switch's queue;
+/// the rest is sent later. From 1 Gbit/s on, [`Rate`](Self::Rate)
 /// spins for the last 0.15 ms before a burst instead, and catches up by at most 64 KiB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -19,10 +21,11 @@ pub enum Pacing {
     /// of a latency of up to this share of the interval for frames of many bursts. A frame that
     /// fits one burst is sent at once.
     ///
-    /// The interval is that of the stream's frame rate, if it was set; otherwise the time between
-    /// the last two frames pushed, at most 100 ms. A sender that was scheduled late uses more of the
-    /// interval, up to all of it. A frame that is pushed as soon as the one before it was sent is
-    /// late, and takes half the time.
+    /// The interval is that of the stream's frame rate, if it was set, at most 1 s; otherwise the
+    /// time between the last two frames pushed, at most 100 ms. A frame of a sender that was
+    /// scheduled late takes up to an interval longer, and the following frames, which then begin
+    /// late, catch up in the rest of their intervals. A sender that is still behind after 16 frames
+    /// sends each in half the time.
     Share(f32),
     /// At this rate, in bits of UDP payload per second (not 0), independent of the frame's size. It
     /// suits streams that use most of a link: slightly below the link's rate, no queue builds up.
@@ -77,21 +80,37 @@ pub(crate) fn wait_until(deadline: Instant) {
     }
 }
 
+/// Waits until `deadline`, to the microsecond if `is_exact`.
+pub(crate) fn wait(deadline: Instant, is_exact: bool) {
+    if is_exact { wait_until(deadline) } else { sleep_until(deadline) }
+}
+
 /// The assumed interval before the second frame.
 const FIRST_INTERVAL: Duration = Duration::from_millis(33);
 
 /// Maximum measured interval: frames further apart count as single frames.
 const INTERVAL_MAX: Duration = Duration::from_millis(100);
 
+/// Maximum interval by a frame rate: a frame is not spread over minutes.
+const SET_INTERVAL_MAX: Duration = Duration::from_secs(1);
+
 /// Minimum wait: shorter ones cost more than they smooth.
 const WAIT_MIN: Duration = Duration::from_micros(50);
 
-/// Maximum time that a late sender catches up by. It exceeds the lateness of a sleep, which a
-/// stream near its link's rate would otherwise lose with every batch; slow links cannot take more.
+/// Octets that a late sender of frames may catch up by, however slow it is: with a burst, the queue
+/// of a small switch.
+const CATCH_UP_MIN: usize = 64 << 10;
+
+/// The time that fast streams catch up by. It exceeds the lateness of a sleep, which a stream near
+/// its link's rate would otherwise lose with every batch.
 const CATCH_UP_TIME: Duration = Duration::from_millis(1);
 
-/// The same limit in octets, for fast streams: half of a small switch's queue.
+/// The limit for even faster streams: half the queue of a fast switch.
 const CATCH_UP_LEN: usize = 256 << 10;
+
+/// The number of frames in a row that may begin late before the sender sends faster than the share
+/// says: its link may not be able to take that.
+const BEHIND_MAX: u32 = 16;
 
 /// The rate in bits per second from which the sender spins, since catching up after a late sleep
 /// would itself be a burst.
@@ -102,6 +121,27 @@ const CATCH_UP_EXACT: usize = 64 << 10;
 
 /// Minimum wait of a spinning sender: shorter ones are not worth a second reading of the clock.
 const WAIT_MIN_EXACT: Duration = Duration::from_micros(2);
+
+/// When the bursts of frames are sent.
+pub(crate) trait Pace: Debug + Send {
+    /// Starts a frame of `len` octets at `now`.
+    fn start(&mut self, now: Instant, len: usize);
+
+    /// Returns the maximum octets of a burst; `None` if bursts are not limited.
+    fn burst_len(&self) -> Option<usize>;
+
+    /// Returns when the next burst, of `len` octets, is due, or `None` if at once.
+    fn due(&mut self, now: Instant, len: usize) -> Option<Instant>;
+
+    /// Changes to a rate in bits per second; returns when the next burst may then be sent. A
+    /// schedule that several senders share keeps its own rate, and returns `None`.
+    fn follow(&mut self, _bits_per_second: u64) -> Option<Instant> {
+        None
+    }
+
+    /// Waits until a burst is due.
+    fn wait(&self, due: Instant);
+}
 
 /// The schedule of a stream's bursts.
 #[derive(Debug)]
@@ -115,8 +155,10 @@ pub(crate) struct Pacer {
     frame_start: Instant,
     frame_len: usize,
     frame_time: Duration,
-    /// The part of the interval by which bursts may still be postponed.
+    /// The time by which the frame's bursts may still be postponed.
     reserve: Duration,
+    /// The number of frames in a row that began late.
+    behind: u32,
     sent: usize,
     /// When the last burst at a rate was due, and its octets.
     rate_burst: (Instant, usize),
@@ -147,13 +189,32 @@ impl Pacer {
             frame_len: 0,
             frame_time: Duration::ZERO,
             reserve: Duration::ZERO,
+            behind: 0,
             sent: 0,
             rate_burst: (now, 0),
         })
     }
 
-    /// Starts a frame of `len` octets at `now`.
-    pub(crate) fn start(&mut self, now: Instant, len: usize) {
+    /// Sets the time between frames, from the next frame on.
+    #[cfg(feature = "texture")]
+    pub(crate) fn set_interval(&mut self, interval: Duration) {
+        self.interval = Some(interval);
+    }
+
+    /// Returns when the next burst is due at a rate in bits per second.
+    fn rate_due(&self, bits_per_second: u64) -> Instant {
+        let (last, len) = self.rate_burst;
+        last + time_at(len, bits_per_second)
+    }
+
+    /// Returns whether waits end to the microsecond.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self.pacing, Pacing::Rate(bits_per_second) if bits_per_second >= EXACT_RATE)
+    }
+}
+
+impl Pace for Pacer {
+    fn start(&mut self, now: Instant, len: usize) {
         let measured = match self.last_frame.replace(now) {
             Some(last) => now.saturating_duration_since(last).min(INTERVAL_MAX),
             None => FIRST_INTERVAL,
@@ -162,20 +223,22 @@ impl Pacer {
         self.frame_len = len.max(1);
         self.sent = 0;
         if let Pacing::Share(share) = self.pacing {
-            let interval = self.interval.unwrap_or(measured);
+            let interval = self.interval.map_or(measured, |set| set.min(SET_INTERVAL_MAX));
             self.frame_time = interval.mul_f32(share);
-            // Between frames that are on time, the sender is idle for the rest of the interval. One
-            // that is not is behind, and catches up.
+            // Between frames that are on time, the sender is idle for the rest of the interval.
             let idle = self.last_burst.map(|last| now.saturating_duration_since(last));
-            if idle.is_some_and(|idle| idle < interval.saturating_sub(self.frame_time) / 2) {
+            let rest = interval.saturating_sub(self.frame_time);
+            let is_late = idle.is_some_and(|idle| idle < rest / 2);
+            self.behind = if is_late { self.behind.saturating_add(1) } else { 0 };
+            self.reserve = interval;
+            if self.behind > BEHIND_MAX {
                 self.frame_time /= 2;
+                self.reserve = interval.saturating_sub(self.frame_time);
             }
-            self.reserve = interval.saturating_sub(self.frame_time);
         }
     }
 
-    /// Returns the maximum octets of a burst; `None` if bursts are not limited.
-    pub(crate) fn burst_len(&self) -> Option<usize> {
+    fn burst_len(&self) -> Option<usize> {
         let Burst { octets, time } = self.burst;
         match self.pacing {
             Pacing::Off => None,
@@ -188,17 +251,16 @@ impl Pacer {
         }
     }
 
-    /// Returns when the next burst, of `len` octets, is due, or `None` if at once.
-    pub(crate) fn due(&mut self, now: Instant, len: usize) -> Option<Instant> {
+    fn due(&mut self, now: Instant, len: usize) -> Option<Instant> {
         let due = match self.pacing {
             Pacing::Off => return None,
             Pacing::Share(_) => {
                 let share = (self.sent as f64 / self.frame_len as f64).min(1.0);
                 let due = self.frame_start + self.frame_time.mul_f64(share);
                 let late = now.saturating_duration_since(due);
-                let catch_up =
-                    catch_up(time_of(CATCH_UP_LEN, self.frame_time, self.frame_len as u64));
-                // The rest is postponed, but a frame does not use the time of the next one.
+                let time = |len| time_of(len, self.frame_time, self.frame_len as u64);
+                let catch_up = time(CATCH_UP_MIN).max(catch_up(time(CATCH_UP_LEN)));
+                // The rest is postponed.
                 let postponed = late.saturating_sub(catch_up).min(self.reserve);
                 self.reserve -= postponed;
                 self.frame_start += postponed;
@@ -219,25 +281,13 @@ impl Pacer {
         (due > now + shortest).then_some(due)
     }
 
-    /// Changes to a rate in bits per second, at which the next burst may then be sent. Returns when
-    /// that is.
-    pub(crate) fn follow(&mut self, bits_per_second: u64) -> Instant {
+    fn follow(&mut self, bits_per_second: u64) -> Option<Instant> {
         self.pacing = Pacing::Rate(bits_per_second);
-        self.rate_due(bits_per_second)
+        Some(self.rate_due(bits_per_second))
     }
 
-    fn rate_due(&self, bits_per_second: u64) -> Instant {
-        let (last, len) = self.rate_burst;
-        last + time_at(len, bits_per_second)
-    }
-
-    /// Waits until a burst is due.
-    pub(crate) fn wait(&self, due: Instant) {
-        if self.is_exact() { wait_until(due) } else { sleep_until(due) }
-    }
-
-    fn is_exact(&self) -> bool {
-        matches!(self.pacing, Pacing::Rate(bits_per_second) if bits_per_second >= EXACT_RATE)
+    fn wait(&self, due: Instant) {
+        wait(due, self.is_exact());
     }
 }
 
@@ -287,11 +337,11 @@ mod tests {
         let now = Instant::now();
         let burst = Burst::default();
         let mut pacer = Pacer::new(Pacing::default(), burst, None, now).unwrap();
-        assert_eq!(pacer.follow(8000), now);
+        assert_eq!(pacer.follow(8000), Some(now));
         assert_eq!(pacer.due(now, 1000), None);
         // A packet of a second, but of 10 ms when the rate has risen.
-        assert_eq!(pacer.follow(8000), now + Duration::from_secs(1));
-        assert_eq!(pacer.follow(800_000), now + Duration::from_millis(10));
+        assert_eq!(pacer.follow(8000), Some(now + Duration::from_secs(1)));
+        assert_eq!(pacer.follow(800_000), Some(now + Duration::from_millis(10)));
         assert_eq!(pacer.burst_len(), Some(200));
     }
 
@@ -352,43 +402,73 @@ mod tests {
         // At 100 Mbit/s, 1 ms is less than a batch.
         let slow = burst(Pacing::Rate(100_000_000), over, Duration::from_millis(50));
         assert!(slow <= 65_000, "{slow}");
+        let slow = burst(Pacing::Share(0.9), Duration::from_millis(500), over);
+        assert!((65_000..=CATCH_UP_MIN + 65_000).contains(&slow), "{slow}");
     }
 
-    #[test]
-    fn a_frame_that_is_late_does_not_take_the_time_of_the_next() {
-        let start = Instant::now();
-        let interval = Duration::from_millis(20);
-        for (share, end) in [(0.5, 20), (1.0, 20)] {
-            let mut pacer =
-                Pacer::new(Pacing::Share(share), Burst::default(), Some(interval), start).unwrap();
-            pacer.start(start, 100_000);
-            // The sender was not scheduled for most of the interval.
-            let now = start + Duration::from_millis(18);
-            let due = (0..100).filter_map(|_| pacer.due(now, 1000)).last();
-            let latest = start + Duration::from_millis(end);
-            assert!(due.is_some_and(|due| due <= latest && due > now), "{share}");
+    /// Sends a frame of 1 MB, in bursts of 10 KB, from `begin` on. Every wait ends on time, but the
+    /// first one `late`. Returns when the last burst was sent, and the most octets sent within 1 ms.
+    fn send(pacer: &mut Pacer, begin: Instant, late: Duration) -> (Instant, usize) {
+        pacer.start(begin, 1_000_000);
+        let mut sent = vec![begin];
+        for at in 1..=100 {
+            let now = *sent.last().unwrap() + if at == 2 { late } else { Duration::ZERO };
+            sent.push(pacer.due(now, 10_000).unwrap_or(now).max(now));
         }
+        let within =
+            |from: &Instant| sent.iter().filter(|at| *at >= from && **at <= *from + MS).count();
+        let most = sent.iter().map(within).max().unwrap() * 10_000;
+        (*sent.last().unwrap(), most)
     }
 
+    const MS: Duration = Duration::from_millis(1);
+
     #[test]
-    fn a_sender_that_is_behind_sends_in_half_the_time_until_it_has_caught_up() {
+    fn a_sender_that_was_not_scheduled_catches_up_in_the_rest_of_the_next_intervals() {
         let start = Instant::now();
-        let interval = Duration::from_millis(20);
+        let interval = 20 * MS;
         let pacing = Pacing::default();
         let mut pacer = Pacer::new(pacing, Burst::default(), Some(interval), start).unwrap();
-        let mut time_of_frame = |begin: Instant| {
-            pacer.start(begin, 10_000);
-            let ends = (0..10).filter_map(|_| pacer.due(begin, 1000));
-            // The share is not exact in binary.
-            ((ends.last().unwrap() - begin).as_nanos() + 500) / 1000
-        };
-        let (whole, half) = (16_200, 8_100);
-        assert_eq!(time_of_frame(start), whole);
-        assert_eq!(time_of_frame(start + interval), whole);
-        // The third frame is pushed when the second has only just been sent, the fourth on time.
-        let end = Duration::from_micros(16_200);
-        assert_eq!(time_of_frame(start + interval + end), half);
-        assert_eq!(time_of_frame(start + 3 * interval), whole);
+        let (mut end, mut behind) = (start, 0);
+        for frame in 0..20 {
+            let late = if frame == 3 { 15 * MS } else { Duration::ZERO };
+            let (due, begin) = (start + frame * interval, end.max(start + frame * interval));
+            behind += u32::from(begin > due);
+            let (sent, most) = send(&mut pacer, begin, late);
+            // 18 ms for 1 MB are 56 KB in a millisecond.
+            assert!(most <= CATCH_UP_MIN + 80_000, "{most}");
+            end = sent;
+        }
+        assert!((5..9).contains(&behind), "{behind}");
+        assert!(end <= start + 20 * interval);
+    }
+
+    #[test]
+    fn a_sender_that_stays_behind_sends_in_half_the_time() {
+        let start = Instant::now();
+        let pacing = Pacing::default();
+        let mut pacer = Pacer::new(pacing, Burst::default(), Some(20 * MS), start).unwrap();
+        let mut begin = start;
+        let takes: Vec<_> = (0..20)
+            .map(|_| {
+                let end = send(&mut pacer, begin, Duration::ZERO).0;
+                let takes = (end - begin).as_millis();
+                begin = end;
+                takes
+            })
+            .collect();
+        assert!(takes[..17].iter().all(|takes| (17..=18).contains(takes)), "{takes:?}");
+        assert!(takes[17..].iter().all(|takes| (8..=9).contains(takes)), "{takes:?}");
+    }
+
+    #[test]
+    fn a_frame_of_a_very_slow_stream_is_not_spread_over_its_interval() {
+        let start = Instant::now();
+        let interval = Some(Duration::from_secs(3600));
+        let mut pacer = Pacer::new(Pacing::default(), Burst::default(), interval, start).unwrap();
+        pacer.start(start, 10_000);
+        let last = (0..10).filter_map(|_| pacer.due(start, 1000)).last().unwrap() - start;
+        assert!(last > Duration::from_millis(800) && last < Duration::from_secs(1), "{last:?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rushes::Pacing;
 use rushes::texture::source::{Frame, RawHint, Source, SourceError, open};
 use rushes::texture::{
     ClientOptions, Format, FrameRate, Layout, MemorySink, ServerOptions, TextureClient,
@@ -114,7 +115,7 @@ fn the_last_frames_are_sent_however_slow_the_path_is() {
     let noise = Noise::new(Layout::new(Format::Rgba8, 1_280, 720).unwrap(), 3);
     let server = serve(noise, |options| {
         // A frame takes three seconds.
-        (options.in_flight, options.bit_rate) = (1, 9_600_000);
+        (options.in_flight, options.pacing) = (1, Pacing::Rate(9_600_000));
         options.timing = Timing::FlatOut;
     });
     let (sink, frames) = slow(Duration::ZERO);
@@ -165,7 +166,7 @@ fn units_are_removed_and_added_with_the_format() {
 fn a_client_that_stops_within_a_frame_delivers_what_it_received() {
     let noise = Noise::new(Layout::new(Format::Rgba8, 1_280, 720).unwrap(), 4);
     let server = serve(noise, |options| {
-        (options.transport, options.bit_rate) = (Transport::Tcp, 0);
+        (options.transport, options.pacing) = (Transport::Tcp, Pacing::default());
         options.timing = Timing::FlatOut;
     });
     let (sink, frames) = slow(Duration::ZERO);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rushes::Pacing;
 use rushes::texture::{
     ClientOptions, ClientStatistics, Format, Layout, ServerOptions, TextureClient, TextureServer,
     Timing, Transport,
@@ -61,7 +62,7 @@ impl Trial {
         let layout = Layout::new(self.format, self.size.0, self.size.1).unwrap();
         let mut options = ServerOptions::default();
         (options.units, options.transport) = (self.units, self.transport);
-        (options.timing, options.bit_rate) = (Timing::EveryFrame, 800_000_000);
+        (options.timing, options.pacing) = (Timing::EveryFrame, Pacing::Rate(800_000_000));
         let noise = Noise::new(layout, self.fps, self.frames);
         let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
         let relay = Between::new(server.local_address(), self.weather.clone());
@@ -203,7 +204,7 @@ fn a_server_that_closes_has_sent_and_announced_its_whole_last_frame() {
     for seed in 0..4 {
         let mut options = ServerOptions::default();
         (options.units, options.timing) = (2, Timing::EveryFrame);
-        options.bit_rate = 400_000_000;
+        options.pacing = Pacing::Rate(400_000_000);
         let noise = Noise::new(layout, 60, 1_000);
         let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
         let relay = Between::new(server.local_address(), weather(losing(0.02), seed));

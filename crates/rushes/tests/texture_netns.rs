@@ -221,6 +221,19 @@ fn a_link_that_is_too_narrow_drops_packets_and_spoils_no_octet() {
 }
 
 #[test]
+fn by_default_a_queue_that_holds_half_a_frame_loses_nearly_nothing() {
+    with_network("q", Some("tbf rate 100mbit burst 4k limit 128k"), |network| {
+        for transport in ["udp", "rtp"] {
+            // 80 % of the link. Sent at once, more than half the packets would be lost.
+            let seen = stream(network, transport, "bc1 1056 608 2 30", None);
+            let number = |name: &str| seen[name].as_u64().unwrap();
+            // On a busy machine a sender that is not scheduled in time may lose some.
+            assert!(number("packets_lost") * 50 < number("packets"), "{transport}: {seen}");
+        }
+    });
+}
+
+#[test]
 fn a_link_that_loses_swaps_and_repeats_packets_spoils_no_octet() {
     with_network("b", Some("netem loss 1%"), |network| {
         // These conditions also apply to packets of the control connection.

@@ -11,6 +11,7 @@ mod texture_world;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rushes::Pacing;
 use rushes::texture::{
     ClientOptions, Format, Layout, ServerOptions, TextureClient, TextureServer, Timing, Transport,
 };
@@ -45,7 +46,7 @@ fn stream(transport: Transport, seed: u64, deadline: Duration) {
     let layout = Layout::new(Format::Rgb24, 320, 180).unwrap();
     let mut options = ServerOptions::default();
     (options.units, options.transport) = (2, transport);
-    (options.timing, options.bit_rate) = (Timing::EveryFrame, 200_000_000);
+    (options.timing, options.pacing) = (Timing::EveryFrame, Pacing::Rate(200_000_000));
     let noise = Noise::new(layout, 50, FRAMES);
     let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
     let route = Route::new(server.local_address(), path(), seed);

@@ -2,8 +2,10 @@
 
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use rushes::texture::{ClientOptions, ServerOptions, Timing};
+use rushes::{Burst, Pacing};
 
 use super::{format, transport};
 use crate::error::{Failure, Status};
@@ -151,15 +153,50 @@ pub extern "C" fn rushes_texture_options_loops(options: *const TextureOptions, o
     })
 }
 
-/// Bits per second for all tiles of one client together; 0, the default, does not pace UDP and
-/// paces RTP at 10 Gbit/s.
+/// Sends a frame as fast as the client can receive it, over UDP and RTP.
 #[unsafe(no_mangle)]
-pub extern "C" fn rushes_texture_options_bit_rate(
+pub extern "C" fn rushes_texture_options_pacing_off(options: *const TextureOptions) -> Status {
+    change(options, |settings| {
+        settings.server.pacing = Pacing::Off;
+        Ok(())
+    })
+}
+
+/// Spreads the tiles of a frame, together, over a share of the frame interval, 0.01 to 1; 0.9 by
+/// default. With the flat-out timing UDP is not paced then, and RTP at 10 Gbit/s.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_pacing_share(
+    options: *const TextureOptions,
+    share: f32,
+) -> Status {
+    change(options, |settings| {
+        settings.server.pacing = Pacing::Share(share);
+        Ok(())
+    })
+}
+
+/// Sends all tiles to one client together at this rate, in bits of UDP payload per second; a server
+/// with a rate of 0 cannot be opened.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_pacing_rate(
     options: *const TextureOptions,
     bits_per_second: u64,
 ) -> Status {
     change(options, |settings| {
-        settings.server.bit_rate = bits_per_second;
+        settings.server.pacing = Pacing::Rate(bits_per_second);
+        Ok(())
+    })
+}
+
+/// The largest burst of a paced server, as rushes_stream_options_burst().
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_burst(
+    options: *const TextureOptions,
+    octets: usize,
+    time: u64,
+) -> Status {
+    change(options, |settings| {
+        settings.server.burst = Burst { octets, time: Duration::from_nanos(time) };
         Ok(())
     })
 }

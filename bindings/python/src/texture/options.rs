@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rushes::Security;
 use rushes::texture::{ClientOptions, Format, FrameRate, Rate, ServerOptions, Timing, Transport};
+use rushes::{Pacing, Security};
 
 use crate::error::{ConfigError, NetError};
-use crate::options::{Setting, fraction, unknown};
+use crate::options::{Setting, burst, fraction, unknown};
 
 const TRANSPORTS: [(&str, Transport); 3] =
     [("udp", Transport::Udp), ("tcp", Transport::Tcp), ("rtp", Transport::Rtp)];
@@ -76,7 +76,11 @@ pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Server
             "units" => options.units = setting.int()?,
             "payload" => options.payload = setting.int()?,
             "in_flight" => options.in_flight = setting.int()?,
-            "bit_rate" => options.bit_rate = setting.int()?,
+            "pacing" if setting.get::<bool>()? => options.pacing = Pacing::default(),
+            "pacing" => options.pacing = Pacing::Off,
+            "pacing_share" => options.pacing = Pacing::Share(setting.get()?),
+            "pacing_rate" => options.pacing = Pacing::Rate(setting.int()?),
+            "burst" => options.burst = burst(setting)?,
             "clients_max" => options.clients_max = setting.int()?,
             "clients_per_host_max" => options.clients_per_host_max = setting.int()?,
             "timing" => options.timing = setting.word(&TIMINGS)?,

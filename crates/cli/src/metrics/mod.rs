@@ -25,7 +25,7 @@ use crate::endpoint::{Endpoint, parse_metrics};
 
 pub(crate) use self::histogram::Histogram;
 pub(crate) use self::row::object;
-pub(crate) use self::stream::{RECEIVED, RTCP, Receiving, SENT, SOCKET, Sending, Written};
+pub(crate) use self::stream::{RECEIVED, RTCP, Receiving, SENT, SOCKET, Sending, Written, rate_of};
 pub(crate) use self::texture::{SERVED, Served, VIEWED, Viewed, ViewedCounts};
 
 /// Metrics of the program itself.

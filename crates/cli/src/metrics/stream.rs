@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rushes::proto::control::{ControlStatistics, RemoteStatistics};
 use rushes::proto::stream::SourceStatistics;
-use rushes::{ClockRate, Codec, Discard, Rtcp, Ssrc, Statistics, StreamHandle};
+use rushes::{ClockRate, Codec, Discard, Pacing, Rtcp, Ssrc, Statistics, StreamHandle};
 
 use super::row::Row;
 #[cfg(test)]
@@ -28,7 +28,15 @@ pub(super) static DISCARDS: Metric =
 pub(super) static LATENCY: Metric =
     Metric::histogram("latency", "Time that a frame took, by stage").unit("seconds");
 pub(super) static PACING: Metric =
-    Metric::gauge("pacing", "Rate set by --pacing or --bit-rate").unit("bytes_per_second");
+    Metric::gauge("pacing", "Rate set by --pacing").unit("bytes_per_second");
+
+/// Returns the rate of a pacing in bits per second, if it is one.
+pub(crate) fn rate_of(pacing: Pacing) -> Option<u64> {
+    match pacing {
+        Pacing::Rate(bits_per_second) => Some(bits_per_second),
+        _ => None,
+    }
+}
 
 /// Counters of a stream's sent media.
 pub(crate) static SENT: [Row<Statistics>; 10] = [

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rushes::Pacing;
 use rushes::texture::{ClientStatistics, SentFrame, ServerCounts};
 
 use super::row::Row;
@@ -11,6 +12,7 @@ use super::row::metrics;
 use super::samples::{Metric, Samples};
 use super::stream::{
     DISCARDS, FRAMES_RECEIVED, FRAMES_SENT, LATENCY, PACING, PACKETS_LOST, PACKETS_RECEIVED,
+    rate_of,
 };
 use super::{Histogram, Observed};
 use crate::texture::Frames;
@@ -99,15 +101,15 @@ pub(super) fn of_view() -> Vec<&'static Metric> {
 pub(crate) struct Served {
     format: &'static str,
     /// Bits per second to each client, if limited.
-    bit_rate: u64,
+    bit_rate: Option<u64>,
     latest: Mutex<(ServerCounts, u64)>,
     waited: Histogram,
     took: Histogram,
 }
 
 impl Served {
-    pub(crate) fn new(format: &'static str, bit_rate: u64) -> Self {
-        Self { format, bit_rate, ..Self::default() }
+    pub(crate) fn new(format: &'static str, pacing: Pacing) -> Self {
+        Self { format, bit_rate: rate_of(pacing), ..Self::default() }
     }
 
     /// Sets the counters, and the packets that clients report lost.
@@ -129,8 +131,8 @@ impl Observed for Arc<Served> {
         into.rows(&SERVED, &counts);
         into.gauge(&CLIENTS, counts.clients as f64);
         into.gauge(&CLIENTS_LOST, lost as f64);
-        if self.bit_rate > 0 {
-            into.gauge(&PACING, self.bit_rate as f64 / 8.0);
+        if let Some(bits) = self.bit_rate {
+            into.gauge(&PACING, bits as f64 / 8.0);
         }
         stages(into, [("capture_to_encoder", &self.waited), ("encode_and_send", &self.took)]);
     }

@@ -233,10 +233,7 @@ fn observed(number: usize, sending: &Sending<'_>) -> metrics::Sending {
         clock_rate: source.clock_rate,
         outages: sending.outage.counts(),
         frame_rate: has_rate.then(|| schedule.rate().per_second()),
-        pacing: timing.pacing.and_then(|pacing| match pacing {
-            Pacing::Rate(bits) => Some(bits),
-            _ => None,
-        }),
+        pacing: timing.pacing.and_then(metrics::rate_of),
     }
 }
 

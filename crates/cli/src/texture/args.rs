@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, value_parser};
 use rushes::texture::{Format, Rate, Transport};
+use rushes::{Burst, Pacing};
 
 use super::security::SecurityArgs;
-use super::values::{parse_bit_rate, parse_packet, parse_pixels, parse_transport};
+use super::values::{parse_packet, parse_pixels, parse_transport};
 use crate::args::OutputArgs;
 use crate::endpoint::{Endpoint, parse_listen, parse_server};
 use crate::metrics::MetricsArgs;
 use crate::overwrite::OverwriteArgs;
-use crate::values::{parse_duration, parse_size};
+use crate::values::{parse_burst, parse_duration, parse_pacing, parse_size};
 
 /// Properties of a source that it does not contain, or that override its own.
 #[derive(Args, Clone, Debug)]
@@ -198,11 +199,16 @@ pub(crate) struct ServeArgs {
     pub(crate) preload: Option<usize>,
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
-    /// Bits per second to each client (UDP and RTP), for example 900M, or off. By default UDP is
-    /// sent as fast as the client reports that it can receive, and RTP at 10G after the first 4 MiB
-    /// of each tile
-    #[arg(long, value_parser = parse_bit_rate, value_name = "RATE", help_heading = "Timing")]
-    pub(crate) bit_rate: Option<u64>,
+    /// Spread the packets of a frame over time (UDP and RTP): over a share of the frame interval, by
+    /// default 0.9, or at a rate in bits per second to each client, for example 900M. off sends them
+    /// as fast as the client can receive, for links whose queues hold a frame. With --flat-out UDP
+    /// is not paced by default, and RTP at 10G
+    #[arg(long, value_parser = parse_pacing, help_heading = "Timing", value_name = "PACING")]
+    pub(crate) pacing: Option<Pacing>,
+    /// Largest burst of a paced server, in octets, and with a rate the time that it may take:
+    /// 16K or 16K,1ms; by default 32K,2ms
+    #[arg(long, value_parser = parse_burst, help_heading = "Timing", value_name = "SIZE[,TIME]")]
+    pub(crate) burst: Option<Burst>,
     #[command(flatten)]
     pub(crate) delivery: DeliveryArgs,
     #[command(flatten)]

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let transport = options.transport;
     let metrics = Metrics::start(&args.metrics, args.report.quiet)?;
     let format = options.format.unwrap_or_else(|| played.layout().format());
-    let served = Arc::new(Served::new(format.name(), options.bit_rate));
+    let served = Arc::new(Served::new(format.name(), options.pacing));
     metrics.observe(|| served.clone());
     let (log, what) = (played.log(), describe(args, &played, &options));
     let server = TextureServer::serve(local, played, options)
@@ -112,7 +112,8 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
         delivery.security.transport(delivery.transport).unwrap_or(options.transport);
     options.units = delivery.units.map_or(options.units, usize::from);
     options.payload = delivery.packet_size.map_or(options.payload, |octets| octets - HEADER);
-    options.bit_rate = args.bit_rate.unwrap_or(options.bit_rate);
+    options.pacing = args.pacing.unwrap_or(options.pacing);
+    options.burst = args.burst.unwrap_or(options.burst);
     options.clients_max = if args.once { 1 } else { usize::from(args.clients) };
     options.clients_per_host_max = usize::from(args.clients_per_host);
     options.loops = args.repeat;

@@ -1,4 +1,4 @@
-//! Values of texture options: sizes in pixels, packets, rates.
+//! Values of texture options: sizes in pixels, packets, transports.
 
 use rushes::texture::Transport;
 
@@ -24,33 +24,6 @@ pub(crate) fn parse_packet(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Maximum bit rate in an option; higher than any link, so that it has no effect as a limit.
-const BIT_RATE_MAX: u64 = 1_000_000_000_000_000;
-
-/// Parses bits per second.
-pub(crate) fn parse_bit_rate(text: &str) -> Result<u64, String> {
-    if text == "off" {
-        return Ok(BIT_RATE_MAX);
-    }
-    let wrong = || format!("{text:?} is not a rate in bits per second; examples: 900M, 30G, off");
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let factor = match unit {
-        "" => 1.0,
-        "k" | "K" => 1e3,
-        "m" | "M" => 1e6,
-        "g" | "G" => 1e9,
-        _ => return Err(wrong()),
-    };
-    let rate = number.parse::<f64>().map_err(|_| wrong())? * factor;
-    #[allow(clippy::cast_sign_loss, reason = "the range is checked")]
-    if (8000.0..=BIT_RATE_MAX as f64).contains(&rate) {
-        Ok(rate as u64)
-    } else {
-        Err("a rate is at least 8K bits per second, or off for no limit".to_owned())
-    }
-}
-
 pub(crate) fn parse_transport(text: &str) -> Result<Transport, String> {
     match text {
         "udp" => Ok(Transport::Udp),
@@ -65,15 +38,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_packets_and_rates_are_read_and_bounded() {
+    fn sizes_and_packets_are_read_and_bounded() {
         assert_eq!(parse_pixels("1920x1080"), Ok((1920, 1080)));
         assert!(parse_pixels("1920").is_err() && parse_pixels("0x1").is_err());
         assert_eq!(parse_packet("1412"), Ok(1412));
         assert_eq!(parse_packet("64K"), Ok(65_536));
         assert!(parse_packet("4").is_err() && parse_packet("2M").is_err());
-        assert_eq!(parse_bit_rate("2.5G"), Ok(2_500_000_000));
-        assert_eq!(parse_bit_rate("off"), Ok(BIT_RATE_MAX));
-        assert!(parse_bit_rate("5").is_err() && parse_bit_rate("5X").is_err());
         assert_eq!(parse_transport("tcp"), Ok(Transport::Tcp));
         assert!(parse_transport("sctp").is_err());
     }

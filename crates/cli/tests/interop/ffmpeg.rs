@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::media::{H264, H265, Kind, OPUS, assert_same};
-use crate::rig::{Process, describe, have, ports, receive, received, send, wait_for};
+use crate::rig::{Process, describe, have, ports, receive, received, send};
 
 /// How long FFmpeg has until Ctrl-C ends it. The goodbye ends it before, once it has decoded the frames
 /// that it received, which takes long on a busy machine.
@@ -21,9 +21,7 @@ pub(crate) fn ffmpeg_receives(sdp: &Path, port: u16, output: &[&str]) -> Process
     arguments.extend(["-reorder_queue_size", "500", "-buffer_size", "8000000"]);
     arguments.extend(["-i", sdp.to_str().unwrap()]);
     arguments.extend(output);
-    let process = Process::start("ffmpeg", &arguments);
-    wait_for(port);
-    process
+    Process::start("ffmpeg", &arguments).listening(port)
 }
 
 pub(crate) fn format(kind: Kind) -> &'static str {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::containers::{FILMS, decoded, film};
 use crate::media::{H264, OPUS};
 use crate::ports::four_ports;
-use crate::rig::{Process, describe, have, receive_described, received, send, wait_for};
+use crate::rig::{Process, describe, have, receive_described, received, send};
 
 /// Fails unless `copy` has the pictures and as much sound as `film`, and their distance in time is the
 /// same to `seconds`.
@@ -37,8 +37,7 @@ fn both_streams_of_a_film_are_written_to_one_file_in_step() {
         film(&path, FILMS[options].1);
         let (port, copy) = (four_ports(), folder.path().join(format!("copy.{extension}")));
         let sdp = describe(&path, port, folder.path(), &[]);
-        let process = receive_described(&copy, &sdp, port, &[]);
-        wait_for(port + 2);
+        let process = receive_described(&copy, &sdp, port, &[]).listening(port + 2);
         send(&path, port, &[]);
         let report = received(process);
         assert_eq!(report["complete"], true, "{report}");
@@ -61,8 +60,7 @@ fn both_streams_that_ffmpeg_sends_are_written_to_one_file() {
     for extension in ["mp4", "mkv"] {
         let (port, copy) = (four_ports(), folder.path().join(format!("copy.{extension}")));
         let sdp = describe(&path, port, folder.path(), &[]);
-        let process = receive_described(&copy, &sdp, port, &[]);
-        wait_for(port + 2);
+        let process = receive_described(&copy, &sdp, port, &[]).listening(port + 2);
         let to = [port, port + 2].map(|port| format!("rtp://127.0.0.1:{port}"));
         let types = [H264, OPUS].map(|kind| kind.payload_type.to_string());
         let input = ["-nostdin", "-v", "error", "-re", "-i", path.to_str().unwrap()];

@@ -7,9 +7,7 @@ use crate::media::{
     H264, H265, Kind, OPUS, assert_same, assert_same_behind_parameter_sets,
     assert_same_but_delimiters,
 };
-use crate::rig::{
-    Process, describe, have, have_elements, ports, receive, received, send, wait_for,
-};
+use crate::rig::{Process, describe, have, have_elements, ports, receive, received, send};
 
 /// Returns the caps of the stream of `rushes send`.
 pub(crate) fn caps(kind: Kind) -> String {
@@ -65,8 +63,8 @@ fn to_gstreamer(kind: Kind, more: &[&str]) {
                 depayload(kind, &copy)
             ),
             &[],
-        );
-        wait_for(port);
+        )
+        .listening(port);
         send(file, port, more);
         process.stop_after(Duration::from_millis(500));
         assert_same(file, &copy);
@@ -105,8 +103,8 @@ fn gstreamer_sets_itself_up_from_our_description() {
         let process = launch(
             &format!("filesrc location={} ! sdpdemux ! {}", sdp.display(), depayload(kind, &copy)),
             &[],
-        );
-        wait_for(port);
+        )
+        .listening(port);
         send(file, port, more);
         process.stop_after(Duration::from_secs(1));
         assert_same_behind_parameter_sets(file, &copy);
@@ -192,8 +190,8 @@ fn gstreamer_reads_the_capture_time_and_writes_it_again() {
             H265.payload_type
         ),
         &[],
-    );
-    wait_for(from);
+    )
+    .listening(from);
     send(file, from, &["--capture-time=ntp-64"]);
     gstreamer.stop_after(Duration::from_millis(500));
     let report = received(process);

@@ -9,7 +9,7 @@ use rushes::Codec;
 use rushes::file::{MediaReader, ReadOptions};
 
 use crate::media::assert_same;
-use crate::rig::{Process, ports, receive, received, send, wait_for};
+use crate::rig::{Process, ports, receive, received, send};
 use crate::skipped;
 
 /// Returns the peer, which is built once. Without Go or its modules, prints a message and returns
@@ -47,8 +47,7 @@ fn pion_receives_h266() {
         let (port, copy) = (ports(), folder.path().join(format!("{n}.266")));
         let from = format!("127.0.0.1:{port}");
         let arguments = ["recv", &from, copy.to_str().unwrap()];
-        let process = Process::start(pion.to_str().unwrap(), &arguments);
-        wait_for(port);
+        let process = Process::start(pion.to_str().unwrap(), &arguments).listening(port);
         send(file, port, &[]);
         let (_, err) = process.finish();
         assert!(err.is_empty(), "{err}");

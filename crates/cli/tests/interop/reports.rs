@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::gstreamer::{caps, depayload, launch};
 use crate::media::{H264, H265, Kind, assert_same};
-use crate::rig::{have, ports, receive, received, send, wait_for};
+use crate::rig::{have, ports, receive, received, send};
 
 /// Environment variables that make `rtpbin` log the RTCP that it reads.
 pub(crate) const RTCP_LOGGING: [(&str, &str); 2] =
@@ -56,8 +56,8 @@ fn rtpbin_reads_our_sender_reports_and_answers_them() {
     let (port, local) = (ports(), ports());
     let copy = folder.path().join("copy.265");
     let then = format!("b.recv_rtp_sink_0 b. ! {}", depayload(H265, &copy));
-    let process = launch(&receiving(H265, port, local + 1, "", "", &then), &RTCP_LOGGING);
-    wait_for(port);
+    let process =
+        launch(&receiving(H265, port, local + 1, "", "", &then), &RTCP_LOGGING).listening(port);
     // GStreamer sends its first report after 2.5 to 7.5 seconds.
     let report = send(file, port, &["--local-port", &local.to_string(), "--loop", "6"]);
     let (_, log) = process.stop_after(Duration::from_millis(500));
@@ -162,8 +162,7 @@ fn we_retransmit_packets_that_rtpbin_requests() {
         depayload(H265, &copy)
     );
     let nack = ",rtcp-fb-nack=(boolean)true";
-    let process = launch(&receiving(H265, port, local + 1, bin, nack, &then), &[]);
-    wait_for(port);
+    let process = launch(&receiving(H265, port, local + 1, bin, nack, &then), &[]).listening(port);
     let local = local.to_string();
     let more = ["--local-port", &local, "--recovery", "verbatim", "--mtu", "300"];
     let report = send(file, port, &more);
@@ -184,8 +183,7 @@ fn key_frame_requests_of_rtpbin_reach_the_application() {
     let then = "identity drop-probability=0.05 ! b.recv_rtp_sink_0 \
                 b. ! rtph264depay request-keyframe=true wait-for-keyframe=true ! fakesink";
     let pli = ",rtcp-fb-nack-pli=(boolean)true";
-    let process = launch(&receiving(H264, port, local + 1, bin, pli, then), &[]);
-    wait_for(port);
+    let process = launch(&receiving(H264, port, local + 1, bin, pli, then), &[]).listening(port);
     let local = local.to_string();
     let report = send(file, port, &["--local-port", &local, "--fps", "30", "--loop", "2"]);
     process.stop_after(Duration::from_millis(200));

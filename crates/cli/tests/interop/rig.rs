@@ -47,22 +47,21 @@ pub(crate) fn have_python_module(python: &str, module: &str, package: &str) -> b
     is_installed
 }
 
-/// Waits until some process listens on `port`.
-pub(crate) fn wait_for(port: u16) {
+/// Returns whether some process listens on `port`.
+fn is_open(port: u16) -> bool {
     let name = format!(":{port:04X} ");
-    let deadline = Instant::now() + PATIENCE;
-    let listening = || {
-        ["/proc/net/udp", "/proc/net/udp6"]
-            .iter()
-            .filter_map(|table| fs::read_to_string(table).ok())
-            .any(|table| table.lines().any(|line| line.contains(&name)))
-    };
-    while !listening() {
-        assert!(Instant::now() < deadline, "nothing listens on port {port}");
-        thread::sleep(Duration::from_millis(20));
-    }
-    // A port is open before its pipeline runs.
-    thread::sleep(Duration::from_millis(300));
+    ["/proc/net/udp", "/proc/net/udp6"]
+        .iter()
+        .filter_map(|table| fs::read_to_string(table).ok())
+        .any(|table| table.lines().any(|line| line.contains(&name)))
+}
+
+/// Returns where each thread of a process waits in the kernel.
+fn threads_of(id: u32) -> String {
+    let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let read = |path: &Path, name| fs::read_to_string(path.join(name)).unwrap_or_default();
+    let line = |path: &Path| format!("{}: {}", read(path, "comm").trim(), read(path, "wchan"));
+    tasks.map(|task| line(&task.path())).collect::<Vec<_>>().join(", ")
 }
 
 /// A process that does not outlive its test.
@@ -94,6 +93,27 @@ impl Process {
             .unwrap();
         let outputs = Some([read(child.stdout.take()), read(child.stderr.take())]);
         Self { name: program.to_owned(), child, outputs }
+    }
+
+    /// Waits until the process listens on `port`, and returns it.
+    ///
+    /// Fails, with what the process printed, if it ends or does not listen in time.
+    pub(crate) fn listening(mut self, port: u16) -> Self {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_open(port) {
+            let ended = self.child.try_wait().unwrap();
+            if ended.is_some() || Instant::now() > deadline {
+                let threads = threads_of(self.child.id());
+                let _ = self.child.kill();
+                let [out, err] = self.outputs.take().unwrap().map(|it| it.join().unwrap());
+                let name = &self.name;
+                panic!("{name} does not listen on port {port} ({ended:?}; {threads}): {out}{err}");
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        // A port is open before its pipeline runs.
+        thread::sleep(Duration::from_millis(300));
+        self
     }
 
     /// Waits until the process ends by itself; returns its standard output and its error output.
@@ -195,9 +215,7 @@ pub(crate) fn receive(file: &Path, port: u16, more: &[&str]) -> Process {
     // Some tests receive into the same file several times.
     arguments.push("--force");
     arguments.extend(more);
-    let process = rushes(&arguments);
-    wait_for(port);
-    process
+    rushes(&arguments).listening(port)
 }
 
 /// Returns the report that `rushes recv` printed at its end.
@@ -212,7 +230,5 @@ pub(crate) fn receive_described(file: &Path, sdp: &Path, port: u16, more: &[&str
     let mut arguments = vec!["recv", "--sdp", sdp.to_str().unwrap()];
     arguments.extend(["-o", file.to_str().unwrap(), "--json", "--force"]);
     arguments.extend(more);
-    let process = rushes(&arguments);
-    wait_for(port);
-    process
+    rushes(&arguments).listening(port)
 }

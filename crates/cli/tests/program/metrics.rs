@@ -191,7 +191,7 @@ fn both_ends_of_a_stream_have_all_metrics_of_the_page() {
 #[test]
 fn a_server_and_a_viewer_of_textures_have_all_metrics_of_the_page() {
     let [at_server, at_viewer] = [(); 2].map(|()| address());
-    let more = ["--format", "bc1", "--bit-rate", "800M", "--json", "--metrics", &at_server];
+    let more = ["--format", "bc1", "--pacing", "800M", "--json", "--metrics", &at_server];
     let server = serving("pattern:320x180@60", &more);
     let view = ["texture", "view", &server.address, "--null", "--json", "--metrics", &at_viewer];
     let viewer = rushes(&view).spawn().unwrap();

@@ -10,7 +10,7 @@ use rushes_proto::stream::SendStatistics;
 use rushes_proto::{RtpTimestamp, Ssrc};
 
 use crate::error::Error;
-use crate::pace::{Pacer, sleep_until};
+use crate::pace::{Pace, sleep_until};
 use crate::port::{Port, SendState};
 use crate::rate::RateShare;
 use crate::reports::{Attached, Rtcp};
@@ -22,7 +22,7 @@ const RATE_INTERVAL: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub struct StreamSender {
     pub(crate) attached: Arc<Attached>,
-    pub(crate) pacer: Pacer,
+    pub(crate) pacer: Box<dyn Pace>,
 }
 
 impl StreamSender {
@@ -94,7 +94,7 @@ impl StreamSender {
             let mut len = batch.bytes().len();
             if let Some(rate) = &outbox.rate {
                 len = rate.wire_len(len, batch.lengths().len());
-                wait_for_rate(&mut self.pacer, rate, port);
+                wait_for_rate(&mut *self.pacer, rate, port);
             }
             if let Some(due) = self.pacer.due(Instant::now(), len) {
                 port.poll_within_frame();
@@ -211,13 +211,11 @@ impl StreamSender {
 }
 
 /// Waits until the next burst may be sent at a rate that reports may change meanwhile.
-fn wait_for_rate(pacer: &mut Pacer, rate: &RateShare, port: &Port) {
+fn wait_for_rate(pacer: &mut dyn Pace, rate: &RateShare, port: &Port) {
     loop {
         let now = Instant::now();
         let due = pacer.follow(rate.pacing_rate(now));
-        if due <= now {
-            return;
-        }
+        let Some(due) = due.filter(|due| *due > now) else { return };
         port.poll_within_frame();
         sleep_until(due.min(now + RATE_INTERVAL));
     }

@@ -9,7 +9,7 @@ use rushes_netsim::{Bottleneck, Course, HEADERS, Link, Path};
 use rushes_proto::rtcp::{Arrival, Ecn};
 
 use super::*;
-use crate::pace::{Burst, Pacer, Pacing};
+use crate::pace::{Burst, Pace as _, Pacer, Pacing};
 
 const MS: Duration = Duration::from_millis(1);
 const DELAY: Duration = Duration::from_millis(20);
@@ -71,7 +71,7 @@ impl Flow {
             self.waiting += (target as usize / 8 / 30).div_ceil(PACKET);
         }
         let mut sent = Vec::new();
-        while self.waiting > 0 && self.pacer.follow(self.share.pacing_rate(now)) <= now {
+        while self.waiting > 0 && self.pacer.follow(self.share.pacing_rate(now)) <= Some(now) {
             self.pacer.due(now, self.share.wire_len(PACKET, 1));
             let mut batch = Batch::new();
             let packet = batch.place(PACKET).unwrap();

@@ -109,7 +109,7 @@ impl StreamBuilder {
         }
         let to = self.destination();
         let interval = self.frame_rate.map(FrameRate::interval);
-        let pacer = Pacer::new(self.pacing, self.burst, interval, Instant::now())?;
+        let pacer = Box::new(Pacer::new(self.pacing, self.burst, interval, Instant::now())?);
         let format = self.stream_format.payload(&self.format);
         let sender = self.sender(&*format)?;
         let receiver = self.receiver(format)?;
@@ -350,7 +350,7 @@ struct Parts {
     port: Arc<Port>,
     inbox: Arc<Inbox>,
     sender: Sender,
-    pacer: Pacer,
+    pacer: Box<Pacer>,
     to: Option<SocketAddr>,
     participant: Option<Participant>,
 }

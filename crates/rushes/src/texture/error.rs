@@ -24,7 +24,7 @@ pub enum TextureError {
     /// Pictures cannot become frames of this format.
     #[error(transparent)]
     Codec(#[from] CodecError),
-    /// A stream of RTP could not be opened.
+    /// A stream of RTP could not be opened, or the pacing is out of range.
     #[error(transparent)]
     Stream(#[from] crate::error::Error),
     /// The operating system could not start a thread.

@@ -12,7 +12,7 @@ use crate::gstreamer::{caps, depayload, launch, payload};
 use crate::media::{H264, H265, assert_same, assert_same_but_delimiters};
 use crate::relay::Recorder;
 use crate::reports::{RTCP_LOGGING, rtcp_lines};
-use crate::rig::{have, have_elements, ports, received, send, wait_for};
+use crate::rig::{have, have_elements, ports, received, send};
 
 fn have_gstreamer() -> bool {
     have(&["gst-launch-1.0"]) && have_elements(&["srtpenc", "srtpdec", "h265parse"])
@@ -86,8 +86,7 @@ fn to_gstreamer(suite: Suite) {
             suite.caps(),
             depayload(kind, &copy)
         );
-        let process = launch(&pipeline, &[]);
-        wait_for(port);
+        let process = launch(&pipeline, &[]).listening(port);
         let relay = Recorder::to(port);
         send_secured(&file, relay.port, suite);
         process.stop_after(Duration::from_millis(500));
@@ -147,9 +146,7 @@ fn exchange_reports(suite: Suite) {
         port + 1,
         local + 1
     );
-    let process = launch(&pipeline, &RTCP_LOGGING);
-    wait_for(port);
-    wait_for(port + 1);
+    let process = launch(&pipeline, &RTCP_LOGGING).listening(port).listening(port + 1);
     // GStreamer sends its first report after 2.5 to 7.5 seconds.
     let (local, key) = (local.to_string(), suite.base64());
     let mut more = vec!["--local-port", &local, "--loop", "6", "--fresh-key", "--ssrc", SSRC];

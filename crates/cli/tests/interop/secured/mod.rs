@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::media::{H265, Kind};
 use crate::relay::{Recorder, readable};
-use crate::rig::{Process, ports, receive, rushes, send, wait_for};
+use crate::rig::{Process, ports, receive, rushes, send};
 
 /// The name in the sender's reports, which only its receiver may read.
 const NAME: &str = "someone-else@rushes.example";
@@ -158,8 +158,8 @@ fn packets_under_a_wrong_key_are_refused_and_counted() {
             suite.name,
             "--key",
             &wrong,
-        ]);
-        wait_for(port);
+        ])
+        .listening(port);
         let report = send_secured(&file, port, suite);
         // For the receiver the stream has not begun, so only Ctrl-C ends it.
         let (code, (out, err)) = process.ended_after(Duration::from_millis(500));

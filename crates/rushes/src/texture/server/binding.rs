@@ -10,10 +10,10 @@ use rushes_proto::{RtpTimestamp, Ssrc};
 
 use super::super::rtp::PendingStream;
 use super::super::{lock, rtp, transient};
-use super::bucket::Bucket;
 use super::choose::{Choice, Refusal};
 use super::link::{Link, RtpLink, TcpLink, UdpLink};
 use super::options::ServerOptions;
+use super::pace::{SessionPace, UnitPace};
 use super::work::Work;
 #[cfg(feature = "zrtp")]
 use crate::agreement::SasStatus;
@@ -35,7 +35,7 @@ pub(super) struct Binding {
     /// Wakes the thread of the control connection.
     pub(super) waker: Arc<Waker>,
     peer: IpAddr,
-    bucket: Bucket,
+    pub(super) pace: Arc<SessionPace>,
     in_flight: usize,
     streams: Option<Streams>,
     units: Vec<Unit>,
@@ -101,6 +101,8 @@ impl Binding {
         };
         let waker = Waker::new().map_err(|error| (Reason::Busy, error.to_string()))?;
         let waker = Arc::new(waker);
+        let pace = SessionPace::new(options.paced(choice.transport), choice.rate);
+        let pace = Arc::new(pace.map_err(|error| (Reason::Unsupported, error.to_string()))?);
         let is_reliable = choice.transport == Transport::Tcp;
         let state = State {
             connections: vec![None; count],
@@ -116,10 +118,7 @@ impl Binding {
             work: Arc::new(Work::new(count, waker.clone(), is_reliable)),
             waker,
             peer: control.peer_address().ip().to_canonical(),
-            bucket: Bucket::new(
-                options.paced(choice.transport) / count.max(1) as u64,
-                options.burst(choice.transport),
-            ),
+            pace,
             in_flight: options.in_flight.max(IN_FLIGHT_MIN),
             streams,
             units,
@@ -252,6 +251,7 @@ impl Binding {
 
     fn bind(&self, unit: usize) -> Option<Box<dyn Link>> {
         let own = self.units.get(unit)?;
+        let pace = UnitPace::new(self.pace.clone(), self.work.clone());
         match &own.transport {
             UnitTransport::Connection => {
                 let socket = self.wait_for_connection(unit)?;
@@ -259,8 +259,8 @@ impl Binding {
             }
             UnitTransport::Datagrams(socket) => {
                 let peer = self.wait_for_datagram(unit, socket, &own.waker)?;
-                let (bucket, waker) = (self.bucket, own.waker.clone());
-                let link = UdpLink::new(socket.clone(), peer, bucket, self.in_flight, waker);
+                let waker = own.waker.clone();
+                let link = UdpLink::new(socket.clone(), peer, pace, self.in_flight, waker);
                 Some(Box::new(link))
             }
             UnitTransport::Stream { ssrc, port, reserved } => {
@@ -272,7 +272,7 @@ impl Binding {
                     Ok(None) => None,
                     Ok(Some((stream, first))) => {
                         self.note_bound(lock(&self.state), unit as u8);
-                        Some(Box::new(RtpLink::new(stream, self.bucket, first)))
+                        Some(Box::new(RtpLink::new(stream, pace, first)))
                     }
                     Err(error) => {
                         self.work.fail(format!("unit {unit}: {error}"));

@@ -14,11 +14,11 @@ use rushes_proto::RtpTimestamp;
 
 use super::super::transient::Outage;
 use super::super::{rtp, transient};
-use super::bucket::Bucket;
 use super::job::Job;
+use super::pace::UnitPace;
 use crate::error::Error;
 use crate::media::MediaStream;
-use crate::pace::sleep_until;
+use crate::pace::Pace;
 
 /// Octets passed to the kernel at once: they stay in the second-level cache.
 const SLAB_BYTES: usize = 65_000;
@@ -65,7 +65,7 @@ pub(super) struct UdpLink {
     peer: SocketAddr,
     queue: SendQueue,
     slab: Slab,
-    bucket: Bucket,
+    pace: UnitPace,
     window: Window,
     arena: Arena,
     waker: Arc<Waker>,
@@ -82,8 +82,8 @@ struct Slab {
 }
 
 impl Slab {
-    fn has_room(&self, packet: &[u8]) -> bool {
-        self.octets.is_empty() || self.octets.len() + HEADER_BYTES + packet.len() <= SLAB_BYTES
+    fn has_room(&self, packet: &[u8], octets_max: usize) -> bool {
+        self.octets.is_empty() || self.octets.len() + HEADER_BYTES + packet.len() <= octets_max
     }
 
     fn push(&mut self, header: UnitHeader, packet: &[u8]) {
@@ -107,23 +107,26 @@ impl UdpLink {
     pub(super) fn new(
         socket: Arc<UdpSocket>,
         peer: SocketAddr,
-        bucket: Bucket,
+        pace: UnitPace,
         in_flight: usize,
         waker: Arc<Waker>,
     ) -> Self {
         let (queue, arena) = (socket.send_queue(), socket.arena());
         let (slab, window) = (Slab::default(), Window::new(in_flight));
         let outage = Outage::default();
-        Self { socket, peer, queue, slab, bucket, window, arena, waker, outage }
+        Self { socket, peer, queue, slab, pace, window, arena, waker, outage }
     }
 
     fn flush(&mut self) -> Result<(), String> {
         self.wait_for_room()?;
         let octets = self.slab.octets.len();
-        let now = Instant::now();
-        let wait = self.bucket.take(now, octets);
-        sleep_until(now + wait);
-        let deadline = now + wait + BUFFER_WAIT;
+        if octets == 0 {
+            return Ok(());
+        }
+        if let Some(due) = self.pace.due(Instant::now(), octets) {
+            self.pace.wait(due);
+        }
+        let deadline = Instant::now() + BUFFER_WAIT;
         let Slab { octets: slab, lengths, frame, packets } = &self.slab;
         let result = self.socket.send(&mut self.queue, slab, lengths, self.peer, deadline);
         self.window.note_sent(*frame, packets.clone(), octets);
@@ -179,9 +182,11 @@ impl UdpLink {
 
 impl Link for UdpLink {
     fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
+        self.pace.begin(Instant::now(), job);
+        let octets_max = self.pace.burst_len().unwrap_or(SLAB_BYTES).min(SLAB_BYTES);
         let payload = job.encoding.shape().plan().payload();
         for (index, packet) in (stripe.first_packet..).zip(octets.chunks(payload)) {
-            if !self.slab.has_room(packet) {
+            if !self.slab.has_room(packet, octets_max) {
                 self.flush()?;
             }
             self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
@@ -244,7 +249,7 @@ impl Link for TcpLink {
 /// Sends packets of a stream, secured or not.
 pub(super) struct RtpLink {
     stream: Box<MediaStream>,
-    bucket: Bucket,
+    pace: UnitPace,
     /// A stripe, after the header of its first packet.
     stripe: Vec<u8>,
     /// A timestamp and the instant that it stands for.
@@ -253,9 +258,10 @@ pub(super) struct RtpLink {
 }
 
 impl RtpLink {
-    pub(super) fn new(stream: Box<MediaStream>, bucket: Bucket, first: RtpTimestamp) -> Self {
+    pub(super) fn new(mut stream: Box<MediaStream>, pace: UnitPace, first: RtpTimestamp) -> Self {
+        stream.sender().pacer = Box::new(pace.clone());
         let (begun, outage) = ((first, Instant::now()), Outage::default());
-        Self { stream, bucket, stripe: Vec::new(), begun, outage }
+        Self { stream, pace, stripe: Vec::new(), begun, outage }
     }
 }
 
@@ -265,8 +271,7 @@ impl Link for RtpLink {
         self.stripe.clear();
         self.stripe.extend_from_slice(&header.write());
         self.stripe.extend_from_slice(octets);
-        let now = Instant::now();
-        sleep_until(now + self.bucket.take(now, octets.len()));
+        self.pace.begin(Instant::now(), job);
         let since = job.captured_at.saturating_duration_since(self.begun.1);
         let timestamp = self.begun.0.plus(rtp::CLOCK_RATE.ticks(since));
         match self.stream.sender().push_frame_captured(&self.stripe, timestamp, job.captured_at) {

@@ -1,7 +1,6 @@
 //! The server, which sends frames.
 
 mod binding;
-mod bucket;
 mod choose;
 mod connection;
 mod encoding;
@@ -10,6 +9,7 @@ mod host;
 mod job;
 mod link;
 mod options;
+mod pace;
 mod pending;
 mod places;
 mod session;
@@ -35,6 +35,7 @@ use rushes_texture::{Encoder, Format, Layout, Source};
 use self::binding::Binding;
 use self::choose::Refusal;
 use self::feed::Feed;
+use self::pace::SessionPace;
 use self::pending::PendingConnections;
 use self::places::{Full, Places};
 use self::statistics::Tally;
@@ -112,8 +113,9 @@ impl TextureServer {
     /// # Errors
     ///
     /// [`TextureError::Net`] if the server cannot listen on the address, [`TextureError::Codec`] if
-    /// the source's pictures cannot be encoded to the format of the options, and
-    /// [`TextureError::Thread`] if the operating system could not start a thread.
+    /// the source's pictures cannot be encoded to the format of the options,
+    /// [`TextureError::Stream`] if the pacing is out of range, and [`TextureError::Thread`] if the
+    /// operating system could not start a thread.
     pub fn serve(
         local: SocketAddr,
         source: impl Source + 'static,
@@ -122,10 +124,11 @@ impl TextureServer {
         let layout = *source.layout();
         let format = options.format.unwrap_or_else(|| layout.format());
         Encoder::new(layout.format(), format, layout.width(), layout.height())?;
-        let sealing = Sealing::new(options.security.as_ref(), End::Server)?;
-        let listener = Arc::new(TcpListener::bind(local, &options.tcp)?);
         let rate = source.rate();
         let rate = FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
+        SessionPace::new(options.paced(options.transport), rate)?;
+        let sealing = Sealing::new(options.security.as_ref(), End::Server)?;
+        let listener = Arc::new(TcpListener::bind(local, &options.tcp)?);
         let inner = Arc::new(Inner {
             sealing,
             layout,

@@ -8,6 +8,7 @@ use rushes_texture::Format;
 
 use super::feed::Timing;
 use super::places::Limits;
+use crate::pace::{Burst, Pacing};
 
 /// Options of a [`TextureServer`](crate::texture::TextureServer), each with a working default.
 #[derive(Clone, Debug)]
@@ -32,13 +33,20 @@ pub struct ServerOptions {
     ///
     /// It is at least 1 MiB and at most the number that the client announces. The unit waits for
     /// the client's credits, so that no full socket buffer drops packets on a fast path. Over RTP
-    /// there are no credits: a quarter is sent at once, and the rest at
-    /// [`bit_rate`](Self::bit_rate).
+    /// there are no credits.
     pub in_flight: usize,
-    /// Bits per second that all units of one client send together.
+    /// How the packets of a frame are spread over time, over UDP and RTP, by all units of one client
+    /// together: by default over 0.9 of the frame interval.
     ///
-    /// 0, the default, does not pace UDP, and paces RTP at 10 Gbit/s.
-    pub bit_rate: u64,
+    /// A link that the frames fill by up to this share then needs no more queue than a
+    /// [burst](Self::burst), and a frame arrives as much later. [`Pacing::Off`] sends a frame as
+    /// fast as the client reports that it can receive it, for links whose queue holds a frame.
+    /// [`Timing::FlatOut`] has no intervals: instead of by a share of them, RTP is then paced at
+    /// 10 Gbit/s, and UDP is not paced.
+    pub pacing: Pacing,
+    /// The largest burst of all units of one client together, unless [`pacing`](Self::pacing) is
+    /// off.
+    pub burst: Burst,
     /// Maximum sessions; further clients are refused as busy. 8 by default.
     pub clients_max: usize,
     /// Maximum sessions of one host: an IPv4 address, or an IPv6 network of 64 bits. 4 by default.
@@ -73,7 +81,8 @@ impl Default for ServerOptions {
             units: processors.clamp(1, 8),
             payload: 0,
             in_flight: 4 << 20,
-            bit_rate: 0,
+            pacing: Pacing::default(),
+            burst: Burst::default(),
             clients_max: 8,
             clients_per_host_max: 4,
             timing: Timing::Live,
@@ -86,28 +95,27 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// Returns the bits per second that all units of a client send together; 0 means unlimited.
-    pub(super) fn paced(&self, transport: Transport) -> u64 {
-        match (self.bit_rate, transport) {
-            (0, Transport::Rtp) => RTP_BIT_RATE,
-            (bit_rate, _) => bit_rate,
+    /// Returns the pacing of a client's units.
+    pub(super) fn paced(&self, transport: Transport) -> (Pacing, Burst) {
+        match (self.timing, self.pacing, transport) {
+            (Timing::FlatOut, Pacing::Share(_), Transport::Rtp) => {
+                (Pacing::Rate(RTP_BIT_RATE), RTP_BURST)
+            }
+            (Timing::FlatOut, Pacing::Share(_), _) => (Pacing::Off, self.burst),
+            (_, pacing, _) => (pacing, self.burst),
         }
     }
-}
 
-impl ServerOptions {
     pub(super) fn limits(&self) -> Limits {
         Limits { all: self.clients_max, per_host: self.clients_per_host_max, units: self.units }
-    }
-
-    /// Returns the octets that a unit may send at once, regardless of the rate.
-    pub(super) fn burst(&self, transport: Transport) -> usize {
-        if transport == Transport::Rtp { self.in_flight / 4 } else { self.in_flight }
     }
 }
 
 /// The rate at which one core receives secured RTP while another sends it.
 const RTP_BIT_RATE: u64 = 10_000_000_000;
+
+/// The burst at that rate: a quarter of the default socket buffer.
+const RTP_BURST: Burst = Burst { octets: 1 << 20, time: Duration::from_millis(1) };
 
 /// Returns the default octets of a packet.
 pub(super) fn default_payload(transport: Transport) -> usize {

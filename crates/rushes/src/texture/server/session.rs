@@ -111,6 +111,7 @@ impl Session {
     pub(super) fn stream(&mut self, inner: &Inner) {
         let Some(encoding) = self.next.take() else { return };
         self.binding.work.set_rate(inner.rate, self.offer.mode.rate);
+        self.binding.pace.set_rate(self.offer.mode.rate);
         self.binding.work.resume(encoding.clone());
         self.current = Some(encoding);
         lock(&inner.sessions).note_bound(&self.binding);

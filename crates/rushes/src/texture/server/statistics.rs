@@ -40,7 +40,8 @@ pub struct SentFrame {
     pub waited: Duration,
     /// From the first unit's beginning until the last unit had sent its last octet.
     pub took: Duration,
-    /// Time that a unit was busy encoding and sending, on average.
+    /// Time that a unit was busy encoding and sending, on average; waits for its turn to send
+    /// ([`ServerOptions::pacing`](crate::texture::ServerOptions::pacing)) included.
     pub unit_mean: Duration,
     /// The longest time that a unit was busy.
     pub unit_max: Duration,

@@ -11,6 +11,7 @@ use rushes_net::Waker;
 use super::super::lock;
 use super::encoding::{Encoding, Picture};
 use super::job::{Job, may_begin};
+use super::pace::interval;
 
 /// Frames whose notices wait for the control connection; older ones are discarded.
 const NOTICES_MAX: usize = 64;
@@ -133,9 +134,6 @@ impl Work {
 
     /// Accepts pictures at the rate `wished` if it is below the rate `source`.
     pub(super) fn set_rate(&self, source: FrameRate, wished: FrameRate) {
-        let interval = |rate: FrameRate| {
-            Duration::from_secs(u64::from(rate.denominator)) / rate.numerator.max(1)
-        };
         let slower = interval(wished) > interval(source);
         let mut state = lock(&self.state);
         // A picture half an interval early counts as due, because the source's clock differs from
@@ -309,6 +307,10 @@ impl Work {
         self.begun.notify_all();
         self.room.notify_all();
         self.waker.wake();
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        lock(&self.state).stopped
     }
 
     /// Wakes the session's control connection to check for changes.
