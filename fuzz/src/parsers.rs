@@ -8,7 +8,7 @@ use rushes_proto::payload::Framing;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::nal::{
-    AccessUnitReader, NalCodec, PictureClock, PictureLookAhead, find_units,
+    AccessUnitReader, DependenceReader, NalCodec, PictureClock, PictureLookAhead, find_units,
 };
 use rushes_proto::rtp::{Header, Packet as RtpPacket};
 use rushes_proto::sdp::{Crypto, Description, LeftOut, SdpError, WARNINGS_MAX};
@@ -66,6 +66,9 @@ pub fn nal_units(octets: &[u8]) {
         if find_units(octets, framing, &mut units).is_ok() {
             assert!(units.iter().all(|unit| !octets[unit.clone()].is_empty()));
             assert!(units.windows(2).all(|pair| pair[0].end < pair[1].start));
+            for codec in [NalCodec::H264, NalCodec::H265, NalCodec::H266] {
+                DependenceReader::new(codec).read(octets, &units);
+            }
         }
     }
 }

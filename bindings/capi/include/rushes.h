@@ -188,6 +188,27 @@ typedef int32_t rushes_recovery_mode;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// How packets are marked for ECN (RFC 3168); the values are the codepoints.
+enum rushes_rate_mark
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Packets are not marked: routers drop them.
+    RUSHES_RATE_MARK_NONE = 0,
+    // ECT(1): routers mark packets when a queue begins (L4S, RFC 9330).
+    RUSHES_RATE_MARK_L4S = 1,
+    // ECT(0): routers mark packets instead of dropping them.
+    RUSHES_RATE_MARK_CLASSIC = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_rate_mark rushes_rate_mark;
+#else
+typedef int32_t rushes_rate_mark;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // The items of a source description (RFC 3550 section 6.5); the values are the RFC's.
 enum rushes_sdes_item
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -420,6 +441,11 @@ enum rushes_rtcp_event_kind
     RUSHES_RTCP_EVENT_KIND_COLLISION = 19,
     // We receive our own packets.
     RUSHES_RTCP_EVENT_KIND_LOOP = 20,
+    // The target rate of the stream has changed by 1 % or more: `bit_rate`. Only with rate control.
+    RUSHES_RTCP_EVENT_KIND_TARGET_RATE = 21,
+    // The peer sends no reports of arrivals, without which the target rate falls to its minimum.
+    // Only with rate control.
+    RUSHES_RTCP_EVENT_KIND_NOT_REPORTED = 22,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1356,6 +1382,22 @@ rushes_status rushes_stream_options_reduced_size(const struct rushes_stream_opti
 rushes_status rushes_stream_options_report_arrivals(const struct rushes_stream_options *options,
                                                     bool on);
 
+// Controls the rate of sent media by SCReAM version 2: the encoder should follow
+// rushes_stream_target_rate(), and RUSHES_RTCP_EVENT_KIND_TARGET_RATE when it changes. Rates are in
+// bits per second, `min` <= `start` <= `max`; `mark` is a rushes_rate_mark. The peer must report
+// arrivals (rushes_stream_options_report_arrivals()). The streams of a session share one
+// controller. By default the rate is not controlled.
+rushes_status rushes_stream_options_rate_control(const struct rushes_stream_options *options,
+                                                 uint64_t min,
+                                                 uint64_t start,
+                                                 uint64_t max,
+                                                 int32_t mark);
+
+// The stream's weight among the streams of its session with rate control, at least 1; by default
+// 1. The target of the path is divided by weight.
+rushes_status rushes_stream_options_rate_priority(const struct rushes_stream_options *options,
+                                                  uint8_t weight);
+
 // An item of this participant's source description besides the canonical name; `item` is any
 // rushes_sdes_item except the first, the text at most 255 octets.
 rushes_status rushes_stream_options_describe(const struct rushes_stream_options *options,
@@ -1610,6 +1652,11 @@ rushes_status rushes_stream_on_rtcp(const struct rushes_stream *stream,
                                     rushes_rtcp_hook hook,
                                     void *user,
                                     rushes_release release);
+
+// Gets the bit rate that the stream's encoder should produce, in bits per second; 0 without rate
+// control. May be called on any thread.
+rushes_status rushes_stream_target_rate(const struct rushes_stream *stream,
+                                        uint64_t *bits_per_second);
 
 // Requests a key frame from every media source; `request` is a rushes_key_frame. With feedback
 // (rushes_stream_options_feedback()) the request is sent at once, otherwise with the next report,

@@ -218,6 +218,13 @@ enum class recovery : std::int32_t {
     verbatim = RUSHES_RECOVERY_MODE_VERBATIM,
 };
 
+// How packets are marked with rate control; see rushes_rate_mark.
+enum class rate_mark : std::int32_t {
+    none = RUSHES_RATE_MARK_NONE,
+    l4s = RUSHES_RATE_MARK_L4S,
+    classic = RUSHES_RATE_MARK_CLASSIC,
+};
+
 // The severity of a message; see rushes_log_level.
 enum class log_level : std::int32_t {
     error = RUSHES_LOG_LEVEL_ERROR,
@@ -317,6 +324,12 @@ public:
                 (*static_cast<function *>(user))(*raw);
             },
             detail::store_hook(std::forward<F>(hook)), detail::release<function>));
+    }
+    // The bit rate that the encoder should produce, in bits per second; 0 without rate control.
+    std::uint64_t target_rate() const {
+        std::uint64_t rate = 0;
+        detail::check(rushes_stream_target_rate(stream_, &rate));
+        return rate;
     }
     void request_key_frame(key_frame request = key_frame::picture_loss) {
         detail::check(
@@ -592,6 +605,11 @@ public:
     RUSHES_OPTION(feedback, (bool on = true), (get(), on))
     RUSHES_OPTION(reduced_size, (bool on = true), (get(), on))
     RUSHES_OPTION(report_arrivals, (bool on = true), (get(), on))
+    RUSHES_OPTION(rate_control,
+                  (std::uint64_t min, std::uint64_t start, std::uint64_t max,
+                   rate_mark mark = rate_mark::none),
+                  (get(), min, start, max, static_cast<std::int32_t>(mark)))
+    RUSHES_OPTION(rate_priority, (std::uint8_t weight), (get(), weight))
     RUSHES_OPTION(describe, (rushes_sdes_item item, const std::string &text),
                   (get(), item, text.c_str()))
     RUSHES_OPTION(recovery, (rushes::recovery mode, std::uint8_t payload_type = 0),

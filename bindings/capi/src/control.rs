@@ -90,6 +90,19 @@ fn dispatch(slot: &Arc<RtcpHookSlot>, event: &rushes::ControlEvent) {
     }
 }
 
+/// Gets the bit rate that the stream's encoder should produce, in bits per second; 0 without rate
+/// control. May be called on any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_target_rate(
+    stream: *const Stream,
+    bits_per_second: *mut u64,
+) -> Status {
+    guard(|| {
+        let rate = handle::get(stream)?.rtcp.target_rate();
+        pointer::write(bits_per_second, rate.unwrap_or(0))
+    })
+}
+
 /// The kind of a key frame request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]

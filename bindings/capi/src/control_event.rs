@@ -53,6 +53,11 @@ pub enum RtcpEventKind {
     Collision = 19,
     /// We receive our own packets.
     Loop = 20,
+    /// The target rate of the stream has changed by 1 % or more: `bit_rate`. Only with rate control.
+    TargetRate = 21,
+    /// The peer sends no reports of arrivals, without which the target rate falls to its minimum.
+    /// Only with rate control.
+    NotReported = 22,
 }
 
 /// A reception report about one source (RFC 3550 section 6.4.1).
@@ -335,6 +340,10 @@ fn fill_rest(event: &LibraryEvent) -> ControlEvent {
             ControlEvent { ssrc: new.0, ..of(RtcpEventKind::Collision, *old) }
         }
         LibraryEvent::Loop { ssrc } => of(RtcpEventKind::Loop, *ssrc),
+        LibraryEvent::TargetRate { bit_rate } => {
+            ControlEvent { bit_rate: *bit_rate, ..of(RtcpEventKind::TargetRate, none) }
+        }
+        LibraryEvent::NotReported => of(RtcpEventKind::NotReported, none),
         _ => empty(),
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use rushes::proto::rtcp::SdesKind;
-use rushes::{Recovery, Ssrc};
+use rushes::{RateSettings, Recovery, Ssrc};
 
 use crate::error::{Failure, Status};
 use crate::options::{StreamOptions, argument, change, payload_type};
@@ -114,6 +114,54 @@ pub extern "C" fn rushes_stream_options_report_arrivals(
     on: bool,
 ) -> Status {
     change(options, |builder| Ok(builder.report_arrivals(on)))
+}
+
+/// How packets are marked for ECN (RFC 3168); the values are the codepoints.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum RateMark {
+    /// Packets are not marked: routers drop them.
+    None = 0,
+    /// ECT(1): routers mark packets when a queue begins (L4S, RFC 9330).
+    L4s = 1,
+    /// ECT(0): routers mark packets instead of dropping them.
+    Classic = 2,
+}
+
+/// Controls the rate of sent media by SCReAM version 2: the encoder should follow
+/// rushes_stream_target_rate(), and RUSHES_RTCP_EVENT_KIND_TARGET_RATE when it changes. Rates are in
+/// bits per second, `min` <= `start` <= `max`; `mark` is a rushes_rate_mark. The peer must report
+/// arrivals (rushes_stream_options_report_arrivals()). The streams of a session share one
+/// controller. By default the rate is not controlled.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_rate_control(
+    options: *const StreamOptions,
+    min: u64,
+    start: u64,
+    max: u64,
+    mark: i32,
+) -> Status {
+    change(options, |builder| {
+        let settings = RateSettings::new(min, start, max);
+        let settings = settings.map_err(|error| argument(error.to_string()))?;
+        let settings = match mark {
+            _ if mark == RateMark::None as i32 => settings,
+            _ if mark == RateMark::L4s as i32 => settings.l4s(true),
+            _ if mark == RateMark::Classic as i32 => settings.ecn(true),
+            _ => return Err(argument(format!("{mark} is not a mark of packets"))),
+        };
+        Ok(builder.rate_control(settings))
+    })
+}
+
+/// The stream's weight among the streams of its session with rate control, at least 1; by default
+/// 1. The target of the path is divided by weight.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_rate_priority(
+    options: *const StreamOptions,
+    weight: u8,
+) -> Status {
+    change(options, |builder| Ok(builder.rate_priority(weight)))
 }
 
 /// An item of this participant's source description besides the canonical name; `item` is any

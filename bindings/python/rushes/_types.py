@@ -121,6 +121,8 @@ class StreamOptions(TypedDict, total=False):
     rtx_ssrc: int
     remote_rtx_ssrc: int
     report_arrivals: bool
+    rate_control: tuple[int, int, int] | tuple[int, int, int, Literal["l4s", "classic"]]
+    rate_priority: int
     history: int
     security: Security | None
 

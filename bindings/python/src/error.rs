@@ -107,6 +107,8 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::Config(_)
         | E::Mtu { .. }
         | E::PacingRate
+        | E::RatePriority
+        | E::RateOfGroup { .. }
         | E::NoRtx
         | E::PacingShare { .. }
         | E::RtxPayloadType { .. }

@@ -158,6 +158,8 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
         E::KeyExpired => without_ssrc("key-expired"),
         E::Collision { old, new } => draft("collision", new).with("old", old.0)?,
         E::Loop { ssrc } => draft("loop", ssrc),
+        E::TargetRate { bit_rate } => without_ssrc("target-rate").with("bit_rate", *bit_rate)?,
+        E::NotReported => without_ssrc("not-reported"),
         _ => without_ssrc("other").with("text", format!("{event:?}"))?,
     }
     .done())

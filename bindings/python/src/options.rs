@@ -10,8 +10,8 @@ use rushes::proto::rtcp::SdesKind;
 use rushes::texture::did_you_mean;
 use rushes::{
     Burst, ClockRate, Codec, Delivery, ExtensionKind, ExtensionMap, FrameRate, Framing,
-    MulticastOptions, Pacing, PayloadType, Recovery, RtpTimestamp, SequenceNumber, Ssrc,
-    StreamBuilder,
+    MulticastOptions, Pacing, PayloadType, RateSettings, Recovery, RtpTimestamp, SequenceNumber,
+    Ssrc, StreamBuilder,
 };
 
 use crate::error::ConfigError;
@@ -278,6 +278,22 @@ fn socket(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<
     }))
 }
 
+/// Returns the settings of rate control: the minimum, the start and the maximum, and the marks of
+/// packets, if any.
+fn rate_control(setting: &Setting<'_, '_>) -> PyResult<RateSettings> {
+    let mut parts = setting.get::<Vec<Bound<'_, PyAny>>>()?;
+    let mark = if parts.len() == 4 { parts.pop() } else { None };
+    let Ok([min, start, max]) = <[_; 3]>::try_from(parts) else {
+        return Err(setting.wrong("it is (minimum, start, maximum), or these and a mark"));
+    };
+    let rate = |part| setting.part(part).int();
+    let settings = RateSettings::new(rate(min)?, rate(start)?, rate(max)?);
+    let settings = settings.map_err(|error| setting.wrong(error))?;
+    let Some(mark) = mark else { return Ok(settings) };
+    let is_l4s = setting.part(mark).word(&[("l4s", true), ("classic", false)])?;
+    Ok(if is_l4s { settings.l4s(true) } else { settings.ecn(true) })
+}
+
 /// Applies settings of RTCP and recovery.
 fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<StreamBuilder>> {
     Ok(Some(match setting.name {
@@ -293,6 +309,8 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
         "rtx_ssrc" => builder.rtx_ssrc(Ssrc(setting.int()?)),
         "remote_rtx_ssrc" => builder.remote_rtx_ssrc(Ssrc(setting.int()?)),
         "report_arrivals" => builder.report_arrivals(setting.get()?),
+        "rate_control" => builder.rate_control(rate_control(setting)?),
+        "rate_priority" => builder.rate_priority(setting.within(1, 255)?),
         "history" => builder.history(setting.int()?),
         _ => return Ok(None),
     }))

@@ -147,6 +147,13 @@ impl Rtcp {
         self.act(py, |rtcp| Ok(RtcpStatistics::of(&rtcp.statistics())))
     }
 
+    /// The bit rate that the encoder should produce, in bits per second; `None` without rate
+    /// control.
+    #[getter]
+    fn target_rate(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.act(py, |rtcp| Ok(rtcp.target_rate()))
+    }
+
     /// Requests a key frame from every media source: "pli" for lost pictures, "fir" for a new
     /// viewer.
     #[pyo3(signature = (request = "pli"))]

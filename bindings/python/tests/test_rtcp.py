@@ -241,6 +241,29 @@ def test_arrivals_are_reported_to_a_sender(
     assert before is None or 0 <= before < 8
 
 
+def test_the_target_rate_follows_the_reports(session: rushes.Session, free_port: int) -> None:
+    rates = (50_000, 100_000, 400_000, "classic")
+    receiver, sender = two_way(session, free_port, report_arrivals=True, rate_control=rates)
+    assert sender.rtcp.target_rate == 100_000
+    events = Gathered()
+    sender.rtcp.on_event(events)
+    deadline = time.monotonic() + TIME_LIMIT
+    while sender.rtcp.target_rate != 400_000 and time.monotonic() < deadline:
+        sender.push_frame(access_unit(bytes(800)))
+        receiver.pull_frame(0.01)
+        sender.wait(0.01)
+    assert sender.rtcp.target_rate == 400_000
+    targets = [event["bit_rate"] for event in events.items if event.kind == "target-rate"]
+    assert targets[0] == 100_000
+    assert targets[-1] == 400_000
+    assert not [event for event in events.items if event.kind in ("arrivals", "not-reported")]
+
+
+def test_without_rate_control_there_is_no_target(pair: Make) -> None:
+    _, sender = pair()
+    assert sender.rtcp.target_rate is None
+
+
 def test_without_rtcp_nothing_can_be_asked(pair: Make) -> None:
     receiver, _ = pair(rtcp=False)
     with pytest.raises(rushes.RtcpError, match="off"):

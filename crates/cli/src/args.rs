@@ -14,6 +14,7 @@ use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
 use crate::metrics::MetricsArgs;
 use crate::overwrite::OverwriteArgs;
 use crate::security::SecurityArgs;
+use crate::send::RateArgs;
 use crate::values::{
     parse_burst, parse_capture_time, parse_clock_rate, parse_duration, parse_mtu, parse_pacing,
     parse_payload_type, parse_rate, parse_size, parse_ssrc,
@@ -261,6 +262,7 @@ Examples:
   rushes send film.265 --to 192.0.2.7:5004 --recovery rtx --sdp film.sdp
   ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -f h264 - |
     rushes send - --codec h264 --to 192.0.2.7:5004     a live camera
+  rushes send film.265 --to 192.0.2.7:5004 --max-rate auto     no more than the path carries
   rushes send film.265 --to 192.0.2.7:5004 --zrtp      no key needed: compare a few words
   rushes send film.265 --to 192.0.2.7:5004 --zrtp --secret-file secret     with a shared secret
   rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.key
@@ -312,6 +314,8 @@ pub(crate) struct SendArgs {
     pub(crate) repeat: u64,
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
+    #[command(flatten)]
+    pub(crate) rate: RateArgs,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
@@ -367,7 +371,7 @@ pub(crate) struct RecvArgs {
     /// skipped. Only the SSRC that it names is accepted
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["payload_type", "clock_rate", "capture_time", "rtcp_mux", "recovery",
-            "rtx_payload_type", "feedback"])]
+            "rtx_payload_type", "feedback", "report_arrivals"])]
     pub(crate) sdp: Option<PathBuf>,
     /// File to write; - for the standard output
     #[arg(long, short, value_name = "FILE", required_unless_present = "window")]
@@ -393,6 +397,9 @@ pub(crate) struct RecvArgs {
     /// Maximum wait for a missing packet (by default 50ms, with --recovery at least that long)
     #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
     pub(crate) reorder_time: Option<Duration>,
+    /// Report the arrival of each packet to the sender (RFC 8888), which send --max-rate needs
+    #[arg(long, conflicts_with = "no_rtcp", help_heading = "Control")]
+    pub(crate) report_arrivals: bool,
     /// End after this much silence, once the stream has begun
     #[arg(long, value_parser = parse_duration, default_value = "2s", value_name = "TIME")]
     pub(crate) idle_timeout: Duration,

@@ -138,6 +138,10 @@ impl RtcpSummary {
                     "rushes: another sender uses our SSRC {old} (RFC 3550 section 8.2): \
                      continuing as {new}"
                 ),
+                ControlEvent::NotReported => eprintln!(
+                    "rushes: the receiver does not report arrivals, which --max-rate needs: start it \
+                     with recv --report-arrivals, or by the description of --sdp"
+                ),
                 ControlEvent::KeyFrameRequested { .. } => self.key_frames += 1,
                 ControlEvent::PacketsLost { sequences, .. } => {
                     self.packets += sequences.len() as u64;

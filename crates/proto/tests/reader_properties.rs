@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
-use rushes_proto::payload::nal::{AccessUnitReader, NalCodec, ReadError, find_units};
+use rushes_proto::payload::nal::{
+    AccessUnitReader, DependenceReader, NalCodec, ReadError, find_units,
+};
 use rushes_proto::payload::{FrameError, Framing};
 
 type Read = (Vec<Vec<u8>>, Option<ReadError>);
@@ -66,6 +68,25 @@ fn drain(reader: &mut AccessUnitReader, framing: Framing, found: &mut Vec<u8>) {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn only_pictures_have_a_dependence(
+        codec in codecs(),
+        units in prop::collection::vec(nal_unit(), 0..6),
+    ) {
+        let mut reader = DependenceReader::new(codec);
+        let frame: Vec<u8> = units.iter().flat_map(|unit| [&[0, 0, 1], &unit[..]].concat()).collect();
+        let mut ranges = Vec::new();
+        let _ = find_units(&frame, Framing::AnnexB, &mut ranges);
+        let found = reader.read(&frame, &ranges);
+        let header = |range: &std::ops::Range<usize>| codec.header(&frame[range.clone()]);
+        let types: Vec<_> = ranges.iter().filter_map(header).map(|header| header.nal_type).collect();
+        let has_picture = types.iter().any(|nal_type| codec.is_vcl(*nal_type));
+        let has_parameters = types.iter().any(|nal_type| codec.is_parameter_set(*nal_type));
+        prop_assert!(has_picture || found == rushes_proto::payload::nal::Dependence::default());
+        prop_assert!(!found.is_disposable || !has_parameters);
+        prop_assert!(!found.is_random_access || !found.needs_earlier);
+    }
 
     #[test]
     fn pieces_make_no_difference(

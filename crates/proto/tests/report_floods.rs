@@ -5,10 +5,11 @@ mod world;
 
 use std::time::Duration;
 
-use rushes_proto::rtcp::{ReportBlock, SenderInfo, Writer};
+use rushes_proto::control::ControlEvent;
+use rushes_proto::rtcp::{Arrival, Ecn, ReportBlock, SenderInfo, Writer};
 use rushes_proto::{SequenceNumber, Ssrc};
 use world::Seeded;
-use world::reports::Session;
+use world::reports::{Session, WALL};
 
 const MS: Duration = Duration::from_millis(1);
 const FLOOD: u32 = 1_000_000;
@@ -76,4 +77,27 @@ fn a_million_strangers_and_goodbyes_leave_the_real_peer_unharmed() {
     let peer = remotes.iter().find(|remote| remote.ssrc == Ssrc(10)).unwrap();
     assert!(!peer.left && peer.clock.is_some() && peer.cname == "party0", "{peer:?}");
     assert!(session.parties[1].datagrams.len() > before, "no report in two seconds");
+}
+
+#[test]
+fn of_a_report_on_very_many_packets_the_newest_are_kept() {
+    let mut session = Session::new(5 * MS);
+    session.join(10, |_| {});
+    session.send_media(0, 10);
+    session.run(100 * MS);
+    let own = session.parties[0].participant.ssrc();
+    let mut writer = Writer::new();
+    let arrival = Some((Ecn::NotCapable, Arrival::Before(MS)));
+    let arrivals = (0..16_384).map(|_| arrival);
+    writer.congestion(Ssrc(20), [(own, SequenceNumber(60_000), arrivals)], WALL);
+    let now = session.now();
+    session.parties[0].participant.handle_datagram(now, None, writer.bytes()).unwrap();
+    session.run(50 * MS);
+    let reported = session.parties[0].events.iter().find_map(|event| match event {
+        ControlEvent::Arrivals { packets, .. } => Some(packets),
+        _ => None,
+    });
+    let (first, last) = (reported.unwrap().first().unwrap(), reported.unwrap().last().unwrap());
+    let newest = 60_000_u16.wrapping_add(16_383);
+    assert_eq!((first.sequence.0, last.sequence.0), (newest - 4095, newest));
 }

@@ -61,6 +61,7 @@ mod lock;
 mod media;
 mod pace;
 mod port;
+mod rate;
 mod reports;
 #[cfg(feature = "srtp")]
 mod security;
@@ -88,7 +89,7 @@ pub use reports::Rtcp;
 #[cfg(feature = "srtp")]
 pub use security::Security;
 pub use setup::{Context, Recovery, Session, StreamBuilder};
-pub use stats::{Histogram, Statistics};
+pub use stats::{Histogram, RateStatistics, Statistics};
 
 #[cfg(feature = "texture")]
 pub use rushes_delivery as delivery;
@@ -98,6 +99,7 @@ pub use rushes_proto as proto;
 pub use rushes_proto::FrameRate;
 pub use rushes_proto::control::{AppData, ClockMapping, ControlEvent, KeyFrameRequest, LipSync};
 pub use rushes_proto::payload::{Delivery, Frame, Framing};
+pub use rushes_proto::rate::{RateSettings, RateSettingsError};
 pub use rushes_proto::rtp::{CaptureTime, ExtensionKind, ExtensionMap, ExtensionMapError};
 #[cfg(feature = "srtp")]
 pub use rushes_proto::srtp::{self, MasterKey, Policy, Suite};

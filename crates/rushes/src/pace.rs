@@ -133,6 +133,12 @@ pub(crate) trait Pace: Debug + Send {
     /// Returns when the next burst, of `len` octets, is due, or `None` if at once.
     fn due(&mut self, now: Instant, len: usize) -> Option<Instant>;
 
+    /// Changes to a rate in bits per second; returns when the next burst may then be sent. A
+    /// schedule that several senders share keeps its own rate, and returns `None`.
+    fn follow(&mut self, _bits_per_second: u64) -> Option<Instant> {
+        None
+    }
+
     /// Waits until a burst is due.
     fn wait(&self, due: Instant);
 }
@@ -154,7 +160,8 @@ pub(crate) struct Pacer {
     /// The number of frames in a row that began late.
     behind: u32,
     sent: usize,
-    rate_due: Instant,
+    /// When the last burst at a rate was due, and its octets.
+    rate_burst: (Instant, usize),
 }
 
 impl Pacer {
@@ -184,7 +191,7 @@ impl Pacer {
             reserve: Duration::ZERO,
             behind: 0,
             sent: 0,
-            rate_due: now,
+            rate_burst: (now, 0),
         })
     }
 
@@ -192,6 +199,12 @@ impl Pacer {
     #[cfg(feature = "texture")]
     pub(crate) fn set_interval(&mut self, interval: Duration) {
         self.interval = Some(interval);
+    }
+
+    /// Returns when the next burst is due at a rate in bits per second.
+    fn rate_due(&self, bits_per_second: u64) -> Instant {
+        let (last, len) = self.rate_burst;
+        last + time_at(len, bits_per_second)
     }
 
     /// Returns whether waits end to the microsecond.
@@ -255,18 +268,22 @@ impl Pace for Pacer {
                 due + postponed
             }
             Pacing::Rate(bits_per_second) => {
-                // `bits_per_second` octets take eight seconds.
-                let time = |len| time_of(len, Duration::from_secs(8), bits_per_second);
                 let most = if self.is_exact() { CATCH_UP_EXACT } else { CATCH_UP_LEN };
-                let earliest = now.checked_sub(catch_up(time(most))).unwrap_or(now);
-                let due = self.rate_due.max(earliest);
-                self.rate_due = due + time(len);
+                let late = catch_up(time_at(most, bits_per_second));
+                let earliest = now.checked_sub(late).unwrap_or(now);
+                let due = self.rate_due(bits_per_second).max(earliest);
+                self.rate_burst = (due, len);
                 due
             }
         };
         self.sent += len;
         let shortest = if self.is_exact() { WAIT_MIN_EXACT } else { WAIT_MIN };
         (due > now + shortest).then_some(due)
+    }
+
+    fn follow(&mut self, bits_per_second: u64) -> Option<Instant> {
+        self.pacing = Pacing::Rate(bits_per_second);
+        Some(self.rate_due(bits_per_second))
     }
 
     fn wait(&self, due: Instant) {
@@ -278,6 +295,12 @@ impl Pace for Pacer {
 fn time_of(len: usize, time: Duration, of: u64) -> Duration {
     let nanos = len as u128 * time.as_nanos() / u128::from(of.max(1));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// Returns the time that `len` octets take at a rate.
+fn time_at(len: usize, bits_per_second: u64) -> Duration {
+    // `bits_per_second` octets take eight seconds.
+    time_of(len, Duration::from_secs(8), bits_per_second)
 }
 
 /// Returns the maximum delay to catch up by if the longest permitted burst takes `burst`.
@@ -307,6 +330,19 @@ mod tests {
     fn a_rate_is_kept_from_batch_to_batch() {
         let expected = [None, Some(1000), Some(2000)];
         assert_eq!(waits(Pacing::Rate(8_000_000), &[1000; 3]), expected);
+    }
+
+    #[test]
+    fn a_burst_that_waits_follows_a_rate_that_changes() {
+        let now = Instant::now();
+        let burst = Burst::default();
+        let mut pacer = Pacer::new(Pacing::default(), burst, None, now).unwrap();
+        assert_eq!(pacer.follow(8000), Some(now));
+        assert_eq!(pacer.due(now, 1000), None);
+        // A packet of a second, but of 10 ms when the rate has risen.
+        assert_eq!(pacer.follow(8000), Some(now + Duration::from_secs(1)));
+        assert_eq!(pacer.follow(800_000), Some(now + Duration::from_millis(10)));
+        assert_eq!(pacer.burst_len(), Some(200));
     }
 
     #[test]

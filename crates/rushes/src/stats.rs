@@ -28,6 +28,24 @@ pub struct Statistics {
     /// They are differences between our wall clock and that of the sender. A capture in the future
     /// counts as 0, one an hour or more away not at all.
     pub capture_to_delivery: Histogram,
+    /// The state of rate control; `None` if it is off (see
+    /// [`StreamBuilder::rate_control`](crate::StreamBuilder::rate_control)).
+    pub rate: Option<RateStatistics>,
+}
+
+/// What rate control knows of the path and decides on it, at one moment.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct RateStatistics {
+    /// The stream's target bit rate, in bits per second.
+    pub target: u64,
+    /// The latest delay in the queue of the path.
+    pub queue_delay: Duration,
+    /// The smoothed time from a packet to the report on it; `None` before the first report.
+    pub round_trip: Option<Duration>,
+    /// Octets sent after the newest packet that is known to have arrived, of all streams that share
+    /// the controller, headers included.
+    pub octets_in_flight: u64,
 }
 
 /// Times by size, in constant memory.

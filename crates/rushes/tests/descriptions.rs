@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rushes::sdp::{Description, Direction, Media, encoding_of};
 use rushes::{
-    Codec, Context, ControlEvent, Discard, Error, MediaStream, PayloadType, Recovery, Ssrc,
-    StreamBuilder,
+    Codec, Context, ControlEvent, Discard, Error, MediaStream, PayloadType, RateSettings, Recovery,
+    Ssrc, StreamBuilder,
 };
 
 /// A timeout much longer than loopback needs.
@@ -63,6 +63,10 @@ fn a_stream_opened_from_a_description_reports_arrivals_if_that_asks_for_them() {
     assert!(text.contains("a=rtcp-fb:* ack ccfb\r\n"), "{text}");
     let without = described(&session.stream(Codec::Opus).remote_port(5004));
     assert!(!without.contains("ccfb"), "{without}");
+    // Rate control needs them.
+    let rates = RateSettings::new(1, 2, 3).unwrap();
+    let controlled = session.stream(Codec::Opus).remote_port(5004).rate_control(rates);
+    assert_eq!(described(&controlled), text);
 
     let media = Description::parse(text.as_bytes()).unwrap().media.remove(0);
     let monitor = Context::new().described(&media).unwrap();

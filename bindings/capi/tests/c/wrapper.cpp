@@ -98,6 +98,23 @@ static void objects_move_and_close() {
     CHECK(thrown([] { rushes::context(std::string(300, 'x')); }) == RUSHES_ERROR_ARGUMENT);
 }
 
+static void a_target_rate_is_set_and_read() {
+    rushes::context context;
+    auto session = context.create_session("127.0.0.1");
+    auto options = session.stream(rushes::codec::generic);
+    options.rate_control(100000, 200000, 300000, rushes::rate_mark::l4s).rate_priority(2);
+    std::atomic<std::uint64_t> target{0};
+    auto stream = options.open();
+    stream.get_rtcp().install_hook([&](const rushes::rtcp_event &event) {
+        if (event.kind == RUSHES_RTCP_EVENT_KIND_TARGET_RATE) target = event.bit_rate;
+    });
+    CHECK(stream.get_rtcp().target_rate() == 200000 && target == 200000);
+    auto plain = session.stream(rushes::codec::generic).open();
+    CHECK(plain.get_rtcp().target_rate() == 0);
+    CHECK(thrown([&] { options.rate_control(3, 2, 1); }) == RUSHES_ERROR_ARGUMENT);
+    CHECK(thrown([&] { options.rate_priority(0).open(); }) == RUSHES_ERROR_ARGUMENT);
+}
+
 static void lambdas_are_hooks_and_released() {
     rushes::context context;
     auto session = context.create_session("127.0.0.1");
@@ -397,6 +414,7 @@ int main(int argc, char **) {
     a_session_receives_on_a_local_address();
     objects_move_and_close();
     frames_carry_their_capture_time();
+    a_target_rate_is_set_and_read();
     lambdas_are_hooks_and_released();
     two_ends_agree_on_keys();
     a_secret_lets_in_only_those_that_know_it();

@@ -196,7 +196,7 @@ pub(crate) static RTCP: [Row<ControlStatistics>; 6] = [
 ];
 
 /// Counters of the source that is written.
-static WRITTEN: [Row<SourceStatistics>; 4] = [
+static WRITTEN: [Row<SourceStatistics>; 5] = [
     Row::new(
         "packets",
         Metric::counter("source_packets_received", "Packets accepted of the written source"),
@@ -206,6 +206,14 @@ static WRITTEN: [Row<SourceStatistics>; 4] = [
         "packets_lost",
         Metric::counter("source_packets_lost", "Packets lost of the written source"),
         |it| it.packets_lost,
+    ),
+    Row::new(
+        "packets_congested",
+        Metric::counter(
+            "source_packets_congested",
+            "Packets of the written source that were marked by ECN (with --report-arrivals)",
+        ),
+        |it| it.packets_congested,
     ),
     Row::new(
         "frames",
@@ -231,6 +239,10 @@ static OUTAGE_TIME: Metric =
 static UNSENT: Metric = Metric::counter("frames_unsent", "Frames lost in outages");
 static FRAME_RATE: Metric =
     Metric::gauge("target_frame_rate", "Frame rate at which a file is sent").unit("hertz");
+static TARGET_RATE: Metric =
+    Metric::gauge("target_rate", "Rate that rate control allows").unit("bytes_per_second");
+static QUEUE_DELAY: Metric =
+    Metric::gauge("queue_delay", "Delay in the queue of the path, by rate control").unit("seconds");
 static PEERS: Metric = Metric::gauge("peers", "Peers that report and have not left");
 static ROUND_TRIP: Metric =
     Metric::gauge("round_trip", "Longest round trip to a peer, by RTCP").unit("seconds");
@@ -245,7 +257,7 @@ static PEER_JITTER: Metric =
 #[cfg(test)]
 pub(super) fn of_send() -> Vec<&'static Metric> {
     let rows = metrics(&SENT).chain(metrics(&SOCKET)).chain(metrics(&RTCP));
-    let own = [&OUTAGES, &OUTAGE_TIME, &UNSENT, &FRAME_RATE, &PACING];
+    let own = [&OUTAGES, &OUTAGE_TIME, &UNSENT, &FRAME_RATE, &PACING, &TARGET_RATE, &QUEUE_DELAY];
     let peers = [&PEERS, &ROUND_TRIP, &PEER_LOST, &PEER_LOSS, &PEER_JITTER];
     rows.chain(own).chain(peers).collect()
 }
@@ -288,6 +300,10 @@ impl Observed for Sending {
         }
         if let Some(bits) = self.pacing {
             into.gauge(&PACING, bits as f64 / 8.0);
+        }
+        if let Some(rate) = statistics.rate {
+            into.gauge(&TARGET_RATE, rate.target as f64 / 8.0);
+            into.gauge(&QUEUE_DELAY, rate.queue_delay.as_secs_f64());
         }
         let peers = control(&self.rtcp, into);
         if let Some(time) = peers.iter().filter_map(|peer| peer.round_trip).max() {

@@ -235,7 +235,8 @@ fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described
     stream::check_rtx(&args.control, payload_type, args.ssrc)?;
     let session = open_session(from.host.as_deref(), args)?;
     let builder = stream::set(session.stream(codec), &session, &args.stream);
-    let builder = stream::set_control(builder.local_port(from.port), &args.control);
+    let builder = stream::set_control(builder.local_port(from.port), &args.control)
+        .report_arrivals(args.report_arrivals);
     Ok(Described { builder, codec, parameter_sets: Vec::new() })
 }
 

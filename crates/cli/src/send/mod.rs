@@ -1,9 +1,12 @@
 //! `rushes send`: sends a file, or the tracks of one, to a host.
 
 mod film;
+mod rate;
 mod refusals;
 mod report;
 mod sending;
+mod target;
+mod thinning;
 
 use std::path::Path;
 use std::thread;
@@ -15,8 +18,11 @@ use rushes::{Codec, Context, FrameRate, Pacing, StreamBuilder};
 use serde_json::json;
 
 use self::film::Film;
+pub(crate) use self::rate::RateArgs;
 use self::refusals::Refusals;
 use self::sending::Sending;
+use self::target::{TargetFile, TargetOutput};
+use self::thinning::Thinning;
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
@@ -90,6 +96,9 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     }
     for (number, sending) in sendings.iter().enumerate() {
         metrics.observe(|| observed(number, sending));
+    }
+    if let (Some(to), Some(first)) = (&args.rate.target_rate_to, sendings.first_mut()) {
+        first.target = Some(TargetOutput::open(to)?);
     }
     let film = Film::new(sendings.len(), &interrupt);
     send(&mut sendings, readers, &film, &interrupt)?;
@@ -196,6 +205,8 @@ fn sending(
 ) -> Sending<'_> {
     let is_endless = source.is_live() || args.repeat == 0;
     let len = (!is_endless).then(|| source.len().saturating_mul(args.repeat));
+    let is_thinned = stream.rtcp().target_rate().is_some() && !source.is_live();
+    let thinning = source.codec.nal.filter(|_| is_thinned).map(Thinning::new);
     Sending {
         args,
         source,
@@ -206,6 +217,8 @@ fn sending(
         rtcp: RtcpSummary::default(),
         outage: Outage::new(args.give_up, args.output.quiet),
         refusals: Refusals::default(),
+        thinning,
+        target: None,
         position: 0,
         time: Duration::ZERO,
     }
@@ -241,6 +254,16 @@ fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
     }
     if args.dry_run && args.security.zrtp {
         let reason = "--dry-run cannot describe a --zrtp stream: its values are new in each run";
+        return Err(Usage(reason.to_owned()));
+    }
+    if let Some(first) = sources.first() {
+        args.rate.check(first)?;
+    }
+    if args.rate.target_rate_to == Some(TargetFile::Stdout)
+        && (args.output.json || args.sdp.as_deref() == Some(Path::new("-")))
+    {
+        let reason = "the standard output is taken by --target-rate-to -: give it a pipe, or \
+                      --json and --sdp a file";
         return Err(Usage(reason.to_owned()));
     }
     let live = sources.iter().find(|source| source.is_live());
@@ -319,6 +342,9 @@ fn build(
         .burst(timing.burst.unwrap_or_default())
         .zero_copy(args.zero_copy);
     builder = stream::set_control(builder, &control);
+    if is_first {
+        builder = args.rate.set(builder)?;
+    }
     if let Some(ssrc) = ssrc {
         builder = builder.ssrc(ssrc);
     }

@@ -1,8 +1,10 @@
 //! The report of what was sent, and the exit code.
 
+use rushes::Statistics;
 use serde_json::{Value, json};
 
 use super::sending::Sending;
+use super::thinning::Thinning;
 use crate::args::SendArgs;
 use crate::report::counted;
 use crate::{Outcome, report, zrtp};
@@ -34,7 +36,19 @@ fn object(sending: &Sending<'_>) -> Value {
         "megabits_per_second": report::megabits(statistics.send.frame_octets, sending.time),
         "sent": report::sent(&statistics),
         "unsent": sending.outage.report(),
+        "rate": rate(sending, &statistics),
         "rtcp": sending.rtcp.report(stream),
+    })
+}
+
+/// Returns the state of rate control at the end; `null` without it.
+fn rate(sending: &Sending<'_>, statistics: &Statistics) -> Value {
+    let Some(rate) = statistics.rate else { return Value::Null };
+    json!({
+        "target": rate.target,
+        "queue_delay_ms": rate.queue_delay.as_secs_f64() * 1e3,
+        "round_trip_ms": rate.round_trip.map(|time| time.as_secs_f64() * 1e3),
+        "frames_left_out": sending.thinning.as_ref().map_or(0, Thinning::left_out),
     })
 }
 
@@ -59,6 +73,14 @@ fn print_text(sending: &Sending<'_>) {
     if send.units_left_out > 0 {
         let units = counted(send.units_left_out, "NAL unit");
         eprintln!("left out: {units} of types that RTP does not carry");
+    }
+    let left_out = sending.thinning.as_ref().map_or(0, Thinning::left_out);
+    if let Some(rate) = statistics.rate {
+        eprintln!(
+            "rate control: {:.2} Mbit/s at the end, {} left out",
+            rate.target as f64 / 1e6,
+            counted(left_out, "frame")
+        );
     }
     let reports = sending.rtcp.text(stream);
     if !reports.is_empty() {

@@ -7,6 +7,8 @@ use rushes::{Error, MediaStream, RtpTimestamp};
 
 use super::film::Film;
 use super::refusals::Refusals;
+use super::target::TargetOutput;
+use super::thinning::Thinning;
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
@@ -45,7 +47,11 @@ pub(super) struct Sending<'a> {
     pub(super) rtcp: RtcpSummary,
     pub(super) outage: Outage,
     pub(super) refusals: Refusals,
-    /// Octets sent.
+    /// Leaves out pictures of a file, with rate control.
+    pub(super) thinning: Option<Thinning>,
+    /// Where the target rate is written.
+    pub(super) target: Option<TargetOutput>,
+    /// Octets read.
     pub(super) position: u64,
     /// The time from the first frame to the last.
     pub(super) time: Duration,
@@ -117,6 +123,11 @@ impl Sending<'_> {
             if !self.args.timing.flat_out {
                 self.wait_until(film, film.start + time.due)?;
             }
+            if !self.keeps(frame, time.due) {
+                self.position += frame.data.len() as u64;
+                self.end_silence(time.due)?;
+                continue;
+            }
             let is_paced = !self.args.timing.flat_out;
             let captured = if is_paced { time.captured(film.start) } else { Instant::now() };
             self.push(film, frame, (time.ticks.map(|ticks| first.plus(ticks)), captured))?;
@@ -156,6 +167,13 @@ impl Sending<'_> {
         Ok(())
     }
 
+    /// Sends a packet without payload if so many pictures are left out that a receiver may take the
+    /// stream for ended.
+    fn end_silence(&mut self, due: Duration) -> Result<(), Error> {
+        let is_silent = self.thinning.as_mut().is_some_and(|it| it.is_silent(due));
+        if is_silent { ignore_transient(self.stream.sender().send_keep_alive()) } else { Ok(()) }
+    }
+
     /// Sends one frame.
     fn push(
         &mut self,
@@ -169,22 +187,11 @@ impl Sending<'_> {
             self.wait_until(film, Instant::now() + OUTAGE_PAUSE)?;
         }
         self.position += frame.data.len() as u64;
-        self.poll_refusals();
+        self.poll();
         self.refusals.note_sent(Instant::now());
         let stream = &self.stream;
         self.progress.show(self.position, || stream.statistics());
         Ok(())
-    }
-
-    /// Takes reports and refusals.
-    fn poll(&mut self) {
-        self.rtcp.poll(&self.stream, None);
-        self.poll_refusals();
-    }
-
-    fn poll_refusals(&mut self) {
-        let count = self.stream.sender().refused();
-        self.refusals.note(count);
     }
 
     /// Returns whether the destination's port was closed all the time.
@@ -200,6 +207,25 @@ impl Sending<'_> {
             self.poll();
         }
         Ok(())
+    }
+
+    /// Takes events and refusals, and passes the target rate on.
+    fn poll(&mut self) {
+        self.rtcp.poll(&self.stream, None);
+        let refused = self.stream.sender().refused();
+        self.refusals.note(refused);
+        if let Some(output) = &mut self.target
+            && let Some(target) = self.stream.rtcp().target_rate()
+        {
+            output.follow(target);
+        }
+    }
+
+    /// Returns whether a frame of a file is sent; with rate control some are not.
+    fn keeps(&mut self, frame: &MediaFrame, due: Duration) -> bool {
+        let Some(thinning) = &mut self.thinning else { return true };
+        let target = self.stream.rtcp().target_rate().unwrap_or(u64::MAX);
+        thinning.keeps(&frame.data, target, due)
     }
 
     /// Makes a lost tail detectable. With RTCP, the report in the goodbye counts the packets;

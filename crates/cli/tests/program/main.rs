@@ -37,6 +37,8 @@ mod pages;
 mod ports;
 #[path = "../shared/program.rs"]
 mod program;
+#[cfg(unix)]
+mod rate;
 #[cfg(target_os = "linux")]
 mod refused;
 mod rig;

@@ -77,9 +77,13 @@ fn documented(command: &str) -> BTreeMap<String, String> {
     cells.map(|cells| (cells[1].trim_matches('`').to_owned(), cells[2].clone())).collect()
 }
 
-/// Scrapes until all metrics that the page lists for `command` are present.
-fn scrape_whole(address: &str, command: &str) -> Exposition {
-    let listed = documented(command);
+/// Scrapes until all metrics that the page lists for `command` are present, except those of options
+/// that are not given.
+fn scrape_whole(address: &str, command: &str, not_given: &[&str]) -> Exposition {
+    let mut listed = documented(command);
+    for name in not_given {
+        assert!(listed.remove(*name).is_some(), "{name}");
+    }
     let found = scrape_until(address, |found| {
         let is_listed = |(name, kind): (&String, &String)| listed.get(name) == Some(kind);
         assert!(found.types.iter().all(is_listed), "unlisted: {:?}", found.types);
@@ -156,6 +160,24 @@ fn a_reception_is_seen_from_outside_as_its_report_has_it() {
     assert!(counted > 0.0 && Some(counted) <= report["frames_received"].as_f64(), "{counted}");
 }
 
+/// The metrics of `send --max-rate`.
+const RATE_CONTROL: [&str; 2] =
+    ["rushes_queue_delay_seconds", "rushes_target_rate_bytes_per_second"];
+
+#[test]
+fn a_sender_with_rate_control_has_its_target_and_the_delay_of_the_path() {
+    let (folder, metrics) = (tempfile::tempdir().unwrap(), address());
+    let (mut receiver, to) = listening(&copy(&folder), &["--report-arrivals"]);
+    let mut sender = rushes(&["send", &media(MEDIA[1]), "--to", &to, "--json", "--loop", "0"]);
+    let sender = sender.args(["--metrics", &metrics, "--max-rate", "8M", "--min-rate", "8M"]);
+    let sender = sender.args(["--start-rate", "8M"]).spawn().unwrap();
+    let sent = scrape_whole(&metrics, "send", &["rushes_pacing_bytes_per_second"]);
+    assert_eq!(sent.value("rushes_target_rate_bytes_per_second", ""), 1e6);
+    assert_eq!(finish(sender)["rate"]["target"], 8_000_000);
+    receiver.kill().unwrap();
+    receiver.wait().unwrap();
+}
+
 #[test]
 fn both_ends_of_a_stream_have_all_metrics_of_the_page() {
     let (folder, [at_receiver, at_sender]) =
@@ -165,8 +187,8 @@ fn both_ends_of_a_stream_have_all_metrics_of_the_page() {
     let mut sender = rushes(&["send", &media(MEDIA[1]), "--to", &to, "--json", "--loop", "0"]);
     let sender = sender.args(recovery).args([&at_sender, "--pacing", "900M", "--fps", "50"]);
     let sender = sender.spawn().unwrap();
-    let sent = scrape_whole(&at_sender, "send");
-    scrape_whole(&at_receiver, "recv");
+    let sent = scrape_whole(&at_sender, "send", &RATE_CONTROL);
+    scrape_whole(&at_receiver, "recv", &[]);
     assert_eq!(sent.value("rushes_target_frame_rate_hertz", ""), 50.0);
     assert_eq!(sent.value("rushes_pacing_bytes_per_second", ""), 112.5e6);
     assert_eq!(sent.value("rushes_build_info", env!("CARGO_PKG_VERSION")), 1.0);
@@ -195,8 +217,8 @@ fn a_server_and_a_viewer_of_textures_have_all_metrics_of_the_page() {
     let server = serving("pattern:320x180@60", &more);
     let view = ["texture", "view", &server.address, "--null", "--json", "--metrics", &at_viewer];
     let viewer = rushes(&view).spawn().unwrap();
-    scrape_whole(&at_server, "serve");
-    scrape_whole(&at_viewer, "view");
+    scrape_whole(&at_server, "serve", &[]);
+    scrape_whole(&at_viewer, "view", &[]);
     let seen = scrape_until(&at_viewer, |found| {
         let of_stage = |stage| found.value("rushes_latency_seconds_count", stage);
         of_stage("\"capture_to_delivery\"") > 0.0 && of_stage("\"first_packet_to_delivery\"") > 0.0

@@ -14,7 +14,7 @@ use crate::ssrc::Ssrc;
 /// Octets kept of a text whose length the sender chooses.
 const TEXT_MAX: usize = 255;
 
-/// Maximum number of packets in one NACK event.
+/// Maximum number of packets in one event about losses or arrivals.
 const SEQUENCES_MAX: usize = 4096;
 
 /// Maximum number of limits in one notification event.
@@ -154,7 +154,10 @@ impl Participant {
         } else if let Some(congestion) = feedback.congestion() {
             let instant = congestion.instant();
             for block in congestion.blocks().filter(|block| block.ssrc == own) {
-                let packets = block.packets().take(SEQUENCES_MAX).collect();
+                let packets = block.packets();
+                // The newest packets count most, and older ones were in earlier reports.
+                let older = packets.len().saturating_sub(SEQUENCES_MAX);
+                let packets = packets.skip(older).collect();
                 self.emit(ControlEvent::Arrivals { from, instant, packets });
             }
         }

@@ -118,6 +118,17 @@ pub enum ControlEvent {
         /// The packets, in order, including those that did not arrive.
         packets: Vec<PacketReport>,
     },
+    /// The target bit rate of this participant's media has changed by 1 % or more, or has reached
+    /// its minimum or maximum.
+    ///
+    /// Only streams with rate control report this.
+    TargetRate {
+        /// Bits per second.
+        bit_rate: u64,
+    },
+    /// The peer sends no reports of arrivals (RFC 8888), without which the target rate falls to its
+    /// minimum. Only streams with rate control report this, and once.
+    NotReported,
     /// Datagrams were refused because they are not authentic, are replays, or use an expired key.
     /// Only secured participants report this, at most once a second.
     Refused {

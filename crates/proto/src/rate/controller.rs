@@ -91,6 +91,14 @@ impl RateController {
         }
     }
 
+    /// Changes the limits, for example because another stream of the path has begun or ended. Before
+    /// the first report, the target becomes the start rate.
+    pub fn set_settings(&mut self, settings: RateSettings) {
+        self.settings = settings;
+        let target = if self.rtt.is_some() { self.target } else { settings.start as f64 };
+        self.set_target(target);
+    }
+
     fn seconds(&self, now: Instant) -> f64 {
         now.saturating_duration_since(self.epoch).as_secs_f64()
     }

@@ -96,6 +96,15 @@ pub enum Error {
         "a pacing rate of 0 bits per second sends nothing; to send without pacing, turn it off"
     )]
     PacingRate,
+    /// The weight of a stream with rate control is zero.
+    #[error("a rate_priority of 0 leaves the stream no rate: set at least 1")]
+    RatePriority,
+    /// Rate control was set for a stream to a multicast group, whose members' paths differ.
+    #[error("the rate to the multicast group {group} cannot be controlled: its paths differ")]
+    RateOfGroup {
+        /// The group's address.
+        group: IpAddr,
+    },
     /// A key of a secured stream does not fit its suite.
     #[cfg(feature = "srtp")]
     #[error(transparent)]

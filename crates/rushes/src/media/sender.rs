@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_net::Counters;
 use rushes_proto::rtp::CaptureTime;
@@ -10,9 +10,13 @@ use rushes_proto::stream::SendStatistics;
 use rushes_proto::{RtpTimestamp, Ssrc};
 
 use crate::error::Error;
-use crate::pace::Pace;
-use crate::port::SendState;
+use crate::pace::{Pace, sleep_until};
+use crate::port::{Port, SendState};
+use crate::rate::RateShare;
 use crate::reports::{Attached, Rtcp};
+
+/// The interval at which a burst that waits looks for reports that change the rate.
+const RATE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The sending half of a stream. Frames are sent on the caller's thread.
 #[derive(Debug)]
@@ -77,20 +81,28 @@ impl StreamSender {
             reporter.announce(port);
         }
         self.pacer.start(Instant::now(), frame.len());
-        if let Some(octets) = self.pacer.burst_len() {
-            outgoing.limit_batches(octets);
-        }
         let mut outcome;
         loop {
+            if let Some(rate) = &outbox.rate {
+                self.pacer.follow(rate.pacing_rate(Instant::now()));
+            }
+            if let Some(octets) = self.pacer.burst_len() {
+                outgoing.limit_batches(octets);
+            }
             outcome = SendState::make_ready(socket, batch, queue, outbox.timeout());
             if outcome.is_err() || !outgoing.fill(batch) {
                 break;
             }
-            let now = Instant::now();
-            if let Some(due) = self.pacer.due(now, batch.bytes().len()) {
+            let mut len = batch.bytes().len();
+            if let Some(rate) = &outbox.rate {
+                len = rate.wire_len(len, batch.lengths().len());
+                wait_for_rate(&mut *self.pacer, rate, port);
+            }
+            if let Some(due) = self.pacer.due(Instant::now(), len) {
                 port.poll_within_frame();
                 self.pacer.wait(due);
             }
+            outbox.note_packets(batch);
             let deadline = Instant::now() + outbox.timeout();
             outcome = SendState::send(socket, batch, queue, to, deadline);
             if outcome.is_err() {
@@ -104,7 +116,11 @@ impl StreamSender {
             sender.keep_alive(batch);
             let _ = socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now());
         }
-        let is_first = outbox.note(Instant::now(), &state.sender, Some(sampled));
+        let now = Instant::now();
+        if let Some(rate) = &outbox.rate {
+            rate.note_frame(now, frame.len(), captured);
+        }
+        let is_first = outbox.note(now, &state.sender, Some(sampled));
         let key_event = state.sender.poll_event();
         drop(state);
         if let Some(event) = key_event {
@@ -134,6 +150,7 @@ impl StreamSender {
         let SendState { sender, batch, queue, .. } = &mut *state;
         SendState::make_ready(socket, batch, queue, outbox.timeout())?;
         sender.keep_alive(batch);
+        outbox.note_packets(batch);
         let deadline = Instant::now() + outbox.timeout();
         let outcome = socket.send(queue, batch.bytes(), batch.lengths(), to, deadline);
         outbox.note(Instant::now(), &state.sender, None);
@@ -219,5 +236,16 @@ impl StreamSender {
         let port = &self.attached.port;
         self.attached.outbox().retransmit_requested(port.socket());
         port.poll();
+    }
+}
+
+/// Waits until the next burst may be sent at a rate that reports may change meanwhile.
+fn wait_for_rate(pacer: &mut dyn Pace, rate: &RateShare, port: &Port) {
+    loop {
+        let now = Instant::now();
+        let due = pacer.follow(rate.pacing_rate(now));
+        let Some(due) = due.filter(|due| *due > now) else { return };
+        port.poll_within_frame();
+        sleep_until(due.min(now + RATE_INTERVAL));
     }
 }

@@ -14,6 +14,7 @@ use rushes_proto::{Batch, LentSlab, RtpTimestamp, SequenceNumber, Ssrc};
 
 use super::Retransmissions;
 use crate::lock::lock;
+use crate::rate::RateShare;
 
 /// The sender of a stream on a port.
 ///
@@ -29,6 +30,8 @@ pub(crate) struct Outbox {
     pub(super) sent: Mutex<Sent>,
     pub(super) to: Option<SocketAddr>,
     timeout: Duration,
+    /// The congestion controller, with rate control.
+    pub(crate) rate: Option<RateShare>,
 }
 
 /// Counters of sent packets, readable without the sender's lock.
@@ -110,6 +113,14 @@ impl Outbox {
             sent: Mutex::default(),
             to,
             timeout,
+            rate: None,
+        }
+    }
+
+    /// Notes packets that are about to be sent, with rate control.
+    pub(crate) fn note_packets(&self, batch: &Batch) {
+        if let Some(rate) = &self.rate {
+            rate.note_sent(Instant::now(), batch);
         }
     }
 

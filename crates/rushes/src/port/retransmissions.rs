@@ -30,11 +30,12 @@ impl Retransmissions {
     }
 
     /// Writes requested packets with `write`, which returns whether there was room, and passes them
-    /// to `send`, batch after batch. Returns `false` if the send buffer is full before all are
-    /// sent.
+    /// to `note` and `send`, batch after batch. Returns `false` if the send buffer is full before
+    /// all are sent.
     fn serve(
         &mut self,
         mut write: impl FnMut(SequenceNumber, &mut Batch) -> bool,
+        note: impl Fn(&Batch),
         mut send: impl FnMut(&[u8], &[u16]) -> Result<(), SendError>,
     ) -> Result<bool, SendError> {
         loop {
@@ -59,6 +60,7 @@ impl Retransmissions {
                 return Ok(true);
             }
             let written = self.requested.iter().take_while(|n| write(**n, &mut self.batch)).count();
+            note(&self.batch);
             // A packet that fits no batch would be tried for ever.
             let fits_no_batch = written == 0 && self.batch.is_empty();
             self.requested.drain(..written.max(usize::from(fits_no_batch)));
@@ -168,8 +170,9 @@ impl Outbox {
         // The deadline is now, because waiting would block threads that need the sender's lock or
         // the lock for reading.
         let now = Instant::now();
+        let note = |batch: &Batch| self.note_packets(batch);
         let all = retransmissions
-            .serve(write, |bytes, lengths| socket.send(queue, bytes, lengths, to, now))?;
+            .serve(write, note, |bytes, lengths| socket.send(queue, bytes, lengths, to, now))?;
         if !all {
             self.any_requested.store(true, Relaxed);
         }
@@ -203,16 +206,20 @@ mod tests {
         let mut calls = 0;
         loop {
             // In each round, the send buffer has room for three datagrams.
-            let outcome = retransmissions.serve(write, |bytes, lengths| {
-                calls += 1;
-                let sent = lengths.len().min(3);
-                let octets = bytes.chunks_exact(2).take(sent);
-                arrived.extend(octets.map(|packet| u16::from_be_bytes([packet[0], packet[1]])));
-                if sent == lengths.len() {
-                    return Ok(());
-                }
-                Err(SendError { kind: SendErrorKind::BufferFull, sent })
-            });
+            let outcome = retransmissions.serve(
+                write,
+                |_| {},
+                |bytes, lengths| {
+                    calls += 1;
+                    let sent = lengths.len().min(3);
+                    let octets = bytes.chunks_exact(2).take(sent);
+                    arrived.extend(octets.map(|packet| u16::from_be_bytes([packet[0], packet[1]])));
+                    if sent == lengths.len() {
+                        return Ok(());
+                    }
+                    Err(SendError { kind: SendErrorKind::BufferFull, sent })
+                },
+            );
             if outcome.unwrap() {
                 break;
             }
@@ -231,10 +238,11 @@ mod tests {
                 sent: 0,
             })
         };
-        assert!(retransmissions.serve(write, refused).is_err());
-        assert!(retransmissions.serve(write, |_, _| panic!("nothing is requested")).unwrap());
+        assert!(retransmissions.serve(write, |_| {}, refused).is_err());
+        let nothing = |_: &[u8], _: &[u16]| panic!("nothing is requested");
+        assert!(retransmissions.serve(write, |_| {}, nothing).unwrap());
         // A packet that fits no batch is dropped, too.
         retransmissions.requested.push(SequenceNumber(2));
-        assert!(retransmissions.serve(|_, _| false, |_, _| panic!("nothing was written")).unwrap());
+        assert!(retransmissions.serve(|_, _| false, |_| {}, nothing).unwrap());
     }
 }

@@ -12,7 +12,7 @@ use super::reporter::Reporter;
 use crate::error::Error;
 use crate::pace::sleep_until;
 use crate::port::{Inbox, Outbox, Port, Reports};
-use crate::stats::Statistics;
+use crate::stats::{RateStatistics, Statistics};
 
 /// A stream that is attached to its port. When the last handle is dropped, the stream sends BYE and
 /// leaves the port.
@@ -67,7 +67,12 @@ impl Attached {
             unrouted,
             uncollected: self.inbox().uncollected(),
             capture_to_delivery: self.inbox().latencies().clone(),
+            rate: self.rate_statistics(),
         }
+    }
+
+    pub(crate) fn rate_statistics(&self) -> Option<RateStatistics> {
+        self.outbox().rate.as_ref().map(|rate| rate.statistics(Instant::now()))
     }
 
     /// Answers requests and reports until `deadline`.

@@ -119,6 +119,12 @@ impl Reports for Reporter {
                     let sent = SentSoFar { packets: info.packets, at: info.rtp, ntp: info.ntp };
                     self.inbox.lock().handle_report(now, *source, from.ip(), Some(sent));
                 }
+                ControlEvent::Arrivals { instant, packets, .. } => {
+                    if let Some(rate) = &self.outbox.rate {
+                        rate.handle_report(now, participant.ssrc(), *instant, packets);
+                        continue;
+                    }
+                }
                 _ => {}
             }
             self.note(port, event);
@@ -171,6 +177,7 @@ impl Reports for Reporter {
                 self.note(port, event);
             }
         }
+        due = earlier(due, self.serve_rate(port, now));
         if let Some(interval) = self.config.keep_alive {
             let idle_since = self.outbox.sent().last;
             let at = idle_since.map_or(now, |last| last + interval);
@@ -283,6 +290,22 @@ impl Reporter {
     fn serve_requested(&self, port: &Port, now: Instant) -> Option<Instant> {
         self.outbox.retransmit_requested(port.socket());
         self.outbox.has_requested().then(|| now + FULL_PAUSE)
+    }
+
+    /// Lowers the rate if reports are missing, and queues the events of rate control; returns when
+    /// reports will be missing.
+    fn serve_rate(&self, port: &Port, now: Instant) -> Option<Instant> {
+        let rate = self.outbox.rate.as_ref()?;
+        let due = rate.handle_timeout(now);
+        while let Some(event) = rate.poll_event(now) {
+            if event == ControlEvent::NotReported {
+                tracing::warn!(
+                    "the peer sends no reports of arrivals (RFC 8888): the rate falls to its minimum"
+                );
+            }
+            self.note(port, event);
+        }
+        due
     }
 
     /// Requests missing packets, handles conflicts, and collects reception statistics.

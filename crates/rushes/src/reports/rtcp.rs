@@ -84,6 +84,13 @@ impl Rtcp {
         self.peers().iter().any(is_behind)
     }
 
+    /// Returns the bit rate that the encoder should produce, in bits per second; `None` without
+    /// [rate control](crate::StreamBuilder::rate_control). Changes of it are
+    /// [events](ControlEvent::TargetRate).
+    pub fn target_rate(&self) -> Option<u64> {
+        self.attached.rate_statistics().map(|rate| rate.target)
+    }
+
     /// Returns the counters of sent and received reports.
     pub fn statistics(&self) -> ControlStatistics {
         self.attached.reporter.with(|participant| participant.statistics()).unwrap_or_default()

@@ -97,13 +97,14 @@ impl StreamBuilder {
         }
         let control = &self.control;
         let recovers = control.recovery != Recovery::Off;
-        if control.rtcp && control.feedback.unwrap_or(recovers || control.arrivals) {
+        let asks_arrivals = control.arrivals || control.rate.is_some();
+        if control.rtcp && control.feedback.unwrap_or(recovers || asks_arrivals) {
             media.profile = Profile::Avpf;
             format.feedback = vec![Feedback::NackPli, Feedback::CcmFir];
             if recovers {
                 format.feedback.insert(0, Feedback::Nack);
             }
-            media.congestion_feedback = control.arrivals;
+            media.congestion_feedback = asks_arrivals;
         }
         media.rtcp = match (control.mux, control.remote_port) {
             (true, _) => RtcpPort::Mux,

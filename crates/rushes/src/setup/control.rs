@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rushes_proto::rate::RateSettings;
 use rushes_proto::rtcp::SdesKind;
 use rushes_proto::timer::{FeedbackTiming, TimerConfig};
 use rushes_proto::{PayloadType, Ssrc};
@@ -60,6 +61,8 @@ pub(crate) struct ControlSettings {
     pub(crate) rtx_ssrc: Option<Ssrc>,
     pub(crate) remote_rtx_ssrc: Option<Ssrc>,
     pub(crate) arrivals: bool,
+    pub(crate) rate: Option<RateSettings>,
+    pub(crate) rate_priority: u8,
     pub(crate) history: usize,
     pub(crate) keep_alive: Option<Duration>,
 }
@@ -79,6 +82,8 @@ impl Default for ControlSettings {
             rtx_ssrc: None,
             remote_rtx_ssrc: None,
             arrivals: false,
+            rate: None,
+            rate_priority: 1,
             history: 4 << 20,
             keep_alive: None,
         }
@@ -191,6 +196,65 @@ impl StreamBuilder {
     /// socket. Retransmissions (RFC 4588) are not reported.
     pub fn report_arrivals(mut self, on: bool) -> Self {
         self.control.arrivals = on;
+        self
+    }
+
+    /// Controls the rate of what the stream sends: `SCReAM` version 2 finds how much the path
+    /// carries, with little delay in its queues, and the encoder follows its target. Off by default.
+    ///
+    /// The settings are bit rates of media, in bits per second. [`Rtcp::target_rate`] is the target
+    /// at any time, and each change of it by 1 % an event
+    /// ([`ControlEvent::TargetRate`](crate::ControlEvent::TargetRate)). Packets are paced by the
+    /// controller instead of [`pacing`](Self::pacing), in [bursts](Self::burst) of 2 ms, so that a
+    /// frame above the target takes longer to send; none is dropped.
+    ///
+    /// The peer must [report arrivals](Self::report_arrivals); descriptions ask for it. Without any
+    /// report the target is halved after a second, and again after each further one, to the minimum
+    /// ([`ControlEvent::NotReported`](crate::ControlEvent::NotReported)). Reports of arrivals
+    /// are then no events. Anyone who can forge the peer's address can forge reports, and so the
+    /// target within its limits, unless the stream is [secured](Self::security).
+    ///
+    /// Streams of a session share one controller: see [`rate_priority`](Self::rate_priority).
+    /// Packets are sent as [ECT(0)](RateSettings::ecn) or [ECT(1)](RateSettings::l4s) if the
+    /// settings say so, on sockets that the stream opens. A path that removes these marks does no
+    /// harm: delays and losses still count. A path that drops marked packets carries nothing.
+    ///
+    /// ```
+    /// use rushes::{Codec, Context, RateSettings};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let session = Context::new().session("127.0.0.1")?;
+    /// let monitor = session.stream(Codec::H264).report_arrivals(true).open()?;
+    /// let port = monitor.local_address().port();
+    /// // From 300 kbit/s to 8 Mbit/s, at first 1 Mbit/s.
+    /// let rates = RateSettings::new(300_000, 1_000_000, 8_000_000)?;
+    /// let camera = session.stream(Codec::H264).remote_port(port).rate_control(rates).open()?;
+    /// assert_eq!(camera.rtcp().target_rate(), Some(1_000_000));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`open`](Self::open) fails with [`Error::NoRtcp`](crate::Error::NoRtcp) without RTCP, and with
+    /// [`Error::RateOfGroup`](crate::Error::RateOfGroup) if the peer is a multicast group.
+    ///
+    /// [`Rtcp::target_rate`]: crate::Rtcp::target_rate
+    pub fn rate_control(mut self, settings: RateSettings) -> Self {
+        self.control.rate = Some(settings);
+        self
+    }
+
+    /// Sets the stream's weight among the streams of its session with
+    /// [rate control](Self::rate_control), at least 1, by default 1.
+    ///
+    /// The target of the path is divided by weight: with 1 and 2, the second stream gets two thirds.
+    /// What a stream does not get because of its maximum, or because it has sent nothing for a
+    /// second, is divided among the others, and a minimum is taken from them. The path's limits are
+    /// the sums of the streams'.
+    ///
+    /// [`open`](Self::open) fails with [`Error::RatePriority`](crate::Error::RatePriority) if it is
+    /// 0.
+    pub fn rate_priority(mut self, weight: u8) -> Self {
+        self.control.rate_priority = weight;
         self
     }
 

@@ -1,6 +1,6 @@
 //! Opening a stream: checks all settings, creates the parts and assembles them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,12 +13,13 @@ use rushes_proto::stream::{
 use rushes_proto::{Batch, FrameRate, PayloadType, RtpTimestamp, Ssrc};
 
 use super::builder::StreamBuilder;
-use super::control::Recovery;
+use super::control::{ControlSettings, Recovery};
 use super::session::ControlPort;
 use crate::error::{self, Error};
 use crate::media::{MediaStream, Receiving, StreamReceiver, StreamSender};
 use crate::pace::Pacer;
 use crate::port::{Inbox, Outbox, Port, Retransmissions, SendState};
+use crate::rate::RateShare;
 use crate::reports::{Attached, Reporter, ReporterConfig};
 
 /// Octets in the IPv4 and UDP headers.
@@ -67,10 +68,15 @@ impl StreamBuilder {
             // A group's members listen on the port that its senders send to.
             self.local_port = self.remote_port.unwrap_or(0);
         }
-        if (self.control.recovery != Recovery::Off || self.control.arrivals) && !self.control.rtcp {
+        let ControlSettings { recovery, arrivals, rate, rtcp, .. } = &self.control;
+        if (*recovery != Recovery::Off || *arrivals || rate.is_some()) && !rtcp {
             return Err(Error::NoRtcp);
         }
         self.check_rtx()?;
+        self.check_rate()?;
+        if let Some(settings) = &self.control.rate {
+            self.socket.ecn = settings.mark() as u8;
+        }
         let control = match (self.control.rtcp, self.control.mux) {
             (false, _) => ControlPort::Off,
             (true, true) => ControlPort::Muxed,
@@ -252,6 +258,28 @@ impl StreamBuilder {
         Ok(())
     }
 
+    /// Checks the settings of rate control.
+    fn check_rate(&self) -> Result<(), Error> {
+        if self.control.rate.is_none() {
+            return Ok(());
+        }
+        if self.control.rate_priority == 0 {
+            return Err(Error::RatePriority);
+        }
+        match self.session.peer().filter(IpAddr::is_multicast) {
+            Some(group) => Err(Error::RateOfGroup { group }),
+            None => Ok(()),
+        }
+    }
+
+    /// Joins the stream to the congestion controller of its session, with rate control.
+    fn rate_share(&self) -> Option<RateShare> {
+        let settings = self.control.rate?;
+        let path = self.session.rate(settings);
+        let priority = self.control.rate_priority;
+        Some(path.join(settings, priority, self.headers_len(), Instant::now()))
+    }
+
     fn assemble(self, parts: Parts) -> MediaStream {
         let Parts { port, inbox, sender, pacer, to, participant } = parts;
         let recovers = self.control.recovery != Recovery::Off;
@@ -270,7 +298,9 @@ impl StreamBuilder {
             queue: port.socket().send_queue(),
             retransmissions: recovers.then(Retransmissions::new),
         };
-        let outbox = Arc::new(Outbox::new(state, to, self.send_timeout));
+        let mut outbox = Outbox::new(state, to, self.send_timeout);
+        outbox.rate = self.rate_share();
+        let outbox = Arc::new(outbox);
         let to_control = match to {
             Some(to) => self.control_address(to),
             // A group's members report to the group.

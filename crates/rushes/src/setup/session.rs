@@ -2,10 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
 
 use rushes_net::{ReceivePath, SendPath, SocketOptions, UdpSocket};
 use rushes_proto::PayloadType;
 use rushes_proto::payload::PayloadFormat;
+use rushes_proto::rate::RateSettings;
 #[cfg(feature = "texture")]
 use zeroize::Zeroizing;
 
@@ -17,6 +19,7 @@ use crate::error::Error;
 use crate::format::Codec;
 use crate::lock::lock;
 use crate::port::{Control, OnlyFrom, Port};
+use crate::rate::PathRate;
 
 /// Maximum attempts to find a free pair of ports.
 const PAIR_ATTEMPTS: u32 = 64;
@@ -39,6 +42,8 @@ pub struct Session {
     pub(crate) peer: Option<SocketAddr>,
     local: IpAddr,
     ports: Arc<Mutex<Vec<Weak<Port>>>>,
+    /// The congestion controller of the streams with rate control, while there are any.
+    rate: Arc<Mutex<Weak<PathRate>>>,
     /// The key agreement of the session's streams, once one has begun.
     #[cfg(feature = "zrtp")]
     agreement: Arc<Mutex<Option<Arc<Agreement>>>>,
@@ -55,6 +60,7 @@ impl Session {
             peer,
             local,
             ports: Arc::default(),
+            rate: Arc::new(Mutex::new(Weak::new())),
             #[cfg(feature = "zrtp")]
             agreement: Arc::default(),
         }
@@ -152,6 +158,18 @@ impl Session {
         let new = Arc::new(Agreement::new(config)?);
         *agreement = Some(new.clone());
         Ok(new)
+    }
+
+    /// Returns the congestion controller of the session's streams; a first stream of `settings`
+    /// creates it.
+    pub(crate) fn rate(&self, settings: RateSettings) -> Arc<PathRate> {
+        let mut rate = lock(&self.rate);
+        if let Some(rate) = rate.upgrade() {
+            return rate;
+        }
+        let new = Arc::new(PathRate::new(settings, Instant::now()));
+        *rate = Arc::downgrade(&new);
+        new
     }
 
     /// Returns whether the session uses IPv4.

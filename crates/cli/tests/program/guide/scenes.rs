@@ -29,6 +29,13 @@ pub(super) const SCENES: &[Scene] = &[
         ],
     },
     Scene {
+        files: &["film.264"],
+        steps: &[
+            Start("rushes recv --from 5004 --codec h264 -o copy.264 --report-arrivals"),
+            Run("rushes send film.264 --to 192.0.2.7:5004 --max-rate auto"),
+        ],
+    },
+    Scene {
         files: &["film.mp4"],
         steps: &[
             Run("rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp --dry-run"),
@@ -365,6 +372,19 @@ const BUILDS: &str = "builds for minutes";
 
 /// Commands that are not run here.
 pub(super) const ELSEWHERE: &[Elsewhere] = &[
+    Elsewhere {
+        command: "mkfifo rates",
+        reason: "prepares the next command",
+        proof: Some(("crates/cli/tests/program/rate.rs", "mkfifo rates")),
+    },
+    Elsewhere {
+        command: "ffmpeg -v error -f v4l2 -i /dev/video0 -vf scale=640:360 -pix_fmt yuv420p \
+                  -f rawvideo - | python3 follow_rate.py rates 640x360 30 | \
+                  rushes send - --codec h264 --to 192.0.2.7:5004 --max-rate 8M \
+                  --target-rate-to rates",
+        reason: "needs a camera",
+        proof: Some(("crates/cli/tests/program/rate.rs", "follow_rate.py")),
+    },
     Elsewhere {
         command: "cargo run --release -p rushes-cli -- loopback",
         reason: BUILDS,

@@ -4,12 +4,14 @@
 //! access units in bounded memory, and the times at which their pictures are presented.
 
 mod access_unit;
+mod dependence;
 mod header;
 mod picture;
 mod reader;
 mod start_code;
 
 pub use access_unit::{AccessUnitDetector, Boundary};
+pub use dependence::{Dependence, DependenceReader};
 pub use header::{NalCodec, NalHeader};
 pub use picture::{
     PictureClock, PictureFormat, PictureLookAhead, PictureOrder, PictureTime, Position,
