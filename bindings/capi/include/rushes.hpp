@@ -416,6 +416,7 @@ public:
         detail::check(rushes_stream_push_frame_parts(get(), raw, parts.size(),
                                                      timestamp ? &*timestamp : nullptr));
     }
+    void resume() { detail::check(rushes_stream_resume(get())); }
     void send_keep_alive() { detail::check(rushes_stream_send_keep_alive(get())); }
     // Waits and answers requests and reports meanwhile. Programs that only send call it between
     // frames.
@@ -592,6 +593,7 @@ public:
     RUSHES_OPTION(feedback, (bool on = true), (get(), on))
     RUSHES_OPTION(reduced_size, (bool on = true), (get(), on))
     RUSHES_OPTION(report_arrivals, (bool on = true), (get(), on))
+    RUSHES_OPTION(circuit_breakers, (bool on = true), (get(), on))
     RUSHES_OPTION(describe, (rushes_sdes_item item, const std::string &text),
                   (get(), item, text.c_str()))
     RUSHES_OPTION(recovery, (rushes::recovery mode, std::uint8_t payload_type = 0),

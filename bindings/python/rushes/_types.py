@@ -121,6 +121,7 @@ class StreamOptions(TypedDict, total=False):
     rtx_ssrc: int
     remote_rtx_ssrc: int
     report_arrivals: bool
+    circuit_breakers: bool
     history: int
     security: Security | None
 

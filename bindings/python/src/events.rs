@@ -158,6 +158,9 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
         E::KeyExpired => without_ssrc("key-expired"),
         E::Collision { old, new } => draft("collision", new).with("old", old.0)?,
         E::Loop { ssrc } => draft("loop", ssrc),
+        E::CircuitBreaker(breaker) => {
+            without_ssrc("circuit-breaker").with("reason", breaker.to_string())?
+        }
         _ => without_ssrc("other").with("text", format!("{event:?}"))?,
     }
     .done())

@@ -292,6 +292,7 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
         "rtx_ssrc" => builder.rtx_ssrc(Ssrc(setting.int()?)),
         "remote_rtx_ssrc" => builder.remote_rtx_ssrc(Ssrc(setting.int()?)),
         "report_arrivals" => builder.report_arrivals(setting.get()?),
+        "circuit_breakers" => builder.circuit_breakers(setting.get()?),
         "history" => builder.history(setting.int()?),
         _ => return Ok(None),
     }))

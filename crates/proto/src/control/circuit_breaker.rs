@@ -96,16 +96,20 @@ impl Participant {
         self.breakers.on = on;
     }
 
+    /// Returns the circuit breaker that has triggered, and how long from `now` on media must not be
+    /// sent: the stop lasts as long as the condition before it (section 4.5).
+    pub fn circuit_breaker(&self, now: Instant) -> Option<(CircuitBreaker, Duration)> {
+        let (at, breaker) = self.breakers.triggered?;
+        Some((breaker, self.span().saturating_sub(now.saturating_duration_since(at))))
+    }
+
     /// Lets media be sent again after a circuit breaker, whose reports are forgotten.
     ///
     /// # Errors
-    /// The time to wait: the stop lasts at least as long as the condition before it (section 4.5).
+    /// The time to wait, by [`circuit_breaker`](Self::circuit_breaker).
     pub fn resume(&mut self, now: Instant) -> Result<(), Duration> {
-        if let Some((at, _)) = self.breakers.triggered {
-            let rest = self.span().saturating_sub(now.saturating_duration_since(at));
-            if !rest.is_zero() {
-                return Err(rest);
-            }
+        if let Some((_, wait)) = self.circuit_breaker(now).filter(|(_, wait)| !wait.is_zero()) {
+            return Err(wait);
         }
         self.breakers.triggered = None;
         self.forget_paths();
