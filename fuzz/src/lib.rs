@@ -198,8 +198,9 @@ fn participant(own: Ssrc, start: Instant) -> Participant {
 pub fn participate(own: Ssrc, octets: &[u8]) {
     let start = Instant::now();
     let mut participant = participant(own, start);
+    participant.set_circuit_breakers(true);
     let mut now = start;
-    let media = MediaSent {
+    let mut media = MediaSent {
         packets: 1,
         octets: 2,
         last: Some((RtpTimestamp(3), start)),
@@ -207,6 +208,9 @@ pub fn participate(own: Ssrc, octets: &[u8]) {
     };
     for (flags, datagram) in packets(octets) {
         now += Duration::from_millis(u64::from(flags) * 16);
+        media.packets += u64::from(flags % 4);
+        media.octets += u64::from(flags) * 100;
+        participant.note_sent(now, &media);
         let _ = participant.handle_datagram(now, None, datagram);
         let highest = ExtendedSequence(0x1_0000 + u64::from(flags));
         let reception = Reception {

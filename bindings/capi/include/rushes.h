@@ -110,6 +110,9 @@ enum rushes_status
     RUSHES_ERROR_ENDED = -22,
     // A media file cannot be read.
     RUSHES_ERROR_FILE = -23,
+    // The stream has stopped sending, to protect the network (RFC 8083):
+    // rushes_stream_resume().
+    RUSHES_ERROR_CIRCUIT_BREAKER = -24,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -446,6 +449,8 @@ enum rushes_rtcp_event_kind
     // The peer sends no reports of arrivals, without which the target rate falls to its minimum.
     // Only with rate control.
     RUSHES_RTCP_EVENT_KIND_NOT_REPORTED = 22,
+    // A circuit breaker has stopped our media (RFC 8083): `text`, the reason.
+    RUSHES_RTCP_EVENT_KIND_CIRCUIT_BREAKER = 21,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1397,6 +1402,11 @@ rushes_status rushes_stream_options_rate_control(const struct rushes_stream_opti
 // 1. The target of the path is divided by weight.
 rushes_status rushes_stream_options_rate_priority(const struct rushes_stream_options *options,
                                                   uint8_t weight);
+// Whether the circuit breakers of RFC 8083 watch the stream; by default they do. After
+// RUSHES_RTCP_EVENT_KIND_CIRCUIT_BREAKER, pushing fails with RUSHES_ERROR_CIRCUIT_BREAKER until
+// rushes_stream_resume() succeeds.
+rushes_status rushes_stream_options_circuit_breakers(const struct rushes_stream_options *options,
+                                                     bool on);
 
 // An item of this participant's source description besides the canonical name; `item` is any
 // rushes_sdes_item except the first, the text at most 255 octets.
@@ -1568,6 +1578,10 @@ rushes_status rushes_stream_push_frame_parts(const struct rushes_stream *stream,
 // Sends one packet without payload. By its sequence number receivers detect packets lost before
 // it, which is useful at the end of a stream.
 rushes_status rushes_stream_send_keep_alive(const struct rushes_stream *stream);
+
+// Lets the stream send again after RUSHES_ERROR_CIRCUIT_BREAKER, which it also returns if it is
+// too early: a stop lasts at least 15 seconds (RFC 8083 section 4.5).
+rushes_status rushes_stream_resume(const struct rushes_stream *stream);
 
 // Waits for `time` nanoseconds and answers requests and reports meanwhile. An application that
 // only sends should call it between frames. Other threads may push meanwhile.

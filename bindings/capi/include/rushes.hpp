@@ -429,6 +429,7 @@ public:
         detail::check(rushes_stream_push_frame_parts(get(), raw, parts.size(),
                                                      timestamp ? &*timestamp : nullptr));
     }
+    void resume() { detail::check(rushes_stream_resume(get())); }
     void send_keep_alive() { detail::check(rushes_stream_send_keep_alive(get())); }
     // Waits and answers requests and reports meanwhile. Programs that only send call it between
     // frames.
@@ -610,6 +611,7 @@ public:
                    rate_mark mark = rate_mark::none),
                   (get(), min, start, max, static_cast<std::int32_t>(mark)))
     RUSHES_OPTION(rate_priority, (std::uint8_t weight), (get(), weight))
+    RUSHES_OPTION(circuit_breakers, (bool on = true), (get(), on))
     RUSHES_OPTION(describe, (rushes_sdes_item item, const std::string &text),
                   (get(), item, text.c_str()))
     RUSHES_OPTION(recovery, (rushes::recovery mode, std::uint8_t payload_type = 0),

@@ -58,6 +58,8 @@ pub enum RtcpEventKind {
     /// The peer sends no reports of arrivals, without which the target rate falls to its minimum.
     /// Only with rate control.
     NotReported = 22,
+    /// A circuit breaker has stopped our media (RFC 8083): `text`, the reason.
+    CircuitBreaker = 23,
 }
 
 /// A reception report about one source (RFC 3550 section 6.4.1).
@@ -309,6 +311,10 @@ fn fill_participants(event: &LibraryEvent, lent: &mut Lent) -> Option<ControlEve
         LibraryEvent::Bye { from, reason } => {
             let text = lent.text.insert(c_text(reason)).as_ptr();
             ControlEvent { text, ..of(RtcpEventKind::Bye, *from) }
+        }
+        LibraryEvent::CircuitBreaker(breaker) => {
+            let text = lent.text.insert(c_text(&breaker.to_string())).as_ptr();
+            ControlEvent { text, ..of(RtcpEventKind::CircuitBreaker, rushes::Ssrc(0)) }
         }
         LibraryEvent::App { from, subtype, name, data } => {
             let text = lent.text.insert(c_text(&String::from_utf8_lossy(name))).as_ptr();

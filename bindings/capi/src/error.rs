@@ -65,6 +65,9 @@ pub enum Status {
     Ended = -22,
     /// A media file cannot be read.
     File = -23,
+    /// The stream has stopped sending, to protect the network (RFC 8083):
+    /// rushes_stream_resume().
+    CircuitBreaker = -24,
 }
 
 /// Why a call failed.
@@ -111,6 +114,7 @@ fn of_stream(error: &rushes::Error) -> Status {
         | Error::Policy(_)
         | Error::Sdes(_) => Status::Key,
         Error::Frame(_) => Status::Frame,
+        Error::CircuitBreaker { .. } => Status::CircuitBreaker,
         Error::Hooked => Status::Hooked,
         Error::Net(error) | Error::RtcpPort { source: error, .. } => of_net(error),
         Error::NoRtcp => Status::NoRtcp,
@@ -197,6 +201,7 @@ pub extern "C" fn rushes_status_name(status: i32) -> *const c_char {
         -21 => c"texture",
         -22 => c"ended",
         -23 => c"file",
+        -24 => c"circuit breaker",
         _ => c"unknown",
     };
     name.as_ptr()

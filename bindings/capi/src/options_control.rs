@@ -164,6 +164,17 @@ pub extern "C" fn rushes_stream_options_rate_priority(
     change(options, |builder| Ok(builder.rate_priority(weight)))
 }
 
+/// Whether the circuit breakers of RFC 8083 watch the stream; by default they do. After
+/// RUSHES_RTCP_EVENT_KIND_CIRCUIT_BREAKER, pushing fails with RUSHES_ERROR_CIRCUIT_BREAKER until
+/// rushes_stream_resume() succeeds.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_circuit_breakers(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    change(options, |builder| Ok(builder.circuit_breakers(on)))
+}
+
 /// An item of this participant's source description besides the canonical name; `item` is any
 /// rushes_sdes_item except the first, the text at most 255 octets.
 #[unsafe(no_mangle)]

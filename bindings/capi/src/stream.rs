@@ -289,6 +289,13 @@ pub extern "C" fn rushes_stream_send_keep_alive(stream: *const Stream) -> Status
     guard(|| Ok(handle::get(stream)?.sender.wait()?.sender.send_keep_alive()?))
 }
 
+/// Lets the stream send again after RUSHES_ERROR_CIRCUIT_BREAKER, which it also returns if it is
+/// too early: a stop lasts at least 15 seconds (RFC 8083 section 4.5).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_resume(stream: *const Stream) -> Status {
+    guard(|| Ok(handle::get(stream)?.sender.wait()?.sender.resume()?))
+}
+
 /// Waits for `time` nanoseconds and answers requests and reports meanwhile. An application that
 /// only sends should call it between frames. Other threads may push meanwhile.
 #[unsafe(no_mangle)]

@@ -22,6 +22,7 @@ import logging as _logging
 
 from rushes._aio import AsyncFrames
 from rushes._rushes import (
+    CircuitBreakerError,
     ClosedError,
     ConfigError,
     Context,
@@ -71,6 +72,7 @@ from rushes._types import Format, StreamOptions, TextureClientOptions, TextureSe
 
 __all__ = [
     "AsyncFrames",
+    "CircuitBreakerError",
     "ClosedError",
     "ConfigError",
     "Context",

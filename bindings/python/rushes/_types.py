@@ -123,6 +123,7 @@ class StreamOptions(TypedDict, total=False):
     report_arrivals: bool
     rate_control: tuple[int, int, int] | tuple[int, int, int, Literal["l4s", "classic"]]
     rate_priority: int
+    circuit_breakers: bool
     history: int
     security: Security | None
 

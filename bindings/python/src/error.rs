@@ -25,6 +25,12 @@ create_exception!(
 );
 create_exception!(
     rushes,
+    CircuitBreakerError,
+    NetError,
+    "The stream has stopped sending, to protect the network (RFC 8083); see MediaStream.resume."
+);
+create_exception!(
+    rushes,
     RtcpError,
     Error,
     "RTCP is needed and is off, or too many of its packets are queued."
@@ -116,6 +122,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::SharedPort { .. }
         | E::UnspecifiedPeer { .. }
         | E::Unsupported(_) => ConfigError::new_err(text),
+        E::CircuitBreaker { .. } => CircuitBreakerError::new_err(text),
         E::Hooked | E::NoDestination => StateError::new_err(text),
         E::Net(_) | E::RtcpPort { .. } | E::Random(_) | E::Thread(_) => NetError::new_err(text),
         E::NoRtcp | E::RtcpBusy => RtcpError::new_err(text),

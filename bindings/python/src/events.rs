@@ -160,6 +160,9 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
         E::Loop { ssrc } => draft("loop", ssrc),
         E::TargetRate { bit_rate } => without_ssrc("target-rate").with("bit_rate", *bit_rate)?,
         E::NotReported => without_ssrc("not-reported"),
+        E::CircuitBreaker(breaker) => {
+            without_ssrc("circuit-breaker").with("reason", breaker.to_string())?
+        }
         _ => without_ssrc("other").with("text", format!("{event:?}"))?,
     }
     .done())

@@ -39,8 +39,8 @@ mod _rushes {
     use crate::context::Context;
     #[pymodule_export]
     use crate::error::{
-        ClosedError, ConfigError, Error, FileError, FrameError, NetError, RtcpError, SecurityError,
-        SendError, StateError, TextureError, ZrtpError,
+        CircuitBreakerError, ClosedError, ConfigError, Error, FileError, FrameError, NetError,
+        RtcpError, SecurityError, SendError, StateError, TextureError, ZrtpError,
     };
     #[pymodule_export]
     use crate::events::Event;

@@ -311,6 +311,7 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
         "report_arrivals" => builder.report_arrivals(setting.get()?),
         "rate_control" => builder.rate_control(rate_control(setting)?),
         "rate_priority" => builder.rate_priority(setting.within(1, 255)?),
+        "circuit_breakers" => builder.circuit_breakers(setting.get()?),
         "history" => builder.history(setting.int()?),
         _ => return Ok(None),
     }))

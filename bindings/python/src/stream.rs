@@ -386,6 +386,12 @@ impl Stream {
         Ok(py.detach(|| self.inner.send(StreamSender::send_keep_alive))?)
     }
 
+    /// Lets the stream send again after a `CircuitBreakerError`, which it also raises if it is too
+    /// early: a stop lasts at least 15 seconds (RFC 8083 section 4.5).
+    fn resume(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.inner.send(StreamSender::resume))?)
+    }
+
     /// Waits for `seconds` and answers requests and reports meanwhile. A program that only sends
     /// should call it to wait between frames. Other threads may push meanwhile.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {

@@ -269,6 +269,7 @@ Examples:
   rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --sdp film.sdp --dry-run
   rushes send film.265 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM --key-file film.sdp
                                                       once the receiver has film.sdp and listens")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub(crate) struct SendArgs {
     /// File to send; - for the standard input. A pipe or a device is a live source: each frame is
     /// sent when the next one begins, or after half a frame interval of silence, with the time of
@@ -309,6 +310,10 @@ pub(crate) struct SendArgs {
     #[arg(long, default_value = "30s", value_parser = parse_duration, value_name = "TIME",
         help_heading = "Network")]
     pub(crate) give_up: Duration,
+    /// Keep sending although reports show for 15 seconds that the receiver or the network cannot
+    /// take the stream (RFC 8083); by default, end then with exit code 1
+    #[arg(long, help_heading = "Network")]
+    pub(crate) no_circuit_breakers: bool,
     /// Send the file this many times; 0: until Ctrl-C
     #[arg(long = "loop", default_value_t = 1, value_name = "TIMES")]
     pub(crate) repeat: u64,

@@ -1,246 +1,210 @@
-//! The congestion controller in cases of RFC 8867, in virtual time, with the traffic model of
+//! The congestion controller in the cases of RFC 8867, in virtual time, with the traffic model of
 //! RFC 8593 section 5. `cargo test -p rushes-proto --test rate_cases -- --nocapture` prints the
-//! results.
+//! results: rates, the time in the queue, losses, and beside them those of a stream of fixed rate.
+//! The cases have no jitter and no audio of 20 kbit/s, and 5.5 ends after 200 s rather than 300 s.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "any instant will do")]
 #![allow(clippy::cast_sign_loss, reason = "sizes and times are not negative")]
 #![allow(clippy::unchecked_time_subtraction, reason = "a test may panic")]
 
-use std::collections::VecDeque;
+mod rate_world;
+
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use rushes_netsim::{Bottleneck, Course, HEADERS, Link, Path, Seeded};
-use rushes_proto::rate::{PacketFeedback, RateController, RateSettings};
-use rushes_proto::rtcp::{Arrival, Ecn, PacketReport};
-use rushes_proto::{SequenceNumber, Ssrc};
+use rushes_netsim::{Course, Path};
 
-const MS: Duration = Duration::from_millis(1);
+use rate_world::{Flow, MS, Tcp, fairness, path, queue_of, run};
 
-/// The propagation delay in each direction (RFC 8867 section 4.2).
-const DELAY: Duration = Duration::from_millis(50);
+const SECOND: Duration = Duration::from_secs(1);
 
-/// Octets of a packet's payload.
-const PACKET: usize = 1200;
-
-/// A path whose queue holds 300 ms at this capacity in kbit/s (section 4.2).
-fn path(capacity: u64) -> Path {
-    let rate = capacity * 1000;
-    let queue = (rate / 8 * 3 / 10) as usize;
-    let bottleneck = Some(Bottleneck { rate, queue, ecn_threshold: None });
-    Path { delay: DELAY, bottleneck, ..Path::default() }
+/// A way back without a bottleneck.
+fn free() -> Course {
+    Path::default().into()
 }
 
-/// Draws from a zero-mean Laplacian distribution.
-fn laplacian(random: &mut Seeded, scale: f64) -> f64 {
-    let uniform = random.unit() - 0.5;
-    -scale * uniform.signum() * (1.0 - 2.0 * uniform.abs()).max(1e-9).ln()
+/// A path of these capacities in kbit/s, each from a second on.
+fn course(first: u64, changes: &[(u32, u64)]) -> Course {
+    let then = |course: Course, (at, rate): &(u32, u64)| course.then(*at * SECOND, path(*rate));
+    changes.iter().fold(path(first).into(), then)
 }
 
-/// The statistical model of an encoder at 30 frames per second (RFC 8593 section 5).
-struct Encoder {
-    random: Seeded,
-    rate: f64,
-    changed: Duration,
-    next: Duration,
-    /// Frames left of a burst, of which the first is large.
-    burst: u32,
-}
-
-impl Encoder {
-    /// Returns the size of a frame if one is due.
-    fn poll(&mut self, now: Duration, target: f64) -> Option<usize> {
-        if now < self.next {
-            return None;
-        }
-        let interval = 1.0 + laplacian(&mut self.random, 0.15).clamp(-0.9, 2.0);
-        self.next = now + Duration::from_secs_f64(interval / 30.0);
-        // The encoder reacts 100 ms after its last reaction at the earliest (RFC 8867 section 4.3).
-        if now >= self.changed + 100 * MS {
-            if (target / self.rate - 1.0).abs() > 0.2 {
-                self.burst = 8;
-            }
-            (self.rate, self.changed) = (target, now);
-        }
-        let mean = self.rate / 8.0 / 30.0;
-        // A burst's first frame is 3.24 times the mean; the other seven make up for it.
-        let share = match self.burst {
-            0 => 1.0 + laplacian(&mut self.random, 0.15).clamp(-0.9, 3.0),
-            8 => 3.24,
-            _ => (8.0 - 3.24) / 7.0,
-        };
-        self.burst = self.burst.saturating_sub(1);
-        Some((mean * share) as usize + 1)
+/// Prints a row of the table of results for each flow, with the rates in ranges of seconds.
+fn print(flows: &[Flow], case: &str, ranges: &[Range<usize>]) {
+    for flow in flows {
+        flow.print(case, ranges);
     }
 }
 
-/// A sender and its receiver.
-struct Flow {
-    begins: Duration,
-    encoder: Encoder,
-    controller: RateController,
-    /// Packets that wait for their pacing: since when, and their length.
-    waiting: VecDeque<(Duration, usize)>,
-    may_send: Duration,
-    sequence: u16,
-    /// Arrivals that are not reported yet, and the first number that the next report covers.
-    arrivals: Vec<(u16, Duration)>,
-    begin: u16,
-    reported: Duration,
-    /// Octets received in each second, and the time of each packet in the queue of the path.
-    received: Vec<usize>,
-    delays: Vec<Duration>,
-}
-
-impl Flow {
-    fn new(seed: u64, begins: Duration, start: Instant) -> Self {
-        let settings = RateSettings::new(150_000, 150_000, 1_500_000).unwrap();
-        Self {
-            begins,
-            encoder: Encoder {
-                random: Seeded(seed),
-                rate: 150_000.0,
-                changed: Duration::ZERO,
-                next: begins,
-                burst: 0,
-            },
-            controller: RateController::new(settings, start + begins),
-            waiting: VecDeque::new(),
-            may_send: begins,
-            sequence: 0,
-            arrivals: Vec::new(),
-            begin: 0,
-            reported: Duration::ZERO,
-            received: vec![0; 400],
-            delays: Vec::new(),
-        }
+/// Checks a flow's rates in kbit/s in ranges of seconds.
+fn check(flow: &Flow, ranges: &[(Range<usize>, Range<usize>)]) {
+    for (seconds, expected) in ranges {
+        let rate = flow.rate(seconds.clone());
+        assert!(expected.contains(&rate), "{rate} kbit/s in {seconds:?}, not {expected:?}");
     }
-
-    /// Encodes, and sends what pacing allows. Returns the packets sent.
-    fn send(&mut self, start: Instant, now: Duration) -> Vec<(u16, usize)> {
-        self.controller.handle_timeout(start + now);
-        if let Some(octets) = self.encoder.poll(now, self.controller.target_rate() as f64) {
-            let waited = self.waiting.front().map_or(Duration::ZERO, |(since, _)| now - *since);
-            self.controller.handle_frame(start + now, octets, waited);
-            let packets = octets.div_ceil(PACKET);
-            self.waiting.extend((0..packets).map(|_| (now, octets / packets)));
-        }
-        let mut sent = Vec::new();
-        while self.may_send <= now
-            && let Some((_, octets)) = self.waiting.pop_front()
-        {
-            let len = octets + HEADERS;
-            self.controller.handle_sent(start + now, Ssrc(1), SequenceNumber(self.sequence), len);
-            sent.push((self.sequence, octets));
-            self.sequence = self.sequence.wrapping_add(1);
-            let time = len as f64 * 8.0 / self.controller.pacing_rate() as f64;
-            self.may_send = self.may_send.max(now - MS.min(now)) + Duration::from_secs_f64(time);
-        }
-        sent
-    }
-
-    /// Returns a report if one is due: after 16 packets or 40 ms (section 5 of the draft).
-    fn report(&mut self, now: Duration) -> Option<(u32, Vec<PacketReport>)> {
-        let is_due = self.arrivals.len() >= 16 || now >= self.reported + 40 * MS;
-        let last = self.arrivals.last().filter(|_| is_due)?.0;
-        self.reported = now;
-        let count = last.wrapping_sub(self.begin) + 1;
-        let mut packets: Vec<_> = (0..count)
-            .map(|n| {
-                let sequence = SequenceNumber(self.begin.wrapping_add(n));
-                PacketReport { sequence, arrival: None }
-            })
-            .collect();
-        for (sequence, at) in self.arrivals.drain(..) {
-            let arrival = Some((Ecn::NotCapable, Arrival::Before(now - at)));
-            packets[usize::from(sequence.wrapping_sub(self.begin))].arrival = arrival;
-        }
-        self.begin = last.wrapping_add(1);
-        Some(((now.as_secs_f64() * 65_536.0) as u32, packets))
-    }
-
-    /// Returns the mean rate in kbit/s of the seconds of a range.
-    fn rate(&self, seconds: std::ops::Range<usize>) -> usize {
-        let count = seconds.len();
-        self.received[seconds].iter().sum::<usize>() * 8 / 1000 / count
-    }
-
-    /// Returns the time in ms that nine in ten packets or more stay below in the path's queue.
-    fn delay(&self) -> u128 {
-        let mut delays = self.delays.clone();
-        delays.sort_unstable();
-        delays[delays.len() * 9 / 10].as_millis()
-    }
-}
-
-/// Runs flows over one path that changes. Returns the share of lost packets.
-fn run(flows: &mut [Flow], course: Course, seconds: u32, start: Instant) -> f64 {
-    let mut there = Link::new(course, 1);
-    let mut back = Link::new(Path { delay: DELAY, ..Path::default() }, 2);
-    for tick in 0..seconds * 1000 {
-        let now = tick * MS;
-        for (index, flow) in flows.iter_mut().enumerate().filter(|(_, flow)| flow.begins <= now) {
-            for (sequence, octets) in flow.send(start, now) {
-                there.push(now, octets, (index, sequence, now, octets));
-            }
-            if let Some(report) = flow.report(now) {
-                back.push(now, 100, (index, report));
-            }
-        }
-        while let Some(delivery) = there.poll(now) {
-            let (index, sequence, sent, octets) = delivery.item;
-            let flow = &mut flows[index];
-            flow.arrivals.push((sequence, delivery.at));
-            flow.received[now.as_secs() as usize] += octets + HEADERS;
-            flow.delays.push(delivery.at - sent - DELAY);
-        }
-        while let Some(delivery) = back.poll(now) {
-            let (index, (instant, packets)) = delivery.item;
-            let packets = packets.into_iter();
-            let packets = packets.map(|it| PacketFeedback::from_report(Ssrc(1), instant, it));
-            flows[index].controller.handle_feedback(start + now, packets);
-        }
-    }
-    let statistics = there.statistics();
-    statistics.overflowed as f64 / statistics.sent as f64
 }
 
 #[test]
 fn a_flow_follows_a_capacity_that_varies() {
     // RFC 8867 section 5.1: 1 Mbit/s times 1, 2.5, 0.6 and 1.
     let start = Instant::now();
-    let course = Course::from(path(1000))
-        .then(40_000 * MS, path(2500))
-        .then(60_000 * MS, path(600))
-        .then(80_000 * MS, path(1000));
-    let mut flows = [Flow::new(1, Duration::ZERO, start)];
-    let loss = run(&mut flows, course, 100, start);
-    let [flow] = &flows;
-    let rates = [20..40, 50..60, 65..80, 90..100].map(|seconds| flow.rate(seconds));
-    println!(
-        "5.1: {rates:?} kbit/s of 1000, 1500, 600, 1000; p90 {} ms; lost {loss:.4}",
-        flow.delay()
-    );
-    for (rate, capacity) in rates.into_iter().zip([1000, 1500, 600, 1000]) {
-        assert!((capacity / 2..=capacity * 21 / 20).contains(&rate), "{rate} of {capacity}");
+    let course = course(1000, &[(40, 2500), (60, 600), (80, 1000)]);
+    let ranges = [20..40, 50..60, 65..80, 90..100];
+    let mut flows = [Flow::media(1, Duration::ZERO, start)];
+    run(&mut flows, [course.clone(), free()], 100, start);
+    let mut fixed = [Flow::fixed(1, Duration::ZERO, 1000)];
+    run(&mut fixed, [course, free()], 100, start);
+    flows[0].print("5.1", &ranges);
+    fixed[0].print("5.1, fixed rate", &ranges);
+    let at = flows[0].converges(0, 800);
+    println!("5.1: 800 kbit/s after {at:?} s");
+    let expected = [500..1050, 750..1575, 300..630, 500..1050];
+    check(&flows[0], &ranges.into_iter().zip(expected).collect::<Vec<_>>());
+    assert!(flows[0].loss() < 0.02, "{}", flows[0].loss());
+    assert!(fixed[0].loss() > 2.0 * flows[0].loss(), "{}", fixed[0].loss());
+}
+
+#[test]
+fn two_flows_follow_a_capacity_that_varies() {
+    // RFC 8867 section 5.2: 2 Mbit/s times 2, 1, 1.75, 0.5 and 1.
+    let start = Instant::now();
+    let course = course(4000, &[(25, 2000), (50, 3500), (75, 1000), (100, 2000)]);
+    let ranges = [15..25, 35..50, 60..75, 85..100, 110..125];
+    let mut flows = [1, 2].map(|seed| Flow::media(seed, Duration::ZERO, start));
+    run(&mut flows, [course.clone(), free()], 125, start);
+    let mut fixed = [1, 2].map(|seed| Flow::fixed(seed, Duration::ZERO, 1000));
+    run(&mut fixed, [course, free()], 125, start);
+    print(&flows, "5.2", &ranges);
+    print(&fixed, "5.2, fixed rate", &ranges);
+    for (seconds, capacity) in ranges.into_iter().zip([3000, 2000, 3000, 1000, 2000]) {
+        let rates = flows.each_ref().map(|flow| flow.rate(seconds.clone()));
+        let (sum, fair) = (rates.iter().sum::<usize>(), fairness(&rates));
+        println!("5.2: {seconds:?}: {sum} of {capacity} kbit/s, fairness {fair:.3}");
+        assert!((capacity / 2..=capacity * 21 / 20).contains(&sum), "{rates:?} of {capacity}");
+        assert!(fair > 0.7, "{rates:?}");
     }
-    assert!(loss < 0.02, "{loss}");
+    assert!(flows.iter().all(|flow| flow.loss() < 0.03), "{}", flows[0].loss());
+}
+
+#[test]
+fn flows_in_both_directions_carry_each_others_reports() {
+    // RFC 8867 section 5.3: the capacity varies in both directions.
+    let start = Instant::now();
+    let there = course(2000, &[(20, 1000), (40, 500), (60, 2000)]);
+    let back = course(2000, &[(35, 800), (70, 2000)]);
+    let mut flows = [1, 2].map(|seed| Flow::media(seed, Duration::ZERO, start));
+    flows[1].way = 1;
+    run(&mut flows, [there, back], 100, start);
+    let [first, second] = &flows;
+    first.print("5.3, there", &[10..20, 25..40, 45..60, 75..100]);
+    second.print("5.3, back", &[10..35, 45..70, 85..100]);
+    check(first, &[(10..20, 700..1600), (25..40, 400..1050), (45..60, 200..525)]);
+    check(first, &[(75..100, 700..1600)]);
+    check(second, &[(10..35, 700..1600), (45..70, 350..840), (85..100, 700..1600)]);
+    assert!(flows.iter().all(|flow| flow.loss() < 0.03), "{}", flows[0].loss());
 }
 
 #[test]
 fn three_flows_share_a_path() {
     // RFC 8867 section 5.4: 3.5 Mbit/s, flows begin after 0, 20 and 40 s.
     let start = Instant::now();
-    let mut flows = [0, 20, 40].map(|at| Flow::new(u64::from(at), at * 1000 * MS, start));
-    let loss = run(&mut flows, path(3500).into(), 120, start);
+    let mut flows = [0, 20, 40].map(|at| Flow::media(u64::from(at), at * SECOND, start));
+    run(&mut flows, [path(3500).into(), free()], 120, start);
+    print(&flows, "5.4", &[60..80, 80..120]);
     let rates = flows.each_ref().map(|flow| flow.rate(80..120));
-    let delays = flows.each_ref().map(Flow::delay);
-    let sum: usize = rates.iter().sum();
-    let squares: usize = rates.iter().map(|rate| rate * rate).sum();
-    let fairness = (sum * sum) as f64 / (3 * squares) as f64;
-    println!(
-        "5.4: {rates:?} kbit/s of 3500; fairness {fairness:.3}; p90 {delays:?} ms; lost {loss:.4}"
-    );
+    let (sum, fair) = (rates.iter().sum::<usize>(), fairness(&rates));
+    println!("5.4: {sum} of 3500 kbit/s, fairness {fair:.3}");
     assert!((2000..=3600).contains(&sum), "{rates:?}");
-    assert!(fairness > 0.8, "{rates:?}");
-    assert!(loss < 0.02, "{loss}");
+    assert!(fair > 0.8, "{rates:?}");
+    assert!(flows.iter().all(|flow| flow.loss() < 0.02), "{}", flows[0].loss());
+}
+
+#[test]
+fn flows_of_different_round_trips_share_a_path() {
+    // RFC 8867 section 5.5: 4 Mbit/s, and propagation delays of 10 to 150 ms. The RFC expects fair
+    // shares, which the controller does not reach: as with TCP, a flow with a long round trip gets
+    // less, here a seventh of the one with the shortest.
+    let start = Instant::now();
+    let mut number = 0;
+    let mut flows = [10, 25, 50, 100, 150].map(|delay| {
+        let mut flow = Flow::media(u64::from(delay), number * 10 * SECOND, start);
+        number += 1;
+        flow.delay = delay * MS;
+        flow
+    });
+    run(&mut flows, [path(4000).into(), free()], 200, start);
+    for flow in &flows {
+        flow.print(&format!("5.5, {:?}", flow.delay), &[50..100, 100..200]);
+    }
+    let rates = flows.each_ref().map(|flow| flow.rate(100..200));
+    let (sum, fair) = (rates.iter().sum::<usize>(), fairness(&rates));
+    println!("5.5: {sum} of 4000 kbit/s, fairness {fair:.3}");
+    assert!((2400..=4100).contains(&sum), "{rates:?}");
+    assert!(fair > 0.7, "{rates:?}");
+    assert!(flows.iter().all(|flow| flow.loss() < 0.03), "{}", flows[0].loss());
+}
+
+#[test]
+fn a_flow_beside_a_long_tcp_flow_keeps_some_rate() {
+    // RFC 8867 section 5.6: 2 Mbit/s, queues of 300 ms and 1 s. TCP keeps the queue full, and the
+    // controller, which keeps delays short, falls to its minimum of 150 kbit/s: it does not get the
+    // share that the RFC hopes for, but what it sends arrives.
+    for queue in [300, 1000] {
+        let start = Instant::now();
+        let mut flows = [Flow::tcp(Tcp::long()), Flow::media(1, 5 * SECOND, start)];
+        run(&mut flows, [queue_of(2000, queue * MS).into(), free()], 120, start);
+        let mut fixed = [Flow::tcp(Tcp::long()), Flow::fixed(1, 5 * SECOND, 1000)];
+        run(&mut fixed, [queue_of(2000, queue * MS).into(), free()], 120, start);
+        flows[0].print(&format!("5.6, TCP, {queue} ms"), &[30..60, 60..120]);
+        flows[1].print(&format!("5.6, {queue} ms"), &[30..60, 60..120]);
+        fixed[1].print(&format!("5.6, fixed, {queue} ms"), &[30..60, 60..120]);
+        check(&flows[1], &[(60..120, 140..1600)]);
+        assert!(flows[1].loss() < 0.02, "{}", flows[1].loss());
+        let sum: usize = flows.iter().map(|flow| flow.rate(60..120)).sum();
+        assert!((1500..=2100).contains(&sum), "{sum}");
+    }
+}
+
+#[test]
+fn flows_beside_short_tcp_flows_do_not_starve() {
+    // RFC 8867 section 5.7: 2 Mbit/s, two flows, ten TCP flows that come and go, but none after 200 s.
+    // They load the path so much that they resemble a long one: the flows fall nearly to their
+    // minimum of 150 kbit/s, and take the path when TCP ends.
+    let start = Instant::now();
+    let mut flows: Vec<_> = (1..=2).map(|seed| Flow::media(seed, 5 * SECOND, start)).collect();
+    flows.extend((0..10).map(|n| Flow::tcp(Tcp::short(n + 10, n < 2))));
+    flows[2..].iter_mut().for_each(|tcp| tcp.ends = 200 * SECOND);
+    run(&mut flows, [path(2000).into(), free()], 300, start);
+    let media = &flows[..2];
+    print(media, "5.7", &[50..100, 100..200, 240..300]);
+    let sum =
+        |seconds: Range<usize>| flows.iter().map(|it| it.rate(seconds.clone())).sum::<usize>();
+    let sums = [sum(100..200), sum(240..300)];
+    let at = media[0].converges(200, 700);
+    println!("5.7: {sums:?} of 2000 kbit/s; 700 kbit/s {at:?} s after the end of TCP");
+    assert!(sums.iter().all(|sum| (1300..=2100).contains(sum)), "{sums:?}");
+    for seconds in [100..200, 240..300] {
+        let rates = [&media[0], &media[1]].map(|flow| flow.rate(seconds.clone()));
+        assert!(rates[0] > 150 && fairness(&rates) > 0.9, "{rates:?}");
+    }
+    assert!(media.iter().all(|flow| flow.loss() < 0.04), "{}", media[0].loss());
+}
+
+#[test]
+fn a_flow_that_pauses_comes_back() {
+    // RFC 8867 section 5.8: 3.5 Mbit/s, three flows, of which one pauses from 40 to 60 s.
+    let start = Instant::now();
+    let mut flows = [1, 2, 3].map(|seed| Flow::media(seed, Duration::ZERO, start));
+    flows[1].pause = 40 * SECOND..60 * SECOND;
+    run(&mut flows, [path(3500).into(), free()], 120, start);
+    print(&flows, "5.8", &[30..40, 50..60, 90..120]);
+    let rates = flows.each_ref().map(|flow| flow.rate(90..120));
+    let at = flows[1].converges(60, 700);
+    println!("5.8: fairness {:.3}; 700 kbit/s {at:?} s after the pause", fairness(&rates));
+    assert_eq!(flows[1].rate(42..60), 0);
+    for other in [&flows[0], &flows[2]] {
+        assert!(other.rate(50..60) >= other.rate(30..40) * 9 / 10, "{rates:?}");
+    }
+    assert!(fairness(&rates) > 0.8, "{rates:?}");
+    assert!(flows.iter().all(|flow| flow.loss() < 0.03), "{}", flows[0].loss());
 }

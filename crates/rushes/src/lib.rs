@@ -97,7 +97,9 @@ pub use rushes_net as net;
 pub use rushes_net::{MulticastOptions, ReceivePath, SendPath};
 pub use rushes_proto as proto;
 pub use rushes_proto::FrameRate;
-pub use rushes_proto::control::{AppData, ClockMapping, ControlEvent, KeyFrameRequest, LipSync};
+pub use rushes_proto::control::{
+    AppData, CircuitBreaker, ClockMapping, ControlEvent, KeyFrameRequest, LipSync,
+};
 pub use rushes_proto::payload::{Delivery, Frame, Framing};
 pub use rushes_proto::rate::{RateSettings, RateSettingsError};
 pub use rushes_proto::rtp::{CaptureTime, ExtensionKind, ExtensionMap, ExtensionMapError};

@@ -340,6 +340,7 @@ fn build(
         .frame_rate(rate)
         .pacing(pacing)
         .burst(timing.burst.unwrap_or_default())
+        .circuit_breakers(!args.no_circuit_breakers)
         .zero_copy(args.zero_copy);
     builder = stream::set_control(builder, &control);
     if is_first {

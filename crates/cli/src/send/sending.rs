@@ -182,6 +182,12 @@ impl Sending<'_> {
         (timestamp, captured): (Option<RtpTimestamp>, Instant),
     ) -> anyhow::Result<()> {
         let sent = self.stream.sender().push_frame_captured(&frame.data, timestamp, captured);
+        if let Err(Error::CircuitBreaker { breaker, .. }) = sent {
+            anyhow::bail!(
+                "stopped sending, because {breaker} (RFC 8083); to go on in spite of that: \
+                 --no-circuit-breakers"
+            );
+        }
         if !self.outage.take(sent)? && self.args.timing.flat_out {
             // The file must not end before the network is back.
             self.wait_until(film, Instant::now() + OUTAGE_PAUSE)?;

@@ -65,6 +65,7 @@ impl Participant {
                 remote.reported = Some(block);
                 remote.note_round_trip(round_trip);
             }
+            self.note_path(now, from, &block, round_trip);
             self.emit(ControlEvent::ReceiverReport { from, block, round_trip });
         }
     }
@@ -139,6 +140,7 @@ impl Participant {
 
     fn take_transport_feedback(&mut self, now: Instant, feedback: TransportFeedback<'_>) {
         let (from, own) = (feedback.sender(), self.ssrc);
+        self.note_feedback(now, from);
         if let Some(nacks) = feedback.nacks().filter(|_| feedback.media() == own) {
             let sequences: Vec<_> = nacks.flat_map(Nack::sequences).take(SEQUENCES_MAX).collect();
             if !sequences.is_empty() {
@@ -172,6 +174,7 @@ impl Participant {
 
     fn take_payload_feedback(&mut self, now: Instant, feedback: PayloadFeedback<'_>) {
         let (from, own) = (feedback.sender(), self.ssrc);
+        self.note_feedback(now, from);
         if let Some(mut requests) = feedback.full_intra_requests() {
             let Some(fir) = requests.find(|fir| fir.ssrc == own) else { return };
             // A repeated request has the same number (RFC 5104 section 4.3.1.1).

@@ -1,5 +1,6 @@
 //! Events of a participant.
 
+use super::circuit_breaker::CircuitBreaker;
 use crate::rtcp::{BitRateLimit, PacketReport, ReportBlock, SdesKind, SenderInfo};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
@@ -151,6 +152,8 @@ pub enum ControlEvent {
         /// The new SSRC.
         new: Ssrc,
     },
+    /// A circuit breaker has triggered: this participant must stop sending media (RFC 8083).
+    CircuitBreaker(CircuitBreaker),
     /// This participant receives its own packets.
     Loop {
         /// Its SSRC.

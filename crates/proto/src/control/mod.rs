@@ -7,6 +7,7 @@
 //! ([`MediaSent`], [`Reception`]).
 
 mod answer;
+mod circuit_breaker;
 mod clock;
 mod compose;
 mod config;
@@ -16,10 +17,12 @@ mod limits;
 mod participant;
 mod pending;
 mod remote;
+mod reported_path;
 mod round_trip;
 mod secure;
 mod sync;
 
+pub use circuit_breaker::CircuitBreaker;
 pub use clock::ClockMapping;
 pub use config::{MediaSent, ParticipantConfig, Reception};
 pub use conflict::Conflict;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use super::circuit_breaker::CircuitBreakers;
 use super::config::{MediaSent, ParticipantConfig, Reception};
 use super::conflict::{Conflict, Conflicts};
 use super::event::{ControlEvent, KeyFrameRequest};
@@ -98,6 +99,7 @@ pub struct Participant {
     /// The timestamps of our last reports, which others may answer.
     pub(super) stamps: VecDeque<u32>,
     pub(super) limits: Limits,
+    pub(super) breakers: CircuitBreakers,
     /// Number of datagrams that may still follow the last one.
     following: u8,
     pub(super) described: usize,
@@ -132,6 +134,7 @@ impl Participant {
             last_poll: now,
             stamps: VecDeque::with_capacity(STAMPS_MAX),
             limits: Limits::default(),
+            breakers: CircuitBreakers::default(),
             following: 0,
             described: 0,
             next_block: 0,
@@ -263,6 +266,7 @@ impl Participant {
                 self.config.ssrc = new;
                 self.timer.set_ssrc(new);
                 self.stamps.clear();
+                self.forget_paths();
                 self.emit(ControlEvent::Collision { old, new });
             }
         }
@@ -301,6 +305,8 @@ impl Participant {
             self.sent = (sent.packets, sent.last);
             self.timer.note_sent_rtp(now);
         }
+        self.note_sent(now, sent);
+        self.check_silence(now);
         for reception in received.iter().filter(|source| source.last_heard > self.last_poll) {
             self.timer.handle_rtp(reception.last_heard, reception.ssrc);
         }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::clock::ClockMapping;
 use super::config::Reception;
+use super::reported_path::ReportedPath;
 use super::round_trip::RoundTripTime;
 use crate::rtcp::{ReportBlock, SenderInfo};
 use crate::ssrc::Ssrc;
@@ -37,6 +38,8 @@ pub(super) struct Remote {
     pub(super) round_trip: Option<RoundTripTime>,
     /// Its last report about us.
     pub(super) reported: Option<ReportBlock>,
+    /// The path of our media to it.
+    pub(super) path: ReportedPath,
     /// Its last reference time, and when that arrived (RFC 3611 section 4.4).
     pub(super) reference: Option<(u32, Instant)>,
     /// The number of its last full intra request to us, and of ours to it.
@@ -56,6 +59,7 @@ impl Remote {
             prior: (0, 0),
             round_trip: None,
             reported: None,
+            path: ReportedPath::default(),
             reference: None,
             intra_seen: None,
             intra_sent: 0,
@@ -182,10 +186,9 @@ impl Remotes {
 
     /// Notes that `ssrc` sent BYE; returns `false` if it is unknown or has already left.
     pub(super) fn leave(&mut self, now: Instant, ssrc: Ssrc) -> bool {
-        let Some(remote) = self.list.iter_mut().find(|remote| remote.ssrc == ssrc) else {
-            return false;
-        };
+        let Some(remote) = self.find_mut(ssrc) else { return false };
         remote.priority = Priority::Heard;
+        remote.path = ReportedPath::default();
         remote.left.replace(now).is_none()
     }
 
@@ -194,10 +197,18 @@ impl Remotes {
         self.list.iter().filter(|remote| remote.left.is_none())
     }
 
+    pub(super) fn find_mut(&mut self, ssrc: Ssrc) -> Option<&mut Remote> {
+        self.list.iter_mut().find(|remote| remote.ssrc == ssrc)
+    }
+
     pub(super) fn remove(&mut self, ssrc: Ssrc) -> bool {
         let before = self.list.len();
         self.list.retain(|remote| remote.ssrc != ssrc);
         self.list.len() < before
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Remote> {
+        self.list.iter_mut()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Remote> {

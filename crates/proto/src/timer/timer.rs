@@ -327,6 +327,12 @@ impl Timer {
         self.td(false, self.config.interval_min) * MEMBER_TIMEOUT
     }
 
+    /// Returns Td with the fixed minimum of RFC 3550, 5 s by default: no participant that keeps to
+    /// the rules reports less often (RFC 8083 section 4.1).
+    pub fn report_interval(&self) -> Duration {
+        self.td(self.we_sent(), self.config.interval_min)
+    }
+
     fn td(&self, we_sent: bool, minimum: Duration) -> Duration {
         let group = match self.phase {
             Phase::Leaving { members, .. } => Group { members, senders: 0, we_sent: false },

@@ -6,8 +6,10 @@ mod sdes;
 mod zrtp;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use rushes_net::{NetError, SendError};
+use rushes_proto::control::CircuitBreaker;
 use rushes_proto::payload::FrameError;
 use rushes_proto::sdp::Unsupported;
 use rushes_proto::stream::ConfigError;
@@ -30,6 +32,17 @@ pub enum Error {
         local: IpAddr,
         /// The peer's address.
         peer: IpAddr,
+    },
+    /// The stream has stopped sending, to protect the network (RFC 8083).
+    #[error(
+        "{breaker}; sending has stopped (RFC 8083): resume sends again, in {:.0} s at the earliest",
+        .wait.as_secs_f64()
+    )]
+    CircuitBreaker {
+        /// The circuit breaker that has triggered, and why.
+        breaker: CircuitBreaker,
+        /// The time before [`resume`](crate::StreamSender::resume) succeeds.
+        wait: Duration,
     },
     /// The canonical name is empty or too long.
     #[error("a canonical name of {len} octets is outside 1 to 255")]

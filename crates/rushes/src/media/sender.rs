@@ -43,7 +43,8 @@ impl StreamSender {
     /// # Errors
     /// [`Error::Frame`] if the format cannot carry the frame (nothing is sent),
     /// [`Error::NoDestination`], or [`Error::Send`] if the socket refuses a part of it; a sequence
-    /// number is then skipped, so that receivers drop the frame.
+    /// number is then skipped, so that receivers drop the frame. [`Error::CircuitBreaker`] if reports
+    /// show that the stream must stop ([`StreamBuilder::circuit_breakers`](crate::StreamBuilder)).
     ///
     /// NAL units of types that RTP cannot carry are omitted and counted
     /// ([`SendStatistics::units_left_out`]); a frame without other units is an [`Error::Frame`].
@@ -70,6 +71,7 @@ impl StreamSender {
     ) -> Result<(), Error> {
         let Attached { port, reporter, .. } = &*self.attached;
         let entered = reporter.span.enter();
+        reporter.check_sending()?;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let to = outbox.to().ok_or(Error::NoDestination)?;
         let mut state = outbox.lock();
@@ -141,9 +143,10 @@ impl StreamSender {
     /// its sequence number: useful at the end of a stream, and to keep a path open.
     ///
     /// # Errors
-    /// [`Error::NoDestination`] or [`Error::Send`].
+    /// [`Error::NoDestination`], [`Error::Send`] or [`Error::CircuitBreaker`].
     pub fn send_keep_alive(&mut self) -> Result<(), Error> {
         let Attached { port, reporter, .. } = &*self.attached;
+        reporter.check_sending()?;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let to = outbox.to().ok_or(Error::NoDestination)?;
         let mut state = outbox.lock();
@@ -157,6 +160,16 @@ impl StreamSender {
         drop(state);
         self.poll_port();
         Ok(outcome?)
+    }
+
+    /// Lets the stream send again after an [`Error::CircuitBreaker`]. Call it when the network can be
+    /// expected to have recovered, best after asking a person.
+    ///
+    /// # Errors
+    /// [`Error::CircuitBreaker`] if it is too early: a stop lasts as long as the condition before it,
+    /// at least 15 s (RFC 8083 section 4.5).
+    pub fn resume(&mut self) -> Result<(), Error> {
+        self.attached.reporter.resume()
     }
 
     /// Waits until `deadline`, answering requests and reports meanwhile.

@@ -25,6 +25,8 @@ pub(crate) struct Outbox {
     pub(super) state: Mutex<SendState>,
     pub(super) requested: Mutex<Vec<SequenceNumber>>,
     pub(super) any_requested: AtomicBool,
+    /// Whether a circuit breaker has stopped the stream.
+    is_stopped: AtomicBool,
     /// The current SSRC; a collision changes it.
     ssrc: AtomicU32,
     pub(super) sent: Mutex<Sent>,
@@ -109,6 +111,7 @@ impl Outbox {
             state: Mutex::new(state),
             requested: Mutex::default(),
             any_requested: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
             ssrc,
             sent: Mutex::default(),
             to,
@@ -164,6 +167,15 @@ impl Outbox {
             retransmitted_octets: sent.retransmitted_octets,
             last: sent.last_frame,
         }
+    }
+
+    /// Returns whether no media may be sent.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Relaxed)
+    }
+
+    pub(crate) fn set_stopped(&self, stopped: bool) {
+        self.is_stopped.store(stopped, Relaxed);
     }
 
     /// Records the first frame, which is about to be sent; returns `false` if it was not the first.

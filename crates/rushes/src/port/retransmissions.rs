@@ -82,6 +82,9 @@ impl Outbox {
 
     /// Queues packets for retransmission; sends them at once unless a frame is being sent.
     pub(crate) fn retransmit_soon(&self, socket: &UdpSocket, sequences: &[SequenceNumber]) {
+        if self.is_stopped() {
+            return;
+        }
         {
             let mut requested = lock(&self.requested);
             let room = REQUESTED_MAX.saturating_sub(requested.len());

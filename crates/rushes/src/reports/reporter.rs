@@ -16,6 +16,7 @@ use tracing::Span;
 use super::arrivals::ArrivalTimes;
 use super::events::Events;
 use super::origins::{Origins, all_reporters};
+use crate::error::Error;
 use crate::lock::lock;
 use crate::pace::sleep_until;
 use crate::port::{Inbox, Outbox, Port, Reports, earlier};
@@ -96,6 +97,7 @@ impl Reports for Reporter {
             port.note_foreign();
             return;
         }
+        participant.note_sent(now, &self.outbox.media());
         if let Err(error) = participant.handle_datagram(now, Some(from), datagram) {
             tracing::debug!(%error, %from, "a datagram is not RTCP");
             return;
@@ -239,6 +241,29 @@ impl Reporter {
         self.state().participant.as_mut().map(act)
     }
 
+    /// Checks that no circuit breaker has stopped the stream. The application gets the event first.
+    pub(crate) fn check_sending(&self) -> Result<(), Error> {
+        if !self.outbox.is_stopped() {
+            return Ok(());
+        }
+        self.dispatch();
+        let triggered = self.with(|participant| participant.circuit_breaker(Instant::now()));
+        match triggered.flatten() {
+            Some((breaker, wait)) => Err(Error::CircuitBreaker { breaker, wait }),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets the stream send again after a circuit breaker, if that may be.
+    pub(crate) fn resume(&self) -> Result<(), Error> {
+        let resumed = self.with(|participant| participant.resume(Instant::now()));
+        if resumed.is_some_and(|resumed| resumed.is_err()) {
+            return self.check_sending();
+        }
+        self.outbox.set_stopped(false);
+        Ok(())
+    }
+
     /// Returns whether a report of `ssrc` is from a source whose media is received from the same host.
     fn sends_media(&self, from: SocketAddr, ssrc: Ssrc) -> bool {
         let media = self.inbox.lock().address_of(ssrc);
@@ -362,6 +387,10 @@ impl Reporter {
             ControlEvent::Collision { new, .. } => {
                 self.outbox.set_ssrc(*new);
                 self.inbox.lock().set_own_ssrc(*new);
+            }
+            ControlEvent::CircuitBreaker(breaker) => {
+                tracing::warn!(%breaker, "the stream stops sending");
+                self.outbox.set_stopped(true);
             }
             ControlEvent::PacketsLost { sequences, .. } => {
                 self.outbox.retransmit_soon(port.socket(), sequences);

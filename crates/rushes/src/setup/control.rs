@@ -63,6 +63,7 @@ pub(crate) struct ControlSettings {
     pub(crate) arrivals: bool,
     pub(crate) rate: Option<RateSettings>,
     pub(crate) rate_priority: u8,
+    pub(crate) circuit_breakers: bool,
     pub(crate) history: usize,
     pub(crate) keep_alive: Option<Duration>,
 }
@@ -84,6 +85,7 @@ impl Default for ControlSettings {
             arrivals: false,
             rate: None,
             rate_priority: 1,
+            circuit_breakers: true,
             history: 4 << 20,
             keep_alive: None,
         }
@@ -91,6 +93,12 @@ impl Default for ControlSettings {
 }
 
 impl ControlSettings {
+    /// Returns whether circuit breakers watch the stream. They are for unicast sessions (RFC 8083
+    /// section 2), and for streams without rate control.
+    pub(crate) fn breaks(&self, in_group: bool) -> bool {
+        self.circuit_breakers && !in_group
+    }
+
     /// Returns the timing of reports and feedback.
     pub(crate) fn timer(&self, multiparty: bool) -> TimerConfig {
         let feedback = self.feedback.unwrap_or(self.recovery != Recovery::Off || self.arrivals);
@@ -255,6 +263,23 @@ impl StreamBuilder {
     /// 0.
     pub fn rate_priority(mut self, weight: u8) -> Self {
         self.control.rate_priority = weight;
+        self
+    }
+
+    /// Sets whether the circuit breakers of RFC 8083 watch the stream; by default they do, unless the
+    /// peer is a multicast group.
+    ///
+    /// They are a last resort: sending stops if the receiver's reports stop, if they show that no
+    /// packet arrives, or if so many are lost that TCP would send less than a tenth, in each case for
+    /// 15 s or more. A [`ControlEvent::CircuitBreaker`](crate::ControlEvent) says why;
+    /// [`push_frame`](crate::MediaStream::push_frame) then returns
+    /// [`Error::CircuitBreaker`](crate::Error) until [`resume`](crate::StreamSender::resume) succeeds.
+    /// A receiver that never reports, as some players, or that has left with a BYE, stops nothing.
+    ///
+    /// Turn them off only where the network is reserved for the stream, or its losses are known not
+    /// to come from congestion.
+    pub fn circuit_breakers(mut self, on: bool) -> Self {
+        self.control.circuit_breakers = on;
         self
     }
 

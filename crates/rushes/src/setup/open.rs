@@ -230,7 +230,9 @@ impl StreamBuilder {
             reduced_size: self.control.reduced_size,
             sources_max: PEERS_MAX,
         };
-        self.secure_participant(Participant::new(config, Instant::now()))
+        let mut participant = Participant::new(config, Instant::now());
+        participant.set_circuit_breakers(self.control.breaks(in_group));
+        self.secure_participant(participant)
     }
 
     fn headers_len(&self) -> usize {

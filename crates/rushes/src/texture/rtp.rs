@@ -40,6 +40,8 @@ pub(super) fn stream(
         .ssrc(own)
         .remote_ssrc(peer)
         .rtcp_mux(true)
+        // Frames that lose packets are given up, and the control connection ends with the client.
+        .circuit_breakers(false)
         .pacing(Pacing::Off)
         .mtu((payload + OVERHEAD).min(65_535))
         .secured_if(security);
