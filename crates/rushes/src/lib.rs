@@ -87,7 +87,7 @@ pub use pace::{Burst, Pacing, sleep_until};
 pub use reports::Rtcp;
 #[cfg(feature = "srtp")]
 pub use security::Security;
-pub use setup::{Context, Recovery, Session, StreamBuilder};
+pub use setup::{Context, Fec, Recovery, Session, StreamBuilder};
 pub use stats::{Histogram, Statistics};
 
 #[cfg(feature = "texture")]
@@ -98,6 +98,7 @@ pub use rushes_proto as proto;
 pub use rushes_proto::FrameRate;
 pub use rushes_proto::control::{AppData, ClockMapping, ControlEvent, KeyFrameRequest, LipSync};
 pub use rushes_proto::payload::{Delivery, Frame, Framing};
+pub use rushes_proto::repair::fec::FecFormat;
 pub use rushes_proto::rtp::{CaptureTime, ExtensionKind, ExtensionMap, ExtensionMapError};
 #[cfg(feature = "srtp")]
 pub use rushes_proto::srtp::{self, MasterKey, Policy, Suite};

@@ -36,8 +36,9 @@ pub struct FecSending {
     pub first_sequence: SequenceNumber,
     /// Repair packets for 100 packets of media: 0..=100; see [`Sender::set_fec_percent`].
     pub percent: u8,
-    /// The longest time from the first packet of a block to its repair packets, in the media's
-    /// timestamps. A block ends with the last frame that keeps it, or when it is full.
+    /// The longest time from the first packet of a block to its repair packets, if a frame is sent
+    /// within its duration. A block ends with a frame if the next one would exceed this time, or
+    /// when it is full.
     pub span: Duration,
 }
 
@@ -163,10 +164,12 @@ impl Sender {
     /// Ends the block at the end of a frame if it would otherwise exceed its span with the next one.
     pub(super) fn end_fec_block_if_due(&mut self, timestamp: RtpTimestamp) {
         let Some(fec) = &self.fec else { return };
-        let after = self.next_timestamp().distance(fec.begun);
+        let next = self.next_timestamp();
+        // The end of the next frame, if that takes as long as this one.
+        let end = i64::from(next.distance(fec.begun)) + i64::from(next.distance(timestamp));
         let span = self.config.clock_rate.ticks(fec.config.span);
         // A timestamp before that of the block's start is a jump.
-        if u32::try_from(after).map_or(true, |after| after > span) {
+        if !(0..=i64::from(span)).contains(&end) {
             self.end_fec_block(timestamp);
         }
     }

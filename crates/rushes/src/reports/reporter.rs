@@ -340,6 +340,9 @@ impl Reporter {
                 self.outbox.set_ssrc(*new);
                 self.inbox.lock().set_own_ssrc(*new);
             }
+            ControlEvent::ReceiverReport { block, .. } => {
+                self.outbox.note_loss(block.fraction_lost);
+            }
             ControlEvent::PacketsLost { sequences, .. } => {
                 self.outbox.retransmit_soon(port.socket(), sequences);
             }

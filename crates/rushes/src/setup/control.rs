@@ -7,6 +7,7 @@ use rushes_proto::timer::{FeedbackTiming, TimerConfig};
 use rushes_proto::{PayloadType, Ssrc};
 
 use super::builder::StreamBuilder;
+use super::fec::Fec;
 
 /// Minimum interval of complete reports while feedback may be sent at any time.
 const REGULAR_INTERVAL: Duration = Duration::from_secs(1);
@@ -59,6 +60,9 @@ pub(crate) struct ControlSettings {
     pub(crate) recovery: Recovery,
     pub(crate) rtx_ssrc: Option<Ssrc>,
     pub(crate) remote_rtx_ssrc: Option<Ssrc>,
+    pub(crate) fec: Option<Fec>,
+    pub(crate) fec_ssrc: Option<Ssrc>,
+    pub(crate) remote_fec_ssrc: Option<Ssrc>,
     pub(crate) arrivals: bool,
     pub(crate) history: usize,
     pub(crate) keep_alive: Option<Duration>,
@@ -78,6 +82,9 @@ impl Default for ControlSettings {
             recovery: Recovery::Off,
             rtx_ssrc: None,
             remote_rtx_ssrc: None,
+            fec: None,
+            fec_ssrc: None,
+            remote_fec_ssrc: None,
             arrivals: false,
             history: 4 << 20,
             keep_alive: None,

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_proto::control::{Participant, ParticipantConfig};
 use rushes_proto::payload::PayloadFormat;
@@ -14,6 +14,7 @@ use rushes_proto::{Batch, FrameRate, PayloadType, RtpTimestamp, Ssrc};
 
 use super::builder::StreamBuilder;
 use super::control::Recovery;
+use super::fec::Fec;
 use super::session::ControlPort;
 use crate::error::{self, Error};
 use crate::media::{MediaStream, Receiving, StreamReceiver, StreamSender};
@@ -71,6 +72,7 @@ impl StreamBuilder {
             return Err(Error::NoRtcp);
         }
         self.check_rtx()?;
+        self.check_fec()?;
         let control = match (self.control.rtcp, self.control.mux) {
             (false, _) => ControlPort::Off,
             (true, true) => ControlPort::Muxed,
@@ -114,9 +116,11 @@ impl StreamBuilder {
         };
         let route = Route {
             payload_type: self.payload_type,
-            retransmission: self.retransmission_type(),
-            rtx_ssrc: self.control.remote_rtx_ssrc,
             remote_ssrc: self.remote_ssrc,
+            beside: [
+                self.retransmission_type().map(|rtx| (rtx, self.control.remote_rtx_ssrc)),
+                self.fec_reception().map(|fec| (fec.payload_type, fec.ssrc)),
+            ],
         };
         if self.control.arrivals {
             port.socket().enable_arrival_details();
@@ -150,7 +154,7 @@ impl StreamBuilder {
             packet_len_max: self.mtu - self.headers_len() - rtx_len,
         };
         let sender = Sender::new(format.packetiser(), config)?.with_extensions(self.extensions);
-        let sender = self.secure_sender(sender)?;
+        let sender = self.with_fec(self.secure_sender(sender)?)?;
         let retransmission = match (self.control.recovery, self.retransmission_type()) {
             (Recovery::Off, _) => return Ok(sender),
             (_, None) => Retransmission::Verbatim,
@@ -158,7 +162,7 @@ impl StreamBuilder {
                 payload_type,
                 ssrc: match self.control.rtx_ssrc {
                     Some(ssrc) => ssrc,
-                    None => random_ssrc_except(Some(ssrc))?,
+                    None => random_ssrc_except(&[Some(ssrc), sender.fec_ssrc()])?,
                 },
                 first_sequence: self.first_sequence(random_word()?),
             },
@@ -168,7 +172,8 @@ impl StreamBuilder {
 
     /// Returns the SSRC that was set, or a random one.
     pub(crate) fn own_ssrc(&self) -> Result<Ssrc, Error> {
-        self.ssrc.map_or_else(|| random_ssrc_except(self.control.rtx_ssrc), Ok)
+        let others = [self.control.rtx_ssrc, self.control.fec_ssrc];
+        self.ssrc.map_or_else(|| random_ssrc_except(&others), Ok)
     }
 
     fn receiver(&self, format: Arc<dyn PayloadFormat>) -> Result<Receiver, Error> {
@@ -180,6 +185,10 @@ impl StreamBuilder {
         if let Some(limit) = self.latency {
             requests.latency_max = limit;
         }
+        let fec = self.fec_reception();
+        // The limit includes the wait for repair packets.
+        let wait = fec.map_or(Duration::ZERO, |fec| fec.wait);
+        requests.latency_max = requests.latency_max.saturating_sub(wait);
         let memory = self.frame.frame_len_max.saturating_add(MEMORY_BESIDE_A_FRAME);
         let config = ReceiverConfig {
             remote_ssrc: self.remote_ssrc,
@@ -193,6 +202,7 @@ impl StreamBuilder {
             retransmission: self
                 .retransmission_type()
                 .map(|payload_type| (payload_type, self.control.remote_rtx_ssrc)),
+            fec,
             probation: self.probation,
             sources_max: self.sources_max,
             source_timeout: self.source_timeout,
@@ -227,7 +237,7 @@ impl StreamBuilder {
         if self.session.is_ipv4() { IPV4_UDP_LEN } else { IPV6_UDP_LEN }
     }
 
-    fn retransmission_type(&self) -> Option<PayloadType> {
+    pub(super) fn retransmission_type(&self) -> Option<PayloadType> {
         self.control.recovery.payload_type(self.payload_type)
     }
 
@@ -256,7 +266,7 @@ impl StreamBuilder {
             if participant.is_some() || self.security.is_some() {
                 receiver.set_own_ssrc(sender.config().ssrc);
             }
-            if let Some(ssrc) = sender.retransmission_ssrc() {
+            for ssrc in [sender.retransmission_ssrc(), sender.fec_ssrc()].into_iter().flatten() {
                 receiver.add_own_ssrc(ssrc);
             }
         }
@@ -266,7 +276,8 @@ impl StreamBuilder {
             queue: port.socket().send_queue(),
             retransmissions: recovers.then(Retransmissions::new),
         };
-        let outbox = Arc::new(Outbox::new(state, to, self.send_timeout));
+        let loss_ratio = self.control.fec.and_then(Fec::loss_ratio);
+        let outbox = Arc::new(Outbox::new(state, to, self.send_timeout, loss_ratio));
         let to_control = match to {
             Some(to) => self.control_address(to),
             // A group's members report to the group.
@@ -325,15 +336,15 @@ struct Parts {
     participant: Option<Participant>,
 }
 
-fn random_word() -> Result<u32, Error> {
+pub(super) fn random_word() -> Result<u32, Error> {
     getrandom::u32().map_err(|error| Error::Random(error.to_string()))
 }
 
-/// Returns a random SSRC that is not `other`.
-fn random_ssrc_except(other: Option<Ssrc>) -> Result<Ssrc, Error> {
+/// Returns a random SSRC that is none of `others`.
+pub(super) fn random_ssrc_except(others: &[Option<Ssrc>]) -> Result<Ssrc, Error> {
     loop {
         let ssrc = Ssrc(random_word()?);
-        if Some(ssrc) != other {
+        if !others.contains(&Some(ssrc)) {
             return Ok(ssrc);
         }
     }
