@@ -299,12 +299,22 @@ fn a_burst_as_long_as_the_columns_is_repaired() {
 
 #[test]
 fn a_block_that_ends_early_keeps_the_ratio() {
-    for (packets, expected) in [(1, 1), (5, 1), (6, 2), (20, 4), (40, 8)] {
+    for (packets, expected) in [(1, 1), (5, 1), (9, 1), (10, 2), (20, 4), (40, 8)] {
         for format in [FecFormat::FlexFec, FecFormat::FlexFec03, FecFormat::Ulp] {
             let sent: Vec<Vec<u8>> = (0..packets).map(|n| packet(n, 0, &[1])).collect();
             assert_eq!(encode(format, (40, 8), &sent).len(), expected, "{packets}");
         }
     }
+    // The rest of the ratio is that of the next block.
+    let mut encoder = Encoder::new(BlockSize::new(FecFormat::FlexFec, 40, 8).unwrap(), SOURCE);
+    let counts = (0..10).map(|block| {
+        (0..7).for_each(|n| encoder.push(&packet(7 * block + n, 0, &[1])));
+        let mut count = 0;
+        encoder.close(|_| count += 1);
+        encoder.close(|_| unreachable!("the block is empty"));
+        count
+    });
+    assert_eq!(counts.collect::<Vec<_>>(), [1, 1, 2, 1, 2, 1, 1, 2, 1, 2]);
 }
 
 #[test]

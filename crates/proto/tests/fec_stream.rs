@@ -20,8 +20,13 @@ const WAIT: Duration = Duration::from_millis(30);
 fn config(format: FecFormat) -> ReceiverConfig {
     let payload_type = PayloadType::new(115).unwrap();
     let mut config = ReceiverConfig::new(PayloadType::GENERIC, ClockRate::VIDEO);
-    config.fec =
-        Some(FecReception { format, payload_type, wait: WAIT, limits: DecoderLimits::default() });
+    config.fec = Some(FecReception {
+        format,
+        payload_type,
+        ssrc: None,
+        wait: WAIT,
+        limits: DecoderLimits::default(),
+    });
     config.requests = Some(RequestTiming::default());
     config.probation = 1;
     config

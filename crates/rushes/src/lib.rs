@@ -88,7 +88,7 @@ pub use pace::{Burst, Pacing, sleep_until};
 pub use reports::Rtcp;
 #[cfg(feature = "srtp")]
 pub use security::Security;
-pub use setup::{Context, Recovery, Session, StreamBuilder};
+pub use setup::{Context, Fec, Recovery, Session, StreamBuilder};
 pub use stats::{Histogram, RateStatistics, Statistics};
 
 #[cfg(feature = "texture")]
@@ -102,6 +102,7 @@ pub use rushes_proto::control::{
 };
 pub use rushes_proto::payload::{Delivery, Frame, Framing};
 pub use rushes_proto::rate::{RateSettings, RateSettingsError};
+pub use rushes_proto::repair::fec::FecFormat;
 pub use rushes_proto::rtp::{CaptureTime, ExtensionKind, ExtensionMap, ExtensionMapError};
 #[cfg(feature = "srtp")]
 pub use rushes_proto::srtp::{self, MasterKey, Policy, Suite};

@@ -23,7 +23,8 @@ pub struct Source {
 /// A group of related sources (`a=ssrc-group`, RFC 5576 section 4.2).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SourceGroup {
-    /// The meaning of the group: `FID` for a stream and its retransmissions.
+    /// The meaning of the group: `FID` for a stream and its retransmissions, `FEC-FR` for a stream
+    /// and its repair packets.
     pub semantics: String,
     /// Their identifiers; the order is significant.
     pub ssrcs: Vec<Ssrc>,
@@ -50,9 +51,18 @@ impl Media {
 
     /// Returns the SSRC of retransmissions of `stream` (RFC 4588), if a group defines it.
     pub fn rtx_ssrc(&self, stream: Ssrc) -> Option<Ssrc> {
-        let mut groups = self.ssrc_groups.iter().filter(|group| group.is_of("FID"));
+        self.second_of("FID", stream)
+    }
+
+    /// Returns the SSRC of the repair packets of `stream` (RFC 8627), if a group defines it.
+    pub fn fec_ssrc(&self, stream: Ssrc) -> Option<Ssrc> {
+        self.second_of("FEC-FR", stream)
+    }
+
+    fn second_of(&self, semantics: &str, stream: Ssrc) -> Option<Ssrc> {
+        let mut groups = self.ssrc_groups.iter().filter(|group| group.is_of(semantics));
         groups.find_map(|group| match group.ssrcs[..] {
-            [first, rtx, ..] if first == stream && rtx != stream => Some(rtx),
+            [first, second, ..] if first == stream && second != stream => Some(second),
             _ => None,
         })
     }

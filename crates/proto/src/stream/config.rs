@@ -141,8 +141,8 @@ impl ReceiverConfig {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Repair packets of ULPFEC are in the source's stream, which receivers do not support.
-    #[error("a receiver uses repair packets of FlexFEC only")]
+    /// Repair packets of ULPFEC are in the source's stream, which streams do not support.
+    #[error("the repair packets of a stream are those of FlexFEC, not of ULPFEC")]
     FecFormat,
     /// The memory limit that all sources share is smaller than the largest frame.
     #[error(

@@ -7,12 +7,11 @@ use crate::ssrc::{PayloadType, Ssrc};
 pub struct Route {
     /// The stream's payload type.
     pub payload_type: PayloadType,
-    /// The payload type of its retransmissions, if they have one of their own.
-    pub retransmission: Option<PayloadType>,
-    /// The SSRC of its retransmissions; without it, any SSRC that no other stream names.
-    pub rtx_ssrc: Option<Ssrc>,
     /// The SSRC of its media; without it, any SSRC that no other stream names.
     pub remote_ssrc: Option<Ssrc>,
+    /// The payload types of its retransmissions and of its repair packets, if they have their own.
+    /// Each with its SSRC; without it, any SSRC that no other stream names.
+    pub beside: [Option<(PayloadType, Option<Ssrc>)>; 2],
 }
 
 /// The streams that share a port, distinguished by SSRC and then by payload type.
@@ -55,23 +54,25 @@ impl Demux {
         let [_, kind, .., a, b, c, d] = datagram.first_chunk::<12>()?;
         let ssrc = Ssrc(u32::from_be_bytes([*a, *b, *c, *d]));
         let payload_type = PayloadType::from_wire(*kind);
-        let named = self
-            .routes
-            .iter()
-            .find(|(_, route)| route.remote_ssrc == Some(ssrc) || route.rtx_ssrc == Some(ssrc));
+        let beside = |route: &Route, is_it: &dyn Fn(PayloadType, Option<Ssrc>) -> bool| {
+            route.beside.iter().flatten().any(|(kind, ssrc)| is_it(*kind, *ssrc))
+        };
+        let named = self.routes.iter().find(|(_, route)| {
+            route.remote_ssrc == Some(ssrc) || beside(route, &|_, named| named == Some(ssrc))
+        });
         let typed = || {
             let mut routes = self.routes.iter();
             routes.find(|(_, route)| {
                 route.remote_ssrc.is_none() && route.payload_type == payload_type
             })
         };
-        let retransmitted = || {
+        let typed_beside = || {
             let mut routes = self.routes.iter();
             routes.find(|(_, route)| {
-                route.rtx_ssrc.is_none() && route.retransmission == Some(payload_type)
+                beside(route, &|kind, named| kind == payload_type && named.is_none())
             })
         };
-        named.or_else(typed).or_else(retransmitted).map(|(id, _)| *id)
+        named.or_else(typed).or_else(typed_beside).map(|(id, _)| *id)
     }
 }
 
@@ -84,7 +85,7 @@ mod tests {
     }
 
     fn route(payload_type: PayloadType, ssrc: Option<u32>) -> Route {
-        Route { payload_type, retransmission: None, rtx_ssrc: None, remote_ssrc: ssrc.map(Ssrc) }
+        Route { payload_type, remote_ssrc: ssrc.map(Ssrc), beside: [None; 2] }
     }
 
     #[test]
@@ -104,8 +105,7 @@ mod tests {
     fn a_retransmission_goes_to_the_stream_that_names_its_source() {
         let mut demux = Demux::new();
         let rtx = |ssrc, rtx_ssrc: u32| Route {
-            retransmission: Some(PayloadType::OPUS),
-            rtx_ssrc: Some(Ssrc(rtx_ssrc)),
+            beside: [Some((PayloadType::OPUS, Some(Ssrc(rtx_ssrc)))), None],
             ..route(PayloadType::H265, Some(ssrc))
         };
         assert!(demux.add(1, rtx(7, 17)));
@@ -113,6 +113,20 @@ mod tests {
         assert_eq!(demux.route(&datagram(111, 17)), Some(1));
         assert_eq!(demux.route(&datagram(111, 18)), Some(2));
         assert_eq!(demux.route(&datagram(111, 19)), None);
+    }
+
+    #[test]
+    fn a_repair_packet_goes_to_the_stream_of_its_source_or_payload_type() {
+        let mut demux = Demux::new();
+        let fec = |payload_type, repair_ssrc: Option<u32>| Route {
+            beside: [None, Some((PayloadType::GENERIC, repair_ssrc.map(Ssrc)))],
+            ..route(payload_type, None)
+        };
+        assert!(demux.add(1, fec(PayloadType::H264, Some(17))));
+        assert!(demux.add(2, fec(PayloadType::H265, None)));
+        assert_eq!(demux.route(&datagram(99, 17)), Some(1));
+        assert_eq!(demux.route(&datagram(99, 18)), Some(2));
+        assert_eq!(demux.route(&datagram(98, 18)), None);
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct FecReception {
     pub format: FecFormat,
     /// Their payload type.
     pub payload_type: PayloadType,
+    /// Their SSRC; `None` accepts any.
+    pub ssrc: Option<Ssrc>,
     /// How long a missing packet is not requested, because a repair packet may still recover it:
     /// the time from a packet to the repair packets of its block.
     pub wait: Duration,
@@ -44,6 +46,9 @@ impl Receiver {
         from: Option<SocketAddr>,
         packet: &Packet<'_>,
     ) -> Result<(), Discard> {
+        if self.config.fec.and_then(|fec| fec.ssrc).is_some_and(|ssrc| ssrc != packet.ssrc()) {
+            return Err(Discard::OtherSource);
+        }
         let mut protected = [Ssrc(0); crate::rtp::CSRC_MAX];
         let sources = packet.contributing_sources();
         let count = sources.len();
@@ -64,6 +69,7 @@ impl Receiver {
             }
             self.take_recovered(receipt, n);
         }
+        self.statistics.repairs += u64::from(outcome.is_ok());
         outcome
     }
 

@@ -25,6 +25,7 @@ mod retransmission;
 mod secure;
 mod send;
 mod send_extended;
+mod send_fec;
 mod send_run;
 mod sender_count;
 mod sources;
@@ -39,6 +40,7 @@ pub use outgoing::Outgoing;
 pub use receipt::Receipt;
 pub use receive::Receiver;
 pub use send::{Retransmission, Sender};
+pub use send_fec::FecSending;
 pub use sender_count::SentSoFar;
 pub use stats::{Discard, Discards, ReceiveStatistics, SendStatistics, SourceStatistics};
 

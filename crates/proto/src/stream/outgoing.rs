@@ -55,7 +55,7 @@ impl<'s, 'f> Outgoing<'s, 'f> {
     pub fn fill(&mut self, batch: &mut Batch) -> bool {
         batch.clear();
         let packet_len_max = self.sender.config.packet_len_max;
-        while !self.done {
+        while self.sender.write_repairs(batch, self.batch_len_max) && !self.done {
             let room = batch.free().min(self.batch_len_max.saturating_sub(batch.bytes().len()));
             if room < packet_len_max {
                 break;
@@ -70,7 +70,8 @@ impl<'s, 'f> Outgoing<'s, 'f> {
                     && !self.sender.packetiser.next(self.frame, &mut self.sender.fragment)
                 {
                     (self.done, self.whole) = (true, true);
-                    break;
+                    self.sender.end_fec_block_if_due(self.timestamp);
+                    continue;
                 }
             }
             let sender = &mut *self.sender;

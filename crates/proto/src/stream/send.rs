@@ -16,6 +16,7 @@ use super::PACKET_LEN_MIN;
 use super::config::{ConfigError, SenderConfig};
 use super::event::Event;
 use super::outgoing::Outgoing;
+use super::send_fec::SendFec;
 use super::stats::SendStatistics;
 use crate::batch::Batch;
 use crate::payload::{Fragment, FrameError, Packetiser};
@@ -70,10 +71,13 @@ pub struct Sender {
     /// Memory for a packet with a header extension.
     pub(super) scratch: Vec<u8>,
     pub(super) repair: Option<Repair>,
+    pub(super) fec: Option<Box<SendFec>>,
     pub(super) protector: Option<Box<Protector>>,
     pub(super) statistics: SendStatistics,
     /// Octets of payload in retransmitted packets.
     retransmitted_octets: u64,
+    /// Octets of payload in repair packets.
+    pub(super) repair_octets: u64,
 }
 
 /// The outcome of writing a packet.
@@ -105,9 +109,11 @@ impl Sender {
             elements: Vec::new(),
             scratch: Vec::new(),
             repair: None,
+            fec: None,
             protector: None,
             statistics: SendStatistics::default(),
             retransmitted_octets: 0,
+            repair_octets: 0,
         })
     }
 
@@ -217,6 +223,11 @@ impl Sender {
         self.retransmitted_octets
     }
 
+    /// Returns the octets of RTP payload in repair packets.
+    pub fn repair_octets(&self) -> u64 {
+        self.repair_octets
+    }
+
     /// Returns the SSRC of the retransmission stream, if there is one (RFC 4588).
     pub fn retransmission_ssrc(&self) -> Option<Ssrc> {
         match self.repair.as_ref()?.retransmission {
@@ -236,6 +247,7 @@ impl Sender {
         if let Some(repair) = &mut self.repair {
             repair.history.clear();
         }
+        self.clear_fec();
     }
 
     /// Returns the next event of the master key of sent packets: [`Event::KeyExpiring`] or
@@ -279,7 +291,7 @@ impl Sender {
         }
         self.set_elements(capture);
         let extension_len = self.packetiser.extension_len_max() + self.elements_len();
-        let overhead = HEADER_LEN + extension_len + self.trailer_len();
+        let overhead = HEADER_LEN + extension_len + self.trailer_len() + self.fec_len();
         self.packetiser.start(frame, self.config.packet_len_max.saturating_sub(overhead))?;
         if let Some(timestamp) = timestamp {
             self.clock_base = timestamp;
@@ -310,6 +322,8 @@ impl Sender {
         let timestamp = self.next_timestamp();
         self.write(&[], timestamp, batch);
         self.finish(batch);
+        self.end_fec_block(timestamp);
+        self.write_repairs(batch, usize::MAX);
     }
 
     /// Returns the timestamp of the next frame that is pushed without one.
@@ -355,7 +369,7 @@ impl Sender {
         timestamp: RtpTimestamp,
         batch: &mut Batch,
     ) -> Written {
-        if self.fragment.extension().is_some() || !self.elements.is_empty() {
+        if self.fragment.extension().is_some() || !self.elements.is_empty() || self.fec.is_some() {
             return self.write_extended(frame, timestamp, batch);
         }
         let payload_len = self.fragment.len();

@@ -1,4 +1,5 @@
-//! Sent packets with a header extension: composed and protected in separate memory.
+//! Sent packets with a header extension, or that repair packets protect: composed and protected in
+//! separate memory.
 
 use super::send::{Sender, Written};
 use crate::batch::Batch;
@@ -23,7 +24,8 @@ impl Sender {
         if self.elements.is_empty() { 0 } else { INTRODUCTION_LEN + self.elements.len() }
     }
 
-    /// Does the work of [`write`](Self::write) for a packet with a header extension.
+    /// Does the work of [`write`](Self::write) for a packet with a header extension, or of a stream
+    /// with repair packets.
     #[cold]
     pub(super) fn write_extended(
         &mut self,
@@ -34,9 +36,10 @@ impl Sender {
         let mut packet = std::mem::take(&mut self.scratch);
         packet.clear();
         packet.extend_from_slice(&self.header(timestamp));
-        packet[0] |= 0x10;
-        let written = if self.write_extension(&mut packet) {
-            self.complete_extended(frame, &mut packet, batch)
+        let has_extension = self.fragment.extension().is_some() || !self.elements.is_empty();
+        packet[0] |= if has_extension { 0x10 } else { 0 };
+        let written = if !has_extension || self.write_extension(&mut packet) {
+            self.complete_extended((frame, timestamp), &mut packet, batch)
         } else {
             Written::Refused
         };
@@ -90,7 +93,7 @@ impl Sender {
     /// Writes the payload behind the header of `packet`, and protects and places the packet.
     fn complete_extended(
         &mut self,
-        frame: &[u8],
+        (frame, timestamp): (&[u8], RtpTimestamp),
         packet: &mut Vec<u8>,
         batch: &mut Batch,
     ) -> Written {
@@ -101,6 +104,7 @@ impl Sender {
         if batch.free() < packet.len() + self.trailer_len() {
             return Written::Full;
         }
+        self.note_for_fec(timestamp, packet);
         if let Some(protector) = &mut self.protector
             && protector.protect(packet).is_err()
         {

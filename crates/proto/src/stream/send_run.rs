@@ -19,7 +19,8 @@ impl Sender {
         batch: &mut Batch,
         most: usize,
     ) -> Option<Written> {
-        if self.protector.is_some() || most == 0 || !self.elements.is_empty() {
+        let is_plain = self.protector.is_none() && self.fec.is_none() && self.elements.is_empty();
+        if !is_plain || most == 0 {
             return None;
         }
         let run = self.packetiser.next_run(frame, most)?;

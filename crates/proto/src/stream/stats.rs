@@ -157,6 +157,8 @@ pub struct SendStatistics {
     pub frame_octets: u64,
     /// Packets retransmitted on request; not included in `packets`.
     pub retransmitted: u64,
+    /// Repair packets (RFC 8627); not included in `packets`.
+    pub repairs: u64,
     /// Frames not sent completely, because sending failed or the master key expired. A sequence
     /// number is skipped after each frame that was begun, so that receivers drop it.
     pub frames_cut: u64,
@@ -195,6 +197,8 @@ pub struct ReceiveStatistics {
     /// [`RequestTiming::latency_max`](crate::repair::RequestTiming::latency_max) is shorter than
     /// the round-trip time.
     pub not_requested: u64,
+    /// Repair packets accepted (RFC 8627).
+    pub repairs: u64,
     /// Missing packets recovered by repair packets (RFC 8627).
     pub repaired: u64,
     /// Octets of memory in the windows and unfinished frames of all sources together.

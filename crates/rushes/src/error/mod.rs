@@ -57,6 +57,31 @@ pub enum Error {
     #[cfg(not(feature = "srtp"))]
     #[error("the description requires encrypted media (SRTP), which this build does not support")]
     Encrypted,
+    /// Repair packets would have the payload type of the media or of retransmissions.
+    #[error(
+        "payload type {} is that of the media or of retransmissions: \
+         set another for repair packets (Fec::payload_type)",
+        .payload_type.value()
+    )]
+    FecPayloadType {
+        /// The payload type of both.
+        payload_type: PayloadType,
+    },
+    /// The ratio of repair packets is out of range.
+    #[error("{percent} repair packets for 100 packets of media are outside 1 to 100")]
+    FecPercent {
+        /// The ratio given.
+        percent: u8,
+    },
+    /// Repair packets would have the SSRC of the media or of retransmissions.
+    #[error(
+        "SSRC {ssrc} is that of the media or of retransmissions: \
+         give repair packets another (fec_ssrc, remote_fec_ssrc)"
+    )]
+    FecSsrc {
+        /// The SSRC of both.
+        ssrc: Ssrc,
+    },
     /// A format with this name, encoding name or file extension is registered already.
     #[error("the format {name} has the name, the encoding name or a file extension of {other}")]
     FormatTaken {
@@ -83,6 +108,11 @@ pub enum Error {
     /// The operation needs RTCP, but the stream was opened with `rtcp(false)`.
     #[error("this operation needs RTCP, which is off for this stream")]
     NoRtcp,
+    /// [`fec_ssrc`](crate::StreamBuilder::fec_ssrc) or
+    /// [`remote_fec_ssrc`](crate::StreamBuilder::remote_fec_ssrc) is set, but the stream has no
+    /// repair packets.
+    #[error("an SSRC of repair packets is set, but the stream has none: call fec")]
+    NoFec,
     /// [`rtx_ssrc`](crate::StreamBuilder::rtx_ssrc) or
     /// [`remote_rtx_ssrc`](crate::StreamBuilder::remote_rtx_ssrc) is set, but the stream does not
     /// send retransmissions in a separate stream (RFC 4588).

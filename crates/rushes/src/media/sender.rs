@@ -77,12 +77,13 @@ impl StreamSender {
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, retransmissions } = &mut *state;
         let capture = CaptureTime::new(self.attached.ntp(captured));
+        let percent = usize::from(sender.fec_percent());
         let mut outgoing = sender.push_captured(frame, timestamp.into(), Some(capture))?;
         let sampled = (outgoing.timestamp(), captured);
         if retransmissions.is_none() && outbox.begin(sampled) {
             reporter.announce(port);
         }
-        self.pacer.start(Instant::now(), frame.len());
+        self.pacer.start(Instant::now(), frame.len() * (100 + percent) / 100);
         let mut outcome;
         loop {
             if let Some(rate) = &outbox.rate {

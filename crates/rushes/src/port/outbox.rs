@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rushes_net::{LEND_MIN, Loan, SendError, SendErrorKind, SendQueue, UdpSocket};
 use rushes_proto::control::MediaSent;
+use rushes_proto::repair::fec::LossRatio;
 use rushes_proto::stream::{SendStatistics, Sender};
 use rushes_proto::{Batch, LentSlab, RtpTimestamp, SequenceNumber, Ssrc};
 
@@ -34,6 +35,8 @@ pub(crate) struct Outbox {
     timeout: Duration,
     /// The congestion controller, with rate control.
     pub(crate) rate: Option<RateShare>,
+    /// The ratio of repair packets, if it depends on the loss that receivers report.
+    loss_ratio: Option<Mutex<LossRatio>>,
 }
 
 /// Counters of sent packets, readable without the sender's lock.
@@ -105,7 +108,12 @@ impl SendState {
 }
 
 impl Outbox {
-    pub(crate) fn new(state: SendState, to: Option<SocketAddr>, timeout: Duration) -> Self {
+    pub(crate) fn new(
+        state: SendState,
+        to: Option<SocketAddr>,
+        timeout: Duration,
+        loss_ratio: Option<LossRatio>,
+    ) -> Self {
         let ssrc = AtomicU32::new(state.sender.config().ssrc.0);
         Self {
             state: Mutex::new(state),
@@ -116,6 +124,7 @@ impl Outbox {
             sent: Mutex::default(),
             to,
             timeout,
+            loss_ratio: loss_ratio.map(Mutex::new),
             rate: None,
         }
     }
@@ -127,14 +136,25 @@ impl Outbox {
         }
     }
 
-    /// Returns the sender for the pushing thread, under its current SSRC.
+    /// Returns the sender for the pushing thread, under its current SSRC, with the current ratio of
+    /// repair packets.
     pub(crate) fn lock(&self) -> MutexGuard<'_, SendState> {
         let mut state = lock(&self.state);
         let ssrc = self.ssrc();
         if state.sender.config().ssrc != ssrc {
             state.sender.set_ssrc(ssrc);
         }
+        if let Some(ratio) = &self.loss_ratio {
+            state.sender.set_fec_percent(lock(ratio).percent(Instant::now()));
+        }
         state
+    }
+
+    /// Notes a report of a receiver: `fraction_lost` / 256 of the packets were lost.
+    pub(crate) fn note_loss(&self, fraction_lost: u8) {
+        if let Some(ratio) = &self.loss_ratio {
+            lock(ratio).handle_report(Instant::now(), fraction_lost);
+        }
     }
 
     pub(crate) fn to(&self) -> Option<SocketAddr> {

@@ -392,6 +392,9 @@ impl Reporter {
                 tracing::warn!(%breaker, "the stream stops sending");
                 self.outbox.set_stopped(true);
             }
+            ControlEvent::ReceiverReport { block, .. } => {
+                self.outbox.note_loss(block.fraction_lost);
+            }
             ControlEvent::PacketsLost { sequences, .. } => {
                 self.outbox.retransmit_soon(port.socket(), sequences);
             }

@@ -21,6 +21,7 @@
 //! ```
 
 mod extensions;
+mod fec;
 #[cfg(feature = "zrtp")]
 mod hello;
 #[cfg(feature = "srtp")]
@@ -80,6 +81,7 @@ impl StreamBuilder {
 
     fn media(&self, to: SocketAddr, encoding: Encoding) -> Result<Media, Error> {
         self.check_rtx()?;
+        self.check_fec()?;
         let codec = Codec::of_encoding(encoding.name());
         let media_type = codec.map_or("video", |codec| codec.media);
         let mut media = Media::new(MediaKind::of(media_type), to.port());
@@ -136,6 +138,8 @@ impl StreamBuilder {
             rtx.clock_rate = media.formats[0].clock_rate;
             media.formats.push(rtx);
         }
+        let cname = media.ssrcs.first().and_then(|source| source.cname.clone());
+        self.describe_fec(&mut media, cname.as_deref());
         #[cfg(feature = "srtp")]
         self.describe_security(&mut media)?;
         Ok(media)
@@ -144,8 +148,8 @@ impl StreamBuilder {
 
 impl Context {
     /// Sets up a stream that receives the media in a description: with its codec, payload type and
-    /// port, the multicast group if there is one, the port of its RTCP, and requests for lost
-    /// packets if they are allowed. Settings that are not in the description have their defaults.
+    /// port, the multicast group if there is one, the port of its RTCP, requests for lost packets if
+    /// they are allowed, and repair packets (`FlexFEC`) if there are any. Settings that are not in the description have their defaults.
     ///
     /// If the description has the SSRC of the stream ([`Media::ssrc`]) or of its retransmissions,
     /// no other is accepted. Otherwise any sender is accepted, since a description names the
@@ -192,6 +196,7 @@ impl Context {
             let rtx = media.rtx_ssrc(ssrc).filter(|_| matches!(recovery, Recovery::Rtx(_)));
             builder.control.remote_rtx_ssrc = rtx;
         }
+        builder = builder.with_fec_of(media);
         #[cfg(feature = "srtp")]
         return builder.with_security_of(media);
         #[cfg(not(feature = "srtp"))]

@@ -8,6 +8,7 @@ use rushes_proto::timer::{FeedbackTiming, TimerConfig};
 use rushes_proto::{PayloadType, Ssrc};
 
 use super::builder::StreamBuilder;
+use super::fec::Fec;
 
 /// Minimum interval of complete reports while feedback may be sent at any time.
 const REGULAR_INTERVAL: Duration = Duration::from_secs(1);
@@ -60,6 +61,9 @@ pub(crate) struct ControlSettings {
     pub(crate) recovery: Recovery,
     pub(crate) rtx_ssrc: Option<Ssrc>,
     pub(crate) remote_rtx_ssrc: Option<Ssrc>,
+    pub(crate) fec: Option<Fec>,
+    pub(crate) fec_ssrc: Option<Ssrc>,
+    pub(crate) remote_fec_ssrc: Option<Ssrc>,
     pub(crate) arrivals: bool,
     pub(crate) rate: Option<RateSettings>,
     pub(crate) rate_priority: u8,
@@ -82,6 +86,9 @@ impl Default for ControlSettings {
             recovery: Recovery::Off,
             rtx_ssrc: None,
             remote_rtx_ssrc: None,
+            fec: None,
+            fec_ssrc: None,
+            remote_fec_ssrc: None,
             arrivals: false,
             rate: None,
             rate_priority: 1,
@@ -96,7 +103,7 @@ impl ControlSettings {
     /// Returns whether circuit breakers watch the stream. They are for unicast sessions (RFC 8083
     /// section 2), and for streams without rate control.
     pub(crate) fn breaks(&self, in_group: bool) -> bool {
-        self.circuit_breakers && !in_group
+        self.circuit_breakers && !in_group && self.rate.is_none()
     }
 
     /// Returns the timing of reports and feedback.

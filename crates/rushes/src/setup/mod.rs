@@ -3,6 +3,7 @@
 mod builder;
 mod context;
 mod control;
+mod fec;
 mod open;
 #[cfg(feature = "zrtp")]
 mod opening;
@@ -12,6 +13,7 @@ mod session;
 pub use self::builder::StreamBuilder;
 pub use self::context::Context;
 pub use self::control::Recovery;
+pub use self::fec::Fec;
 #[cfg(feature = "zrtp")]
 pub use self::opening::Opening;
 pub use self::session::Session;

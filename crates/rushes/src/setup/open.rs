@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_proto::control::{Participant, ParticipantConfig};
 use rushes_proto::payload::PayloadFormat;
@@ -14,6 +14,7 @@ use rushes_proto::{Batch, FrameRate, PayloadType, RtpTimestamp, Ssrc};
 
 use super::builder::StreamBuilder;
 use super::control::{ControlSettings, Recovery};
+use super::fec::Fec;
 use super::session::ControlPort;
 use crate::error::{self, Error};
 use crate::media::{MediaStream, Receiving, StreamReceiver, StreamSender};
@@ -77,6 +78,7 @@ impl StreamBuilder {
         if let Some(settings) = &self.control.rate {
             self.socket.ecn = settings.mark() as u8;
         }
+        self.check_fec()?;
         let control = match (self.control.rtcp, self.control.mux) {
             (false, _) => ControlPort::Off,
             (true, true) => ControlPort::Muxed,
@@ -120,9 +122,11 @@ impl StreamBuilder {
         };
         let route = Route {
             payload_type: self.payload_type,
-            retransmission: self.retransmission_type(),
-            rtx_ssrc: self.control.remote_rtx_ssrc,
             remote_ssrc: self.remote_ssrc,
+            beside: [
+                self.retransmission_type().map(|rtx| (rtx, self.control.remote_rtx_ssrc)),
+                self.fec_reception().map(|fec| (fec.payload_type, fec.ssrc)),
+            ],
         };
         if self.control.arrivals {
             port.socket().enable_arrival_details();
@@ -160,7 +164,7 @@ impl StreamBuilder {
             packet_len_max: self.mtu - self.headers_len() - rtx_len,
         };
         let sender = Sender::new(format.packetiser(), config)?.with_extensions(self.extensions);
-        let sender = self.secure_sender(sender)?;
+        let sender = self.with_fec(self.secure_sender(sender)?)?;
         let retransmission = match (self.control.recovery, self.retransmission_type()) {
             (Recovery::Off, _) => return Ok(sender),
             (_, None) => Retransmission::Verbatim,
@@ -168,7 +172,7 @@ impl StreamBuilder {
                 payload_type,
                 ssrc: match self.control.rtx_ssrc {
                     Some(ssrc) => ssrc,
-                    None => random_ssrc_except(Some(ssrc))?,
+                    None => random_ssrc_except(&[Some(ssrc), sender.fec_ssrc()])?,
                 },
                 first_sequence: self.first_sequence(random_word()?),
             },
@@ -178,7 +182,8 @@ impl StreamBuilder {
 
     /// Returns the SSRC that was set, or a random one.
     pub(crate) fn own_ssrc(&self) -> Result<Ssrc, Error> {
-        self.ssrc.map_or_else(|| random_ssrc_except(self.control.rtx_ssrc), Ok)
+        let others = [self.control.rtx_ssrc, self.control.fec_ssrc];
+        self.ssrc.map_or_else(|| random_ssrc_except(&others), Ok)
     }
 
     fn receiver(&self, format: Arc<dyn PayloadFormat>) -> Result<Receiver, Error> {
@@ -190,6 +195,10 @@ impl StreamBuilder {
         if let Some(limit) = self.latency {
             requests.latency_max = limit;
         }
+        let fec = self.fec_reception();
+        // The limit includes the wait for repair packets.
+        let wait = fec.map_or(Duration::ZERO, |fec| fec.wait);
+        requests.latency_max = requests.latency_max.saturating_sub(wait);
         let memory = self.frame.frame_len_max.saturating_add(MEMORY_BESIDE_A_FRAME);
         let config = ReceiverConfig {
             remote_ssrc: self.remote_ssrc,
@@ -203,6 +212,7 @@ impl StreamBuilder {
             retransmission: self
                 .retransmission_type()
                 .map(|payload_type| (payload_type, self.control.remote_rtx_ssrc)),
+            fec,
             probation: self.probation,
             sources_max: self.sources_max,
             source_timeout: self.source_timeout,
@@ -239,7 +249,7 @@ impl StreamBuilder {
         if self.session.is_ipv4() { IPV4_UDP_LEN } else { IPV6_UDP_LEN }
     }
 
-    fn retransmission_type(&self) -> Option<PayloadType> {
+    pub(super) fn retransmission_type(&self) -> Option<PayloadType> {
         self.control.recovery.payload_type(self.payload_type)
     }
 
@@ -290,7 +300,7 @@ impl StreamBuilder {
             if participant.is_some() || self.security.is_some() {
                 receiver.set_own_ssrc(sender.config().ssrc);
             }
-            if let Some(ssrc) = sender.retransmission_ssrc() {
+            for ssrc in [sender.retransmission_ssrc(), sender.fec_ssrc()].into_iter().flatten() {
                 receiver.add_own_ssrc(ssrc);
             }
         }
@@ -300,7 +310,8 @@ impl StreamBuilder {
             queue: port.socket().send_queue(),
             retransmissions: recovers.then(Retransmissions::new),
         };
-        let mut outbox = Outbox::new(state, to, self.send_timeout);
+        let loss_ratio = self.control.fec.and_then(Fec::loss_ratio);
+        let mut outbox = Outbox::new(state, to, self.send_timeout, loss_ratio);
         outbox.rate = self.rate_share();
         let outbox = Arc::new(outbox);
         let to_control = match to {
@@ -361,15 +372,15 @@ struct Parts {
     participant: Option<Participant>,
 }
 
-fn random_word() -> Result<u32, Error> {
+pub(super) fn random_word() -> Result<u32, Error> {
     getrandom::u32().map_err(|error| Error::Random(error.to_string()))
 }
 
-/// Returns a random SSRC that is not `other`.
-fn random_ssrc_except(other: Option<Ssrc>) -> Result<Ssrc, Error> {
+/// Returns a random SSRC that is none of `others`.
+pub(super) fn random_ssrc_except(others: &[Option<Ssrc>]) -> Result<Ssrc, Error> {
     loop {
         let ssrc = Ssrc(random_word()?);
-        if Some(ssrc) != other {
+        if !others.contains(&Some(ssrc)) {
             return Ok(ssrc);
         }
     }

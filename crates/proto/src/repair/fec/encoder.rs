@@ -45,11 +45,6 @@ impl BlockSize {
         }
         Ok(Self { format, packets, repairs })
     }
-
-    /// Returns the repair packets for `packets` packets in the ratio of the block, rounded up.
-    fn repairs_for(self, packets: u16) -> u16 {
-        (packets * self.repairs).div_ceil(self.packets)
-    }
 }
 
 /// Computes repair packets of one source.
@@ -64,6 +59,8 @@ pub struct Encoder {
     /// The packets in the block.
     count: u16,
     columns: Vec<Column>,
+    /// The part of a repair packet that earlier blocks lack of their ratio, in parts of one packet.
+    remainder: u16,
     scratch: Vec<u8>,
 }
 
@@ -83,6 +80,7 @@ impl Encoder {
             base: SequenceNumber(0),
             count: 0,
             columns: vec![Column::default(); size.repairs.into()],
+            remainder: 0,
             scratch: Vec::new(),
         }
     }
@@ -117,9 +115,12 @@ impl Encoder {
     }
 
     /// Ends the block and gives the payload of each of its repair packets to `each`. A block that is
-    /// not full has fewer columns, so that the ratio stays, rounded up to whole packets.
+    /// not full has fewer columns, but at least one; the ratio stays over several blocks.
     pub fn close(&mut self, mut each: impl FnMut(&[u8])) {
-        let wanted = self.size.repairs_for(self.count);
+        if self.count == 0 {
+            return;
+        }
+        let wanted = self.wanted();
         let columns = self.size.repairs;
         // Columns of fixed distance stay so only when they are merged evenly.
         let is_fixed = self.size.format == FecFormat::FlexFecFixed;
@@ -140,6 +141,15 @@ impl Encoder {
             each(&self.scratch);
         }
         self.clear();
+    }
+
+    /// Returns the repair packets of the block, and keeps the rest of the ratio for the next one.
+    fn wanted(&mut self) -> u16 {
+        let BlockSize { packets, repairs, .. } = self.size;
+        let parts = self.count * repairs + self.remainder;
+        let wanted = (parts / packets).max(1);
+        self.remainder = parts.saturating_sub(wanted * packets);
+        wanted
     }
 
     fn clear(&mut self) {

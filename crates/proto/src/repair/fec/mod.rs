@@ -23,6 +23,7 @@ mod format;
 mod header;
 mod parity;
 mod protected;
+mod ratio;
 pub mod red;
 
 pub use decoder::{Decoder, DecoderCounts, DecoderLimits};
@@ -30,3 +31,4 @@ pub use encoder::{BlockError, BlockSize, Encoder};
 pub use error::FecError;
 pub use format::FecFormat;
 pub use protected::Protected;
+pub use ratio::LossRatio;
