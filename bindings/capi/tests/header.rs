@@ -37,7 +37,7 @@ const SOURCES: [&str; 22] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 49] = [
+const NAMES: [(&str, &str); 50] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
