@@ -450,7 +450,7 @@ enum rushes_rtcp_event_kind
     // Only with rate control.
     RUSHES_RTCP_EVENT_KIND_NOT_REPORTED = 22,
     // A circuit breaker has stopped our media (RFC 8083): `text`, the reason.
-    RUSHES_RTCP_EVENT_KIND_CIRCUIT_BREAKER = 21,
+    RUSHES_RTCP_EVENT_KIND_CIRCUIT_BREAKER = 23,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1402,6 +1402,7 @@ rushes_status rushes_stream_options_rate_control(const struct rushes_stream_opti
 // 1. The target of the path is divided by weight.
 rushes_status rushes_stream_options_rate_priority(const struct rushes_stream_options *options,
                                                   uint8_t weight);
+
 // Whether the circuit breakers of RFC 8083 watch the stream; by default they do. After
 // RUSHES_RTCP_EVENT_KIND_CIRCUIT_BREAKER, pushing fails with RUSHES_ERROR_CIRCUIT_BREAKER until
 // rushes_stream_resume() succeeds.

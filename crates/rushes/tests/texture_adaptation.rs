@@ -3,7 +3,6 @@
 #![cfg(feature = "texture")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
 mod texture_world;
 
 use std::sync::Arc;
