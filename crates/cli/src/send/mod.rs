@@ -319,6 +319,9 @@ fn build(
         .burst(timing.burst.unwrap_or_default())
         .zero_copy(args.zero_copy);
     builder = stream::set_control(builder, &control);
+    if let Some(fec) = args.fec {
+        builder = builder.fec(fec);
+    }
     if let Some(ssrc) = ssrc {
         builder = builder.ssrc(ssrc);
     }
