@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum, value_parser};
 use rushes::{
-    Burst, ClockRate, Codec, Delivery, ExtensionMap, FrameRate, Pacing, PayloadType, ReceivePath,
-    Recovery, SendPath, Ssrc,
+    Burst, ClockRate, Codec, Delivery, ExtensionMap, Fec, FrameRate, Pacing, PayloadType,
+    ReceivePath, Recovery, SendPath, Ssrc,
 };
 
 use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
@@ -16,8 +16,8 @@ use crate::overwrite::OverwriteArgs;
 use crate::security::SecurityArgs;
 use crate::send::RateArgs;
 use crate::values::{
-    parse_burst, parse_capture_time, parse_clock_rate, parse_duration, parse_mtu, parse_pacing,
-    parse_payload_type, parse_rate, parse_size, parse_ssrc,
+    parse_burst, parse_capture_time, parse_clock_rate, parse_duration, parse_fec, parse_mtu,
+    parse_pacing, parse_payload_type, parse_rate, parse_size, parse_ssrc,
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -323,6 +323,11 @@ pub(crate) struct SendArgs {
     pub(crate) rate: RateArgs,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
+    /// Add repair packets, so that a receiver recovers lost packets without asking for them
+    /// (RFC 8627): this many for 100 packets, 1 to 100, or auto for ten for each packet
+    /// that the receiver reports lost, at most 50. By default none; the receiver needs --fec or --sdp
+    #[arg(long, value_parser = parse_fec, value_name = "PERCENT|auto", help_heading = "Control")]
+    pub(crate) fec: Option<Fec>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]
@@ -427,6 +432,10 @@ pub(crate) struct RecvArgs {
     pub(crate) keep: Option<u64>,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
+    /// Recover lost packets with the repair packets of send --fec (RFC 8627). A
+    /// description (--sdp) says by itself whether there are any
+    #[arg(long, conflicts_with = "sdp", help_heading = "Control")]
+    pub(crate) fec: bool,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]

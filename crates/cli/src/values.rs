@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use rushes::{Burst, ClockRate, ExtensionKind, ExtensionMap, FrameRate, Pacing, PayloadType, Ssrc};
+use rushes::{
+    Burst, ClockRate, ExtensionKind, ExtensionMap, Fec, FrameRate, Pacing, PayloadType, Ssrc,
+};
 
 /// Splits a number from its unit.
 fn split_unit(text: &str) -> (&str, &str) {
@@ -62,6 +64,18 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.parse().map_err(|_| format!("{text:?} is not a time"))?;
     Duration::try_from_secs_f64(number * factor).map_err(|error| format!("{text:?}: {error}"))
+}
+
+/// Parses the ratio of repair packets: a percentage, or `auto` for one that depends on the loss.
+pub(crate) fn parse_fec(text: &str) -> Result<Fec, String> {
+    const AUTO_MAX: u8 = 50;
+    if text == "auto" {
+        return Ok(Fec::by_loss(AUTO_MAX));
+    }
+    match text.strip_suffix('%').unwrap_or(text).parse() {
+        Ok(percent @ 1..=100) => Ok(Fec::percent(percent)),
+        _ => Err(format!("{text:?} is neither 1 to 100 repair packets for 100 packets nor auto")),
+    }
 }
 
 /// Parses frames per second: a number, or a fraction, which stays exact.

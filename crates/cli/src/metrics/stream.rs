@@ -39,7 +39,7 @@ pub(crate) fn rate_of(pacing: Pacing) -> Option<u64> {
 }
 
 /// Counters of a stream's sent media.
-pub(crate) static SENT: [Row<Statistics>; 10] = [
+pub(crate) static SENT: [Row<Statistics>; 11] = [
     Row::new("frames", FRAMES_SENT, |it| it.send.frames),
     Row::new("packets", Metric::counter("packets_sent", "Packets sent for the first time"), |it| {
         it.send.packets
@@ -78,6 +78,11 @@ pub(crate) static SENT: [Row<Statistics>; 10] = [
         |it| it.send.retransmissions_refused,
     ),
     Row::new(
+        "repairs",
+        Metric::counter("repair_packets_sent", "Repair packets sent (--fec)"),
+        |it| it.send.repairs,
+    ),
+    Row::new(
         "buffer_full",
         Metric::counter("send_buffer_full", "Times that the socket's send buffer was full"),
         |it| it.socket.buffer_full_waits,
@@ -90,7 +95,7 @@ pub(crate) static SENT: [Row<Statistics>; 10] = [
 ];
 
 /// Counters of a stream's received media, of all sources together.
-pub(crate) static RECEIVED: [Row<Statistics>; 14] = [
+pub(crate) static RECEIVED: [Row<Statistics>; 16] = [
     Row::new("frames", FRAMES_RECEIVED, |it| it.receive.frames),
     Row::new(
         "frames_dropped",
@@ -134,6 +139,16 @@ pub(crate) static RECEIVED: [Row<Statistics>; 14] = [
             "Missing packets for which an answer would have come too late",
         ),
         |it| it.receive.not_requested,
+    ),
+    Row::new(
+        "repairs",
+        Metric::counter("repair_packets_received", "Repair packets accepted"),
+        |it| it.receive.repairs,
+    ),
+    Row::new(
+        "repaired",
+        Metric::counter("packets_repaired", "Missing packets recovered by repair packets"),
+        |it| it.receive.repaired,
     ),
     Row::new(
         "payload_octets",

@@ -21,7 +21,7 @@ use std::path::Path;
 
 use rushes::file::codec_of;
 use rushes::net::resolve;
-use rushes::{Codec, Session, StreamBuilder};
+use rushes::{Codec, Fec, Session, StreamBuilder};
 
 use self::keep::Files;
 use self::reception::{End, Received};
@@ -255,6 +255,9 @@ fn finish(
     }
     if let Some(ssrc) = args.ssrc {
         builder = builder.remote_ssrc(ssrc);
+    }
+    if args.fec {
+        builder = builder.fec(Fec::receive());
     }
     if let Some(ssrc) = args.control.rtx_ssrc {
         builder = builder.remote_rtx_ssrc(ssrc);

@@ -346,6 +346,9 @@ fn build(
     if is_first {
         builder = args.rate.set(builder)?;
     }
+    if let Some(fec) = args.fec {
+        builder = builder.fec(fec);
+    }
     if let Some(ssrc) = ssrc {
         builder = builder.ssrc(ssrc);
     }
