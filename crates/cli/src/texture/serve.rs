@@ -90,11 +90,11 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     if let Some(why) = failure {
         anyhow::bail!("{why}");
     }
-    if args.once && counts.frames == 0 && !interrupt.is_requested() {
-        anyhow::bail!("no client received a frame");
-    }
     if let Some((client, end)) = tally.ends.front().filter(|(_, end)| args.once && !is_clean(end)) {
         anyhow::bail!("client {client} did not end the stream: {end}");
+    }
+    if args.once && counts.frames == 0 && !interrupt.is_requested() {
+        anyhow::bail!("no client received a frame");
     }
     Ok(Outcome::Done)
 }
