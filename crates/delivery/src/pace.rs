@@ -18,8 +18,8 @@ pub struct Pace {
 const WEIGHT: u32 = 8;
 
 impl Pace {
-    /// Creates a pace that waits for at least `floor` from a frame's first packet on, and for at most
-    /// `ceiling` from its latest packet on. The first frame has the whole of `ceiling`.
+    /// Creates a pace that waits for at least `floor` and at most `ceiling` from a frame's latest packet
+    /// on. The first frame has the whole of `ceiling`.
     pub fn new(floor: Duration, ceiling: Duration) -> Self {
         Self { mean: None, floor: floor.min(ceiling), ceiling }
     }
@@ -40,7 +40,7 @@ impl Pace {
         let longest = latest + self.ceiling;
         let Some(mean) = self.mean else { return longest };
         let adapted = (first + mean * 3 / 2).max(latest + mean / 2);
-        adapted.max(first + self.floor).min(longest)
+        adapted.max(latest + self.floor).min(longest)
     }
 }
 
@@ -95,5 +95,7 @@ mod tests {
         let mut pace = Pace::new(2 * MS, 50 * MS);
         pace.handle_frame(Duration::from_micros(10));
         assert_eq!(pace.deadline(start, start), start + 2 * MS);
+        // A frame that is spread over 15 ms has the same time after its latest packet.
+        assert_eq!(pace.deadline(start, start + 15 * MS), start + 17 * MS);
     }
 }

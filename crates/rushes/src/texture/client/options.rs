@@ -29,7 +29,8 @@ pub struct ClientOptions {
     /// Number of frames held in memory, 2 to 8: 3 by default. One of them is the last delivered
     /// frame, so with 2 the packets of a frame wait until the previous frame has ended.
     pub slots: usize,
-    /// The shortest wait for missing packets.
+    /// The shortest wait for missing packets, from the latest packet of their frame on: a server
+    /// spreads the packets of a frame over its interval.
     ///
     /// Zero, the default, means the interval between frames, limited to 2 to 100 ms: a busy server
     /// or client may be that late.
