@@ -191,6 +191,27 @@ typedef int32_t rushes_recovery_mode;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// Whether repair packets are sent, and how many.
+enum rushes_fec_mode
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Received repair packets are used, and none are sent.
+    RUSHES_FEC_MODE_RECEIVE = 0,
+    // As many repair packets as set are sent for 100 packets.
+    RUSHES_FEC_MODE_PERCENT = 1,
+    // As many as the loss that receivers report needs, at most as many as set; needs RTCP.
+    RUSHES_FEC_MODE_BY_LOSS = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_fec_mode rushes_fec_mode;
+#else
+typedef int32_t rushes_fec_mode;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // How packets are marked for ECN (RFC 3168); the values are the codepoints.
 enum rushes_rate_mark
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -876,6 +897,12 @@ typedef struct rushes_statistics {
     uint64_t capture_to_delivery[15];
     // The sum of these times, in nanoseconds.
     uint64_t capture_to_delivery_sum;
+    // Repair packets sent (rushes_stream_options_fec()); not among `packets_sent`.
+    uint64_t repairs_sent;
+    // Repair packets received; not among `packets_received`.
+    uint64_t repairs_received;
+    // Missing packets that were recovered from repair packets.
+    uint64_t repaired;
 } rushes_statistics;
 
 // Reception statistics of one source. Later versions may add fields at the end.
@@ -1431,6 +1458,15 @@ rushes_status rushes_stream_options_rtx_ssrc(const struct rushes_stream_options 
 // by default any. Only with RUSHES_RECOVERY_MODE_RTX.
 rushes_status rushes_stream_options_remote_rtx_ssrc(const struct rushes_stream_options *options,
                                                     uint32_t ssrc);
+
+// Forward error correction (RFC 8627): repair packets, from which a receiver computes lost packets
+// without asking for them. `mode` is a rushes_fec_mode; by default there are none. Both sides must
+// agree. `percent` is the number of repair packets for 100 packets, 1 to 100, or the largest; it is
+// ignored with RUSHES_FEC_MODE_RECEIVE. A sender calls rushes_stream_send_keep_alive() after its last
+// frame; otherwise the last packets have no repair packets.
+rushes_status rushes_stream_options_fec(const struct rushes_stream_options *options,
+                                        int32_t mode,
+                                        uint8_t percent);
 
 // Octets of sent packets that are kept for retransmission, by default 4 MiB; only with recovery.
 rushes_status rushes_stream_options_history(const struct rushes_stream_options *options,

@@ -218,6 +218,13 @@ enum class recovery : std::int32_t {
     verbatim = RUSHES_RECOVERY_MODE_VERBATIM,
 };
 
+// Whether repair packets are sent, and how many; see rushes_fec_mode.
+enum class fec : std::int32_t {
+    receive = RUSHES_FEC_MODE_RECEIVE,
+    percent = RUSHES_FEC_MODE_PERCENT,
+    by_loss = RUSHES_FEC_MODE_BY_LOSS,
+};
+
 // How packets are marked with rate control; see rushes_rate_mark.
 enum class rate_mark : std::int32_t {
     none = RUSHES_RATE_MARK_NONE,
@@ -618,6 +625,8 @@ public:
                   (get(), static_cast<std::int32_t>(mode), payload_type))
     RUSHES_OPTION(rtx_ssrc, (std::uint32_t ssrc), (get(), ssrc))
     RUSHES_OPTION(remote_rtx_ssrc, (std::uint32_t ssrc), (get(), ssrc))
+    RUSHES_OPTION(fec, (rushes::fec mode, std::uint8_t percent = 0),
+                  (get(), static_cast<std::int32_t>(mode), percent))
     RUSHES_OPTION(history, (std::size_t octets), (get(), octets))
     RUSHES_OPTION(srtp, (srtp_suite suite, bytes key),
                   (get(), static_cast<std::int32_t>(suite), key.data(), key.size()))

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use rushes::proto::rtcp::SdesKind;
-use rushes::{RateSettings, Recovery, Ssrc};
+use rushes::{Fec, RateSettings, Recovery, Ssrc};
 
 use crate::error::{Failure, Status};
 use crate::options::{StreamOptions, argument, change, payload_type};
@@ -19,6 +19,18 @@ pub enum RecoveryMode {
     Rtx = 1,
     /// Packets are repeated unchanged in their own stream, for peers that do not support RFC 4588.
     Verbatim = 2,
+}
+
+/// Whether repair packets are sent, and how many.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum FecMode {
+    /// Received repair packets are used, and none are sent.
+    Receive = 0,
+    /// As many repair packets as set are sent for 100 packets.
+    Percent = 1,
+    /// As many as the loss that receivers report needs, at most as many as set; needs RTCP.
+    ByLoss = 2,
 }
 
 /// The items of a source description (RFC 3550 section 6.5); the values are the RFC's.
@@ -260,6 +272,28 @@ pub extern "C" fn rushes_stream_options_remote_rtx_ssrc(
     ssrc: u32,
 ) -> Status {
     change(options, |builder| Ok(builder.remote_rtx_ssrc(Ssrc(ssrc))))
+}
+
+/// Forward error correction (RFC 8627): repair packets, from which a receiver computes lost packets
+/// without asking for them. `mode` is a rushes_fec_mode; by default there are none. Both sides must
+/// agree. `percent` is the number of repair packets for 100 packets, 1 to 100, or the largest; it is
+/// ignored with RUSHES_FEC_MODE_RECEIVE. A sender calls rushes_stream_send_keep_alive() after its last
+/// frame; otherwise the last packets have no repair packets.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_fec(
+    options: *const StreamOptions,
+    mode: i32,
+    percent: u8,
+) -> Status {
+    change(options, |builder| {
+        let fec = match mode {
+            0 => Fec::receive(),
+            1 => Fec::percent(percent),
+            2 => Fec::by_loss(percent),
+            _ => return Err(argument(format!("{mode} is not a mode of error correction"))),
+        };
+        Ok(builder.fec(fec))
+    })
 }
 
 /// Octets of sent packets that are kept for retransmission, by default 4 MiB; only with recovery.

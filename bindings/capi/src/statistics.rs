@@ -1,6 +1,7 @@
 //! Counters of a stream.
 
 use rushes::Discard;
+use rushes::proto::stream::ReceiveStatistics;
 
 use crate::control_event::nanos;
 use crate::error::Status;
@@ -9,7 +10,7 @@ use crate::stream::Stream;
 use crate::{handle, pointer};
 
 /// A stream's counters at one moment. Later versions may add fields at the end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Statistics {
     /// Frames accepted for sending.
@@ -152,6 +153,12 @@ pub struct Statistics {
     pub capture_to_delivery: [u64; 15],
     /// The sum of these times, in nanoseconds.
     pub capture_to_delivery_sum: u64,
+    /// Repair packets sent (rushes_stream_options_fec()); not among `packets_sent`.
+    pub repairs_sent: u64,
+    /// Repair packets received; not among `packets_received`.
+    pub repairs_received: u64,
+    /// Missing packets that were recovered from repair packets.
+    pub repaired: u64,
 }
 
 fn counts(times: &rushes::Histogram) -> [u64; 15] {
@@ -162,7 +169,6 @@ fn counts(times: &rushes::Histogram) -> [u64; 15] {
 
 fn of(statistics: &rushes::Statistics) -> Statistics {
     let rushes::Statistics { send, receive, socket, .. } = statistics;
-    let discarded = |reason| receive.discards.get(reason);
     Statistics {
         frames_sent: send.frames,
         frame_octets_sent: send.frame_octets,
@@ -205,6 +211,20 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         lent_back: socket.lent_back,
         lent_copied: socket.lent_copied,
         lent_refused: socket.lent_refused,
+        extensions_malformed: receive.extensions_malformed,
+        capture_to_delivery: counts(&statistics.capture_to_delivery),
+        capture_to_delivery_sum: nanos(statistics.capture_to_delivery.sum()),
+        repairs_sent: send.repairs,
+        repairs_received: receive.repairs,
+        repaired: receive.repaired,
+        ..of_discards(receive)
+    }
+}
+
+/// Returns the discarded datagrams by reason; the other counters are zero.
+fn of_discards(receive: &ReceiveStatistics) -> Statistics {
+    let discarded = |reason| receive.discards.get(reason);
+    Statistics {
         discarded_keep_alive: discarded(Discard::KeepAlive),
         discarded_not_rtp: discarded(Discard::NotRtp),
         discarded_zrtp: discarded(Discard::Zrtp),
@@ -227,9 +247,7 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         discarded_replayed: discarded(Discard::Replayed),
         discarded_key_expired: discarded(Discard::KeyExpired),
         discarded_unknown_key: discarded(Discard::UnknownKey),
-        extensions_malformed: receive.extensions_malformed,
-        capture_to_delivery: counts(&statistics.capture_to_delivery),
-        capture_to_delivery_sum: nanos(statistics.capture_to_delivery.sum()),
+        ..Statistics::default()
     }
 }
 

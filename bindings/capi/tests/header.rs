@@ -37,7 +37,7 @@ const SOURCES: [&str; 22] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 50] = [
+const NAMES: [(&str, &str); 51] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -56,6 +56,7 @@ const NAMES: [(&str, &str); 50] = [
     ("Codec", "codec"),
     ("Extension", "extension"),
     ("RecoveryMode", "recovery_mode"),
+    ("FecMode", "fec_mode"),
     ("RateMark", "rate_mark"),
     ("SdesItem", "sdes_item"),
     ("SrtpSuite", "srtp_suite"),
@@ -102,6 +103,7 @@ fn config() -> Config {
         "Codec",
         "Extension",
         "RecoveryMode",
+        "FecMode",
         "RateMark",
         "SdesItem",
         "SrtpSuite",

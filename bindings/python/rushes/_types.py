@@ -120,6 +120,7 @@ class StreamOptions(TypedDict, total=False):
     recovery: Literal["off", "on", "verbatim"] | int
     rtx_ssrc: int
     remote_rtx_ssrc: int
+    fec: Literal["receive", "auto"] | int
     report_arrivals: bool
     rate_control: tuple[int, int, int] | tuple[int, int, int, Literal["l4s", "classic"]]
     rate_priority: int

@@ -111,7 +111,11 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::AddressFamily { .. }
         | E::Cname { .. }
         | E::Config(_)
+        | E::FecPayloadType { .. }
+        | E::FecPercent { .. }
+        | E::FecSsrc { .. }
         | E::Mtu { .. }
+        | E::NoFec
         | E::PacingRate
         | E::RatePriority
         | E::RateOfGroup { .. }

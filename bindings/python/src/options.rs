@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use rushes::proto::rtcp::SdesKind;
 use rushes::texture::did_you_mean;
 use rushes::{
-    Burst, ClockRate, Codec, Delivery, ExtensionKind, ExtensionMap, FrameRate, Framing,
+    Burst, ClockRate, Codec, Delivery, ExtensionKind, ExtensionMap, Fec, FrameRate, Framing,
     MulticastOptions, Pacing, PayloadType, RateSettings, Recovery, RtpTimestamp, SequenceNumber,
     Ssrc, StreamBuilder,
 };
@@ -17,6 +17,9 @@ use rushes::{
 use crate::error::ConfigError;
 use crate::integer::{self, Integer};
 use crate::security::Security;
+
+/// The largest ratio of `fec="auto"`, as in the program.
+const FEC_AUTO_MAX: u8 = 50;
 
 /// A setting's value, with its name for error messages.
 pub(crate) struct Setting<'a, 'py> {
@@ -129,6 +132,13 @@ fn recovery(setting: &Setting<'_, '_>) -> PyResult<Recovery> {
     }
     let words = [("off", Recovery::Off), ("on", Recovery::On), ("verbatim", Recovery::Verbatim)];
     setting.word(&words)
+}
+
+fn fec(setting: &Setting<'_, '_>) -> PyResult<Fec> {
+    if setting.value.is_instance_of::<pyo3::types::PyInt>() {
+        return Ok(Fec::percent(setting.within(1, 100)?));
+    }
+    setting.word(&[("receive", Fec::receive()), ("auto", Fec::by_loss(FEC_AUTO_MAX))])
 }
 
 fn describe(mut builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<StreamBuilder> {
@@ -308,6 +318,7 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
         "recovery" => builder.recovery(recovery(setting)?),
         "rtx_ssrc" => builder.rtx_ssrc(Ssrc(setting.int()?)),
         "remote_rtx_ssrc" => builder.remote_rtx_ssrc(Ssrc(setting.int()?)),
+        "fec" => builder.fec(fec(setting)?),
         "report_arrivals" => builder.report_arrivals(setting.get()?),
         "rate_control" => builder.rate_control(rate_control(setting)?),
         "rate_priority" => builder.rate_priority(setting.within(1, 255)?),

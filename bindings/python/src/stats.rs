@@ -85,6 +85,8 @@ mirror! {
         units_left_out: u64 = |s: &LibrarySent| s.units_left_out,
         /// Requests for packets that are no longer kept, or that were repeated too often.
         retransmissions_refused: u64 = |s: &LibrarySent| s.retransmissions_refused,
+        /// Repair packets sent (`fec`); not among `packets`.
+        repairs: u64 = |s: &LibrarySent| s.repairs,
     }
 }
 
@@ -157,6 +159,10 @@ mirror! {
         /// Missing packets that were not requested, because an answer could not have arrived in
         /// time.
         not_requested: u64 = |s: &LibraryReceived| s.not_requested,
+        /// Repair packets received (`fec`); not among `packets`.
+        repairs: u64 = |s: &LibraryReceived| s.repairs,
+        /// Missing packets that were recovered from repair packets.
+        repaired: u64 = |s: &LibraryReceived| s.repaired,
         /// Frames dropped to free memory for other sources.
         frames_displaced: u64 = |s: &LibraryReceived| s.frames_displaced,
         /// Octets of memory held by reorder windows and unfinished frames.

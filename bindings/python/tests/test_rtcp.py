@@ -306,6 +306,26 @@ def test_lost_packets_are_reported_and_retransmitted(
         sender.close()
 
 
+def test_a_lost_packet_is_recovered_from_repair_packets(
+    session: rushes.Session, free_port: int
+) -> None:
+    with Relay(free_port) as relay:
+        options = {"rtcp_mux": True, "mtu": 500, "probation": 1, "reorder_time": 5.0}
+        receiver = session.stream("generic", remote_port=free_port, fec="receive", **options)  # type: ignore[arg-type]
+        sender = session.stream("generic", remote_port=free_port, fec=20, **options)  # type: ignore[arg-type]
+        relay.between(receiver.local_address[1], sender.local_address[1], lost=5)
+        frame = bytes(range(256)) * 20
+        sender.push_frame(frame)
+        sender.send_keep_alive()
+        got = receiver.pull_frame(TIME_LIMIT)
+        assert bytes(got or b"") == frame
+        received = receiver.statistics().receive
+        assert (received.repaired, received.requested) == (1, 0)
+        assert 1 <= received.repairs <= sender.statistics().send.repairs
+        receiver.close()
+        sender.close()
+
+
 def test_without_recovery_a_loss_is_reported(session: rushes.Session, free_port: int) -> None:
     with Relay(free_port) as relay:
         options = {"rtcp": False, "probation": 1, "reorder_time": 0.01}

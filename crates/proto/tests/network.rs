@@ -124,6 +124,7 @@ fn case(seed: u64) -> Setting {
         seed,
         delivery: if random.below(2) == 0 { Delivery::AccessUnit } else { Delivery::Unit },
         recovery: recovery.map(|recovery| (recovery, 3 * round_trip + 60 * MS)),
+        fec: None,
         secured: random.below(2) == 0,
         packet_len_max: 200 + random.below(1300) as usize,
     }

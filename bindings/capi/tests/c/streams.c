@@ -98,6 +98,36 @@ static void frames_carry_their_capture_time(void) {
     pair_close(&pair);
 }
 
+static void repair_packets_are_sent_and_counted(void) {
+    struct pair pair = pair_sessions();
+    rushes_stream_options *options = generic_options(&pair);
+    rushes_frame *frame;
+    rushes_statistics sent, received;
+    uint16_t port;
+    OK(rushes_stream_options_probation(options, 1));
+    OK(rushes_stream_options_fec(options, RUSHES_FEC_MODE_RECEIVE, 0));
+    OK(rushes_stream_open(options, &pair.receiver));
+    OK(rushes_stream_local_port(pair.receiver, &port));
+    OK(rushes_stream_options_remote_port(options, port));
+    OK(rushes_stream_options_fec(options, RUSHES_FEC_MODE_PERCENT, 0));
+    EXPECT(rushes_stream_open(options, &pair.sender), RUSHES_ERROR_ARGUMENT);
+    OK(rushes_stream_options_fec(options, RUSHES_FEC_MODE_PERCENT, 100));
+    OK(rushes_stream_open(options, &pair.sender));
+    OK(rushes_stream_options_close(options));
+    OK(rushes_stream_push_frame(pair.sender, (const uint8_t *)"frame", 5, NULL));
+    OK(rushes_stream_send_keep_alive(pair.sender));
+    OK(rushes_stream_push_frame(pair.sender, (const uint8_t *)"again", 5, NULL));
+    for (int n = 0; n < 2; n++) {
+        pull(pair.receiver, &frame);
+        OK(rushes_frame_release(frame));
+    }
+    OK(rushes_stream_statistics(pair.sender, &sent, sizeof sent));
+    OK(rushes_stream_statistics(pair.receiver, &received, sizeof received));
+    CHECK(sent.packets_sent == 3 && sent.repairs_sent >= 2);
+    CHECK(received.repairs_received >= 2 && received.repaired == 0);
+    pair_close(&pair);
+}
+
 /* What the hooks received. */
 struct seen {
     rushes_frame *kept;
@@ -349,6 +379,7 @@ static void a_socket_that_breaks_is_told_to_a_hook(void) {
 int main(void) {
     frames_arrive_as_they_were_pushed();
     frames_carry_their_capture_time();
+    repair_packets_are_sent_and_counted();
     hooks_are_called_and_released();
     a_socket_that_breaks_is_told_to_a_hook();
     keys_are_given_and_changed();

@@ -115,6 +115,18 @@ static void a_target_rate_is_set_and_read() {
     CHECK(thrown([&] { options.rate_priority(0).open(); }) == RUSHES_ERROR_ARGUMENT);
 }
 
+static void repair_packets_are_set_and_counted() {
+    rushes::context context;
+    auto options = context.create_session("127.0.0.1").stream(rushes::codec::generic);
+    auto receiver = options.probation(1).fec(rushes::fec::receive).open();
+    options.remote_port(receiver.local_port()).fec(rushes::fec::percent, 50);
+    auto sender = options.open();
+    sender.push_frame(bytes_of("frame"));
+    sender.send_keep_alive();
+    CHECK(sender.get_statistics().repairs_sent > 0);
+    CHECK(thrown([&] { options.fec(rushes::fec::by_loss, 101).open(); }) == RUSHES_ERROR_ARGUMENT);
+}
+
 static void lambdas_are_hooks_and_released() {
     rushes::context context;
     auto session = context.create_session("127.0.0.1");
@@ -415,6 +427,7 @@ int main(int argc, char **) {
     objects_move_and_close();
     frames_carry_their_capture_time();
     a_target_rate_is_set_and_read();
+    repair_packets_are_set_and_counted();
     lambdas_are_hooks_and_released();
     two_ends_agree_on_keys();
     a_secret_lets_in_only_those_that_know_it();

@@ -52,8 +52,10 @@ const FIRST_RETRY: Duration = Duration::from_millis(50);
 const HEAD_ATTEMPTS: u8 = 2;
 
 /// How often the last request that can be answered in time is repeated, in case it is lost, and the
-/// minimum time between repetitions. If many first requests remain unanswered, there are more.
+/// minimum time between repetitions. If many first requests remain unanswered, there are more, and
+/// with repair packets, too.
 const LAST_REPEATS: u8 = 2;
+const LAST_REPEATS_WITH_REPAIRS: u8 = 3;
 const LAST_REPEATS_IF_LOSSY: u8 = 10;
 const LOSSY_BELOW: f32 = 0.8;
 const REPEAT_AFTER: Duration = Duration::from_millis(10);
@@ -105,6 +107,8 @@ pub struct Missing {
     round_trip: RoundTrip,
     /// The smoothed share of recovered packets for which one request was enough.
     answered: f32,
+    /// Whether repair packets recover most lost packets.
+    has_repairs: bool,
     counts: RepairCounts,
 }
 
@@ -123,8 +127,18 @@ impl Missing {
             next_due: None,
             round_trip: RoundTrip::default(),
             answered: 1.0,
+            has_repairs: false,
             counts: RepairCounts::default(),
         }
+    }
+
+    /// Repeats the last request that can be answered in time even if it is the first, and more
+    /// often: repair packets recover most lost packets, so that few are requested, but after a wait
+    /// that may leave time for one request only.
+    #[must_use]
+    pub fn with_repairs(mut self) -> Self {
+        self.has_repairs = true;
+        self
     }
 
     /// Sets the round-trip time measured by reports: a packet that arrives sooner is not an answer.
@@ -266,7 +280,11 @@ impl Missing {
         let wait = self.wait();
         let round_trip = self.round_trip.time().unwrap_or(Duration::ZERO);
         let retry = self.round_trip.retry();
-        let repeats_max = if self.is_lossy() { LAST_REPEATS_IF_LOSSY } else { LAST_REPEATS };
+        let repeats_max = match self.has_repairs {
+            _ if self.is_lossy() => LAST_REPEATS_IF_LOSSY,
+            true => LAST_REPEATS_WITH_REPAIRS,
+            false => LAST_REPEATS,
+        };
         self.next_due = None;
         for entry in &mut self.entries {
             if entry.due.is_some_and(|due| due <= now) {
@@ -285,7 +303,8 @@ impl Missing {
                 let retry = retry.unwrap_or_else(|| FIRST_RETRY * 2_u32.pow(doublings));
                 entry.due = Some(now + retry);
                 let left = last.map_or(Duration::ZERO, |last| last.saturating_duration_since(now));
-                if left < retry && entry.attempts > 1 && entry.last_repeats < repeats_max {
+                let is_repeated = entry.attempts > 1 || self.has_repairs;
+                if left < retry && is_repeated && entry.last_repeats < repeats_max {
                     let repeats_left = u32::from(repeats_max - entry.last_repeats);
                     entry.last_repeats += 1;
                     entry.due = Some(now + (left / repeats_left).max(REPEAT_AFTER));
@@ -323,11 +342,15 @@ mod tests {
 
     /// Returns when a packet that never arrives is requested, in milliseconds after the gap.
     fn asked_at(round_trip: u64, latency_max: u64) -> Vec<u64> {
+        asked_by(Missing::new, round_trip, latency_max)
+    }
+
+    fn asked_by(new: fn(RequestTiming) -> Missing, round_trip: u64, latency_max: u64) -> Vec<u64> {
         let timing = RequestTiming {
             latency_max: Duration::from_millis(latency_max),
             ..RequestTiming::default()
         };
-        let mut missing = Missing::new(timing);
+        let mut missing = new(timing);
         missing.set_round_trip(Duration::from_millis(round_trip));
         let start = Instant::now();
         missing.note_gap(start, ExtendedSequence(70_000), 1);
@@ -366,6 +389,15 @@ mod tests {
         // At three times the round-trip time, the second request is the last: it is repeated.
         assert_eq!(asked_at(200, 600), [5, 215, 307, 400]);
         assert!(asked_at(220, 200).is_empty());
+    }
+
+    #[test]
+    fn with_repair_packets_the_last_request_is_repeated_even_if_it_is_the_first() {
+        let with_repairs = |timing| Missing::new(timing).with_repairs();
+        assert_eq!(asked_at(200, 240), [5]);
+        assert_eq!(asked_by(with_repairs, 200, 240), [5, 16, 28, 40]);
+        assert_eq!(asked_by(with_repairs, 200, 600), [5, 215, 276, 338, 400]);
+        assert!(asked_by(with_repairs, 220, 200).is_empty());
     }
 
     #[test]

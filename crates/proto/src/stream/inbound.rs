@@ -112,7 +112,10 @@ impl Inbound {
             unusable: 0,
             jitter: Jitter::new(config.clock_rate, info.stamp),
             stray: None,
-            missing: config.requests.map(Missing::new),
+            missing: config.requests.map(|timing| match config.fec {
+                Some(_) => Missing::new(timing).with_repairs(),
+                None => Missing::new(timing),
+            }),
             fec: config.fec.map(|fec| Box::new(Decoder::new(fec.format, ssrc, fec.limits))),
             fec_wait: config.fec.map_or(Duration::ZERO, |fec| fec.wait.min(FEC_WAIT_MAX)),
             arrivals: config.arrivals.then(|| Arrivals::new(first)),

@@ -11,12 +11,14 @@ use rushes_proto::FrameRate;
 use rushes_proto::control::{ControlEvent, MediaSent, Participant, ParticipantConfig, Reception};
 use rushes_proto::payload::Frame;
 use rushes_proto::repair::RequestTiming;
+use rushes_proto::repair::fec::{DecoderLimits, FecFormat};
+use rushes_proto::rtp::Packet;
 use rushes_proto::srtp::{
     MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite, Unprotector,
 };
 use rushes_proto::stream::{
-    Event, ReceiveStatistics, Receiver, ReceiverConfig, Retransmission, Sender, SenderConfig,
-    SentSoFar,
+    Event, FecReception, FecSending, ReceiveStatistics, Receiver, ReceiverConfig, Retransmission,
+    Sender, SenderConfig, SentSoFar,
 };
 use rushes_proto::timer::{FeedbackTiming, TimerConfig};
 use rushes_proto::{Batch, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
@@ -27,6 +29,7 @@ const MS: Duration = Duration::from_millis(1);
 const FRAME_INTERVAL: Duration = Duration::from_micros(33_333);
 pub const MEDIA: Ssrc = Ssrc(0x1234_5678);
 const RTX: (PayloadType, Ssrc) = (PayloadType::OPUS, Ssrc(0x8765_4321));
+const REPAIR: (PayloadType, Ssrc) = (PayloadType::GENERIC, Ssrc(0x2222_3333));
 const LISTENER: Ssrc = Ssrc(0x1111_2222);
 
 /// The settings of a session.
@@ -38,6 +41,8 @@ pub struct Setting {
     pub delivery: rushes_proto::payload::Delivery,
     /// How lost packets are retransmitted, if at all, and how long the receiver waits for one.
     pub recovery: Option<(Recovery, Duration)>,
+    /// Repair packets for 100 packets, if any, and how long a packet is not requested for them.
+    pub fec: Option<(u8, Duration)>,
     pub secured: bool,
     pub packet_len_max: usize,
 }
@@ -63,7 +68,7 @@ pub struct Outcome {
 
 #[derive(Clone)]
 enum Item {
-    /// A datagram, with its number unless it is a retransmission.
+    /// A datagram, with its number unless it is a retransmission or a repair packet.
     Media(Vec<u8>, Option<u64>),
     Report(Vec<u8>),
 }
@@ -161,10 +166,23 @@ impl Session {
             };
             sender = sender.with_history(8192, rtx);
         }
+        config.fec = setting.fec.map(|(_, wait)| FecReception {
+            format: FecFormat::FlexFec,
+            payload_type: REPAIR.0,
+            ssrc: Some(REPAIR.1),
+            wait,
+            limits: DecoderLimits::default(),
+        });
         let mut receiver = Receiver::new(format, config).unwrap();
         if setting.secured {
             sender = sender.secured(Protector::new(&policy, &key()).unwrap()).unwrap();
             receiver = receiver.secured(Unprotector::new(&policy, &key()).unwrap());
+        }
+        if let Some((percent, span)) = setting.fec {
+            let (payload_type, ssrc) = REPAIR;
+            let (format, first_sequence) = (FecFormat::FlexFec, SequenceNumber(65_534));
+            let fec = FecSending { format, payload_type, ssrc, first_sequence, percent, span };
+            sender = sender.with_fec(fec).unwrap();
         }
         let ends = [MEDIA, LISTENER].map(|ssrc| control(ssrc, epoch, setting, &policy));
         Self {
@@ -225,9 +243,10 @@ impl Session {
         let timestamp = outgoing.timestamp();
         drop(outgoing);
         for datagram in datagrams {
-            let item = Item::Media(datagram.clone(), Some(self.pushed));
+            let is_repair = Packet::parse(&datagram).unwrap().ssrc() == REPAIR.1;
+            let item = Item::Media(datagram.clone(), (!is_repair).then_some(self.pushed));
             self.network.push(self.clock, Way::There, datagram.len(), item);
-            self.pushed += 1;
+            self.pushed += u64::from(!is_repair);
         }
         let statistics = self.sender.statistics();
         self.ends[0].sent = MediaSent {

@@ -38,7 +38,9 @@ impl StreamSender {
     /// With [`Pacing`](crate::Pacing), the default, sending a frame of more than one
     /// [`Burst`](crate::Burst) takes most of the frame interval. Sender reports assume that the
     /// frame was captured at the time of this call; see
-    /// [`push_frame_captured`](Self::push_frame_captured).
+    /// [`push_frame_captured`](Self::push_frame_captured). With
+    /// [`fec`](crate::StreamBuilder::fec), [`send_keep_alive`](Self::send_keep_alive) belongs after
+    /// the last frame.
     ///
     /// # Errors
     /// [`Error::Frame`] if the format cannot carry the frame (nothing is sent),
@@ -141,7 +143,8 @@ impl StreamSender {
     }
 
     /// Sends one packet without payload. Receivers ignore it, but detect packets lost before it by
-    /// its sequence number: useful at the end of a stream, and to keep a path open.
+    /// its sequence number: useful at the end of a stream, and to keep a path open. With
+    /// [`fec`](crate::StreamBuilder::fec), the repair packets of the last frames follow it.
     ///
     /// # Errors
     /// [`Error::NoDestination`], [`Error::Send`] or [`Error::CircuitBreaker`].

@@ -145,6 +145,10 @@ impl StreamBuilder {
     /// media are up to 36 octets shorter. [`description`](Self::description) names them
     /// (`a=rtpmap`, `a=fmtp`), and [`Context::described`](crate::Context::described) reads that.
     ///
+    /// A block ends with a later frame. After the last frame of a stream, call
+    /// [`StreamSender::send_keep_alive`](crate::StreamSender::send_keep_alive), which ends it: otherwise
+    /// the last packets have no repair packets.
+    ///
     /// [`SendStatistics::repairs`](crate::proto::stream::SendStatistics::repairs) counts repair
     /// packets sent, [`ReceiveStatistics`](crate::proto::stream::ReceiveStatistics) those received
     /// (`repairs`) and the packets recovered by them (`repaired`).
