@@ -147,6 +147,9 @@ impl Outbox {
         if let Some(ratio) = &self.loss_ratio {
             state.sender.set_fec_percent(lock(ratio).percent(Instant::now()));
         }
+        if let Some(rate) = &self.rate {
+            rate.set_repair_percent(state.sender.fec_percent());
+        }
         state
     }
 
