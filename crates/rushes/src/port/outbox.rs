@@ -132,7 +132,7 @@ impl Outbox {
     /// Notes packets that are about to be sent, with rate control.
     pub(crate) fn note_packets(&self, batch: &Batch) {
         if let Some(rate) = &self.rate {
-            rate.note_sent(Instant::now(), batch);
+            rate.note_sent(Instant::now(), batch, self.ssrc());
         }
     }
 

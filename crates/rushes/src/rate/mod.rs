@@ -183,12 +183,19 @@ impl RateShare {
         (media as u64).max(min)
     }
 
-    /// Notes the RTP packets of `batch`, which are about to be sent.
-    pub(crate) fn note_sent(&self, now: Instant, batch: &Batch) {
+    /// Notes the RTP packets of `batch`, which are about to be sent. Reports will name those of
+    /// `media`.
+    pub(crate) fn note_sent(&self, now: Instant, batch: &Batch, media: Ssrc) {
         let mut state = self.state();
         for datagram in batch.datagrams() {
-            let Some((ssrc, sequence)) = source(datagram) else { continue };
-            state.controller.handle_sent(now, ssrc, sequence, self.wire_len(datagram.len(), 1));
+            let len = self.wire_len(datagram.len(), 1);
+            match source(datagram) {
+                Some((ssrc, sequence)) if ssrc == media => {
+                    state.controller.handle_sent(now, ssrc, sequence, len);
+                }
+                Some(_) => state.controller.handle_sent_beside(now, len),
+                None => {}
+            }
         }
         if let Some(stream) = state.stream(self.number) {
             stream.active = now;

@@ -86,7 +86,7 @@ impl Flow {
             let packet = batch.place(PACKET).unwrap();
             packet[2..4].copy_from_slice(&self.sequence.to_be_bytes());
             packet[8..12].copy_from_slice(&[0, 0, 0, ssrc]);
-            self.share.note_sent(now, &batch);
+            self.share.note_sent(now, &batch, Ssrc(self.ssrc.into()));
             sent.push((ssrc, self.sequence));
             self.sequence = self.sequence.wrapping_add(u16::from(!is_repair));
             self.waiting -= 1;
