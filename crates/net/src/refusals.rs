@@ -75,8 +75,9 @@ impl UdpSocket {
         let is_requested = self.errors.get().is_some();
         let is_suspect = match fault {
             Fault::Refused => true,
-            // Each message makes one call fail with its error.
-            Fault::TooLarge | Fault::Other => is_requested,
+            // Each message makes one call fail with its error. That of a failed source route is the
+            // error of a missing system call.
+            Fault::TooLarge | Fault::Missing | Fault::Other => is_requested,
             _ => false,
         };
         if !is_suspect {

@@ -13,9 +13,10 @@ use loopback::{skipped, soon};
 use rushes_net::{SendPath, SocketOptions, UdpSocket};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Types and codes: an unreachable network, host, protocol and port; exceeded time; a wrong header. A
-/// path that needs fragments is missing, because the system would believe it for all sockets.
-const MESSAGES: [(u8, u8); 6] = [(3, 0), (3, 1), (3, 2), (3, 3), (11, 0), (12, 0)];
+/// Types and codes: an unreachable network, host, protocol and port; a failed source route; exceeded
+/// time; a wrong header. A path that needs fragments is missing, because the system would believe it
+/// for all sockets.
+const MESSAGES: [(u8, u8); 7] = [(3, 0), (3, 1), (3, 2), (3, 3), (3, 5), (11, 0), (12, 0)];
 
 /// The sum of RFC 1071.
 fn checksum(octets: &[u8]) -> u16 {

@@ -17,6 +17,7 @@ const MAX: u64 = 4_000_000;
 enum Step {
     Send { ssrc: u32, count: u16, octets: usize },
     Wait(u64),
+    SendBeside { octets: usize },
     Frame { octets: usize, waited: u64 },
     Report { begin: u16, packets: Vec<Option<(u8, Option<u32>)>> },
 }
@@ -31,6 +32,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (0..2_u32, 1..20_u16, octets.clone())
             .prop_map(|(ssrc, count, octets)| Step::Send { ssrc, count, octets }),
         3 => prop_oneof![0..100_u64, 0..u64::from(u32::MAX)].prop_map(Step::Wait),
+        1 => octets.clone().prop_map(|octets| Step::SendBeside { octets }),
         1 => (octets, any::<u64>()).prop_map(|(octets, waited)| Step::Frame { octets, waited }),
         3 => report,
     ];
@@ -63,6 +65,7 @@ proptest! {
                     controller.handle_sent(now, Ssrc(ssrc), sequence, octets);
                     sequence = sequence.plus(1);
                 },
+                Step::SendBeside { octets } => controller.handle_sent_beside(now, octets),
                 Step::Wait(time) => now += Duration::from_millis(time),
                 Step::Frame { octets, waited } => {
                     controller.handle_frame(now, octets, Duration::from_millis(waited));
@@ -109,6 +112,20 @@ fn without_reports_the_rate_falls_to_its_minimum_and_packets_are_still_paced() {
     assert_eq!(rates, [250_000, MIN, MIN, MIN]);
     assert_eq!(controller.pacing_rate(), MIN * 3 / 2);
     // A sender that sends nothing more is not slowed down by a lost last packet.
+    assert_eq!(controller.poll_timeout(), None);
+}
+
+#[test]
+fn a_packet_that_no_report_names_makes_no_report_missing() {
+    let now = Instant::now();
+    let settings = RateSettings::new(MIN, START, MAX).unwrap();
+    let mut controller = RateController::new(settings, now);
+    controller.handle_sent(now, Ssrc(0), SequenceNumber(5), 1000);
+    controller.handle_sent_beside(now, 500);
+    let later = now + Duration::from_millis(50);
+    controller.handle_feedback(later, feedback(Ssrc(0), 5, &[Some((0, Some(77)))]));
+    controller.handle_sent_beside(later, 500);
+    assert_eq!(controller.octets_in_flight(), 1000);
     assert_eq!(controller.poll_timeout(), None);
 }
 

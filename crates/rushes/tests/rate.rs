@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rushes::proto::rtcp::{Arrival, Ecn, Writer};
 use rushes::{
-    Codec, Context, ControlEvent, Error, MediaStream, NtpTime, PayloadType, RateSettings,
+    Codec, Context, ControlEvent, Error, Fec, MediaStream, NtpTime, PayloadType, RateSettings,
     SequenceNumber, Session, Ssrc, StreamBuilder,
 };
 use rushes_netsim::{Bottleneck, Path, Relay, Way};
@@ -256,5 +256,15 @@ fn packets_carry_the_mark_of_the_settings() {
         let datagrams = reader.receive(&mut arena, deadline, None).unwrap();
         let marks: Vec<_> = datagrams.map(|datagram| datagram.ecn).collect();
         assert_eq!(marks, [mark]);
+    }
+}
+
+#[test]
+fn repair_packets_take_their_part_of_the_target() {
+    let rates = RateSettings::new(700 * KBIT, 1000 * KBIT, 8000 * KBIT).unwrap();
+    for (percent, target) in [(25, 800 * KBIT), (100, 700 * KBIT)] {
+        let builder = session().stream(Codec::Generic).rate_control(rates);
+        let stream = builder.fec(Fec::percent(percent)).open().unwrap();
+        assert_eq!(stream.rtcp().target_rate(), Some(target));
     }
 }

@@ -103,7 +103,7 @@ impl RateController {
         now.saturating_duration_since(self.epoch).as_secs_f64()
     }
 
-    /// Notes a sent packet of `octets`, headers included.
+    /// Notes a sent packet of `octets`, headers included, that reports will name.
     pub fn handle_sent(
         &mut self,
         now: Instant,
@@ -116,7 +116,14 @@ impl RateController {
             self.heard = self.heard.max(now);
             self.is_waiting = true;
         }
-        self.sent.push(now, (ssrc, sequence), octets);
+        self.sent.push(now, Some((ssrc, sequence)), octets);
+        self.window.note_in_flight(self.sent.in_flight());
+    }
+
+    /// Notes a sent packet of `octets` that no report will name, as receivers report on media only:
+    /// one of a stream for repair or retransmissions.
+    pub fn handle_sent_beside(&mut self, now: Instant, octets: usize) {
+        self.sent.push(self.seconds(now), None, octets);
         self.window.note_in_flight(self.sent.in_flight());
     }
 
@@ -162,7 +169,7 @@ impl RateController {
             return;
         }
         self.heard = now;
-        self.is_waiting = self.sent.in_flight() > 0;
+        self.is_waiting = self.sent.is_awaited();
         if let Some((sent, arrival)) = newest_arrival {
             self.delay.note(now, sent, arrival);
         }

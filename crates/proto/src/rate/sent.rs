@@ -24,7 +24,8 @@ enum State {
 /// A sent packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    key: (Ssrc, SequenceNumber),
+    /// `None` if no report names it.
+    key: Option<(Ssrc, SequenceNumber)>,
     /// When it was sent, in seconds.
     pub(super) at: f64,
     /// Its length.
@@ -43,6 +44,8 @@ pub(super) struct SentPackets {
     numbers: HashMap<(Ssrc, SequenceNumber), u64>,
     /// Octets sent.
     sent: u64,
+    /// Octets sent up to the end of the newest packet that reports name.
+    named: u64,
     /// Octets sent up to the end of the newest acknowledged packet.
     acknowledged: u64,
     /// Numbers of packets that are missing and do not count as lost yet.
@@ -52,7 +55,8 @@ pub(super) struct SentPackets {
 }
 
 impl SentPackets {
-    pub(super) fn push(&mut self, now: f64, key: (Ssrc, SequenceNumber), octets: usize) {
+    /// Adds a packet; without a `key` no report names it.
+    pub(super) fn push(&mut self, now: f64, key: Option<(Ssrc, SequenceNumber)>, octets: usize) {
         while self.packets.len() >= PACKETS_MAX
             || self.packets.front().is_some_and(|packet| packet.at + AGE_MAX < now)
         {
@@ -62,14 +66,19 @@ impl SentPackets {
         let number = self.first + self.packets.len() as u64;
         let state = State::InFlight;
         self.packets.push_back(Sent { key, at: now, octets, end: self.sent, state });
-        self.numbers.insert(key, number);
+        if let Some(key) = key {
+            self.numbers.insert(key, number);
+            self.named = self.sent;
+        }
     }
 
     fn forget_first(&mut self) {
         if let Some(packet) = self.packets.pop_front() {
             // The number of a packet that was sent twice belongs to the second.
-            if self.numbers.get(&packet.key) == Some(&self.first) {
-                self.numbers.remove(&packet.key);
+            if let Some(key) = packet.key
+                && self.numbers.get(&key) == Some(&self.first)
+            {
+                self.numbers.remove(&key);
             }
             self.first += 1;
             // It may have been lost without any report.
@@ -80,6 +89,11 @@ impl SentPackets {
     /// Returns the octets that were sent after the newest acknowledged packet.
     pub(super) fn in_flight(&self) -> u64 {
         self.sent - self.acknowledged
+    }
+
+    /// Returns whether a report is awaited.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.named > self.acknowledged
     }
 
     /// Returns the octets sent up to the end of the newest acknowledged packet.
@@ -158,7 +172,7 @@ mod tests {
     fn octets_before_an_acknowledged_packet_are_no_longer_in_flight() {
         let mut sent = SentPackets::default();
         for n in 0..10 {
-            sent.push(0.0, key(65_530_u16.wrapping_add(n)), 100);
+            sent.push(0.0, Some(key(65_530_u16.wrapping_add(n))), 100);
         }
         assert!(sent.acknowledge(0.1, key(1)).is_some_and(|(_, is_newest)| is_newest));
         assert_eq!(sent.in_flight(), 200);
@@ -171,7 +185,7 @@ mod tests {
     fn a_missing_packet_is_lost_once_and_only_after_the_time_of_reordering() {
         let mut sent = SentPackets::default();
         for n in 0..10 {
-            sent.push(0.0, key(n), 100);
+            sent.push(0.0, Some(key(n)), 100);
         }
         sent.acknowledge(1.0, key(9));
         sent.miss(1.0, key(3));
@@ -187,13 +201,13 @@ mod tests {
     fn packets_are_forgotten_by_number_and_by_age() {
         let mut sent = SentPackets::default();
         for n in 0..40_000_u32 {
-            sent.push(0.0, key(n as u16), 100);
+            sent.push(0.0, Some(key(n as u16)), 100);
             sent.miss(0.0, key(n as u16));
         }
         assert_eq!((sent.packets.len(), sent.numbers.len()), (PACKETS_MAX, PACKETS_MAX));
         assert_eq!(sent.take_lost(0.0, 0.1), 0);
         assert_eq!(sent.missing.len(), PACKETS_MAX);
-        sent.push(11.0, key(1), 100);
+        sent.push(11.0, Some(key(1)), 100);
         sent.take_lost(11.0, 0.1);
         assert_eq!((sent.packets.len(), sent.numbers.len(), sent.missing.len()), (1, 1, 0));
     }

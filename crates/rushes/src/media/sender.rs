@@ -85,7 +85,8 @@ impl StreamSender {
         if retransmissions.is_none() && outbox.begin(sampled) {
             reporter.announce(port);
         }
-        self.pacer.start(Instant::now(), frame.len() * (100 + percent) / 100);
+        let octets = frame.len() * (100 + percent) / 100;
+        self.pacer.start(Instant::now(), octets);
         let mut outcome;
         loop {
             if let Some(rate) = &outbox.rate {
@@ -123,7 +124,7 @@ impl StreamSender {
         }
         let now = Instant::now();
         if let Some(rate) = &outbox.rate {
-            rate.note_frame(now, frame.len(), captured);
+            rate.note_frame(now, octets, captured);
         }
         let is_first = outbox.note(now, &state.sender, Some(sampled));
         let key_event = state.sender.poll_event();

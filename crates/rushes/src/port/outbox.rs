@@ -132,7 +132,7 @@ impl Outbox {
     /// Notes packets that are about to be sent, with rate control.
     pub(crate) fn note_packets(&self, batch: &Batch) {
         if let Some(rate) = &self.rate {
-            rate.note_sent(Instant::now(), batch);
+            rate.note_sent(Instant::now(), batch, self.ssrc());
         }
     }
 
@@ -146,6 +146,9 @@ impl Outbox {
         }
         if let Some(ratio) = &self.loss_ratio {
             state.sender.set_fec_percent(lock(ratio).percent(Instant::now()));
+        }
+        if let Some(rate) = &self.rate {
+            rate.set_repair_percent(state.sender.fec_percent());
         }
         state
     }

@@ -5,6 +5,8 @@
 
 mod division;
 
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -65,6 +67,8 @@ pub(crate) struct RateShare {
     number: u64,
     /// Octets of the headers before each datagram.
     headers_len: usize,
+    /// Repair packets for 100 packets of media.
+    repair_percent: AtomicU8,
 }
 
 impl PathRate {
@@ -103,7 +107,7 @@ impl PathRate {
         });
         state.limit();
         drop(state);
-        RateShare { path: self, number, headers_len }
+        RateShare { path: self, number, headers_len, repair_percent: AtomicU8::new(0) }
     }
 }
 
@@ -168,19 +172,37 @@ impl RateShare {
         octets + datagrams * self.headers_len
     }
 
-    /// Notes the RTP packets of `batch`, which are about to be sent.
-    pub(crate) fn note_sent(&self, now: Instant, batch: &Batch) {
+    /// Sets the repair packets for 100 packets of media, which take their part of the target.
+    pub(crate) fn set_repair_percent(&self, percent: u8) {
+        self.repair_percent.store(percent, Relaxed);
+    }
+
+    /// Returns what repair packets leave of a rate, at least `min`.
+    fn media_rate(&self, rate: u64, min: u64) -> u64 {
+        let media = u128::from(rate) * 100 / (100 + u128::from(self.repair_percent.load(Relaxed)));
+        (media as u64).max(min)
+    }
+
+    /// Notes the RTP packets of `batch`, which are about to be sent. Reports will name those of
+    /// `media`.
+    pub(crate) fn note_sent(&self, now: Instant, batch: &Batch, media: Ssrc) {
         let mut state = self.state();
         for datagram in batch.datagrams() {
-            let Some((ssrc, sequence)) = source(datagram) else { continue };
-            state.controller.handle_sent(now, ssrc, sequence, self.wire_len(datagram.len(), 1));
+            let len = self.wire_len(datagram.len(), 1);
+            match source(datagram) {
+                Some((ssrc, sequence)) if ssrc == media => {
+                    state.controller.handle_sent(now, ssrc, sequence, len);
+                }
+                Some(_) => state.controller.handle_sent_beside(now, len),
+                None => {}
+            }
         }
         if let Some(stream) = state.stream(self.number) {
             stream.active = now;
         }
     }
 
-    /// Notes a frame of `octets` that was captured at `captured`, and all of whose packets are sent
+    /// Notes a frame of `octets`, repair packets included, that was captured at `captured`, and all of whose packets are sent
     /// at `now`.
     ///
     /// Frames of the stream with the largest part of the target count: the controller knows one
@@ -232,11 +254,13 @@ impl RateShare {
         let mut state = self.state();
         let (target, is_missed) = (state.target_of(self.number, now), state.is_missed);
         let stream = state.stream(self.number)?;
+        let (min, max) = (stream.settings.min(), stream.settings.max());
+        let [target, max] = [target, max].map(|rate| self.media_rate(rate, min));
         if is_missed && !stream.is_missed_announced {
             stream.is_missed_announced = true;
             return Some(ControlEvent::NotReported);
         }
-        let is_limit = target == stream.settings.min() || target == stream.settings.max();
+        let is_limit = target == min || target == max;
         let is_new = stream.announced.is_none_or(|before| {
             let change = target.abs_diff(before);
             change > 0 && (is_limit || change >= before.div_ceil(EVENT_SHARE))
@@ -253,9 +277,11 @@ impl RateShare {
     }
 
     pub(crate) fn statistics(&self, now: Instant) -> RateStatistics {
-        let state = self.state();
+        let mut state = self.state();
+        let target = state.target_of(self.number, now);
+        let min = state.stream(self.number).map_or(0, |stream| stream.settings.min());
         RateStatistics {
-            target: state.target_of(self.number, now),
+            target: self.media_rate(target, min),
             queue_delay: state.controller.queue_delay(),
             round_trip: state.controller.round_trip_time(),
             octets_in_flight: state.controller.octets_in_flight(),

@@ -17,6 +17,9 @@ const DELAY: Duration = Duration::from_millis(20);
 /// Octets of a datagram.
 const PACKET: usize = 1000;
 
+/// What the SSRC of repair packets adds to that of the media.
+const REPAIR: u8 = 100;
+
 /// A path with a queue of 300 ms.
 fn path(kbit: u64) -> Path {
     let rate = kbit * 1000;
@@ -31,8 +34,10 @@ struct Flow {
     pacer: Pacer,
     ssrc: u8,
     frames: u32,
-    /// Packets of frames that are not sent yet.
+    /// Packets of frames, and of repair, that are not sent yet.
     waiting: usize,
+    /// Repair packets for 100 packets of media, which no report names.
+    repairs: u8,
     sequence: u16,
     arrivals: VecDeque<(u16, Duration)>,
     reported: Duration,
@@ -51,6 +56,7 @@ impl Flow {
             ssrc,
             frames: 0,
             waiting: 0,
+            repairs: 0,
             sequence: 0,
             arrivals: VecDeque::new(),
             reported: Duration::ZERO,
@@ -61,25 +67,28 @@ impl Flow {
     }
 
     /// Encodes, and returns the packets that the pacer lets through.
-    fn send(&mut self, start: Instant, time: Duration) -> Vec<u16> {
+    fn send(&mut self, start: Instant, time: Duration) -> Vec<(u8, u16)> {
         let now = start + time;
         self.share.handle_timeout(now);
         let target = self.share.statistics(now).target;
         self.rates[time.as_secs() as usize] = target;
         if time >= self.frames * Duration::from_secs(1) / 30 {
             self.frames += 1;
-            self.waiting += (target as usize / 8 / 30).div_ceil(PACKET);
+            let packets = (target as usize / 8 / 30).div_ceil(PACKET);
+            self.waiting += packets * (100 + usize::from(self.repairs)) / 100;
         }
         let mut sent = Vec::new();
         while self.waiting > 0 && self.pacer.follow(self.share.pacing_rate(now)) <= Some(now) {
             self.pacer.due(now, self.share.wire_len(PACKET, 1));
+            let is_repair = self.repairs == 100 && self.waiting.is_multiple_of(2);
+            let ssrc = self.ssrc + if is_repair { REPAIR } else { 0 };
             let mut batch = Batch::new();
             let packet = batch.place(PACKET).unwrap();
             packet[2..4].copy_from_slice(&self.sequence.to_be_bytes());
-            packet[8..12].copy_from_slice(&[0, 0, 0, self.ssrc]);
-            self.share.note_sent(now, &batch);
-            sent.push(self.sequence);
-            self.sequence = self.sequence.wrapping_add(1);
+            packet[8..12].copy_from_slice(&[0, 0, 0, ssrc]);
+            self.share.note_sent(now, &batch, Ssrc(self.ssrc.into()));
+            sent.push((ssrc, self.sequence));
+            self.sequence = self.sequence.wrapping_add(u16::from(!is_repair));
             self.waiting -= 1;
         }
         sent
@@ -122,14 +131,15 @@ fn run(flows: &mut [Flow], course: Course, seconds: u32, start: Instant) -> f64 
     let mut link = Link::new(course, 1);
     for time in (0..seconds * 1000).map(|n| n * MS) {
         for (index, flow) in flows.iter_mut().enumerate() {
-            for sequence in flow.send(start, time) {
-                link.push(time, PACKET, (index, sequence, time));
+            for (ssrc, sequence) in flow.send(start, time) {
+                let is_media = ssrc == flow.ssrc;
+                link.push(time, PACKET, (index, is_media.then_some(sequence), time));
             }
         }
         while let Some(delivery) = link.poll(time) {
             let (index, sequence, sent) = delivery.item;
             let (flow, second) = (&mut flows[index], time.as_secs() as usize);
-            flow.arrivals.push_back((sequence, delivery.at));
+            flow.arrivals.extend(sequence.map(|sequence| (sequence, delivery.at)));
             flow.received[second] += PACKET + HEADERS;
             let waited = delivery.at - sent - DELAY;
             flow.longest[second] = flow.longest[second].max(waited);
@@ -177,4 +187,22 @@ fn streams_get_their_parts_of_a_path_by_priority() {
     assert!((one * 18 / 10..=one * 22 / 10).contains(&two), "{one} {two}");
     assert!((1800..=3000).contains(&(one + two)), "{one} {two}");
     assert!(lost < 0.005, "{lost}");
+}
+
+#[test]
+fn frames_with_as_many_repair_packets_do_not_fall_behind() {
+    let start = Instant::now();
+    let mut flow = Flow::new(&path_rate(start), 1, 1, start);
+    flow.repairs = 100;
+    flow.share.set_repair_percent(100);
+    let mut flows = [flow];
+    let lost = run(&mut flows, path(2000).into(), 60, start);
+    let [flow] = &flows;
+    let (rate, longest) = (flow.rate(20..60), flow.longest(20..60));
+    println!("{rate} kbit/s of 2000, {} packets wait; {longest:?}; lost {lost:.4}", flow.waiting);
+    assert!(flow.waiting < 20, "{} packets wait", flow.waiting);
+    assert!((1200..=2000).contains(&rate), "{rate}");
+    let target = flow.rates[59] / 1000;
+    assert!((500..=1000).contains(&target), "{target}");
+    assert!(longest < 250 * MS, "{longest:?}");
 }

@@ -44,10 +44,10 @@ fn a_stream_that_sends_nothing_leaves_its_part_to_the_others_until_it_sends() {
     let now = Instant::now();
     let [first, second] = pair([1, 1], now);
     let later = now + IDLE_AFTER;
-    first.note_sent(later, &batch(1, 1));
+    first.note_sent(later, &batch(1, 1), Ssrc(1));
     assert_eq!(first.statistics(later).target, 2_000_000);
     assert_eq!(second.statistics(later).target, 1_000_000);
-    second.note_sent(later, &batch(2, 1));
+    second.note_sent(later, &batch(2, 1), Ssrc(2));
     assert_eq!(first.statistics(later).target, 1_000_000);
 }
 
@@ -55,14 +55,28 @@ fn a_stream_that_sends_nothing_leaves_its_part_to_the_others_until_it_sends() {
 fn packets_of_a_batch_are_in_flight_until_their_report() {
     let now = Instant::now();
     let [first, second] = pair([1, 1], now);
-    first.note_sent(now, &batch(1, 65_535));
-    second.note_sent(now, &batch(2, 7));
+    first.note_sent(now, &batch(1, 65_535), Ssrc(1));
+    second.note_sent(now, &batch(2, 7), Ssrc(2));
     assert_eq!(first.statistics(now).octets_in_flight, 2 * 1028);
     let arrival = Some((Ecn::NotCapable, Arrival::Before(MS)));
     let packet = PacketReport { sequence: SequenceNumber(65_535), arrival };
     first.handle_report(now + 50 * MS, Ssrc(1), 0, &[packet]);
     let statistics = second.statistics(now);
     assert_eq!((statistics.octets_in_flight, statistics.round_trip), (1028, Some(50 * MS)));
+}
+
+#[test]
+fn a_pause_after_packets_that_no_report_names_lowers_no_target() {
+    let now = Instant::now();
+    let [share, _] = pair([1, 1], now);
+    share.note_sent(now, &batch(1, 7), Ssrc(1));
+    // Of the stream's repair packets.
+    share.note_sent(now, &batch(101, 7), Ssrc(1));
+    let arrival = Some((Ecn::NotCapable, Arrival::Before(MS)));
+    let packet = PacketReport { sequence: SequenceNumber(7), arrival };
+    share.handle_report(now + 50 * MS, Ssrc(1), 0, &[packet]);
+    assert_eq!(share.statistics(now).octets_in_flight, 1028);
+    assert_eq!(share.handle_timeout(now + 60 * MS), None);
 }
 
 #[test]
@@ -74,7 +88,7 @@ fn a_peer_that_never_reports_is_an_event_for_each_stream_and_the_target_falls() 
         assert_eq!(share.poll_event(now), Some(target));
         assert_eq!(share.poll_event(now), None);
     }
-    shares[0].note_sent(now, &batch(1, 1));
+    shares[0].note_sent(now, &batch(1, 1), Ssrc(1));
     let due = shares[1].handle_timeout(now).unwrap();
     assert_eq!(shares[1].handle_timeout(due), None);
     for share in &shares {
@@ -96,7 +110,7 @@ fn a_frame_that_waits_for_the_one_before_lowers_the_target() {
     };
     let report = |n: u32| {
         let at = now + n * 20 * MS;
-        share.note_sent(at, &batch(1, n as u16));
+        share.note_sent(at, &batch(1, n as u16), Ssrc(1));
         let arrival = Some((Ecn::NotCapable, Arrival::Unknown));
         let packet = PacketReport { sequence: SequenceNumber(n as u16), arrival };
         share.handle_report(at + 10 * MS, Ssrc(1), 0, &[packet]);

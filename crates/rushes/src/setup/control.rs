@@ -217,8 +217,9 @@ impl StreamBuilder {
     /// Controls the rate of what the stream sends: `SCReAM` version 2 finds how much the path
     /// carries, with little delay in its queues, and the encoder follows its target. Off by default.
     ///
-    /// The settings are bit rates of media, in bits per second. [`Rtcp::target_rate`] is the target
-    /// at any time, and each change of it by 1 % an event
+    /// The settings are bit rates of media and its [repair packets](Self::fec), in bits per second.
+    /// [`Rtcp::target_rate`] is the target at any time, less what repair packets take but no less than
+    /// the minimum, and each change of it by 1 % an event
     /// ([`ControlEvent::TargetRate`](crate::ControlEvent::TargetRate)). Packets are paced by the
     /// controller instead of [`pacing`](Self::pacing), in [bursts](Self::burst) of 2 ms, so that a
     /// frame above the target takes longer to send; none is dropped.

@@ -313,6 +313,8 @@ impl StreamBuilder {
         let loss_ratio = self.control.fec.and_then(Fec::loss_ratio);
         let mut outbox = Outbox::new(state, to, self.send_timeout, loss_ratio);
         outbox.rate = self.rate_share();
+        // Sets what repair packets take of the target.
+        drop(outbox.lock());
         let outbox = Arc::new(outbox);
         let to_control = match to {
             Some(to) => self.control_address(to),
