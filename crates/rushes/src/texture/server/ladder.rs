@@ -98,6 +98,11 @@ impl Ladder {
             .map(|choice| Self { steps, choice })
     }
 
+    /// Returns the step that is taken while nothing is lost.
+    pub(super) fn first(&self) -> Step {
+        self.steps[0]
+    }
+
     /// Handles a report of the packets sent and lost since the session's beginning; returns the step
     /// to take instead of the current one.
     pub(super) fn handle_report(&mut self, now: Instant, sent: u64, lost: u64) -> Option<Step> {
