@@ -206,16 +206,25 @@ fn a_stream_of_few_packets_does_not_keep_its_repair_packets_back() {
     }
 }
 
+/// Sends a large frame; returns the number of repair packets.
+fn repairs(sender: &mut Sender, batch: &mut Batch) -> usize {
+    let sent = send(sender, batch, &vec![1; 200_000], 20_000);
+    sender.keep_alive(batch);
+    let sent = sent.iter().map(|it| &it[..]).chain(batch.datagrams());
+    sent.filter(|datagram| is_repair(datagram)).count()
+}
+
+#[test]
+fn a_ratio_above_100_counts_as_100() {
+    let mut sender = sender(sending(FecFormat::FlexFec, 255), None);
+    assert_eq!(sender.fec_percent(), 100);
+    assert!((172..=176).contains(&repairs(&mut sender, &mut Batch::new())));
+}
+
 #[test]
 fn the_ratio_changes_with_the_next_block() {
     let mut sender = sender(sending(FecFormat::FlexFec, 0), None);
     let mut batch = Batch::new();
-    let repairs = |sender: &mut Sender, batch: &mut Batch| {
-        let sent = send(sender, batch, &vec![1; 200_000], 20_000);
-        sender.keep_alive(batch);
-        let sent = sent.iter().map(|it| &it[..]).chain(batch.datagrams());
-        sent.filter(|datagram| is_repair(datagram)).count()
-    };
     assert_eq!(repairs(&mut sender, &mut batch), 0);
     for (percent, wanted) in [(5, 9..=10), (50, 86..=88), (100, 172..=176), (0, 0..=0)] {
         sender.set_fec_percent(percent);

@@ -139,8 +139,8 @@ pub(crate) trait Pace: Debug + Send {
         None
     }
 
-    /// Waits until a burst is due.
-    fn wait(&self, due: Instant);
+    /// Waits until a burst is due; returns `false` if sending has ended meanwhile.
+    fn wait(&self, due: Instant) -> bool;
 }
 
 /// The schedule of a stream's bursts.
@@ -286,8 +286,9 @@ impl Pace for Pacer {
         Some(self.rate_due(bits_per_second))
     }
 
-    fn wait(&self, due: Instant) {
+    fn wait(&self, due: Instant) -> bool {
         wait(due, self.is_exact());
+        true
     }
 }
 

@@ -6,6 +6,7 @@ mod noise;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -123,6 +124,24 @@ fn the_last_frames_are_sent_however_slow_the_path_is() {
     assert!(client.wait(60 * SECOND).is_some_and(|end| end.text.contains("source has ended")));
     let statistics = client.stop();
     assert_eq!((statistics.frames_whole, frames.load(Ordering::Relaxed)), (3, 3));
+}
+
+#[test]
+fn a_server_closes_however_slow_its_pace_is() {
+    for transport in [Transport::Udp, Transport::Rtp] {
+        let server = serve(pattern("pattern:640x360@60,rgba8"), |options| {
+            // A packet takes about 0.2 s, and a stripe of them half a minute.
+            (options.transport, options.pacing) = (transport, Pacing::Rate(64_000));
+        });
+        let client = view(&server, slow(Duration::ZERO).0);
+        wait_until("packets", || client.statistics().packets > 1);
+        let (closed, close) = channel();
+        thread::spawn(move || {
+            drop(server);
+            closed.send(())
+        });
+        assert_eq!(close.recv_timeout(20 * SECOND), Ok(()), "{transport}");
+    }
 }
 
 #[test]

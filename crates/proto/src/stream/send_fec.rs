@@ -34,7 +34,7 @@ pub struct FecSending {
     pub ssrc: Ssrc,
     /// The sequence number of the first of them, random.
     pub first_sequence: SequenceNumber,
-    /// Repair packets for 100 packets of media: 0..=100; see [`Sender::set_fec_percent`].
+    /// Repair packets for 100 packets of media, at most 100; see [`Sender::set_fec_percent`].
     pub percent: u8,
     /// The longest time from the first packet of a block to its repair packets, if a frame is sent
     /// within its duration. A block ends with a frame if the next one would exceed this time, or
@@ -116,7 +116,7 @@ impl Sender {
             return Err(ConfigError::FecFormat);
         }
         let fec = SendFec {
-            config,
+            config: FecSending { percent: config.percent.min(100), ..config },
             encoder: None,
             percent: 0,
             begun: RtpTimestamp(0),

@@ -106,7 +106,9 @@ impl StreamSender {
             }
             if let Some(due) = self.pacer.due(Instant::now(), len) {
                 port.poll_within_frame();
-                self.pacer.wait(due);
+                if !self.pacer.wait(due) {
+                    break;
+                }
             }
             outbox.note_packets(batch);
             let deadline = Instant::now() + outbox.timeout();

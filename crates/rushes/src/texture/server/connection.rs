@@ -110,9 +110,7 @@ impl Connection<'_> {
             }
             (ServerEvent::Accepted(accept), Some(session)) => session.binding.accept(accept),
             (ServerEvent::Streaming { .. }, Some(session)) => session.stream(self.inner),
-            (ServerEvent::ChangeWanted(change), Some(session)) => {
-                session.change(self.inner, machine, change);
-            }
+            (ServerEvent::ChangeWanted(change), Some(session)) => session.request(change),
             (ServerEvent::Report(report), Some(session)) => {
                 session.handle_report(self.inner, machine, report);
             }

@@ -89,13 +89,19 @@ impl Ladder {
             }
         }
         let bit_rate = |step: &Step| {
-            let bits = octets(step.format)? * 8 * u64::from(step.rate.numerator);
-            Some(bits / u64::from(step.rate.denominator.max(1)))
+            let bits = u128::from(octets(step.format)?) * 8 * u128::from(step.rate.numerator);
+            let rate = bits / u128::from(step.rate.denominator.max(1));
+            Some(u64::try_from(rate).unwrap_or(u64::MAX))
         };
         let rates: Option<Vec<_>> = steps.iter().map(bit_rate).collect();
         (steps.len() > 1)
             .then(|| rates.map(|rates| Choice::new(rates, now)))?
             .map(|choice| Self { steps, choice })
+    }
+
+    /// Returns the step that is taken while nothing is lost.
+    pub(super) fn first(&self) -> Step {
+        self.steps[0]
     }
 
     /// Handles a report of the packets sent and lost since the session's beginning; returns the step
@@ -117,6 +123,8 @@ impl Ladder {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const RATE: FrameRate = FrameRate { numerator: 60, denominator: 1 };
@@ -153,6 +161,23 @@ mod tests {
         assert_eq!(all, formats.into_iter().zip([60, 60, 60, 30, 15]).collect::<Vec<_>>());
         let formats = steps(Adaptation::Format, Format::Rgb24, Format::YCoCgBc3, freedom());
         assert_eq!(formats, [(Format::YCoCgBc3, 60), (Format::Bc1, 60)]);
+    }
+
+    #[test]
+    fn the_largest_pictures_at_a_huge_rate_have_steps() {
+        let side = rushes_texture::SIDE_MAX;
+        let source = Layout::new(Format::Rgba8, side, side).unwrap();
+        let rate = FrameRate { numerator: u32::MAX, denominator: 1_000 };
+        let first = Step { format: Format::Rgba8, rate };
+        let now = Instant::now();
+        let mut ladder =
+            Ladder::new(Adaptation::default(), &source, first, &freedom(), now).unwrap();
+        let report = |ladder: &mut Ladder, at: u64| {
+            ladder.handle_report(now + Duration::from_secs(at), 1_000 * at, 400 * at)
+        };
+        assert_eq!(report(&mut ladder, 1), None);
+        // BC1 has an eighth of the octets of RGBA, YCoCg-BC3 a quarter.
+        assert_eq!(report(&mut ladder, 2), Some(Step { format: Format::YCoCgBc3, rate }));
     }
 
     #[test]

@@ -123,8 +123,10 @@ impl UdpLink {
         if octets == 0 {
             return Ok(());
         }
-        if let Some(due) = self.pace.due(Instant::now(), octets) {
-            self.pace.wait(due);
+        if let Some(due) = self.pace.due(Instant::now(), octets)
+            && !self.pace.wait(due)
+        {
+            return Err("stopped".into());
         }
         let deadline = Instant::now() + BUFFER_WAIT;
         let Slab { octets: slab, lengths, frame, packets } = &self.slab;

@@ -87,15 +87,17 @@ impl Pace for UnitPace {
     }
 
     /// Waits until a burst is due, or the session ends.
-    fn wait(&self, due: Instant) {
-        while due.saturating_duration_since(Instant::now()) > CHECK_INTERVAL {
-            crate::pace::sleep_until(Instant::now() + CHECK_INTERVAL);
-            if self.work.is_stopped() {
-                return;
+    fn wait(&self, due: Instant) -> bool {
+        while !self.work.is_stopped() {
+            let now = Instant::now();
+            if due.saturating_duration_since(now) <= CHECK_INTERVAL {
+                let is_exact = lock(&self.session.state).pacer.is_exact();
+                crate::pace::wait(due, is_exact);
+                return true;
             }
+            crate::pace::sleep_until(now + CHECK_INTERVAL);
         }
-        let is_exact = lock(&self.session.state).pacer.is_exact();
-        crate::pace::wait(due, is_exact);
+        false
     }
 }
 
@@ -166,6 +168,6 @@ mod tests {
     fn a_unit_does_not_wait_for_its_turn_after_the_end() {
         let (_, units) = units(Pacing::Rate(1));
         units[0].work.stop();
-        units[0].wait(Instant::now() + Duration::from_secs(1 << 20));
+        assert!(!units[0].wait(Instant::now() + Duration::from_secs(1 << 20)));
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Session {
     offer: Offer,
     /// What the client lets the server choose.
     freedom: Freedom,
+    /// The client's request that is not offered yet: it waits for the end of another change.
+    requested: Option<Change>,
     /// The steps below what was chosen, if there are any and losses are adapted to.
     ladder: Option<Ladder>,
     /// Whether the next encoding is a step of the ladder.
@@ -78,6 +80,7 @@ impl Session {
                 has_format: wishes.format != 0,
                 has_rate: wishes.rate.is_some(),
             },
+            requested: None,
             ladder: None,
             is_step: false,
             current: None,
@@ -135,8 +138,7 @@ impl Session {
 
     /// Notes that the frames of the current offer are sent from now on.
     fn note_step(&mut self, inner: &Inner) {
-        let Some(format) = Format::from_number(self.offer.mode.format) else { return };
-        let (step, now) = (Step { format, rate: self.offer.mode.rate }, Instant::now());
+        let (Some(step), now) = (self.current_step(), Instant::now()) else { return };
         if std::mem::take(&mut self.is_step) {
             if let Some(ladder) = &mut self.ladder {
                 inner.tally.note_step(ladder.handle_change(now, step));
@@ -155,31 +157,60 @@ impl Session {
         let (now, sent) = (Instant::now(), self.statistics.packets);
         let Some(ladder) = self.ladder.as_mut().filter(|_| !self.is_step) else { return };
         let Some(step) = ladder.handle_report(now, sent, report.packets_lost) else { return };
-        let Step { format, rate } = step;
-        let change = Change { format: format.number(), rate: Some(rate) };
-        if self.offer_change(inner, machine, change) {
+        if self.offer_change(inner, machine, step) {
             self.is_step = true;
+            let Step { format, rate } = step;
             let rate = f64::from(rate.numerator) / f64::from(rate.denominator.max(1));
             tracing::info!(%format, rate, "a client's losses, or their absence, change its stream");
         }
     }
 
-    /// Makes a change that the client requests, if the server can.
-    pub(super) fn change(&mut self, inner: &Inner, machine: &mut Server, change: Change) {
-        self.freedom.has_format |= change.format != 0;
-        self.freedom.has_rate |= change.rate.is_some();
-        if self.offer_change(inner, machine, change) {
-            self.is_step = false;
+    /// Notes a change that the client requests, beside what it has just requested.
+    pub(super) fn request(&mut self, change: Change) {
+        let before = self.requested.unwrap_or(Change { format: 0, rate: None });
+        let format = if change.format == 0 { before.format } else { change.format };
+        self.requested = Some(Change { format, rate: change.rate.or(before.rate) });
+    }
+
+    /// Offers what the client or the application has requested, unless a change is in progress.
+    fn offer_requested(&mut self, inner: &Inner, machine: &mut Server) {
+        if machine.state() == State::Streaming
+            && let Some(change) = self.requested.take()
+            && self.offer_instead(inner, machine, change)
+        {
+            self.freedom.has_format |= change.format != 0;
+            self.freedom.has_rate |= change.rate.is_some();
+        }
+        let (wanted, format) = inner.wanted();
+        if wanted != self.handled_changes && machine.state() == State::Streaming {
+            self.handled_changes = wanted;
+            let format = format.map_or(0, Format::number);
+            self.offer_instead(inner, machine, Change { format, rate: None });
         }
     }
 
+    /// Offers a change of what is sent without losses: the format or the rate of a smaller step is
+    /// not kept.
+    fn offer_instead(&mut self, inner: &Inner, machine: &mut Server, change: Change) -> bool {
+        let first = self.ladder.as_ref().map(Ladder::first).or_else(|| self.current_step());
+        let Some(first) = first else { return false };
+        let format = Format::from_number(change.format).unwrap_or(first.format);
+        let rate = choose::slower(inner.rate, change.rate.or(Some(first.rate)));
+        let is_offered = self.offer_change(inner, machine, Step { format, rate });
+        self.is_step &= !is_offered;
+        is_offered
+    }
+
+    fn current_step(&self) -> Option<Step> {
+        let mode = &self.offer.mode;
+        Some(Step { format: Format::from_number(mode.format)?, rate: mode.rate })
+    }
+
     /// Offers a change, if the server can make it; returns whether it did.
-    fn offer_change(&mut self, inner: &Inner, machine: &mut Server, change: Change) -> bool {
-        let now = Format::from_number(self.offer.mode.format);
-        let Some(format) = Format::from_number(change.format).or(now) else { return false };
-        let rate = choose::slower(inner.rate, change.rate.or(Some(self.offer.mode.rate)));
-        let rate = change.rate.map_or(rate, |rate| choose::slower(inner.rate, Some(rate)));
-        if machine.state() != State::Streaming {
+    fn offer_change(&mut self, inner: &Inner, machine: &mut Server, step: Step) -> bool {
+        let Step { format, rate } = step;
+        // The frames of an accepted offer begin before the next one is made.
+        if machine.state() != State::Streaming || self.next.is_some() {
             return false;
         }
         let kept = |reason: &str| {
@@ -250,14 +281,7 @@ impl Session {
         } else if is_done {
             machine.stop(Reason::Ended, "the source has ended");
         }
-        let (wanted, format) = inner.wanted();
-        if wanted != self.handled_changes && machine.state() == State::Streaming {
-            self.handled_changes = wanted;
-            let format = format.map_or(0, Format::number);
-            if self.offer_change(inner, machine, Change { format, rate: None }) {
-                self.is_step = false;
-            }
-        }
+        self.offer_requested(inner, machine);
     }
 
     fn announce(&mut self, inner: &Inner, machine: &mut Server, sent: &Sent) {
