@@ -1,6 +1,5 @@
 //! The target bit rate of an encoder, written where it reads it.
 
-use std::convert::Infallible;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -23,15 +22,20 @@ pub(crate) enum TargetFile {
 }
 
 impl FromStr for TargetFile {
-    type Err = Infallible;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Infallible> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let descriptor = text.strip_prefix("fd:").and_then(|number| number.parse::<u32>().ok());
-        Ok(match (text, descriptor) {
-            ("-", _) => Self::Stdout,
-            (_, Some(number)) => Self::File(format!("/dev/fd/{number}").into()),
-            (path, None) => Self::File(path.into()),
-        })
+        let Some(number) = descriptor else {
+            return Ok(if text == "-" { Self::Stdout } else { Self::File(text.into()) });
+        };
+        // Checked before the program opens files, of which one would get this number: targets would
+        // be appended to the film.
+        let file = PathBuf::from(format!("/dev/fd/{number}"));
+        if file.exists() {
+            return Ok(Self::File(file));
+        }
+        Err(format!("descriptor {number} is not open: add for example {number}>rates"))
     }
 }
 
@@ -135,9 +139,16 @@ mod tests {
     fn places_are_told_apart() {
         let place = |text: &str| text.parse::<TargetFile>().unwrap();
         assert_eq!(place("-"), TargetFile::Stdout);
-        assert_eq!(place("fd:3"), TargetFile::File("/dev/fd/3".into()));
+        #[cfg(unix)]
+        assert_eq!(place("fd:2"), TargetFile::File("/dev/fd/2".into()));
         assert_eq!(place("fd:x"), TargetFile::File("fd:x".into()));
         assert_eq!(place("rates"), TargetFile::File("rates".into()));
+    }
+
+    #[test]
+    fn a_descriptor_that_is_not_open_is_refused() {
+        let refused = "fd:999999".parse::<TargetFile>();
+        assert!(refused.is_err_and(|reason| reason.contains("descriptor 999999 is not open")));
     }
 
     #[test]

@@ -204,3 +204,21 @@ fn rates_that_cannot_be_kept_are_refused_with_what_to_type_instead() {
     assert!(text(&output.stderr).contains("/nowhere/rates"), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(1));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_descriptor_that_is_not_open_is_refused_and_not_that_of_the_film() {
+    let folder = tempfile::tempdir().unwrap();
+    let film = folder.path().join(MEDIA[0]);
+    std::fs::copy(media(MEDIA[0]), &film).unwrap();
+    let command = format!(
+        "exec '{}' send '{}' --to 127.0.0.1:9 --max-rate 1M --target-rate-to fd:3 3>&-",
+        assert_cmd::cargo::cargo_bin!("rushes").display(),
+        film.display()
+    );
+    let output = Command::new("sh").args(["-c", &command]).output().unwrap();
+    let log = text(&output.stderr);
+    assert!(log.contains("descriptor 3 is not open"), "{log}");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(std::fs::read(&film).unwrap(), std::fs::read(media(MEDIA[0])).unwrap());
+}
