@@ -152,7 +152,7 @@ def test_a_wait_is_a_number_of_seconds(session: rushes.Session, timeout: float) 
 
 def test_every_error_is_one_of_the_library() -> None:
     errors = [value for name, value in vars(rushes).items() if name.endswith("Error")]
-    assert len(errors) == 12
+    assert len(errors) == 13
     assert all(issubclass(error, rushes.Error) for error in errors)
     assert issubclass(rushes.Error, Exception)
     assert issubclass(rushes.ZrtpError, rushes.SecurityError)
