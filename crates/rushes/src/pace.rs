@@ -225,10 +225,11 @@ impl Pace for Pacer {
         if let Pacing::Share(share) = self.pacing {
             let interval = self.interval.map_or(measured, |set| set.min(SET_INTERVAL_MAX));
             self.frame_time = interval.mul_f32(share);
-            // Between frames that are on time, the sender is idle for the rest of the interval.
+            // Between frames that are on time, the sender is idle for the rest of the interval, or for
+            // a part of it if the last burst was late. One that begins at once was waiting.
             let idle = self.last_burst.map(|last| now.saturating_duration_since(last));
             let rest = interval.saturating_sub(self.frame_time);
-            let is_late = idle.is_some_and(|idle| idle < rest / 2);
+            let is_late = idle.is_some_and(|idle| idle < rest / 8);
             self.behind = if is_late { self.behind.saturating_add(1) } else { 0 };
             self.reserve = interval;
             if self.behind > BEHIND_MAX {
@@ -442,6 +443,19 @@ mod tests {
         }
         assert!((5..9).contains(&behind), "{behind}");
         assert!(end <= start + 20 * interval);
+    }
+
+    #[test]
+    fn a_sender_whose_frames_end_late_but_begin_on_time_is_not_behind() {
+        let start = Instant::now();
+        let pacing = Pacing::default();
+        let mut pacer = Pacer::new(pacing, Burst::default(), Some(20 * MS), start).unwrap();
+        for frame in 0..100 {
+            let begin = start + frame * 20 * MS;
+            // Catches up by 1.2 ms, and ends 0.7 ms before the next frame.
+            let takes = send(&mut pacer, begin, Duration::from_micros(2_700)).0 - begin;
+            assert!(takes > 19 * MS && takes < 20 * MS, "{frame}: {takes:?}");
+        }
     }
 
     #[test]
