@@ -122,7 +122,9 @@ fn a_lost_packet_of_each_column_is_recovered_octet_for_octet() {
                 }
             }
         }
+        assert!(sender.has_repairs_due());
         sender.keep_alive(&mut batch);
+        assert!(!sender.has_repairs_due());
         batch.datagrams().for_each(|datagram| receiver.handle_datagram(now, datagram));
         let arrived: Vec<_> = std::iter::from_fn(|| receiver.poll_frame()).collect();
         assert!(lost > 10);

@@ -2,22 +2,18 @@
 #![cfg(feature = "srtp")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::thread;
+mod lossy;
+
 use std::time::{Duration, Instant};
 
-use rushes::proto::stream::{ReceiveStatistics, SendStatistics};
 use rushes::sdp::Description;
 use rushes::{
     Codec, Context, Error, Fec, FecFormat, MediaStream, PayloadType, Recovery, Security, Session,
     Ssrc, StreamBuilder, Suite,
 };
-use rushes_netsim::{Loss, Path, Relay, Way};
+use rushes_netsim::{Relay, Way};
 
-/// Time after which a run counts as hung.
-const HANGS: Duration = Duration::from_secs(60);
-
-/// How long a receiver waits for further frames.
-const SILENCE: Duration = Duration::from_secs(2);
+use lossy::{HANGS, Run, SILENCE, frame, losing};
 
 const FRAMES: u32 = 500;
 
@@ -29,56 +25,9 @@ fn generic(session: &Session) -> StreamBuilder {
     session.stream(Codec::Generic)
 }
 
-fn frame(n: u32) -> Vec<u8> {
-    let octets = (0..8000_u32).map(|i| (i.wrapping_mul(7) ^ n) as u8);
-    n.to_be_bytes().into_iter().chain(octets).collect()
-}
-
-struct Run {
-    whole: u32,
-    sent: SendStatistics,
-    received: ReceiveStatistics,
-    /// Packets lost on the path or dropped by the kernel before the receiver read them.
-    lost: u64,
-}
-
-/// Streams [`FRAMES`] frames, one every two milliseconds, over a path that loses `loss` of the
-/// packets once the first frame has arrived, and checks that each received frame is intact.
-fn run(mut receiver: MediaStream, sender: StreamBuilder, loss: f64) -> Run {
-    let relay = Relay::to(receiver.local_address()).with_control().start().unwrap();
-    let mut sender = sender.remote_port(relay.address().port()).open().unwrap();
-    let pushing = thread::spawn(move || {
-        let start = Instant::now();
-        for n in 0..FRAMES {
-            sender.sender().wait_until(start + n * Duration::from_millis(2)).unwrap();
-            sender.push_frame(&frame(n), None).unwrap();
-            // A late sender must not catch up at once, which would overflow the buffers of the
-            // relay's sockets.
-            let sent = |sent: SendStatistics| sent.packets + sent.repairs + sent.retransmitted;
-            while relay.media(Way::There).sent < sent(sender.statistics().send) {
-                assert!(start.elapsed() < HANGS, "{:?}", relay.media(Way::There));
-                sender.sender().wait_until(Instant::now() + Duration::from_micros(200)).unwrap();
-            }
-            if n == 0 {
-                let path = Path { loss: Loss::Independent(loss), ..Path::default() };
-                relay.set_path(Way::There, path);
-            }
-        }
-        relay.set_path(Way::There, Path::default());
-        sender.sender().send_keep_alive().unwrap();
-        sender.sender().wait_until(Instant::now() + SILENCE).unwrap();
-        (sender.statistics().send, relay)
-    });
-    let mut whole = 0;
-    while let Some(came) = receiver.pull_frame(SILENCE).unwrap() {
-        let n = u32::from_be_bytes([came[0], came[1], came[2], came[3]]);
-        assert!(came[..] == frame(n)[..], "frame {n} is damaged");
-        whole += 1;
-    }
-    let (sent, relay) = pushing.join().unwrap();
-    let statistics = receiver.statistics();
-    let lost = relay.media(Way::There).lost + statistics.socket.kernel_drops;
-    Run { whole, sent, received: statistics.receive, lost }
+/// Streams [`FRAMES`] frames over a path that loses `share` of the packets.
+fn run(receiver: MediaStream, sender: StreamBuilder, share: f64) -> Run {
+    lossy::run(receiver, sender, FRAMES, (&[Way::There], losing(share)))
 }
 
 #[test]
@@ -141,8 +90,7 @@ fn the_ratio_follows_the_loss_that_the_receiver_reports() {
         assert!(start.elapsed() < HANGS, "{:?}", sender.statistics().send);
         sender.push_frame(&frame(0), None).unwrap();
         while receiver.pull_frame(Duration::from_millis(1)).unwrap().is_some() {}
-        let path = Path { loss: Loss::Independent(0.05), ..Path::default() };
-        relay.set_path(Way::There, path);
+        relay.set_path(Way::There, losing(0.05));
     }
     let sent = sender.statistics().send;
     assert!(sent.repairs * 10 <= sent.packets * 4, "{sent:?}");
@@ -205,7 +153,7 @@ fn a_description_tells_a_receiver_all_that_it_needs() {
         let unit = |n: u8| [&[0, 0, 0, 1, 0x65][..], &vec![n | 1; 30_000]].concat();
         for n in 0..50 {
             sender.push_frame(&unit(n), None).unwrap();
-            relay.set_path(Way::There, Path { loss: Loss::Independent(0.02), ..Path::default() });
+            relay.set_path(Way::There, losing(0.02));
             while receiver.pull_frame(Duration::from_millis(1)).unwrap().is_some() {}
         }
         let received = receiver.statistics().receive;

@@ -1,41 +1,21 @@
 //! Loss over a path that drops 5 % of all packets, with and without recovery.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::thread;
-use std::time::{Duration, Instant};
+mod lossy;
 
-use rushes::proto::stream::{ReceiveStatistics, SendStatistics};
+use std::time::Duration;
+
 use rushes::{Codec, Context, Recovery, Security, StreamBuilder, Suite};
-use rushes_netsim::{Loss, Path, Relay, Way};
+use rushes_netsim::Way;
+
+use lossy::{Run, losing};
 
 /// How long a frame may wait for its packets.
 const DEADLINE: Duration = Duration::from_millis(800);
 
 const FRAMES: u32 = 1000;
 
-/// Time after which a run counts as hung.
-const HANGS: Duration = Duration::from_secs(60);
-
-/// A path that loses one packet in twenty.
-fn lossy() -> Path {
-    Path { loss: Loss::Independent(0.05), ..Path::default() }
-}
-
-fn frame(n: u32) -> Vec<u8> {
-    let octets = (0..8000_u32).map(|i| (i.wrapping_mul(7) ^ n) as u8);
-    n.to_be_bytes().into_iter().chain(octets).collect()
-}
-
-/// The outcome of one run.
-struct Run {
-    whole: u32,
-    sent: SendStatistics,
-    received: ReceiveStatistics,
-    /// Packets lost on the path or dropped by the kernel before the receiver read them.
-    lost: u64,
-}
-
-/// Streams all frames, one every two milliseconds, and checks that each received frame is intact.
+/// Streams all frames over the path.
 fn run(recovery: Recovery, security: Option<&Security>) -> Run {
     run_of(recovery, security, |builder| builder)
 }
@@ -55,49 +35,9 @@ fn run_of(
             None => builder,
         }
     };
-    let mut receiver = adjust(session.stream(Codec::Generic).probation(1)).open().unwrap();
-    let relay = Relay::to(receiver.local_address()).with_control().start().unwrap();
-    let port = relay.address().port();
-    let builder = set(adjust(session.stream(Codec::Generic)).remote_port(port));
-    let mut sender = builder.open().unwrap();
-    let pushing = thread::spawn(move || {
-        let start = Instant::now();
-        for n in 0..FRAMES {
-            // This side pulls nothing; it answers requests while it waits.
-            sender.sender().wait_until(start + n * Duration::from_millis(2)).unwrap();
-            sender.push_frame(&frame(n), None).unwrap();
-            // A late sender must not catch up at once, which would overflow the buffers of the
-            // relay's sockets.
-            let sent = |sent: SendStatistics| sent.packets + sent.retransmitted;
-            while relay.media(Way::There).sent < sent(sender.statistics().send) {
-                assert!(start.elapsed() < HANGS, "{:?}", relay.media(Way::There));
-                sender.sender().wait_until(Instant::now() + Duration::from_micros(200)).unwrap();
-            }
-            // A receiver counts from the first packet that it receives.
-            if n == 0 {
-                for way in Way::BOTH {
-                    relay.set_path(way, lossy());
-                }
-            }
-        }
-        // From here on, the path loses nothing, so that goodbyes and other late packets arrive.
-        for way in Way::BOTH {
-            relay.set_path(way, Path::default());
-        }
-        sender.sender().send_keep_alive().unwrap();
-        sender.sender().wait_until(Instant::now() + 2 * DEADLINE).unwrap();
-        (sender.statistics().send, relay)
-    });
-    let mut whole = 0;
-    while let Some(came) = receiver.pull_frame(2 * DEADLINE).unwrap() {
-        let n = u32::from_be_bytes([came[0], came[1], came[2], came[3]]);
-        assert!(came[..] == frame(n)[..], "frame {n} is damaged");
-        whole += 1;
-    }
-    let (sent, relay) = pushing.join().unwrap();
-    let statistics = receiver.statistics();
-    let lost = relay.media(Way::There).lost + statistics.socket.kernel_drops;
-    Run { whole, sent, received: statistics.receive, lost }
+    let receiver = adjust(session.stream(Codec::Generic).probation(1)).open().unwrap();
+    let sender = set(adjust(session.stream(Codec::Generic)));
+    lossy::run(receiver, sender, FRAMES, (&Way::BOTH, losing(0.05)))
 }
 
 #[test]

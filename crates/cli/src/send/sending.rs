@@ -248,7 +248,7 @@ impl Sending<'_> {
         }
         // Receivers accept a source from its second packet on (RFC 3550 appendix A.1), and this
         // packet ends the last block of repair packets.
-        if stream.statistics().send.packets == 1 || self.args.fec.is_some() {
+        if stream.statistics().send.packets == 1 || stream.sender().has_repairs_due() {
             ignore_transient(stream.sender().send_keep_alive())?;
         }
         // Time for a full buffer to drain, and for requests for the last packets.

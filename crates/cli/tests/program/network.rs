@@ -6,7 +6,7 @@ use std::time::Duration;
 use rushes_netsim::{Conditions, Loss, Path, Relay, Statistics, Straying};
 use serde_json::Value;
 
-use crate::rig::{MEDIA, free_port, json, media, receiving, run, text, units};
+use crate::rig::{MEDIA, free_port, json, media, receiving, run, silent_receiver, text, units};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -122,6 +122,18 @@ fn what_a_network_loses_is_recovered_from_repair_packets() {
     assert_eq!(report["received"]["requested"], 0);
     // The last packets have theirs, too.
     assert_eq!(sent["sent"]["repairs"], sent["sent"]["packets"], "{sent}");
+}
+
+#[test]
+fn a_stream_whose_repair_packets_are_not_due_ends_without_a_packet_without_payload() {
+    let (_peer, to) = silent_receiver();
+    let arguments = ["send", &media(MEDIA[3]), "--to", &to, "--flat-out", "--fec", "auto"];
+    let sent = run(&[&arguments[..], &["--json"]].concat());
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    let sent = json(&sent);
+    // Each frame of Opus is one packet.
+    assert_eq!(sent["sent"]["packets"], sent["sent"]["frames"], "{sent}");
+    assert!(sent["sent"]["frames"].as_u64().unwrap() > 1, "{sent}");
 }
 
 #[test]

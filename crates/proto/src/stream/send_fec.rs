@@ -65,10 +65,14 @@ impl SendFec {
         CSRC_LEN + self.config.format.header_len_max()
     }
 
+    /// Returns whether the block has packets.
+    fn has_begun(&self) -> bool {
+        self.encoder.as_ref().is_some_and(|encoder| encoder.pending() > 0)
+    }
+
     /// Adds a packet of `source`, unprotected, to the block, and ends the block if it is full.
     fn push(&mut self, source: Ssrc, timestamp: RtpTimestamp, packet: &[u8]) {
-        let is_pending = self.encoder.as_ref().is_some_and(|encoder| encoder.pending() > 0);
-        if !is_pending {
+        if !self.has_begun() {
             self.begun = timestamp;
             if self.percent != self.config.percent {
                 self.percent = self.config.percent;
@@ -147,6 +151,12 @@ impl Sender {
     /// Returns the SSRC of the repair packets, if there are any.
     pub fn fec_ssrc(&self) -> Option<Ssrc> {
         self.fec.as_ref().map(|fec| fec.config.ssrc)
+    }
+
+    /// Returns whether the last packets have no repair packets yet, because their block has not ended:
+    /// the next frame or [`keep_alive`](Self::keep_alive) ends it.
+    pub fn has_repairs_due(&self) -> bool {
+        self.fec.as_ref().is_some_and(|fec| fec.has_begun())
     }
 
     /// Returns the octets that packets of media leave for repair packets.

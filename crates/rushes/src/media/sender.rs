@@ -169,6 +169,13 @@ impl StreamSender {
         Ok(outcome?)
     }
 
+    /// Returns whether the last frames have no repair packets yet, which
+    /// [`send_keep_alive`](Self::send_keep_alive) sends; always `false` without
+    /// [`fec`](crate::StreamBuilder::fec).
+    pub fn has_repairs_due(&self) -> bool {
+        self.attached.outbox().lock().sender.has_repairs_due()
+    }
+
     /// Lets the stream send again after an [`Error::CircuitBreaker`]. Call it when the network can be
     /// expected to have recovered, best after asking a person.
     ///

@@ -148,6 +148,8 @@ impl StreamBuilder {
     /// A block ends with a later frame. After the last frame of a stream, call
     /// [`StreamSender::send_keep_alive`](crate::StreamSender::send_keep_alive), which ends it: otherwise
     /// the last packets have no repair packets.
+    /// [`StreamSender::has_repairs_due`](crate::StreamSender::has_repairs_due) says whether that is
+    /// needed.
     ///
     /// [`SendStatistics::repairs`](crate::proto::stream::SendStatistics::repairs) counts repair
     /// packets sent, [`ReceiveStatistics`](crate::proto::stream::ReceiveStatistics) those received

@@ -32,9 +32,10 @@ impl Job {
 
 /// Returns whether a growing picture may be sent before it is complete, at this frame interval.
 ///
-/// On a lossy transport, a client ends a frame that takes much longer than others, at the earliest
-/// one interval after its first packet. A picture that may take longer than half an interval is
-/// therefore sent only when it is complete. A lossless transport has no deadline.
+/// On a lossy transport, a client ends a frame of which no packet has arrived for an interval (at
+/// most 100 ms), and a growing picture may pause for as long as it takes. One that may take longer
+/// than half an interval is therefore sent only when it is complete. A lossless transport has no
+/// deadline.
 pub(super) fn may_begin(picture: &Picture, is_reliable: bool, interval: Duration) -> bool {
     match picture {
         Picture::Growing { takes, .. } if !is_reliable => {
