@@ -88,12 +88,12 @@ impl StreamSender {
         }
         let octets = frame.len() * (100 + percent) / 100;
         self.pacer.start(Instant::now(), octets);
+        if let Some(rate) = &outbox.rate {
+            self.pacer.follow(rate.pacing_rate(Instant::now()));
+        }
         let mut outcome;
         let mut is_cut = false;
         loop {
-            if let Some(rate) = &outbox.rate {
-                self.pacer.follow(rate.pacing_rate(Instant::now()));
-            }
             if let Some(octets) = self.pacer.burst_len() {
                 outgoing.limit_batches(octets);
             }
