@@ -106,7 +106,7 @@ enum rushes_status
     RUSHES_ERROR_SYSTEM = -20,
     // Texture video could not start.
     RUSHES_ERROR_TEXTURE = -21,
-    // Texture video has ended, or a file has no more frames.
+    // Texture video has ended, a file has no more frames, or the application stopped sending.
     RUSHES_ERROR_ENDED = -22,
     // A media file cannot be read.
     RUSHES_ERROR_FILE = -23,
@@ -1619,6 +1619,11 @@ rushes_status rushes_stream_send_keep_alive(const struct rushes_stream *stream);
 // Lets the stream send again after RUSHES_ERROR_CIRCUIT_BREAKER, which it also returns if it is
 // too early: a stop lasts at least 15 seconds (RFC 8083 section 4.5).
 rushes_status rushes_stream_resume(const struct rushes_stream *stream);
+
+// Ends sending, from any thread: a thread that is pushing a frame returns RUSHES_ERROR_ENDED within
+// about 100 ms, however slow the pacing is, and so does every later push. Receivers drop the frame.
+// Keep-alives, reports and BYE are still sent.
+rushes_status rushes_stream_stop_sending(const struct rushes_stream *stream);
 
 // Waits for `time` nanoseconds and answers requests and reports meanwhile. An application that
 // only sends should call it between frames. Other threads may push meanwhile.

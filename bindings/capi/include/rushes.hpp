@@ -437,6 +437,8 @@ public:
                                                      timestamp ? &*timestamp : nullptr));
     }
     void resume() { detail::check(rushes_stream_resume(get())); }
+    // Ends sending, also a push on another thread.
+    void stop_sending() { detail::check(rushes_stream_stop_sending(get())); }
     void send_keep_alive() { detail::check(rushes_stream_send_keep_alive(get())); }
     // Waits and answers requests and reports meanwhile. Programs that only send call it between
     // frames.

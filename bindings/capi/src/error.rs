@@ -61,7 +61,7 @@ pub enum Status {
     System = -20,
     /// Texture video could not start.
     Texture = -21,
-    /// Texture video has ended, or a file has no more frames.
+    /// Texture video has ended, a file has no more frames, or the application stopped sending.
     Ended = -22,
     /// A media file cannot be read.
     File = -23,
@@ -123,6 +123,7 @@ fn of_stream(error: &rushes::Error) -> Status {
         Error::RtcpBusy => Status::Busy,
         Error::Zrtp(_) => Status::Zrtp,
         Error::Send(_) => Status::Send,
+        Error::SendingStopped => Status::Ended,
         Error::SharedPort { .. } => Status::AddressInUse,
         Error::NoZrtp | Error::NoKeys | Error::Unsupported(_) => Status::Unsupported,
         _ => Status::Argument,

@@ -296,6 +296,17 @@ pub extern "C" fn rushes_stream_resume(stream: *const Stream) -> Status {
     guard(|| Ok(handle::get(stream)?.sender.wait()?.sender.resume()?))
 }
 
+/// Ends sending, from any thread: a thread that is pushing a frame returns RUSHES_ERROR_ENDED within
+/// about 100 ms, however slow the pacing is, and so does every later push. Receivers drop the frame.
+/// Keep-alives, reports and BYE are still sent.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_stop_sending(stream: *const Stream) -> Status {
+    guard(|| {
+        handle::get(stream)?.handle.stop_sending();
+        Ok(())
+    })
+}
+
 /// Waits for `time` nanoseconds and answers requests and reports meanwhile. An application that
 /// only sends should call it between frames. Other threads may push meanwhile.
 #[unsafe(no_mangle)]

@@ -127,7 +127,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::UnspecifiedPeer { .. }
         | E::Unsupported(_) => ConfigError::new_err(text),
         E::CircuitBreaker { .. } => CircuitBreakerError::new_err(text),
-        E::Hooked | E::NoDestination => StateError::new_err(text),
+        E::Hooked | E::NoDestination | E::SendingStopped => StateError::new_err(text),
         E::Net(_) | E::RtcpPort { .. } | E::Random(_) | E::Thread(_) => NetError::new_err(text),
         E::NoRtcp | E::RtcpBusy => RtcpError::new_err(text),
         E::Send(_) => SendError::new_err(text),

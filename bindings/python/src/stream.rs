@@ -392,6 +392,14 @@ impl Stream {
         Ok(py.detach(|| self.inner.send(StreamSender::resume))?)
     }
 
+    /// Ends sending, from any thread: a thread that is pushing a frame raises `StateError` within
+    /// about 100 ms, however slow the pacing is, and so does every later push. Receivers drop the
+    /// frame. Keep-alives, reports and BYE are still sent.
+    fn stop_sending(&self) -> PyResult<()> {
+        self.inner.handle()?.stream.stop_sending();
+        Ok(())
+    }
+
     /// Waits for `seconds` and answers requests and reports meanwhile. A program that only sends
     /// should call it to wait between frames. Other threads may push meanwhile.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {

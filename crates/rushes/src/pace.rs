@@ -80,9 +80,25 @@ pub(crate) fn wait_until(deadline: Instant) {
     }
 }
 
-/// Waits until `deadline`, to the microsecond if `is_exact`.
-pub(crate) fn wait(deadline: Instant, is_exact: bool) {
-    if is_exact { wait_until(deadline) } else { sleep_until(deadline) }
+/// Longest wait before the next check for the end of sending.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Waits until `deadline`, to the microsecond if `is_exact`. Calls `goes_on` at least every 100 ms;
+/// returns `false` when it does.
+pub(crate) fn wait(deadline: Instant, is_exact: bool, mut goes_on: impl FnMut() -> bool) -> bool {
+    while goes_on() {
+        let now = Instant::now();
+        if deadline.saturating_duration_since(now) <= CHECK_INTERVAL {
+            if is_exact {
+                wait_until(deadline);
+            } else {
+                sleep_until(deadline);
+            }
+            return true;
+        }
+        sleep_until(now + CHECK_INTERVAL);
+    }
+    false
 }
 
 /// The assumed interval before the second frame.
@@ -139,8 +155,9 @@ pub(crate) trait Pace: Debug + Send {
         None
     }
 
-    /// Waits until a burst is due; returns `false` if sending has ended meanwhile.
-    fn wait(&self, due: Instant) -> bool;
+    /// Waits until a burst is due, and calls `goes_on` at least every 100 ms; returns `false` when
+    /// it does, or if the schedule has ended.
+    fn wait(&self, due: Instant, goes_on: &mut dyn FnMut() -> bool) -> bool;
 }
 
 /// The schedule of a stream's bursts.
@@ -287,9 +304,8 @@ impl Pace for Pacer {
         Some(self.rate_due(bits_per_second))
     }
 
-    fn wait(&self, due: Instant) -> bool {
-        wait(due, self.is_exact());
-        true
+    fn wait(&self, due: Instant, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        wait(due, self.is_exact(), goes_on)
     }
 }
 

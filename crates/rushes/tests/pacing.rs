@@ -2,9 +2,10 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::net::UdpSocket;
 use std::time::Duration;
 
-use rushes::{Burst, Codec, Context, FrameRate, Pacing, SendPath, StreamBuilder};
+use rushes::{Burst, Codec, Context, Error, FrameRate, Pacing, SendPath, StreamBuilder};
 
 /// Frames that are so close that pacing takes little time.
 fn stream() -> StreamBuilder {
@@ -51,4 +52,30 @@ fn a_burst_contains_a_packet_however_small_it_is() {
     let burst = Burst { octets: 0, time: Duration::ZERO };
     let (calls, datagrams) = sent(stream().burst(burst), 20_000);
     assert_eq!(calls, datagrams);
+}
+
+#[test]
+fn another_thread_can_end_a_frame_that_would_take_hours() {
+    let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+    receiver.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let port = receiver.local_addr().unwrap().port();
+    let builder = stream().pacing(Pacing::Rate(1_000)).remote_port(port);
+    let mut sender = builder.open().unwrap();
+    let handle = sender.handle();
+    let mut packet = [0; 2048];
+    std::thread::scope(|scope| {
+        let pushed = scope.spawn(|| sender.push_frame(&vec![7; 1_000_000], None));
+        let first = receiver.recv(&mut packet).unwrap();
+        handle.stop_sending();
+        let ended = pushed.join().unwrap();
+        assert!(matches!(ended, Err(Error::SendingStopped)), "{ended:?}");
+        // A packet without payload, after a gap in the sequence numbers.
+        let sequence = |packet: &[u8]| u16::from_be_bytes([packet[2], packet[3]]);
+        let before = sequence(&packet);
+        assert!(first > 1000 && receiver.recv(&mut packet).unwrap() < 100);
+        assert!(sequence(&packet).wrapping_sub(before) > 1);
+    });
+    assert!(matches!(sender.push_frame(b"frame", None), Err(Error::SendingStopped)));
+    sender.sender().send_keep_alive().unwrap();
+    assert_eq!(sender.statistics().send.frames_cut, 1);
 }

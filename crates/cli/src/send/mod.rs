@@ -7,8 +7,10 @@ mod report;
 mod sending;
 mod target;
 mod thinning;
+mod watch;
 
 use std::path::Path;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -21,8 +23,9 @@ use self::film::Film;
 pub(crate) use self::rate::RateArgs;
 use self::refusals::Refusals;
 use self::sending::Sending;
-use self::target::{TargetFile, TargetOutput};
+use self::target::TargetFile;
 use self::thinning::Thinning;
+use self::watch::Watch;
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
@@ -33,6 +36,8 @@ use crate::progress::{Progress, note};
 use crate::schedule::Schedule;
 use crate::source::Source;
 use crate::{Outcome, Usage, describe, security, stream, zrtp};
+
+const NO_THREAD: &str = "cannot start a thread";
 
 /// The ports that a stream takes: one for media, one for RTCP.
 const PORTS: u16 = 2;
@@ -97,11 +102,9 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     for (number, sending) in sendings.iter().enumerate() {
         metrics.observe(|| observed(number, sending));
     }
-    if let (Some(to), Some(first)) = (&args.rate.target_rate_to, sendings.first_mut()) {
-        first.target = Some(TargetOutput::open(to)?);
-    }
+    let watch = Watch::new(&sendings, args.rate.target_rate_to.as_ref())?;
     let film = Film::new(sendings.len(), &interrupt);
-    send(&mut sendings, readers, &film, &interrupt)?;
+    send(&mut sendings, readers, &film, &interrupt, watch)?;
     report::print(args, &sendings)?;
     for agreed in sendings.iter().filter_map(|it| it.agreed.as_ref()) {
         if args.security.zrtp_ask {
@@ -169,10 +172,17 @@ fn send(
     readers: Vec<Option<MediaReader>>,
     film: &Film<'_>,
     interrupt: &Interrupt,
+    watch: Watch,
 ) -> anyhow::Result<()> {
     let mut pairs = sendings.iter_mut().zip(readers);
     let first = pairs.next();
     thread::scope(|scope| {
+        let named = |name: &str| thread::Builder::new().name(name.to_owned());
+        // The watch ends when this end of the channel is dropped.
+        let (_sending, sending) = mpsc::channel();
+        named("rushes-watch")
+            .spawn_scoped(scope, move || watch.run(film, &sending))
+            .context(NO_THREAD)?;
         let mut others = Vec::new();
         let run = |(sending, reader): (&mut Sending<'_>, _)| {
             let _guard = film.stop.guard();
@@ -183,10 +193,8 @@ fn send(
             sent
         };
         for pair in pairs {
-            let other = thread::Builder::new().name("rushes-send".to_owned());
-            others.push(
-                other.spawn_scoped(scope, move || run(pair)).context("cannot start a thread")?,
-            );
+            let other = named("rushes-send").spawn_scoped(scope, move || run(pair));
+            others.push(other.context(NO_THREAD)?);
         }
         let sent = first.map_or(Ok(()), run);
         for other in others {
@@ -218,7 +226,6 @@ fn sending(
         outage: Outage::new(args.give_up, args.output.quiet),
         refusals: Refusals::default(),
         thinning,
-        target: None,
         position: 0,
         time: Duration::ZERO,
     }

@@ -70,6 +70,9 @@ fn print_text(sending: &Sending<'_>) {
         report::megabits(send.frame_octets, *time),
         statistics.socket.calls() as f64 / send.frames.max(1) as f64,
     );
+    if send.frames_cut > 0 {
+        eprintln!("cut: {}, of which not all packets were sent", counted(send.frames_cut, "frame"));
+    }
     if send.units_left_out > 0 {
         let units = counted(send.units_left_out, "NAL unit");
         eprintln!("left out: {units} of types that RTP does not carry");

@@ -7,7 +7,6 @@ use rushes::{Error, MediaStream, RtpTimestamp};
 
 use super::film::Film;
 use super::refusals::Refusals;
-use super::target::TargetOutput;
 use super::thinning::Thinning;
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
@@ -49,8 +48,6 @@ pub(super) struct Sending<'a> {
     pub(super) refusals: Refusals,
     /// Leaves out pictures of a file, with rate control.
     pub(super) thinning: Option<Thinning>,
-    /// Where the target rate is written.
-    pub(super) target: Option<TargetOutput>,
     /// Octets read.
     pub(super) position: u64,
     /// The time from the first frame to the last.
@@ -182,11 +179,14 @@ impl Sending<'_> {
         (timestamp, captured): (Option<RtpTimestamp>, Instant),
     ) -> anyhow::Result<()> {
         let sent = self.stream.sender().push_frame_captured(&frame.data, timestamp, captured);
-        if let Err(Error::CircuitBreaker { breaker, .. }) = sent {
-            anyhow::bail!(
+        match sent {
+            // The film was stopped meanwhile.
+            Err(Error::SendingStopped) => return Ok(()),
+            Err(Error::CircuitBreaker { breaker, .. }) => anyhow::bail!(
                 "stopped sending, because {breaker} (RFC 8083); to go on in spite of that: \
                  --no-circuit-breakers"
-            );
+            ),
+            _ => {}
         }
         if !self.outage.take(sent)? && self.args.timing.flat_out {
             // The file must not end before the network is back.
@@ -215,16 +215,11 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Takes events and refusals, and passes the target rate on.
+    /// Takes events and refusals.
     fn poll(&mut self) {
         self.rtcp.poll(&self.stream, None);
         let refused = self.stream.sender().refused();
         self.refusals.note(refused);
-        if let Some(output) = &mut self.target
-            && let Some(target) = self.stream.rtcp().target_rate()
-        {
-            output.follow(target);
-        }
     }
 
     /// Returns whether a frame of a file is sent; with rate control some are not.

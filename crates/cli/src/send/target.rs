@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_told_apart() {
+    fn a_place_is_the_standard_output_a_descriptor_or_a_file() {
         let place = |text: &str| text.parse::<TargetFile>().unwrap();
         assert_eq!(place("-"), TargetFile::Stdout);
         #[cfg(unix)]

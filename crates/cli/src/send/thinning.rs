@@ -65,7 +65,8 @@ impl Thinning {
         let is_far_above = self.credit < -allowance;
         let is_kept = if picture.is_random_access {
             self.has_gap = self.is_waiting;
-            // Alone it shows that the stream goes on, and the pictures after it need more.
+            // A key frame is sent even without credit, to show that the stream goes on; the pictures
+            // after it are not.
             self.is_waiting &= self.credit < 0.0;
             !is_far_above
         } else {
@@ -83,8 +84,8 @@ impl Thinning {
         is_kept
     }
 
-    /// Returns whether a receiver that hears nothing until an access unit that is due at `due` may
-    /// take the stream for ended; not again before as long a time has passed.
+    /// Returns whether nothing has been sent for so long before `due` that a receiver may take the
+    /// stream for ended. It returns `true` once in that time.
     pub(super) fn is_silent(&mut self, due: Duration) -> bool {
         let is_silent = due.saturating_sub(self.sent) >= SILENCE;
         if is_silent {

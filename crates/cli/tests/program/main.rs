@@ -50,6 +50,7 @@ mod secured;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;
 mod skips;
+mod slow_frames;
 mod stopped;
 #[path = "../../../rushes/tests/texture_world/stranger.rs"]
 #[allow(dead_code, reason = "one server is played, and one client viewed")]

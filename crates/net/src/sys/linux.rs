@@ -41,36 +41,39 @@ pub(crate) fn enable_gro(socket: &UdpSocket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
 }
 
-/// Makes the kernel attach the time of arrival and the traffic class to each received message. A
-/// socket for both IP versions needs the options of both.
+/// Makes the kernel attach the time of arrival and the traffic class to each received message.
 pub(crate) fn enable_arrival_details(
     socket: &UdpSocket,
     is_ipv4: bool,
     is_dual_stack: bool,
 ) -> io::Result<()> {
-    let on = 1_i32.to_ne_bytes();
-    if is_ipv4 || is_dual_stack {
-        set_option(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, &on)?;
-    }
-    if !is_ipv4 {
-        set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, &on)?;
-    }
-    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
+    enable_for(socket, is_ipv4, is_dual_stack, [libc::IP_RECVTOS, libc::IPV6_RECVTCLASS])?;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32.to_ne_bytes())
 }
 
-/// Makes the kernel queue the ICMP messages about datagrams that the socket has sent. A socket for
-/// both IP versions needs the options of both.
+/// Makes the kernel queue the ICMP messages about datagrams that the socket has sent.
 pub(crate) fn enable_errors(
     socket: &UdpSocket,
     is_ipv4: bool,
     is_dual_stack: bool,
 ) -> io::Result<()> {
+    enable_for(socket, is_ipv4, is_dual_stack, [libc::IP_RECVERR, libc::IPV6_RECVERR])
+}
+
+/// Enables an option, given as that of IPv4 and that of IPv6. A socket for both IP versions needs
+/// both.
+fn enable_for(
+    socket: &UdpSocket,
+    is_ipv4: bool,
+    is_dual_stack: bool,
+    [ipv4, ipv6]: [c_int; 2],
+) -> io::Result<()> {
     let on = 1_i32.to_ne_bytes();
     if is_ipv4 || is_dual_stack {
-        set_option(socket, libc::IPPROTO_IP, libc::IP_RECVERR, &on)?;
+        set_option(socket, libc::IPPROTO_IP, ipv4, &on)?;
     }
     if !is_ipv4 {
-        set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, &on)?;
+        set_option(socket, libc::IPPROTO_IPV6, ipv6, &on)?;
     }
     Ok(())
 }

@@ -79,7 +79,7 @@ impl fmt::Display for CircuitBreaker {
 pub(super) struct CircuitBreakers {
     on: bool,
     triggered: Option<(Instant, CircuitBreaker)>,
-    /// What has been sent, and when the last packet was.
+    /// The counts of sent media, and when they last changed.
     sent: Option<SentBy>,
     /// When sending began, or began again after a pause.
     since: Option<Instant>,

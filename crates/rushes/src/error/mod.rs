@@ -188,6 +188,10 @@ pub enum Error {
     /// Part of a frame could not be sent; the receiver will drop it.
     #[error("{0}")]
     Send(#[from] SendError),
+    /// The application stopped the stream ([`stop_sending`](crate::StreamHandle::stop_sending)); a
+    /// frame that was being sent is cut, and receivers drop it.
+    #[error("sending was stopped by stop_sending: open another stream to send again")]
+    SendingStopped,
     /// Retransmissions would have the payload type of the media.
     #[error(
         "payload type {} is that of the media: set another for retransmissions (Recovery::Rtx)",

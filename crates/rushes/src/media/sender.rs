@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 use rushes_net::Counters;
 use rushes_proto::rtp::CaptureTime;
 use rushes_proto::stream::SendStatistics;
-use rushes_proto::{RtpTimestamp, Ssrc};
+use rushes_proto::{Batch, RtpTimestamp, Ssrc};
 
 use crate::error::Error;
 use crate::pace::{Pace, sleep_until};
-use crate::port::{Port, SendState};
-use crate::rate::RateShare;
+use crate::port::{Outbox, Port, SendState};
 use crate::reports::{Attached, Rtcp};
 
 /// The interval at which a burst that waits looks for reports that change the rate.
@@ -46,7 +45,9 @@ impl StreamSender {
     /// [`Error::Frame`] if the format cannot carry the frame (nothing is sent),
     /// [`Error::NoDestination`], or [`Error::Send`] if the socket refuses a part of it; a sequence
     /// number is then skipped, so that receivers drop the frame. [`Error::CircuitBreaker`] if reports
-    /// show that the stream must stop ([`StreamBuilder::circuit_breakers`](crate::StreamBuilder)).
+    /// show that the stream must stop ([`StreamBuilder::circuit_breakers`](crate::StreamBuilder)),
+    /// [`Error::SendingStopped`] after [`StreamHandle::stop_sending`](crate::StreamHandle): both
+    /// also end a frame that is being sent, whose rest is left out.
     ///
     /// NAL units of types that RTP cannot carry are omitted and counted
     /// ([`SendStatistics::units_left_out`]); a frame without other units is an [`Error::Frame`].
@@ -73,7 +74,7 @@ impl StreamSender {
     ) -> Result<(), Error> {
         let Attached { port, reporter, .. } = &*self.attached;
         let entered = reporter.span.enter();
-        reporter.check_sending()?;
+        reporter.check_frame()?;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let to = outbox.to().ok_or(Error::NoDestination)?;
         let mut state = outbox.lock();
@@ -87,11 +88,12 @@ impl StreamSender {
         }
         let octets = frame.len() * (100 + percent) / 100;
         self.pacer.start(Instant::now(), octets);
+        if let Some(rate) = &outbox.rate {
+            self.pacer.follow(rate.pacing_rate(Instant::now()));
+        }
         let mut outcome;
+        let mut is_cut = false;
         loop {
-            if let Some(rate) = &outbox.rate {
-                self.pacer.follow(rate.pacing_rate(Instant::now()));
-            }
             if let Some(octets) = self.pacer.burst_len() {
                 outgoing.limit_batches(octets);
             }
@@ -99,16 +101,9 @@ impl StreamSender {
             if outcome.is_err() || !outgoing.fill(batch) {
                 break;
             }
-            let mut len = batch.bytes().len();
-            if let Some(rate) = &outbox.rate {
-                len = rate.wire_len(len, batch.lengths().len());
-                wait_for_rate(&mut *self.pacer, rate, port);
-            }
-            if let Some(due) = self.pacer.due(Instant::now(), len) {
-                port.poll_within_frame();
-                if !self.pacer.wait(due) {
-                    break;
-                }
+            is_cut = !wait_for_burst(&mut *self.pacer, outbox, port, batch);
+            if is_cut {
+                break;
             }
             outbox.note_packets(batch);
             let deadline = Instant::now() + outbox.timeout();
@@ -119,7 +114,7 @@ impl StreamSender {
             outbox.retransmit_within_frame(socket, &mut outgoing, batch, queue, retransmissions);
         }
         drop(outgoing);
-        if outcome.is_err() {
+        if outcome.is_err() || (is_cut && !outbox.is_stopped()) {
             // Lets receivers detect the loss now rather than with the next frame.
             sender.keep_alive(batch);
             let _ = socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now());
@@ -142,7 +137,8 @@ impl StreamSender {
         self.poll_port();
         drop(entered);
         self.warn_of_refusals();
-        Ok(outcome?)
+        outcome?;
+        if is_cut { self.attached.reporter.check_frame() } else { Ok(()) }
     }
 
     /// Sends one packet without payload. Receivers ignore it, but detect packets lost before it by
@@ -266,13 +262,28 @@ impl StreamSender {
     }
 }
 
-/// Waits until the next burst may be sent at a rate that reports may change meanwhile.
-fn wait_for_rate(pacer: &mut dyn Pace, rate: &RateShare, port: &Port) {
-    loop {
-        let now = Instant::now();
-        let due = pacer.follow(rate.pacing_rate(now));
-        let Some(due) = due.filter(|due| *due > now) else { return };
+/// Waits until the burst in `batch` may be sent; returns `false` if the rest of the frame must not be.
+fn wait_for_burst(pacer: &mut dyn Pace, outbox: &Outbox, port: &Port, batch: &Batch) -> bool {
+    let mut goes_on = || {
         port.poll_within_frame();
-        sleep_until(due.min(now + RATE_INTERVAL));
+        !outbox.cuts_frames()
+    };
+    let mut len = batch.bytes().len();
+    if let Some(rate) = &outbox.rate {
+        len = rate.wire_len(len, batch.lengths().len());
+        loop {
+            let now = Instant::now();
+            let due = pacer.follow(rate.pacing_rate(now));
+            let Some(due) = due.filter(|due| *due > now) else { break };
+            // Reports change the rate meanwhile.
+            if !goes_on() {
+                return false;
+            }
+            sleep_until(due.min(now + RATE_INTERVAL));
+        }
+    }
+    match pacer.due(Instant::now(), len) {
+        Some(due) => pacer.wait(due, &mut goes_on),
+        None => !outbox.cuts_frames(),
     }
 }

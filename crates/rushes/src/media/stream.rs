@@ -130,7 +130,7 @@ impl MediaStream {
 }
 
 /// A handle to a stream for use on any thread while others push and pull: it reads counters,
-/// changes keys and answers requests. Cheap to clone. The stream's socket stays open while a handle
+/// changes keys, answers requests and stops sending. Cheap to clone. The stream's socket stays open while a handle
 /// exists.
 #[derive(Clone, Debug)]
 pub struct StreamHandle {
@@ -151,6 +151,15 @@ impl StreamHandle {
     /// Returns the stream's counters.
     pub fn statistics(&self) -> Statistics {
         self.attached.statistics()
+    }
+
+    /// Ends sending: a thread that is pushing a frame returns within about 100 ms with
+    /// [`Error::SendingStopped`], however slow the pacing is. The rest of the frame is left out, which
+    /// receivers detect at once, and every later push returns the same error.
+    ///
+    /// Keep-alives, retransmissions, reports and BYE are still sent, and the stream still receives.
+    pub fn stop_sending(&self) {
+        self.attached.outbox().end();
     }
 
     /// Waits until `deadline`, answering requests and reports meanwhile, as

@@ -28,6 +28,8 @@ pub(crate) struct Outbox {
     pub(super) any_requested: AtomicBool,
     /// Whether a circuit breaker has stopped the stream.
     is_stopped: AtomicBool,
+    /// Whether the application sends no more frames.
+    has_ended: AtomicBool,
     /// The current SSRC; a collision changes it.
     ssrc: AtomicU32,
     pub(super) sent: Mutex<Sent>,
@@ -120,6 +122,7 @@ impl Outbox {
             requested: Mutex::default(),
             any_requested: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
             ssrc,
             sent: Mutex::default(),
             to,
@@ -199,6 +202,21 @@ impl Outbox {
 
     pub(crate) fn set_stopped(&self, stopped: bool) {
         self.is_stopped.store(stopped, Relaxed);
+    }
+
+    /// Returns whether the application has ended sending.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Relaxed)
+    }
+
+    /// Ends sending: the frame that is being sent is cut.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Relaxed);
+    }
+
+    /// Returns whether the rest of a frame that is being sent must not be.
+    pub(crate) fn cuts_frames(&self) -> bool {
+        self.has_ended() || self.is_stopped()
     }
 
     /// Records the first frame, which is about to be sent; returns `false` if it was not the first.

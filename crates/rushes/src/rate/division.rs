@@ -1,6 +1,6 @@
 //! The division of a rate among streams.
 
-/// What a stream may get of a rate, in bits per second, and its weight.
+/// The weight of a stream, and the limits of its part in bits per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     pub(super) weight: u64,
@@ -15,17 +15,18 @@ impl Claim {
     }
 }
 
-/// Halvings of the range of the unit, which make it exact to a bit per second.
+/// Steps of the search for the part of a weight of 1, each of which halves its range: enough for a
+/// bit per second.
 const HALVINGS: u32 = 60;
 
 /// Divides `total` by weight. A stream gets no less than its minimum and no more than its maximum;
-/// the difference is the others'.
+/// the other streams pay or share the difference.
 ///
 /// The parts exceed `total` only where all are minima, and fall short of it by more than rounding
 /// only where all are maxima.
 pub(super) fn divide(total: u64, claims: &[Claim]) -> Vec<u64> {
     let parts = |unit: f64| claims.iter().map(move |claim| claim.part(unit));
-    // The unit is what a weight of 1 gets; at the end of the range every stream has its maximum.
+    // The unit is the part of a weight of 1; at the end of its range every stream has its maximum.
     let all = |claim: &Claim| claim.max as f64 / claim.weight.max(1) as f64;
     let (mut low, mut high) = (0.0, claims.iter().map(all).fold(0.0, f64::max) + 1.0);
     if parts(high).fold(0, u64::saturating_add) <= total {

@@ -41,7 +41,7 @@ struct State {
     next_number: u64,
     /// Whether a report has arrived.
     is_reported: bool,
-    /// Whether reports have been missed before the first one arrived.
+    /// Whether the first report was late.
     is_missed: bool,
 }
 
@@ -202,10 +202,10 @@ impl RateShare {
         }
     }
 
-    /// Notes a frame of `octets`, repair packets included, that was captured at `captured`, and all of whose packets are sent
-    /// at `now`.
+    /// Notes that the last packet of a frame was sent at `now`. The frame has `octets`, repair packets
+    /// included, and was captured at `captured`.
     ///
-    /// Frames of the stream with the largest part of the target count: the controller knows one
+    /// Only frames of the stream with the largest part of the target count: the controller knows one
     /// frame interval only.
     pub(crate) fn note_frame(&self, now: Instant, octets: usize, captured: Instant) {
         let mut state = self.state();
@@ -215,12 +215,11 @@ impl RateShare {
         let Some(stream) = state.stream(self.number) else { return };
         let last = stream.last_frame.replace((captured, now));
         // If the frame before was not sent when this one was captured, it had waited since its own
-        // capture.
+        // capture. Times of capture are those of presentation, so the frame before may be later.
         let waited = last
             .filter(|(_, sent)| captured < *sent)
             .map_or(Duration::ZERO, |(before, _)| captured.saturating_duration_since(before));
         if is_largest {
-            // Times of capture are those of presentation, whose order may be another.
             state.controller.handle_frame(now, octets, waited);
         }
     }

@@ -254,6 +254,12 @@ impl Reporter {
         }
     }
 
+    /// Checks that the stream may send a frame: as [`check_sending`](Self::check_sending), and
+    /// that the application has not ended sending.
+    pub(crate) fn check_frame(&self) -> Result<(), Error> {
+        if self.outbox.has_ended() { Err(Error::SendingStopped) } else { self.check_sending() }
+    }
+
     /// Lets the stream send again after a circuit breaker, if that may be.
     pub(crate) fn resume(&self) -> Result<(), Error> {
         let resumed = self.with(|participant| participant.resume(Instant::now()));

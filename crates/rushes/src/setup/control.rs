@@ -207,7 +207,7 @@ impl StreamBuilder {
     /// none if no packet has arrived, and fewer if RTCP's share of the
     /// [bandwidth](Self::session_bandwidth) is used up. Descriptions ask for these reports
     /// (`a=rtcp-fb:* ack ccfb`), and a stream that is opened from such a description sends them. On
-    /// Linux, arrivals are the kernel's, which makes receiving 7 to 31 % dearer, measured on the bare
+    /// Linux, arrivals are the kernel's, which makes receiving 7 to 31 % slower, measured on the bare
     /// socket. Retransmissions (RFC 4588) are not reported.
     pub fn report_arrivals(mut self, on: bool) -> Self {
         self.control.arrivals = on;

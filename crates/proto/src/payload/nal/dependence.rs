@@ -9,8 +9,8 @@ use super::header::NalCodec;
 pub struct Dependence {
     /// No other access unit needs it: it can be left out, and all others can be decoded.
     pub is_disposable: bool,
-    /// It needs no access unit before it, and neither does any after it, except those that
-    /// [need others](Self::needs_earlier).
+    /// Decoding can begin with it: it needs no access unit before it, nor do those after it, except
+    /// the ones that [need earlier ones](Self::needs_earlier).
     pub is_random_access: bool,
     /// It may need access units before the last random access (RASL pictures of H.265 and H.266).
     pub needs_earlier: bool,

@@ -124,7 +124,7 @@ impl UdpLink {
             return Ok(());
         }
         if let Some(due) = self.pace.due(Instant::now(), octets)
-            && !self.pace.wait(due)
+            && !self.pace.wait(due, &mut || true)
         {
             return Err("stopped".into());
         }

@@ -13,9 +13,6 @@ use super::work::Work;
 use crate::error::Error;
 use crate::pace::{Burst, Pace, Pacer, Pacing};
 
-/// Longest wait of a unit before it checks for the end.
-const CHECK_INTERVAL: Duration = Duration::from_millis(200);
-
 /// The schedule of a session's bursts, whichever unit sends them.
 pub(super) struct SessionPace {
     state: Mutex<State>,
@@ -87,17 +84,9 @@ impl Pace for UnitPace {
     }
 
     /// Waits until a burst is due, or the session ends.
-    fn wait(&self, due: Instant) -> bool {
-        while !self.work.is_stopped() {
-            let now = Instant::now();
-            if due.saturating_duration_since(now) <= CHECK_INTERVAL {
-                let is_exact = lock(&self.session.state).pacer.is_exact();
-                crate::pace::wait(due, is_exact);
-                return true;
-            }
-            crate::pace::sleep_until(now + CHECK_INTERVAL);
-        }
-        false
+    fn wait(&self, due: Instant, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        let is_exact = lock(&self.session.state).pacer.is_exact();
+        crate::pace::wait(due, is_exact, || !self.work.is_stopped() && goes_on())
     }
 }
 
@@ -168,6 +157,6 @@ mod tests {
     fn a_unit_does_not_wait_for_its_turn_after_the_end() {
         let (_, units) = units(Pacing::Rate(1));
         units[0].work.stop();
-        assert!(!units[0].wait(Instant::now() + Duration::from_secs(1 << 20)));
+        assert!(!units[0].wait(Instant::now() + Duration::from_secs(1 << 20), &mut || true));
     }
 }
