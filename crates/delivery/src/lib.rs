@@ -45,20 +45,20 @@
 //! detected by counting, without a timer.
 #![forbid(unsafe_code)]
 
-mod adaptation;
 mod assembly;
 pub mod control;
 mod pace;
 mod plan;
 mod slot;
+mod step_choice;
 mod window;
 mod wire;
 
-pub use adaptation::Adaptation;
 pub use assembly::{
     Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Ending, Gap, Landed, Place,
 };
 pub use pace::Pace;
 pub use plan::{PAYLOAD_MAX, Plan, PlanError, Span, Stripe, UNITS_MAX};
+pub use step_choice::StepChoice;
 pub use window::{CREDIT_BYTES, Credit, Creditor, Window};
 pub use wire::{HEADER_BYTES, UnitHeader, extend};

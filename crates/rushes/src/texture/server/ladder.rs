@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 use std::time::Instant;
 
-use rushes_delivery::Adaptation as Choice;
+use rushes_delivery::StepChoice;
 use rushes_delivery::control::{FormatSet, FrameRate};
 use rushes_texture::{Encoder, Format, Layout};
 
 /// How a server changes what it sends to a client by UDP and RTP that reports lost packets.
 ///
 /// A smaller step is taken within a second of more than 2 % of losses, a larger one after 5 s
-/// without losses; see [`Adaptation`](rushes_delivery::Adaptation) for the rules. With
+/// without losses; see [`StepChoice`](rushes_delivery::StepChoice) for the rules. With
 /// [`Timing::EveryFrame`](super::Timing::EveryFrame) and
 /// [`Timing::FlatOut`](super::Timing::FlatOut) nothing is changed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -50,7 +50,7 @@ pub(super) struct Freedom {
 /// The steps of a session, and the choice among them.
 pub(super) struct Ladder {
     steps: Vec<Step>,
-    choice: Choice,
+    choice: StepChoice,
 }
 
 impl Ladder {
@@ -95,7 +95,7 @@ impl Ladder {
         };
         let rates: Option<Vec<_>> = steps.iter().map(bit_rate).collect();
         (steps.len() > 1)
-            .then(|| rates.map(|rates| Choice::new(rates, now)))?
+            .then(|| rates.map(|rates| StepChoice::new(rates, now)))?
             .map(|choice| Self { steps, choice })
     }
 

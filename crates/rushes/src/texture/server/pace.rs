@@ -15,6 +15,9 @@ use crate::pace::{Burst, Pace, Pacer, Pacing};
 
 /// The schedule of a session's bursts, whichever unit sends them.
 pub(super) struct SessionPace {
+    /// The maximum octets of a burst; `None` without pacing.
+    burst_len: Option<usize>,
+    is_exact: bool,
     state: Mutex<State>,
 }
 
@@ -28,7 +31,8 @@ impl SessionPace {
     /// Creates a schedule for frames at `rate`.
     pub(super) fn new((pacing, burst): (Pacing, Burst), rate: FrameRate) -> Result<Self, Error> {
         let pacer = Pacer::new(pacing, burst, Some(interval(rate)), Instant::now())?;
-        Ok(Self { state: Mutex::new(State { pacer, frame: None }) })
+        let (burst_len, is_exact) = (pacer.burst_len(), pacer.is_exact());
+        Ok(Self { burst_len, is_exact, state: Mutex::new(State { pacer, frame: None }) })
     }
 
     /// Sets the rate of the frames that begin from now on.
@@ -56,6 +60,9 @@ impl UnitPace {
 
     /// Begins to send a stripe of a frame at `now`: with the frame's first stripe, the frame begins.
     pub(super) fn begin(&self, now: Instant, job: &Job) {
+        if self.session.burst_len.is_none() {
+            return;
+        }
         let plan = job.encoding.shape().plan();
         let headers = HEADER_BYTES * plan.packets() as usize;
         let mut state = lock(&self.session.state);
@@ -76,17 +83,17 @@ impl Pace for UnitPace {
     fn start(&mut self, _: Instant, _: usize) {}
 
     fn burst_len(&self) -> Option<usize> {
-        lock(&self.session.state).pacer.burst_len()
+        self.session.burst_len
     }
 
     fn due(&mut self, now: Instant, len: usize) -> Option<Instant> {
+        self.session.burst_len?;
         lock(&self.session.state).pacer.due(now, len)
     }
 
     /// Waits until a burst is due, or the session ends.
     fn wait(&self, due: Instant, goes_on: &mut dyn FnMut() -> bool) -> bool {
-        let is_exact = lock(&self.session.state).pacer.is_exact();
-        crate::pace::wait(due, is_exact, || !self.work.is_stopped() && goes_on())
+        crate::pace::wait(due, self.session.is_exact, || !self.work.is_stopped() && goes_on())
     }
 }
 

@@ -55,7 +55,7 @@ const TOLERATED: Duration = Duration::from_secs(60);
 /// minutes. Losses below 5 % that a smaller step does not reduce have another cause: the step is
 /// undone, and such losses are tolerated for a minute.
 #[derive(Clone, Debug)]
-pub struct Adaptation {
+pub struct StepChoice {
     /// The bit rates of the steps.
     rates: Vec<u64>,
     step: usize,
@@ -74,7 +74,7 @@ pub struct Adaptation {
     tolerated: Option<(f64, Instant)>,
 }
 
-impl Adaptation {
+impl StepChoice {
     /// Creates a choice among steps with these bit rates, the largest first, at the first step.
     pub fn new(rates: Vec<u64>, now: Instant) -> Self {
         Self {
@@ -195,7 +195,7 @@ mod tests {
 
     /// A path that carries a number of bits per second and loses a share of the packets besides.
     struct Path {
-        adaptation: Adaptation,
+        choice: StepChoice,
         now: Instant,
         sent: u64,
         lost: f64,
@@ -208,25 +208,25 @@ mod tests {
         fn new(rates: &[u64]) -> Self {
             let start = Instant::now();
             let rates = rates.iter().map(|rate| rate * MBIT).collect();
-            let adaptation = Adaptation::new(rates, start);
-            Self { adaptation, now: start, sent: 0, lost: 0.0, steps: Vec::new(), start }
+            let choice = StepChoice::new(rates, start);
+            Self { choice, now: start, sent: 0, lost: 0.0, steps: Vec::new(), start }
         }
 
         /// Sends for some seconds; returns the share of packets that were lost.
         fn run(&mut self, seconds: u64, carries: u64, random: f64) -> f64 {
             let (sent, lost) = (self.sent, self.lost);
             for _ in 0..seconds * 4 {
-                let rate = self.adaptation.rates[self.adaptation.step] as f64;
+                let rate = self.choice.rates[self.choice.step] as f64;
                 // Packets of 1 250 octets.
                 let packets = rate / 10_000.0 * REPORT.as_secs_f64();
                 let dropped = (1.0 - (carries * MBIT) as f64 / rate).max(0.0);
                 self.sent += packets as u64;
                 self.lost += packets * (dropped + (1.0 - dropped) * random);
                 self.now += REPORT;
-                let proposed = self.adaptation.handle_report(self.now, self.sent, self.lost as u64);
+                let proposed = self.choice.handle_report(self.now, self.sent, self.lost as u64);
                 if let Some(step) = proposed {
                     self.steps.push(((self.now - self.start).as_secs_f64(), step));
-                    self.adaptation.handle_change(self.now, step);
+                    self.choice.handle_change(self.now, step);
                 }
             }
             (self.lost - lost) / (self.sent - sent) as f64
@@ -253,9 +253,9 @@ mod tests {
     fn a_path_that_recovers_has_the_larger_steps_again() {
         let mut path = Path::new(&[110, 60, 30]);
         path.run(30, 40, 0.0);
-        assert_eq!(path.adaptation.step(), 2);
+        assert_eq!(path.choice.step(), 2);
         let lost = path.run(150, 200, 0.0);
-        assert_eq!((lost, path.adaptation.step()), (0.0, 0), "{:?}", path.steps);
+        assert_eq!((lost, path.choice.step()), (0.0, 0), "{:?}", path.steps);
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
     fn the_smallest_step_is_kept_however_much_is_lost() {
         let mut path = Path::new(&[110, 60, 30]);
         path.run(60, 1, 0.0);
-        assert_eq!(path.adaptation.step(), 2);
+        assert_eq!(path.choice.step(), 2);
         let mut single = Path::new(&[110]);
         single.run(60, 1, 0.0);
         assert!(single.steps.is_empty());
@@ -296,17 +296,17 @@ mod tests {
     #[test]
     fn hostile_reports_take_only_steps_that_exist() {
         let start = Instant::now();
-        let (mut adaptation, mut now) = (Adaptation::new(vec![3, 2, 1], start), start);
+        let (mut choice, mut now) = (StepChoice::new(vec![3, 2, 1], start), start);
         for at in 0..10_000_u64 {
             let value = at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             now += Duration::from_micros(value % 2_000);
             let (sent, lost) = (value.rotate_left(17), value.rotate_right(23));
-            if let Some(step) = adaptation.handle_report(now, sent, lost) {
+            if let Some(step) = choice.handle_report(now, sent, lost) {
                 assert!(step < 3);
-                adaptation.handle_change(now, step);
+                choice.handle_change(now, step);
             }
-            assert!(adaptation.reports.len() <= 64, "{}", adaptation.reports.len());
+            assert!(choice.reports.len() <= 64, "{}", choice.reports.len());
         }
-        assert!(Adaptation::new(Vec::new(), start).handle_report(start, 0, 0).is_none());
+        assert!(StepChoice::new(Vec::new(), start).handle_report(start, 0, 0).is_none());
     }
 }
