@@ -60,8 +60,9 @@ pub(crate) struct PeersArgs {
 }
 
 const HELP: &str = "\
-Each row is a program that is started by a command: Rushes (send and recv), FFmpeg and GStreamer, each
-with options chosen for its best result, and one of your own. The parts measured are
+Each row is a program that is started by a command: Rushes (send and recv) at its defaults and unpaced,
+FFmpeg and GStreamer, each with options chosen for its best result, and one of your own. The parts
+measured are
 
   whole    its sender and its receiver: access units that the receiver wrote, octet for octet
   send     its sender, into a sink that counts packets and is never the slower end
@@ -115,7 +116,7 @@ impl PeersArgs {
         let mut clear = Adapter::usual(false)?;
         let mut secured = Adapter::usual(true)?;
         if self.only {
-            clear.truncate(1);
+            clear.retain(|adapter| adapter.name == "Rushes");
             secured.clear();
         }
         if settings.quick {
