@@ -433,9 +433,10 @@ pub fn credits() -> Vec<Vec<u8>> {
     vec![input]
 }
 
-/// Returns reports of congestion control feedback on consecutive packets, each with its length.
+/// Returns reports of congestion control feedback, and transport-wide feedback, on consecutive
+/// packets, each with its length.
 pub fn rates() -> Vec<Vec<u8>> {
-    let mut input = Vec::new();
+    let (mut input, mut wide) = (Vec::new(), Vec::new());
     for step in 0..40_u16 {
         let mut writer = Writer::new();
         let arrivals = (0..6_u16).map(|n| {
@@ -448,8 +449,14 @@ pub fn rates() -> Vec<Vec<u8>> {
         writer.congestion(Ssrc(9), [block], NtpTime(u64::from(step) << 28));
         input.push(writer.bytes().len() as u8);
         input.extend(writer.bytes());
+        writer.clear();
+        let time = |n: u16| Duration::from_millis(u64::from(100 * step + 3 * n));
+        let arrivals = [0, 1, 2, 3, 4, 5].map(|n| (n != 3 || step != 30).then(|| time(n)));
+        writer.transport_wide([Ssrc(9), Ssrc(0x0102_0304)], begin, step as u8, &arrivals);
+        wide.push(writer.bytes().len() as u8);
+        wide.extend(writer.bytes());
     }
-    vec![input]
+    vec![input, wide]
 }
 
 /// Returns frames whose packets arrive in order, with some omitted.

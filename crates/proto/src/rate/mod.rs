@@ -4,7 +4,8 @@
 //! [`RateController`] is informed of every sent packet and of the receiver's reports on them. It
 //! estimates the delay in the queue of the path, notes lost and marked packets, and decides a
 //! target bit rate for the encoder and a pacing rate for the packets. It knows no report format:
-//! [`PacketFeedback`] carries the contents of a report of RFC 8888, or of another one.
+//! [`PacketFeedback`] carries the contents of a report of RFC 8888, or of transport-wide feedback
+//! ([`WideClock`]).
 //!
 //! It neither sends packets nor changes media.
 //!
@@ -31,7 +32,7 @@ mod settings;
 mod window;
 
 pub use controller::RateController;
-pub use feedback::{PacketFeedback, ReceiverTime};
+pub use feedback::{PacketFeedback, ReceiverTime, WideClock};
 pub use settings::{RateSettings, RateSettingsError};
 
 /// Maximum segment size in octets: by as much the reference window grows in a round trip.
