@@ -161,7 +161,7 @@ fn three_flows_share_a_path() {
     let (case, [ours, _]) = play("5.4");
     let rates = rates(&ours, &case.ranges[0]);
     let sum: usize = rates.iter().sum();
-    assert!((2000..=3600).contains(&sum), "{rates:?}");
+    assert!((2900..=3600).contains(&sum), "{rates:?}");
     assert!(fairness(&rates) > 0.8, "{rates:?}");
     check_loss(&ours, 0.02);
 }

@@ -10,8 +10,9 @@
 //! It neither sends packets nor changes media.
 //!
 //! Names and constants are those of the draft, in whose order each file follows it. Of the draft's
-//! optional parts, the compensations for competing flows and for clock drift are implemented; the
-//! filter of jitter, the detection of policers and of losses of the link layer are not. Other
+//! optional parts, the compensations for competing flows, for clock drift and for an undershoot of
+//! the window are implemented; the filter of jitter, the detection of policers and of losses of the
+//! link layer are not. Other
 //! differences:
 //!
 //! - The first round-trip time sets the reference window to that of the start rate.
@@ -22,6 +23,7 @@
 //! listed at <https://datatracker.ietf.org/ipr/>.
 #![allow(clippy::cast_sign_loss, reason = "rates and times are not negative")]
 
+mod acknowledged;
 mod controller;
 mod delay;
 mod feedback;
