@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::disallowed_methods, reason = "any instant will do")]
 #![allow(clippy::cast_sign_loss, reason = "times are not negative")]
+#![allow(clippy::single_range_in_vec_init, reason = "a case has ranges of seconds, often one")]
 
 use std::ops::Range;
 use std::time::{Duration, Instant};

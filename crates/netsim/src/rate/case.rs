@@ -1,4 +1,5 @@
 //! The cases: paths, flows, and the seconds in which rates are measured.
+#![allow(clippy::single_range_in_vec_init, reason = "a case has ranges of seconds, often one")]
 
 use std::ops::Range;
 use std::time::Duration;

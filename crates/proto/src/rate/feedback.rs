@@ -62,7 +62,7 @@ impl WideClock {
     }
 
     fn time(&mut self, time: WideTime) -> ReceiverTime {
-        let (before, steps) = self.latest.unwrap_or((time, i64::from(time.0)));
+        let (before, steps) = self.latest.unwrap_or_else(|| (time, i64::from(time.0)));
         let steps = steps + i64::from(time.0.wrapping_sub(before.0).cast_signed());
         self.latest = Some((time, steps));
         // 250 µs are 16.384 units of 1/65 536 s.

@@ -23,6 +23,7 @@ const POST_CONGESTION_DELAY_RTT: f64 = 100.0;
 const MUL_INCREASE_FACTOR: f64 = 0.02;
 
 /// What a report says, as far as it changes the window. Times are in seconds.
+#[allow(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(super) struct Update<'a> {
     pub(super) now: f64,
     /// Octets in flight after the report.

@@ -142,7 +142,7 @@ impl<'p> TransportWide<'p> {
             let arrival = match status {
                 Status::NotReceived => None,
                 Status::Untimed => Some(None),
-                Status::Small | Status::Large => Some(Some(WideTime(time as u32))),
+                Status::Small | Status::Large => Some(Some(WideTime(time.cast_unsigned() as u32))),
             };
             WideReport { sequence: begin.plus(n), arrival }
         })
@@ -208,7 +208,7 @@ pub(super) fn write_report(
     }
     out.extend(begin.0.to_be_bytes());
     out.extend((statuses.len() as u16).to_be_bytes());
-    let reference = (reference as u32) << (u32::BITS - REFERENCE_BITS);
+    let reference = (reference.cast_unsigned() as u32) << (u32::BITS - REFERENCE_BITS);
     out.extend((reference | u32::from(number)).to_be_bytes());
     let mut rest = &statuses[..];
     while !rest.is_empty() {
@@ -327,10 +327,10 @@ mod tests {
             // Repetition makes runs.
             let steps: Vec<_> =
                 steps.into_iter().flat_map(|step| vec![step; repeats]).take(4000).collect();
-            let mut time = start as i64 + 40_000_000_000;
+            let mut time = start.cast_signed() + 40_000_000_000;
             let arrivals: Vec<_> = steps.iter().map(|step| {
                 time += (*step)?;
-                Some(Duration::from_micros(time as u64))
+                Some(Duration::from_micros(time.cast_unsigned()))
             }).collect();
             let mut control = Vec::new();
             let count = write_report(&mut control, SequenceNumber(begin), number, &arrivals);
