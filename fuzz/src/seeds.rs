@@ -166,6 +166,10 @@ pub fn reports() -> Vec<Vec<u8>> {
     let together = cut(&[], reports.iter().map(|report| (30, &report[..])));
     reports.truncate(8);
     reports.push(together);
+    let mut wide = Writer::new();
+    let arrivals = [0, 3, 90, 2000, 1990].map(|ms| (ms != 3).then(|| Duration::from_millis(ms)));
+    wide.transport_wide([Ssrc(9), Ssrc(0x0102_0304)], SequenceNumber(0xfffe), 1, &arrivals);
+    reports.push(wide.bytes().to_vec());
     reports
 }
 
