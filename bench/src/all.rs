@@ -8,6 +8,7 @@ use crate::Outcome;
 use crate::goodput::GoodputArgs;
 use crate::latency::LatencyArgs;
 use crate::peers::PeersArgs;
+use crate::rate::RateArgs;
 use crate::rates::RatesArgs;
 use crate::report::{Figure, Machine, page};
 use crate::scaling::ScalingArgs;
@@ -35,7 +36,7 @@ pub(crate) struct AllArgs {
 type Figures = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
 
 /// The measurements, in the order of the report.
-const SECTIONS: [(&str, Figures); 10] = [
+const SECTIONS: [(&str, Figures); 11] = [
     ("goodput", figures::<GoodputArgs>),
     ("rates", figures::<RatesArgs>),
     ("peers", figures::<PeersArgs>),
@@ -45,6 +46,7 @@ const SECTIONS: [(&str, Figures); 10] = [
     ("zrtp", figures::<ZrtpArgs>),
     ("scaling", figures::<ScalingArgs>),
     ("zero copy", figures::<ZeroCopyArgs>),
+    ("rate", figures::<RateArgs>),
     ("texture", figures::<TextureArgs>),
 ];
 

@@ -33,6 +33,21 @@ pub(crate) static GOODPUT: Caption = Caption {
 pub(crate) static GOODPUT_VETH: Caption =
     Caption { name: "goodput-veth", title: "Goodput by virtual Ethernet", ..GOODPUT };
 
+pub(crate) static RATE: Caption = Caption {
+    name: "rate",
+    title: "Rate control on paths of limited capacity",
+    meaning: "Under rate control, media uses most of the capacity with a short queue and few losses; \
+              at a fixed rate it either leaves capacity or fills the queue and loses packets. \
+              Beside TCP, which keeps the queue full, media falls to its minimum.",
+    method: "Flows of media and TCP share a path with a bottleneck and a drop-tail queue, in \
+             virtual time. Receivers report after 16 packets or 40 ms; the delay is 50 ms in each \
+             direction unless the case says otherwise.",
+    source: Some(
+        "The cases are those of RFC 8867 sections 5.1 to 5.8, and media is that of RFC 8593 \
+         section 5.",
+    ),
+};
+
 pub(crate) static RATES_POINTS: Caption = Caption {
     name: "rates-points",
     title: "Goodput, losses and CPU time by frame rate",

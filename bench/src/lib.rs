@@ -33,6 +33,7 @@ mod hosts;
 mod latency;
 mod leftovers;
 mod peers;
+mod rate;
 mod rates;
 mod report;
 mod scaling;
@@ -68,6 +69,8 @@ enum What {
     Goodput(Command<goodput::GoodputArgs>),
     /// Goodput, CPU time and loss against the frame rate, up to the highest that holds
     Rates(Command<rates::RatesArgs>),
+    /// Rate control on paths of limited capacity, in virtual time
+    Rate(Command<rate::RateArgs>),
     /// Other programs compared with Rushes, and how to measure your own
     Peers(Command<peers::PeersArgs>),
     /// Round-trip time of an access unit, by size and by way of receiving
@@ -137,6 +140,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         None => all::run(&args.all),
         Some(What::Goodput(command)) => command.run(),
         Some(What::Rates(command)) => command.run(),
+        Some(What::Rate(command)) => command.run(),
         Some(What::Peers(command)) => command.run(),
         Some(What::Latency(command)) => command.run(),
         Some(What::StartCode(command)) => command.run(),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rushes_proto::rate::{PacketFeedback, RateController, RateSettings};
+use rushes_proto::rate::{PacketFeedback, RateController, RateSettings, WideClock};
 use rushes_proto::rtcp::{Compound, Packet};
 use rushes_proto::{SequenceNumber, Ssrc};
 
@@ -15,6 +15,7 @@ pub fn control(mut octets: &[u8]) {
     let mut now = Instant::now();
     let mut controller = RateController::new(settings, now);
     let mut sequence = SequenceNumber(0xfff0);
+    let mut clock = WideClock::default();
     while let Some((&len, rest)) = octets.split_first() {
         for octets in 0..usize::from(len >> 3) {
             controller.handle_sent(now, SSRC, sequence, octets * 50);
@@ -24,16 +25,20 @@ pub fn control(mut octets: &[u8]) {
         controller.handle_timeout(now);
         let (report, rest) = rest.split_at(rest.len().min(usize::from(len)));
         octets = rest;
-        feed(&mut controller, now, report);
+        feed(&mut controller, &mut clock, now, report);
         assert!((100_000..=5_000_000).contains(&controller.target_rate()));
         assert!((50_000..=30_000_000).contains(&controller.pacing_rate()));
     }
 }
 
-fn feed(controller: &mut RateController, now: Instant, report: &[u8]) {
+fn feed(controller: &mut RateController, clock: &mut WideClock, now: Instant, report: &[u8]) {
     let Ok(compound) = Compound::parse(report) else { return };
     for packet in compound.packets() {
         let Ok(Packet::TransportFeedback(feedback)) = packet else { continue };
+        if let Some(wide) = feedback.transport_wide() {
+            let packets = wide.packets().map(|packet| clock.feedback(SSRC, packet));
+            controller.handle_feedback(now, packets);
+        }
         let Some(congestion) = feedback.congestion() else { continue };
         let instant = congestion.instant();
         for block in congestion.blocks() {

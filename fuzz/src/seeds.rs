@@ -166,6 +166,10 @@ pub fn reports() -> Vec<Vec<u8>> {
     let together = cut(&[], reports.iter().map(|report| (30, &report[..])));
     reports.truncate(8);
     reports.push(together);
+    let mut wide = Writer::new();
+    let arrivals = [0, 3, 90, 2000, 1990].map(|ms| (ms != 3).then(|| Duration::from_millis(ms)));
+    wide.transport_wide([Ssrc(9), Ssrc(0x0102_0304)], SequenceNumber(0xfffe), 1, &arrivals);
+    reports.push(wide.bytes().to_vec());
     reports
 }
 
@@ -433,9 +437,10 @@ pub fn credits() -> Vec<Vec<u8>> {
     vec![input]
 }
 
-/// Returns reports of congestion control feedback on consecutive packets, each with its length.
+/// Returns reports of congestion control feedback, and transport-wide feedback, on consecutive
+/// packets, each with its length.
 pub fn rates() -> Vec<Vec<u8>> {
-    let mut input = Vec::new();
+    let (mut input, mut wide) = (Vec::new(), Vec::new());
     for step in 0..40_u16 {
         let mut writer = Writer::new();
         let arrivals = (0..6_u16).map(|n| {
@@ -448,8 +453,14 @@ pub fn rates() -> Vec<Vec<u8>> {
         writer.congestion(Ssrc(9), [block], NtpTime(u64::from(step) << 28));
         input.push(writer.bytes().len() as u8);
         input.extend(writer.bytes());
+        writer.clear();
+        let time = |n: u16| Duration::from_millis(u64::from(100 * step + 3 * n));
+        let arrivals = [0, 1, 2, 3, 4, 5].map(|n| (n != 3 || step != 30).then(|| time(n)));
+        writer.transport_wide([Ssrc(9), Ssrc(0x0102_0304)], begin, step as u8, &arrivals);
+        wide.push(writer.bytes().len() as u8);
+        wide.extend(writer.bytes());
     }
-    vec![input]
+    vec![input, wide]
 }
 
 /// Returns frames whose packets arrive in order, with some omitted.

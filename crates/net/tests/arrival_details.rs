@@ -4,11 +4,13 @@
 
 mod loopback;
 
+use std::net::SocketAddr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use loopback::{LOCALS, pair, soon};
 use rushes_net::{NetError, ReceivePath, SocketOptions, UdpSocket};
+use socket2::{Domain, Socket, Type};
 
 /// Returns the arrivals and marks of the next `count` datagrams.
 fn details(receiver: &UdpSocket, count: usize) -> Vec<(Instant, u8)> {
@@ -61,6 +63,72 @@ fn every_datagram_has_the_mark_that_its_sender_set() {
             let marks: Vec<u8> = details(&receiver, 3).iter().map(|(_, ecn)| *ecn).collect();
             assert_eq!(marks, [ecn; 3], "{local}");
         }
+    }
+}
+
+/// Sends messages of `segments` datagrams from one address, with the marks ECT(0), CE and Not-ECT in
+/// turn; each datagram contains its mark. Those with CE, which our own sockets refuse to set, are
+/// sent one by one.
+fn send_marked(
+    local: SocketAddr,
+    to: SocketAddr,
+    messages: usize,
+    segments: usize,
+    segment: usize,
+) {
+    let options = |ecn| SocketOptions { ecn, reuse_address: true, ..SocketOptions::default() };
+    let first = UdpSocket::bind(local, &options(2)).unwrap();
+    let from = first.local_address();
+    let other = UdpSocket::bind(from, &options(0)).unwrap();
+    let congested = Socket::new(Domain::for_address(from), Type::DGRAM, None).unwrap();
+    congested.set_reuse_address(true).unwrap();
+    congested.bind(&from.into()).unwrap();
+    let is_set = if from.is_ipv4() { congested.set_tos_v4(3) } else { congested.set_tclass_v6(3) };
+    is_set.unwrap();
+    let lengths = vec![segment as u16; segments];
+    for message in 0..messages {
+        let (mark, socket) = [(2, Some(&first)), (3, None), (0, Some(&other))][message % 3];
+        let datagrams = vec![mark; segments * segment];
+        match socket {
+            Some(socket) => {
+                socket.send(&mut socket.send_queue(), &datagrams, &lengths, to, soon()).unwrap();
+            }
+            None => {
+                for datagram in datagrams.chunks(segment) {
+                    congested.send_to(datagram, &to.into()).unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_mark_and_the_time_of_a_coalesced_message_are_those_of_all_its_datagrams() {
+    const SEGMENT: usize = 200;
+    const SEGMENTS: usize = 10;
+    const MESSAGES: usize = 24;
+    let options = SocketOptions { receive_path: ReceivePath::Gro, ..SocketOptions::default() };
+    for local in LOCALS {
+        let Some((_, receiver)) = pair(local, &options) else { continue };
+        receiver.enable_arrival_details();
+        send_marked(local, receiver.local_address(), MESSAGES, SEGMENTS, SEGMENT);
+        let (mut arena, mut seen, mut most) = (receiver.arena(), Vec::new(), 0);
+        while seen.len() < MESSAGES * SEGMENTS {
+            let datagrams = receiver.receive(&mut arena, soon(), None).unwrap();
+            assert!(!datagrams.is_empty(), "{} datagrams arrived", seen.len());
+            most = most.max(datagrams.len());
+            seen.extend(datagrams.map(|one| (one.data[0], one.ecn, one.data.len(), one.arrival)));
+        }
+        // An arena has room for four messages, so datagrams were coalesced.
+        assert!(most > 4, "{local}: {most}");
+        for message in seen.chunks(SEGMENTS) {
+            let (mark, _, _, arrival) = message[0];
+            let is_alike = |one: &(u8, u8, usize, Instant)| {
+                (one.0, one.1, one.2) == (mark, mark, SEGMENT) && (mark == 3 || one.3 == arrival)
+            };
+            assert!(message.iter().all(is_alike), "{local}: {message:?}");
+        }
+        assert!(seen.is_sorted_by_key(|one| one.3), "{local}");
     }
 }
 

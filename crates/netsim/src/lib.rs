@@ -11,6 +11,8 @@
 //! [`Statistics`] count every datagram. The network implements no protocol and neither reads nor
 //! changes datagrams.
 //!
+//! [`rate`] has flows over such a path, with which congestion controllers are tried.
+//!
 //! ```
 //! use rushes_netsim::{Link, Loss, Path};
 //! use std::time::Duration;
@@ -41,6 +43,7 @@ mod link;
 mod loss;
 mod network;
 mod path;
+pub mod rate;
 mod relay;
 mod seeded;
 mod statistics;

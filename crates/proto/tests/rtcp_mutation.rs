@@ -36,6 +36,8 @@ pub fn everything() -> Vec<u8> {
     writer.bit_rate_notification(own, &[limit]);
     let arrivals = [None, Some((Ecn::Congestion, Arrival::Before(Duration::from_millis(3))))];
     writer.congestion(own, [(media, SequenceNumber(65_535), arrivals)], ntp);
+    let wide = [Some(Duration::from_secs(5)), None, Some(Duration::from_secs(6))];
+    writer.transport_wide([own, media], SequenceNumber(65_535), 7, &wide);
     writer.picture_loss(own, media);
     writer.full_intra_request(own, &[Fir { ssrc: media, number: 9 }]);
     writer.estimate(own, 3_000_000, &[media]);
@@ -49,7 +51,7 @@ pub fn everything() -> Vec<u8> {
 fn a_million_broken_packets_are_read_to_the_end_or_refused() {
     let seed = everything();
     // One packet for each call of the writer, and a receiver report for the last of the 33 blocks.
-    assert_eq!(read_all(&seed), Some(14));
+    assert_eq!(read_all(&seed), Some(15));
     let mut random = Seeded(0x5254_4350);
     let mut read = 0;
     for _ in 0..PACKETS {

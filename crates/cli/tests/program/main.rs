@@ -6,6 +6,7 @@ mod agreed;
 mod attacker;
 mod bench_latency;
 mod bench_peers;
+mod bench_rate;
 mod bench_rates;
 mod bench_scaling;
 mod bench_texture;

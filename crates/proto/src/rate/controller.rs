@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::MSS;
+use super::acknowledged::AcknowledgedRate;
 use super::delay::QueueDelay;
 use super::feedback::PacketFeedback;
 use super::marks::MarkedShare;
@@ -57,6 +58,7 @@ pub struct RateController {
     sent: SentPackets,
     delay: QueueDelay,
     marks: MarkedShare,
+    acknowledged: AcknowledgedRate,
     window: ReferenceWindow,
     frames: FrameCompensation,
     rtt: Option<f64>,
@@ -80,6 +82,7 @@ impl RateController {
             sent: SentPackets::default(),
             delay: QueueDelay::new(),
             marks: MarkedShare::default(),
+            acknowledged: AcknowledgedRate::default(),
             window: ReferenceWindow::new(),
             frames: FrameCompensation::new(),
             rtt: None,
@@ -177,7 +180,7 @@ impl RateController {
             self.take_round_trip(now - sent);
         }
         let octets = self.sent.acknowledged() - acknowledged;
-        self.update(now, octets.saturating_sub(marked), marked > 0);
+        self.update(now, octets, marked);
     }
 
     /// Smooths the round-trip time (RFC 6298 section 2).
@@ -202,8 +205,12 @@ impl RateController {
         }
     }
 
-    fn update(&mut self, now: f64, unmarked: u64, has_mark: bool) {
+    /// Updates the window and the target by newly acknowledged octets, and how many of them are
+    /// marked.
+    fn update(&mut self, now: f64, octets: u64, marked: u64) {
         let Some(rtt) = self.rtt else { return };
+        // Media comes in frames, so two of them are the shortest time.
+        self.acknowledged.note(now, octets, rtt.max(2.0 * self.frames.period()));
         let has_loss = self.sent.take_lost(now, rtt) > 0;
         self.marks.update(now, rtt);
         if self.delay.update(now, rtt, has_loss) {
@@ -214,10 +221,11 @@ impl RateController {
             in_flight: self.sent.in_flight(),
             rtt,
             has_loss,
-            has_mark,
+            has_mark: marked > 0,
             l4s_alpha: self.settings.is_l4s.then(|| self.marks.alpha()),
             delay: &self.delay,
-            unmarked,
+            unmarked: octets.saturating_sub(marked),
+            is_lowered: self.acknowledged.exceeds(self.target),
             may_grow: self.target < self.settings.max as f64,
         });
         let halved = if now < self.halved_until { 0.5 } else { 1.0 };

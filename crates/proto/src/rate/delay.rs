@@ -27,8 +27,9 @@ const BASE_PERIOD: f64 = 60.0;
 const HISTORY_SHORT: usize = 50;
 const HISTORY_LONG: usize = 200;
 
-/// Weight of a round trip in the share of round trips with losses.
-const LOSS_EVENTS_G: f64 = 1.0 / 64.0;
+/// Weight of a round trip in the share of round trips with losses. A loss counts for 33 round trips:
+/// with a longer memory, a path that becomes slower would be taken for one with competing flows.
+const LOSS_EVENTS_G: f64 = 1.0 / 8.0;
 
 /// Estimates the delay of the queue from times of two clocks.
 #[derive(Clone, Debug)]
@@ -45,7 +46,10 @@ pub(super) struct QueueDelay {
     /// The delay that is aimed at.
     pub(super) target: f64,
     updated: f64,
-    /// The least delay since the last update, if any was noted, and its long-term average.
+    /// When this round trip began, and whether a loss was reported in it.
+    round_trip_began: f64,
+    has_loss: bool,
+    /// The least delay of this round trip, if any was noted, and its long-term average.
     least: Option<f64>,
     least_average: f64,
     /// Delays in units of the lower target.
@@ -63,6 +67,8 @@ impl QueueDelay {
             average: 0.0,
             target: QDELAY_TARGET_LO,
             updated: 0.0,
+            round_trip_began: 0.0,
+            has_loss: false,
             least: None,
             least_average: 0.0,
             history: VecDeque::new(),
@@ -91,21 +97,30 @@ impl QueueDelay {
         self.least = Some(self.least.map_or(self.last, |least| least.min(self.last)));
     }
 
-    /// Updates the averages and the target, once in a round trip. Returns whether the clocks drift,
-    /// so that delays are measured anew.
+    /// Updates the average and the target, once in a round trip or more often. Returns whether the
+    /// clocks drift, so that delays are measured anew.
     pub(super) fn update(&mut self, now: f64, rtt: f64, has_loss: bool) -> bool {
-        if now - self.updated < rtt.min(VIRTUAL_RTT) {
+        self.has_loss |= has_loss;
+        if now - self.updated >= rtt.min(VIRTUAL_RTT) {
+            self.updated = now;
+            self.average = if self.last < self.average {
+                self.last
+            } else {
+                self.average + QDELAY_AVG_G * (self.last - self.average)
+            };
+            self.adjust_target();
+        }
+        if now - self.round_trip_began < rtt {
             return false;
         }
-        self.updated = now;
-        self.average = if self.last < self.average {
-            self.last
-        } else {
-            self.average + QDELAY_AVG_G * (self.last - self.average)
-        };
-        let event = f64::from(u8::from(has_loss));
+        self.round_trip_began = now;
+        self.end_round_trip()
+    }
+
+    /// Updates the averages that have a value for each round trip.
+    fn end_round_trip(&mut self) -> bool {
+        let event = f64::from(u8::from(std::mem::take(&mut self.has_loss)));
         self.loss_events += LOSS_EVENTS_G * (event - self.loss_events);
-        self.adjust_target();
         let least = self.least.take().unwrap_or(self.least_average);
         self.least_average += QDELAY_MIN_AVG_ALPHA * (least - self.least_average);
         let has_drift = self.least_average > self.target / 4.0;
@@ -160,6 +175,33 @@ mod tests {
             assert!(note(1.0, 0.05) < 0.001);
             assert!((note(1.1, 0.15) - 0.1).abs() < 0.001, "{offset}");
             assert!((note(70_000.0, 0.25) - 0.2).abs() < 0.001, "{offset}");
+        }
+    }
+
+    #[test]
+    fn a_loss_counts_for_its_round_trip_whenever_it_is_reported() {
+        let mut delay = QueueDelay::new();
+        // A loss in each round trip of 100 ms, 10 ms after an update of the average.
+        for n in 0..2000_u32 {
+            delay.update(f64::from(n) * 0.01, 0.1, n % 10 == 1);
+        }
+        assert!(delay.loss_events > 0.9, "{}", delay.loss_events);
+        // One loss in eight round trips.
+        let mut delay = QueueDelay::new();
+        for n in 0..6400_u32 {
+            delay.update(f64::from(n) * 0.01, 0.1, n % 80 == 71);
+        }
+        assert!((0.1..0.3).contains(&delay.loss_events), "{}", delay.loss_events);
+    }
+
+    #[test]
+    fn a_queue_of_others_is_not_taken_for_drift_within_a_few_round_trips() {
+        let mut delay = QueueDelay::new();
+        delay.note(0.0, 0.0, ReceiverTime(0));
+        for n in 1..2000_u32 {
+            let sent = f64::from(n) * 0.01;
+            delay.note(sent, sent, ReceiverTime(((sent + 0.05) * 65_536.0) as u64 as u32));
+            assert!(!delay.update(sent, 0.4, false), "{sent}");
         }
     }
 

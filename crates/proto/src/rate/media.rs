@@ -26,6 +26,11 @@ impl FrameCompensation {
         self.adjustment + self.deviation
     }
 
+    /// Returns the mean interval of frames, in seconds.
+    pub(super) fn period(&self) -> f64 {
+        self.period
+    }
+
     /// Notes a frame of `octets`, before which the oldest packet has waited for `waited` seconds.
     pub(super) fn note(&mut self, now: f64, octets: usize, waited: f64, target: f64) {
         if let Some(last) = self.last.replace(now) {

@@ -13,6 +13,9 @@ const BYTES_IN_FLIGHT_HEAD_ROOM: f64 = 1.5;
 const BETA_LOSS: f64 = 0.7;
 const BETA_ECN: f64 = 0.8;
 
+/// Factor of a reduction while the target is already below the acknowledged rate.
+const BACKOFF_SCALE_LOW_TARGET_RATE: f64 = 0.25;
+
 /// Number of round trips after congestion in which the window grows cautiously.
 const POST_CONGESTION_DELAY_RTT: f64 = 100.0;
 
@@ -20,6 +23,7 @@ const POST_CONGESTION_DELAY_RTT: f64 = 100.0;
 const MUL_INCREASE_FACTOR: f64 = 0.02;
 
 /// What a report says, as far as it changes the window. Times are in seconds.
+#[allow(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(super) struct Update<'a> {
     pub(super) now: f64,
     /// Octets in flight after the report.
@@ -32,6 +36,8 @@ pub(super) struct Update<'a> {
     pub(super) delay: &'a QueueDelay,
     /// Octets acknowledged since the last update, without those of marked packets.
     pub(super) unmarked: u64,
+    /// Whether the target is already well below the acknowledged rate.
+    pub(super) is_lowered: bool,
     /// Whether the window may grow: the target is below its maximum.
     pub(super) may_grow: bool,
 }
@@ -114,6 +120,7 @@ impl ReferenceWindow {
         }
         // A reaction in each VIRTUAL_RTT of a longer round trip is the smaller.
         let often = (rtt / VIRTUAL_RTT).max(1.0);
+        let lowered = if update.is_lowered { BACKOFF_SCALE_LOW_TARGET_RATE } else { 1.0 };
         let factor = if self.has_loss {
             BETA_LOSS
         } else if self.has_mark {
@@ -121,13 +128,13 @@ impl ReferenceWindow {
                 Some(alpha) => {
                     let calm = delay.last < delay.target / 4.0;
                     let scale = if calm { distance.max(0.25) } else { 1.0 };
-                    1.0 - alpha / 2.0 / often * scale
+                    1.0 - alpha / 2.0 / often * scale * lowered
                 }
                 None => BETA_ECN,
             }
         } else if delay.average > delay.target / 2.0 {
             let alpha = (delay.average / (delay.target / 2.0) - 1.0).min(1.0);
-            1.0 - alpha / 2.0 / often
+            1.0 - alpha / 2.0 / often * lowered
         } else {
             return;
         };
@@ -164,5 +171,38 @@ impl ReferenceWindow {
             self.octets = octets;
             self.may_set_inflection = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the share of the window that a delay of three quarters of its target takes away.
+    fn reduction(is_lowered: bool) -> f64 {
+        let mut delay = QueueDelay::new();
+        delay.average = 0.75 * delay.target;
+        let mut window = ReferenceWindow::new();
+        window.set(100_000.0);
+        window.update(&Update {
+            now: 1.0,
+            in_flight: 50_000,
+            rtt: 0.1,
+            has_loss: false,
+            has_mark: false,
+            l4s_alpha: None,
+            delay: &delay,
+            unmarked: 0,
+            is_lowered,
+            may_grow: true,
+        });
+        1.0 - window.octets() / 100_000.0
+    }
+
+    #[test]
+    fn a_target_that_is_already_lowered_keeps_the_window_from_falling_too_far() {
+        // Half of alpha, which is a half, in each of four reactions of a round trip of 100 ms.
+        assert!((reduction(false) - 0.0625).abs() < 1e-9, "{}", reduction(false));
+        assert!((reduction(true) - 0.0625 / 4.0).abs() < 1e-9, "{}", reduction(true));
     }
 }

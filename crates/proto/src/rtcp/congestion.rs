@@ -94,9 +94,17 @@ impl<'p> CongestionFeedback<'p> {
 
 fn split_block(bytes: &[u8]) -> Result<(CongestionBlock<'_>, &[u8]), RtcpError> {
     need("the header of a congestion block", BLOCK_HEADER_LEN, bytes.len())?;
-    let len = 2 * usize::from(half_word(bytes, 6));
+    let mut len = 2 * usize::from(half_word(bytes, 6));
     let rest = &bytes[BLOCK_HEADER_LEN..];
-    need("the packet metric blocks", len.next_multiple_of(4), rest.len())?;
+    let padded = len.next_multiple_of(4);
+    need("the packet metric blocks", padded, rest.len())?;
+    // Before erratum 8166, RFC 8888 could be read as one report more than the count, and SCReAM's
+    // reference implementation writes so. That report stands where padding must be zero, or it is
+    // the first of four octets that are too few for another block.
+    let is_inclusive = padded > len && half_word(rest, len) != 0 || rest.len() == padded + 4;
+    if is_inclusive {
+        len += 2;
+    }
     let block = CongestionBlock {
         ssrc: Ssrc(word(bytes, 0)),
         begin: SequenceNumber(half_word(bytes, 4)),
@@ -180,6 +188,24 @@ mod tests {
         assert_eq!(reports.iter().map(|report| report.arrival).collect::<Vec<_>>(), arrivals);
         assert_eq!(reports[2].sequence, SequenceNumber(0));
         assert_eq!(blocks[1].packets().len(), 0);
+    }
+
+    /// Senders that read the text before erratum 8166 write one report more than they count.
+    #[test]
+    fn a_report_beyond_the_count_is_read_where_nothing_else_can_be() {
+        let received = Some((Ecn::NotCapable, Arrival::Before(Duration::ZERO)));
+        for reports in 1..6_u16 {
+            let mut control = Vec::new();
+            let arrivals = (0..reports).map(|_| received);
+            write_block(&mut control, Ssrc(1), SequenceNumber(9), arrivals);
+            control[6..8].copy_from_slice(&(reports - 1).to_be_bytes());
+            control.extend(77_u32.to_be_bytes());
+            let feedback = CongestionFeedback::parse(&control).unwrap();
+            let blocks: Vec<_> = feedback.blocks().collect();
+            assert_eq!(blocks.len(), 1);
+            let read: Vec<_> = blocks[0].packets().map(|report| report.arrival).collect();
+            assert_eq!(read, vec![received; reports.into()]);
+        }
     }
 
     #[test]

@@ -8,6 +8,14 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum RtcpError {
+    /// A count is higher than a receiver accepts.
+    #[error("{field} is {count}, which is too high")]
+    Count {
+        /// The field, named as in its specification.
+        field: &'static str,
+        /// Its value.
+        count: u16,
+    },
     /// The datagram is empty.
     #[error("the RTCP datagram is empty")]
     Empty,

@@ -5,6 +5,7 @@ use super::congestion::CongestionFeedback;
 use super::error::{RtcpError, need};
 use super::nack::Nack;
 use super::report::source;
+use super::transport_wide::TransportWide;
 use super::word;
 use crate::ssrc::Ssrc;
 
@@ -38,7 +39,8 @@ impl<'p> TransportFeedback<'p> {
         self.media
     }
 
-    /// Returns the message type: 1 generic NACK, 3 TMMBR, 4 TMMBN, 11 congestion control.
+    /// Returns the message type: 1 generic NACK, 3 TMMBR, 4 TMMBN, 11 congestion control,
+    /// 15 transport-wide.
     pub fn format(&self) -> u8 {
         self.format
     }
@@ -70,6 +72,13 @@ impl<'p> TransportFeedback<'p> {
     pub fn congestion(&self) -> Option<CongestionFeedback<'p>> {
         (self.format == CongestionFeedback::FORMAT).then_some(())?;
         CongestionFeedback::parse(self.control).ok()
+    }
+
+    /// Returns the arrival times by transport-wide numbers, if it is such a message
+    /// (draft-holmer-rmcat-transport-wide-cc-extensions-01); `None` also if malformed.
+    pub fn transport_wide(&self) -> Option<TransportWide<'p>> {
+        (self.format == TransportWide::FORMAT).then_some(())?;
+        TransportWide::parse(self.control).ok()
     }
 }
 

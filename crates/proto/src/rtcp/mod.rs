@@ -1,5 +1,6 @@
 //! RTCP packets: sender and receiver reports, source descriptions, BYE and APP (RFC 3550
-//! section 6), feedback (RFC 4585, RFC 5104, RFC 8888) and extended reports (RFC 3611).
+//! section 6), feedback (RFC 4585, RFC 5104, RFC 8888, transport-wide) and extended reports (RFC
+//! 3611).
 //!
 //! [`Compound`] is a view of one datagram. Its chain of headers is checked once; then each
 //! [`Packet`] in it is parsed separately, so that a malformed one does not hide others. [`Writer`]
@@ -28,6 +29,7 @@ mod feedback;
 mod nack;
 mod report;
 mod sdes;
+mod transport_wide;
 mod write;
 mod xr;
 
@@ -41,6 +43,7 @@ pub use feedback::{BitRateLimit, Fir, PayloadFeedback, Remb, TransportFeedback};
 pub use nack::{Nack, pack_nacks};
 pub use report::{ReceiverReport, ReportBlock, SenderInfo, SenderReport};
 pub use sdes::{Chunk, SdesItem, SdesKind, SourceDescription};
+pub use transport_wide::{TransportWide, WideReport, WideTime};
 pub use write::Writer;
 pub use xr::{Delays, Dlrr, ExtendedReport, XrBlock};
 

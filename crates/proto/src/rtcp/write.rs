@@ -1,5 +1,7 @@
 //! Writing RTCP packets into one datagram.
 
+use std::time::Duration;
+
 use super::COUNT_MAX;
 use super::compound::HEADER_LEN;
 use super::congestion::{Arrival, CongestionFeedback, write_block};
@@ -7,6 +9,7 @@ use super::feedback::{BitRateLimit, Fir, Remb};
 use super::nack::pack_nacks;
 use super::report::{BLOCK_LEN, INFO_LEN, ReportBlock, SenderInfo};
 use super::sdes::SdesKind;
+use super::transport_wide::{TransportWide, write_report};
 use super::xr::Dlrr;
 use crate::ecn::Ecn;
 use crate::seq::SequenceNumber;
@@ -185,6 +188,27 @@ impl Writer {
         }
         self.word(instant.middle());
         self.end();
+    }
+
+    /// Writes transport-wide feedback on the arrivals of consecutive packets from `begin` on, counted
+    /// from any beginning that stays the same; `media` is one of the sources, and `number` that of
+    /// the report (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1).
+    ///
+    /// Returns the number of packets in it; the others belong into the next report. It is less than
+    /// that of `arrivals` only where one is 8 s or more apart from the one before it, or from
+    /// 16 384 on. Times are rounded down to 250 µs.
+    pub fn transport_wide(
+        &mut self,
+        [sender, media]: [Ssrc; 2],
+        begin: SequenceNumber,
+        number: u8,
+        arrivals: &[Option<Duration>],
+    ) -> usize {
+        self.feedback(super::TRANSPORT_FEEDBACK, TransportWide::FORMAT, sender, media);
+        let count = write_report(&mut self.bytes, begin, number, arrivals);
+        self.pad();
+        self.end();
+        count
     }
 
     /// Writes a picture loss indication (RFC 4585 section 6.3.1).

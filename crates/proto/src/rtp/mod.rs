@@ -9,6 +9,7 @@ mod extension;
 mod extension_map;
 mod header;
 mod packet;
+mod transport_sequence;
 
 pub use capture_time::CaptureTime;
 pub use error::{ExtensionError, ParseError, WriteError};
@@ -18,6 +19,7 @@ pub use extension::{
 pub use extension_map::{ExtensionKind, ExtensionMap, ExtensionMapError};
 pub use header::{Header, HeaderExtension};
 pub use packet::{Extension, Packet};
+pub use transport_sequence::{TRANSPORT_SEQUENCE_URI, TransportSequence};
 
 /// Octets in the fixed header (RFC 3550 section 5.1).
 pub const HEADER_LEN: usize = 12;

@@ -41,6 +41,8 @@ pub fn read_all(datagram: &[u8]) -> Option<usize> {
                 let _ = feedback.bit_rate_notification().map(Iterator::count);
                 let blocks = feedback.congestion().into_iter().flat_map(|report| report.blocks());
                 assert!(blocks.flat_map(|block| block.packets()).count() <= datagram.len());
+                let wide = feedback.transport_wide();
+                assert!(wide.into_iter().flat_map(|wide| wide.packets()).count() <= 16_384);
             }
             Packet::PayloadFeedback(feedback) => {
                 let _ = feedback.full_intra_requests().map(Iterator::count);

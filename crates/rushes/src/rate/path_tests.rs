@@ -202,7 +202,8 @@ fn frames_with_as_many_repair_packets_do_not_fall_behind() {
     println!("{rate} kbit/s of 2000, {} packets wait; {longest:?}; lost {lost:.4}", flow.waiting);
     assert!(flow.waiting < 20, "{} packets wait", flow.waiting);
     assert!((1200..=2000).contains(&rate), "{rate}");
-    let target = flow.rates[59] / 1000;
+    // The target of one moment may be above what the path carries.
+    let target = flow.rates[40..60].iter().sum::<u64>() / 20 / 1000;
     assert!((500..=1000).contains(&target), "{target}");
     assert!(longest < 250 * MS, "{longest:?}");
 }

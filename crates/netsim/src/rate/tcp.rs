@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use rushes_netsim::Seeded;
-
 use super::{MS, PACKET};
+use crate::Seeded;
 
 /// Packets acknowledged after a missing one that show its loss (RFC 5681 section 3.2).
 const REORDERING: u16 = 3;
 
-pub struct Tcp {
+#[derive(Clone, Debug)]
+pub(super) struct Tcp {
     window: f64,
     threshold: f64,
     sequence: u16,
@@ -25,7 +25,7 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    pub fn long() -> Self {
+    pub(super) fn long() -> Self {
         Self {
             window: 10.0,
             threshold: f64::MAX,
@@ -39,13 +39,13 @@ impl Tcp {
 
     /// Downloads of 100 KB to 1 MB with pauses of 10 s on average (RFC 8868). The first begins at
     /// once, or after a pause.
-    pub fn short(seed: u64, begins_on: bool) -> Self {
+    pub(super) fn short(seed: u64, begins_on: bool) -> Self {
         let mut random = Seeded(seed);
         let begin = if begins_on { Duration::ZERO } else { pause(&mut random) };
         Self { download: Some((0, begin, random)), ..Self::long() }
     }
 
-    pub fn send(&mut self, now: Duration) -> Vec<(u16, usize)> {
+    pub(super) fn send(&mut self, now: Duration) -> Vec<(u16, usize)> {
         if let Some((left, next, random)) = &mut self.download
             && *left == 0
             && self.flight.is_empty()
@@ -83,7 +83,7 @@ impl Tcp {
     }
 
     /// Handles the acknowledgement of one packet.
-    pub fn acknowledge(&mut self, now: Duration, sequence: u16) {
+    pub(super) fn acknowledge(&mut self, now: Duration, sequence: u16) {
         self.heard = now;
         self.flight.retain(|(other, _)| *other != sequence);
         let is_lost = |other: u16| {
