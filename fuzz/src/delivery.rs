@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{
-    Change, Channel, Client, ClientEvent, ControlSecret, FormatSet, FrameNotice, FrameRate,
-    Message, Offer, Opening, Reason, Report, Server, ServerEvent, ServerStatistics, State,
+    Abilities, Change, Channel, Client, ClientEvent, ControlSecret, FormatSet, FrameNotice, FrameRate,
+    Message, Nack, Offer, Opening, Reason, Report, Server, ServerEvent, ServerStatistics, State,
     Timeline, Token, Transport, TransportSet, VideoMode, Wishes,
 };
 
@@ -22,6 +22,7 @@ pub(crate) fn wishes() -> Wishes {
         units: 0,
         payload: 0,
         rate: None,
+        abilities: Abilities::RECOVERY,
     }
 }
 
@@ -45,6 +46,7 @@ pub(crate) fn offer(epoch: u16, body: &[u8]) -> Offer {
         ports: if transport == Transport::Tcp { Vec::new() } else { vec![9; count] },
         ssrcs: (0..count as u32).filter(|_| is_rtp).collect(),
         clock_rate: if is_rtp { 90_000 } else { 0 },
+        abilities: Abilities(at(8) & 1),
     }
 }
 
@@ -90,6 +92,10 @@ impl Ends {
             2 => self.client.accept(self.now, &vec![9; count], &ssrcs),
             3 => self.client.change(Change { format: first, rate: None }),
             4 => self.client.report(Report::default()),
+            6 => {
+                let packets = (0..u32::from(first)).map(|at| at * 3..at * 3 + 2).collect();
+                self.client.nack(Nack { frame: first.into(), packets })
+            }
             _ if first == 0 => {
                 self.client.stop(Reason::Ended, &String::from_utf8_lossy(body));
                 Ok(())
@@ -102,7 +108,7 @@ impl Ends {
     fn feed(&mut self, to_server: bool, is_framed: bool, body: &[u8]) {
         let mut octets = Vec::new();
         if let (true, Some((kind, body))) = (is_framed, body.split_first()) {
-            octets.extend([kind % 20, 0, 0, body.len() as u8]);
+            octets.extend([kind % 21, 0, 0, body.len() as u8]);
             octets.extend(body);
         } else {
             octets.extend(body);

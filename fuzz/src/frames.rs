@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use rushes_delivery::{Assembly, AssemblyOptions, Claim, Ending, Place, Plan, UnitHeader};
+use rushes_delivery::{
+    Assembly, AssemblyOptions, Claim, Ending, GapFinder, Place, Plan, UnitHeader,
+};
 
 use crate::packets;
 
@@ -85,6 +87,8 @@ struct Model {
     frames: u64,
     deadline_max: Duration,
     is_reliable: bool,
+    recovery: bool,
+    finder: GapFinder,
 }
 
 impl Model {
@@ -113,6 +117,7 @@ impl Model {
         let options = AssemblyOptions {
             slots: usize::from(slots & 15),
             reliable: is_reliable,
+            recovery: flags & 2 == 2,
             // Not the very highest numbers, which leave no room to count on.
             first_frame: if first > 127 { u64::MAX - (1 << 40) } else { u64::from(low) },
             deadline_min: Duration::from_millis(min.into()),
@@ -131,12 +136,20 @@ impl Model {
             frames: 0,
             deadline_max,
             is_reliable,
+            recovery: flags & 2 == 2 && !is_reliable,
+            finder: GapFinder::default(),
         })
     }
 
-    fn claim(&mut self, header: UnitHeader, octets: usize) {
+    fn claim(&mut self, mut header: UnitHeader, octets: usize) {
         let oldest = self.assembly.oldest();
         let Claim::Place(place) = self.assembly.claim(self.now, header, octets) else { return };
+        if !self.assembly.is_in_order(header) {
+            assert!(self.recovery, "nothing is sent again");
+            header.index -= self.assembly.plan().packets();
+        } else if let Some(gaps) = self.finder.handle_packet(self.assembly.plan(), header) {
+            self.assembly.handle_gaps(self.now, gaps);
+        }
         let span = self.assembly.plan().locate(header.index).unwrap();
         assert_eq!((place.unit, &place.bytes), (span.unit, &span.bytes));
         assert_eq!(place.bytes.len(), octets);
@@ -211,6 +224,24 @@ impl Model {
         self.frames += 1;
     }
 
+    /// Requests missing packets, and checks the requests.
+    fn request(&mut self, round_trip: Duration) {
+        let mut packets = Vec::new();
+        while let Some(frame) = self.assembly.poll_requests(self.now, round_trip, &mut packets) {
+            assert!(self.recovery && frame >= self.assembly.oldest());
+            assert!((1..=255).contains(&packets.len()) && packets[0].start < packets[0].end);
+            let is_before = |pair: &[std::ops::Range<u32>]| {
+                pair[0].end <= pair[1].start && pair[1].start < pair[1].end
+            };
+            assert!(packets.windows(2).all(is_before));
+            assert!(packets.last().unwrap().end <= self.assembly.plan().packets());
+        }
+        let due = self.assembly.poll_requests_timeout();
+        assert!(due.is_none_or(|due| due > self.now), "a request is due that is not made");
+        let counts = self.assembly.statistics();
+        assert!(counts.packets_recovered <= counts.packets_requested);
+    }
+
     /// Advances time, from one deadline to the next.
     fn advance(&mut self, time: Duration) {
         let until = self.now + time;
@@ -251,7 +282,8 @@ pub fn assembly(octets: &[u8]) {
                 let first = u32::from(first) % packets;
                 for index in first..(first + u32::from(count)).min(packets) {
                     let octets = model.assembly.plan().locate(index).unwrap().bytes.len();
-                    model.claim(UnitHeader { frame, index }, octets);
+                    let again = if flags & 32 == 0 { 0 } else { packets };
+                    model.claim(UnitHeader { frame, index: index + again }, octets);
                     if flags & 64 == 0 {
                         model.land(0);
                     }
@@ -273,7 +305,7 @@ pub fn assembly(octets: &[u8]) {
                     .assembly
                     .note_announced(model.now, near.saturating_add(number(body) as u64 & 0xfff));
             }
-            _ => {}
+            _ => model.request(Duration::from_micros(number(body.get(..2).unwrap_or(&[1])) as u64)),
         }
         model.hand_over();
     }

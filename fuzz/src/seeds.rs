@@ -9,7 +9,8 @@ use rushes::format::{FORMATS, FormatOptions, MediaFormat};
 use rushes::sdp::encoding_of;
 use rushes::{Codec, Context};
 use rushes_delivery::control::{
-    Channel, ControlSecret, FrameNotice, Message, Offer, Opening, Ping, Reason, Token, UnitOpening,
+    Channel, ControlSecret, FrameNotice, Message, Nack, Offer, Opening, Ping, Reason, Token,
+    UnitOpening,
 };
 use rushes_delivery::{Creditor, UnitHeader};
 use rushes_proto::control::{MediaSent, Reception};
@@ -345,6 +346,7 @@ pub fn openings() -> Vec<Vec<u8>> {
         Message::Frame(FrameNotice::default()),
         Message::Sealed([5; 48]),
         Message::Ping(Ping::default()),
+        Message::Nack(Nack { frame: 3, packets: vec![1..2, 7..9] }),
     ];
     let openings = openings.iter().map(|opening| {
         let mut octets = Vec::new();
@@ -372,6 +374,7 @@ pub fn control() -> Vec<Vec<u8>> {
         (server(4), &[]),
         (client(4), &[]),
         (client(3), &[7]),
+        (client(6), &[2]),
         (CARRY, &[]),
         (server(1), &offer),
         (CARRY, &[]),

@@ -1063,6 +1063,10 @@ typedef struct rushes_texture_server_counts {
     uint64_t steps_down;
     // Changes to a larger one, in the absence of losses.
     uint64_t steps_up;
+    // Packets that clients requested because they did not arrive.
+    uint64_t packets_requested;
+    // Packets among them that were sent again.
+    uint64_t packets_retransmitted;
 } rushes_texture_server_counts;
 
 // A received frame of texture video, lent to a hook. Later versions may add fields at the end.
@@ -1916,6 +1920,10 @@ rushes_status rushes_texture_options_burst(const struct rushes_texture_options *
 rushes_status rushes_texture_options_adaptation(const struct rushes_texture_options *options,
                                                 int32_t adaptation);
 
+// Neither requests packets that did not arrive (a client) nor sends them again (a server), over UDP; on
+// by default, if both ends have it.
+rushes_status rushes_texture_options_recovery_off(const struct rushes_texture_options *options);
+
 // Maximum number of concurrent clients from one host, 4 by default. A host is an IPv4 address, or
 // an IPv6 network of 64 bits.
 rushes_status rushes_texture_options_clients_per_host_max(const struct rushes_texture_options *options,
@@ -1925,7 +1933,8 @@ rushes_status rushes_texture_options_clients_per_host_max(const struct rushes_te
 rushes_status rushes_texture_options_clients_max(const struct rushes_texture_options *options,
                                                  size_t clients);
 
-// Frames that a client holds in memory, 2 to 8; 3 by default.
+// Frames that a client holds in memory, 2 to 8; by default 3, and with recovery over UDP those that
+// arrive while a frame waits for packets that are sent again.
 rushes_status rushes_texture_options_slots(const struct rushes_texture_options *options,
                                            size_t slots);
 

@@ -877,6 +877,7 @@ public:
     RUSHES_OPTION(burst, (std::size_t octets, duration time), (get(), octets, detail::nanos(time)))
     RUSHES_OPTION(adaptation, (rushes_texture_adaptation adaptation), (get(), adaptation))
     RUSHES_OPTION(clients_max, (std::size_t clients), (get(), clients))
+    RUSHES_OPTION(recovery_off, (), (get()))
     RUSHES_OPTION(clients_per_host_max, (std::size_t clients), (get(), clients))
     RUSHES_OPTION(slots, (std::size_t slots), (get(), slots))
     RUSHES_OPTION(srtp, (srtp_suite suite, bytes key),

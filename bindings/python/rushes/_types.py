@@ -142,6 +142,7 @@ class TextureServerOptions(TypedDict, total=False):
     pacing_rate: int
     burst: tuple[int, float]
     adaptation: Literal["off", "format", "format-and-rate"]
+    recovery: bool
     clients_max: int
     clients_per_host_max: int
     timing: Timing
@@ -160,6 +161,7 @@ class TextureClientOptions(TypedDict, total=False):
     rate: Rate
     frame_bytes_max: int
     slots: int
+    recovery: bool
     deadline_min: float
     deadline_max: float
     connect_timeout: float

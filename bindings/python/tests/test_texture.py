@@ -165,6 +165,20 @@ def test_a_hook_is_given_frames() -> None:
     assert frames[0].format == "bc1"
 
 
+@pytest.mark.parametrize(("at_server", "at_client"), [(True, True), (True, False), (False, True)])
+def test_either_end_may_do_without_recovery(at_server: bool, at_client: bool) -> None:
+    with (
+        rushes.TextureServer(HERE, "pattern:64x48@200", recovery=at_server) as server,
+        rushes.TextureClient(server.local_address, recovery=at_client) as client,
+    ):
+        assert next(iter(client)).format == "rgb24"
+        statistics, counts = client.statistics(), server.counts()
+        assert statistics.packets_recovered <= statistics.packets_requested
+        assert counts.packets_retransmitted <= counts.packets_requested
+        if not (at_server and at_client):
+            assert statistics.packets_requested == counts.packets_requested == 0
+
+
 def test_the_oldest_frame_is_dropped_if_none_is_pulled() -> None:
     with (
         rushes.TextureServer(HERE, pictures(ramps(30)), timing="every-frame") as server,

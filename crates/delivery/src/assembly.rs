@@ -1,9 +1,12 @@
 //! Reassembly: where the octets of packets belong, which are missing, and when a frame has ended.
 
+mod recovery;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use crate::requests::Patience;
 use crate::slot::{Slot, Stage};
 use crate::wire::extend;
 use crate::{Pace, Plan, UnitHeader};
@@ -17,6 +20,9 @@ pub struct AssemblyOptions {
     /// Whether the transport is lossless (TCP). There are then no deadlines, and packets of a frame
     /// without a free slot wait.
     pub reliable: bool,
+    /// Whether the sender sends packets again that are requested. Ignored if the transport is lossless
+    /// or the plan has too many packets ([`Plan::can_retransmit`]).
+    pub recovery: bool,
     /// The number of the first frame.
     pub first_frame: u64,
     /// The shortest wait for missing packets.
@@ -27,11 +33,13 @@ pub struct AssemblyOptions {
 }
 
 impl Default for AssemblyOptions {
-    /// Returns three slots, an unreliable transport, frame 0 and deadlines from 2 ms to 100 ms.
+    /// Returns three slots, an unreliable transport without recovery, frame 0 and deadlines from 2 ms
+    /// to 100 ms.
     fn default() -> Self {
         Self {
             slots: 3,
             reliable: false,
+            recovery: false,
             first_frame: 0,
             deadline_min: Duration::from_millis(2),
             deadline_max: Duration::from_millis(100),
@@ -134,6 +142,10 @@ pub struct AssemblyStatistics {
     pub packets_late: u64,
     /// Packets that do not fit the plan, or whose frame number is implausible.
     pub packets_invalid: u64,
+    /// Packets that were requested, each counted once.
+    pub packets_requested: u64,
+    /// Packets that arrived after they had been requested.
+    pub packets_recovered: u64,
 }
 
 /// Maximum number of frames by which a near frame is beyond the next one.
@@ -188,6 +200,9 @@ pub struct Assembly {
     /// End of the latest hand-over, during which sockets may not have been read.
     resumed_at: Option<Instant>,
     pace: Pace,
+    patience: Patience,
+    /// The frame after the latest one that the sender announced: it has sent all before it.
+    announced: u64,
     statistics: AssemblyStatistics,
 }
 
@@ -206,8 +221,14 @@ impl Assembly {
             ahead_since: None,
             resumed_at: None,
             pace: Pace::new(options.deadline_min, options.deadline_max),
+            patience: Patience::default(),
+            announced: 0,
             statistics: AssemblyStatistics::default(),
-            options: AssemblyOptions { slots: options.slots.clamp(2, 8), ..options },
+            options: AssemblyOptions {
+                slots: options.slots.clamp(2, 8),
+                recovery: options.recovery && !options.reliable && plan.can_retransmit(),
+                ..options
+            },
             plan,
         }
     }
@@ -234,7 +255,8 @@ impl Assembly {
 
     /// Reserves a packet's place of `octets` octets in its frame, or returns why to discard it.
     pub fn claim(&mut self, now: Instant, header: UnitHeader, octets: usize) -> Claim {
-        let Some(span) = self.plan.locate(header.index) else {
+        let (index, is_retransmitted) = self.number(header);
+        let Some(span) = self.plan.locate(index) else {
             return self.discard(Discard::Index);
         };
         if span.bytes.len() != octets {
@@ -253,6 +275,8 @@ impl Assembly {
                 self.candidate = (0, 0);
                 slot
             }
+            // It was requested for a frame that has ended meanwhile.
+            None if is_retransmitted => return self.discard(Discard::Late),
             None => match self.open(now, frame) {
                 Ok(slot) => slot,
                 Err(claim) => {
@@ -263,8 +287,11 @@ impl Assembly {
                 }
             },
         };
-        if !self.slots[slot].claim(header.index, now) {
+        if !self.slots[slot].claim(index, now, is_retransmitted) {
             return self.discard(Discard::Duplicate);
+        }
+        if !self.slots[slot].requests.is_empty() {
+            self.handle_requested(now, (slot, index), is_retransmitted);
         }
         self.statistics.packets += 1;
         self.last_arrival = Some(now);
@@ -331,10 +358,13 @@ impl Assembly {
 
     /// Records that the sender has sent this frame and all frames before it.
     ///
+    /// With recovery, packets of the frame that are still missing a while later are requested.
+    ///
     /// A header carries eight bits of a frame's number, so without this call frame numbers would be
-    /// wrong after an outage of 128 frames or more. The call has an effect only if no packet has
-    /// arrived for the longest deadline, because earlier frames may otherwise still be in flight.
+    /// wrong after an outage of 128 frames or more. It changes them only if no packet has arrived for
+    /// the longest deadline, because earlier frames may otherwise still be in flight.
     pub fn note_announced(&mut self, now: Instant, frame: u64) {
+        self.announced = self.announced.max(frame.saturating_add(1));
         let since = *self.last_arrival.get_or_insert(now);
         if !self.options.reliable && since + self.options.deadline_max <= now {
             self.next = self.next.max(frame.saturating_add(1));
@@ -370,6 +400,24 @@ impl Assembly {
             Some(resumed) => self.pace.deadline(first.max(resumed), latest.max(resumed)),
             None => self.pace.deadline(first, latest),
         }
+    }
+
+    /// Returns the deadline of a frame that is being received: at least the time at which an answer is
+    /// expected for it, or for an earlier frame, which is handed over first.
+    fn deadline_of(&self, slot: &Slot) -> Instant {
+        let is_before = |it: &&Slot| it.stage == Stage::Filling && it.frame <= slot.frame;
+        let answers = self
+            .slots
+            .iter()
+            .filter(is_before)
+            .filter_map(|it| it.requests.until.map(|until| until.min(self.longest(it))));
+        answers.fold(self.deadline(slot.first_at, slot.latest_at), Instant::max)
+    }
+
+    /// Returns until when a frame waits for missing packets at most.
+    fn longest(&self, slot: &Slot) -> Instant {
+        let resumed = self.resumed_at.unwrap_or(slot.latest_at);
+        slot.latest_at.max(resumed) + self.options.deadline_max
     }
 
     fn oldest_filling(&self) -> Option<usize> {
@@ -424,6 +472,9 @@ impl Assembly {
             return;
         }
         it.stage = Stage::Ended;
+        if !it.requests.is_hasty {
+            self.patience.handle_frame();
+        }
         self.pace.handle_frame(it.latest_at.saturating_duration_since(it.first_at));
         let skipped = it.frame.saturating_sub(self.oldest);
         self.statistics.frames_lost = self.statistics.frames_lost.saturating_add(skipped);
@@ -460,7 +511,7 @@ impl Assembly {
             missing,
             previous: self.previous,
             first_at: it.first_at,
-            latest_at: it.latest_at,
+            latest_at: it.retransmitted_at.map_or(it.latest_at, |at| at.max(it.latest_at)),
         })
     }
 
@@ -503,17 +554,14 @@ impl Assembly {
             return None;
         }
         let filling = self.slots.iter().filter(|slot| slot.stage == Stage::Filling);
-        let times = filling.map(|slot| (slot.first_at, slot.latest_at));
-        let deadlines = times.map(|(first, latest)| self.deadline(first, latest));
+        let deadlines = filling.map(|slot| self.deadline_of(slot));
         deadlines.chain(self.ahead_deadline()).min()
     }
 
     /// Ends frames whose deadline has passed; returns whether a frame is ready to be handed over.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         if !self.options.reliable {
-            let over = |slot: &Slot| {
-                slot.stage == Stage::Filling && self.deadline(slot.first_at, slot.latest_at) <= now
-            };
+            let over = |slot: &Slot| slot.stage == Stage::Filling && self.deadline_of(slot) <= now;
             let overtaken = self.ahead_deadline().filter(|&at| at <= now);
             let oldest =
                 overtaken.and_then(|_| self.oldest_filling()).map(|at| self.slots[at].frame);

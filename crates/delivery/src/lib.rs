@@ -38,6 +38,15 @@
 //! beginning of each RTP payload (`payload::texture` of `rushes-proto`). There is no length field:
 //! the length follows from the plan, so that a sender cannot state a wrong one.
 //!
+//! A packet that is sent again, because the client requested it, has its number plus P, the number
+//! of packets of a frame: a client thus tells it from one that is late. No other number is in use, so
+//! frames of more than 2^23 packets are not retransmitted. Only datagrams are sent again (UDP):
+//!
+//! - The client's [`GapFinder`] of each socket finds the packets that were skipped, its [`Assembly`]
+//!   decides which of them to request and how long their frame waits for them;
+//! - the requests travel on the control connection ([`control::Nack`]);
+//! - the server's [`Retransmissions`] decides which packets to send again.
+//!
 //! Iho's thesis, on which this design is based, carries the octet's offset in the 24 bits, which
 //! limits a unit to 16 MiB and makes every value plausible. A packet number allows 2^24 packets in
 //! a frame (23 GB at 1 408 octets), and numbers outside the plan are rejected. One bit for each
@@ -47,8 +56,11 @@
 
 mod assembly;
 pub mod control;
+mod gaps;
 mod pace;
 mod plan;
+mod requests;
+mod retransmission;
 mod slot;
 mod step_choice;
 mod window;
@@ -57,8 +69,10 @@ mod wire;
 pub use assembly::{
     Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Ending, Gap, Landed, Place,
 };
+pub use gaps::{GapFinder, Gaps, Skipped};
 pub use pace::Pace;
 pub use plan::{PAYLOAD_MAX, Plan, PlanError, Span, Stripe, UNITS_MAX};
+pub use retransmission::{Planned, RetransmissionStatistics, Retransmissions};
 pub use step_choice::StepChoice;
 pub use window::{CREDIT_BYTES, Credit, Creditor, Window};
 pub use wire::{HEADER_BYTES, UnitHeader, extend};

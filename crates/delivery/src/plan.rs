@@ -179,6 +179,26 @@ impl Plan {
         self.units.get(unit).map_or(0, |unit| unit.bytes.div_ceil(unit.stripe_bytes))
     }
 
+    /// Returns the stripe that contains a packet, if the frame has a packet with this number.
+    pub fn stripe_of(&self, index: u32) -> Option<Stripe> {
+        let at = self.locate(index)?.unit;
+        let unit = self.units.get(at)?;
+        self.stripe(at, ((index - unit.first_packet) / unit.stripe_packets) as usize)
+    }
+
+    /// Returns the numbers of a stripe's packets.
+    pub fn stripe_packets(&self, stripe: &Stripe) -> Range<u32> {
+        let packets = stripe.bytes.len().div_ceil(self.payload) as u32;
+        stripe.first_packet..stripe.first_packet + packets
+    }
+
+    /// Returns whether the frame's packets can be sent again: there are numbers for that.
+    ///
+    /// A packet that is sent again has its number plus [`packets`](Self::packets).
+    pub fn can_retransmit(&self) -> bool {
+        u64::from(self.packets) * 2 <= PACKETS_MAX
+    }
+
     /// Returns a stripe of a unit, if the unit has a stripe with this number.
     pub fn stripe(&self, unit: usize, index: usize) -> Option<Stripe> {
         let it = self.units.get(unit)?;
@@ -258,6 +278,11 @@ mod tests {
                     let stripe = plan.stripe(unit, index).unwrap();
                     let first = plan.locate(stripe.first_packet).unwrap();
                     prop_assert_eq!((first.unit, first.bytes.start), (unit, stripe.bytes.start));
+                    let packets = plan.stripe_packets(&stripe);
+                    for packet in [packets.start, packets.end - 1] {
+                        prop_assert_eq!(plan.stripe_of(packet), Some(stripe.clone()));
+                    }
+                    prop_assert_eq!(plan.locate(packets.end - 1).unwrap().bytes.end, stripe.bytes.end);
                     prop_assert_eq!(stripe.bytes.start, end);
                     end = stripe.bytes.end;
                 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::Plan;
+use crate::requests::Requests;
 
 /// The state of a slot's memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,7 +23,12 @@ pub(super) struct Slot {
     pub(super) stage: Stage,
     pub(super) frame: u64,
     pub(super) first_at: Instant,
+    /// When the latest packet arrived that was not sent again.
     pub(super) latest_at: Instant,
+    /// When the latest packet that was sent again arrived.
+    pub(super) retransmitted_at: Option<Instant>,
+    /// The packets that are missing, and were or will be requested.
+    pub(super) requests: Requests,
     /// Packets whose octets are in place.
     landed: u32,
     /// Packets of each unit whose octets are in place.
@@ -38,6 +44,8 @@ impl Slot {
             frame: 0,
             first_at: now,
             latest_at: now,
+            retransmitted_at: None,
+            requests: Requests::default(),
             landed: 0,
             landed_of: vec![0; plan.units()],
             claimed: 0,
@@ -48,14 +56,15 @@ impl Slot {
     pub(super) fn begin(&mut self, frame: u64, now: Instant) {
         self.stage = Stage::Filling;
         self.frame = frame;
-        (self.first_at, self.latest_at) = (now, now);
+        (self.first_at, self.latest_at, self.retransmitted_at) = (now, now, None);
+        self.requests.clear();
         (self.landed, self.claimed) = (0, 0);
         self.landed_of.fill(0);
         self.bits.fill(0);
     }
 
     /// Records the arrival of a packet; returns `false` if the packet is a duplicate.
-    pub(super) fn claim(&mut self, index: u32, now: Instant) -> bool {
+    pub(super) fn claim(&mut self, index: u32, now: Instant, is_retransmitted: bool) -> bool {
         let Some(word) = self.bits.get_mut(index as usize / 64) else { return false };
         let bit = 1_u64 << (index % 64);
         if *word & bit != 0 {
@@ -63,7 +72,11 @@ impl Slot {
         }
         *word |= bit;
         self.claimed += 1;
-        self.latest_at = now;
+        if is_retransmitted {
+            self.retransmitted_at = Some(now);
+        } else {
+            self.latest_at = now;
+        }
         true
     }
 
@@ -100,6 +113,14 @@ impl Slot {
 
     pub(super) fn landed_of(&self, unit: usize) -> u32 {
         self.landed_of.get(unit).copied().unwrap_or_default()
+    }
+
+    /// Notes those of `packets` that have not arrived as missing; they are requested at `due`.
+    pub(super) fn note_missing(&mut self, mut packets: Range<u32>, due: Instant) {
+        while let Some(run) = self.missing(packets.clone()) {
+            packets.start = run.end;
+            self.requests.add(run, due);
+        }
     }
 
     /// Returns the first run of packets in `within` that have not arrived.
@@ -140,7 +161,7 @@ mod tests {
             let mut slot = Slot::new(&plan, Instant::now());
             let mut bits = vec![false; packets as usize];
             for index in claimed.into_iter().filter(|&index| index < packets) {
-                prop_assert_eq!(slot.claim(index, Instant::now()), !bits[index as usize]);
+                prop_assert_eq!(slot.claim(index, Instant::now(), false), !bits[index as usize]);
                 bits[index as usize] = true;
             }
             let mut found = vec![true; packets as usize];

@@ -158,6 +158,16 @@ impl Window {
         self.pieces.push_back(Piece { frame, packets, sent: self.sent });
     }
 
+    /// Records packets that were sent again: they are in flight as long as those sent last.
+    ///
+    /// If nothing is in flight, they are not counted: no credit would ever report them.
+    pub fn note_retransmitted(&mut self, octets: usize) {
+        if let Some(last) = self.pieces.back_mut() {
+            self.sent += octets as u64;
+            last.sent = self.sent;
+        }
+    }
+
     /// Handles a credit: the octets up to its packet are no longer in flight.
     pub fn handle_credit(&mut self, credit: Credit) {
         self.limit = u64::from(credit.buffer.max(BUFFER_MIN)).min(self.limit_max);
@@ -247,6 +257,19 @@ mod tests {
             window.handle_credit(Credit { latest: Some(header(frame, index)), buffer: 300_000 });
         }
         assert!(window.has_room(230_000) && !window.has_room(230_001));
+    }
+
+    #[test]
+    fn packets_sent_again_are_in_flight_until_the_last_packet_before_them_arrived() {
+        let mut window = Window::new(300_000);
+        window.note_retransmitted(299_000);
+        assert!(window.has_room(300_000), "nothing reports them");
+        window.note_sent(7, 0..50, 70_000);
+        window.note_retransmitted(200_000);
+        assert!(!window.has_room(30_001) && window.has_room(30_000));
+        assert_eq!(window.frames(), 0);
+        window.handle_credit(Credit { latest: Some(header(7, 49)), buffer: 300_000 });
+        assert!(window.has_room(300_000) && !window.is_filling());
     }
 
     #[test]

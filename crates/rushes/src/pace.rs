@@ -188,6 +188,9 @@ pub(crate) struct Pacer {
     sent: usize,
     /// When the last burst at a rate was due, and its octets.
     rate_burst: (Instant, usize),
+    /// When the next burst between frames is due.
+    #[cfg(feature = "texture")]
+    beyond: Instant,
 }
 
 impl Pacer {
@@ -218,6 +221,8 @@ impl Pacer {
             behind: 0,
             sent: 0,
             rate_burst: (now, 0),
+            #[cfg(feature = "texture")]
+            beyond: now,
         })
     }
 
@@ -225,6 +230,19 @@ impl Pacer {
     #[cfg(feature = "texture")]
     pub(crate) fn set_interval(&mut self, interval: Duration) {
         self.interval = Some(interval);
+    }
+
+    /// Returns when a burst is due that is not a part of the frame: among those of the frame, which take
+    /// no longer with it, or between frames at the rate of the last one.
+    #[cfg(feature = "texture")]
+    pub(crate) fn due_beyond(&mut self, now: Instant, len: usize) -> Option<Instant> {
+        if matches!(self.pacing, Pacing::Share(_)) && self.sent >= self.frame_len {
+            let due = self.beyond.max(now);
+            self.beyond = due + time_of(len, self.frame_time, self.frame_len as u64);
+            return (due > now + WAIT_MIN).then_some(due);
+        }
+        self.frame_len += len;
+        self.due(now, len)
     }
 
     /// Returns when the next burst is due at a rate in bits per second.
@@ -362,6 +380,27 @@ mod tests {
     fn a_share_spreads_a_frame_by_octets() {
         let expected = [None, Some(2500), Some(5000), Some(7500)];
         assert_eq!(waits(Pacing::Share(0.5), &[1000; 4]), expected);
+    }
+
+    #[cfg(feature = "texture")]
+    #[test]
+    fn bursts_beyond_a_frame_take_their_turn_in_it_and_make_it_no_longer() {
+        let now = Instant::now();
+        let interval = Duration::from_millis(20);
+        let mut pacer =
+            Pacer::new(Pacing::Share(0.5), Burst::default(), Some(interval), now).unwrap();
+        pacer.start(now, 4_000);
+        let micros = |due: Option<Instant>| due.map(|due| (due - now).as_micros());
+        assert_eq!(micros(pacer.due(now, 2_000)), None);
+        // Half of 4 000 octets were sent; of 5 000, that is 4 ms.
+        assert_eq!(micros(pacer.due_beyond(now, 1_000)), Some(4_000));
+        assert_eq!(micros(pacer.due(now, 1_000)), Some(6_000));
+        assert_eq!(micros(pacer.due(now, 1_000)), Some(8_000));
+        // Between frames they follow each other at the frame's rate, 5 000 octets in 10 ms.
+        assert_eq!(micros(pacer.due_beyond(now, 1_000)), None);
+        assert_eq!(micros(pacer.due_beyond(now, 1_000)), Some(2_000));
+        assert_eq!(micros(pacer.due_beyond(now, 500)), Some(4_000));
+        assert_eq!(micros(pacer.due_beyond(now, 500)), Some(5_000));
     }
 
     #[test]

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use rushes::delivery::UnitHeader;
 use rushes::delivery::control::{
-    FrameNotice, FrameRate, Message, Offer, Opening, Pong, Reason, ServerStatistics, Token,
-    VideoMode,
+    Abilities, FrameNotice, FrameRate, Message, Offer, Opening, Pong, Reason, ServerStatistics,
+    Token, VideoMode,
 };
 use rushes::texture::{ClientOptions, Format, Stopped, TextureClient, TextureError, Transport};
 
@@ -44,6 +44,7 @@ fn offer() -> Offer {
         ports: Vec::new(),
         ssrcs: Vec::new(),
         clock_rate: 0,
+        abilities: Abilities::default(),
     }
 }
 

@@ -38,6 +38,8 @@ struct Trial {
     transport: Transport,
     /// The shortest and the longest wait for missing packets.
     deadlines: (Duration, Duration),
+    /// Whether missing packets are sent again.
+    recovery: bool,
     weather: Weather,
 }
 
@@ -55,7 +57,8 @@ impl Trial {
         let deadlines = (Duration::ZERO, Duration::from_millis(50));
         let transport = Transport::Udp;
         let (size, frames, fps, slots) = ((319, 181), 20, 100, 3);
-        Self { format, size, units, frames, fps, slots, transport, deadlines, weather }
+        let recovery = true;
+        Self { format, size, units, frames, fps, slots, transport, deadlines, recovery, weather }
     }
 
     fn run(&self) -> Outcome {
@@ -70,7 +73,7 @@ impl Trial {
         let witness = Witness::new(Pictures::Numbered(self.frames));
         let witness = Arc::new(witness.with_forged(relay.tally.forged.clone()));
         let mut options = ClientOptions::default();
-        options.slots = self.slots;
+        (options.slots, options.recovery) = (self.slots, self.recovery);
         (options.deadline_min, options.deadline_max) = self.deadlines;
         let client = TextureClient::connect(relay.address(), witness.clone(), options).unwrap();
         let packets = u64::from(client.shape().unwrap().plan().packets());
@@ -162,7 +165,9 @@ fn a_network_that_does_nothing_changes_nothing() {
         let late = outcome.statistics.packets_late;
         // On a busy machine some packets arrive after the end and are not read.
         assert!(outcome.seen.frames > 0 && late <= lacks, "{trial:?}: {late} of {lacks}");
-        assert_eq!(outcome.came, outcome.packets * trial.frames);
+        // A packet is sent again only if it was requested, because a thread was later than its frame.
+        let again = outcome.came - outcome.packets * trial.frames;
+        assert!(again <= 3 * outcome.statistics.packets_requested, "{trial:?}: {again} again");
     }
 }
 
@@ -170,7 +175,11 @@ fn a_network_that_does_nothing_changes_nothing() {
 fn lost_packets_are_concealed_and_nothing_else_is() {
     for lost in [1, 10, 100] {
         let path = losing(lost as f64 / 1000.0);
-        let outcomes = run_all(&small(&weather(path, lost)));
+        let mut trials = small(&weather(path, lost));
+        for trial in &mut trials {
+            trial.recovery = false;
+        }
+        let outcomes = run_all(&trials);
         let missing: u64 = outcomes.iter().map(|outcome| outcome.seen.packets_missing).sum();
         assert!(lost == 1 || missing > 0);
     }
@@ -209,7 +218,9 @@ fn a_server_that_closes_has_sent_and_announced_its_whole_last_frame() {
         let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
         let relay = Between::new(server.local_address(), weather(losing(0.02), seed));
         let witness = Arc::new(Witness::new(Pictures::Numbered(1_000)));
-        let options = ClientOptions::default();
+        let mut options = ClientOptions::default();
+        // The packets sent are counted.
+        options.recovery = false;
         let client = TextureClient::connect(relay.address(), witness.clone(), options).unwrap();
         let packets = u64::from(client.shape().unwrap().plan().packets());
         let until = Instant::now() + HANGS;

@@ -172,7 +172,8 @@ mod by_hand {
     use std::time::Instant;
 
     use rushes::delivery::control::{
-        Channel, Client, ClientEvent, ControlSecret, FormatSet, Timeline, TransportSet, Wishes,
+        Abilities, Channel, Client, ClientEvent, ControlSecret, FormatSet, Timeline, TransportSet,
+        Wishes,
     };
     use rushes::proto::srtp::{MasterKey, Policy, Unprotector};
     use rushes::texture::Transport;
@@ -204,6 +205,7 @@ mod by_hand {
             units: 2,
             payload: 0,
             rate: None,
+            abilities: Abilities::default(),
         }
     }
 

@@ -231,6 +231,16 @@ pub extern "C" fn rushes_texture_options_adaptation(
     })
 }
 
+/// Neither requests packets that did not arrive (a client) nor sends them again (a server), over UDP; on
+/// by default, if both ends have it.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_recovery_off(options: *const TextureOptions) -> Status {
+    change(options, |settings| {
+        (settings.server.recovery, settings.client.recovery) = (false, false);
+        Ok(())
+    })
+}
+
 /// Maximum number of concurrent clients from one host, 4 by default. A host is an IPv4 address, or
 /// an IPv6 network of 64 bits.
 #[unsafe(no_mangle)]
@@ -256,7 +266,8 @@ pub extern "C" fn rushes_texture_options_clients_max(
     })
 }
 
-/// Frames that a client holds in memory, 2 to 8; 3 by default.
+/// Frames that a client holds in memory, 2 to 8; by default 3, and with recovery over UDP those that
+/// arrive while a frame waits for packets that are sent again.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_slots(
     options: *const TextureOptions,

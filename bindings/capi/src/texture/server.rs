@@ -43,6 +43,10 @@ pub struct TextureServerStatistics {
     pub steps_down: u64,
     /// Changes to a larger one, in the absence of losses.
     pub steps_up: u64,
+    /// Packets that clients requested because they did not arrive.
+    pub packets_requested: u64,
+    /// Packets among them that were sent again.
+    pub packets_retransmitted: u64,
 }
 
 fn serve(
@@ -141,6 +145,8 @@ pub extern "C" fn rushes_texture_server_statistics(
             dropped: counts.dropped,
             steps_down: counts.steps_down,
             steps_up: counts.steps_up,
+            packets_requested: counts.packets_requested,
+            packets_retransmitted: counts.packets_retransmitted,
         };
         pointer::write_prefix(statistics, size, of)
     })

@@ -34,6 +34,10 @@ mirror! {
         packets_late: u64 = |s: &LibraryClient| s.packets_late,
         /// Packets that belong to no frame.
         packets_invalid: u64 = |s: &LibraryClient| s.packets_invalid,
+        /// Packets that were requested because they did not arrive, each counted once.
+        packets_requested: u64 = |s: &LibraryClient| s.packets_requested,
+        /// Packets that arrived after they had been requested.
+        packets_recovered: u64 = |s: &LibraryClient| s.packets_recovered,
         /// Octets received, packet headers included.
         octets: u64 = |s: &LibraryClient| s.octets,
         /// Median time from the capture of the picture, by the server's clock, until the frame was
@@ -57,6 +61,10 @@ mirror! {
         octets: u64 = |s: &LibraryServer| s.octets,
         /// Pictures that were not encoded, because the previous one was not yet sent.
         dropped: u64 = |s: &LibraryServer| s.dropped,
+        /// Packets that clients requested because they did not arrive.
+        packets_requested: u64 = |s: &LibraryServer| s.packets_requested,
+        /// Packets among them that were sent again.
+        packets_retransmitted: u64 = |s: &LibraryServer| s.packets_retransmitted,
         /// Changes to a smaller format or rate, because a client reported losses.
         steps_down: u64 = |s: &LibraryServer| s.steps_down,
         /// Changes to a larger one, in the absence of losses.

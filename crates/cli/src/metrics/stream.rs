@@ -21,6 +21,10 @@ pub(super) const FRAMES_SENT: Metric = Metric::counter("frames_sent", "Frames se
 pub(super) const FRAMES_RECEIVED: Metric = Metric::counter("frames_received", "Frames delivered");
 pub(super) const PACKETS_RECEIVED: Metric =
     Metric::counter("packets_received", "Packets accepted: in time, for the first time");
+pub(super) const PACKETS_RECOVERED: Metric =
+    Metric::counter("packets_recovered", "Missing packets that came after a request");
+pub(super) const PACKETS_RETRANSMITTED: Metric =
+    Metric::counter("packets_retransmitted", "Packets retransmitted on request");
 pub(super) const PACKETS_LOST: Metric =
     Metric::counter("packets_lost", "Packets missing when they were no longer waited for");
 pub(super) static DISCARDS: Metric =
@@ -64,11 +68,7 @@ pub(crate) static SENT: [Row<Statistics>; 11] = [
         Metric::counter("units_left_out", "NAL units of types that RTP does not carry"),
         |it| it.send.units_left_out,
     ),
-    Row::new(
-        "retransmitted",
-        Metric::counter("packets_retransmitted", "Packets retransmitted on request"),
-        |it| it.send.retransmitted,
-    ),
+    Row::new("retransmitted", PACKETS_RETRANSMITTED, |it| it.send.retransmitted),
     Row::new(
         "retransmissions_refused",
         Metric::counter(
@@ -119,11 +119,7 @@ pub(crate) static RECEIVED: [Row<Statistics>; 16] = [
         Metric::counter("retransmissions_requested", "Requests for packets, repetitions included"),
         |it| it.receive.requested,
     ),
-    Row::new(
-        "recovered",
-        Metric::counter("packets_recovered", "Missing packets that came after a request"),
-        |it| it.receive.recovered,
-    ),
+    Row::new("recovered", PACKETS_RECOVERED, |it| it.receive.recovered),
     Row::new(
         "unanswered",
         Metric::counter(

@@ -12,7 +12,7 @@ use super::row::metrics;
 use super::samples::{Metric, Samples};
 use super::stream::{
     DISCARDS, FRAMES_RECEIVED, FRAMES_SENT, LATENCY, PACING, PACKETS_LOST, PACKETS_RECEIVED,
-    rate_of,
+    PACKETS_RECOVERED, PACKETS_RETRANSMITTED, rate_of,
 };
 use super::{Histogram, Observed};
 use crate::texture::Frames;
@@ -20,8 +20,11 @@ use crate::texture::Frames;
 const PICTURES_DROPPED: Metric =
     Metric::counter("pictures_dropped", "Pictures that the server did not encode in time");
 
+const PACKETS_REQUESTED: Metric =
+    Metric::counter("packets_requested", "Packets of tiles requested because they did not arrive");
+
 /// Counters of a server for all clients together.
-pub(crate) static SERVED: [Row<ServerCounts>; 5] = [
+pub(crate) static SERVED: [Row<ServerCounts>; 7] = [
     Row::new("frames", FRAMES_SENT, |it| it.frames),
     Row::new(
         "octets",
@@ -29,6 +32,8 @@ pub(crate) static SERVED: [Row<ServerCounts>; 5] = [
         |it| it.octets,
     ),
     Row::new("dropped", PICTURES_DROPPED, |it| it.dropped),
+    Row::new("packets_requested", PACKETS_REQUESTED, |it| it.packets_requested),
+    Row::new("packets_retransmitted", PACKETS_RETRANSMITTED, |it| it.packets_retransmitted),
     Row::new(
         "steps_down",
         Metric::counter("steps_down", "Changes to a smaller format or rate because of losses"),
@@ -49,7 +54,7 @@ pub(crate) struct ViewedCounts {
 }
 
 /// Counters of a client.
-pub(crate) static VIEWED: [Row<ViewedCounts>; 9] = [
+pub(crate) static VIEWED: [Row<ViewedCounts>; 11] = [
     Row::new("frames", FRAMES_RECEIVED, |it| it.frames.all),
     Row::new(
         "frames_damaged",
@@ -74,6 +79,8 @@ pub(crate) static VIEWED: [Row<ViewedCounts>; 9] = [
     ),
     Row::new("packets", PACKETS_RECEIVED, |it| it.client.packets),
     Row::new("packets_lost", PACKETS_LOST, |it| it.client.packets_lost),
+    Row::new("packets_requested", PACKETS_REQUESTED, |it| it.client.packets_requested),
+    Row::new("packets_recovered", PACKETS_RECOVERED, |it| it.client.packets_recovered),
     Row::new(
         "octets",
         Metric::counter("received", "Packets received, their headers included").unit("bytes"),

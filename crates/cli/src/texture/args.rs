@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, value_parser};
+use clap::{ArgAction, ArgGroup, Args, value_parser};
 use rushes::texture::{Adaptation, Format, Rate, Transport};
 use rushes::{Burst, Pacing};
 
 use super::security::SecurityArgs;
-use super::values::{parse_adaptation, parse_packet, parse_pixels, parse_transport};
+use super::values::{
+    parse_adaptation, parse_packet, parse_pixels, parse_recovery, parse_transport,
+};
 use crate::args::OutputArgs;
 use crate::endpoint::{Endpoint, parse_listen, parse_server};
 use crate::metrics::MetricsArgs;
@@ -111,6 +113,11 @@ pub(crate) struct DeliveryArgs {
     #[arg(long, default_value = "4M", value_parser = parse_size, value_name = "OCTETS",
         help_heading = "Delivery")]
     pub(crate) socket_buffer: usize,
+    /// What to do about packets that did not arrive (UDP): on, the default, requests them as long as an
+    /// answer can be in time (view) and sends them again (serve); off does not
+    #[arg(long, value_parser = parse_recovery, default_value = "on", action = ArgAction::Set, value_name = "on|off",
+        hide_default_value = true, help_heading = "Delivery")]
+    pub(crate) recovery: bool,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
 }

@@ -115,6 +115,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     options.pacing = args.pacing.unwrap_or(options.pacing);
     options.burst = args.burst.unwrap_or(options.burst);
     options.adaptation = args.adapt.unwrap_or(options.adaptation);
+    options.recovery = delivery.recovery;
     options.clients_max = if args.once { 1 } else { usize::from(args.clients) };
     options.clients_per_host_max = usize::from(args.clients_per_host);
     options.loops = args.repeat;
@@ -311,6 +312,10 @@ impl Tally {
         if counts.steps_down > 0 {
             let (down, up) = (counts.steps_down, counts.steps_up);
             let _ = write!(line, "  adapted {down} times down, {up} up");
+        }
+        if counts.packets_retransmitted > 0 {
+            let _ =
+                write!(line, "  sent {} again", counted(counts.packets_retransmitted, "packet"));
         }
         if self.lost > 0 {
             let _ = write!(line, "  clients lost {} packets", self.lost);

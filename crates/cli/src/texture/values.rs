@@ -33,6 +33,14 @@ pub(crate) fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
     }
 }
 
+pub(crate) fn parse_recovery(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("recovery is on or off".to_owned()),
+    }
+}
+
 pub(crate) fn parse_transport(text: &str) -> Result<Transport, String> {
     match text {
         "udp" => Ok(Transport::Udp),
@@ -55,6 +63,8 @@ mod tests {
         assert!(parse_packet("4").is_err() && parse_packet("2M").is_err());
         assert_eq!(parse_adaptation("format"), Ok(Adaptation::Format));
         assert!(parse_adaptation("rate").is_err());
+        assert_eq!((parse_recovery("on"), parse_recovery("off")), (Ok(true), Ok(false)));
+        assert!(parse_recovery("rtx").is_err());
         assert_eq!(parse_transport("tcp"), Ok(Transport::Tcp));
         assert!(parse_transport("sctp").is_err());
     }

@@ -115,8 +115,12 @@ fn statistics_text(frames: Frames, statistics: &ClientStatistics) -> String {
         0 => String::new(),
         late => format!(" ({late} late)"),
     };
+    let recovered = match statistics.packets_recovered {
+        0 => String::new(),
+        packets => format!(", {packets} recovered"),
+    };
     let mut line = format!(
-        "{latency}  lost {}{late}, {}  concealed {}",
+        "{latency}  lost {}{late}{recovered}, {}  concealed {}",
         counted(statistics.packets_lost, "packet"),
         counted(frames.lost, "frame"),
         counted(statistics.tiles_concealed, "tile"),

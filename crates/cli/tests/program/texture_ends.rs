@@ -5,7 +5,9 @@ use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::thread;
 
 use rushes::delivery::UnitHeader;
-use rushes::delivery::control::{FrameNotice, FrameRate, Message, Offer, Reason, Token, VideoMode};
+use rushes::delivery::control::{
+    Abilities, FrameNotice, FrameRate, Message, Offer, Reason, Token, VideoMode,
+};
 use rushes::texture::{Format, Transport};
 
 use crate::rig::{json, text};
@@ -29,6 +31,7 @@ fn offer(port: u16) -> Offer {
         ports: vec![port],
         ssrcs: Vec::new(),
         clock_rate: 0,
+        abilities: Abilities::default(),
     }
 }
 

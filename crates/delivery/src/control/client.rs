@@ -7,11 +7,12 @@ use super::clock::{ClockEstimate, ClockFilter, Timeline};
 use super::connection::{Events, Inbox, Outbox};
 use super::error::{CommandError, OfferError};
 use super::event::ClientEvent;
-use super::message::{Change, Message, Report};
+use super::message::{Change, Message, Nack, Report};
 use super::offer::{Accept, Offer, Pending};
 use super::opening::{Opening, Wishes};
 use super::reason::{Reason, Stopped, StoppedBy, printable};
 use super::state::State;
+use super::transport::Abilities;
 use super::{
     BINDING_TIMEOUT, CHANGE_TIMEOUT, CLIENT_MARGIN, OFFER_TIMEOUT, OPENING_TIMEOUT, PING_INTERVAL,
     SILENCE_TIMEOUT,
@@ -182,6 +183,20 @@ impl Client {
         self.send_or_backlog(&Message::Report(report))
     }
 
+    /// Requests packets that have not arrived.
+    ///
+    /// # Errors
+    /// [`CommandError::State`] unless streaming an offer with [`Abilities::RECOVERY`],
+    /// [`CommandError::Backlog`] if the server does not read.
+    pub fn nack(&mut self, nack: Nack) -> Result<(), CommandError> {
+        self.expect_live()?;
+        let offer = self.offer.as_ref();
+        if !offer.is_some_and(|offer| offer.abilities.contains(Abilities::RECOVERY)) {
+            return Err(CommandError::State(self.state));
+        }
+        self.send_or_backlog(&Message::Nack(nack))
+    }
+
     /// Ends the session in any state, which also refuses an offer; does nothing if it has ended.
     pub fn stop(&mut self, reason: Reason, text: &str) {
         self.fail(StoppedBy::Own, reason, text);
@@ -273,6 +288,9 @@ impl Client {
         }
         if !self.wishes.formats.contains(offer.mode.format) {
             return Err(OfferError::Format(offer.mode.format));
+        }
+        if !self.wishes.abilities.contains(offer.abilities) {
+            return Err(OfferError::Abilities(offer.abilities.0));
         }
         if !self.wishes.transports.contains(offer.transport) {
             return Err(OfferError::Transport(offer.transport.number()));

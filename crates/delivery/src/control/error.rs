@@ -94,6 +94,14 @@ pub enum MessageError {
     /// Exactly one part of the frame rate in a `Change` is zero.
     #[error("invalid frame rate {0}/{1}")]
     Rate(u32, u32),
+    /// A `Nack` requests no packets, numbers that no packet has, or runs that are not in order.
+    #[error("packets {start} to {end} are no run, or do not follow the run before")]
+    Runs {
+        /// The number of the run's first packet.
+        start: u32,
+        /// The number after that of its last packet.
+        end: u32,
+    },
     /// A text is longer than 200 octets or not UTF-8.
     #[error("the text is longer than 200 octets or not UTF-8")]
     Text,
@@ -117,6 +125,9 @@ pub enum OfferError {
         /// Rows.
         height: u32,
     },
+    /// The client did not announce an ability.
+    #[error("the client did not announce the abilities {0:#b}")]
+    Abilities(u8),
     /// A part of the frame rate is zero.
     #[error("invalid frame rate {0}/{1}")]
     Rate(u32, u32),

@@ -1,6 +1,6 @@
 //! Events of both sides.
 
-use super::message::{Change, FrameNotice, Report, ServerStatistics};
+use super::message::{Change, FrameNotice, Nack, Report, ServerStatistics};
 use super::offer::{Accept, Offer};
 use super::opening::{UnitOpening, Wishes};
 use super::reason::Stopped;
@@ -26,6 +26,9 @@ pub enum ServerEvent {
     ChangeWanted(Change),
     /// The client's counters.
     Report(Report),
+    /// The client requests packets that have not arrived; only if the offer has
+    /// [`Abilities::RECOVERY`](super::Abilities::RECOVERY).
+    Nack(Nack),
     /// The session has ended: send the remaining octets and close the connection.
     Stopped(Stopped),
 }
@@ -33,7 +36,7 @@ pub enum ServerEvent {
 impl ServerEvent {
     /// Returns whether the event may be discarded in favour of a later one.
     pub(super) fn is_droppable(&self) -> bool {
-        matches!(self, Self::ChangeWanted(_) | Self::Report(_))
+        matches!(self, Self::ChangeWanted(_) | Self::Report(_) | Self::Nack(_))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The messages of a control connection, after its opening.
 
+use std::ops::Range;
+
 use super::offer::{Accept, Offer};
 use super::reason::Reason;
 use super::transport::FrameRate;
@@ -55,6 +57,22 @@ pub struct Report {
     pub latency_p50: u32,
     /// The 99th percentile of the same time.
     pub latency_p99: u32,
+    /// Packets that arrived after they had been requested; 0 without
+    /// [`Abilities::RECOVERY`](super::Abilities::RECOVERY).
+    pub packets_recovered: u64,
+}
+
+/// Maximum number of runs of packets in a [`Nack`].
+pub const NACK_RUNS_MAX: usize = 255;
+
+/// A client's request for packets of one frame that have not arrived.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Nack {
+    /// The frame's number.
+    pub frame: u64,
+    /// The numbers of the packets: 1 to [`NACK_RUNS_MAX`] runs of 1 to 2^16 − 1 packets, in ascending
+    /// order.
+    pub packets: Vec<Range<u32>>,
 }
 
 /// A change that a client requests.
@@ -131,6 +149,8 @@ pub enum Message {
     Ping(Ping),
     /// Client: its counters.
     Report(Report),
+    /// Client: requests packets that have not arrived.
+    Nack(Nack),
 }
 
 pub(super) const OFFER: u8 = 1;
@@ -145,6 +165,7 @@ pub(super) const ACCEPT: u8 = 16;
 pub(super) const CHANGE: u8 = 17;
 pub(super) const PING: u8 = 18;
 pub(super) const REPORT: u8 = 19;
+pub(super) const NACK: u8 = 20;
 
 impl Message {
     /// Returns its name.
@@ -162,6 +183,7 @@ impl Message {
             Self::Change(_) => "Change",
             Self::Ping(_) => "Ping",
             Self::Report(_) => "Report",
+            Self::Nack(_) => "Nack",
         }
     }
 }

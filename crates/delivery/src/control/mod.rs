@@ -22,7 +22,7 @@
 //! | 6 | kind: 1 | | 6 | kind: 2 |
 //! | 7 | 0 | | 7 | unit, 0 to 63 |
 //! | 8 | formats, 64 bits: bit n is format n | | 8 | token, 16 octets |
-//! | 16 | transports: bit 1 UDP, 2 TCP, 3 RTP | | 24 | *end* |
+//! | 16 | transports: bit 1 UDP, 2 TCP, 3 RTP; bit 4: recovery | | 24 | *end* |
 //! | 17 | requested format; 0: any | | | |
 //! | 18 | requested transport: 1 UDP, 2 TCP, 3 RTP; 0: any | | | |
 //! | 19 | requested units, up to 64; 0: any | | | |
@@ -30,7 +30,9 @@
 //! | 24 | frame rate: numerator, denominator, 32 bits each; 0/0: any | | | |
 //! | 32 | *end* | | | |
 //!
-//! The requested format and transport must be among the client's own. The first six octets are the
+//! Bits 4 to 7 of octet 16 are the client's [`Abilities`]: a server uses those that it has, and ignores
+//! the others, as does one of an older release. The requested format and transport must be among the
+//! client's own. The first six octets are the
 //! same in all versions, as is the `Refuse` that answers an unknown version.
 //!
 //! # Sealed connections
@@ -77,11 +79,14 @@
 //! | 16 | client | `Accept` | epoch 2, number of ports 1, ports 2 each, number of SSRCs 1, SSRCs 4 each |
 //! | 17 | client | `Change` | format 1 (0: unchanged), rate 4 + 4 (0/0: unchanged) |
 //! | 18 | client | `Ping` | id 4, t1 8 |
-//! | 19 | client | `Report` | frames 8, frames lost 8, packets lost 8, late 8, duplicate 8, tiles concealed 8, latency p50 4, p99 4 |
+//! | 19 | client | `Report` | frames 8, frames lost 8, packets lost 8, late 8, duplicate 8, tiles concealed 8, latency p50 4, p99 4, packets recovered 8 (absent if 0) |
+//! | 20 | client | `Nack` | frame 8, number of runs 1 (1 to 255), each: first packet 3, packets 2 |
 //!
 //! Times are in microseconds: of the server's clock in `Frame`, t2 and t3, of the client's in t1;
 //! both clocks have arbitrary origins. The numbers of reasons are those of [`Reason`]. All counts
-//! start with the session. A body is exactly as long as its fields. `Offer`:
+//! start with the session. A body is exactly as long as its fields. The runs of a `Nack` are in ascending
+//! order, and are sent only if the offer in force has the ability *recovery*: packets that did not arrive
+//! are requested and sent again, over UDP. `Offer`:
 //!
 //! | octet | field | bounds |
 //! |---|---|---|
@@ -100,6 +105,7 @@
 //! | 60 | ports of the server, 16 bits each | not 0 |
 //! | 60 + 2P | number of SSRCs S, 8 bits | the number of units over RTP, otherwise 0 |
 //! | 61 + 2P | SSRCs of the units, 32 bits each | all different |
+//! | 61 + 2P + 4S | abilities, 8 bits; absent if 0 | among those that the client announced |
 //!
 //! A change keeps token, transport and clock rate, and the ports and SSRCs of existing units; new
 //! units are bound like the first ones. Until its `Start` the old offer is in force, and no frame
@@ -122,7 +128,7 @@
 //! | | | last unit is bound | `Start` | *Streaming* |
 //! | *Streaming* | 5 s of silence | application changes | `Offer` | *Changing* |
 //! | | | `Ping` | `Pong` | *Streaming* |
-//! | | | `Change`, `Report` | notifies the application | *Streaming* |
+//! | | | `Change`, `Report`, `Nack` | notifies the application | *Streaming* |
 //! | | | frame, statistics | `Frame`, `Statistics` | *Streaming* |
 //! | *Changing* | 30 s, then 10 s | `Accept`; all units are bound | `Start` | *Streaming* |
 //! | | | all others of *Streaming* | | *Changing* |
@@ -172,14 +178,16 @@ pub use client::Client;
 pub use clock::{ClockEstimate, ClockFilter, Timeline};
 pub use error::{CommandError, MessageError, OfferError, OpeningError};
 pub use event::{ClientEvent, ServerEvent};
-pub use message::{Change, FrameNotice, Message, Ping, Pong, Report, ServerStatistics};
+pub use message::{
+    Change, FrameNotice, Message, NACK_RUNS_MAX, Nack, Ping, Pong, Report, ServerStatistics,
+};
 pub use offer::{Accept, Offer, VideoMode};
 pub use opening::{Opening, UnitOpening, Wishes};
 pub use reason::{Reason, Stopped, StoppedBy, TEXT_LEN_MAX};
 pub use sealed::{ControlSecret, Entropy};
 pub use server::Server;
 pub use state::State;
-pub use transport::{FormatSet, FrameRate, Token, Transport, TransportSet};
+pub use transport::{Abilities, FormatSet, FrameRate, Token, Transport, TransportSet};
 
 use std::time::Duration;
 

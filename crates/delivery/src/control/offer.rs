@@ -1,7 +1,7 @@
 //! Offers of a server, and answers of a client.
 
 use super::error::OfferError;
-use super::transport::{FrameRate, Token, Transport};
+use super::transport::{Abilities, FrameRate, Token, Transport};
 use super::{PAYLOAD_MAX, SIDE_MAX, UNITS_MAX};
 
 /// Maximum octets of payload that fit a datagram after a unit header of four octets.
@@ -45,6 +45,8 @@ pub struct Offer {
     pub ssrcs: Vec<u32>,
     /// The clock of RTP timestamps in Hz; 0 without RTP.
     pub clock_rate: u32,
+    /// The abilities that both ends use: some of those that the client announced.
+    pub abilities: Abilities,
 }
 
 impl Offer {

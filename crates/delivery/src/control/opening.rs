@@ -1,7 +1,7 @@
 //! The first octets of every connection, and of every unit's datagrams.
 
 use super::error::OpeningError;
-use super::transport::{FormatSet, FrameRate, Token, Transport, TransportSet};
+use super::transport::{Abilities, FormatSet, FrameRate, Token, Transport, TransportSet};
 use super::{PAYLOAD_MAX, UNITS_MAX, VERSION};
 
 /// The first octets of a connection to the server's port.
@@ -14,6 +14,8 @@ pub(super) const SEALED: u8 = 3;
 const CONTROL_LEN: usize = 32;
 /// Octets of the opening of a unit.
 const UNIT_LEN: usize = 24;
+/// The bits of a transport in the octet that they share with the abilities.
+const TRANSPORT_BITS: u8 = 0x0f;
 
 /// Capabilities and requests of a client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,6 +34,8 @@ pub struct Wishes {
     pub payload: u32,
     /// The requested frame rate; `None` requests all frames that the server has.
     pub rate: Option<FrameRate>,
+    /// The client's abilities, of which the lowest four bits are sent.
+    pub abilities: Abilities,
 }
 
 /// The unit to which a connection or a socket belongs.
@@ -101,7 +105,8 @@ impl Opening {
                 octets.extend([CONTROL, 0]);
                 octets.extend(wishes.formats.0.to_be_bytes());
                 let transport = wishes.transport.map_or(0, Transport::number);
-                octets.extend([wishes.transports.0, wishes.format, transport, wishes.units]);
+                let sets = wishes.transports.0 & TRANSPORT_BITS | wishes.abilities.0 << 4;
+                octets.extend([sets, wishes.format, transport, wishes.units]);
                 octets.extend(wishes.payload.to_be_bytes());
                 let rate = wishes.rate.map_or((0, 0), |rate| (rate.numerator, rate.denominator));
                 octets.extend(rate.0.to_be_bytes());
@@ -117,14 +122,13 @@ impl Opening {
 
 /// Reads the wishes of a control opening, which follow its first eight octets.
 fn wishes(octets: &[u8; CONTROL_LEN - 8]) -> Result<Wishes, OpeningError> {
-    let &[f0, f1, f2, f3, f4, f5, f6, f7, transports, format, transport, units, ref rest @ ..] =
-        octets;
+    let &[f0, f1, f2, f3, f4, f5, f6, f7, sets, format, transport, units, ref rest @ ..] = octets;
     let &[p0, p1, p2, p3, n0, n1, n2, n3, d0, d1, d2, d3] = rest;
     let formats = FormatSet(u64::from_be_bytes([f0, f1, f2, f3, f4, f5, f6, f7]));
     if format != 0 && !formats.contains(format) {
         return Err(OpeningError::Format(format));
     }
-    let transports = TransportSet(transports);
+    let (transports, abilities) = (TransportSet(sets & TRANSPORT_BITS), Abilities(sets >> 4));
     let wished = Transport::from_number(transport);
     if transport != 0 && !wished.is_some_and(|wished| transports.contains(wished)) {
         return Err(OpeningError::Transport(transport));
@@ -140,7 +144,8 @@ fn wishes(octets: &[u8; CONTROL_LEN - 8]) -> Result<Wishes, OpeningError> {
     let denominator = u32::from_be_bytes([d0, d1, d2, d3]);
     let rate = FrameRate::wished(numerator, denominator)
         .map_err(|(numerator, denominator)| OpeningError::Rate(numerator, denominator))?;
-    Ok(Wishes { formats, transports, format, transport: wished, units, payload, rate })
+    let transport = wished;
+    Ok(Wishes { formats, transports, format, transport, units, payload, rate, abilities })
 }
 
 #[cfg(test)]
@@ -156,6 +161,7 @@ mod tests {
             units: 4,
             payload: 1408,
             rate: Some(FrameRate { numerator: 60_000, denominator: 1001 }),
+            abilities: Abilities::RECOVERY,
         };
         let mut octets = Vec::new();
         Opening::Control(wishes).write(&mut octets);
@@ -166,7 +172,7 @@ mod tests {
     fn an_opening_is_written_as_in_the_table() {
         let octets = written();
         assert_eq!(octets[..8], *b"RSHT\0\x01\x01\0");
-        assert_eq!(octets[8..20], [0, 0, 0, 0, 0, 0, 2, 128, 14, 7, 3, 4]);
+        assert_eq!(octets[8..20], [0, 0, 0, 0, 0, 0, 2, 128, 0x1e, 7, 3, 4]);
         assert_eq!(octets[20..], [0, 0, 5, 128, 0, 0, 234, 96, 0, 0, 3, 233]);
         let mut unit = Vec::new();
         Opening::Unit(UnitOpening { token: Token([9; 16]), unit: 63 }).write(&mut unit);

@@ -2,12 +2,12 @@
 
 use super::error::MessageError;
 use super::message::{
-    ACCEPT, CHANGE, Change, FRAME, FrameNotice, Message, OFFER, PING, PONG, Ping, Pong, REFUSE,
-    REPORT, Report, SEALED, START, STATISTICS, STOP, ServerStatistics,
+    ACCEPT, CHANGE, Change, FRAME, FrameNotice, Message, NACK, Nack, OFFER, PING, PONG, Ping, Pong,
+    REFUSE, REPORT, Report, SEALED, START, STATISTICS, STOP, ServerStatistics,
 };
 use super::offer::{Accept, Offer, VideoMode};
 use super::reason::{Reason, TEXT_LEN_MAX, printable};
-use super::transport::{FrameRate, Token, Transport};
+use super::transport::{Abilities, FrameRate, Token, Transport};
 use super::{BODY_LEN_MAX, HEADER_LEN, UNITS_MAX};
 
 impl Message {
@@ -21,7 +21,7 @@ impl Message {
         let Some((&[kind, high, middle, low], rest)) = octets.split_first_chunk() else {
             return Ok(None);
         };
-        if !matches!(kind, OFFER..=SEALED | ACCEPT..=REPORT) {
+        if !matches!(kind, OFFER..=SEALED | ACCEPT..=NACK) {
             return Err(MessageError::Type(kind));
         }
         let len = u32::from_be_bytes([0, high, middle, low]);
@@ -76,6 +76,7 @@ impl Reader<'_> {
             }
             PING => Message::Ping(Ping { id: self.u32("the number")?, t1: self.u64("t1")? }),
             REPORT => Message::Report(self.report()?),
+            NACK => Message::Nack(self.nack()?),
             kind => return Err(MessageError::Type(kind)),
         })
     }
@@ -96,6 +97,7 @@ impl Reader<'_> {
         let first_frame = self.u64("the first frame")?;
         let units = self.take("the units")?;
         let (ports, ssrcs) = self.addresses()?;
+        let abilities = self.optional().map_or(0, u8::from_be_bytes);
         Ok(Offer {
             token,
             epoch,
@@ -108,6 +110,7 @@ impl Reader<'_> {
             ports,
             ssrcs,
             clock_rate,
+            abilities: Abilities(abilities),
         })
     }
 
@@ -142,7 +145,36 @@ impl Reader<'_> {
             tiles_concealed: self.u64("the tiles concealed")?,
             latency_p50: self.u32("the latencies")?,
             latency_p99: self.u32("the latencies")?,
+            packets_recovered: self.optional().map_or(0, u64::from_be_bytes),
         })
+    }
+
+    fn nack(&mut self) -> Result<Nack, MessageError> {
+        let frame = self.u64("the frame")?;
+        let count = usize::from(self.u8("the runs")?);
+        let mut packets = Vec::with_capacity(count);
+        let mut last = 0;
+        for _ in 0..count {
+            let [high, middle, low] = self.take("the runs")?;
+            let start = u32::from_be_bytes([0, high, middle, low]);
+            let end = start + u32::from(self.u16("the runs")?);
+            if start < last || start == end || end > 1 << 24 {
+                return Err(MessageError::Runs { start, end });
+            }
+            packets.push(start..end);
+            last = end;
+        }
+        if packets.is_empty() {
+            return Err(MessageError::Runs { start: 0, end: 0 });
+        }
+        Ok(Nack { frame, packets })
+    }
+
+    /// Reads a field that is absent if it is 0: ends of the first version do not know it.
+    fn optional<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (octets, rest) = self.0.split_first_chunk().filter(|(octets, _)| **octets != [0; N])?;
+        self.0 = rest;
+        Some(*octets)
     }
 
     fn addresses(&mut self) -> Result<(Vec<u16>, Vec<u32>), MessageError> {

@@ -12,7 +12,7 @@ use super::offer::{Accept, Offer, Pending};
 use super::opening::Opening;
 use super::reason::{Reason, Stopped, StoppedBy, printable};
 use super::state::State;
-use super::transport::Token;
+use super::transport::{Abilities, Token};
 use super::{BINDING_TIMEOUT, CHANGE_TIMEOUT, OFFER_TIMEOUT, OPENING_TIMEOUT, SILENCE_TIMEOUT};
 
 /// The server's end of one connection to its port.
@@ -238,7 +238,7 @@ impl Server {
         pending.or(self.offer.as_ref()).filter(|_| !is_over).map(|offer| offer.token)
     }
 
-    /// Returns the number of events (reports and change requests) that were discarded because they
+    /// Returns the number of events (reports, requests of changes and of packets) that were discarded because they
     /// were not polled in time.
     pub fn events_forgotten(&self) -> u64 {
         self.events.forgotten()
@@ -304,12 +304,20 @@ impl Server {
                 let event = ServerEvent::Report(report);
                 self.events.push_droppable(event, ServerEvent::is_droppable);
             }
+            Message::Nack(nack) if is_live && self.has(Abilities::RECOVERY) => {
+                self.events.push_droppable(ServerEvent::Nack(nack), ServerEvent::is_droppable);
+            }
             Message::Stop { reason, text } => self.end(StoppedBy::Peer, reason, &text),
             other => {
                 let text = format!("unexpected {} in state {}", other.name(), self.state);
                 self.protocol_error(Reason::OutOfTurn, &text);
             }
         }
+    }
+
+    /// Returns whether the offer in force has these abilities.
+    fn has(&self, abilities: Abilities) -> bool {
+        self.offer.as_ref().is_some_and(|offer| offer.abilities.contains(abilities))
     }
 
     fn on_accept(&mut self, now: Instant, accept: Accept) {

@@ -63,7 +63,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Transports of a client: bit n stands for transport n; other bits have no meaning and are kept.
+/// Transports of a client: bit n stands for transport n, 1 to 3; bit 0 has no meaning and is kept.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TransportSet(pub u8);
 
@@ -79,6 +79,23 @@ impl TransportSet {
     /// Returns whether `transport` is in it.
     pub fn contains(self, transport: Transport) -> bool {
         self.0 >> transport.number() & 1 == 1
+    }
+}
+
+/// What an end can do beyond the first version of this protocol; other bits have no meaning and are kept.
+///
+/// A client announces its abilities, of which its opening carries four bits; a server offers those of
+/// them that it has. An older end announces and offers none.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Abilities(pub u8);
+
+impl Abilities {
+    /// Bit 0: packets that did not arrive are requested and sent again (UDP).
+    pub const RECOVERY: Self = Self(1);
+
+    /// Returns whether all of `others` are in it.
+    pub fn contains(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
     }
 }
 

@@ -1,8 +1,8 @@
 //! Serialisation of messages.
 
 use super::message::{
-    ACCEPT, CHANGE, FRAME, Message, OFFER, PING, PONG, REFUSE, REPORT, SEALED, START, STATISTICS,
-    STOP,
+    ACCEPT, CHANGE, FRAME, Message, NACK, NACK_RUNS_MAX, OFFER, PING, PONG, REFUSE, REPORT, SEALED,
+    START, STATISTICS, STOP,
 };
 use super::offer::{Accept, Offer};
 use super::reason::{Reason, printable};
@@ -11,7 +11,7 @@ use super::{HEADER_LEN, UNITS_MAX};
 impl Message {
     /// Appends the message to `octets`.
     ///
-    /// A text is cut to 200 octets, and a list to 64 entries.
+    /// A text is cut to 200 octets, a list to 64 entries, and a `Nack` to 255 runs.
     pub fn write(&self, octets: &mut Vec<u8>) {
         let start = octets.len();
         octets.extend([self.kind(), 0, 0, 0]);
@@ -34,6 +34,7 @@ impl Message {
             Self::Change(_) => CHANGE,
             Self::Ping(_) => PING,
             Self::Report(_) => REPORT,
+            Self::Nack(_) => NACK,
         }
     }
 
@@ -77,6 +78,18 @@ impl Message {
                 octets.extend(counts.iter().flat_map(|count| count.to_be_bytes()));
                 octets.extend(r.latency_p50.to_be_bytes());
                 octets.extend(r.latency_p99.to_be_bytes());
+                if r.packets_recovered > 0 {
+                    octets.extend(r.packets_recovered.to_be_bytes());
+                }
+            }
+            Self::Nack(nack) => {
+                let runs = &nack.packets[..nack.packets.len().min(NACK_RUNS_MAX)];
+                octets.extend(nack.frame.to_be_bytes());
+                octets.push(runs.len() as u8);
+                for run in runs {
+                    octets.extend(&run.start.to_be_bytes()[1..]);
+                    octets.extend((run.len() as u16).to_be_bytes());
+                }
             }
         }
     }
@@ -94,6 +107,8 @@ fn write_offer(offer: &Offer, octets: &mut Vec<u8>) {
     octets.extend(offer.first_frame.to_be_bytes());
     octets.extend(offer.units);
     write_addresses(&offer.ports, &offer.ssrcs, octets);
+    // An older client, which has no abilities, does not know the field.
+    octets.extend(Some(offer.abilities.0).filter(|abilities| *abilities > 0));
 }
 
 fn write_accept(accept: &Accept, octets: &mut Vec<u8>) {

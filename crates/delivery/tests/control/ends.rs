@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{
-    Client, ClientEvent, FormatSet, FrameRate, Offer, Server, ServerEvent, Timeline, Token,
-    Transport, TransportSet, VideoMode, Wishes,
+    Abilities, Client, ClientEvent, FormatSet, FrameRate, Offer, Server, ServerEvent, Timeline,
+    Token, Transport, TransportSet, VideoMode, Wishes,
 };
 
 pub fn wishes() -> Wishes {
@@ -17,6 +17,7 @@ pub fn wishes() -> Wishes {
         units: 0,
         payload: 0,
         rate: None,
+        abilities: Abilities::RECOVERY,
     }
 }
 
@@ -35,6 +36,7 @@ pub fn offer() -> Offer {
         ports: vec![5001, 5002, 5003],
         ssrcs: Vec::new(),
         clock_rate: 0,
+        abilities: Abilities::default(),
     }
 }
 

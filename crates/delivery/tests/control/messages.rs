@@ -1,5 +1,7 @@
 //! Messages and openings: written and parsed again, cut, and corrupted.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
 use rushes_delivery::control::*;
 
@@ -22,8 +24,10 @@ fn addresses() -> impl Strategy<Value = (Vec<u16>, Vec<u32>)> {
 fn any_offer() -> impl Strategy<Value = Offer> {
     let mode = (any::<[u32; 4]>(), any::<u8>());
     let rest = (any::<u16>(), any::<[u8; 3]>(), any::<[u32; 3]>(), any::<u64>());
+    let rest = (rest, any::<u8>());
     (any::<[u8; 16]>(), mode, transport(), rest, addresses()).prop_map(
         |(token, ([width, height, numerator, denominator], format), transport, rest, addresses)| {
+            let (rest, abilities) = rest;
             let (epoch, units, [stripe_rows, payload, clock_rate], first_frame) = rest;
             let (ports, ssrcs) = addresses;
             let rate = FrameRate { numerator, denominator };
@@ -41,9 +45,24 @@ fn any_offer() -> impl Strategy<Value = Offer> {
                 ports,
                 ssrcs,
                 clock_rate,
+                abilities: Abilities(abilities),
             }
         },
     )
+}
+
+/// Runs of packets as a request may have them.
+fn runs() -> impl Strategy<Value = Vec<Range<u32>>> {
+    let run = (0..1_000_u32, 1..=u32::from(u16::MAX));
+    prop::collection::vec(run, 1..=NACK_RUNS_MAX).prop_map(|runs| {
+        let mut end = 0;
+        let run = |(gap, len): (u32, u32)| {
+            let start = end + gap;
+            end = start + len;
+            start..end
+        };
+        runs.into_iter().map(run).filter(|run| run.end <= 1 << 24).collect()
+    })
 }
 
 fn message() -> impl Strategy<Value = Message> {
@@ -88,8 +107,10 @@ fn message() -> impl Strategy<Value = Message> {
                 tiles_concealed,
                 latency_p50,
                 latency_p99,
+                packets_recovered: latency_p50.into(),
             })
         }),
+        (any::<u64>(), runs()).prop_map(|(frame, packets)| Message::Nack(Nack { frame, packets })),
         (any::<u16>(), addresses()).prop_map(|(epoch, (ports, ssrcs))| Message::Accept(Accept {
             epoch,
             ports,
@@ -100,15 +121,35 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
+/// Returns the message as an end of the first version writes it.
+fn without_optional_fields(mut message: Message) -> Message {
+    match &mut message {
+        Message::Offer(offer) => offer.abilities = Abilities::default(),
+        Message::Report(report) => report.packets_recovered = 0,
+        _ => {}
+    }
+    message
+}
+
 fn opening() -> impl Strategy<Value = Opening> {
     let sets = (any::<u64>(), any::<u8>(), prop::option::of(transport()), 0..64_u8);
-    let control = (sets, 0..=64_u8, 0..=PAYLOAD_MAX, prop::option::of(rate())).prop_map(
-        |((formats, transports, transport, format), units, payload, rate)| {
+    let rest = (prop::option::of(rate()), 0..16_u8);
+    let control = (sets, 0..=64_u8, 0..=PAYLOAD_MAX, rest).prop_map(
+        |((formats, transports, transport, format), units, payload, (rate, abilities))| {
             let formats = FormatSet(formats).with(format);
             let transports = TransportSet(transports);
             let transports = transport.map_or(transports, |wished| transports.with(wished));
-            let wishes = Wishes { formats, transports, format, transport, units, payload, rate };
-            Opening::Control(wishes)
+            let transports = TransportSet(transports.0 & 0x0f);
+            Opening::Control(Wishes {
+                formats,
+                transports,
+                format,
+                transport,
+                units,
+                payload,
+                rate,
+                abilities: Abilities(abilities),
+            })
         },
     );
     let unit = (any::<[u8; 16]>(), 0..64_u8)
@@ -139,6 +180,7 @@ proptest! {
 
     #[test]
     fn a_body_that_is_too_short_or_too_long_is_refused(message in message(), extra in 1..9_u32) {
+        let message = without_optional_fields(message);
         let octets = written(&message);
         let len = octets.len() as u32 - 4;
         let mut longer = octets.clone();
@@ -197,6 +239,7 @@ fn a_length_is_refused_before_its_body_is_waited_for() {
     assert_eq!(Message::parse(&[18, 0, 16, 1]), Err(error));
     assert_eq!(Message::parse(&[18, 0, 16, 0]), Ok(None));
     assert_eq!(Message::parse(&[9, 0, 0, 0]), Err(MessageError::Type(9)));
+    assert_eq!(Message::parse(&[21, 0, 0, 0]), Err(MessageError::Type(21)));
 }
 
 #[test]
@@ -207,6 +250,36 @@ fn an_offer_is_written_as_in_the_table() {
     assert_eq!(octets[20..32], [0, 0, 7, 1, 0, 0, 15, 0, 0, 0, 8, 112]);
     assert_eq!(octets[32..52], [0, 0, 0, 60, 0, 0, 0, 1, 0, 0, 0, 36, 0, 0, 5, 128, 0, 0, 0, 0]);
     assert_eq!(octets[52..], [0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 3, 19, 137, 19, 138, 19, 139, 0]);
+}
+
+#[test]
+fn fields_that_the_first_version_does_not_have_are_written_only_if_they_are_used() {
+    let mut with = offer();
+    with.abilities = Abilities::RECOVERY;
+    let octets = written(&Message::Offer(Box::new(with.clone())));
+    assert_eq!((octets[3], octets.last()), (68, Some(&1)));
+    assert_eq!(Message::parse(&octets), Ok(Some((Message::Offer(Box::new(with)), 72))));
+    let report = Report { packets_recovered: 258, ..Report::default() };
+    let octets = written(&Message::Report(report));
+    assert_eq!((octets[3], &octets[60..]), (64, &[0, 0, 0, 0, 0, 0, 1, 2][..]));
+    assert_eq!(written(&Message::Report(Report::default()))[3], 56);
+}
+
+#[test]
+fn a_request_for_packets_is_written_as_in_the_table_and_checked() {
+    let nack = Nack { frame: 258, packets: vec![7..8, 8..65_543, 0x0001_0203..0x0001_0204] };
+    let octets = written(&Message::Nack(nack.clone()));
+    let runs = [0, 0, 7, 0, 1, 0, 0, 8, 0xff, 0xff, 1, 2, 3, 0, 1];
+    assert_eq!(octets, [&[20, 0, 0, 24, 0, 0, 0, 0, 0, 0, 1, 2, 3][..], &runs].concat());
+    assert_eq!(Message::parse(&octets), Ok(Some((Message::Nack(nack), 28))));
+    let refused = |packets: &[Range<u32>]| {
+        let nack = Nack { frame: 0, packets: packets.to_vec() };
+        matches!(Message::parse(&written(&Message::Nack(nack))), Err(MessageError::Runs { .. }))
+    };
+    assert!(refused(&[]) && refused(&[3..3]));
+    assert!(refused(&[5..7, 6..8]) && refused(&[5..7, 1..2]));
+    let last = (1 << 24) - 1;
+    assert!(!refused(&[last..last + 1]) && refused(&[last..last + 2]));
 }
 
 #[test]

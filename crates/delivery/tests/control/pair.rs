@@ -25,6 +25,31 @@ fn frames_are_announced_once_all_units_are_bound() {
 }
 
 #[test]
+fn packets_are_requested_if_both_ends_have_that_ability() {
+    let nack = Nack { frame: 3, packets: vec![1..2, 5..9] };
+    let mut ends = Ends::streaming(Offer { abilities: Abilities::RECOVERY, ..offer() });
+    ends.client.nack(nack.clone()).unwrap();
+    ends.carry();
+    assert_eq!(ends.server_events(), [ServerEvent::Nack(nack.clone())]);
+    let mut ends = Ends::streaming(offer());
+    assert!(matches!(ends.client.nack(nack.clone()), Err(CommandError::State(_))));
+    let mut octets = Vec::new();
+    Message::Nack(nack).write(&mut octets);
+    ends.server.handle_data(ends.now, &octets);
+    assert_eq!(ends.server.state(), State::Stopped, "out of turn");
+}
+
+#[test]
+fn a_client_refuses_abilities_that_it_did_not_announce() {
+    let mut ends = Ends::new();
+    ends.carry();
+    ends.server.offer(ends.now, Offer { abilities: Abilities(3), ..offer() }).unwrap();
+    ends.carry();
+    let events = ends.client_events();
+    assert!(matches!(&events[..], [ClientEvent::Stopped(end)] if end.reason == Reason::Malformed));
+}
+
+#[test]
 fn the_last_frame_is_announced_before_the_end_even_if_the_client_does_not_read() {
     let mut ends = Ends::streaming(offer());
     let mut told = Vec::new();

@@ -13,8 +13,9 @@ use crate::error::GpuError;
 /// Block rows of a stripe, which are enough work for the device and cause little delay.
 const STRIPE_ROWS: u32 = 68;
 
-/// Number of frames whose memory is kept; if more are held, further ones are allocated.
-const FRAMES_MAX: usize = 4;
+/// Number of frames whose memory is kept: a server holds up to ten. If more are held, further
+/// ones are allocated.
+const FRAMES_MAX: usize = 12;
 
 /// A source that encodes the pictures of another source to formats of [`GpuEncoder`].
 ///

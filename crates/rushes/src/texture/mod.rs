@@ -6,8 +6,9 @@
 //! assembles them in the memory of a [`TextureSink`], which it notifies of complete tiles and
 //! frames.
 //!
-//! **What it is not.** It displays nothing and retransmits nothing: over UDP and RTP, octets that
-//! do not arrive in time are replaced by those of the previous frame.
+//! **What it is not.** It displays nothing. Over UDP, packets that did not arrive are requested as long
+//! as an answer can be in time; over UDP and RTP, octets that do not arrive in time are replaced by those
+//! of the previous frame.
 //!
 //! ```
 //! use std::sync::Arc;

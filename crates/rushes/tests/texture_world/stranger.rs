@@ -5,7 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use rushes::delivery::control::{
-    Accept, FormatSet, Message, Offer, Opening, Reason, Token, TransportSet, UnitOpening, Wishes,
+    Abilities, Accept, FormatSet, Message, Offer, Opening, Reason, Token, TransportSet,
+    UnitOpening, Wishes,
 };
 use rushes::texture::Transport;
 
@@ -19,6 +20,7 @@ pub(crate) fn wishes(transport: Transport) -> Wishes {
         units: 2,
         payload: 0,
         rate: None,
+        abilities: Abilities::default(),
     }
 }
 

@@ -130,7 +130,9 @@ impl Witness {
         let plan = frame.shape().plan();
         let forged = self.forged_headers();
         let of_frame = forged.iter().filter(|(it, _)| *it == frame.number() as u8);
-        for span in of_frame.filter_map(|&(_, index)| plan.locate(index)) {
+        // The numbers after those of the packets are of packets that are sent again.
+        let named = |&(_, index): &(u8, u32)| plan.locate(index % plan.packets());
+        for span in of_frame.filter_map(named) {
             let start = tiles[span.unit].bytes.start;
             let range = start + span.bytes.start..start + span.bytes.end;
             let is_gap = frame

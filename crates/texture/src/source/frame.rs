@@ -39,7 +39,7 @@ impl Deref for Frame {
 pub struct Pool(Vec<Frame>);
 
 /// Maximum frames of a pool. While all are held, further frames are allocated.
-const FRAMES_MAX: usize = 8;
+const FRAMES_MAX: usize = 12;
 
 impl Pool {
     /// Fills a frame that is no longer held or, if all are held, a new empty one.

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{
-    Client, ClientEvent, FrameNotice, Offer, Reason, Report, State, Stopped, StoppedBy, Timeline,
+    Client, ClientEvent, FrameNotice, Nack, Offer, Reason, Report, State, Stopped, StoppedBy,
+    Timeline,
 };
 use rushes_net::TcpSocket;
 
@@ -121,8 +122,10 @@ impl Control {
         let draining = self.offered.as_ref().map(|_| Instant::now() + DRAIN_INTERVAL);
         let due =
             [self.machine.poll_timeout(), self.next_opening(), Some(self.report_due), draining];
-        let due = due.into_iter().flatten().min().map_or(check, |due| due.min(check));
-        let waker = Some(&self.inner.shared.control);
+        let missing = self.inner.shared.frames().and_then(|frames| frames.poll_requests_timeout());
+        let due =
+            due.into_iter().chain([missing]).flatten().min().map_or(check, |due| due.min(check));
+        let waker = Some(&*self.inner.shared.control);
         if self.wire.socket.wait(self.wire.interest(), Some(due), waker).is_err() {
             self.machine.handle_close();
             return true;
@@ -261,6 +264,7 @@ impl Control {
             let _ = self.machine.change(change);
         }
         self.measure(now);
+        self.request_missing(now);
         if self.machine.state().is_live() && self.report_due <= now {
             self.report_due = now + REPORT_INTERVAL;
             let _ = self.machine.report(self.report());
@@ -284,6 +288,20 @@ impl Control {
         });
     }
 
+    /// Requests packets that have not arrived.
+    fn request_missing(&mut self, now: Instant) {
+        let Some(frames) = self.inner.shared.frames() else { return };
+        if frames.poll_requests_timeout().is_none_or(|due| due > now) {
+            return;
+        }
+        let round_trip = self.inner.round_trip();
+        let mut packets = Vec::new();
+        while let Some(frame) = frames.poll_requests(now, round_trip, &mut packets) {
+            // A request that cannot be sent is as if it were lost.
+            let _ = self.machine.nack(Nack { frame, packets: packets.clone() });
+        }
+    }
+
     fn report(&self) -> Report {
         let counts = self.inner.statistics();
         let micros = |latency: Option<Duration>| {
@@ -298,6 +316,7 @@ impl Control {
             tiles_concealed: counts.tiles_concealed,
             latency_p50: micros(counts.latency_p50),
             latency_p99: micros(counts.latency_p99),
+            packets_recovered: counts.packets_recovered,
         }
     }
 

@@ -1,13 +1,15 @@
 //! Places packets from all threads in the sink's memory.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use rushes_delivery::{
-    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Ending, Gap, HEADER_BYTES, Place,
-    UnitHeader,
+    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Ending, Gap, GapFinder, HEADER_BYTES,
+    Place, UnitHeader,
 };
+use rushes_net::Waker;
 
 use super::super::lock;
 use super::super::shape::TextureShape;
@@ -52,6 +54,8 @@ pub(super) struct Frames {
     /// Locked by the thread that is delivering frames.
     handover: Mutex<Vec<Gap>>,
     finished: Arc<Finished>,
+    /// Wakes the thread that requests missing packets.
+    requester: Arc<Waker>,
 }
 
 impl Frames {
@@ -59,7 +63,7 @@ impl Frames {
         (shape, threads): (TextureShape, usize),
         options: AssemblyOptions,
         sink: Arc<dyn TextureSink>,
-        finished: Arc<Finished>,
+        (finished, requester): (Arc<Finished>, Arc<Waker>),
     ) -> Result<Self, String> {
         let is_reliable = options.reliable;
         let assembly = Assembly::new(shape.plan().clone(), options);
@@ -94,6 +98,7 @@ impl Frames {
             is_delivering: AtomicBool::new(false),
             handover: Mutex::new(Vec::new()),
             finished,
+            requester,
         })
     }
 
@@ -133,6 +138,22 @@ impl Frames {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let assembly = lock(&self.assembly);
         if self.is_delivering.load(Ordering::Relaxed) { None } else { assembly.poll_timeout() }
+    }
+
+    /// Returns when to call [`Frames::poll_requests`]; `None` if no packet is known to be missing.
+    pub(super) fn poll_requests_timeout(&self) -> Option<Instant> {
+        lock(&self.assembly).poll_requests_timeout()
+    }
+
+    /// Writes packets of one frame that are to be requested to `packets`; returns the frame's number,
+    /// or `None` if there are no more.
+    pub(super) fn poll_requests(
+        &self,
+        now: Instant,
+        round_trip: Duration,
+        packets: &mut Vec<Range<u32>>,
+    ) -> Option<u64> {
+        lock(&self.assembly).poll_requests(now, round_trip, packets)
     }
 
     /// Delivers the frames whose deadline has passed, unless a frame is being delivered.
@@ -175,12 +196,13 @@ impl Frames {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Puts packets, each after its header, in place.
+    /// Puts packets of a socket, each after its header, in place. `finder` finds those that are missing.
     ///
     /// Discards the rest once `stopped` returns true.
     pub(super) fn take<'a>(
         &self,
         mut packets: impl Iterator<Item = &'a [u8]>,
+        mut finder: Option<&mut GapFinder>,
         stopped: &impl Fn() -> bool,
     ) {
         let mut batch = [const { None }; BATCH];
@@ -188,7 +210,7 @@ impl Frames {
         loop {
             let now = Instant::now();
             let mut claimed = 0;
-            let mut blocked = false;
+            let (mut blocked, mut is_missing) = (false, false);
             {
                 let mut assembly = lock(&self.assembly);
                 while claimed < BATCH && !blocked {
@@ -197,11 +219,17 @@ impl Frames {
                         Claim::Place(place) => {
                             batch[claimed] = Some((place, &packet[HEADER_BYTES..]));
                             claimed += 1;
+                            if let Some(finder) = finder.as_deref_mut() {
+                                is_missing |= find_gaps(&mut assembly, now, finder, packet);
+                            }
                         }
                         Claim::Discard(_) => {}
                         Claim::Blocked => (refused, blocked) = (Some(packet), true),
                     }
                 }
+            }
+            if is_missing {
+                self.requester.wake();
             }
             self.place(&mut batch[..claimed]);
             if blocked {
@@ -430,6 +458,19 @@ fn claim(assembly: &mut Assembly, now: Instant, packet: &[u8]) -> Claim {
         Some((header, octets)) => assembly.claim(now, UnitHeader::parse(*header), octets.len()),
         None => assembly.claim(now, UnitHeader { frame: 0, index: u32::MAX }, 0),
     }
+}
+
+/// Notes the packets that are missing before one that has a place. Returns whether one may be due to
+/// be requested earlier than any other.
+fn find_gaps(assembly: &mut Assembly, now: Instant, finder: &mut GapFinder, packet: &[u8]) -> bool {
+    let Some(header) = packet.first_chunk().map(|header| UnitHeader::parse(*header)) else {
+        return false;
+    };
+    if !assembly.is_in_order(header) {
+        return false;
+    }
+    let gaps = finder.handle_packet(assembly.plan(), header);
+    gaps.is_some_and(|gaps| assembly.handle_gaps(now, gaps))
 }
 
 fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {

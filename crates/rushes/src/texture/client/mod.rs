@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
 use rushes_delivery::control::{
-    Change, ClockEstimate, FrameRate, Offer, Reason, Stopped, StoppedBy, Transport,
+    Abilities, Change, ClockEstimate, FrameRate, Offer, Reason, Stopped, StoppedBy, Transport,
 };
 use rushes_delivery::{AssemblyOptions, AssemblyStatistics};
 use rushes_net::{TcpSocket, Waker};
@@ -35,6 +35,17 @@ use crate::setup::{Context, Session};
 
 /// Upper limit of all timeouts in the options.
 const TIMEOUT_MAX: Duration = Duration::from_secs(3_600);
+
+/// Number of frames in memory if nothing is requested.
+const SLOTS: usize = 3;
+
+/// Maximum number of frames in memory, and octets of those beyond [`SLOTS`].
+const SLOTS_MAX: usize = 8;
+const SLOTS_BYTES_MAX: usize = 256 << 20;
+
+/// How often a missing packet is requested, and the time of an answer beyond one and a half round trips.
+const REQUESTS: u32 = 3;
+const REQUEST_TIME: Duration = Duration::from_millis(3);
 
 /// Receives a server's frames into a sink.
 ///
@@ -99,6 +110,11 @@ pub struct ClientStatistics {
     pub packets_late: u64,
     /// Packets that belong to no frame.
     pub packets_invalid: u64,
+    /// Packets that were requested because they did not arrive, each counted once
+    /// ([`ClientOptions::recovery`]).
+    pub packets_requested: u64,
+    /// Packets that arrived after they had been requested. The others of those requested are lost, too.
+    pub packets_recovered: u64,
     /// Octets received, headers of packets included.
     pub octets: u64,
     /// Median time from capture, by the server's clock, until the frame was in memory.
@@ -270,11 +286,14 @@ impl Inner {
         offer: &Offer,
         threads: usize,
     ) -> Result<(), (Reason, String)> {
+        let recovery = offer.abilities.contains(Abilities::RECOVERY);
+        let rate = offer.mode.rate;
         let options = AssemblyOptions {
-            slots: self.options.slots,
+            slots: self.slots(&shape, recovery.then_some(rate)),
             reliable: offer.transport == Transport::Tcp,
+            recovery: recovery && offer.transport == Transport::Udp,
             first_frame: offer.first_frame,
-            deadline_min: deadline_min(self.options.deadline_min, offer.mode.rate),
+            deadline_min: deadline_min(self.options.deadline_min, rate),
             deadline_max: self.deadline_max(),
         };
         let past = self.shared.frames().map(|frames| frames.statistics()).unwrap_or_default();
@@ -282,7 +301,7 @@ impl Inner {
             (shape.clone(), threads),
             options,
             self.sink.clone(),
-            self.finished.clone(),
+            (self.finished.clone(), self.shared.control.clone()),
         );
         let frames = frames.map_err(|why| (Reason::Unsupported, why))?;
         {
@@ -316,6 +335,28 @@ impl Inner {
     /// Returns the longest wait for missing packets.
     fn deadline_max(&self) -> Duration {
         self.options.deadline_max.min(TIMEOUT_MAX)
+    }
+
+    /// Returns the number of frames in memory; at `rate`, missing packets are requested.
+    fn slots(&self, shape: &TextureShape, rate: Option<FrameRate>) -> usize {
+        match (self.options.slots, rate) {
+            (0, None) => SLOTS,
+            (0, Some(rate)) => {
+                // Before the first exchange of times, the server's answer to the opening shows how far it is.
+                let clock = lock(&self.state).clock;
+                let round_trip = clock.map_or_else(|| self.epoch.elapsed(), |it| it.round_trip);
+                let waits = (round_trip.min(TIMEOUT_MAX) * 3 / 2 + REQUEST_TIME) * REQUESTS;
+                let waits = waits.min(self.deadline_max());
+                SLOTS + slots_for(waits, interval(rate), shape.layout().bytes())
+            }
+            (slots, _) => slots,
+        }
+    }
+
+    /// Returns the shortest known time of an answer of the server.
+    fn round_trip(&self) -> Duration {
+        let measured = lock(&self.state).clock.map(|clock| clock.round_trip);
+        measured.map_or(self.round_trip, |measured| measured.min(self.round_trip))
     }
 
     /// Returns whether the transport is lossless.
@@ -373,12 +414,24 @@ impl Inner {
             packets_duplicate: all.packets_duplicate,
             packets_late: all.packets_late,
             packets_invalid: all.packets_invalid,
+            packets_requested: all.packets_requested,
+            packets_recovered: all.packets_recovered,
             octets: self.shared.octets(),
             latency_p50: latencies.p50,
             latency_p99: latencies.p99,
             latency_error: state.clock.map(|clock| clock.error),
         }
     }
+}
+
+/// Returns the number of further frames of `bytes` that arrive while a frame waits for packets.
+///
+/// Without further ones, one frame arrives while another waits, whose last packets arrive a tenth of an
+/// interval before the next frame.
+fn slots_for(waits: Duration, interval: Duration, bytes: usize) -> usize {
+    let tenths = waits.as_nanos().saturating_mul(10).div_ceil(interval.as_nanos().max(1));
+    let further = usize::try_from(tenths.saturating_sub(11).div_ceil(10)).unwrap_or(usize::MAX);
+    further.min(SLOTS_MAX - SLOTS).min(SLOTS_BYTES_MAX / bytes.max(1))
 }
 
 /// Returns the shortest wait for missing packets.
@@ -404,5 +457,26 @@ fn sum(a: AssemblyStatistics, b: AssemblyStatistics) -> AssemblyStatistics {
         packets_duplicate: a.packets_duplicate.saturating_add(b.packets_duplicate),
         packets_late: a.packets_late.saturating_add(b.packets_late),
         packets_invalid: a.packets_invalid.saturating_add(b.packets_invalid),
+        packets_requested: a.packets_requested.saturating_add(b.packets_requested),
+        packets_recovered: a.packets_recovered.saturating_add(b.packets_recovered),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_in_memory_suffice_for_those_that_arrive_during_three_round_trips() {
+        let further = |millis, fps, mebibytes: usize| {
+            let interval = Duration::from_secs(1) / fps;
+            slots_for(Duration::from_millis(millis), interval, mebibytes << 20)
+        };
+        assert_eq!(further(9, 60, 4), 0);
+        assert_eq!(further(69, 60, 4), 4);
+        assert_eq!(further(100, 25, 4), 2);
+        assert_eq!(further(100, 240, 4), 5, "8 in all");
+        assert_eq!((further(100, 240, 100), further(100, 240, 1_000)), (2, 0));
+        assert_eq!(slots_for(Duration::MAX, Duration::ZERO, 0), 5);
     }
 }

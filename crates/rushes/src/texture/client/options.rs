@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rushes_delivery::control::{FormatSet, FrameRate, Transport, TransportSet, Wishes};
+use rushes_delivery::control::{Abilities, FormatSet, FrameRate, Transport, TransportSet, Wishes};
 use rushes_net::{SocketOptions, TcpOptions};
 use rushes_texture::Format;
 
@@ -26,9 +26,18 @@ pub struct ClientOptions {
     /// Maximum bytes of a frame in memory, 512 MiB by default. The client refuses offers of larger
     /// frames.
     pub frame_bytes_max: usize,
-    /// Number of frames held in memory, 2 to 8: 3 by default. One of them is the last delivered
-    /// frame, so with 2 the packets of a frame wait until the previous frame has ended.
+    /// Number of frames held in memory, 2 to 8. One of them is the last delivered frame, so with 2 the
+    /// packets of a frame wait until the previous frame has ended.
+    ///
+    /// 0, the default, means 3 and, with [`recovery`](Self::recovery) over UDP, those that arrive while a
+    /// frame waits for packets that are sent again: up to 8 in all, with at most 256 MiB more.
     pub slots: usize,
+    /// Whether packets that did not arrive are requested (UDP); on by default. The server must support it.
+    ///
+    /// A packet is requested if later ones of its stripe have arrived, up to three times, while an answer
+    /// can arrive within [`deadline_max`](Self::deadline_max). Until then its frame waits, and those after
+    /// it.
+    pub recovery: bool,
     /// The shortest wait for missing packets, from the latest packet of their frame on: a server
     /// spreads the packets of a frame over its interval.
     ///
@@ -66,7 +75,8 @@ impl Default for ClientOptions {
             payload: 0,
             rate: None,
             frame_bytes_max: 512 << 20,
-            slots: 3,
+            slots: 0,
+            recovery: true,
             deadline_min: Duration::ZERO,
             deadline_max: Duration::from_millis(100),
             udp: SocketOptions::default(),
@@ -91,6 +101,7 @@ impl ClientOptions {
             units: self.units,
             payload: self.payload,
             rate: self.rate,
+            abilities: if self.recovery { Abilities::RECOVERY } else { Abilities::default() },
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::Reason;
-use rushes_delivery::{CREDIT_BYTES, Creditor, HEADER_BYTES, Place, UnitHeader};
+use rushes_delivery::{CREDIT_BYTES, Creditor, GapFinder, HEADER_BYTES, Place, UnitHeader};
 use rushes_net::{Interest, Read, TcpSocket, UdpSocket, Waker};
 use rushes_proto::payload::Frame;
 use rushes_proto::stream::Discard;
@@ -35,7 +35,7 @@ pub(super) struct Shared {
     closed_at: Mutex<Option<Instant>>,
     octets: AtomicU64,
     /// Wakes the thread of the control connection.
-    pub(super) control: Waker,
+    pub(super) control: Arc<Waker>,
 }
 
 impl Shared {
@@ -46,7 +46,7 @@ impl Shared {
             failure: Mutex::new(None),
             closed_at: Mutex::new(None),
             octets: AtomicU64::new(0),
-            control,
+            control: Arc::new(control),
         }
     }
 
@@ -107,6 +107,7 @@ pub(super) fn receive_datagrams(
 ) {
     let mut arena = socket.arena();
     let mut queue = socket.send_queue();
+    let mut finder = GapFinder::default();
     let stopped = || shared.is_stopped();
     while !stopped() {
         let due = shared.frames().and_then(|frames| frames.poll_timeout());
@@ -124,7 +125,7 @@ pub(super) fn receive_datagrams(
             latest = datagram.data.first_chunk().copied().or(latest);
             &*datagram.data
         });
-        frames.take(packets, &stopped);
+        frames.take(packets, Some(&mut finder), &stopped);
         shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
         if let Some(credit) = latest.and_then(|it| creditor.note(UnitHeader::parse(it), octets)) {
             let lengths = [CREDIT_BYTES as u16];
@@ -281,7 +282,7 @@ pub(super) fn receive_stream(shared: &Shared, pending: PendingStream) {
         }
         let Some(frames) = shared.frames() else { continue };
         let octets: usize = packets.iter().map(|packet| packet.data().len()).sum();
-        frames.take(packets.iter().map(Frame::data), &stopped);
+        frames.take(packets.iter().map(Frame::data), None, &stopped);
         packets.clear();
         shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
         if due.is_some() {

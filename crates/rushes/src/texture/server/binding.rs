@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rushes_delivery::control::{Accept, Opening, Reason, Report, Token, Transport, UnitOpening};
+use rushes_delivery::control::{
+    Abilities, Accept, Opening, Reason, Report, Token, Transport, UnitOpening,
+};
 use rushes_net::{NetError, SocketOptions, TcpSocket, UdpSocket, Waker};
 use rushes_proto::{RtpTimestamp, Ssrc};
 
@@ -14,7 +16,7 @@ use super::choose::{Choice, Refusal};
 use super::link::{Link, RtpLink, TcpLink, UdpLink};
 use super::options::ServerOptions;
 use super::pace::{SessionPace, UnitPace};
-use super::work::Work;
+use super::work::{Task, Work};
 #[cfg(feature = "zrtp")]
 use crate::agreement::SasStatus;
 use crate::error::Error;
@@ -104,6 +106,7 @@ impl Binding {
         let pace = SessionPace::new(options.paced(choice.transport), choice.rate);
         let pace = Arc::new(pace.map_err(|error| (Reason::Unsupported, error.to_string()))?);
         let is_reliable = choice.transport == Transport::Tcp;
+        let is_recovered = choice.abilities.contains(Abilities::RECOVERY);
         let state = State {
             connections: vec![None; count],
             bound: 0,
@@ -115,7 +118,7 @@ impl Binding {
         };
         Ok(Arc::new(Self {
             token,
-            work: Arc::new(Work::new(count, waker.clone(), is_reliable)),
+            work: Arc::new(Work::new(count, waker.clone(), is_reliable).recovered(is_recovered)),
             waker,
             peer: control.peer_address().ip().to_canonical(),
             pace,
@@ -233,10 +236,15 @@ impl Binding {
         let mut scratch = Vec::new();
         let mut send_next = || {
             link.wait_until_ready()?;
-            let Some((job, stripe)) = self.work.take(unit) else { return Ok(false) };
-            let encoded = job.encoding.stripe(&job.picture, &stripe, &mut scratch);
-            link.send(&job, &stripe, encoded.map_err(|error| error.to_string())?)?;
-            self.work.sent(unit, &job);
+            match self.work.take(unit) {
+                None => return Ok(false),
+                Some(Task::Stripe(job, stripe)) => {
+                    let encoded = job.encoding.stripe(&job.picture, &stripe, &mut scratch);
+                    link.send(&job, &stripe, encoded.map_err(|error| error.to_string())?)?;
+                    self.work.sent(unit, &job);
+                }
+                Some(Task::Retransmissions(parts)) => link.retransmit(&parts)?,
+            }
             Ok(true)
         };
         loop {

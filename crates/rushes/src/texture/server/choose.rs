@@ -1,6 +1,6 @@
 //! Chooses an offer by the client's requests and the server's options.
 
-use rushes_delivery::control::{FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
+use rushes_delivery::control::{Abilities, FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
 use rushes_delivery::{HEADER_BYTES, PAYLOAD_MAX};
 use rushes_texture::{Encoder, Format, Layout};
 
@@ -18,6 +18,7 @@ pub(super) struct Choice {
     pub(super) encoding: Encoding,
     pub(super) transport: Transport,
     pub(super) rate: FrameRate,
+    pub(super) abilities: Abilities,
 }
 
 /// Why nothing can be offered.
@@ -55,7 +56,11 @@ pub(super) fn choose(
         return Err((Reason::PacketSize, text));
     }
     let encoding = encode(source, format, units, payload)?;
-    Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate) })
+    let is_recovered = options.recovery
+        && transport == Transport::Udp
+        && wishes.abilities.contains(Abilities::RECOVERY);
+    let abilities = if is_recovered { Abilities::RECOVERY } else { Abilities::default() };
+    Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate), abilities })
 }
 
 /// Creates the encoding of the source's pictures to frames of a format.
@@ -114,6 +119,7 @@ pub(super) fn offer(choice: &Choice, binding: &Binding) -> Offer {
         ports: binding.ports(),
         ssrcs: binding.ssrcs(),
         clock_rate: if choice.transport == Transport::Rtp { rtp::CLOCK_RATE.hertz() } else { 0 },
+        abilities: choice.abilities,
     }
 }
 

@@ -114,6 +114,7 @@ impl Connection<'_> {
             (ServerEvent::Report(report), Some(session)) => {
                 session.handle_report(self.inner, machine, report);
             }
+            (ServerEvent::Nack(nack), Some(session)) => session.binding.work.request(&nack),
             (ServerEvent::Stopped(stopped), _) => self.note_end(&stopped),
             _ => {}
         }

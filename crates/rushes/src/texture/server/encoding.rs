@@ -1,5 +1,6 @@
 //! Encoding of pictures into the stripes of a shape.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use rushes_delivery::Stripe;
@@ -28,6 +29,14 @@ impl Picture {
         match self {
             Self::Whole(frame) => frame.len(),
             Self::Growing { frame, .. } => frame.so_far(),
+        }
+    }
+
+    /// Returns the octets of its memory.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Self::Whole(frame) => frame.len(),
+            Self::Growing { frame, .. } => frame.bytes(),
         }
     }
 
@@ -80,20 +89,32 @@ impl Encoding {
         stripe: &Stripe,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], CodecError> {
-        let Some(tile) = self.shape.tiling().tiles().get(stripe.unit) else { return Ok(&[]) };
+        self.part(picture, (stripe.unit, stripe.bytes.clone()), scratch)
+    }
+
+    /// Returns a range of octets of a unit, as [`stripe`](Self::stripe): only their rows are encoded.
+    pub(super) fn part<'a>(
+        &self,
+        picture: &'a Picture,
+        (unit, bytes): (usize, Range<usize>),
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], CodecError> {
+        let Some(tile) = self.shape.tiling().tiles().get(unit) else { return Ok(&[]) };
         if self.passes_through {
-            let start = tile.bytes.start + stripe.bytes.start;
-            let range = start..start + stripe.bytes.len();
+            let range = tile.bytes.start + bytes.start..tile.bytes.start + bytes.end;
             let octets = match picture {
                 Picture::Whole(frame) => frame.get(range),
                 Picture::Growing { frame, .. } => frame.get(range, scratch),
             };
             return Ok(octets.unwrap_or_default());
         }
-        let first = tile.rows.start + stripe.index as u32 * self.shape.stripe_rows();
-        let rows = first..(first + self.shape.stripe_rows()).min(tile.rows.end);
-        scratch.resize(stripe.bytes.len(), 0);
-        self.encoder.encode_rows(picture.whole(), tile.plane, rows, scratch)?;
-        Ok(scratch)
+        let row_bytes = (tile.bytes.len() / tile.rows.len().max(1)).max(1);
+        let rows = bytes.start / row_bytes..bytes.end.div_ceil(row_bytes).min(tile.rows.len());
+        scratch.resize(rows.len() * row_bytes, 0);
+        let first = tile.rows.start + rows.start as u32;
+        let encoded = first..first + rows.len() as u32;
+        self.encoder.encode_rows(picture.whole(), tile.plane, encoded, scratch)?;
+        let start = bytes.start - rows.start * row_bytes;
+        Ok(scratch.get(start..start + bytes.len()).unwrap_or_default())
     }
 }

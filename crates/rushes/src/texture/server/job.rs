@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rushes_delivery::{Plan, Planned};
+
 use super::encoding::{Encoding, Picture};
 
 /// Longest time that a growing picture may take while it is sent over a lossy transport, if frames
@@ -27,6 +29,16 @@ impl Job {
         let stripe = self.encoding.shape().plan().stripe(tile, index);
         let is_there = |stripe| self.encoding.is_ready(&self.picture, &stripe);
         (self.may_begin || frame.is_whole()) && stripe.is_some_and(is_there)
+    }
+}
+
+impl Planned for Job {
+    fn plan(&self) -> &Plan {
+        self.encoding.shape().plan()
+    }
+
+    fn memory(&self) -> usize {
+        self.picture.memory()
     }
 }
 

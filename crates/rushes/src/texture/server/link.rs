@@ -57,6 +57,15 @@ pub(super) trait Link: Send {
     ///
     /// The reason for which the session ends; lost packets are not an error.
     fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String>;
+
+    /// Sends packets of frames again, as only clients by UDP request.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    fn retransmit(&mut self, _packets: &[(Arc<Job>, Range<u32>)]) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Sends datagrams, a slab of them in one system call.
@@ -70,6 +79,8 @@ pub(super) struct UdpLink {
     arena: Arena,
     waker: Arc<Waker>,
     outage: Outage,
+    /// Memory for packets that are encoded again.
+    scratch: Vec<u8>,
 }
 
 /// Packets of one frame, numbered consecutively, back to back.
@@ -113,8 +124,8 @@ impl UdpLink {
     ) -> Self {
         let (queue, arena) = (socket.send_queue(), socket.arena());
         let (slab, window) = (Slab::default(), Window::new(in_flight));
-        let outage = Outage::default();
-        Self { socket, peer, queue, slab, pace, window, arena, waker, outage }
+        let (outage, scratch) = (Outage::default(), Vec::new());
+        Self { socket, peer, queue, slab, pace, window, arena, waker, outage, scratch }
     }
 
     fn flush(&mut self) -> Result<(), String> {
@@ -123,17 +134,59 @@ impl UdpLink {
         if octets == 0 {
             return Ok(());
         }
-        if let Some(due) = self.pace.due(Instant::now(), octets)
+        let due = self.pace.due(Instant::now(), octets);
+        self.send_slab(due)?;
+        self.window.note_sent(self.slab.frame, self.slab.packets.clone(), octets);
+        self.slab.clear();
+        Ok(())
+    }
+
+    fn flush_retransmitted(&mut self) -> Result<(), String> {
+        self.wait_for_room()?;
+        let octets = self.slab.octets.len();
+        if octets == 0 {
+            return Ok(());
+        }
+        let due = self.pace.due_beyond(Instant::now(), octets);
+        self.send_slab(due)?;
+        self.window.note_retransmitted(octets);
+        self.slab.clear();
+        Ok(())
+    }
+
+    /// Encodes packets of one stripe and writes them to the slab, which is sent when it is full.
+    fn retransmit_part(&mut self, job: &Job, packets: Range<u32>) -> Result<(), String> {
+        let plan = job.encoding.shape().plan();
+        let (Some(first), Some(last)) = (plan.locate(packets.start), plan.locate(packets.end - 1))
+        else {
+            return Ok(());
+        };
+        let octets_max = self.pace.burst_len().unwrap_or(SLAB_BYTES).min(SLAB_BYTES);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let bytes = first.bytes.start..last.bytes.end;
+        let octets = job.encoding.part(&job.picture, (first.unit, bytes), &mut scratch);
+        let octets = octets.map_err(|error| error.to_string())?;
+        for (index, packet) in packets.zip(octets.chunks(plan.payload())) {
+            if !self.slab.has_room(packet, octets_max) {
+                self.flush_retransmitted()?;
+            }
+            let index = plan.packets() + index;
+            self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
+        }
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    /// Sends the slab when it is due.
+    fn send_slab(&mut self, due: Option<Instant>) -> Result<(), String> {
+        if let Some(due) = due
             && !self.pace.wait(due, &mut || true)
         {
             return Err("stopped".into());
         }
         let deadline = Instant::now() + BUFFER_WAIT;
-        let Slab { octets: slab, lengths, frame, packets } = &self.slab;
-        let result = self.socket.send(&mut self.queue, slab, lengths, self.peer, deadline);
-        self.window.note_sent(*frame, packets.clone(), octets);
-        self.slab.clear();
-        match result {
+        let Slab { octets, lengths, .. } = &self.slab;
+        match self.socket.send(&mut self.queue, octets, lengths, self.peer, deadline) {
             Ok(()) => self.outage.end(),
             // The packets count as lost by the network.
             Err(error) if matches!(error.kind, SendErrorKind::BufferFull) => {}
@@ -190,10 +243,29 @@ impl Link for UdpLink {
         for (index, packet) in (stripe.first_packet..).zip(octets.chunks(payload)) {
             if !self.slab.has_room(packet, octets_max) {
                 self.flush()?;
+                // A stripe may take as long as its frame.
+                let requested = self.pace.work().poll_requested();
+                if !requested.is_empty() {
+                    self.retransmit(&requested)?;
+                }
             }
             self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
         }
         self.flush()
+    }
+
+    fn retransmit(&mut self, packets: &[(Arc<Job>, Range<u32>)]) -> Result<(), String> {
+        for (job, packets) in packets {
+            let plan = job.encoding.shape().plan();
+            let mut first = packets.start;
+            // The packets of each stripe are encoded together.
+            while let Some(stripe) = plan.stripe_of(first).filter(|_| first < packets.end) {
+                let end = plan.stripe_packets(&stripe).end.min(packets.end);
+                self.retransmit_part(job, first..end)?;
+                first = end;
+            }
+        }
+        self.flush_retransmitted()
     }
 }
 

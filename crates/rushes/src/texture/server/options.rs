@@ -50,6 +50,13 @@ pub struct ServerOptions {
     pub burst: Burst,
     /// How the format and the rate follow the losses that a client reports; both by default.
     pub adaptation: Adaptation,
+    /// Whether packets are sent again that a client requests (UDP); on by default.
+    ///
+    /// A client requests packets that did not arrive if an answer can be in time for their frame
+    /// ([`ClientOptions::recovery`](crate::texture::ClientOptions::recovery)). It may request a quarter
+    /// as many as it is sent, each three times. For that, the server keeps the pictures of the last 0.15 s,
+    /// up to eight and 64 MiB of them besides the latest.
+    pub recovery: bool,
     /// Maximum sessions; further clients are refused as busy. 8 by default.
     pub clients_max: usize,
     /// Maximum sessions of one host: an IPv4 address, or an IPv6 network of 64 bits. 4 by default.
@@ -87,6 +94,7 @@ impl Default for ServerOptions {
             pacing: Pacing::default(),
             burst: Burst::default(),
             adaptation: Adaptation::default(),
+            recovery: true,
             clients_max: 8,
             clients_per_host_max: 4,
             timing: Timing::Live,

@@ -72,6 +72,19 @@ impl UnitPace {
     }
 }
 
+impl UnitPace {
+    /// Returns the work of the session.
+    pub(super) fn work(&self) -> &Work {
+        &self.work
+    }
+
+    /// Returns when a burst is due that is not a part of the frame being sent.
+    pub(super) fn due_beyond(&self, now: Instant, len: usize) -> Option<Instant> {
+        self.session.burst_len?;
+        lock(&self.session.state).pacer.due_beyond(now, len)
+    }
+}
+
 impl fmt::Debug for UnitPace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UnitPace").finish_non_exhaustive()

@@ -155,8 +155,10 @@ impl Session {
     pub(super) fn handle_report(&mut self, inner: &Inner, machine: &mut Server, report: Report) {
         self.binding.note_report(report);
         let (now, sent) = (Instant::now(), self.statistics.packets);
+        // What the path loses counts, whether or not it was sent again.
+        let lost = report.packets_lost.saturating_add(report.packets_recovered);
         let Some(ladder) = self.ladder.as_mut().filter(|_| !self.is_step) else { return };
-        let Some(step) = ladder.handle_report(now, sent, report.packets_lost) else { return };
+        let Some(step) = ladder.handle_report(now, sent, lost) else { return };
         if self.offer_change(inner, machine, step) {
             self.is_step = true;
             let Step { format, rate } = step;
@@ -268,6 +270,9 @@ impl Session {
         let is_done = self.binding.work.is_done();
         while let Some(sent) = self.binding.work.poll_sent() {
             self.announce(inner, machine, &sent);
+        }
+        if let Some(retransmissions) = self.binding.work.take_retransmissions() {
+            inner.tally.note_retransmissions(retransmissions);
         }
         if let Some(why) = self.binding.work.failure().or(failure) {
             machine.stop(Reason::Unsupported, &why);

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use rushes_delivery::RetransmissionStatistics;
 use rushes_delivery::control::Stopped;
 
 use super::super::lock;
@@ -28,6 +29,11 @@ pub struct ServerCounts {
     pub octets: u64,
     /// Pictures that were not encoded, because the previous one was not yet sent.
     pub dropped: u64,
+    /// Packets that clients requested because they did not arrive
+    /// ([`ServerOptions::recovery`](crate::texture::ServerOptions::recovery)).
+    pub packets_requested: u64,
+    /// Packets among them that were sent again; the others had been requested too often.
+    pub packets_retransmitted: u64,
     /// Changes to a smaller format or rate, because a client reported losses
     /// ([`ServerOptions::adaptation`](crate::texture::ServerOptions::adaptation)).
     pub steps_down: u64,
@@ -85,6 +91,13 @@ impl Tally {
             unit_max: sent.busy_max,
             dropped: sent.dropped,
         });
+    }
+
+    /// Counts packets that a client requested, and those that are sent again.
+    pub(super) fn note_retransmissions(&self, retransmissions: RetransmissionStatistics) {
+        let counts = &mut lock(&self.state).counts;
+        counts.packets_requested += retransmissions.requested;
+        counts.packets_retransmitted += retransmissions.retransmitted;
     }
 
     /// Counts a change to a smaller step (`Greater`) or a larger one.

@@ -1,17 +1,24 @@
 //! The stripes of a frame, and their distribution among the units.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use rushes_delivery::Stripe;
-use rushes_delivery::control::FrameRate;
+use rushes_delivery::control::{FrameRate, Nack};
+use rushes_delivery::{RetransmissionStatistics, Retransmissions, Stripe};
 use rushes_net::Waker;
 
 use super::super::lock;
 use super::encoding::{Encoding, Picture};
 use super::job::{Job, may_begin};
 use super::pace::interval;
+
+/// Time after the last frame in which a client may request packets of it.
+const LINGER: Duration = Duration::from_millis(150);
+
+/// Runs of packets that a unit sends again at once.
+const RETRANSMITTED_MAX: usize = 32;
 
 /// Frames whose notices wait for the control connection; older ones are discarded.
 const NOTICES_MAX: usize = 64;
@@ -35,6 +42,13 @@ pub(super) struct Sent {
     pub(super) dropped: u64,
 }
 
+/// What a unit sends next.
+pub(super) enum Task {
+    Stripe(Arc<Job>, Stripe),
+    /// Packets that the client requested.
+    Retransmissions(Vec<(Arc<Job>, Range<u32>)>),
+}
+
 /// The work of one session: one frame at a time, in stripes that any unit may take.
 pub(super) struct Work {
     state: Mutex<State>,
@@ -47,6 +61,8 @@ pub(super) struct Work {
     units: usize,
     /// Whether the transport is lossless.
     is_reliable: bool,
+    /// Whether packets are sent again that the client requests.
+    is_recovered: bool,
 }
 
 /// The work of a unit on a frame.
@@ -64,6 +80,8 @@ struct Busy {
 struct State {
     job: Option<Arc<Job>>,
     begun_at: Option<Instant>,
+    /// When the last frame was sent.
+    sent_at: Option<Instant>,
     /// The next stripe of each tile, and the tile's number of stripes.
     tiles: Vec<(usize, usize)>,
     unsent: usize,
@@ -79,6 +97,10 @@ struct State {
     source_interval: Duration,
     due: Option<Instant>,
     notices: VecDeque<Sent>,
+    /// The latest frames, of which packets may be sent again.
+    retransmissions: Retransmissions<Job>,
+    /// The counts of `retransmissions` that were taken.
+    retransmissions_taken: RetransmissionStatistics,
     failure: Option<String>,
     /// Whether no more pictures follow.
     has_ended: bool,
@@ -86,6 +108,12 @@ struct State {
 }
 
 impl State {
+    /// Returns runs of packets that the client requested.
+    fn requested(&mut self) -> Vec<(Arc<Job>, Range<u32>)> {
+        let next = std::iter::from_fn(|| self.retransmissions.poll());
+        next.take(RETRANSMITTED_MAX).collect()
+    }
+
     /// Returns whether a picture is due for this client, which may have requested a lower rate than
     /// the source's.
     fn is_due(&mut self, captured_at: Instant) -> bool {
@@ -105,7 +133,13 @@ impl Work {
     pub(super) fn new(units: usize, waker: Arc<Waker>, is_reliable: bool) -> Self {
         let state = State { busy: vec![Busy::default(); units], ..State::default() };
         let (begun, room) = (Condvar::new(), Condvar::new());
-        Self { state: Mutex::new(state), begun, room, waker, units, is_reliable }
+        let (state, is_recovered) = (Mutex::new(state), false);
+        Self { state, begun, room, waker, units, is_reliable, is_recovered }
+    }
+
+    /// Returns the work with packets sent again that the client requests, if `is_recovered`.
+    pub(super) fn recovered(self, is_recovered: bool) -> Self {
+        Self { is_recovered, ..self }
     }
 
     /// Encodes frames with `encoding` from now on.
@@ -174,10 +208,13 @@ impl Work {
         self.waker.wake();
     }
 
-    /// Returns whether no more pictures follow, and all have been sent.
+    /// Returns whether no more pictures follow, and all have been sent. A client that has lost packets
+    /// has time to request those of the last frames.
     pub(super) fn is_done(&self) -> bool {
         let state = lock(&self.state);
-        state.has_ended && state.waiting.is_none() && state.job.is_none()
+        let is_lossy = state.retransmissions.statistics().requested > 0;
+        let lingers = is_lossy && state.sent_at.is_some_and(|at| at.elapsed() < LINGER);
+        state.has_ended && state.waiting.is_none() && state.job.is_none() && !lingers
     }
 
     /// Notifies the units that a picture has grown.
@@ -205,21 +242,29 @@ impl Work {
         state.begun_at = Some(Instant::now());
         let may_begin = may_begin(&picture, self.is_reliable, state.source_interval);
         let frame = state.next_frame;
-        state.job = Some(Arc::new(Job { frame, encoding, picture, captured_at, may_begin }));
+        let job = Arc::new(Job { frame, encoding, picture, captured_at, may_begin });
+        if self.is_recovered {
+            state.retransmissions.begin(Instant::now(), frame, job.clone());
+        }
+        state.job = Some(job);
         state.next_frame += 1;
         self.begun.notify_all();
         self.room.notify_all();
     }
 
-    /// Returns the next stripe for a unit: of its own tiles, then of the tile with the most stripes
-    /// left.
+    /// Returns what a unit sends next: packets that the client requested, which are the most urgent,
+    /// then a stripe of its own tiles, then of the tile with the most stripes left.
     ///
-    /// Waits for a stripe; returns `None` when no more follow.
-    pub(super) fn take(&self, unit: usize) -> Option<(Arc<Job>, Stripe)> {
+    /// Waits for it; returns `None` when no more follows.
+    pub(super) fn take(&self, unit: usize) -> Option<Task> {
         let mut state = lock(&self.state);
         loop {
             if state.stopped {
                 return None;
+            }
+            let requested = state.requested();
+            if !requested.is_empty() {
+                return Some(Task::Retransmissions(requested));
             }
             self.begin(&mut state);
             if let Some(tile) = self.choose(&state, unit) {
@@ -232,10 +277,42 @@ impl Work {
                     busy.began.get_or_insert(now);
                     busy.since = Some(now);
                 }
-                return Some((job, stripe));
+                return Some(Task::Stripe(job, stripe));
             }
             state = self.begun.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
+    }
+
+    /// Lets a unit send packets again, as far as the client may request them.
+    pub(super) fn request(&self, nack: &Nack) {
+        let mut state = lock(&self.state);
+        let State { retransmissions, tiles, job: current, .. } = &mut *state;
+        retransmissions.handle_nack(nack, |job, packet| {
+            let is_current = current.as_ref().is_some_and(|current| current.frame == job.frame);
+            let stripe = job.encoding.shape().plan().stripe_of(packet);
+            // Stripes that were taken have been sent, or soon will be.
+            let is_taken = |it: Stripe| tiles.get(it.unit).is_some_and(|tile| it.index < tile.0);
+            !is_current || stripe.is_some_and(is_taken)
+        });
+        if retransmissions.is_waiting() {
+            self.begun.notify_one();
+        }
+    }
+
+    /// Returns packets that the client requested, for a unit that is sending a stripe.
+    pub(super) fn poll_requested(&self) -> Vec<(Arc<Job>, Range<u32>)> {
+        if self.is_recovered { lock(&self.state).requested() } else { Vec::new() }
+    }
+
+    /// Returns the packets that were requested and sent again since the last call, if any.
+    pub(super) fn take_retransmissions(&self) -> Option<RetransmissionStatistics> {
+        let mut state = lock(&self.state);
+        let now = state.retransmissions.statistics();
+        let before = std::mem::replace(&mut state.retransmissions_taken, now);
+        (now != before).then(|| RetransmissionStatistics {
+            requested: now.requested - before.requested,
+            retransmitted: now.retransmitted - before.retransmitted,
+        })
     }
 
     fn choose(&self, state: &State, unit: usize) -> Option<usize> {
@@ -260,6 +337,7 @@ impl Work {
             return;
         }
         state.job = None;
+        state.sent_at = Some(now);
         let began = |state: &State| state.busy.iter().filter_map(|busy| busy.began).min();
         let begun_at = began(&state).or(state.begun_at).unwrap_or(now);
         let captured_at = job.captured_at;
@@ -320,6 +398,7 @@ impl Work {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "a list of runs may have one")]
 mod tests {
     use rushes_texture::source::GrowingFrame;
     use rushes_texture::{Format, Frame};
@@ -345,6 +424,13 @@ mod tests {
     }
 
     impl Work {
+        fn take_stripe(&self, unit: usize) -> Option<(Arc<Job>, Stripe)> {
+            match self.take(unit)? {
+                Task::Stripe(job, stripe) => Some((job, stripe)),
+                Task::Retransmissions(_) => panic!("nothing was requested"),
+            }
+        }
+
         fn has_stripe(&self, unit: usize) -> bool {
             let mut state = lock(&self.state);
             self.begin(&mut state);
@@ -356,7 +442,7 @@ mod tests {
     fn an_idle_unit_takes_over_stripes_of_another() {
         let work = work(2);
         work.push(picture(), Instant::now());
-        let taken: Vec<_> = (0..8).map(|_| work.take(0).unwrap().1).collect();
+        let taken: Vec<_> = (0..8).map(|_| work.take_stripe(0).unwrap().1).collect();
         let places: Vec<_> = taken.iter().map(|stripe| (stripe.unit, stripe.index)).collect();
         let own = (0..4).map(|index| (0, index));
         assert_eq!(places, own.chain((0..4).map(|index| (1, index))).collect::<Vec<_>>());
@@ -370,7 +456,7 @@ mod tests {
         for _ in 0..8 {
             std::thread::sleep(Duration::from_millis(2));
             let before = Instant::now();
-            let (job, _) = work.take(0).unwrap();
+            let (job, _) = work.take_stripe(0).unwrap();
             work.sent(0, &job);
             longest += before.elapsed();
         }
@@ -382,14 +468,14 @@ mod tests {
     fn the_next_frame_begins_when_the_last_stripe_is_sent() {
         let work = work(2);
         work.push(picture(), Instant::now());
-        let taken: Vec<_> = (0..8).map(|at| work.take(at % 2).unwrap()).collect();
+        let taken: Vec<_> = (0..8).map(|at| work.take_stripe(at % 2).unwrap()).collect();
         work.push(picture(), Instant::now());
         for (job, _) in &taken {
             assert!(work.poll_sent().is_none());
             work.sent(0, job);
         }
         assert_eq!(work.poll_sent().map(|sent| (sent.frame, sent.dropped)), Some((0, 0)));
-        assert_eq!(work.take(0).unwrap().0.frame, 1);
+        assert_eq!(work.take_stripe(0).unwrap().0.frame, 1);
     }
 
     #[test]
@@ -400,7 +486,7 @@ mod tests {
             work.push(picture(), begun_at + Duration::from_millis(picture_number));
         }
         for _ in 0..8 {
-            let (job, _) = work.take(0).unwrap();
+            let (job, _) = work.take_stripe(0).unwrap();
             assert_eq!((job.frame, job.captured_at - begun_at), (0, Duration::from_millis(4)));
             work.sent(0, &job);
         }
@@ -419,7 +505,7 @@ mod tests {
             assert!(frame.add(&vec![taken as u8; left.min(3 << 16)]));
             work.grown();
             while work.has_stripe(1) {
-                let (job, stripe) = work.take(1).unwrap();
+                let (job, stripe) = work.take_stripe(1).unwrap();
                 let mut scratch = Vec::new();
                 let octets = job.encoding.stripe(&job.picture, &stripe, &mut scratch).unwrap();
                 assert_eq!(octets.len(), 1 << 18);
@@ -438,7 +524,8 @@ mod tests {
         let frame = GrowingFrame::new(2_048 * 256 * 4, 1 << 18);
         work.push(growing(&frame), Instant::now());
         std::thread::scope(|scope| {
-            let unit = scope.spawn(|| (0..8).map(|_| work.take(0).unwrap().1.index).sum::<usize>());
+            let unit =
+                scope.spawn(|| (0..8).map(|_| work.take_stripe(0).unwrap().1.index).sum::<usize>());
             for _ in 0..8 {
                 assert!(frame.add(&vec![0; 1 << 18]));
                 work.grown();
@@ -451,9 +538,9 @@ mod tests {
     fn no_thread_waits_for_work_that_has_stopped() {
         let work = work(1);
         work.stop();
-        assert!(work.take(0).is_none());
+        assert!(work.take_stripe(0).is_none());
         work.push(picture(), Instant::now());
-        assert!(work.take(0).is_none());
+        assert!(work.take_stripe(0).is_none());
     }
 
     #[test]
@@ -465,7 +552,7 @@ mod tests {
         assert!(!work.wait_for_room(Duration::ZERO));
         assert_eq!(work.pause(Duration::ZERO), Some(0));
         work.resume(encoding);
-        assert_eq!(work.take(0).unwrap().0.frame, 0);
+        assert_eq!(work.take_stripe(0).unwrap().0.frame, 0);
     }
 
     #[test]
@@ -480,5 +567,52 @@ mod tests {
             let taken = times.filter(|&at| state.is_due(at)).count();
             assert!(taken.abs_diff(expected * 10) <= 1, "{wished}: {taken}");
         }
+    }
+
+    /// Returns the frame and the packets of each part that a unit sends again.
+    fn again(work: &Work) -> Vec<(u64, Range<u32>)> {
+        match work.take(0) {
+            Some(Task::Retransmissions(parts)) => {
+                parts.into_iter().map(|(job, packets)| (job.frame, packets)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn nack(frame: u64, packets: &[Range<u32>]) -> Nack {
+        Nack { frame, packets: packets.to_vec() }
+    }
+
+    #[test]
+    fn requested_packets_are_sent_again_before_further_stripes() {
+        let work = work(1).recovered(true);
+        work.push(picture(), Instant::now());
+        let (job, stripe) = work.take_stripe(0).unwrap();
+        let packets = job.encoding.shape().plan().stripe_packets(&stripe);
+        // The second stripe was not sent yet.
+        work.request(&nack(0, &[1..2, packets.end - 1..packets.end + 2]));
+        assert_eq!(again(&work), [(0, 1..2), (0, packets.end - 1..packets.end)]);
+        let counts = RetransmissionStatistics { requested: 4, retransmitted: 2 };
+        assert_eq!(
+            (work.take_retransmissions(), work.take_retransmissions()),
+            (Some(counts), None)
+        );
+        work.sent(0, &job);
+        for _ in 1..8 {
+            let (job, _) = work.take_stripe(0).unwrap();
+            work.sent(0, &job);
+        }
+        work.request(&nack(0, &[packets.end..packets.end + 2]));
+        assert_eq!(again(&work), [(0, packets.end..packets.end + 2)], "the frame is kept");
+    }
+
+    #[test]
+    fn nothing_is_kept_for_a_client_that_requests_nothing() {
+        let work = work(1);
+        work.push(picture(), Instant::now());
+        work.take_stripe(0).unwrap();
+        work.request(&nack(0, &[0..1]));
+        assert_eq!(work.take_retransmissions(), None);
+        assert!(work.has_stripe(0));
     }
 }
