@@ -91,6 +91,9 @@ pub(crate) fn media_of(format: &dyn PayloadFormat) -> Option<&'static str> {
         "H265" => "hevc_192x128_90f_tiny_nals.265",
         "H266" => "vvc_192x128_64f_vvenc_tiny_nals.266",
         "opus" => "opus_speech_mono_mixed_durations.opus",
+        "VP8" => "vp8_320x180_60f_libvpx.ivf",
+        "VP9" => "vp9_320x180_60f_libvpx.ivf",
+        "AV1" => "av1_320x180_60f_libaom.obu",
         _ => return None,
     })
 }

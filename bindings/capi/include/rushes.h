@@ -140,6 +140,12 @@ enum rushes_codec
     RUSHES_CODEC_GENERIC = 5,
     // KLV metadata, RFC 6597.
     RUSHES_CODEC_KLV = 6,
+    // VP8, RFC 7741.
+    RUSHES_CODEC_VP8 = 7,
+    // VP9, RFC 9628.
+    RUSHES_CODEC_VP9 = 8,
+    // AV1. A frame is a temporal unit.
+    RUSHES_CODEC_AV1 = 9,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -181,6 +181,10 @@ enum class codec : std::int32_t {
     generic = RUSHES_CODEC_GENERIC,
     /** KLV metadata, RFC 6597. */
     klv = RUSHES_CODEC_KLV,
+    vp8 = RUSHES_CODEC_VP8,
+    vp9 = RUSHES_CODEC_VP9,
+    /** A frame is a temporal unit. */
+    av1 = RUSHES_CODEC_AV1,
 };
 
 // The meaning of an element of RTP header extensions.

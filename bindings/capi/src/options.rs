@@ -48,6 +48,12 @@ pub enum Codec {
     Generic = 5,
     /// KLV metadata, RFC 6597.
     Klv = 6,
+    /// VP8, RFC 7741.
+    Vp8 = 7,
+    /// VP9, RFC 9628.
+    Vp9 = 8,
+    /// AV1. A frame is a temporal unit.
+    Av1 = 9,
 }
 
 /// The meaning of an element of RTP header extensions (RFC 8285).
@@ -75,7 +81,8 @@ pub(crate) fn argument(message: impl Into<String>) -> Failure {
 }
 
 pub(crate) fn codec(number: i32) -> Result<rushes::Codec, Failure> {
-    const NAMES: [&str; 6] = ["h264", "h265", "h266", "opus", "generic", "klv"];
+    const NAMES: [&str; 9] =
+        ["h264", "h265", "h266", "opus", "generic", "klv", "vp8", "vp9", "av1"];
     let name = usize::try_from(i64::from(number) - 1).ok().and_then(|place| NAMES.get(place));
     let codec = name.and_then(|name| rushes::Codec::named(name));
     codec.ok_or_else(|| argument(format!("{number} is not a codec")))

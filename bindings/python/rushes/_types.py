@@ -50,7 +50,7 @@ Address: TypeAlias = tuple[str, int]
 #: A host and a port, also as one text: ``"localhost:7000"``, ``"[::1]:7000"``.
 AddressLike: TypeAlias = Address | str
 #: The payload format of a stream.
-Format: TypeAlias = Literal["h264", "h265", "h266", "opus", "klv", "generic"]
+Format: TypeAlias = Literal["h264", "h265", "h266", "vp8", "vp9", "av1", "opus", "klv", "generic"]
 #: Frames per second: 60, ``Fraction(60000, 1001)``, 59.94.
 Rate: TypeAlias = int | float | Fraction
 #: The transport of tiles.

@@ -127,5 +127,8 @@ formats! {
     h266_survives_a_million_broken_packets: H266, Unit;
     h266_with_don_survives_a_million_broken_packets: H266Numbered, AccessUnit;
     opus_survives_a_million_broken_packets: Opus, AccessUnit;
+    vp8_survives_a_million_broken_packets: Vp8, AccessUnit;
+    vp9_survives_a_million_broken_packets: Vp9, AccessUnit;
+    av1_survives_a_million_broken_packets: Av1, AccessUnit;
     generic_survives_a_million_broken_packets: Generic, AccessUnit;
 }

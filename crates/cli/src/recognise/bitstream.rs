@@ -29,6 +29,12 @@ pub(super) fn look(octets: &[u8]) -> Option<Look> {
         let reason = "first octets are those of an Ogg file".to_owned();
         return Some(Look { codec: Codec::Opus, reason });
     }
+    let ivf = [Codec::Vp8, Codec::Vp9, Codec::Av1];
+    if octets.starts_with(b"DKIF") {
+        let codec = ivf.into_iter().find(|codec| (codec.files.is_of)(octets))?;
+        let reason = "first octets are those of an IVF file".to_owned();
+        return Some(Look { codec, reason });
+    }
     let units = units(octets);
     let codecs = [Codec::H264, Codec::H265, Codec::H266];
     let found = codecs.into_iter().find(|codec| codec.nal.is_some_and(|nal| fits(nal, &units)));

@@ -16,7 +16,16 @@ use self::bitstream::Look;
 use crate::Usage;
 
 /// Codecs whose files have a known structure; files of others may contain any octets.
-const HAVE_FORM: [Codec; 5] = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus, Codec::Klv];
+const HAVE_FORM: [Codec; 8] = [
+    Codec::H264,
+    Codec::H265,
+    Codec::H266,
+    Codec::Opus,
+    Codec::Klv,
+    Codec::Vp8,
+    Codec::Vp9,
+    Codec::Av1,
+];
 
 /// Bytes of a file that are examined.
 const HEAD_LEN: u64 = 256 << 10;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::media::{H264, H265, Kind, OPUS, assert_same};
+use crate::media::{H264, H265, Kind, OPUS, VP8, VP9, assert_same};
 use crate::rig::{Process, describe, have, ports, receive, received, send};
 
 /// How long FFmpeg has until Ctrl-C ends it. The goodbye ends it before, once it has decoded the frames
@@ -28,6 +28,7 @@ pub(crate) fn format(kind: Kind) -> &'static str {
     match kind.extension {
         "264" => "h264",
         "265" => "hevc",
+        "ivf" => "ivf",
         _ => "ogg",
     }
 }
@@ -41,7 +42,8 @@ fn to_ffmpeg(kind: Kind, more: &[&str]) {
         let port = ports();
         let sdp = describe(file, port, folder.path(), more);
         let copy = folder.path().join(format!("copy{n}.{}", kind.extension));
-        let output = ["-c", "copy", "-f", format(kind), "-y", copy.to_str().unwrap()];
+        // It does not know which frames of VP8 and VP9 are key frames, and would wait for one.
+        let output = ["-c", "copy", "-copyinkf", "-f", format(kind), "-y", copy.to_str().unwrap()];
         let process = ffmpeg_receives(&sdp, port, &output);
         send(file, port, more);
         process.stop_after(GOODBYE);
@@ -66,6 +68,16 @@ fn ffmpeg_receives_h265_with_retransmissions_on_offer() {
 }
 
 #[test]
+fn ffmpeg_receives_vp8() {
+    to_ffmpeg(VP8, &[]);
+}
+
+#[test]
+fn ffmpeg_receives_vp9() {
+    to_ffmpeg(VP9, &["--mtu", "700"]);
+}
+
+#[test]
 fn ffmpeg_receives_opus() {
     to_ffmpeg(OPUS, &[]);
 }
@@ -79,7 +91,7 @@ fn ffmpeg_sends(file: &Path, port: u16, kind: Kind, more: &[&str], url: &str) {
 pub(crate) fn ffmpeg_sends_to(url: &str, file: &Path, kind: Kind, more: &[&str]) {
     let payload_type = kind.payload_type.to_string();
     let mut arguments = vec!["-nostdin", "-v", "error", "-re"];
-    if kind != OPUS {
+    if kind.codec.has_nal_units() {
         arguments.extend(["-framerate", "60"]);
     }
     arguments.extend(["-i", file.to_str().unwrap(), "-c", "copy", "-f", "rtp"]);
@@ -98,7 +110,7 @@ fn from_ffmpeg(kind: Kind, more: &[&str]) {
     for (n, file) in kind.files(folder.path()).iter().enumerate() {
         let port = ports();
         let copy = folder.path().join(format!("copy{n}.{}", kind.extension));
-        let process = receive(&copy, port, &[]);
+        let process = receive(&copy, port, &["--codec", kind.name()]);
         ffmpeg_sends(file, port, kind, more, "");
         let report = received(process);
         assert_same(file, &copy);
@@ -132,6 +144,16 @@ fn ffmpeg_sends_h264_in_single_nal_unit_mode() {
 #[test]
 fn ffmpeg_sends_h265() {
     from_ffmpeg(H265, &[]);
+}
+
+#[test]
+fn ffmpeg_sends_vp8() {
+    from_ffmpeg(VP8, &[]);
+}
+
+#[test]
+fn ffmpeg_sends_vp9() {
+    from_ffmpeg(VP9, &["-strict", "experimental"]);
 }
 
 #[test]

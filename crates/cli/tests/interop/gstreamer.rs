@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::media::{
-    H264, H265, Kind, OPUS, assert_same, assert_same_behind_parameter_sets,
-    assert_same_but_delimiters,
+    H264, H265, Kind, OPUS, VP8, VP9, assert_same, assert_same_behind_parameter_sets,
+    assert_same_but_delimiters, units,
 };
 use crate::rig::{Process, describe, have, have_elements, ports, receive, received, send};
 
@@ -34,6 +34,7 @@ pub(crate) fn payload(kind: Kind, file: &Path, properties: &str) -> String {
     let (name, pt) = (kind.name(), kind.payload_type);
     let parse = match kind.extension {
         "opus" => "oggdemux ! rtpopuspay".to_owned(),
+        "ivf" => format!("ivfparse ! rtp{name}pay"),
         _ => format!(
             "{name}parse ! video/x-{name},stream-format=byte-stream,alignment=au ! rtp{name}pay"
         ),
@@ -81,6 +82,47 @@ fn gstreamer_receives_h265() {
     to_gstreamer(H265, &["--mtu", "700"]);
 }
 
+/// GStreamer has no writer of IVF: each frame becomes a file of its own.
+fn frames_to_gstreamer(kind: Kind) {
+    if !have(&["gst-launch-1.0", "ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (n, file) in kind.files(folder.path()).iter().enumerate() {
+        let port = ports();
+        let name = |frame: &str| folder.path().join(format!("frame{n}-{frame}"));
+        let process = launch(
+            &format!(
+                "udpsrc address=127.0.0.1 port={port} buffer-size=8000000 caps={} ! rtp{}depay ! \
+                 multifilesink location={}",
+                caps(kind),
+                kind.name(),
+                name("%d").display()
+            ),
+            &[],
+        )
+        .listening(port);
+        send(file, port, &[]);
+        process.stop_after(Duration::from_millis(500));
+        let sent = units(file, kind.codec);
+        for (at, frame) in sent.iter().enumerate() {
+            let received = std::fs::read(name(&at.to_string()));
+            assert!(received.is_ok_and(|it| it == *frame), "frame {at} of {}", sent.len());
+        }
+        assert!(!name(&sent.len().to_string()).exists(), "more frames than were sent");
+    }
+}
+
+#[test]
+fn gstreamer_receives_vp8() {
+    frames_to_gstreamer(VP8);
+}
+
+#[test]
+fn gstreamer_receives_vp9() {
+    frames_to_gstreamer(VP9);
+}
+
 #[test]
 fn gstreamer_receives_opus() {
     to_gstreamer(OPUS, &[]);
@@ -119,7 +161,7 @@ fn from_gstreamer(kind: Kind, properties: &str) {
     for (n, file) in kind.files(folder.path()).iter().enumerate() {
         let port = ports();
         let copy = folder.path().join(format!("copy{n}.{}", kind.extension));
-        let process = receive(&copy, port, &["--idle-timeout", "1s"]);
+        let process = receive(&copy, port, &["--idle-timeout", "1s", "--codec", kind.name()]);
         let elements = payload(kind, file, properties);
         let sink = format!("udpsink host=127.0.0.1 port={port} sync=false max-bitrate=20000000");
         launch(&format!("{elements} ! {sink}"), &[]).finish();
@@ -161,6 +203,17 @@ fn gstreamer_sends_h265_aggregated_without_latency() {
 #[test]
 fn gstreamer_sends_h265_aggregated_as_far_as_it_can() {
     from_gstreamer(H265, "aggregate-mode=max");
+}
+
+#[test]
+fn gstreamer_sends_vp8() {
+    from_gstreamer(VP8, "picture-id-mode=15-bit");
+    from_gstreamer(VP8, "picture-id-mode=none mtu=700");
+}
+
+#[test]
+fn gstreamer_sends_vp9() {
+    from_gstreamer(VP9, "picture-id-mode=7-bit");
 }
 
 #[test]

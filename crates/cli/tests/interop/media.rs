@@ -23,6 +23,10 @@ pub(crate) const H264: Kind =
     Kind { codec: Codec::H264, extension: "264", payload_type: 96, encoding: "H264" };
 pub(crate) const H265: Kind =
     Kind { codec: Codec::H265, extension: "265", payload_type: 97, encoding: "H265" };
+pub(crate) const VP8: Kind =
+    Kind { codec: Codec::Vp8, extension: "ivf", payload_type: 104, encoding: "VP8" };
+pub(crate) const VP9: Kind =
+    Kind { codec: Codec::Vp9, extension: "ivf", payload_type: 105, encoding: "VP9" };
 pub(crate) const OPUS: Kind =
     Kind { codec: Codec::Opus, extension: "opus", payload_type: 111, encoding: "OPUS" };
 
@@ -36,6 +40,8 @@ impl Kind {
         let own = match self.codec.name {
             "h264" => "avc_cif_60f_baseline.264",
             "h265" => "hevc_192x128_90f_tiny_nals.265",
+            "vp8" => "vp8_320x180_60f_libvpx.ivf",
+            "vp9" => "vp9_320x180_60f_libvpx.ivf",
             _ => "opus_speech_mono_mixed_durations.opus",
         };
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(own)
@@ -58,6 +64,8 @@ impl Kind {
             "h265" => {
                 &["-c:v", "libx265", "-x265-params", "slices=2:bframes=3:keyint=20:log-level=0"]
             }
+            "vp8" => &["-c:v", "libvpx", "-b:v", "4M", "-g", "20", "-deadline", "realtime"],
+            "vp9" => &["-c:v", "libvpx-vp9", "-b:v", "4M", "-g", "20", "-deadline", "realtime"],
             _ => &["-c:a", "libopus", "-b:a", "96k"],
         };
         let input: &[&str] = if self == OPUS { &sound } else { &video };

@@ -71,6 +71,14 @@ pub enum FrameError {
         /// The rule that it breaks.
         reason: &'static str,
     },
+    /// The temporal unit of AV1 is damaged.
+    #[error("{reason} at octet {offset} of the temporal unit")]
+    Obu {
+        /// Offset in the frame.
+        offset: usize,
+        /// What is wrong there.
+        reason: &'static str,
+    },
     /// The maximum packet size leaves no room for the payload.
     #[error("{limit} octets of payload are too few for this format, which needs {need}")]
     PacketTooSmall {
@@ -123,6 +131,12 @@ pub enum PayloadError {
     FrameTooLarge {
         /// The maximum octets of a frame.
         limit: usize,
+    },
+    /// The payload breaks a rule of its format.
+    #[error("{reason}")]
+    Malformed {
+        /// The rule that it breaks.
+        reason: &'static str,
     },
     /// A packet type is not allowed inside another one: an aggregation packet or fragment in an
     /// aggregation packet, or a PACI packet in a PACI packet.

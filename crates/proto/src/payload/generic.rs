@@ -4,8 +4,9 @@
 //! a new timestamp also starts a new frame, for senders that set no marker bit.
 
 use super::builder::FrameBuilder;
+use super::cut::Cut;
 use super::error::{FrameError, PayloadError};
-use super::fragment::Fragment;
+use super::fragment::{Fragment, Run};
 use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
@@ -45,7 +46,7 @@ impl PayloadFormat for Generic {
     }
 
     fn packetiser(&self) -> Box<dyn Packetiser> {
-        Box::new(GenericPacketiser { limit: 1, sent: 0, len: 0 })
+        Box::new(GenericPacketiser::default())
     }
 
     fn depacketiser(&self) -> Box<dyn Depacketiser> {
@@ -53,34 +54,24 @@ impl PayloadFormat for Generic {
     }
 }
 
+#[derive(Default)]
 struct GenericPacketiser {
-    limit: usize,
-    sent: usize,
-    len: usize,
+    cut: Cut,
 }
 
 impl Packetiser for GenericPacketiser {
     fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError> {
-        (self.sent, self.len) = (0, 0);
-        if frame.is_empty() {
-            return Err(FrameError::Empty);
-        }
-        if limit == 0 {
-            return Err(FrameError::PacketTooSmall { limit, need: 1 });
-        }
-        (self.limit, self.len) = (limit, frame.len());
+        self.cut = Cut::default();
+        self.cut = Cut::start(frame.len(), limit, 0)?;
         Ok(())
     }
 
     fn next(&mut self, _frame: &[u8], fragment: &mut Fragment) -> bool {
-        if self.sent == self.len {
-            return false;
-        }
-        let end = self.len.min(self.sent + self.limit);
-        fragment.push_frame(self.sent..end);
-        fragment.set_marker(end == self.len);
-        self.sent = end;
-        true
+        self.cut.next(&[], fragment)
+    }
+
+    fn next_run(&mut self, _frame: &[u8], most: usize) -> Option<Run> {
+        self.cut.next_run(&[], most)
     }
 }
 

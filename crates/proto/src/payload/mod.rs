@@ -7,7 +7,10 @@
 //!
 //! Other formats implement the same three traits; [`generic`] is the shortest example.
 
+pub mod av1;
+mod bits;
 mod builder;
+mod cut;
 mod decoding_order;
 #[cfg(test)]
 mod end_of_source;
@@ -33,6 +36,8 @@ mod rig;
 mod round_trips;
 mod split;
 pub mod texture;
+pub mod vp8;
+pub mod vp9;
 
 pub use builder::{Delivery, FrameBuilder, FrameSettings, Framing};
 pub use error::{FrameError, PayloadError};

@@ -11,11 +11,14 @@ use std::time::{Duration, Instant};
 pub use rushes_netsim::Seeded;
 use rushes_netsim::{Course, Link, Loss, Path, Straying};
 use rushes_proto::FrameRate;
+use rushes_proto::payload::av1::Av1;
 use rushes_proto::payload::generic::Generic;
 use rushes_proto::payload::h264::H264;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::opus::Opus;
+use rushes_proto::payload::vp8::Vp8;
+use rushes_proto::payload::vp9::Vp9;
 use rushes_proto::payload::{Delivery, Fragment, Frame, FrameSettings, PayloadFormat, Piece};
 use rushes_proto::rtp::{CaptureTime, ExtensionKind, ExtensionMap};
 use rushes_proto::stream::{Receiver, ReceiverConfig, Sender, SenderConfig};
@@ -32,6 +35,9 @@ pub enum Kind {
     H266Numbered,
     H266Interleaved,
     Opus,
+    Vp8,
+    Vp9,
+    Av1,
     Generic,
 }
 
@@ -40,13 +46,16 @@ const MAX_DON_DIFF: u16 = 64;
 
 impl Kind {
     /// All kinds except the interleaved ones.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::H264,
         Self::H265,
         Self::H265Numbered,
         Self::H266,
         Self::H266Numbered,
         Self::Opus,
+        Self::Vp8,
+        Self::Vp9,
+        Self::Av1,
         Self::Generic,
     ];
 
@@ -64,17 +73,20 @@ impl Kind {
             Self::H266 => Arc::new(H266::default()),
             Self::H266Numbered => Arc::new(H266 { max_don_diff: 1, ..H266::default() }),
             Self::Opus => Arc::new(Opus::default()),
+            Self::Vp8 => Arc::new(Vp8::default()),
+            Self::Vp9 => Arc::new(Vp9::default()),
+            Self::Av1 => Arc::new(Av1::default()),
             Self::Generic => Arc::new(Generic::default()),
         }
     }
 
     pub fn has_nal_units(self) -> bool {
-        !matches!(self, Self::Opus | Self::Generic)
+        self.delimiter().is_some()
     }
 
     /// Returns whether units have decoding order numbers and therefore wait for earlier ones.
     pub fn is_numbered(self) -> bool {
-        !matches!(self, Self::H264 | Self::H265 | Self::H266 | Self::Opus | Self::Generic)
+        matches!(self, Self::H265Numbered | Self::H266Numbered) || self.is_interleaved()
     }
 
     /// Returns whether streams of this kind are made by [`interleave`].
@@ -90,7 +102,7 @@ impl Kind {
             Self::H266 | Self::H266Numbered | Self::H266Interleaved => {
                 Some(vec![0, 20 << 3 | 1, 0x28])
             }
-            Self::Opus | Self::Generic => None,
+            Self::Opus | Self::Vp8 | Self::Vp9 | Self::Av1 | Self::Generic => None,
         }
     }
 
@@ -108,7 +120,10 @@ impl Kind {
             }
             // One SILK frame of 20 ms.
             Self::Opus => vec![0x08],
-            Self::Generic => vec![0],
+            Self::Vp8 | Self::Generic => vec![0],
+            // The frame marker of a key frame.
+            Self::Vp9 => vec![0x82],
+            Self::Av1 => vec![],
         };
         // There are no zeros, so that neither a start code nor a trailing zero arises.
         unit.extend(
@@ -116,6 +131,17 @@ impl Kind {
         );
         while unit.len() < len {
             unit.push(1 + random.below(255) as u8);
+        }
+        if self == Self::Av1 {
+            // A temporal delimiter, then a frame OBU with its size in groups of seven bits.
+            let mut begin = vec![0x12, 0, 0x32];
+            let mut size = unit.len();
+            while size > 0x7f {
+                begin.push(0x80 | size as u8 & 0x7f);
+                size >>= 7;
+            }
+            begin.push(size as u8);
+            unit.splice(..0, begin);
         }
         unit
     }

@@ -10,7 +10,7 @@ use super::{FileKind, FrameReader, FrameWriter};
 
 /// Describes unstructured files with these extensions.
 pub const fn files(extensions: &'static [&'static str]) -> FileKind {
-    FileKind { extensions, reader, writer }
+    FileKind { extensions, reader, writer, is_of: |_| true }
 }
 
 /// Reads blocks of [`ReadOptions::frame_len`] bytes; the last may be shorter.
@@ -19,7 +19,7 @@ pub fn reader(_: &Path, options: ReadOptions) -> Box<dyn FrameReader> {
 }
 
 /// Writes frames one after the other.
-pub fn writer() -> Box<dyn FrameWriter> {
+pub fn writer(_: &Path) -> Box<dyn FrameWriter> {
     Box::new(Frames { written: 0 })
 }
 

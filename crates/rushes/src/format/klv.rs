@@ -21,7 +21,7 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
         let clock_rate = options.clock_rate.unwrap_or(FORMAT.clock_rate);
         Arc::new(Generic { name: ENCODING, clock_rate })
     },
-    files: FileKind { extensions: &["klv"], reader: klv::reader, writer: blocks::writer },
+    files: FileKind { reader: klv::reader, ..blocks::files(&["klv"]) },
     evidence,
     ..MediaFormat::UNKNOWN
 };

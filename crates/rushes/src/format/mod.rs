@@ -27,6 +27,7 @@
 //! # Ok::<(), rushes::Error>(())
 //! ```
 
+mod av1;
 pub mod blocks;
 mod evidence;
 pub mod file;
@@ -39,6 +40,8 @@ mod nal;
 mod nal_evidence;
 mod opus;
 mod opus_evidence;
+mod vp8;
+mod vp9;
 
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
@@ -58,8 +61,17 @@ use crate::error::Error;
 
 /// The formats that come with the library. [`guess`] tries them in this order: the durations of
 /// Opus packets are compared with their timestamps, which is stronger evidence than headers.
-pub static FORMATS: &[&MediaFormat] =
-    &[&opus::FORMAT, &h264::FORMAT, &h265::FORMAT, &h266::FORMAT, &klv::FORMAT, &generic::FORMAT];
+pub static FORMATS: &[&MediaFormat] = &[
+    &opus::FORMAT,
+    &h264::FORMAT,
+    &h265::FORMAT,
+    &h266::FORMAT,
+    &klv::FORMAT,
+    &vp8::FORMAT,
+    &vp9::FORMAT,
+    &av1::FORMAT,
+    &generic::FORMAT,
+];
 
 /// The formats that applications have registered.
 static REGISTERED: RwLock<Vec<&MediaFormat>> = RwLock::new(Vec::new());
@@ -100,6 +112,9 @@ pub struct MediaFormat {
     pub has_parameter_sets: fn(&[u8]) -> bool,
     /// Whether a receiver can begin with this frame.
     pub is_key_frame: fn(&[u8]) -> bool,
+    /// Returns the width and height in pixels that a frame declares, for the headers of files; key
+    /// frames do. `None` if it does not.
+    pub frame_size: fn(&[u8]) -> Option<[u32; 2]>,
     /// The files of the format.
     pub files: FileKind,
     /// Counts evidence for the format in packets of a stream, which are in order and have payloads.
@@ -129,6 +144,7 @@ impl MediaFormat {
         parameter_sets: |_| Vec::new(),
         has_parameter_sets: |_| false,
         is_key_frame: |_| true,
+        frame_size: |_| None,
         files: blocks::files(&[]),
         evidence: |_| Evidence::default(),
         ffmpeg: None,
@@ -171,6 +187,12 @@ impl Codec {
     pub const Opus: Self = Self(&opus::FORMAT);
     /// KLV metadata, RFC 6597.
     pub const Klv: Self = Self(&klv::FORMAT);
+    /// VP8, RFC 7741.
+    pub const Vp8: Self = Self(&vp8::FORMAT);
+    /// VP9, RFC 9628.
+    pub const Vp9: Self = Self(&vp9::FORMAT);
+    /// AV1, by the RTP payload format of the Alliance for Open Media. A frame is a temporal unit.
+    pub const Av1: Self = Self(&av1::FORMAT);
     /// Frames of any kind, split when larger than a packet; the marker bit ends a frame.
     pub const Generic: Self = Self(&generic::FORMAT);
 

@@ -45,7 +45,7 @@ pub(super) fn is_key_frame(codec: NalCodec, frame: &[u8]) -> bool {
 
 /// Returns the files of a format whose NAL units are written one after the other.
 pub(super) const fn files(extensions: &'static [&'static str], reader: OpenReader) -> FileKind {
-    FileKind { extensions, reader, writer: blocks::writer }
+    FileKind { reader, ..blocks::files(extensions) }
 }
 
 /// Reads access units from a bitstream.

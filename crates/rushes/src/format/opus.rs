@@ -8,7 +8,7 @@ use rushes_proto::{ClockRate, PayloadType};
 
 use super::file::ogg_opus;
 use super::opus_evidence::evidence;
-use super::{FileKind, MediaFormat};
+use super::{FileKind, MediaFormat, blocks};
 
 pub(super) static FORMAT: MediaFormat = MediaFormat {
     name: "opus",
@@ -24,9 +24,9 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
     },
     accept: |format, _| format.supported(),
     files: FileKind {
-        extensions: &["opus", "ogg", "oga"],
         reader: ogg_opus::reader,
-        writer: ogg_opus::writer,
+        writer: |_| ogg_opus::writer(),
+        ..blocks::files(&["opus", "ogg", "oga"])
     },
     evidence,
     ffmpeg: Some("ogg"),

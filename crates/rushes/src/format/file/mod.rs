@@ -4,6 +4,7 @@
 //! |---|---|
 //! | H.264, H.265, H.266 | Annex B bitstream, or 4-octet lengths |
 //! | Opus | Ogg Opus (RFC 7845) |
+//! | VP8, VP9, AV1 | IVF; AV1 also temporal units one after the other |
 //! | KLV | items one after the other (SMPTE ST 336) |
 //! | generic | octets, cut into frames of one size |
 //! | H.264, H.265, H.266, Opus | a track of a container: MP4, QuickTime, Matroska, WebM (feature `containers`) |
@@ -20,14 +21,17 @@ mod bytes;
 #[cfg(feature = "containers")]
 mod container;
 mod error;
+pub(super) mod ivf;
 pub(super) mod klv;
 mod live;
 mod media_time;
+pub(super) mod obu;
 pub(super) mod ogg_opus;
 mod pictures;
 mod reader;
 mod silence;
 mod sink;
+mod timestamp_clock;
 mod writer;
 
 pub use self::arrival_clock::ArrivalClock;
@@ -38,9 +42,11 @@ pub use self::error::FileError;
 pub use self::media_time::MediaTime;
 pub use self::ogg_opus::{OpusHead, OpusReader, OpusWriter};
 pub use self::reader::{MediaReader, NextFrame, ReadOptions, is_live};
+use self::timestamp_clock::TimestampClock;
 pub use self::writer::MediaWriter;
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -52,14 +58,20 @@ use super::Codec;
 /// Creates the reader of a file; errors contain the path.
 pub type OpenReader = fn(&Path, ReadOptions) -> Box<dyn FrameReader>;
 
+/// Creates the writer of the file at a path.
+pub type OpenWriter = fn(&Path) -> Box<dyn FrameWriter>;
+
 /// The files of a format.
 pub struct FileKind {
     /// Extensions of their names, in lower case, without the dot.
     pub extensions: &'static [&'static str],
     /// Creates the reader of a file; errors contain the path.
     pub reader: OpenReader,
-    /// Creates the writer of a file.
-    pub writer: fn() -> Box<dyn FrameWriter>,
+    /// Creates the writer of the file at a path.
+    pub writer: OpenWriter,
+    /// Whether a file that begins with these octets, at most 64, is of the format. [`codec_of`] asks
+    /// for it if several formats have the extension.
+    pub is_of: fn(&[u8]) -> bool,
 }
 
 /// One frame of a file.
@@ -165,8 +177,12 @@ pub trait FrameWriter: Send {
     fn change_source(&mut self) {}
 }
 
-/// Returns the codec of a file according to its name, or `None` if the extension is missing or
-/// unknown.
+/// Octets of a file that decide between formats with one extension.
+const HEAD_LEN: u64 = 64;
+
+/// Returns the codec of a file according to its name. If several formats have the extension, as VP8,
+/// VP9 and AV1 have `ivf`, the beginning of the file decides. `None` if the extension is missing or
+/// unknown, or nothing decides.
 ///
 /// ```
 /// use rushes::{Codec, file::codec_of};
@@ -176,5 +192,14 @@ pub trait FrameWriter: Send {
 pub fn codec_of(path: &Path) -> Option<Codec> {
     let extension = path.extension()?.to_str()?;
     let is_extension = |own: &&str| own.eq_ignore_ascii_case(extension);
-    Codec::all().find(|codec| codec.files.extensions.iter().any(is_extension))
+    let named: Vec<_> =
+        Codec::all().filter(|codec| codec.files.extensions.iter().any(is_extension)).collect();
+    if named.len() < 2 {
+        return named.first().copied();
+    }
+    let mut head = Vec::new();
+    if !is_live(path) {
+        File::open(path).ok()?.take(HEAD_LEN).read_to_end(&mut head).ok()?;
+    }
+    named.into_iter().find(|codec| (codec.files.is_of)(&head))
 }

@@ -299,17 +299,13 @@ fn complete(writer: &mut dyn FrameWriter, sink: &mut Sink) -> io::Result<()> {
 
 /// Returns the writer for a container if the file name has its extension, otherwise for a file of the
 /// only codec.
-#[cfg_attr(
-    not(feature = "containers"),
-    allow(unused_variables, reason = "only containers look at the name")
-)]
 fn writer(path: &Path, codecs: &[Codec]) -> io::Result<Box<dyn FrameWriter>> {
     #[cfg(feature = "containers")]
     if let Some(writer) = super::container::writer(path, codecs)? {
         return Ok(writer);
     }
     if let [codec] = codecs {
-        return Ok((codec.files.writer)());
+        return Ok((codec.files.writer)(path));
     }
     let reason = "files of this name have one stream: name it .mkv, or .mp4";
     Err(io::Error::new(ErrorKind::InvalidInput, reason))

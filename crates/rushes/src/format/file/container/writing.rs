@@ -12,15 +12,11 @@ use super::configuration::{Configuration, is_stored};
 use super::matroska::Matroska;
 use super::mp4::Fragmented;
 use crate::format::Codec;
-use crate::format::file::{FrameWriter, MediaTime};
+use crate::format::file::{FrameWriter, MediaTime, TimestampClock};
 use crate::format::nal::units;
 
 /// Parameter sets that are remembered: as many as H.264 has ids.
 const SETS_MAX: usize = 32 + 256;
-
-/// Ticks between two timestamps from which the second counts as that of another clock: ten minutes of
-/// Opus.
-const JUMP: u32 = 600 * 48_000;
 
 /// One frame of a track.
 pub(super) struct Sample {
@@ -120,32 +116,7 @@ struct TrackWriter {
     /// The parameter sets so far, and those in the file's beginning.
     sets: Vec<Vec<u8>>,
     written_sets: Vec<Vec<u8>>,
-    clock: Clock,
-}
-
-/// Times from timestamps, without their wraps.
-#[derive(Debug, Default)]
-struct Clock {
-    last: Option<(RtpTimestamp, i64)>,
-    /// The latest time, and the last distance between two: that to the first frame of another source.
-    latest: i64,
-    step: i64,
-}
-
-impl Clock {
-    fn time(&mut self, timestamp: RtpTimestamp) -> i64 {
-        let time = match self.last {
-            Some((last, time)) if timestamp.distance(last).unsigned_abs() < JUMP => {
-                let distance = i64::from(timestamp.distance(last));
-                self.step = if distance == 0 { self.step } else { distance.abs() };
-                time.saturating_add(distance)
-            }
-            _ => self.latest.saturating_add(self.step),
-        };
-        self.last = Some((timestamp, time));
-        self.latest = self.latest.max(time);
-        time
-    }
+    clock: TimestampClock,
 }
 
 impl TrackWriter {
@@ -157,7 +128,7 @@ impl TrackWriter {
             configuration: None,
             sets: Vec::new(),
             written_sets: Vec::new(),
-            clock: Clock::default(),
+            clock: TimestampClock::default(),
         }
     }
 
@@ -311,22 +282,6 @@ impl FrameWriter for FilmWriter {
     }
 
     fn change_source(&mut self) {
-        self.tracks[0].clock.last = None;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_go_on_over_wraps_and_changes_of_the_source() {
-        let mut clock = Clock::default();
-        let mut time = |timestamp| clock.time(RtpTimestamp(timestamp));
-        assert_eq!(time(u32::MAX - 2999), 0);
-        assert_eq!([time(3000), time(0), time(6000)], [6000, 3000, 9000]);
-        clock.last = None;
-        assert_eq!(clock.time(RtpTimestamp(77)), 15_000);
-        assert_eq!(clock.time(RtpTimestamp(1 << 31)), 21_000, "another clock");
+        self.tracks[0].clock.change_source();
     }
 }

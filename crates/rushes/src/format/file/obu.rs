@@ -1,0 +1,244 @@
+//! AV1 in the low-overhead format: temporal units one after the other (AV1 bitstream specification
+//! section 5.2), and the choice between that and IVF.
+
+use std::path::{Path, PathBuf};
+
+use rushes_proto::payload::av1::{ObuLen, TEMPORAL_DELIMITER, obu_len};
+
+use super::{Bytes, FileError, FrameReader, MediaFrame, ReadOptions, ivf};
+
+/// AV1's name in IVF.
+pub(in crate::format) const IVF_CODEC: [u8; 4] = *b"AV01";
+
+/// Maximum octets in a temporal unit: the default limit of receivers for a frame.
+const UNIT_LEN_MAX: usize = 64 << 20;
+
+/// Returns whether a file begins with `head` like a temporal delimiter.
+pub(in crate::format) fn begins_with_delimiter(head: &[u8]) -> bool {
+    head.first().is_some_and(|octet| octet >> 3 == TEMPORAL_DELIMITER)
+}
+
+/// Reads temporal units from an IVF or OBU file, by its beginning.
+pub(in crate::format) fn reader(path: &Path, _: ReadOptions) -> Box<dyn FrameReader> {
+    Box::new(Either::Unknown { path: path.to_owned(), bytes: Vec::new(), finished: false })
+}
+
+/// A file whose kind its first octet shows.
+enum Either {
+    Unknown { path: PathBuf, bytes: Vec<u8>, finished: bool },
+    Known(Box<dyn FrameReader>),
+}
+
+impl Either {
+    /// Returns the reader, once there are octets.
+    fn known(&mut self) -> Option<&mut dyn FrameReader> {
+        if let Self::Unknown { path, bytes, finished } = self {
+            let mut reader: Box<dyn FrameReader> = match bytes.first() {
+                None if !*finished => return None,
+                Some(_) if ivf::may_be_ivf(&bytes[..1]) => ivf::reader(path, IVF_CODEC, "AV1"),
+                _ => Box::new(Units::new(path)),
+            };
+            reader.feed(bytes);
+            if *finished {
+                reader.finish();
+            }
+            *self = Self::Known(reader);
+        }
+        match self {
+            Self::Known(reader) => Some(reader.as_mut()),
+            Self::Unknown { .. } => None,
+        }
+    }
+}
+
+impl FrameReader for Either {
+    fn feed(&mut self, octets: &[u8]) {
+        match self {
+            Self::Unknown { bytes, .. } => bytes.extend_from_slice(octets),
+            Self::Known(reader) => reader.feed(octets),
+        }
+    }
+
+    fn finish(&mut self) {
+        match self {
+            Self::Unknown { finished, .. } => *finished = true,
+            Self::Known(reader) => reader.finish(),
+        }
+    }
+
+    fn next_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError> {
+        self.known().map_or(Ok(false), |reader| reader.next_frame(frame))
+    }
+
+    fn buffered(&self) -> usize {
+        match self {
+            Self::Unknown { bytes, .. } => bytes.len(),
+            Self::Known(reader) => reader.buffered(),
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Self::Known(reader) = self {
+            reader.flush();
+        }
+    }
+}
+
+/// Temporal units, each from its delimiter to the next.
+struct Units {
+    path: PathBuf,
+    bytes: Bytes,
+    /// Octets of the temporal unit that were looked at.
+    seen: usize,
+    /// Whether a silence has ended the temporal unit.
+    is_flushed: bool,
+}
+
+impl Units {
+    fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), bytes: Bytes::default(), seen: 0, is_flushed: false }
+    }
+
+    fn malformed(&self, reason: &'static str) -> FileError {
+        let position = self.bytes.position() + self.seen as u64;
+        FileError::Malformed { path: self.path.clone(), position, reason }
+    }
+
+    /// Returns whether the temporal unit is known to its end.
+    fn find_end(&mut self) -> Result<bool, FileError> {
+        loop {
+            let rest = &self.bytes.rest()[self.seen..];
+            if self.seen > 0 && begins_with_delimiter(rest) {
+                return Ok(true);
+            }
+            if self.seen == 0 && !rest.is_empty() && !begins_with_delimiter(rest) {
+                return Err(self.malformed("does not begin with a temporal delimiter (12 00)"));
+            }
+            let len = match obu_len(rest) {
+                Err(reason) => return Err(self.malformed(reason)),
+                Ok(ObuLen::Known(len)) if len <= rest.len() => len,
+                Ok(ObuLen::Known(len)) if self.seen + len > UNIT_LEN_MAX => {
+                    return Err(self.malformed("is larger than 64 MiB"));
+                }
+                Ok(_) if self.bytes.finished && !rest.is_empty() => {
+                    return Err(self.malformed("is cut off by the end of the file"));
+                }
+                Ok(_) => {
+                    let is_over = self.bytes.finished || (self.is_flushed && rest.is_empty());
+                    return Ok(is_over && self.seen > 0);
+                }
+            };
+            self.seen += len;
+        }
+    }
+}
+
+impl FrameReader for Units {
+    fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.feed(bytes);
+    }
+
+    fn finish(&mut self) {
+        self.bytes.finished = true;
+    }
+
+    fn next_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError> {
+        let is_whole = self.find_end()?;
+        self.is_flushed = false;
+        if is_whole {
+            self.bytes.take(std::mem::take(&mut self.seen), frame);
+        }
+        Ok(is_whole)
+    }
+
+    fn buffered(&self) -> usize {
+        self.bytes.rest().len()
+    }
+
+    fn flush(&mut self) {
+        self.is_flushed = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Returns the frames of a file, and the error that ended reading.
+    fn read(octets: &[u8], piece_len: usize) -> (Vec<Vec<u8>>, Option<String>) {
+        let (mut reader, mut read) = (reader(Path::new("x.obu"), ReadOptions::default()), vec![]);
+        let mut frame = MediaFrame::default();
+        let mut pieces = octets.chunks(piece_len);
+        let mut has_ended = false;
+        loop {
+            match reader.next_frame(&mut frame) {
+                Ok(true) => read.push(frame.data.clone()),
+                Ok(false) if has_ended => return (read, None),
+                Ok(false) => match pieces.next() {
+                    Some(piece) => reader.feed(piece),
+                    None => {
+                        reader.finish();
+                        has_ended = true;
+                    }
+                },
+                Err(error) => return (read, Some(error.to_string())),
+            }
+        }
+    }
+
+    const FIRST: &[u8] = b"\x12\0\x0a\x02ab\x32\x03cde";
+    const SECOND: &[u8] = b"\x12\0\x32\x01f";
+
+    #[test]
+    fn temporal_units_end_where_the_next_begins_and_at_the_end() {
+        let file = [FIRST, SECOND, FIRST].concat();
+        let expected = [FIRST, SECOND, FIRST].map(<[u8]>::to_vec).to_vec();
+        for piece_len in [1, 3, 100] {
+            assert_eq!(read(&file, piece_len), (expected.clone(), None));
+        }
+        assert_eq!(read(b"", 1), (vec![], None));
+    }
+
+    #[test]
+    fn a_silence_ends_a_temporal_unit() {
+        let mut reader = reader(Path::new("-"), ReadOptions::default());
+        let mut frame = MediaFrame::default();
+        for (octets, is_whole) in [(FIRST, true), (&FIRST[..7], false), (&FIRST[7..], true)] {
+            reader.feed(octets);
+            assert!(!reader.next_frame(&mut frame).unwrap());
+            reader.flush();
+            assert_eq!(reader.next_frame(&mut frame).unwrap(), is_whole);
+        }
+        assert_eq!(frame.data, FIRST);
+    }
+
+    #[test]
+    fn damaged_files_are_errors_with_their_place() {
+        let error = |file: &[u8]| read(&[FIRST, file].concat(), 9).1.unwrap();
+        assert_eq!(
+            error(b"\x12\0\x32\x05abc"),
+            "x.obu: the frame at byte 13 is cut off by the end of the file"
+        );
+        assert!(error(b"\x12\0\x32\xff\xff\xff\xff\x0f").contains("larger than 64 MiB"));
+        assert!(error(b"\x12\0\x30a").contains("without a size"), "{}", error(b"\x12\0\x30a"));
+        let text = read(b"text", 9).1.unwrap();
+        assert!(text.contains("does not begin with a temporal delimiter"), "{text}");
+        assert!(read(b"DKIFtext", 9).1.is_some());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..<_>::default() })]
+
+        #[test]
+        fn any_octets_are_frames_and_perhaps_an_error(
+            octets in prop::collection::vec(any::<u8>(), 0..90),
+        ) {
+            let (frames, error) = read(&[SECOND, &octets].concat(), 13);
+            let all = frames.concat();
+            prop_assert!([SECOND, &octets].concat().starts_with(&all));
+            prop_assert!(error.is_some() || all.len() == SECOND.len() + octets.len());
+        }
+    }
+}
