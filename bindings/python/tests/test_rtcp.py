@@ -306,13 +306,15 @@ def test_lost_packets_are_reported_and_retransmitted(
         sender.close()
 
 
+@pytest.mark.parametrize("form", [None, "flexfec-03", "ulpfec"])
 def test_a_lost_packet_is_recovered_from_repair_packets(
-    session: rushes.Session, free_port: int
+    session: rushes.Session, free_port: int, form: str | None
 ) -> None:
     with Relay(free_port) as relay:
         options = {"rtcp_mux": True, "mtu": 500, "probation": 1, "reorder_time": 5.0}
-        receiver = session.stream("generic", remote_port=free_port, fec="receive", **options)  # type: ignore[arg-type]
-        sender = session.stream("generic", remote_port=free_port, fec=20, **options)  # type: ignore[arg-type]
+        received_fec, sent_fec = (ratio if form is None else (ratio, form) for ratio in ("receive", 20))
+        receiver = session.stream("generic", remote_port=free_port, fec=received_fec, **options)  # type: ignore[arg-type]
+        sender = session.stream("generic", remote_port=free_port, fec=sent_fec, **options)  # type: ignore[arg-type]
         relay.between(receiver.local_address[1], sender.local_address[1], lost=5)
         frame = bytes(range(256)) * 20
         sender.push_frame(frame)
