@@ -115,7 +115,7 @@ fn receiver() -> Receiver {
 /// the packets of each that stay lost. The path loses nothing of the first and of the last one.
 fn lost(percent: u8, chain: Chain, delay: Duration, blocks: u64) -> Vec<u64> {
     let (mut sender, mut batch, start) = (sender(percent), Batch::new(), Instant::now());
-    let (mut random, mut is_bad) = (Seeded(1), false);
+    let (mut random, mut is_bad) = (Seeded(delay.as_millis() as u64), false);
     let mut arrivals = Vec::new();
     for n in 0..blocks + 2 {
         let frame = vec![n as u8; FRAME_LEN];
