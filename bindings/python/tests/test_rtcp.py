@@ -312,9 +312,11 @@ def test_a_lost_packet_is_recovered_from_repair_packets(
 ) -> None:
     with Relay(free_port) as relay:
         options = {"rtcp_mux": True, "mtu": 500, "probation": 1, "reorder_time": 5.0}
-        received_fec, sent_fec = (ratio if form is None else (ratio, form) for ratio in ("receive", 20))
-        receiver = session.stream("generic", remote_port=free_port, fec=received_fec, **options)  # type: ignore[arg-type]
-        sender = session.stream("generic", remote_port=free_port, fec=sent_fec, **options)  # type: ignore[arg-type]
+        ratios = ("receive", 20) if form is None else (("receive", form), (20, form))
+        receiver, sender = (
+            session.stream("generic", remote_port=free_port, fec=ratio, **options)  # type: ignore[arg-type]
+            for ratio in ratios
+        )
         relay.between(receiver.local_address[1], sender.local_address[1], lost=5)
         frame = bytes(range(256)) * 20
         sender.push_frame(frame)
