@@ -218,9 +218,9 @@ enum rushes_fec_format
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // FlexFEC (RFC 8627), in a stream of its own.
+    // That of RFC 8627, in a stream of its own.
     RUSHES_FEC_FORMAT_FLEXFEC = 0,
-    // FlexFEC of draft 03, as WebRTC programs use it.
+    // That of draft 03, as WebRTC programs use it.
     RUSHES_FEC_FORMAT_FLEXFEC03 = 1,
     // ULPFEC (RFC 5109), in one stream with the media within RED (RFC 2198).
     RUSHES_FEC_FORMAT_ULPFEC = 2,

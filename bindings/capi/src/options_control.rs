@@ -37,9 +37,9 @@ pub enum FecMode {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum FecFormat {
-    /// FlexFEC (RFC 8627), in a stream of its own.
+    /// That of RFC 8627, in a stream of its own.
     Flexfec = 0,
-    /// FlexFEC of draft 03, as WebRTC programs use it.
+    /// That of draft 03, as WebRTC programs use it.
     Flexfec03 = 1,
     /// ULPFEC (RFC 5109), in one stream with the media within RED (RFC 2198).
     Ulpfec = 2,

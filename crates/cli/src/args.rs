@@ -111,9 +111,9 @@ pub(crate) struct StreamArgs {
 /// Format of repair packets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum FecFormatName {
-    /// FlexFEC (RFC 8627), in a stream of its own
+    /// That of RFC 8627, in a stream of its own
     Flexfec,
-    /// FlexFEC of draft 03, as WebRTC programs use it
+    /// That of draft 03, as WebRTC programs use it
     #[value(name = "flexfec-03")]
     Flexfec03,
     /// ULPFEC (RFC 5109), in one stream with the media within RED, for WebRTC programs and GStreamer
