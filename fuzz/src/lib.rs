@@ -20,12 +20,13 @@ use rushes_proto::control::{MediaSent, Participant, ParticipantConfig, Reception
 use rushes_proto::payload::{
     Delivery, FrameBuilder, FramePool, FrameSettings, Framing, PacketInfo, PayloadFormat,
 };
+use rushes_proto::repair::fec::{DecoderLimits, FecFormat};
 use rushes_proto::rtcp::{Compound, Packet, XrBlock};
 use rushes_proto::srtp::{
     BATCH_MAX, ExtensionIds, MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite,
     UnprotectError, Unprotector,
 };
-use rushes_proto::stream::{Receiver, ReceiverConfig};
+use rushes_proto::stream::{FecReception, Receiver, ReceiverConfig};
 use rushes_proto::timer::TimerConfig;
 use rushes_proto::{ClockRate, ExtendedSequence, NtpTime, PayloadType, RtpTimestamp, Ssrc};
 use rushes_zrtp::{AlgorithmList, Config, KeyAgreement, MemoryStore, Session};
@@ -90,6 +91,17 @@ pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
     }
 }
 
+/// The repair packets of receivers that use them: ULPFEC within RED, whose packets are in the stream of
+/// the media.
+pub const FEC: FecReception = FecReception {
+    format: FecFormat::Ulp,
+    payload_type: PayloadType::TEXTURE,
+    red: Some(PayloadType::GENERIC),
+    ssrc: None,
+    wait: Duration::from_millis(20),
+    limits: DecoderLimits { packets: 64, repairs: 8, packet_len: 1500 },
+};
+
 /// Passes the datagrams and times in `octets` to two receivers, one by one and in runs.
 pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
     let Some((flags, octets)) = octets.split_first() else { return };
@@ -99,6 +111,7 @@ pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
     config.reorder_len_max = 4096;
     config.sources_max = 3;
     config.source_timeout = Duration::from_millis(100);
+    config.fec = (flags & 4 != 0).then_some(FEC);
     let receivers = [(); 2].map(|()| Receiver::new(format.clone(), config.clone()));
     let [Ok(mut single), Ok(mut runs)] = receivers else { return };
     let from = SocketAddr::from((Ipv4Addr::LOCALHOST, 5004));

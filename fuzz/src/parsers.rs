@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use rushes::Codec;
 use rushes::file::{MediaFrame, MediaReader, OpusHead, ReadOptions};
+use rushes::{Codec, Context};
 use rushes_proto::payload::Framing;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
@@ -164,6 +164,7 @@ pub fn sdp(octets: &[u8]) {
     assert!(warnings.len() <= WARNINGS_MAX + 1);
     for media in &description.media {
         let _ = (media.supported(), media.ip(), media.rtcp_port(), media.senders(), media.ssrc());
+        let _ = Context::new().described(media);
         for line in &media.crypto {
             let Ok(valid) = line.valid() else { continue };
             let written = Crypto::new(line.tag, &line.suite, &valid.keys, &valid.session);

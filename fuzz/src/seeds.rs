@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rushes::file::{FileError, MediaReader, MediaWriter, ReadOptions};
 use rushes::format::{FORMATS, FormatOptions, MediaFormat};
 use rushes::sdp::encoding_of;
-use rushes::{Codec, Context};
+use rushes::{Codec, Context, Fec, FecFormat};
 use rushes_delivery::control::{
     Channel, ControlSecret, FrameNotice, Message, Nack, Offer, Opening, Ping, Reason, Token,
     UnitOpening,
@@ -20,10 +20,14 @@ use rushes_proto::payload::{Fragment, PayloadFormat};
 use rushes_proto::rtcp::{Arrival, Ecn, Writer};
 use rushes_proto::rtp::{Element, ExtensionForm, Header, HeaderExtension};
 use rushes_proto::srtp::Suite;
-use rushes_proto::{ExtendedSequence, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+use rushes_proto::stream::{FecReception, FecSending, Sender, SenderConfig};
+use rushes_proto::{
+    Batch, ClockRate, ExtendedSequence, FrameRate, NtpTime, PayloadType, RtpTimestamp,
+    SequenceNumber, Ssrc,
+};
 
 use crate::targets::media_of;
-use crate::{delivery, participant, zrtp_between};
+use crate::{FEC, delivery, participant, zrtp_between};
 
 /// Octets in the longest packet: its length is one octet of an input.
 const PACKET_MAX: usize = 200;
@@ -135,7 +139,39 @@ pub fn streams() -> Vec<Vec<u8>> {
         packets.swap(3 + turn, 9);
         packets.remove(20);
     }
+    let protected = protected();
+    for lost in [usize::MAX, 5, 20] {
+        let arrived = protected.iter().enumerate().filter(|(n, _)| n % 30 != lost);
+        all.push(cut(&[5], arrived.map(|(_, packet)| (0, &packet[..]))));
+    }
     all
+}
+
+/// Returns packets of a sender with ULPFEC within RED.
+fn protected() -> Vec<Vec<u8>> {
+    let config = SenderConfig {
+        ssrc: Ssrc(7),
+        payload_type: PayloadType::H265,
+        first_sequence: SequenceNumber(9),
+        first_timestamp: RtpTimestamp(9),
+        clock_rate: ClockRate::VIDEO,
+        frame_rate: FrameRate::DEFAULT,
+        packet_len_max: PACKET_MAX,
+    };
+    let FecReception { format, payload_type, red, .. } = FEC;
+    let (ssrc, first_sequence) = (Ssrc(7), SequenceNumber(0));
+    let span = Duration::from_millis(100);
+    let fec = FecSending { format, payload_type, red, ssrc, first_sequence, percent: 20, span };
+    let sender = Sender::new(H265::default().packetiser(), config).expect("the settings are valid");
+    let mut sender = sender.with_fec(fec).expect("the settings are valid");
+    let (mut batch, mut packets) = (Batch::new(), Vec::new());
+    for frame in frames("hevc_192x128_90f_tiny_nals.265", 12) {
+        let mut outgoing = sender.push(&frame, None).expect("the frame can be sent");
+        while outgoing.fill(&mut batch) {
+            packets.extend(batch.datagrams().map(<[u8]>::to_vec));
+        }
+    }
+    packets
 }
 
 /// Returns compound packets of two participants that receive each other's media.
@@ -190,6 +226,14 @@ pub fn descriptions() -> Vec<Vec<u8>> {
         (Codec::Opus, "opus_speech_mono_mixed_durations.opus"),
     ];
     let ours = ours.into_iter().filter_map(|(codec, name)| describe(codec, name));
+    let fec = [FecFormat::FlexFec, FecFormat::FlexFec03, FecFormat::Ulp].map(|format| {
+        let builder = session.stream(Codec::Opus).remote_port(5004).ssrc(Ssrc(7));
+        let builder = builder.fec(Fec::percent(20).format(format));
+        let builder = if format.is_in_red() { builder } else { builder.fec_ssrc(Ssrc(8)) };
+        let encoding = encoding_of(Codec::Opus, b"").expect("Opus has a name");
+        builder.description(encoding).expect("the settings are valid").write().into_bytes()
+    });
+    let ours = ours.chain(fec);
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/proto/tests/sdp");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("the folder exists").flatten().collect();

@@ -218,6 +218,27 @@ typedef int32_t rushes_fec_mode;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// The format of repair packets.
+enum rushes_fec_format
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // That of RFC 8627, in a stream of its own.
+    RUSHES_FEC_FORMAT_FLEXFEC = 0,
+    // That of draft 03, as WebRTC programs use it.
+    RUSHES_FEC_FORMAT_FLEXFEC03 = 1,
+    // ULPFEC (RFC 5109), in one stream with the media within RED (RFC 2198).
+    RUSHES_FEC_FORMAT_ULPFEC = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_fec_format rushes_fec_format;
+#else
+typedef int32_t rushes_fec_format;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // How packets are marked for ECN (RFC 3168); the values are the codepoints.
 enum rushes_rate_mark
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1472,11 +1493,13 @@ rushes_status rushes_stream_options_remote_rtx_ssrc(const struct rushes_stream_o
 // Forward error correction (RFC 8627): repair packets, from which a receiver computes lost packets
 // without asking for them. `mode` is a rushes_fec_mode; by default there are none. Both sides must
 // agree. `percent` is the number of repair packets for 100 packets, 1 to 100, or the largest; it is
-// ignored with RUSHES_FEC_MODE_RECEIVE. A sender calls rushes_stream_send_keep_alive() after its last
-// frame; otherwise the last packets have no repair packets.
+// ignored with RUSHES_FEC_MODE_RECEIVE. `format` is a rushes_fec_format. A sender calls
+// rushes_stream_send_keep_alive() after its last frame; otherwise the last packets have no repair
+// packets.
 rushes_status rushes_stream_options_fec(const struct rushes_stream_options *options,
                                         int32_t mode,
-                                        uint8_t percent);
+                                        uint8_t percent,
+                                        int32_t format);
 
 // Octets of sent packets that are kept for retransmission, by default 4 MiB; only with recovery.
 rushes_status rushes_stream_options_history(const struct rushes_stream_options *options,

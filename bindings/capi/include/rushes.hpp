@@ -229,6 +229,13 @@ enum class fec : std::int32_t {
     by_loss = RUSHES_FEC_MODE_BY_LOSS,
 };
 
+// The format of repair packets; see rushes_fec_format.
+enum class fec_format : std::int32_t {
+    flexfec = RUSHES_FEC_FORMAT_FLEXFEC,
+    flexfec_03 = RUSHES_FEC_FORMAT_FLEXFEC03,
+    ulpfec = RUSHES_FEC_FORMAT_ULPFEC,
+};
+
 // How packets are marked with rate control; see rushes_rate_mark.
 enum class rate_mark : std::int32_t {
     none = RUSHES_RATE_MARK_NONE,
@@ -631,8 +638,11 @@ public:
                   (get(), static_cast<std::int32_t>(mode), payload_type))
     RUSHES_OPTION(rtx_ssrc, (std::uint32_t ssrc), (get(), ssrc))
     RUSHES_OPTION(remote_rtx_ssrc, (std::uint32_t ssrc), (get(), ssrc))
-    RUSHES_OPTION(fec, (rushes::fec mode, std::uint8_t percent = 0),
-                  (get(), static_cast<std::int32_t>(mode), percent))
+    RUSHES_OPTION(fec,
+                  (rushes::fec mode, std::uint8_t percent = 0,
+                   fec_format format = fec_format::flexfec),
+                  (get(), static_cast<std::int32_t>(mode), percent,
+                   static_cast<std::int32_t>(format)))
     RUSHES_OPTION(history, (std::size_t octets), (get(), octets))
     RUSHES_OPTION(srtp, (srtp_suite suite, bytes key),
                   (get(), static_cast<std::int32_t>(suite), key.data(), key.size()))

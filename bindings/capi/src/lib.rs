@@ -55,6 +55,6 @@ mod zrtp;
 // in Rust.
 pub use log::LogLevel;
 pub use options::{Codec, Extension};
-pub use options_control::{FecMode, RateMark, RecoveryMode, SdesItem};
+pub use options_control::{FecFormat, FecMode, RateMark, RecoveryMode, SdesItem};
 pub use options_security::{SrtpSuite, ZrtpPolicy};
 pub use texture::{TextureAdaptation, TextureTiming};

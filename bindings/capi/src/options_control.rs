@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use rushes::proto::rtcp::SdesKind;
-use rushes::{Fec, RateSettings, Recovery, Ssrc};
+use rushes::{Fec, FecFormat as Format, RateSettings, Recovery, Ssrc};
 
 use crate::error::{Failure, Status};
 use crate::options::{StreamOptions, argument, change, payload_type};
@@ -31,6 +31,18 @@ pub enum FecMode {
     Percent = 1,
     /// As many as the loss that receivers report needs, at most as many as set; needs RTCP.
     ByLoss = 2,
+}
+
+/// The format of repair packets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum FecFormat {
+    /// That of RFC 8627, in a stream of its own.
+    Flexfec = 0,
+    /// That of draft 03, as WebRTC programs use it.
+    Flexfec03 = 1,
+    /// ULPFEC (RFC 5109), in one stream with the media within RED (RFC 2198).
+    Ulpfec = 2,
 }
 
 /// The items of a source description (RFC 3550 section 6.5); the values are the RFC's.
@@ -277,13 +289,15 @@ pub extern "C" fn rushes_stream_options_remote_rtx_ssrc(
 /// Forward error correction (RFC 8627): repair packets, from which a receiver computes lost packets
 /// without asking for them. `mode` is a rushes_fec_mode; by default there are none. Both sides must
 /// agree. `percent` is the number of repair packets for 100 packets, 1 to 100, or the largest; it is
-/// ignored with RUSHES_FEC_MODE_RECEIVE. A sender calls rushes_stream_send_keep_alive() after its last
-/// frame; otherwise the last packets have no repair packets.
+/// ignored with RUSHES_FEC_MODE_RECEIVE. `format` is a rushes_fec_format. A sender calls
+/// rushes_stream_send_keep_alive() after its last frame; otherwise the last packets have no repair
+/// packets.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_fec(
     options: *const StreamOptions,
     mode: i32,
     percent: u8,
+    format: i32,
 ) -> Status {
     change(options, |builder| {
         let fec = match mode {
@@ -292,7 +306,13 @@ pub extern "C" fn rushes_stream_options_fec(
             2 => Fec::by_loss(percent),
             _ => return Err(argument(format!("{mode} is not a mode of error correction"))),
         };
-        Ok(builder.fec(fec))
+        let format = match format {
+            0 => Format::FlexFec,
+            1 => Format::FlexFec03,
+            2 => Format::Ulp,
+            _ => return Err(argument(format!("{format} is not a format of repair packets"))),
+        };
+        Ok(builder.fec(fec.format(format)))
     })
 }
 

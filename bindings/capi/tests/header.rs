@@ -37,7 +37,7 @@ const SOURCES: [&str; 22] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 51] = [
+const NAMES: [(&str, &str); 52] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -57,6 +57,7 @@ const NAMES: [(&str, &str); 51] = [
     ("Extension", "extension"),
     ("RecoveryMode", "recovery_mode"),
     ("FecMode", "fec_mode"),
+    ("FecFormat", "fec_format"),
     ("RateMark", "rate_mark"),
     ("SdesItem", "sdes_item"),
     ("SrtpSuite", "srtp_suite"),
@@ -104,6 +105,7 @@ fn config() -> Config {
         "Extension",
         "RecoveryMode",
         "FecMode",
+        "FecFormat",
         "RateMark",
         "SdesItem",
         "SrtpSuite",

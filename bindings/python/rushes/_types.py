@@ -120,7 +120,11 @@ class StreamOptions(TypedDict, total=False):
     recovery: Literal["off", "on", "verbatim"] | int
     rtx_ssrc: int
     remote_rtx_ssrc: int
-    fec: Literal["receive", "auto"] | int
+    fec: (
+        Literal["receive", "auto"]
+        | int
+        | tuple[Literal["receive", "auto"] | int, Literal["flexfec", "flexfec-03", "ulpfec"]]
+    )
     report_arrivals: bool
     rate_control: tuple[int, int, int] | tuple[int, int, int, Literal["l4s", "classic"]]
     rate_priority: int

@@ -113,6 +113,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::Config(_)
         | E::FecPayloadType { .. }
         | E::FecPercent { .. }
+        | E::FecSharesSsrc
         | E::FecSsrc { .. }
         | E::Mtu { .. }
         | E::NoFec

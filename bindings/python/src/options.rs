@@ -9,9 +9,9 @@ use pyo3::types::PyDict;
 use rushes::proto::rtcp::SdesKind;
 use rushes::texture::did_you_mean;
 use rushes::{
-    Burst, ClockRate, Codec, Delivery, ExtensionKind, ExtensionMap, Fec, FrameRate, Framing,
-    MulticastOptions, Pacing, PayloadType, RateSettings, Recovery, RtpTimestamp, SequenceNumber,
-    Ssrc, StreamBuilder,
+    Burst, ClockRate, Codec, Delivery, ExtensionKind, ExtensionMap, Fec, FecFormat, FrameRate,
+    Framing, MulticastOptions, Pacing, PayloadType, RateSettings, Recovery, RtpTimestamp,
+    SequenceNumber, Ssrc, StreamBuilder,
 };
 
 use crate::error::ConfigError;
@@ -134,7 +134,23 @@ fn recovery(setting: &Setting<'_, '_>) -> PyResult<Recovery> {
     setting.word(&words)
 }
 
+/// Returns the repair packets: their ratio, or that and their format.
 fn fec(setting: &Setting<'_, '_>) -> PyResult<Fec> {
+    if !setting.value.is_instance_of::<pyo3::types::PyTuple>() {
+        return fec_ratio(setting);
+    }
+    let Ok([ratio, format]) = <[_; 2]>::try_from(setting.get::<Vec<Bound<'_, PyAny>>>()?) else {
+        return Err(setting.wrong("it is a ratio, or (ratio, format)"));
+    };
+    let format = setting.part(format).word(&[
+        ("flexfec", FecFormat::FlexFec),
+        ("flexfec-03", FecFormat::FlexFec03),
+        ("ulpfec", FecFormat::Ulp),
+    ])?;
+    Ok(fec_ratio(&setting.part(ratio))?.format(format))
+}
+
+fn fec_ratio(setting: &Setting<'_, '_>) -> PyResult<Fec> {
     if setting.value.is_instance_of::<pyo3::types::PyInt>() {
         return Ok(Fec::percent(setting.within(1, 100)?));
     }

@@ -41,6 +41,8 @@ KEY = bytes(range(28))
         ({"delivery": "whole"}, rushes.ConfigError, "'whole'|\"whole\" is not one of"),
         ({"recovery": "yes"}, rushes.ConfigError, "is not one of off, on, verbatim"),
         ({"fec": "on"}, rushes.ConfigError, "is not one of receive, auto"),
+        ({"fec": (20, "xor")}, rushes.ConfigError, "is not one of flexfec, flexfec-03, ulpfec"),
+        ({"fec": (20,)}, rushes.ConfigError, "fec: it is a ratio, or .ratio, format."),
         ({"fec": 101}, rushes.ConfigError, "fec: 101 is outside 1 to 100"),
         ({"send_path": "pigeon"}, rushes.ConfigError, "pigeon"),
         ({"describe": [("shoe", "42")]}, rushes.ConfigError, "shoe"),

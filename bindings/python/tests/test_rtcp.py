@@ -306,13 +306,17 @@ def test_lost_packets_are_reported_and_retransmitted(
         sender.close()
 
 
+@pytest.mark.parametrize("form", [None, "flexfec-03", "ulpfec"])
 def test_a_lost_packet_is_recovered_from_repair_packets(
-    session: rushes.Session, free_port: int
+    session: rushes.Session, free_port: int, form: str | None
 ) -> None:
     with Relay(free_port) as relay:
         options = {"rtcp_mux": True, "mtu": 500, "probation": 1, "reorder_time": 5.0}
-        receiver = session.stream("generic", remote_port=free_port, fec="receive", **options)  # type: ignore[arg-type]
-        sender = session.stream("generic", remote_port=free_port, fec=20, **options)  # type: ignore[arg-type]
+        ratios = ("receive", 20) if form is None else (("receive", form), (20, form))
+        receiver, sender = (
+            session.stream("generic", remote_port=free_port, fec=ratio, **options)  # type: ignore[arg-type]
+            for ratio in ratios
+        )
         relay.between(receiver.local_address[1], sender.local_address[1], lost=5)
         frame = bytes(range(256)) * 20
         sender.push_frame(frame)

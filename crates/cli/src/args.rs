@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum, value_parser};
 use rushes::{
-    Burst, ClockRate, Codec, Delivery, ExtensionMap, Fec, FrameRate, Pacing, PayloadType,
-    ReceivePath, Recovery, SendPath, Ssrc,
+    Burst, ClockRate, Codec, Delivery, ExtensionMap, Fec, FecFormat, FrameRate, Pacing,
+    PayloadType, ReceivePath, Recovery, SendPath, Ssrc,
 };
 
 use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
@@ -106,6 +106,28 @@ pub(crate) struct StreamArgs {
     #[arg(long, default_value = "64K", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]
     pub(crate) frame_size: usize,
+}
+
+/// Format of repair packets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum FecFormatName {
+    /// That of RFC 8627, in a stream of its own
+    Flexfec,
+    /// That of draft 03, as WebRTC programs use it
+    #[value(name = "flexfec-03")]
+    Flexfec03,
+    /// ULPFEC (RFC 5109), in one stream with the media within RED, for WebRTC programs and GStreamer
+    Ulpfec,
+}
+
+impl From<FecFormatName> for FecFormat {
+    fn from(name: FecFormatName) -> Self {
+        match name {
+            FecFormatName::Flexfec => Self::FlexFec,
+            FecFormatName::Flexfec03 => Self::FlexFec03,
+            FecFormatName::Ulpfec => Self::Ulp,
+        }
+    }
 }
 
 /// Recovery of lost packets.
@@ -328,6 +350,16 @@ pub(crate) struct SendArgs {
     /// that the receiver reports lost, at most 50. By default none; the receiver needs --fec or --sdp
     #[arg(long, value_parser = parse_fec, value_name = "PERCENT|auto", help_heading = "Control")]
     pub(crate) fec: Option<Fec>,
+    /// Format of the repair packets; both ends need the same
+    #[arg(
+        long,
+        value_enum,
+        default_value = "flexfec",
+        requires = "fec",
+        value_name = "FORMAT",
+        help_heading = "Control"
+    )]
+    pub(crate) fec_format: FecFormatName,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]
@@ -436,6 +468,16 @@ pub(crate) struct RecvArgs {
     /// description (--sdp) says by itself whether there are any
     #[arg(long, conflicts_with = "sdp", help_heading = "Control")]
     pub(crate) fec: bool,
+    /// Format of the repair packets; both ends need the same
+    #[arg(
+        long,
+        value_enum,
+        default_value = "flexfec",
+        requires = "fec",
+        value_name = "FORMAT",
+        help_heading = "Control"
+    )]
+    pub(crate) fec_format: FecFormatName,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rushes_netsim::Seeded;
 use rushes_proto::payload::generic::Generic;
 use rushes_proto::payload::{Frame, PayloadFormat, opus};
-use rushes_proto::repair::fec::{DecoderLimits, FecFormat};
+use rushes_proto::repair::fec::{DecoderLimits, FecFormat, red};
 use rushes_proto::rtp::Packet;
 use rushes_proto::srtp::{MasterKey, Policy, Protector, Suite, Unprotector};
 use rushes_proto::stream::{
@@ -21,16 +21,22 @@ use rushes_proto::{Batch, ClockRate, FrameRate, PayloadType, RtpTimestamp, Seque
 const MEDIA: Ssrc = Ssrc(7);
 const REPAIR: Ssrc = Ssrc(8);
 const PACKET_LEN: usize = 1200;
-const FORMATS: [FecFormat; 3] = [FecFormat::FlexFec, FecFormat::FlexFecFixed, FecFormat::FlexFec03];
+const FORMATS: [FecFormat; 4] =
+    [FecFormat::FlexFec, FecFormat::FlexFecFixed, FecFormat::FlexFec03, FecFormat::Ulp];
 
 fn repair_type() -> PayloadType {
     PayloadType::new(115).unwrap()
+}
+
+fn red_type() -> PayloadType {
+    PayloadType::new(116).unwrap()
 }
 
 fn sending(format: FecFormat, percent: u8) -> FecSending {
     FecSending {
         format,
         payload_type: repair_type(),
+        red: format.is_in_red().then(red_type),
         ssrc: REPAIR,
         first_sequence: SequenceNumber(65_534),
         percent,
@@ -67,14 +73,16 @@ fn receiver(fec: FecSending, suite: Option<Suite>) -> Receiver {
     config.fec = Some(FecReception {
         format: fec.format,
         payload_type: fec.payload_type,
+        red: fec.red,
         ssrc: Some(fec.ssrc),
         wait: Duration::from_millis(200),
         limits: DecoderLimits::default(),
     });
     let receiver = Receiver::new(Arc::new(Generic::default()), config).unwrap();
-    let Some(suite) = suite else { return receiver };
-    let key = MasterKey::new(suite, &vec![5; suite.key_and_salt_len()]).unwrap();
-    receiver.secured(Unprotector::new(&Policy::new(suite), &key).unwrap())
+    match suite {
+        Some(suite) => receiver.secured(unprotector(suite)),
+        None => receiver,
+    }
 }
 
 /// Sends `frame` in batches of at most `len` octets, and returns its datagrams.
@@ -90,7 +98,30 @@ fn send(sender: &mut Sender, batch: &mut Batch, frame: &[u8], len: usize) -> Vec
 }
 
 fn is_repair(datagram: &[u8]) -> bool {
-    Packet::parse(datagram).unwrap().ssrc() == REPAIR
+    let packet = Packet::parse(datagram).unwrap();
+    let is_red = packet.payload_type() == red_type().value();
+    let is_within_red =
+        || red::primary(packet.payload()).unwrap().payload_type == repair_type().value();
+    packet.ssrc() == REPAIR || is_red && is_within_red()
+}
+
+/// Reads packets that are secured as those of [`sender`].
+struct Reader(Option<Unprotector>);
+
+impl Reader {
+    fn is_repair(&mut self, datagram: &[u8]) -> bool {
+        let mut clear = datagram.to_vec();
+        if let Some(unprotector) = &mut self.0 {
+            let len = unprotector.unprotect(&mut clear).unwrap();
+            clear.truncate(len);
+        }
+        is_repair(&clear)
+    }
+}
+
+fn unprotector(suite: Suite) -> Unprotector {
+    let key = MasterKey::new(suite, &vec![5; suite.key_and_salt_len()]).unwrap();
+    Unprotector::new(&Policy::new(suite), &key).unwrap()
 }
 
 fn frame(n: u32, random: &mut Seeded) -> Vec<u8> {
@@ -108,14 +139,16 @@ fn a_lost_packet_of_each_column_is_recovered_octet_for_octet() {
         let (mut sender, mut receiver) = (sender(fec, suite), receiver(fec, suite));
         let (mut batch, mut random) = (Batch::with_history(1 << 20), Seeded(1));
         let (now, mut lost, mut sent) = (Instant::now(), 0, Vec::new());
+        let (mut reader, mut media) = (Reader(suite.map(unprotector)), 0);
         for n in 0..60 {
             sent.push(frame(n, &mut random));
             let frame = sent.last().unwrap();
             for datagram in send(&mut sender, &mut batch, frame, 20_000) {
                 assert!(datagram.len() <= PACKET_LEN);
+                let is_repair = reader.is_repair(&datagram);
+                media += u32::from(!is_repair);
                 // Of each block at most one packet is lost.
-                let number = Packet::parse(&datagram).unwrap().sequence().0;
-                if !is_repair(&datagram) && n > 0 && number % 40 == 3 {
+                if !is_repair && n > 0 && media % 40 == 3 {
                     lost += 1;
                 } else {
                     receiver.handle_datagram(now, &datagram);
@@ -148,7 +181,7 @@ fn a_burst_as_long_as_the_repair_packets_of_a_block_is_recovered() {
         for frame in &sent {
             for datagram in send(&mut sender, &mut batch, frame, 20_000) {
                 let number = Packet::parse(&datagram).unwrap().sequence().0;
-                if is_repair(&datagram) || !(32_045..32_053).contains(&number) {
+                if is_repair(&datagram) || !(32_050..32_058).contains(&number) {
                     receiver.handle_datagram(now, &datagram);
                 }
             }
@@ -258,8 +291,10 @@ fn settings_that_cannot_work_are_refused() {
         let config = SenderConfig { packet_len_max: len, ..config(ClockRate::VIDEO) };
         Sender::new(Generic::default().packetiser(), config).unwrap()
     };
-    let ulp = new(1200).with_fec(sending(FecFormat::Ulp, 20));
-    assert_eq!(ulp.err(), Some(ConfigError::FecFormat));
+    for (format, red) in [(FecFormat::Ulp, None), (FecFormat::FlexFec, Some(red_type()))] {
+        let refused = new(1200).with_fec(FecSending { red, ..sending(format, 20) });
+        assert_eq!(refused.err(), Some(ConfigError::FecFormat));
+    }
     let small = new(40).with_fec(sending(FecFormat::FlexFec, 20));
     assert_eq!(small.err(), Some(ConfigError::PacketLen { len: 40 }));
 }

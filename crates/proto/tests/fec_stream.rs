@@ -23,6 +23,7 @@ fn config(format: FecFormat) -> ReceiverConfig {
     config.fec = Some(FecReception {
         format,
         payload_type,
+        red: None,
         ssrc: None,
         wait: WAIT,
         limits: DecoderLimits::default(),
@@ -201,7 +202,11 @@ fn a_wait_without_end_is_no_panic() {
 }
 
 #[test]
-fn ulpfec_needs_no_stream_of_its_own_and_is_refused() {
-    let refused = Receiver::new(Arc::new(Generic::default()), config(FecFormat::Ulp));
-    assert_eq!(refused.err(), Some(ConfigError::FecFormat));
+fn ulpfec_without_red_and_flexfec_with_it_are_refused() {
+    for format in [FecFormat::Ulp, FecFormat::FlexFec] {
+        let mut config = config(format);
+        config.fec.as_mut().unwrap().red = PayloadType::new(116).filter(|_| !format.is_in_red());
+        let refused = Receiver::new(Arc::new(Generic::default()), config);
+        assert_eq!(refused.err(), Some(ConfigError::FecFormat));
+    }
 }

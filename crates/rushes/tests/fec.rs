@@ -63,14 +63,28 @@ fn most_lost_packets_are_recovered_without_a_request_in_clear_and_secured_stream
 
 #[test]
 fn what_repair_packets_do_not_recover_is_requested() {
+    for format in [FecFormat::FlexFec, FecFormat::Ulp] {
+        let session = session();
+        let set = |fec: Fec| generic(&session).recovery(Recovery::On).fec(fec.format(format));
+        let receiver = set(Fec::receive()).open().unwrap();
+        let Run { whole, received, lost, .. } = run(receiver, set(Fec::percent(10)), 0.1);
+        assert_eq!(whole, FRAMES, "{format:?} {lost} {received:?}");
+        assert!(received.repaired > lost / 10, "{format:?} {lost} {received:?}");
+        assert!(received.recovered > 0, "{format:?} {lost} {received:?}");
+    }
+}
+
+/// A lost repair packet leaves a gap in the numbers of the media, which may have been media.
+#[test]
+fn lost_repair_packets_of_ulpfec_count_as_lost() {
     let session = session();
-    let set = |builder: StreamBuilder| builder.recovery(Recovery::On);
-    let receiver = set(generic(&session)).fec(Fec::receive()).open().unwrap();
-    let sender = set(generic(&session)).fec(Fec::percent(10));
-    let Run { whole, received, lost, .. } = run(receiver, sender, 0.1);
-    assert_eq!(whole, FRAMES, "{lost} {received:?}");
-    assert!(received.repaired > lost / 10, "{lost} {received:?}");
-    assert!(received.recovered > 0, "{lost} {received:?}");
+    let set = |fec: Fec| generic(&session).fec(fec.format(FecFormat::Ulp));
+    let receiver = set(Fec::receive()).open().unwrap();
+    let Run { sent, received, lost, .. } = run(receiver, set(Fec::percent(20)), 0.02);
+    assert!(sent.repairs.abs_diff(sent.packets / 5) <= 2, "{sent:?}");
+    assert!(lost > 50 && received.repaired * 10 > lost * 6, "{lost} {received:?}");
+    assert_eq!(received.repaired + received.packets_lost, lost, "{received:?}");
+    assert_eq!(received.discards.total(), 0, "{received:?}");
 }
 
 #[test]
@@ -98,16 +112,21 @@ fn the_ratio_follows_the_loss_that_the_receiver_reports() {
 
 #[test]
 fn two_streams_on_a_port_get_their_own_repair_packets() {
+    [FecFormat::FlexFec, FecFormat::Ulp].into_iter().for_each(share_a_port);
+}
+
+fn share_a_port(format: FecFormat) {
     let session = session();
     let mut streams = Vec::new();
     let mut port = 0;
     for (payload_type, ssrc) in [(110, 1), (111, 2)] {
         let payload_type = PayloadType::new(payload_type).unwrap();
         let builder = generic(&session).payload_type(payload_type).local_port(port);
-        let receiver = builder.fec(Fec::receive()).rtcp(false).open().unwrap();
+        let receiver = builder.fec(Fec::receive().format(format)).rtcp(false).open().unwrap();
         port = receiver.local_address().port();
         let builder = generic(&session).payload_type(payload_type).ssrc(Ssrc(ssrc));
-        let sender = builder.fec(Fec::percent(50)).rtcp(false).remote_port(port).open().unwrap();
+        let builder = builder.fec(Fec::percent(50).format(format)).rtcp(false);
+        let sender = builder.remote_port(port).open().unwrap();
         streams.push((sender, receiver));
     }
     for (sender, _) in &mut streams {
@@ -161,6 +180,99 @@ fn a_description_tells_a_receiver_all_that_it_needs() {
     }
 }
 
+/// Returns the description of a stream with ULPFEC and retransmissions.
+fn ulp_description(codec: Codec) -> String {
+    let session = session();
+    let fec = Fec::percent(20).format(FecFormat::Ulp);
+    let builder = session.stream(codec).fec(fec).recovery(Recovery::On).remote_port(5004);
+    builder.description(rushes::sdp::encoding_of(codec, b"").unwrap()).unwrap().write()
+}
+
+#[test]
+fn descriptions_name_ulpfec_and_red() {
+    let video = ulp_description(Codec::H264);
+    let audio = ulp_description(Codec::Opus);
+    for (text, lines) in [
+        (&video, &["m=video 5004 RTP/AVPF 96 127 104 100", "a=rtpmap:104 red/90000"][..]),
+        // Retransmissions repeat packets within RED.
+        (&video, &["a=rtpmap:100 ulpfec/90000", "a=fmtp:127 apt=104"]),
+        (&audio, &["a=rtpmap:103 red/48000/2", "a=fmtp:103 111/107", "a=rtpmap:107 ulpfec/48000"]),
+    ] {
+        for line in lines {
+            assert!(text.lines().any(|one| one == *line), "{line} in {text}");
+        }
+    }
+    assert!(!video.contains("a=fmtp:104") && !video.contains("FEC-FR"), "{video}");
+}
+
+#[test]
+fn a_description_of_ulpfec_tells_a_receiver_all_that_it_needs() {
+    let session = session();
+    let free = generic(&session).open().unwrap().local_address().port();
+    let fec = Fec::percent(20).format(FecFormat::Ulp);
+    let builder = session.stream(Codec::H264).ssrc(Ssrc(7)).recovery(Recovery::On).fec(fec);
+    let encoding = rushes::sdp::encoding_of(Codec::H264, b"").unwrap();
+    let text = builder.clone().remote_port(free).description(encoding).unwrap().write();
+    let description = Description::parse(text.as_bytes()).unwrap();
+    let mut receiver = Context::new().described(&description.media[0]).unwrap().open().unwrap();
+    let relay = Relay::to(receiver.local_address()).with_control().start().unwrap();
+    let mut sender = builder.remote_port(relay.address().port()).open().unwrap();
+    let unit = |n: u8| [&[0, 0, 0, 1, 0x65, 0x88][..], &vec![n | 1; 30_000]].concat();
+    sender.push_frame(&unit(0), None).unwrap();
+    assert!(receiver.pull_frame(SILENCE).unwrap().is_some());
+    relay.set_path(Way::There, losing(0.05));
+    let (mut came, start) = (1, Instant::now());
+    for n in 1..50 {
+        sender.push_frame(&unit(n), None).unwrap();
+        while receiver.pull_frame(Duration::from_millis(1)).unwrap().is_some() {
+            came += 1;
+        }
+    }
+    sender.sender().send_keep_alive().unwrap();
+    while came < 50 {
+        assert!(start.elapsed() < HANGS, "{came} {:?}", receiver.statistics().receive);
+        let deadline = Instant::now() + Duration::from_millis(5);
+        sender.sender().wait_until(deadline).unwrap();
+        came += u32::from(receiver.pull_frame(Duration::from_millis(5)).unwrap().is_some());
+    }
+    let received = receiver.statistics().receive;
+    assert!(received.repaired > 0 && received.recovered > 0, "{received:?}");
+}
+
+#[test]
+fn ulpfec_of_other_programs_is_found_in_their_descriptions() {
+    // As Chromium offers it: retransmissions of packets outside RED and within it.
+    let lines = [
+        "v=0",
+        "o=- 1 1 IN IP4 127.0.0.1",
+        "s=-",
+        "t=0 0",
+        "m=video 9 RTP/AVPF 96 97 114 115 116",
+        "c=IN IP4 127.0.0.1",
+        "a=rtpmap:96 H264/90000",
+        "a=fmtp:96 packetization-mode=1",
+        "a=rtcp-fb:96 nack",
+        "a=rtpmap:97 rtx/90000",
+        "a=fmtp:97 apt=96",
+        "a=rtpmap:114 red/90000",
+        "a=rtpmap:115 rtx/90000",
+        "a=fmtp:115 apt=114",
+        "a=rtpmap:116 ulpfec/90000",
+    ];
+    let with = |lines: &[&str]| {
+        let text = lines.join("\r\n") + "\r\n";
+        let description = Description::parse(text.as_bytes()).unwrap();
+        Context::new().described(&description.media[0]).unwrap()
+    };
+    let found = format!("{:?}", with(&lines));
+    assert!(found.contains("Rtx(PayloadType(115))"), "{found}");
+    assert!(found.contains("red_payload_type: Some(PayloadType(114))"), "{found}");
+    // Without RED, ULPFEC is not used, and retransmissions are those of the media.
+    let without: Vec<&str> = lines.into_iter().filter(|line| !line.contains("red/")).collect();
+    let found = format!("{:?}", with(&without));
+    assert!(found.contains("Rtx(PayloadType(97))") && found.contains("fec: None"), "{found}");
+}
+
 #[test]
 fn forged_repair_packets_of_a_stranger_change_nothing() {
     let session = Context::new().receive_on("127.0.0.1").unwrap();
@@ -207,8 +319,12 @@ fn settings_that_contradict_each_other_are_refused() {
     assert!(matches!(error, Error::FecSsrc { ssrc: Ssrc(1) }), "{error}");
     let error = open(|it| it.fec(Fec::percent(5).payload_type(PayloadType::GENERIC)));
     assert!(matches!(error, Error::FecPayloadType { .. }), "{error}");
-    let error = open(|it| it.fec(Fec::percent(5).format(FecFormat::Ulp)));
-    assert!(matches!(error, Error::Config(_)), "{error}");
-    let error = open(|it| it.fec(Fec::receive().format(FecFormat::Ulp)));
-    assert!(matches!(error, Error::Config(_)), "{error}");
+    let error = open(|it| it.fec_ssrc(Ssrc(1)).fec(Fec::percent(5).format(FecFormat::Ulp)));
+    assert!(matches!(error, Error::FecSharesSsrc), "{error}");
+    // RED with the payload type of the media, and of repair packets.
+    for payload_type in [PayloadType::GENERIC, PayloadType::new(103).unwrap()] {
+        let fec = Fec::receive().format(FecFormat::Ulp).red_payload_type(payload_type);
+        let error = generic(&session).fec(fec).open();
+        assert!(matches!(error, Err(Error::FecPayloadType { .. })), "{error:?}");
+    }
 }

@@ -108,7 +108,8 @@ static void arguments_out_of_range_are_told(void) {
     EXPECT(rushes_stream_options_send_path(options, "pigeon"), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_stream_options_multicast(options, 1, true), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_stream_options_recovery(options, 7, 0), RUSHES_ERROR_ARGUMENT);
-    EXPECT(rushes_stream_options_fec(options, 7, 20), RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_stream_options_fec(options, 7, 20, RUSHES_FEC_FORMAT_FLEXFEC), RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_stream_options_fec(options, RUSHES_FEC_MODE_PERCENT, 20, 3), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_stream_options_interface(options, "\xff"), RUSHES_ERROR_TEXT);
     EXPECT(rushes_stream_options_srtp(options, 0, key, 28), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_stream_options_srtp(options, INT32_MIN, key, 28), RUSHES_ERROR_ARGUMENT);

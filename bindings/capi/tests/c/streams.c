@@ -105,13 +105,13 @@ static void repair_packets_are_sent_and_counted(void) {
     rushes_statistics sent, received;
     uint16_t port;
     OK(rushes_stream_options_probation(options, 1));
-    OK(rushes_stream_options_fec(options, RUSHES_FEC_MODE_RECEIVE, 0));
+    OK(rushes_stream_options_fec(options, RUSHES_FEC_MODE_RECEIVE, 0, RUSHES_FEC_FORMAT_FLEXFEC));
     OK(rushes_stream_open(options, &pair.receiver));
     OK(rushes_stream_local_port(pair.receiver, &port));
     OK(rushes_stream_options_remote_port(options, port));
-    OK(rushes_stream_options_fec(options, RUSHES_FEC_MODE_PERCENT, 0));
+    OK(rushes_stream_options_fec(options, RUSHES_FEC_MODE_PERCENT, 0, RUSHES_FEC_FORMAT_FLEXFEC));
     EXPECT(rushes_stream_open(options, &pair.sender), RUSHES_ERROR_ARGUMENT);
-    OK(rushes_stream_options_fec(options, RUSHES_FEC_MODE_PERCENT, 100));
+    OK(rushes_stream_options_fec(options, RUSHES_FEC_MODE_PERCENT, 100, RUSHES_FEC_FORMAT_FLEXFEC));
     OK(rushes_stream_open(options, &pair.sender));
     OK(rushes_stream_options_close(options));
     OK(rushes_stream_push_frame(pair.sender, (const uint8_t *)"frame", 5, NULL));

@@ -124,6 +124,11 @@ static void repair_packets_are_set_and_counted() {
     sender.push_frame(bytes_of("frame"));
     sender.send_keep_alive();
     CHECK(sender.get_statistics().repairs_sent > 0);
+    options.fec(rushes::fec::percent, 50, rushes::fec_format::ulpfec);
+    auto within_red = options.open();
+    within_red.push_frame(bytes_of("frame"));
+    within_red.send_keep_alive();
+    CHECK(within_red.get_statistics().repairs_sent > 0);
     CHECK(thrown([&] { options.fec(rushes::fec::by_loss, 101).open(); }) == RUSHES_ERROR_ARGUMENT);
 }
 

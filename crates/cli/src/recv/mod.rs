@@ -257,7 +257,7 @@ fn finish(
         builder = builder.remote_ssrc(ssrc);
     }
     if args.fec {
-        builder = builder.fec(Fec::receive());
+        builder = builder.fec(Fec::receive().format(args.fec_format.into()));
     }
     if let Some(ssrc) = args.control.rtx_ssrc {
         builder = builder.remote_rtx_ssrc(ssrc);

@@ -354,7 +354,7 @@ fn build(
         builder = args.rate.set(builder)?;
     }
     if let Some(fec) = args.fec {
-        builder = builder.fec(fec);
+        builder = builder.fec(fec.format(args.fec_format.into()));
     }
     if let Some(ssrc) = ssrc {
         builder = builder.ssrc(ssrc);

@@ -100,10 +100,14 @@ fn what_a_network_loses_is_sent_again() {
 
 #[test]
 fn what_a_network_loses_is_recovered_from_repair_packets() {
+    ["flexfec", "flexfec-03", "ulpfec"].into_iter().for_each(recovers_from_repair_packets);
+}
+
+fn recovers_from_repair_packets(format: &str) {
     let folder = tempfile::tempdir().unwrap();
     let (copy, port) = (folder.path().join(MEDIA[1]), free_port());
     let from = format!("127.0.0.1:{port}");
-    let receiving_more = [&SMALL[..], &PATIENT, &["--fec"]].concat();
+    let receiving_more = [&SMALL[..], &PATIENT, &["--fec", "--fec-format", format]].concat();
     let receiver = receiving(port, &[&["--from", &from][..], &receiving_more].concat(), &copy);
     let lossy = Path { loss: Loss::Outage(30..33), ..Path::default() };
     let relay =
@@ -111,12 +115,12 @@ fn what_a_network_loses_is_recovered_from_repair_packets() {
     let relay = relay.seed(3).start().unwrap();
     let (file, to) = (media(MEDIA[1]), relay.address().to_string());
     let arguments = ["send", &file, "--to", &to, "--fps", "200", "--json", "--fec", "100"];
-    let sent = run(&[&arguments[..], &SMALL].concat());
+    let sent = run(&[&arguments[..], &SMALL, &["--fec-format", format]].concat());
     assert!(sent.status.success(), "{}", text(&sent.stderr));
     let received = receiver.wait_with_output().unwrap();
     let [there, _] = relay.finish();
     let (sent, report) = (json(&sent), json(&received));
-    assert_eq!((there.lost, received.status.code()), (3, Some(0)), "{sent} {report}");
+    assert_eq!((there.lost, received.status.code()), (3, Some(0)), "{format} {sent} {report}");
     assert!(units(&copy) == units(FilePath::new(&file)), "{report}");
     assert!(report["received"]["repaired"].as_u64().unwrap() > 0, "{report}");
     assert_eq!(report["received"]["requested"], 0);

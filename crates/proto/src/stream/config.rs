@@ -8,7 +8,6 @@ use super::fec::FecReception;
 use super::{PACKET_LEN_MAX, PACKET_LEN_MIN};
 use crate::payload::FrameSettings;
 use crate::repair::RequestTiming;
-use crate::repair::fec::FecFormat;
 use crate::rtp::ExtensionMap;
 use crate::seq::SequenceNumber;
 use crate::ssrc::{PayloadType, Ssrc};
@@ -85,7 +84,8 @@ pub struct ReceiverConfig {
     pub requests: Option<RequestTiming>,
     /// The payload type of retransmissions (RFC 4588), and their SSRC if it is known.
     pub retransmission: Option<(PayloadType, Option<Ssrc>)>,
-    /// The repair packets that recover missing ones (RFC 8627); `None` if there are none.
+    /// The repair packets that recover missing ones (RFC 8627, RFC 5109); `None` if there are
+    /// none.
     pub fec: Option<FecReception>,
     /// Whether the arrival time of each packet is remembered for reports (RFC 8888).
     pub arrivals: bool,
@@ -123,7 +123,7 @@ impl ReceiverConfig {
         if !(1..=16_384).contains(&self.reorder_packets_max) {
             return Err(ConfigError::ReorderPackets { packets: self.reorder_packets_max });
         }
-        if self.fec.is_some_and(|fec| fec.format == FecFormat::Ulp) {
+        if self.fec.is_some_and(|fec| fec.red.is_some() != fec.format.is_in_red()) {
             return Err(ConfigError::FecFormat);
         }
         if self.sources_max == 0 {
@@ -141,8 +141,8 @@ impl ReceiverConfig {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Repair packets of ULPFEC are in the source's stream, which streams do not support.
-    #[error("the repair packets of a stream are those of FlexFEC, not of ULPFEC")]
+    /// ULPFEC without the payload type of RED, or `FlexFEC` with one.
+    #[error("ULPFEC needs the payload type of RED, and FlexFEC has none")]
     FecFormat,
     /// The memory limit that all sources share is smaller than the largest frame.
     #[error(

@@ -147,6 +147,20 @@ impl Receiver {
     /// Handles a datagram that is clear or has been unprotected.
     #[inline]
     fn handle_clear(&mut self, receipt: Receipt, from: Option<SocketAddr>, datagram: &[u8]) {
+        if self.is_red(datagram) {
+            return self.handle_red(receipt, from, datagram);
+        }
+        self.handle_bare(receipt, from, datagram);
+    }
+
+    /// Handles a datagram that is not within RED.
+    #[inline]
+    pub(super) fn handle_bare(
+        &mut self,
+        receipt: Receipt,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+    ) {
         if let Err(reason) = self.take(receipt, from, datagram) {
             self.discard(reason);
             if reason == Discard::PayloadType {
@@ -187,11 +201,14 @@ impl Receiver {
         if self.own_others.contains(&ssrc) {
             return Err(Discard::OwnSource);
         }
+        let mut payload = packet.payload();
         if packet.payload_type() != self.config.payload_type.value() {
-            if self.is_repair(packet.payload_type()) {
-                return self.take_repair(receipt, from, &packet);
+            match self.repair_format(packet.payload_type()) {
+                // It has a number of the media, but nothing for a frame.
+                Some(format) if format.is_in_red() => payload = &[],
+                Some(_) => return self.take_repair(receipt, from, &packet),
+                None => return self.take_retransmission(receipt, from, &packet),
             }
-            return self.take_retransmission(receipt, from, &packet);
         }
         if self.config.remote_ssrc.is_some_and(|remote| remote != ssrc) {
             return Err(Discard::OtherSource);
@@ -201,7 +218,7 @@ impl Receiver {
         let arrived = Arrived {
             sequence: packet.sequence(),
             info: receipt.of(ssrc, timestamp, marker, captured),
-            payload: packet.payload(),
+            payload,
         };
         let Some(n) = self.find(ssrc) else {
             let outcome = self.take_candidate_packet(arrived, from);

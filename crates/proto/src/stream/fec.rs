@@ -1,7 +1,8 @@
-//! Packets recovered by repair packets in a stream of their own (RFC 8627 and its draft 03).
+//! Packets recovered by repair packets, which are in a stream of their own (RFC 8627 and its draft
+//! 03) or between the packets of media (RFC 5109 section 14.2).
 //!
-//! The code works on unprotected RTP packets: source and repair packets are authenticated and
-//! decrypted first (RFC 8627 section 9).
+//! The code works on unprotected RTP packets without RED: source and repair packets are
+//! authenticated and decrypted first (RFC 8627 section 9, RFC 5109 section 11).
 
 use core::net::SocketAddr;
 use std::time::Duration;
@@ -19,11 +20,14 @@ use crate::ssrc::{PayloadType, Ssrc};
 /// The repair packets that a receiver uses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FecReception {
-    /// Their format, one of those with a stream of its own.
+    /// Their format.
     pub format: FecFormat,
     /// Their payload type.
     pub payload_type: PayloadType,
-    /// Their SSRC; `None` accepts any.
+    /// The payload type of RED, within which media and repair packets arrive; only for formats that
+    /// [need it](FecFormat::is_in_red).
+    pub red: Option<PayloadType>,
+    /// Their SSRC; `None` accepts any. Within RED it is that of the media.
     pub ssrc: Option<Ssrc>,
     /// How long a missing packet is not requested, because a repair packet may still recover it:
     /// the time from a packet to the repair packets of its block.
@@ -33,13 +37,14 @@ pub struct FecReception {
 }
 
 impl Receiver {
-    /// Returns whether packets of `payload_type` are repair packets.
+    /// Returns the format of the repair packets if `payload_type` is theirs.
     #[inline]
-    pub(super) fn is_repair(&self, payload_type: u8) -> bool {
-        self.config.fec.is_some_and(|fec| fec.payload_type.value() == payload_type)
+    pub(super) fn repair_format(&self, payload_type: u8) -> Option<FecFormat> {
+        let fec = self.config.fec?;
+        (fec.payload_type.value() == payload_type).then_some(fec.format)
     }
 
-    /// Handles a repair packet: the packets that it recovers take their places.
+    /// Handles a repair packet of a stream of its own: the packets that it recovers take their places.
     pub(super) fn take_repair(
         &mut self,
         receipt: Receipt,
@@ -73,8 +78,9 @@ impl Receiver {
         outcome
     }
 
-    /// Gives a packet of source `n` to its decoder, and to the source the packets recovered by it.
-    /// The packets of a probation, except the last, are not given to a decoder.
+    /// Gives a packet of source `n`, media or repair packet, to its decoder, and to the source the
+    /// packets recovered by it. The packets of a probation, except the last, are not given to a
+    /// decoder.
     #[cold]
     pub(super) fn note_source(&mut self, receipt: Receipt, n: usize, datagram: &[u8]) {
         let Some(source) = self.sources.get_mut(n) else { return };
@@ -82,8 +88,15 @@ impl Receiver {
             return;
         };
         // The window has ignored a packet beyond its highest one.
-        if packet.sequence().distance(source.window.highest().sequence()) <= 0 {
+        if packet.sequence().distance(source.window.highest().sequence()) > 0 {
+            return;
+        }
+        if packet.payload_type() == self.config.payload_type.value() {
             fec.handle_source(datagram);
+        } else if fec.handle_repair(&[], packet.payload()).is_ok() {
+            self.statistics.repairs += 1;
+        } else {
+            self.discard(Discard::Retransmission);
         }
         self.take_recovered(receipt, n);
     }

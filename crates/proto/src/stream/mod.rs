@@ -21,6 +21,7 @@ mod outgoing;
 mod receipt;
 mod receive;
 mod recovery;
+mod red;
 mod retransmission;
 mod secure;
 mod send;

@@ -73,6 +73,8 @@ pub struct Receiver {
     pub(super) security: Option<Box<Security>>,
     /// Retransmission streams, each with the source to which it belongs.
     pub(super) retransmissions: VecDeque<(Ssrc, Ssrc)>,
+    /// Memory for a packet that arrived within RED.
+    pub(super) bare: Vec<u8>,
     /// Packets of other payload types since the last event about them, and the time of that event.
     pub(super) other_types: (u64, Option<Instant>),
 }
@@ -108,6 +110,7 @@ impl Receiver {
             conflict: None,
             security: None,
             retransmissions: VecDeque::new(),
+            bare: Vec::new(),
             other_types: (0, None),
         })
     }

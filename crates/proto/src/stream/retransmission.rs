@@ -29,6 +29,7 @@ impl Receiver {
             return Err(Discard::OtherSource);
         }
         let (sequence, payload) = rtx::unwrap(packet.payload()).ok_or(Discard::Retransmission)?;
+        let payload = self.payload_within_red(payload).ok_or(Discard::Retransmission)?;
         let n = self.source_of(stream, from, sequence)?;
         let ssrc = self.sources[n].ssrc();
         let (timestamp, marker) = (packet.timestamp(), packet.marker());

@@ -223,9 +223,15 @@ impl Sender {
         self.retransmitted_octets
     }
 
-    /// Returns the octets of RTP payload in repair packets.
-    pub fn repair_octets(&self) -> u64 {
-        self.repair_octets
+    /// Returns the packets sent under the SSRC of the media and the octets of their payload, as
+    /// sender reports count them (RFC 3550 section 6.4.1): repair packets are among them only within
+    /// RED.
+    pub fn reported(&self) -> (u64, u64) {
+        let SendStatistics { packets, payload_octets, repairs, .. } = self.statistics;
+        match self.red() {
+            Some(_) => (packets + repairs, payload_octets + self.repair_octets),
+            None => (packets, payload_octets),
+        }
     }
 
     /// Returns the SSRC of the retransmission stream, if there is one (RFC 4588).
@@ -369,7 +375,8 @@ impl Sender {
         timestamp: RtpTimestamp,
         batch: &mut Batch,
     ) -> Written {
-        if self.fragment.extension().is_some() || !self.elements.is_empty() || self.fec.is_some() {
+        let has_extension = self.fragment.extension().is_some() || !self.elements.is_empty();
+        if has_extension || self.has_fec_work() {
             return self.write_extended(frame, timestamp, batch);
         }
         let payload_len = self.fragment.len();

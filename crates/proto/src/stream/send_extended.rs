@@ -1,8 +1,9 @@
-//! Sent packets with a header extension, or that repair packets protect: composed and protected in
-//! separate memory.
+//! Sent packets with a header extension, within RED, or that repair packets protect: composed and
+//! protected in separate memory.
 
 use super::send::{Sender, Written};
 use crate::batch::Batch;
+use crate::repair::fec::red;
 use crate::rtp::{CaptureTime, Element, Elements, ExtensionForm, write_elements};
 use crate::time::RtpTimestamp;
 
@@ -97,14 +98,20 @@ impl Sender {
         packet: &mut Vec<u8>,
         batch: &mut Batch,
     ) -> Written {
-        let (header_len, payload_len) = (packet.len(), self.fragment.len());
-        packet.resize(header_len + payload_len, 0);
+        let (header_len, red) = (packet.len(), self.red());
+        packet.resize(header_len + self.fragment.len(), 0);
         self.fragment.write(frame, &mut packet[header_len..]);
+        let red_len = if red.is_some() { red::HEADER_LEN } else { 0 };
         // Checked before protection, which uses up the packet's index.
-        if batch.free() < packet.len() + self.trailer_len() {
+        if batch.free() < packet.len() + red_len + self.trailer_len() {
             return Written::Full;
         }
         self.note_for_fec(timestamp, packet);
+        if let Some(red) = red {
+            packet[1] = packet[1] & 0x80 | red.value();
+            packet.insert(header_len, red::header(self.config.payload_type));
+        }
+        let payload_len = packet.len() - header_len;
         if let Some(protector) = &mut self.protector
             && protector.protect(packet).is_err()
         {
@@ -115,6 +122,7 @@ impl Sender {
         place.copy_from_slice(packet);
         self.elements.clear();
         self.note_written(position, packet.len(), payload_len);
+        self.end_fec_block_if_full(timestamp);
         Written::Placed
     }
 }

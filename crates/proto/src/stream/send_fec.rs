@@ -1,7 +1,8 @@
-//! Repair packets of a sender, in a stream of their own (RFC 8627 and its draft 03).
+//! Repair packets of a sender: in a stream of their own (RFC 8627 and its draft 03), or between the
+//! packets of media, all of them within RED (RFC 5109 section 14.2).
 //!
-//! The code works on unprotected RTP packets; repair packets are protected as media is (RFC 8627
-//! section 9).
+//! The code works on unprotected RTP packets, as they are without RED; repair packets are protected
+//! as media is (RFC 8627 section 9, RFC 5109 section 11).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,9 +11,9 @@ use super::PACKET_LEN_MIN;
 use super::config::ConfigError;
 use super::send::Sender;
 use crate::batch::Batch;
-use crate::repair::fec::{BlockSize, Encoder, FecFormat};
+use crate::repair::fec::{BlockSize, Encoder, FecFormat, red};
 use crate::rtp::{HEADER_LEN, Header};
-use crate::seq::SequenceNumber;
+use crate::seq::{ExtendedSequence, SequenceNumber};
 use crate::ssrc::{PayloadType, Ssrc};
 use crate::time::RtpTimestamp;
 
@@ -26,13 +27,16 @@ const CSRC_LEN: usize = 4;
 /// The repair packets that a sender adds to its media.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FecSending {
-    /// Their format, one of those with a stream of its own.
+    /// Their format.
     pub format: FecFormat,
     /// Their payload type.
     pub payload_type: PayloadType,
-    /// Their synchronisation source, random.
+    /// The payload type of RED, within which media and repair packets are then sent; only for
+    /// formats that [need it](FecFormat::is_in_red).
+    pub red: Option<PayloadType>,
+    /// Their synchronisation source, random; within RED it is that of the media.
     pub ssrc: Ssrc,
-    /// The sequence number of the first of them, random.
+    /// The sequence number of the first of them, random; within RED they continue those of the media.
     pub first_sequence: SequenceNumber,
     /// Repair packets for 100 packets of media, at most 100; see [`Sender::set_fec_percent`].
     pub percent: u8,
@@ -46,10 +50,8 @@ pub struct FecSending {
 #[derive(Debug)]
 pub(super) struct SendFec {
     config: FecSending,
-    /// `None` if the ratio is zero.
+    /// `None` if the ratio is zero, and before the first block.
     encoder: Option<Encoder>,
-    /// The ratio of the encoder's blocks.
-    percent: u8,
     /// The timestamp of the first packet of the block.
     begun: RtpTimestamp,
     /// The next repair packet.
@@ -62,7 +64,8 @@ pub(super) struct SendFec {
 impl SendFec {
     /// Returns the octets by which the longest repair packet exceeds the longest packet of media.
     fn overhead(&self) -> usize {
-        CSRC_LEN + self.config.format.header_len_max()
+        let len = if self.config.red.is_some() { red::HEADER_LEN } else { CSRC_LEN };
+        len + self.config.format.header_len_max()
     }
 
     /// Returns whether the block has packets.
@@ -70,59 +73,74 @@ impl SendFec {
         self.encoder.as_ref().is_some_and(|encoder| encoder.pending() > 0)
     }
 
-    /// Adds a packet of `source`, unprotected, to the block, and ends the block if it is full.
+    /// Adds a packet of `source`, unprotected, to the block.
     fn push(&mut self, source: Ssrc, timestamp: RtpTimestamp, packet: &[u8]) {
         if !self.has_begun() {
             self.begun = timestamp;
-            if self.percent != self.config.percent {
-                self.percent = self.config.percent;
-                let size = block_size(self.config.format, self.percent);
+            let size = block_size(self.config.format, self.config.percent);
+            if self.encoder.as_ref().map(Encoder::size) != size {
                 self.encoder = size.map(|size| Encoder::new(size, source));
             }
         }
         if let Some(encoder) = &mut self.encoder {
             encoder.push(packet);
-            if encoder.is_full() {
-                self.close(source, timestamp);
-            }
         }
     }
 
-    /// Ends the block: its repair packets wait for room in a batch.
-    fn close(&mut self, source: Ssrc, timestamp: RtpTimestamp) {
+    /// Ends the block: its repair packets wait for room in a batch. `next` is the number of the next
+    /// packet of media, which repair packets within RED take.
+    fn close(&mut self, source: Ssrc, timestamp: RtpTimestamp, next: &mut ExtendedSequence) {
         let Self { config, encoder: Some(encoder), sequence, waiting, .. } = self else { return };
-        let FecSending { payload_type, ssrc, .. } = *config;
         encoder.close(|payload| {
-            let mut header = Header::new(payload_type, *sequence, timestamp, ssrc);
-            if config.format != FecFormat::FlexFec03 {
-                header.contributing_sources = vec![source];
-            }
-            let mut packet = vec![0; header.written_len()];
-            if header.write(&mut packet).is_ok() {
-                packet.extend_from_slice(payload);
-                waiting.push_back(packet);
-                *sequence = sequence.plus(1);
+            let number = if config.red.is_some() { next.sequence() } else { *sequence };
+            let Some(mut packet) = config.head(source, number, timestamp) else { return };
+            packet.extend_from_slice(payload);
+            waiting.push_back(packet);
+            match config.red {
+                Some(_) => *next = next.plus(1),
+                None => *sequence = sequence.plus(1),
             }
         });
     }
 }
 
+impl FecSending {
+    /// Returns what precedes the FEC header in a repair packet.
+    fn head(
+        &self,
+        source: Ssrc,
+        sequence: SequenceNumber,
+        timestamp: RtpTimestamp,
+    ) -> Option<Vec<u8>> {
+        let mut header = match self.red {
+            Some(red) => Header::new(red, sequence, timestamp, source),
+            None => Header::new(self.payload_type, sequence, timestamp, self.ssrc),
+        };
+        if self.red.is_none() && self.format != FecFormat::FlexFec03 {
+            header.contributing_sources = vec![source];
+        }
+        let mut head = vec![0; header.written_len()];
+        header.write(&mut head).ok()?;
+        head.extend(self.red.map(|_| red::header(self.payload_type)));
+        Some(head)
+    }
+}
+
 impl Sender {
-    /// Makes the sender add repair packets to its media, in a stream of their own. Packets of media
-    /// are shorter by the octets that a repair packet adds, so that both fit the largest datagram.
-    /// To be called after [`secured`](Self::secured).
+    /// Makes the sender add repair packets to its media. Packets of media are shorter by the octets
+    /// that a repair packet adds, so that both fit the largest datagram. To be called after
+    /// [`secured`](Self::secured).
     ///
     /// # Errors
-    /// [`ConfigError::FecFormat`] for ULPFEC, whose packets are in the stream of the media;
+    /// [`ConfigError::FecFormat`] for ULPFEC without the payload type of RED, and `FlexFEC` with it;
     /// [`ConfigError::PacketLen`] if the largest datagram is too small for repair packets.
     pub fn with_fec(mut self, config: FecSending) -> Result<Self, ConfigError> {
-        if config.format == FecFormat::Ulp {
+        if config.red.is_some() != config.format.is_in_red() {
             return Err(ConfigError::FecFormat);
         }
         let fec = SendFec {
             config: FecSending { percent: config.percent.min(100), ..config },
             encoder: None,
-            percent: 0,
             begun: RtpTimestamp(0),
             sequence: config.first_sequence,
             waiting: VecDeque::new(),
@@ -148,9 +166,23 @@ impl Sender {
         self.fec.as_ref().map_or(0, |fec| fec.config.percent)
     }
 
-    /// Returns the SSRC of the repair packets, if there are any.
+    /// Returns the SSRC of the repair packets, if they have a stream of their own.
     pub fn fec_ssrc(&self) -> Option<Ssrc> {
-        self.fec.as_ref().map(|fec| fec.config.ssrc)
+        self.fec.as_ref().filter(|fec| fec.config.red.is_none()).map(|fec| fec.config.ssrc)
+    }
+
+    /// Returns the payload type of RED, if media and repair packets are sent within it.
+    pub(super) fn red(&self) -> Option<PayloadType> {
+        self.fec.as_ref().and_then(|fec| fec.config.red)
+    }
+
+    /// Returns whether packets need more than to be written: they are added to a block, or are sent
+    /// within RED.
+    #[inline]
+    pub(super) fn has_fec_work(&self) -> bool {
+        self.fec.as_ref().is_some_and(|fec| {
+            fec.config.percent > 0 || fec.config.red.is_some() || fec.has_begun()
+        })
     }
 
     /// Returns whether the last packets have no repair packets yet, because their block has not ended:
@@ -171,6 +203,14 @@ impl Sender {
         }
     }
 
+    /// Ends the block if it is full.
+    pub(super) fn end_fec_block_if_full(&mut self, timestamp: RtpTimestamp) {
+        let encoder = self.fec.as_ref().and_then(|fec| fec.encoder.as_ref());
+        if encoder.is_some_and(Encoder::is_full) {
+            self.end_fec_block(timestamp);
+        }
+    }
+
     /// Ends the block at the end of a frame if it would otherwise exceed its span with the next one.
     pub(super) fn end_fec_block_if_due(&mut self, timestamp: RtpTimestamp) {
         let Some(fec) = &self.fec else { return };
@@ -187,14 +227,14 @@ impl Sender {
     /// Ends the block.
     pub(super) fn end_fec_block(&mut self, timestamp: RtpTimestamp) {
         if let Some(fec) = &mut self.fec {
-            fec.close(self.config.ssrc, timestamp);
+            fec.close(self.config.ssrc, timestamp, &mut self.sequence);
         }
     }
 
     /// Forgets the block, as when the source has changed.
     pub(super) fn clear_fec(&mut self) {
         if let Some(fec) = &mut self.fec {
-            (fec.encoder, fec.percent) = (None, 0);
+            fec.encoder = None;
             fec.waiting.clear();
         }
     }
@@ -216,10 +256,18 @@ impl Sender {
             {
                 continue;
             }
-            if let Some(place) = batch.place(packet.len()) {
-                place.copy_from_slice(&packet);
-                self.statistics.repairs += 1;
-                self.repair_octets += (len - HEADER_LEN - self.trailer_len()) as u64;
+            let position = batch.position();
+            let Some(place) = batch.place(packet.len()) else { continue };
+            place.copy_from_slice(&packet);
+            self.statistics.repairs += 1;
+            self.repair_octets += (len - HEADER_LEN - self.trailer_len()) as u64;
+            // Within RED a lost repair packet leaves a gap in the numbers of the media, so receivers
+            // request it.
+            if self.red().is_some()
+                && let (Some(repair), [_, _, high, low, ..]) = (&mut self.repair, &packet[..])
+            {
+                let sequence = SequenceNumber(u16::from_be_bytes([*high, *low]));
+                repair.history.note(sequence, position, packet.len());
             }
         }
         true

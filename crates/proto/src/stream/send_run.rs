@@ -19,8 +19,8 @@ impl Sender {
         batch: &mut Batch,
         most: usize,
     ) -> Option<Written> {
-        let is_plain = self.protector.is_none() && self.fec.is_none() && self.elements.is_empty();
-        if !is_plain || most == 0 {
+        let is_plain = self.protector.is_none() && self.elements.is_empty();
+        if !is_plain || self.has_fec_work() || most == 0 {
             return None;
         }
         let run = self.packetiser.next_run(frame, most)?;

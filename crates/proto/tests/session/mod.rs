@@ -134,6 +134,18 @@ fn control(ssrc: Ssrc, epoch: Instant, setting: &Setting, policy: &Policy) -> Co
     Control { participant, sent: MediaSent::default(), received: Vec::new() }
 }
 
+fn repair_packets(percent: u8, span: Duration) -> FecSending {
+    FecSending {
+        format: FecFormat::FlexFec,
+        payload_type: REPAIR.0,
+        red: None,
+        ssrc: REPAIR.1,
+        first_sequence: SequenceNumber(65_534),
+        percent,
+        span,
+    }
+}
+
 impl Session {
     pub fn new(setting: &Setting) -> Self {
         #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
@@ -169,6 +181,7 @@ impl Session {
         config.fec = setting.fec.map(|(_, wait)| FecReception {
             format: FecFormat::FlexFec,
             payload_type: REPAIR.0,
+            red: None,
             ssrc: Some(REPAIR.1),
             wait,
             limits: DecoderLimits::default(),
@@ -179,10 +192,7 @@ impl Session {
             receiver = receiver.secured(Unprotector::new(&policy, &key()).unwrap());
         }
         if let Some((percent, span)) = setting.fec {
-            let (payload_type, ssrc) = REPAIR;
-            let (format, first_sequence) = (FecFormat::FlexFec, SequenceNumber(65_534));
-            let fec = FecSending { format, payload_type, ssrc, first_sequence, percent, span };
-            sender = sender.with_fec(fec).unwrap();
+            sender = sender.with_fec(repair_packets(percent, span)).unwrap();
         }
         let ends = [MEDIA, LISTENER].map(|ssrc| control(ssrc, epoch, setting, &policy));
         Self {

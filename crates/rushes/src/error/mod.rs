@@ -57,10 +57,11 @@ pub enum Error {
     #[cfg(not(feature = "srtp"))]
     #[error("the description requires encrypted media (SRTP), which this build does not support")]
     Encrypted,
-    /// Repair packets would have the payload type of the media or of retransmissions.
+    /// Repair packets or RED would have the payload type of the media, of retransmissions or of each
+    /// other.
     #[error(
-        "payload type {} is that of the media or of retransmissions: \
-         set another for repair packets (Fec::payload_type)",
+        "payload type {} is that of the media, of retransmissions or of RED: \
+         set another for repair packets (Fec::payload_type, Fec::red_payload_type)",
         .payload_type.value()
     )]
     FecPayloadType {
@@ -73,6 +74,10 @@ pub enum Error {
         /// The ratio given.
         percent: u8,
     },
+    /// [`fec_ssrc`](crate::StreamBuilder::fec_ssrc) or
+    /// [`remote_fec_ssrc`](crate::StreamBuilder::remote_fec_ssrc) is set with ULPFEC.
+    #[error("repair packets of ULPFEC have the SSRC of the media: set no other for them")]
+    FecSharesSsrc,
     /// Repair packets would have the SSRC of the media or of retransmissions.
     #[error(
         "SSRC {ssrc} is that of the media or of retransmissions: \

@@ -49,6 +49,8 @@ pub(crate) struct Sent {
     pub(crate) last_frame: Option<(RtpTimestamp, Instant)>,
     /// Payload octets in retransmitted packets.
     pub(crate) retransmitted_octets: u64,
+    /// The packets and octets that sender reports count.
+    pub(crate) reported: (u64, u64),
     /// The sequence number of the last packet.
     pub(crate) last_sequence: Option<SequenceNumber>,
     /// The time of the last datagram.
@@ -186,9 +188,10 @@ impl Outbox {
     /// Returns the counts of sent media, for reports.
     pub(crate) fn media(&self) -> MediaSent {
         let sent = self.sent();
+        let (packets, octets) = sent.reported;
         MediaSent {
-            packets: sent.statistics.packets,
-            octets: sent.statistics.payload_octets,
+            packets,
+            octets,
             retransmitted: sent.statistics.retransmitted,
             retransmitted_octets: sent.retransmitted_octets,
             last: sent.last_frame,
@@ -239,6 +242,7 @@ impl Outbox {
         let is_first = sent.statistics.packets == 0;
         sent.statistics = sender.statistics();
         sent.retransmitted_octets = sender.retransmitted_octets();
+        sent.reported = sender.reported();
         sent.last_frame = frame.or(sent.last_frame);
         let any = sent.statistics.packets > 0;
         sent.last_sequence = any.then(|| sender.next_sequence().plus(u16::MAX));

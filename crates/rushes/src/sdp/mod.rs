@@ -133,7 +133,7 @@ impl StreamBuilder {
         }
         media.formats.push(format);
         if let Some(payload_type) = control.recovery.payload_type(self.payload_type) {
-            let rtx = Encoding::Rtx { apt: self.payload_type, rtx_time: None };
+            let rtx = Encoding::Rtx { apt: self.repeated_type(), rtx_time: None };
             let mut rtx = Format::new(payload_type, rtx);
             rtx.clock_rate = media.formats[0].clock_rate;
             media.formats.push(rtx);
@@ -149,7 +149,8 @@ impl StreamBuilder {
 impl Context {
     /// Sets up a stream that receives the media in a description: with its codec, payload type and
     /// port, the multicast group if there is one, the port of its RTCP, requests for lost packets if
-    /// they are allowed, and repair packets (`FlexFEC`) if there are any. Settings that are not in the description have their defaults.
+    /// they are allowed, and repair packets (`FlexFEC`, or ULPFEC within RED) if there are any. Settings
+    /// that are not in the description have their defaults.
     ///
     /// If the description has the SSRC of the stream ([`Media::ssrc`]) or of its retransmissions,
     /// no other is accepted. Otherwise any sender is accepted, since a description names the
@@ -170,7 +171,8 @@ impl Context {
             Ok(IpAddr::V6(_)) => self.session_any().local_address("::")?,
             _ => self.session_any(),
         };
-        let recovery = match media.retransmission(format.payload_type) {
+        let red = fec::fec_of(media).and_then(|fec| fec.red_type_for(format.payload_type));
+        let recovery = match media.retransmission(red.unwrap_or(format.payload_type)) {
             _ if !format.feedback.contains(&Feedback::Nack) => Recovery::Off,
             Some(rtx) => Recovery::Rtx(rtx.payload_type),
             None => Recovery::Verbatim,

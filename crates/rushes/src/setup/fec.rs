@@ -46,6 +46,7 @@ const PACKET_LEN: usize = 2048;
 pub struct Fec {
     format: FecFormat,
     payload_type: Option<PayloadType>,
+    red_payload_type: Option<PayloadType>,
     delay: Duration,
     ratio: Ratio,
 }
@@ -59,7 +60,8 @@ enum Ratio {
 
 impl Fec {
     fn new(ratio: Ratio) -> Self {
-        Self { format: FecFormat::FlexFec, payload_type: None, delay: DELAY, ratio }
+        let (payload_type, red_payload_type) = (None, None);
+        Self { format: FecFormat::FlexFec, payload_type, red_payload_type, delay: DELAY, ratio }
     }
 
     /// Uses received repair packets, and sends none.
@@ -83,7 +85,11 @@ impl Fec {
     }
 
     /// Sets the format; by default [`FecFormat::FlexFec`] (RFC 8627).
-    /// [`FecFormat::FlexFec03`] is for WebRTC programs. [`FecFormat::Ulp`] is refused.
+    ///
+    /// [`FecFormat::FlexFec03`] and [`FecFormat::Ulp`] are for WebRTC programs and GStreamer. ULPFEC
+    /// (RFC 5109) sends media and repair packets as one stream within RED (RFC 2198), so that a lost
+    /// repair packet is as harmful as a lost packet of media. [Retransmissions](StreamBuilder::recovery)
+    /// repeat the packets within RED.
     #[must_use]
     pub fn format(mut self, format: FecFormat) -> Self {
         self.format = format;
@@ -95,6 +101,15 @@ impl Fec {
     #[must_use]
     pub fn payload_type(mut self, payload_type: PayloadType) -> Self {
         self.payload_type = Some(payload_type);
+        self
+    }
+
+    /// Sets the payload type of RED, within which ULPFEC has media and repair packets; by default the
+    /// stream's with its fourth bit inverted: 104 for 96, 105 for 97, and so on; 122 for static ones.
+    /// Other formats do not use it.
+    #[must_use]
+    pub fn red_payload_type(mut self, payload_type: PayloadType) -> Self {
+        self.red_payload_type = Some(payload_type);
         self
     }
 
@@ -110,15 +125,20 @@ impl Fec {
         self
     }
 
-    /// Returns the format, the payload type for `media`, and the delay.
-    pub(crate) fn described(self, media: PayloadType) -> (FecFormat, PayloadType, Duration) {
-        let usual = match media.value() {
-            dynamic @ 96.. => dynamic ^ 4,
-            _ => 123,
-        };
-        let usual = || PayloadType::new(usual);
-        let payload_type = self.payload_type.or_else(usual).unwrap_or(media);
-        (self.format, payload_type, self.delay)
+    /// Returns the format and the delay.
+    pub(crate) fn format_and_delay(self) -> (FecFormat, Duration) {
+        (self.format, self.delay)
+    }
+
+    /// Returns the payload type of repair packets for `media`.
+    pub(crate) fn type_for(self, media: PayloadType) -> PayloadType {
+        self.payload_type.unwrap_or_else(|| usual(media, 4, 123))
+    }
+
+    /// Returns the payload type of RED for `media`, if the format needs it.
+    pub(crate) fn red_type_for(self, media: PayloadType) -> Option<PayloadType> {
+        let usual = || usual(media, 8, 122);
+        self.format.is_in_red().then(|| self.red_payload_type.unwrap_or_else(usual))
     }
 
     /// Returns whether repair packets are sent.
@@ -135,14 +155,20 @@ impl Fec {
     }
 }
 
+/// Returns `media` with the bit `bit` inverted, or `fixed` for a static payload type.
+fn usual(media: PayloadType, bit: u8, fixed: u8) -> PayloadType {
+    let value = if media.value() < 96 { fixed } else { media.value() ^ bit };
+    PayloadType::new(value).unwrap_or(media)
+}
+
 impl StreamBuilder {
     /// Sets forward error correction; by default there is none. Both ends must agree.
     ///
     /// Repair packets cost bit rate whether packets are lost or not, but no round trip. With
     /// [`recovery`](Self::recovery), packets that they did not recover within the
     /// [delay](Fec::delay) are requested, which is part of the [latency limit](Self::latency). They
-    /// have an SSRC of their own, are secured as the media is, and are paced with it; packets of
-    /// media are up to 36 octets shorter. [`description`](Self::description) names them
+    /// have an SSRC of their own, except with [ULPFEC](FecFormat::Ulp), are secured as the media is,
+    /// and are paced with it; packets of media are up to 36 octets shorter. [`description`](Self::description) names them
     /// (`a=rtpmap`, `a=fmtp`), and [`Context::described`](crate::Context::described) reads that.
     ///
     /// A block ends with a later frame. After the last frame of a stream, call
@@ -179,9 +205,17 @@ impl StreamBuilder {
         let Some(fec) = self.control.fec else {
             return if own.or(remote).is_some() { Err(Error::NoFec) } else { Ok(()) };
         };
-        let (_, payload_type, _) = fec.described(self.payload_type);
-        if payload_type == self.payload_type || Some(payload_type) == self.retransmission_type() {
-            return Err(Error::FecPayloadType { payload_type });
+        let media = self.payload_type;
+        let types = [Some(fec.type_for(media)), fec.red_type_for(media)];
+        for (n, payload_type) in types.into_iter().enumerate() {
+            let Some(payload_type) = payload_type else { continue };
+            let is_other = payload_type == media || types[..n].contains(&Some(payload_type));
+            if is_other || Some(payload_type) == self.retransmission_type() {
+                return Err(Error::FecPayloadType { payload_type });
+            }
+        }
+        if fec.red_type_for(media).is_some() && own.or(remote).is_some() {
+            return Err(Error::FecSharesSsrc);
         }
         if let Ratio::Percent(percent) | Ratio::ByLoss(percent) = fec.ratio
             && !(1..=100).contains(&percent)
@@ -206,7 +240,8 @@ impl StreamBuilder {
     /// Makes `sender` add repair packets, if they are set.
     pub(super) fn with_fec(&self, sender: Sender) -> Result<Sender, Error> {
         let Some(fec) = self.control.fec.filter(|fec| fec.is_sent()) else { return Ok(sender) };
-        let (format, payload_type, span) = fec.described(self.payload_type);
+        let ((format, span), media) = (fec.format_and_delay(), self.payload_type);
+        let (payload_type, red) = (fec.type_for(media), fec.red_type_for(media));
         let ssrc = match self.control.fec_ssrc {
             Some(ssrc) => ssrc,
             None => random_ssrc_except(&[Some(sender.config().ssrc), self.control.rtx_ssrc])?,
@@ -216,16 +251,18 @@ impl StreamBuilder {
             Ratio::Receive | Ratio::ByLoss(_) => 0,
         };
         let first_sequence = self.first_sequence(random_word()?);
-        let sending = FecSending { format, payload_type, ssrc, first_sequence, percent, span };
+        let sending = FecSending { format, payload_type, red, ssrc, first_sequence, percent, span };
         Ok(sender.with_fec(sending)?)
     }
 
     /// Returns the repair packets that the receiver uses.
     pub(super) fn fec_reception(&self) -> Option<FecReception> {
-        let (format, payload_type, wait) = self.control.fec?.described(self.payload_type);
+        let (fec, media) = (self.control.fec?, self.payload_type);
+        let ((format, wait), red) = (fec.format_and_delay(), fec.red_type_for(media));
+        let payload_type = fec.type_for(media);
         let packet_len = self.mtu.max(PACKET_LEN);
         let limits = DecoderLimits { packet_len, ..DecoderLimits::default() };
         let ssrc = self.control.remote_fec_ssrc;
-        Some(FecReception { format, payload_type, ssrc, wait, limits })
+        Some(FecReception { format, payload_type, red, ssrc, wait, limits })
     }
 }

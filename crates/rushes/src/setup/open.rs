@@ -125,7 +125,7 @@ impl StreamBuilder {
             remote_ssrc: self.remote_ssrc,
             beside: [
                 self.retransmission_type().map(|rtx| (rtx, self.control.remote_rtx_ssrc)),
-                self.fec_reception().map(|fec| (fec.payload_type, fec.ssrc)),
+                self.fec_reception().map(|fec| (fec.red.unwrap_or(fec.payload_type), fec.ssrc)),
             ],
         };
         if self.control.arrivals {

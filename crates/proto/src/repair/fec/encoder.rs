@@ -104,6 +104,11 @@ impl Encoder {
         }
     }
 
+    /// Returns the size of a full block.
+    pub fn size(&self) -> BlockSize {
+        self.size
+    }
+
     /// Returns whether the block is full.
     pub fn is_full(&self) -> bool {
         self.count == self.size.packets

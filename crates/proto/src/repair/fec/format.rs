@@ -51,6 +51,12 @@ impl FecFormat {
         }
     }
 
+    /// Returns whether repair packets are in the stream of the media, within RED, rather than in a
+    /// stream of their own.
+    pub fn is_in_red(self) -> bool {
+        self == Self::Ulp
+    }
+
     /// Appends the payload of a repair packet that protects packets of `source`.
     pub(super) fn write(
         self,

@@ -25,6 +25,11 @@ pub fn header(payload_type: crate::ssrc::PayloadType) -> u8 {
     payload_type.value() & !FOLLOWS
 }
 
+/// Returns the primary block of a packet's payload; `None` if its blocks exceed it.
+pub fn primary(payload: &[u8]) -> Option<Block<'_>> {
+    blocks(payload)?.last()
+}
+
 /// Returns the blocks of a packet's payload, the primary one last; `None` if they exceed it.
 pub fn blocks(payload: &[u8]) -> Option<impl Iterator<Item = Block<'_>>> {
     let mut headers = payload;
@@ -64,6 +69,7 @@ mod tests {
         let read: Vec<Block<'_>> = blocks(&packet).unwrap().collect();
         let older = Block { payload_type: 5, timestamp_offset: 0x0aaa, data: &[1, 2, 3] };
         assert_eq!(read, [older, Block { payload_type: 0, timestamp_offset: 0, data: &[9] }]);
+        assert_eq!(primary(&packet), read.last().copied());
         assert!(blocks(&packet[..7]).is_none());
         assert!(blocks(&packet[..3]).is_none());
         assert!(blocks(&[]).is_none());
