@@ -69,11 +69,11 @@ impl Adapter {
 
     /// Rushes, FFmpeg and GStreamer, in the clear and secured.
     pub(super) fn usual(secured: bool) -> anyhow::Result<Vec<Self>> {
-        let lines = if secured { SECURED } else { CLEAR };
-        let adapter = |(name, send, receive): (&str, &str, &str)| {
+        let lines: &[(&str, &str, &str)] = if secured { &SECURED } else { &CLEAR };
+        let adapter = |&(name, send, receive): &(&str, &str, &str)| {
             Self::parse(name, Some(send), Some(receive), secured)
         };
-        lines.into_iter().map(adapter).collect()
+        lines.iter().map(adapter).collect()
     }
 }
 

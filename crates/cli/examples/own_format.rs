@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use rushes::file::{Bytes, FileError, FileKind, FrameReader, FrameWriter, MediaFrame, ReadOptions};
-use rushes::format::{Codec, Evidence, MediaFormat};
+use rushes::format::{Codec, Evidence, MediaFormat, blocks};
 use rushes::payload::{
     Depacketiser, Fragment, FrameBuilder, FrameError, PacketInfo, Packetiser, PayloadError,
     PayloadFormat,
@@ -36,7 +36,7 @@ pub static POINTS: MediaFormat = MediaFormat {
         Encoding::Other { parameters, .. } if parameters.contains("unit=mm") => Ok(()),
         _ => Err(Unsupported::Encoding("X-POINTS in a unit other than mm".to_owned())),
     },
-    files: FileKind { extensions: &["points"], reader, writer },
+    files: FileKind { reader, writer, ..blocks::files(&["points"]) },
     evidence: |packets| {
         let mut evidence = Evidence::default();
         for packet in packets {
@@ -168,7 +168,7 @@ impl FrameReader for Clouds {
     }
 }
 
-fn writer() -> Box<dyn FrameWriter> {
+fn writer(_: &Path) -> Box<dyn FrameWriter> {
     Box::new(CloudWriter(0))
 }
 

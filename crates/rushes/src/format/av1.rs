@@ -35,7 +35,7 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
             }
             _ => blocks::writer(path),
         },
-        is_of: |head| ivf::is_of(head, &obu::IVF_CODEC) || obu::begins_with_delimiter(head),
+        is_of: |head| ivf::is_of(head, obu::IVF_CODEC) || obu::begins_with_delimiter(head),
     },
     evidence,
     ffmpeg: Some("obu"),

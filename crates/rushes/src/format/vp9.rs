@@ -24,7 +24,7 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
         extensions: &["ivf"],
         reader: |path, _| ivf::reader(path, IVF_CODEC, FORMAT.title),
         writer: |_| ivf::writer(&FORMAT, IVF_CODEC),
-        is_of: |head| ivf::is_of(head, &IVF_CODEC),
+        is_of: |head| ivf::is_of(head, IVF_CODEC),
     },
     evidence,
     ffmpeg: Some("ivf"),

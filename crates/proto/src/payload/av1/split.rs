@@ -13,6 +13,13 @@ const ELEMENT_LEN_MIN: usize = 16;
 /// Minimum octets of a payload: the aggregation header, and of an OBU its header and one octet.
 const LIMIT_MIN: usize = 4;
 
+/// Returns whether an OBU may follow others of a layer in the same packet, which has at most one layer,
+/// and a sequence header only at its beginning.
+fn may_follow(obu: &Obu, layer: Option<u8>) -> bool {
+    let has_layer = layer.is_none() || [None, layer].contains(&obu.header.layer());
+    obu.header.kind() != SEQUENCE_HEADER && has_layer
+}
+
 #[derive(Default)]
 pub(super) struct Av1Packetiser {
     limit: usize,
@@ -30,13 +37,6 @@ impl Av1Packetiser {
     fn rest(&self) -> Option<(&Obu, usize)> {
         let obu = self.obus.get(self.at)?;
         Some((obu, obu.header.len + obu.body.len() - self.sent))
-    }
-
-    /// Returns whether another OBU may follow this one in the same packet: it has at most one layer.
-    fn may_follow(&self, next: &Obu, layer: Option<u8>) -> bool {
-        // A sequence header is the first in its packet.
-        let kind = next.header.kind();
-        kind != SEQUENCE_HEADER && (layer.is_none() || [None, layer].contains(&next.header.layer()))
     }
 
     /// Adds octets of the OBU at `self.at`, from `self.sent` on.
@@ -64,10 +64,10 @@ impl Av1Packetiser {
         let mut layer = None;
         for (n, obu) in self.obus[self.at..].iter().enumerate().take(COUNT_MAX) {
             let rest = obu.header.len + obu.body.len() - sent;
-            if n > 0 && !self.may_follow(obu, layer) {
+            if n > 0 && !may_follow(obu, layer) {
                 break;
             }
-            layer = layer.or(obu.header.layer());
+            layer = layer.or_else(|| obu.header.layer());
             sent = 0;
             lens[n] = rest.min(room);
             count = n + 1;

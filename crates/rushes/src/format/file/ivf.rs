@@ -32,8 +32,8 @@ const COUNT_AT: u64 = 24;
 const FRAME_LEN_MAX: usize = 64 << 20;
 
 /// Returns whether a file that begins with `head` holds frames of `codec`.
-pub(in crate::format) fn is_of(head: &[u8], codec: &[u8; 4]) -> bool {
-    head.starts_with(&SIGNATURE) && head.get(CODEC_END - 4..CODEC_END) == Some(codec)
+pub(in crate::format) fn is_of(head: &[u8], codec: [u8; 4]) -> bool {
+    head.starts_with(&SIGNATURE) && head.get(CODEC_END - 4..CODEC_END) == Some(&codec)
 }
 
 /// Returns whether a file begins with `head` like IVF, as far as that goes.
@@ -94,7 +94,7 @@ impl Ivf {
         let Some(head) = self.head(HEADER_LEN)? else { return Ok(None) };
         let number = |at: usize| head[at..].first_chunk().map_or(0, |it| u32::from_le_bytes(*it));
         let len = usize::from(u16::from_le_bytes([head[6], head[7]])).max(HEADER_LEN);
-        if !is_of(head, &self.codec) {
+        if !is_of(head, self.codec) {
             let codings = String::from_utf8_lossy(&head[CODEC_END - 4..CODEC_END]).into_owned();
             return Err(FileError::NoTrack { path: self.path.clone(), codec: self.title, codings });
         }
@@ -266,30 +266,30 @@ mod tests {
         file
     }
 
-    /// Returns the frames of a file with their times in ticks, and the error that ended reading.
-    fn read(octets: &[u8], piece_len: usize) -> (Vec<(Vec<u8>, Option<i64>)>, Option<String>) {
+    /// The frames of a file, each with its time in ticks.
+    type Frames = Vec<(Vec<u8>, Option<i64>)>;
+
+    /// Returns the frames of a file, and the error that ended reading.
+    fn read(octets: &[u8], piece_len: usize) -> (Frames, Option<String>) {
         let (mut reader, mut read) = (reader(Path::new("x.ivf"), VP8, "VP8"), vec![]);
         let mut frame = MediaFrame::default();
         let mut pieces = octets.chunks(piece_len);
+        let mut has_ended = false;
         loop {
             match reader.next_frame(&mut frame) {
                 Ok(true) => {
                     let ticks = frame.presented.map(|time| time.ticks(ClockRate::VIDEO));
                     read.push((frame.data.clone(), ticks));
                 }
-                Ok(false) => match pieces.next() {
-                    Some(piece) => reader.feed(piece),
-                    None => {
+                Ok(false) if has_ended => return (read, None),
+                Ok(false) => {
+                    let piece = pieces.next();
+                    reader.feed(piece.unwrap_or_default());
+                    has_ended = piece.is_none();
+                    if has_ended {
                         reader.finish();
-                        return match reader.next_frame(&mut frame) {
-                            Ok(is_more) => {
-                                assert!(!is_more);
-                                (read, None)
-                            }
-                            Err(error) => (read, Some(error.to_string())),
-                        };
                     }
-                },
+                }
                 Err(error) => return (read, Some(error.to_string())),
             }
         }

@@ -176,13 +176,14 @@ mod tests {
             match reader.next_frame(&mut frame) {
                 Ok(true) => read.push(frame.data.clone()),
                 Ok(false) if has_ended => return (read, None),
-                Ok(false) => match pieces.next() {
-                    Some(piece) => reader.feed(piece),
-                    None => {
+                Ok(false) => {
+                    let piece = pieces.next();
+                    reader.feed(piece.unwrap_or_default());
+                    has_ended = piece.is_none();
+                    if has_ended {
                         reader.finish();
-                        has_ended = true;
                     }
-                },
+                }
                 Err(error) => return (read, Some(error.to_string())),
             }
         }
