@@ -1,7 +1,9 @@
-// A peer for the tests of H.266: pion's packetizer and depacketizer behind two UDP sockets.
+// A peer for the tests of H.266 and AV1: pion's packetizers and depacketizers behind two UDP sockets.
 //
-//	pion send FILE HOST:PORT    FILE: access units, each after its length in 4 octets, big-endian
-//	pion recv HOST:PORT FILE    FILE: the received units, in Annex B; ends after a second of silence
+//	pion send CODEC FILE HOST:PORT
+//	    CODEC: h266 or av1; FILE: frames, each after its length in 4 octets, big-endian
+//	pion recv CODEC HOST:PORT FILE
+//	    FILE: the received units, in Annex B, or temporal units; ends after a second of silence
 package main
 
 import (
@@ -18,19 +20,35 @@ import (
 
 const (
 	payloadLimit = 1200
-	payloadType  = 98
 	frameTicks   = 3000
 )
 
+type codec struct {
+	payloadType  uint8
+	payloader    rtp.Payloader
+	depacketizer interface {
+		Unmarshal(payload []byte) ([]byte, error)
+	}
+	// What precedes the units of a frame and is not sent.
+	delimiter []byte
+}
+
+var codecsByName = map[string]codec{
+	"h266": {98, &codecs.H266Packetizer{}, &codecs.H266Depacketizer{}, nil},
+	"av1":  {106, &codecs.AV1Payloader{}, &codecs.AV1Depacketizer{}, []byte{0x12, 0}},
+}
+
 func main() {
-	var err error
-	switch {
-	case len(os.Args) == 4 && os.Args[1] == "send":
-		err = send(os.Args[2], os.Args[3])
-	case len(os.Args) == 4 && os.Args[1] == "recv":
-		err = receive(os.Args[2], os.Args[3])
-	default:
-		err = fmt.Errorf("usage: pion send FILE HOST:PORT | pion recv HOST:PORT FILE")
+	err := fmt.Errorf("usage: pion send h266|av1 FILE HOST:PORT | pion recv h266|av1 HOST:PORT FILE")
+	if len(os.Args) == 5 {
+		if codec, known := codecsByName[os.Args[2]]; known {
+			switch os.Args[1] {
+			case "send":
+				err = send(codec, os.Args[3], os.Args[4])
+			case "recv":
+				err = receive(codec, os.Args[3], os.Args[4])
+			}
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pion:", err)
@@ -38,7 +56,7 @@ func main() {
 	}
 }
 
-func send(file, to string) error {
+func send(codec codec, file, to string) error {
 	octets, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -48,19 +66,18 @@ func send(file, to string) error {
 		return err
 	}
 	defer conn.Close()
-	packetizer := &codecs.H266Packetizer{}
 	// Sequence numbers and timestamps that wrap soon.
 	sequence, timestamp := uint16(65500), uint32(0xffff_f000)
 	for len(octets) >= 4 {
 		length := int(binary.BigEndian.Uint32(octets))
 		unit := octets[4 : 4+length]
 		octets = octets[4+length:]
-		payloads := packetizer.Payload(payloadLimit, unit)
+		payloads := codec.payloader.Payload(payloadLimit, unit)
 		for n, payload := range payloads {
 			packet := rtp.Packet{Header: rtp.Header{
 				Version:        2,
 				Marker:         n == len(payloads)-1,
-				PayloadType:    payloadType,
+				PayloadType:    codec.payloadType,
 				SequenceNumber: sequence,
 				Timestamp:      timestamp,
 				SSRC:           0x70696f6e,
@@ -80,7 +97,7 @@ func send(file, to string) error {
 	return nil
 }
 
-func receive(from, file string) error {
+func receive(codec codec, from, file string) error {
 	conn, err := net.ListenPacket("udp", from)
 	if err != nil {
 		return err
@@ -111,10 +128,12 @@ func receive(from, file string) error {
 	sort.SliceStable(packets, func(i, j int) bool {
 		return packets[i].SequenceNumber-first < packets[j].SequenceNumber-first
 	})
-	depacketizer := &codecs.H266Depacketizer{}
 	var out []byte
 	for n, packet := range packets {
-		units, err := depacketizer.Unmarshal(packet.Payload)
+		if n == 0 || packet.Timestamp != packets[n-1].Timestamp {
+			out = append(out, codec.delimiter...)
+		}
+		units, err := codec.depacketizer.Unmarshal(packet.Payload)
 		if err != nil {
 			return fmt.Errorf("payload %d: %w", n, err)
 		}

@@ -1,4 +1,4 @@
-//! pion at the other end: the only peer for H.266, built with Go from `interop/pion`.
+//! pion at the other end: the only peer for H.266 and AV1, built with Go from `interop/pion`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,21 +32,30 @@ fn pion() -> Option<&'static Path> {
 }
 
 /// Returns the file of this project, and a larger one if it is available.
-fn files() -> Vec<PathBuf> {
+fn files(codec: Codec) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let own = root.join("vectors/media/vvc_192x128_64f_vvenc_tiny_nals.266");
-    let large = root.join("../shared/media/vvc_1080p_10f_vvenc.266");
-    [own, large].into_iter().filter(|file| file.exists()).collect()
+    let own = match codec.name {
+        "h266" => "vectors/media/vvc_192x128_64f_vvenc_tiny_nals.266",
+        _ => "vectors/media/av1_320x180_60f_libaom.obu",
+    };
+    let large = "../shared/media/vvc_1080p_10f_vvenc.266";
+    let large = Some(large).filter(|_| codec == Codec::H266);
+    let paths = [Some(own), large].into_iter().flatten().map(|path| root.join(path));
+    paths.filter(|file| file.exists()).collect()
 }
 
-#[test]
-fn pion_receives_h266() {
+/// Returns the extension of the files of a codec.
+fn extension(codec: Codec) -> &'static str {
+    codec.files.extensions[0]
+}
+
+fn to_pion(codec: Codec) {
     let Some(pion) = pion() else { return };
     let folder = tempfile::tempdir().unwrap();
-    for (n, file) in files().iter().enumerate() {
-        let (port, copy) = (ports(), folder.path().join(format!("{n}.266")));
+    for (n, file) in files(codec).iter().enumerate() {
+        let (port, copy) = (ports(), folder.path().join(format!("{n}.{}", extension(codec))));
         let from = format!("127.0.0.1:{port}");
-        let arguments = ["recv", &from, copy.to_str().unwrap()];
+        let arguments = ["recv", codec.name, &from, copy.to_str().unwrap()];
         let process = Process::start(pion.to_str().unwrap(), &arguments).listening(port);
         send(file, port, &[]);
         let (_, err) = process.finish();
@@ -56,16 +65,25 @@ fn pion_receives_h266() {
 }
 
 #[test]
-fn pion_sends_h266() {
+fn pion_receives_h266() {
+    to_pion(Codec::H266);
+}
+
+#[test]
+fn pion_receives_av1() {
+    to_pion(Codec::Av1);
+}
+
+fn from_pion(codec: Codec) {
     let Some(pion) = pion() else { return };
     let folder = tempfile::tempdir().unwrap();
-    for (n, file) in files().iter().enumerate() {
-        let (port, copy) = (ports(), folder.path().join(format!("{n}.266")));
+    for (n, file) in files(codec).iter().enumerate() {
+        let (port, copy) = (ports(), folder.path().join(format!("{n}.{}", extension(codec))));
         let units = folder.path().join("units");
-        fs::write(&units, access_units(file)).unwrap();
+        fs::write(&units, frames(file, codec)).unwrap();
         let process = receive(&copy, port, &["--idle-timeout", "1s"]);
         let to = format!("127.0.0.1:{port}");
-        let arguments = ["send", units.to_str().unwrap(), &to];
+        let arguments = ["send", codec.name, units.to_str().unwrap(), &to];
         let (_, err) = Process::start(pion.to_str().unwrap(), &arguments).finish();
         assert!(err.is_empty(), "{err}");
         let report = received(process);
@@ -74,9 +92,19 @@ fn pion_sends_h266() {
     }
 }
 
-/// Returns the access units of a file, each preceded by its length.
-fn access_units(file: &Path) -> Vec<u8> {
-    let mut reader = MediaReader::open(file, Codec::H266, ReadOptions::default()).unwrap();
+#[test]
+fn pion_sends_h266() {
+    from_pion(Codec::H266);
+}
+
+#[test]
+fn pion_sends_av1() {
+    from_pion(Codec::Av1);
+}
+
+/// Returns the frames of a file, each preceded by its length.
+fn frames(file: &Path, codec: Codec) -> Vec<u8> {
+    let mut reader = MediaReader::open(file, codec, ReadOptions::default()).unwrap();
     let mut octets = Vec::new();
     while let Some(frame) = reader.next_frame().unwrap() {
         octets.extend((frame.data.len() as u32).to_be_bytes());
