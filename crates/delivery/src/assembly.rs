@@ -334,7 +334,8 @@ impl Assembly {
     ///
     /// Packets of the same frame or of later ones confirm the frame, as small frames have too few.
     fn check_jump(&mut self, now: Instant, frame: u64) -> Option<Claim> {
-        let has_memory = frame - self.oldest <= self.options.slots as u64 - 2;
+        // The other slots are for frames that wait for requested packets.
+        let has_memory = frame - self.oldest <= (self.options.slots as u64 - 2).min(1);
         let (before, packets) = self.candidate;
         let follows = (before..=before.saturating_add(NEAR_MAX)).contains(&frame);
         let packets = if follows { packets.saturating_add(1) } else { 1 };

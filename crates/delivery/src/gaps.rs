@@ -25,6 +25,9 @@ pub struct GapFinder {
     current: Option<(u8, Range<u32>, u32)>,
 }
 
+/// Maximum frames that a client has in progress.
+const PROGRESS_MAX: u8 = 8;
+
 /// What a packet shows.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Gaps {
@@ -52,7 +55,9 @@ impl GapFinder {
         let UnitHeader { frame, index } = header;
         let before = self.current.as_ref();
         let is_late = |(current, packets, next): &(u8, Range<u32>, u32)| {
-            let is_older = frame.wrapping_sub(*current) > u8::MAX / 2;
+            // Packets of older ones than a client may have in progress have no place. A socket may have
+            // been silent for long, so that any other number is a later one.
+            let is_older = (1..=PROGRESS_MAX).contains(&current.wrapping_sub(frame));
             is_older || frame == *current && packets.contains(&index) && index < *next
         };
         if before.is_some_and(is_late) {
@@ -114,6 +119,15 @@ mod tests {
         }
         assert_eq!(skipped(&mut finder, 4, 15), []);
         assert_eq!(skipped(&mut finder, 5, 4), [], "the place was kept");
+    }
+
+    #[test]
+    fn any_frame_after_a_long_silence_is_a_later_one() {
+        for frame in [1, 127, 128, 200, 247] {
+            let mut finder = GapFinder::default();
+            skipped(&mut finder, 0, 15);
+            assert_eq!(skipped(&mut finder, frame, 2), [(frame, 0..2)]);
+        }
     }
 
     #[test]

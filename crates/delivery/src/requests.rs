@@ -70,8 +70,8 @@ impl Requests {
         self.due
     }
 
-    /// Notes missing packets, which are requested at `due`.
-    pub(super) fn add(&mut self, packets: Range<u32>, due: Instant) {
+    /// Notes missing packets, which are requested at `due`. Returns whether there is room for more.
+    pub(super) fn add(&mut self, packets: Range<u32>, due: Instant) -> bool {
         for packet in packets {
             if self.missing.len() == MISSING_MAX {
                 break;
@@ -80,6 +80,7 @@ impl Requests {
             self.missing.entry(packet).or_insert(missing);
         }
         self.due = Some(self.due.map_or(due, |before| before.min(due)));
+        self.missing.len() < MISSING_MAX
     }
 
     /// Forgets those of `packets` that were not requested: they are still expected.

@@ -119,7 +119,9 @@ impl Slot {
     pub(super) fn note_missing(&mut self, mut packets: Range<u32>, due: Instant) {
         while let Some(run) = self.missing(packets.clone()) {
             packets.start = run.end;
-            self.requests.add(run, due);
+            if !self.requests.add(run, due) {
+                return;
+            }
         }
     }
 

@@ -188,6 +188,8 @@ fn lossy(gpu: &Gpu, layout: Layout, upload: Upload, is_stepped: bool) -> (Vec<Re
     let sink = Arc::new(if is_stepped { sink } else { sink.with_whole_frames() });
     let mut options = ClientOptions::default();
     options.deadline_max = SECOND / 20;
+    // Nothing that was lost is sent again.
+    options.recovery = false;
     let client = TextureClient::connect(relay.address(), sink.clone(), options).unwrap();
     let plan = client.shape().unwrap().plan().clone();
     assert_eq!(plan.payload(), 501);
@@ -300,7 +302,8 @@ fn a_thousand_frames_by_udp_and_tcp_are_drawn_from_every_sink_without_growth() {
                 let what = format!("{} {upload:?} {transport}", gpu.name());
                 let (tiles, submits) = sink.copies();
                 assert!((2_250..=3_000).contains(&tiles) && submits <= tiles, "{what}: {tiles}");
-                assert!(sink.device_frames() <= 4, "{what}: {} frames", sink.device_frames());
+                // As many as a client has in progress, and the one that is drawn.
+                assert!(sink.device_frames() <= 9, "{what}: {} frames", sink.device_frames());
                 let before = *after_some.lock().unwrap();
                 if let (Some(before), Some(now)) = (before, resident()) {
                     assert!(now < before + 16_384, "{what}: from {before} KiB to {now}");

@@ -35,8 +35,8 @@ impl Assembly {
     ) {
         let requests = &mut self.slots[slot].requests;
         let Some(request) = requests.handle_arrival(index) else { return };
-        self.statistics.packets_recovered += 1;
         if is_retransmitted {
+            self.statistics.packets_recovered += 1;
             self.patience.handle_answer(now, request);
         } else if !std::mem::replace(&mut requests.is_hasty, true) {
             self.patience.handle_late();
@@ -88,8 +88,12 @@ impl Assembly {
     /// would be given up.
     ///
     /// The last packets of a socket have no others behind them that would show that they are missing,
-    /// and a stripe may be missing as a whole. Or its packets are late, so they are requested no sooner.
+    /// and a stripe may be missing as a whole. Or its packets are late, so they are requested no sooner;
+    /// and not while a frame is being handed over, because the packets of others then wait unread.
     fn sweep_due(&self, slot: &Slot) -> Option<Instant> {
+        if self.slots.iter().any(|slot| slot.stage == Stage::Ended) {
+            return None;
+        }
         let is_sent = slot.frame < self.announced && slot.claimed() < self.plan.packets();
         let deadline = self.deadline(slot.first_at, slot.latest_at);
         let due = deadline.checked_sub(GRACE).unwrap_or(deadline);

@@ -106,6 +106,11 @@ impl Frames {
         lock(&self.assembly).statistics()
     }
 
+    /// Returns whether this is the header of a packet that was sent in order.
+    pub(super) fn is_in_order(&self, header: UnitHeader) -> bool {
+        header.index < self.shape.plan().packets()
+    }
+
     /// Returns whether every frame before this one has been delivered.
     pub(super) fn is_past(&self, frame: u64) -> bool {
         let assembly = lock(&self.assembly);
@@ -433,7 +438,12 @@ impl Drop for Delivery<'_> {
         let mut assembly = lock(&self.frames.assembly);
         assembly.release(Instant::now(), self.slot);
         self.frames.is_delivering.store(false, Ordering::Relaxed);
+        // Missing packets of other frames may be due now.
+        let is_missing = assembly.poll_requests_timeout().is_some();
         drop(assembly);
+        if is_missing {
+            self.frames.requester.wake();
+        }
         self.frames.room.notify_all();
     }
 }

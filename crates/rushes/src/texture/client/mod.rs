@@ -342,10 +342,7 @@ impl Inner {
         match (self.options.slots, rate) {
             (0, None) => SLOTS,
             (0, Some(rate)) => {
-                // Before the first exchange of times, the server's answer to the opening shows how far it is.
-                let clock = lock(&self.state).clock;
-                let round_trip = clock.map_or_else(|| self.epoch.elapsed(), |it| it.round_trip);
-                let waits = (round_trip.min(TIMEOUT_MAX) * 3 / 2 + REQUEST_TIME) * REQUESTS;
+                let waits = (self.round_trip().min(TIMEOUT_MAX) * 3 / 2 + REQUEST_TIME) * REQUESTS;
                 let waits = waits.min(self.deadline_max());
                 SLOTS + slots_for(waits, interval(rate), shape.layout().bytes())
             }

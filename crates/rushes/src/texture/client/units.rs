@@ -119,15 +119,17 @@ pub(super) fn receive_datagrams(
         };
         // The frames may have changed meanwhile.
         let Some(frames) = shared.frames() else { continue };
-        let (mut octets, mut latest) = (0, None);
+        let (mut octets, mut latest) = (0, None::<UnitHeader>);
         let packets = datagrams.map(|datagram| {
             octets += datagram.data.len();
-            latest = datagram.data.first_chunk().copied().or(latest);
+            let header = datagram.data.first_chunk().map(|it| UnitHeader::parse(*it));
+            // Credits name packets that were sent in order, by which the server knows what arrived.
+            latest = header.filter(|it| frames.is_in_order(*it)).or(latest);
             &*datagram.data
         });
         frames.take(packets, Some(&mut finder), &stopped);
         shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
-        if let Some(credit) = latest.and_then(|it| creditor.note(UnitHeader::parse(it), octets)) {
+        if let Some(credit) = latest.and_then(|latest| creditor.note(latest, octets)) {
             let lengths = [CREDIT_BYTES as u16];
             // A lost credit is followed by others.
             let _ = socket.send(&mut queue, &credit.write(), &lengths, to, Instant::now());
