@@ -63,10 +63,10 @@ impl WideClock {
 
     fn time(&mut self, time: WideTime) -> ReceiverTime {
         let (before, steps) = self.latest.unwrap_or_else(|| (time, i64::from(time.0)));
-        let steps = steps + i64::from(time.0.wrapping_sub(before.0).cast_signed());
+        let steps = steps.wrapping_add(time.0.wrapping_sub(before.0).cast_signed().into());
         self.latest = Some((time, steps));
         // 250 µs are 16.384 units of 1/65 536 s.
-        ReceiverTime((steps * 16_384).div_euclid(1000) as u32)
+        ReceiverTime((i128::from(steps) * 16_384).div_euclid(1000) as u32)
     }
 }
 

@@ -52,6 +52,8 @@ pub(super) struct Inbound {
     pub(super) depacketiser: Box<dyn Depacketiser>,
     /// Payloads are joined in the order of arrival; the window only records which have arrived.
     unordered: bool,
+    /// Whether repair packets are among the packets of media (RFC 5109 section 14.2).
+    has_repairs_within: bool,
     pub(super) builder: FrameBuilder,
     pub(super) reorder_time: Duration,
     pub(super) frame_time: Duration,
@@ -122,6 +124,7 @@ impl Inbound {
             origin: Origin::default(),
             depacketiser,
             unordered: format.is_unordered(),
+            has_repairs_within: config.fec.is_some_and(|fec| fec.red.is_some()),
             builder: FrameBuilder::new(format, config.frame, pool.clone()),
             reorder_time: config.reorder_time,
             frame_time: config.frame_time,
@@ -388,8 +391,11 @@ impl Inbound {
     pub(super) fn join(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
         self.note_joined((1, payload.len()), &info, report);
         if payload.is_empty() {
-            // A keep-alive or a packet of padding only: it has a sequence number but no frame.
-            self.builder.idle(info.timestamp);
+            // A keep-alive or a packet of padding only: it has a sequence number but no frame. So has a
+            // repair packet within RED, whose time is that at which it was sent.
+            if !self.has_repairs_within {
+                self.builder.idle(info.timestamp);
+            }
             self.note_dropped(report);
             return;
         }
