@@ -48,8 +48,9 @@ impl Source {
             let track = track.ok_or_else(|| recognise::no_track(file, args.codec, &tracks))?;
             return Self::of_track(file, track, args);
         }
-        recognise::check_media(file, args.codec.or_else(|| codec_of(file)))?;
-        let codec = args.codec.or_else(|| codec_of(file)).ok_or_else(|| unknown_codec(file))?;
+        let codec = args.codec.or_else(|| codec_of(file));
+        recognise::check_media(file, codec)?;
+        let codec = codec.ok_or_else(|| unknown_codec(file))?;
         let clock_rate = args.clock_rate;
         Ok(Self::of(Some(file), codec, clock_rate, args))
     }

@@ -12,7 +12,7 @@ use std::fmt::Debug;
 use ends::master;
 use rushes_netsim::{Conditions, Path};
 use rushes_proto::payload::{Delivery, Frame};
-use rushes_proto::rtp::CaptureTime;
+use rushes_proto::rtp::{CaptureTime, Packet};
 use rushes_proto::srtp::{Policy, Protector, Suite, Unprotector};
 use rushes_proto::stream::{Discard, ReceiverConfig, SourceStatistics};
 use rushes_proto::{RtpTimestamp, SequenceNumber};
@@ -103,7 +103,9 @@ fn compare(
         let is_new = arrived.insert(arrival);
         if is_new && random.chance(0.1) {
             let mut forgery = protected.clone();
-            let at = 12 + random.below(forgery.len() as u64 - 12) as usize;
+            // Behind the header: with another length of its extension it would be no RTP packet.
+            let behind = Packet::parse(protected).unwrap().payload().len() as u64;
+            let at = forgery.len() - 1 - random.below(behind) as usize;
             forgery[at] ^= 1 << random.below(8);
             secured.take(time, &forgery);
             forged += 1;

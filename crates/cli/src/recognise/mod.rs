@@ -93,7 +93,12 @@ pub(crate) fn check_media(file: &Path, codec: Option<Codec>) -> anyhow::Result<(
     if let Some(kind) = container::of_octets(&head).or_else(by_name) {
         return Err(Usage(in_container(file, kind, codec)).into());
     }
-    let Some(Look { codec: like, reason }) = bitstream::look(&head) else { return Ok(()) };
+    let Some(Look { codec: like, reason }) = bitstream::look(&head) else {
+        return ivf_coding(&head).map_or(Ok(()), |coding| {
+            let reason = format!("holds {coding}; of IVF, only VP8, VP9 and AV1 can be sent");
+            Err(Usage(format!("{} {reason}", file.display())).into())
+        });
+    };
     if codec == Some(like) || codec.is_some_and(|codec| bitstream::may_be(codec, &head)) {
         return Ok(());
     }
@@ -105,6 +110,17 @@ pub(crate) fn check_media(file: &Path, codec: Option<Codec>) -> anyhow::Result<(
         like.name
     ))
     .into())
+}
+
+/// Returns whether a file has the name of IVF, which holds streams of several codecs.
+fn is_ivf(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ivf"))
+}
+
+/// Returns the name of the coding in an IVF file.
+fn ivf_coding(head: &[u8]) -> Option<String> {
+    let coding = head.strip_prefix(b"DKIF")?.get(4..8)?;
+    Some(String::from_utf8_lossy(coding).into_owned())
 }
 
 fn in_container(file: &Path, kind: &str, codec: Option<Codec>) -> String {
@@ -150,7 +166,7 @@ fn head(file: &Path) -> anyhow::Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     match read_head(file) {
-        Err(error) if container::of_name(file).is_some() => {
+        Err(error) if container::of_name(file).is_some() || is_ivf(file) => {
             Err(error).with_context(|| format!("{}: cannot open", file.display()))
         }
         head => Ok(head.unwrap_or_default()),

@@ -60,3 +60,17 @@ fn names_are_quoted_for_the_shell() {
     assert_eq!(quoted("my film's.mp4".as_ref()), r"'my film'\''s.mp4'");
     assert_eq!(bare_name("film.264".as_ref(), Some(Codec::H264)), Path::new("film.bare.264"));
 }
+
+#[test]
+fn an_ivf_file_of_another_coding_is_refused_with_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("film.ivf");
+    let error = || check_media(&file, None).unwrap_err();
+    assert!(format!("{:#}", error()).contains("cannot open"), "{:#}", error());
+    std::fs::write(&file, b"DKIF\0\0\x20\0H264").unwrap();
+    assert!(error().to_string().contains("holds H264"), "{}", error());
+    let vp9 = std::fs::read(media("vp9_320x180_60f_libvpx.ivf")).unwrap();
+    std::fs::write(folder.path().join("film"), vp9).unwrap();
+    let error = check_media(&folder.path().join("film"), None).unwrap_err().to_string();
+    assert!(error.ends_with("Try: --codec vp9"), "{error}");
+}

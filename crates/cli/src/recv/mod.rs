@@ -19,7 +19,7 @@ mod writer;
 use std::net::IpAddr;
 use std::path::Path;
 
-use rushes::file::codec_of;
+use rushes::file::codec_of_name;
 use rushes::net::resolve;
 use rushes::{Codec, Fec, Session, StreamBuilder};
 
@@ -223,7 +223,7 @@ fn build(args: &RecvArgs) -> anyhow::Result<Vec<Described>> {
 fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
     match (args.stream.codec, &args.output_file) {
         (Some(codec), _) => Ok(codec),
-        (None, Some(file)) => Ok(codec_of(file).ok_or_else(|| unknown_codec(file))?),
+        (None, Some(file)) => Ok(codec_of_name(file).ok_or_else(|| unknown_codec(file))?),
         (None, None) => Err(Usage("--window needs --codec or --sdp".to_owned()).into()),
     }
 }

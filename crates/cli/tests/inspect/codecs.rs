@@ -138,7 +138,7 @@ fn telephone_events_are_recognised() {
 }
 
 #[test]
-fn what_is_no_known_codec_is_not_named() {
+fn video_of_browsers_is_recognised() {
     let mut noise = Noise(0x5eed);
     let mut any = |head: &'static [u8], len| noise.after(head, len);
     let mut all: Vec<(&str, Packets)> = Vec::new();
@@ -151,11 +151,26 @@ fn what_is_no_known_codec_is_not_named() {
     for heads in vp9 {
         all.push(("VP9", pictures(3, |n| any(heads[n], 900))));
     }
-    for heads in [[&[0x90, 0x80, 0x11][..], &[0x80, 0x80, 0x11]], [&[0x10, 0x10], &[0x00]]] {
+    let vp8: [[&[u8]; 2]; 2] =
+        [[&[0x90, 0x80, 0x11, 0x11], &[0x80, 0x80, 0x11]], [&[0x10, 0x11], &[0x00]]];
+    for heads in vp8 {
         all.push(("VP8", pictures(2, |n| any(heads[n], 900))));
     }
     all.push(("AV1", pictures(2, |n| any([&[0x50_u8, 0x32][..], &[0x90]][n], 900))));
-    all.push(("MPEG-TS", pictures(4, |_| any(&[0x47, 0x01, 0x00, 0x10], 1316))));
+    for (name, packets) in &all {
+        for payload_type in PAYLOAD_TYPES {
+            let stream = only_stream(&stream(payload_type, packets), &[]);
+            assert_eq!(stream["codec"], *name, "{payload_type}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_known_codec_is_not_named() {
+    let mut noise = Noise(0x5eed);
+    let mut any = |head: &'static [u8], len| noise.after(head, len);
+    let ts = pictures(4, |_| any(&[0x47, 0x01, 0x00, 0x10], 1316));
+    let mut all: Vec<(&str, Packets)> = vec![("MPEG-TS", ts)];
     all.push(("AAC", speech(1024, || any(&[0, 16, 0x0b, 0x38, 0x21], 366))));
     // The requested mode and that of the frame, without padding, look like the beginning of an
     // H.264 slice.

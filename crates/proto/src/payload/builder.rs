@@ -222,7 +222,10 @@ impl FrameBuilder {
             self.captured = None;
             let is_rest = self.ended_at.take() == Some(packet.timestamp);
             self.ends_unmarked |= std::mem::take(&mut self.ended_whole) && !is_rest && gap == 0;
-            self.may_lack_head = is_rest || gap > 0 && !(gap == 1 && tail_missing);
+            // Of a sender without marker bits, a missing packet may be the end of the last frame or
+            // the beginning of this one.
+            let is_tail = gap == 1 && tail_missing && !self.ends_unmarked;
+            self.may_lack_head = is_rest || gap > 0 && !is_tail;
         }
         self.marked |= packet.marker;
         self.captured = self.captured.or(packet.captured);
@@ -238,7 +241,7 @@ impl FrameBuilder {
         }
         if self.in_frame && self.packet.is_some_and(|packet| packet.timestamp != timestamp) {
             self.damaged |= self.gap > 0;
-            if self.gap == 1 {
+            if self.gap == 1 && !self.ends_unmarked {
                 // The only missing packet was the last one of the frame being closed.
                 self.gap = 0;
             }

@@ -63,6 +63,7 @@ const HAS_RESOLUTION: u8 = 0x10;
 /// The fields of the uncompressed header at the beginning of a frame that are needed here (VP9
 /// bitstream specification section 6.2).
 struct FrameHeader {
+    profile: u32,
     is_key: bool,
     size: Option<[u16; 2]>,
 }
@@ -80,13 +81,13 @@ impl FrameHeader {
         }
         let shows_existing = bits.flag()?;
         if shows_existing {
-            return Some(Self { is_key: false, size: None });
+            return Some(Self { profile, is_key: false, size: None });
         }
         let is_key = !bits.flag()?;
         // `show_frame` and `error_resilient_mode`.
         bits.read(2)?;
         let size = if is_key { key_frame_size(&mut bits, profile) } else { None };
-        Some(Self { is_key, size })
+        Some(Self { profile, is_key, size })
     }
 }
 
@@ -113,6 +114,11 @@ fn key_frame_size(bits: &mut Bits<'_>, profile: u32) -> Option<[u16; 2]> {
 /// Returns whether `frame` begins with a key frame.
 pub fn is_key_frame(frame: &[u8]) -> bool {
     FrameHeader::parse(frame).is_some_and(|header| header.is_key)
+}
+
+/// Returns the profile of a frame, 0 to 3; `None` if it is not a frame of VP9.
+pub fn profile(frame: &[u8]) -> Option<u32> {
+    Some(FrameHeader::parse(frame)?.profile)
 }
 
 /// Returns the width and height in pixels that a key frame declares; `None` if `frame` does not begin
@@ -301,7 +307,9 @@ impl Depacketiser for Vp9Depacketiser {
 
     fn begins(&self, payload: &[u8]) -> Option<bool> {
         let it = Descriptor::parse(payload).ok()?;
-        Some(it.begins_frame && it.spatial_layer == 0 && !it.is_predicted)
+        // Some senders never say that a frame is predicted.
+        let is_key = !it.is_predicted && is_key_frame(&payload[it.len..]);
+        Some(it.begins_frame && it.spatial_layer == 0 && is_key)
     }
 
     fn lost(&mut self) {
@@ -434,6 +442,14 @@ mod tests {
             assert!(!is_key_frame(octets) && frame_size(octets).is_none(), "{octets:02x?}");
         }
         assert_eq!(frame_size(&key[..8]), None);
+        assert_eq!([profile(&key), profile(b"\x82"), profile(b"")], [Some(1), Some(0), None]);
+        let depacketiser = Vp9::default().depacketiser();
+        let begins = |octets: &[u8]| depacketiser.begins(octets);
+        assert_eq!(begins(b"\x0c\x82"), Some(true));
+        for payload in [&b"\x0c\x86"[..], b"\x04\x82", b"\x4c\x82", b"\x2c\x02\x00\x82"] {
+            assert_eq!(begins(payload), Some(false), "{payload:02x?}");
+        }
+        assert_eq!(begins(b"\x80"), None);
     }
 
     proptest! {

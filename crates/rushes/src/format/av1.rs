@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rushes_proto::PayloadType;
-use rushes_proto::payload::av1::{AggregationHeader, Av1, SequenceHeader, is_key_frame};
+use rushes_proto::payload::av1::{
+    AggregationHeader, Av1, SequenceHeader, is_key_frame, is_well_formed,
+};
 use rushes_proto::rtp::Packet;
 use rushes_proto::sdp::Encoding;
 
@@ -45,7 +47,8 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
 /// Bits of the aggregation header that are reserved.
 const RESERVED: u8 = 0x07;
 
-/// Counts the packets that continue an OBU exactly if the packet before says that one goes on.
+/// Counts the packets that continue an OBU exactly if the packet before says that one goes on, and that
+/// consist of OBU elements. Those within an OBU are no evidence.
 fn evidence(packets: &[Packet<'_>]) -> Evidence {
     let mut evidence = Evidence::default();
     for pair in packets.windows(2) {
@@ -59,9 +62,13 @@ fn evidence(packets: &[Packet<'_>]) -> Evidence {
         }
         let (earlier, header) =
             (AggregationHeader::parse(earlier), AggregationHeader::parse(first));
+        if header.continues && header.goes_on && earlier.goes_on {
+            continue;
+        }
         // Nothing goes on after the last packet of a temporal unit, and no sequence begins within an
         // OBU.
         let is_plausible = first & RESERVED == 0
+            && is_well_formed(packet.payload())
             && header.continues == earlier.goes_on
             && !(header.begins_sequence && header.continues)
             && !(packet.marker() && header.goes_on);

@@ -22,7 +22,7 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
     frame_size: |frame| frame_size(frame).map(|size| size.map(u32::from)),
     files: FileKind {
         extensions: &["ivf"],
-        reader: |path, _| ivf::reader(path, IVF_CODEC, FORMAT.title),
+        reader: |path, _| ivf::reader(path, IVF_CODEC, FORMAT.title, <[u8]>::is_empty),
         writer: |_| ivf::writer(&FORMAT, IVF_CODEC),
         is_of: |head| ivf::is_of(head, IVF_CODEC),
     },
@@ -34,8 +34,8 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
 /// Bits of a descriptor's first octet that are reserved.
 const RESERVED: u8 = 0x48;
 
-/// Counts the packets that begin a frame where one must begin, after the last packet of another, and no
-/// other frame.
+/// Counts the packets that begin a frame, as one must after the last packet of another and nowhere else.
+/// Those within frames are no evidence: their descriptors may be a zero octet.
 fn evidence(packets: &[Packet<'_>]) -> Evidence {
     let mut evidence = Evidence::default();
     for pair in packets.windows(2) {
@@ -44,7 +44,11 @@ fn evidence(packets: &[Packet<'_>]) -> Evidence {
             continue;
         }
         let payload = packet.payload();
-        let is_plausible = Descriptor::parse(payload).is_ok_and(|descriptor| {
+        let descriptor = Descriptor::parse(payload);
+        if !before.marker() && descriptor.is_ok_and(|it| !it.begins_frame) {
+            continue;
+        }
+        let is_plausible = descriptor.is_ok_and(|descriptor| {
             let frame = &payload[descriptor.len..];
             let is_reserved = payload[0] & RESERVED != 0;
             // Versions of the bitstream above 3 are reserved (RFC 6386 section 9.1).

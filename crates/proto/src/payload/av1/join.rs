@@ -3,7 +3,10 @@
 use super::super::builder::FrameBuilder;
 use super::super::error::PayloadError;
 use super::super::{Depacketiser, PacketInfo};
-use super::obu::{HAS_SIZE, Leb128, ObuHeader, TEMPORAL_DELIMITER, read_leb128};
+use super::obu::{
+    HAS_SIZE, Leb128, ObuHeader, TEMPORAL_DELIMITER, is_late_part, is_left_out, kind_of,
+    read_leb128,
+};
 use super::{BEGINS_SEQUENCE, CONTINUES, COUNT_MAX, COUNT_SHIFT, GOES_ON};
 use crate::time::RtpTimestamp;
 
@@ -73,10 +76,32 @@ impl<'p> Elements<'p> {
     }
 }
 
+/// Returns whether a payload consists of OBU elements, and each that is not the rest of another begins
+/// with the header of an OBU without a reserved bit.
+pub fn is_well_formed(payload: &[u8]) -> bool {
+    let Some((&first, rest)) = payload.split_first() else { return false };
+    let header = AggregationHeader::parse(first);
+    let mut elements = Elements { rest, left: header.count };
+    let mut is_rest = header.continues;
+    loop {
+        match elements.next() {
+            Ok(None) => return true,
+            Ok(Some(_)) if std::mem::take(&mut is_rest) => {}
+            Ok(Some(element)) if ObuHeader::parse(element).is_some_and(ObuHeader::is_usual) => {}
+            Ok(Some(_)) | Err(_) => return false,
+        }
+    }
+}
+
+/// The memory that is kept for the fragments of the next OBU.
+const OPEN_KEPT: usize = 64 << 10;
+
 #[derive(Default)]
 pub(super) struct Av1Depacketiser {
     /// The timestamp of the temporal unit that has begun, until it ends.
     unit: Option<RtpTimestamp>,
+    /// Whether an OBU of it, and the temporal delimiter before that, are in the frame.
+    has_begun: bool,
     /// The fragments of an OBU that goes on in the next packet. Its size, which precedes it in the
     /// frame, is known at its end only.
     open: Vec<u8>,
@@ -94,18 +119,13 @@ impl Av1Depacketiser {
         while let Some(element) = elements.next()? {
             let goes_on = header.goes_on && elements.is_at_end();
             if !std::mem::take(&mut continues) {
-                // Until it is finished, the frame is not whole.
-                frame.open_unit();
+                self.begin_obu(element[0], frame)?;
                 if !goes_on {
                     finish_obu(element, frame)?;
                     continue;
                 }
             }
-            let limit = frame.frame_len_max();
-            if self.open.len() + element.len() > limit {
-                return Err(PayloadError::FrameTooLarge { limit });
-            }
-            self.open.extend_from_slice(element);
+            self.hold(element, frame.frame_len_max())?;
             if !goes_on {
                 finish_obu(&self.open, frame)?;
                 self.open.clear();
@@ -113,9 +133,46 @@ impl Av1Depacketiser {
         }
         Ok(())
     }
+
+    /// Begins an OBU with this first octet. Until it is finished, the frame is not whole.
+    fn begin_obu(&mut self, first: u8, frame: &mut FrameBuilder) -> Result<(), PayloadError> {
+        let kind = kind_of(first);
+        if is_left_out(kind) {
+            return Ok(());
+        }
+        if !std::mem::replace(&mut self.has_begun, true) {
+            if is_late_part(kind) {
+                frame.continues_frame();
+            }
+            frame.push_unit(&[TEMPORAL_DELIMITER << 3 | HAS_SIZE, 0])?;
+        }
+        frame.open_unit();
+        Ok(())
+    }
+
+    /// Holds a fragment until its OBU is whole.
+    fn hold(&mut self, fragment: &[u8], limit: usize) -> Result<(), PayloadError> {
+        let len = self.open.len() + fragment.len();
+        if len > limit {
+            return Err(PayloadError::FrameTooLarge { limit });
+        }
+        if len > self.open.capacity() {
+            let room = (2 * self.open.capacity()).min(limit).max(len);
+            self.open.reserve_exact(room - self.open.len());
+        }
+        self.open.extend_from_slice(fragment);
+        Ok(())
+    }
+
+    /// Forgets the fragments of an OBU that cannot be completed.
+    fn abandon(&mut self) {
+        self.open.clear();
+        self.open.shrink_to(OPEN_KEPT);
+    }
 }
 
-/// Writes an OBU with its size to the open unit of the frame, and finishes it.
+/// Writes an OBU with its size to the open unit of the frame, and finishes it, unless it is of a type
+/// that receivers ignore.
 fn finish_obu(octets: &[u8], frame: &mut FrameBuilder) -> Result<(), PayloadError> {
     let wrong = PayloadError::Malformed { reason: "an OBU element does not begin with a header" };
     let header = ObuHeader::parse(octets).ok_or(wrong)?;
@@ -126,12 +183,12 @@ fn finish_obu(octets: &[u8], frame: &mut FrameBuilder) -> Result<(), PayloadErro
         let (len, size_len) = read_leb128(body).ok_or(malformed)?;
         body = body.get(size_len..).filter(|body| body.len() == len).ok_or(malformed)?;
     }
-    if !header.is_left_out() {
+    if !is_left_out(header.kind()) {
         frame.extend(header.with_size(true).octets())?;
         frame.extend(Leb128::new(body.len()).octets())?;
         frame.extend(body)?;
+        frame.finish_unit();
     }
-    frame.finish_unit();
     Ok(())
 }
 
@@ -148,7 +205,8 @@ impl Depacketiser for Av1Depacketiser {
         };
         let header = AggregationHeader::parse(first);
         if self.unit != Some(packet.timestamp) {
-            self.open.clear();
+            self.abandon();
+            self.has_begun = false;
             if header.begins_sequence {
                 frame.starts_frame();
             }
@@ -161,13 +219,11 @@ impl Depacketiser for Av1Depacketiser {
             (false, false) => return Err(PayloadError::FragmentMismatch),
             _ => {}
         }
-        if self.unit.replace(packet.timestamp) != Some(packet.timestamp) {
-            frame.push_unit(&[TEMPORAL_DELIMITER << 3 | HAS_SIZE, 0])?;
-        }
+        self.unit = Some(packet.timestamp);
         self.push_elements(header, rest, frame)?;
         if packet.marker {
             self.unit = None;
-            if !std::mem::take(&mut self.open).is_empty() {
+            if !self.open.is_empty() {
                 let reason = "the temporal unit ends within an OBU";
                 return Err(PayloadError::Malformed { reason });
             }
@@ -181,11 +237,11 @@ impl Depacketiser for Av1Depacketiser {
 
     fn lost(&mut self) {
         self.unit = None;
-        self.open.clear();
+        self.abandon();
     }
 
     fn held_len(&self) -> usize {
-        self.open.len()
+        self.open.capacity()
     }
 }
 
@@ -232,6 +288,47 @@ mod tests {
     }
 
     #[test]
+    fn a_temporal_unit_of_ignored_obus_is_no_frame() {
+        let mut listener = listener();
+        listener.take(b"\x10\x10", 1, true).unwrap();
+        listener.take(b"\x50\x40a", 2, false).unwrap();
+        listener.take(b"\xa0\x01b\x30c", 2, true).unwrap();
+        assert_eq!(listener.frames(), [b"\x12\0\x32\x01c"]);
+    }
+
+    #[test]
+    fn reception_that_begins_with_a_tile_group_has_no_whole_temporal_unit() {
+        let mut listener = listener();
+        listener.take(b"\x10\x20a", 1, true).unwrap();
+        listener.take(b"\x10\x30b", 2, true).unwrap();
+        assert_eq!(listener.frames(), [b"\x12\0\x32\x01b"]);
+    }
+
+    #[test]
+    fn a_missing_packet_of_a_sender_without_markers_may_have_been_a_beginning() {
+        let mut listener = listener();
+        for (at, payload) in [&b"\x18\x30a"[..], b"\x10\x30b", b"\x10\x30c"].iter().enumerate() {
+            listener.take(payload, at as u32, false).unwrap();
+        }
+        listener.lose(1);
+        for (at, payload) in [&b"\x10\x20d"[..], b"\x10\x30e", b"\x10\x30f"].iter().enumerate() {
+            listener.take(payload, 3 + at as u32, false).unwrap();
+        }
+        let frame = |last| [b"\x12\0\x32\x01", &[last][..]].concat();
+        assert_eq!(listener.frames(), [frame(b'a'), frame(b'b'), frame(b'e')]);
+    }
+
+    #[test]
+    fn the_memory_of_an_abandoned_obu_is_given_back() {
+        let mut depacketiser = Av1Depacketiser::default();
+        depacketiser.hold(&vec![0; 1 << 20], 1 << 21).unwrap();
+        assert!(depacketiser.held_len() >= 1 << 20);
+        assert!(depacketiser.hold(&vec![0; (1 << 20) + 1], 1 << 21).is_err());
+        depacketiser.lost();
+        assert!(depacketiser.held_len() <= OPEN_KEPT);
+    }
+
+    #[test]
     fn a_new_timestamp_ends_a_temporal_unit_without_a_marker() {
         let mut listener = listener();
         for (payload, timestamp) in [(b"\x10\x30a", 1), (b"\x10\x30b", 1), (b"\x10\x30c", 2)] {
@@ -262,6 +359,21 @@ mod tests {
         listener.take(b"\x10\x30c", 1, true).unwrap();
         listener.take(b"\x10\x30d", 2, true).unwrap();
         assert_eq!((listener.frames(), listener.dropped()), (vec![b"\x12\0\x32\x01d".to_vec()], 1));
+    }
+
+    #[test]
+    fn payloads_of_obus_are_told_from_others() {
+        for payload in
+            [&b"\x10\x30a"[..], b"\x20\x03\x08ab\x30cde", b"\xd0any", b"\x90any", b"\x10\x34\x20"]
+        {
+            assert!(is_well_formed(payload), "{payload:02x?}");
+        }
+        // A reserved bit, reserved types, lengths that are wrong, and nothing.
+        for payload in
+            [&b"\x10\x31a"[..], b"\x10\x00", b"\x10\x48", b"\0\x10\x0b\x38", b"\x10", b""]
+        {
+            assert!(!is_well_formed(payload), "{payload:02x?}");
+        }
     }
 
     #[test]

@@ -10,8 +10,25 @@ pub(super) const SEQUENCE_HEADER: u8 = 1;
 /// The type of the OBU that begins a temporal unit.
 pub const TEMPORAL_DELIMITER: u8 = 2;
 const FRAME_HEADER: u8 = 3;
+const TILE_GROUP: u8 = 4;
 const FRAME: u8 = 6;
+const REDUNDANT_FRAME_HEADER: u8 = 7;
 const TILE_LIST: u8 = 8;
+
+/// Returns the type in the first octet of an OBU.
+pub(super) fn kind_of(first: u8) -> u8 {
+    first >> 3 & 15
+}
+
+/// Returns whether streams do not carry OBUs of this type (section 5 of the RTP specification).
+pub(super) fn is_left_out(kind: u8) -> bool {
+    matches!(kind, TEMPORAL_DELIMITER | TILE_LIST)
+}
+
+/// Returns whether an OBU of this type follows another one of its frame.
+pub(super) fn is_late_part(kind: u8) -> bool {
+    matches!(kind, TILE_GROUP | REDUNDANT_FRAME_HEADER)
+}
 
 /// Bits of an OBU's first octet.
 const FORBIDDEN: u8 = 0x80;
@@ -83,7 +100,12 @@ impl ObuHeader {
     }
 
     pub(super) fn kind(self) -> u8 {
-        self.octets[0] >> 3 & 15
+        kind_of(self.octets[0])
+    }
+
+    /// Returns whether no reserved bit is set, and the type is not reserved.
+    pub(super) fn is_usual(self) -> bool {
+        self.octets[0] & 1 == 0 && matches!(self.kind(), 1..=8 | 15)
     }
 
     pub(super) fn has_size(self) -> bool {
@@ -104,18 +126,14 @@ impl ObuHeader {
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets[..self.len]
     }
-
-    /// Returns whether streams do not carry the OBU (section 5 of the RTP specification).
-    pub(super) fn is_left_out(self) -> bool {
-        matches!(self.kind(), TEMPORAL_DELIMITER | TILE_LIST)
-    }
 }
 
 /// The length of an OBU in a file, as far as it is known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ObuLen {
-    /// The length with header and size field, in octets.
-    Known(usize),
+    /// The length with header and size field, in octets; and whether the OBU has the coded data of a
+    /// frame, or its end.
+    Known(usize, bool),
     /// The octets end before it.
     Incomplete,
 }
@@ -135,7 +153,10 @@ pub fn obu_len(octets: &[u8]) -> Result<ObuLen, &'static str> {
     let Some(header) = ObuHeader::parse(octets) else { return Ok(ObuLen::Incomplete) };
     let size = &octets[header.len..];
     match read_leb128(size) {
-        Some((len, size_len)) => Ok(ObuLen::Known(header.len + size_len + len)),
+        Some((len, size_len)) => {
+            let has_frame = matches!(header.kind(), FRAME | TILE_GROUP);
+            Ok(ObuLen::Known(header.len + size_len + len, has_frame))
+        }
         None if size.len() < LEB128_LEN_MAX && size.iter().all(|octet| octet & 0x80 != 0) => {
             Ok(ObuLen::Incomplete)
         }
@@ -268,6 +289,11 @@ fn skip_uvlc(bits: &mut Bits<'_>) -> Option<()> {
     Some(())
 }
 
+/// Returns whether a temporal unit has nothing that streams carry.
+pub fn is_empty(unit: &[u8]) -> bool {
+    obus(unit).all(|obu| obu.is_ok_and(|obu| is_left_out(obu.header.kind())))
+}
+
 /// Returns whether a receiver can begin with this temporal unit: whether it has a sequence header, and
 /// its first frame is a key frame.
 pub fn is_key_frame(unit: &[u8]) -> bool {
@@ -275,8 +301,8 @@ pub fn is_key_frame(unit: &[u8]) -> bool {
     let mut obus = obus(unit).map_while(Result::ok);
     let frame = obus.find(|obu| matches!(obu.header.kind(), FRAME_HEADER | FRAME));
     let Some(body) = frame.and_then(|obu| unit.get(obu.body)) else { return false };
-    // `show_existing_frame`, then `frame_type`.
-    sequence.is_reduced || body.first().is_some_and(|octet| octet & 0xe0 == 0)
+    // `show_existing_frame`, `frame_type` and `show_frame`: a hidden key frame is no beginning.
+    sequence.is_reduced || body.first().is_some_and(|octet| octet & 0xf0 == 0x10)
 }
 
 #[cfg(test)]
@@ -348,6 +374,12 @@ mod tests {
         // The header is reduced: each frame is a key frame.
         assert!(is_key_frame(&unit(&[0x32, 1, 0xff])));
         assert!(!is_key_frame(&unit(&[])) && !is_key_frame(&[0x12, 0, 0x32, 1, 0x10]));
+        let sequence = [0x0a, 11, 0, 0, 0, 4, 0x3c, 0xfe, 0xcc, 0xda, 0xf9, 0, 0x40];
+        // Shown and hidden key frames; a predicted one; the display of an existing one.
+        for (first, is_key) in [(0x10, true), (0x00, false), (0x30, false), (0x90, false)] {
+            let unit = [&[0x12, 0][..], &sequence, &[0x32, 1, first]].concat();
+            assert_eq!(is_key_frame(&unit), is_key, "{first:02x}");
+        }
     }
 
     proptest! {

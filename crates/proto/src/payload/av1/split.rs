@@ -3,7 +3,7 @@
 use super::super::Packetiser;
 use super::super::error::FrameError;
 use super::super::fragment::{Fragment, MAX_OWN_OCTETS, Run};
-use super::obu::{Leb128, Obu, SEQUENCE_HEADER, obus};
+use super::obu::{Leb128, Obu, SEQUENCE_HEADER, is_left_out, obus};
 use super::{BEGINS_SEQUENCE, CONTINUES, COUNT_MAX, COUNT_SHIFT, GOES_ON, is_key_frame};
 
 /// Minimum octets of an OBU element that is added to a packet with others: fewer are not worth their
@@ -93,7 +93,7 @@ impl Packetiser for Av1Packetiser {
         }
         for obu in obus(frame) {
             match obu {
-                Ok(obu) if obu.header.is_left_out() => {}
+                Ok(obu) if is_left_out(obu.header.kind()) => {}
                 Ok(obu) => self.obus.push(obu),
                 Err((offset, reason)) => {
                     self.obus.clear();

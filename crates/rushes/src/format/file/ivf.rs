@@ -41,14 +41,16 @@ pub(in crate::format) fn may_be_ivf(head: &[u8]) -> bool {
     head.iter().zip(SIGNATURE).all(|(octet, expected)| *octet == expected)
 }
 
-/// Reads the frames of a file of `codec`, which errors call `title`.
+/// Reads the frames of a file of `codec`, which errors call `title`. Frames without media, of which
+/// `is_empty` returns true, are left out.
 pub(in crate::format) fn reader(
     path: &Path,
     codec: [u8; 4],
     title: &'static str,
+    is_empty: fn(&[u8]) -> bool,
 ) -> Box<dyn FrameReader> {
     let (path, bytes) = (path.to_owned(), Bytes::default());
-    Box::new(Ivf { path, bytes, codec, title, unit: None })
+    Box::new(Ivf { path, bytes, codec, title, is_empty, unit: None, first: None })
 }
 
 struct Ivf {
@@ -56,8 +58,11 @@ struct Ivf {
     bytes: Bytes,
     codec: [u8; 4],
     title: &'static str,
+    is_empty: fn(&[u8]) -> bool,
     /// The unit of times, once the header was read.
     unit: Option<Unit>,
+    /// The time of the first frame, from which times count.
+    first: Option<i64>,
 }
 
 /// A unit of time: `ticks` of a second that has `per_second`.
@@ -124,6 +129,8 @@ impl FrameReader for Ivf {
             let (len, rest) = head.split_first_chunk().unwrap_or((&[0; 4], &[]));
             let len = u32::from_le_bytes(*len) as usize;
             let time = rest.first_chunk().map_or(0, |time| i64::from_le_bytes(*time));
+            // FFmpeg's value for frames without a time.
+            let has_time = time != i64::MIN;
             if len > FRAME_LEN_MAX {
                 return Err(self.malformed("is larger than 64 MiB"));
             }
@@ -132,12 +139,16 @@ impl FrameReader for Ivf {
             }
             self.bytes.skip(FRAME_HEADER_LEN);
             // An encoder that dropped a frame may write an empty one.
-            if len > 0 {
-                self.bytes.take(len, frame);
-                let ticks = time.saturating_mul(unit.ticks.into());
-                frame.presented = unit.per_second.map(|it| MediaTime::new(ticks, it));
-                return Ok(true);
+            if (self.is_empty)(&self.bytes.rest()[..len]) {
+                self.bytes.skip(len);
+                continue;
             }
+            self.bytes.take(len, frame);
+            let time = time.saturating_sub(*self.first.get_or_insert(time));
+            let ticks = time.saturating_mul(unit.ticks.into());
+            let per_second = unit.per_second.filter(|_| has_time);
+            frame.presented = per_second.map(|it| MediaTime::new(ticks, it));
+            return Ok(true);
         }
     }
 
@@ -152,7 +163,7 @@ pub(in crate::format) fn writer(
     format: &'static MediaFormat,
     codec: [u8; 4],
 ) -> Box<dyn FrameWriter> {
-    let clock = TimestampClock::default();
+    let clock = TimestampClock::new(ClockRate::VIDEO);
     Box::new(IvfWriter {
         format,
         codec,
@@ -271,7 +282,8 @@ mod tests {
 
     /// Returns the frames of a file, and the error that ended reading.
     fn read(octets: &[u8], piece_len: usize) -> (Frames, Option<String>) {
-        let (mut reader, mut read) = (reader(Path::new("x.ivf"), VP8, "VP8"), vec![]);
+        let mut reader = reader(Path::new("x.ivf"), VP8, "VP8", <[u8]>::is_empty);
+        let mut read = Vec::new();
         let mut frame = MediaFrame::default();
         let mut pieces = octets.chunks(piece_len);
         let mut has_ended = false;
@@ -316,6 +328,12 @@ mod tests {
         file[32 + 12 + KEY.len() + 5] = 0;
         let times = |file: &[u8]| read(file, 99).0.into_iter().map(|it| it.1).collect::<Vec<_>>();
         assert_eq!(times(&file), [Some(0), Some(6_006)]);
+        // Times count from the first one.
+        file[32 + 4] = 1;
+        assert_eq!(times(&file), [Some(0), Some(3_003)]);
+        let second = 32 + 12 + KEY.len() + 4;
+        file[second..second + 8].copy_from_slice(&i64::MIN.to_le_bytes());
+        assert_eq!(times(&file), [Some(0), None]);
         file[16..20].fill(0);
         assert_eq!(times(&file), [None, None]);
     }

@@ -190,10 +190,7 @@ const HEAD_LEN: u64 = 64;
 /// assert_eq!(codec_of("clip".as_ref()), None);
 /// ```
 pub fn codec_of(path: &Path) -> Option<Codec> {
-    let extension = path.extension()?.to_str()?;
-    let is_extension = |own: &&str| own.eq_ignore_ascii_case(extension);
-    let named: Vec<_> =
-        Codec::all().filter(|codec| codec.files.extensions.iter().any(is_extension)).collect();
+    let named = codecs_named(path);
     if named.len() < 2 {
         return named.first().copied();
     }
@@ -202,4 +199,20 @@ pub fn codec_of(path: &Path) -> Option<Codec> {
         File::open(path).ok()?.take(HEAD_LEN).read_to_end(&mut head).ok()?;
     }
     named.into_iter().find(|codec| (codec.files.is_of)(&head))
+}
+
+/// Returns the codec of a file to be written, according to its name alone; `None` if the extension is
+/// missing, unknown, or that of several formats.
+pub fn codec_of_name(path: &Path) -> Option<Codec> {
+    match codecs_named(path)[..] {
+        [codec] => Some(codec),
+        _ => None,
+    }
+}
+
+/// Returns the codecs whose files have the extension of this name.
+fn codecs_named(path: &Path) -> Vec<Codec> {
+    let Some(extension) = path.extension().and_then(|it| it.to_str()) else { return Vec::new() };
+    let is_extension = |own: &&str| own.eq_ignore_ascii_case(extension);
+    Codec::all().filter(|codec| codec.files.extensions.iter().any(is_extension)).collect()
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rushes_proto::payload::av1::{ObuLen, TEMPORAL_DELIMITER, obu_len};
+use rushes_proto::payload::av1::{ObuLen, TEMPORAL_DELIMITER, is_empty, obu_len};
 
 use super::{Bytes, FileError, FrameReader, MediaFrame, ReadOptions, ivf};
 
@@ -13,9 +13,15 @@ pub(in crate::format) const IVF_CODEC: [u8; 4] = *b"AV01";
 /// Maximum octets in a temporal unit: the default limit of receivers for a frame.
 const UNIT_LEN_MAX: usize = 64 << 20;
 
+/// Files in the length-delimited format of annex B are not read.
+const NO_DELIMITER: &str =
+    "does not begin with a temporal delimiter (12 00), as AV1 without annex B does";
+
 /// Returns whether a file begins with `head` like a temporal delimiter.
 pub(in crate::format) fn begins_with_delimiter(head: &[u8]) -> bool {
-    head.first().is_some_and(|octet| octet >> 3 == TEMPORAL_DELIMITER)
+    // It has a size, which is zero.
+    let is_first = head.first().is_some_and(|octet| octet & 0xfa == TEMPORAL_DELIMITER << 3 | 2);
+    is_first && head.get(1).is_none_or(|size| *size == 0 || head[0] & 4 != 0)
 }
 
 /// Reads temporal units from an IVF or OBU file, by its beginning.
@@ -35,7 +41,9 @@ impl Either {
         if let Self::Unknown { path, bytes, finished } = self {
             let mut reader: Box<dyn FrameReader> = match bytes.first() {
                 None if !*finished => return None,
-                Some(_) if ivf::may_be_ivf(&bytes[..1]) => ivf::reader(path, IVF_CODEC, "AV1"),
+                Some(_) if ivf::may_be_ivf(&bytes[..1]) => {
+                    ivf::reader(path, IVF_CODEC, "AV1", is_empty)
+                }
                 _ => Box::new(Units::new(path)),
             };
             reader.feed(bytes);
@@ -88,15 +96,19 @@ impl FrameReader for Either {
 struct Units {
     path: PathBuf,
     bytes: Bytes,
-    /// Octets of the temporal unit that were looked at.
+    /// Octets of the temporal unit that were looked at, and whether they have the data of a frame.
     seen: usize,
-    /// Whether a silence has ended the temporal unit.
+    has_frame: bool,
+    /// Whether a silence may end the temporal unit.
     is_flushed: bool,
+    /// Whether a silence has ended the last temporal unit: its rest may follow, without a delimiter.
+    was_flushed: bool,
 }
 
 impl Units {
     fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), bytes: Bytes::default(), seen: 0, is_flushed: false }
+        let (path, bytes) = (path.to_owned(), Bytes::default());
+        Self { path, bytes, seen: 0, has_frame: false, is_flushed: false, was_flushed: false }
     }
 
     fn malformed(&self, reason: &'static str) -> FileError {
@@ -111,23 +123,29 @@ impl Units {
             if self.seen > 0 && begins_with_delimiter(rest) {
                 return Ok(true);
             }
-            if self.seen == 0 && !rest.is_empty() && !begins_with_delimiter(rest) {
-                return Err(self.malformed("does not begin with a temporal delimiter (12 00)"));
+            let is_rest = self.seen == 0 && self.was_flushed;
+            if self.seen == 0 && !rest.is_empty() && !is_rest && !begins_with_delimiter(rest) {
+                return Err(self.malformed(NO_DELIMITER));
             }
             let len = match obu_len(rest) {
                 Err(reason) => return Err(self.malformed(reason)),
-                Ok(ObuLen::Known(len)) if len <= rest.len() => len,
-                Ok(ObuLen::Known(len)) if self.seen + len > UNIT_LEN_MAX => {
+                Ok(ObuLen::Known(len, has_frame)) if len <= rest.len() => {
+                    self.has_frame |= has_frame;
+                    len
+                }
+                Ok(ObuLen::Known(len, _)) if self.seen + len > UNIT_LEN_MAX => {
                     return Err(self.malformed("is larger than 64 MiB"));
                 }
                 Ok(_) if self.bytes.finished && !rest.is_empty() => {
                     return Err(self.malformed("is cut off by the end of the file"));
                 }
                 Ok(_) => {
-                    let is_over = self.bytes.finished || (self.is_flushed && rest.is_empty());
-                    return Ok(is_over && self.seen > 0);
+                    let is_silent = self.is_flushed && self.has_frame && rest.is_empty();
+                    self.was_flushed |= is_silent;
+                    return Ok((self.bytes.finished || is_silent) && self.seen > 0);
                 }
             };
+            self.was_flushed &= self.seen > 0;
             self.seen += len;
         }
     }
@@ -143,12 +161,17 @@ impl FrameReader for Units {
     }
 
     fn next_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError> {
-        let is_whole = self.find_end()?;
-        self.is_flushed = false;
-        if is_whole {
-            self.bytes.take(std::mem::take(&mut self.seen), frame);
+        while self.find_end()? {
+            let len = std::mem::take(&mut self.seen);
+            (self.is_flushed, self.has_frame) = (false, false);
+            if !is_empty(&self.bytes.rest()[..len]) {
+                self.bytes.take(len, frame);
+                return Ok(true);
+            }
+            self.bytes.skip(len);
         }
-        Ok(is_whole)
+        self.is_flushed = false;
+        Ok(false)
     }
 
     fn buffered(&self) -> usize {
@@ -216,6 +239,33 @@ mod tests {
     }
 
     #[test]
+    fn a_silence_before_the_data_of_a_frame_ends_nothing() {
+        let mut reader = reader(Path::new("-"), ReadOptions::default());
+        let mut frame = MediaFrame::default();
+        // Silences after the delimiter and the sequence header; then within the frames of a unit.
+        let more = b"\x32\x01g";
+        for (octets, is_whole) in [
+            (&FIRST[..2], false),
+            (&FIRST[2..6], false),
+            (&FIRST[6..], true),
+            (more, true),
+            (SECOND, true),
+        ] {
+            reader.feed(octets);
+            assert!(!reader.next_frame(&mut frame).unwrap());
+            reader.flush();
+            assert_eq!(reader.next_frame(&mut frame).unwrap(), is_whole, "{octets:02x?}");
+        }
+        assert_eq!(frame.data, SECOND);
+    }
+
+    #[test]
+    fn temporal_units_without_media_are_left_out() {
+        let file = [b"\x12\0", FIRST, b"\x12\0\x12\0", SECOND, b"\x12\0\x42\x01a"].concat();
+        assert_eq!(read(&file, 4), ([FIRST, SECOND].map(<[u8]>::to_vec).to_vec(), None));
+    }
+
+    #[test]
     fn damaged_files_are_errors_with_their_place() {
         let error = |file: &[u8]| read(&[FIRST, file].concat(), 9).1.unwrap();
         assert_eq!(
@@ -238,8 +288,8 @@ mod tests {
         ) {
             let (frames, error) = read(&[SECOND, &octets].concat(), 13);
             let all = frames.concat();
-            prop_assert!([SECOND, &octets].concat().starts_with(&all));
-            prop_assert!(error.is_some() || all.len() == SECOND.len() + octets.len());
+            prop_assert!(error.is_some() || all.starts_with(SECOND));
+            prop_assert!(all.len() <= SECOND.len() + octets.len());
         }
     }
 }

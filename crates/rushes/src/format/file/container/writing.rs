@@ -128,7 +128,7 @@ impl TrackWriter {
             configuration: None,
             sets: Vec::new(),
             written_sets: Vec::new(),
-            clock: TimestampClock::default(),
+            clock: TimestampClock::new(codec.clock_rate),
         }
     }
 
