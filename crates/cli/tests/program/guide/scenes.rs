@@ -115,7 +115,7 @@ pub(super) const SCENES: &[Scene] = &[
             ),
             Serve("rushes send film.264 --loop 0 --to 192.0.2.7:5004"),
             Run("until curl -s http://127.0.0.1:9464/metrics | \
-                 grep 'rushes_frames_received_total{.*[1-9]'; do sleep 0.1; done"),
+                 grep 'rushes_frames_received_total{.*} [1-9]'; do sleep 0.1; done"),
         ],
     },
     Scene {
