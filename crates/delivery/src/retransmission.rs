@@ -49,7 +49,8 @@ pub struct RetransmissionStatistics {
 /// The latest frames of a session, and the packets of them that the client requested.
 ///
 /// A client may request a quarter as many packets as it is sent, and each three times. Everything else
-/// is ignored, so neither traffic, work nor memory grows with what it requests.
+/// is ignored, so neither traffic nor memory grows with what it requests. A frame is encoded by rows, so
+/// single packets of many rows take more work than their number says.
 #[derive(Debug)]
 pub struct Retransmissions<F> {
     frames: VecDeque<Kept<F>>,

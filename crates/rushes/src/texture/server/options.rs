@@ -54,8 +54,8 @@ pub struct ServerOptions {
     ///
     /// A client requests packets that did not arrive if an answer can be in time for their frame
     /// ([`ClientOptions::recovery`](crate::texture::ClientOptions::recovery)). It may request a quarter
-    /// as many as it is sent, each three times. For that, the server keeps the pictures of the last 0.15 s,
-    /// up to eight and 64 MiB of them besides the latest.
+    /// as many as it is sent, each three times. For that, the server keeps the pictures of the last 0.15 s
+    /// until the next one begins, up to eight and 64 MiB of them besides the latest.
     pub recovery: bool,
     /// Maximum sessions; further clients are refused as busy. 8 by default.
     pub clients_max: usize,

@@ -32,7 +32,8 @@ pub struct ServerCounts {
     /// Packets that clients requested because they did not arrive
     /// ([`ServerOptions::recovery`](crate::texture::ServerOptions::recovery)).
     pub packets_requested: u64,
-    /// Packets among them that were sent again; the others had been requested too often.
+    /// Packets among them that were sent again; the others had not been sent, or had been requested
+    /// too often.
     pub packets_retransmitted: u64,
     /// Changes to a smaller format or rate, because a client reported losses
     /// ([`ServerOptions::adaptation`](crate::texture::ServerOptions::adaptation)).
