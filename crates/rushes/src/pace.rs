@@ -9,9 +9,10 @@ use crate::error::Error;
 ///
 /// A sender that was scheduled late catches up by at most 1 ms and at most 256 KiB (by
 /// [`Share`](Self::Share) in any case by 64 KiB), so that what it sends then fits a switch's queue;
-/// the rest is sent later. A fast stream sends bursts by [`Share`](Self::Share) up to 0.25 ms, and up
-/// to 96 KiB, early, because a wait would cost more. From 1 Gbit/s on, [`Rate`](Self::Rate)
-/// spins for the last 0.15 ms before a burst instead, and catches up by at most 64 KiB.
+/// the rest is sent later. By [`Share`](Self::Share), a burst that is due within 0.25 ms is sent at
+/// once, as long as no more than 96 KiB are early: so short a wait costs more than it smooths. From
+/// 1 Gbit/s on, [`Rate`](Self::Rate) spins for the last 0.15 ms before a burst instead, and catches
+/// up by at most 64 KiB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Pacing {

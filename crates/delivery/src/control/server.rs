@@ -305,7 +305,9 @@ impl Server {
                 self.events.push_droppable(event, ServerEvent::is_droppable);
             }
             Message::Nack(nack) if is_live && self.has(Abilities::RECOVERY) => {
-                self.events.push_droppable(ServerEvent::Nack(nack), ServerEvent::is_droppable);
+                // There may be many: they replace only each other.
+                let event = ServerEvent::Nack(nack);
+                self.events.push_droppable(event, |it| matches!(it, ServerEvent::Nack(_)));
             }
             Message::Stop { reason, text } => self.end(StoppedBy::Peer, reason, &text),
             other => {

@@ -40,6 +40,22 @@ fn packets_are_requested_if_both_ends_have_that_ability() {
 }
 
 #[test]
+fn a_flood_of_requests_for_packets_replaces_no_other_event() {
+    let mut ends = Ends::streaming(Offer { abilities: Abilities::RECOVERY, ..offer() });
+    let change = Change { format: 2, rate: None };
+    let mut octets = Vec::new();
+    Message::Change(change).write(&mut octets);
+    for frame in 0..100 {
+        Message::Nack(Nack { frame, packets: vec![1..2] }).write(&mut octets);
+    }
+    ends.server.handle_data(ends.now, &octets);
+    let events = ends.server_events();
+    assert_eq!(events[0], ServerEvent::ChangeWanted(change));
+    let latest = Nack { frame: 99, packets: vec![1..2] };
+    assert_eq!(events.last(), Some(&ServerEvent::Nack(latest)));
+}
+
+#[test]
 fn a_client_refuses_abilities_that_it_did_not_announce() {
     let mut ends = Ends::new();
     ends.carry();
