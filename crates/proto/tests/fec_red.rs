@@ -216,6 +216,34 @@ fn requested_packets_are_retransmitted_within_red() {
     }
 }
 
+/// A sender may have agreed on RED and not use it.
+#[test]
+fn a_retransmission_of_bare_media_is_not_taken_for_red() {
+    let mut receiver = receiver(true, false);
+    let media = MEDIA_TYPE.value();
+    let packet = |kind: u8, number: u16, ssrc: Ssrc, payload: &[u8]| {
+        let number = FIRST.wrapping_add(number).to_be_bytes();
+        let head = [0x80, 0x80 | kind, number[0], number[1], 0, 0, 0, number[1]];
+        [&head[..], &ssrc.0.to_be_bytes(), payload].concat()
+    };
+    let mut now = Instant::now();
+    for number in [0, 2] {
+        receiver.handle_datagram(now, &packet(media, number, MEDIA, &[1; 100]));
+    }
+    now += 2 * WAIT;
+    let mut numbers = Vec::new();
+    assert!(receiver.poll_requests(now, &mut numbers).is_some());
+    // The frame begins like a block of media.
+    let frame = [media; 100];
+    let again = [&FIRST.wrapping_add(1).to_be_bytes()[..], &frame].concat();
+    let mut again = packet(rtx_type().value(), 1, Ssrc(9), &again);
+    // Its own number is another, and its time that of the original.
+    again[2] ^= 0x40;
+    receiver.handle_datagram(now, &again);
+    let frames = std::iter::from_fn(|| receiver.poll_frame()).map(|frame| frame.to_vec());
+    assert_eq!(frames.collect::<Vec<_>>(), [[1; 100], frame, [1; 100]]);
+}
+
 /// A packet of the stream within RED: `blocks` is all that follows the RTP header.
 fn within_red(number: u16, blocks: &[u8]) -> Vec<u8> {
     let head = [0x80, 0x80 | red_type().value()];

@@ -73,7 +73,7 @@ pub struct Receiver {
     pub(super) security: Option<Box<Security>>,
     /// Retransmission streams, each with the source to which it belongs.
     pub(super) retransmissions: VecDeque<(Ssrc, Ssrc)>,
-    /// Memory for a packet that arrived within RED.
+    /// The last packet that arrived within RED, as it was before it; empty if there was none.
     pub(super) bare: Vec<u8>,
     /// Packets of other payload types since the last event about them, and the time of that event.
     pub(super) other_types: (u64, Option<Instant>),

@@ -45,10 +45,11 @@ impl Receiver {
     }
 
     /// Returns the payload of media that a retransmitted packet carried within RED (its `payload`),
-    /// or `payload` itself if the stream does not use RED. A repair packet has nothing for a frame.
+    /// or `payload` itself if nothing has arrived within RED. A repair packet has nothing for a frame.
     /// `None` if it is neither.
     pub(super) fn payload_within_red<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8]> {
-        let Some(fec) = self.config.fec.filter(|fec| fec.red.is_some()) else {
+        let Some(fec) = self.config.fec.filter(|fec| fec.red.is_some() && !self.bare.is_empty())
+        else {
             return Some(payload);
         };
         let block = red::primary(payload)?;
