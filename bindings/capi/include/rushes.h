@@ -688,6 +688,17 @@ typedef struct rushes_frame_view {
     bool has_capture_time;
     // That time by the sender's wall clock: seconds since 1900 in units of 2^-32 s, as in NTP.
     uint64_t capture_time;
+    // Whether its headers or packets tell its layers.
+    bool has_layers;
+    // The temporal layer: 0 is the base, and the frame needs none of a higher layer.
+    uint8_t temporal_id;
+    // The highest spatial or quality layer in it: 0 is the base.
+    uint8_t spatial_id;
+    // Whether it needs no earlier frame of its own temporal layer, so that a receiver of the layers
+    // below can begin with that layer here.
+    bool begins_layer;
+    // Whether no later frame of a higher temporal layer needs one of that layer before this frame.
+    bool begins_higher;
 } rushes_frame_view;
 
 // A reception report about one source (RFC 3550 section 6.4.1).
@@ -930,6 +941,9 @@ typedef struct rushes_statistics {
     uint64_t repairs_received;
     // Missing packets that were recovered from repair packets.
     uint64_t repaired;
+    // Frames of temporal layers that are not sent (rushes_stream_set_max_temporal_id()); not among
+    // `frames_sent`.
+    uint64_t frames_left_out;
 } rushes_statistics;
 
 // Reception statistics of one source. Later versions may add fields at the end.
@@ -1657,6 +1671,13 @@ rushes_status rushes_stream_resume(const struct rushes_stream *stream);
 // about 100 ms, however slow the pacing is, and so does every later push. Receivers drop the frame.
 // Keep-alives, reports and BYE are still sent.
 rushes_status rushes_stream_stop_sending(const struct rushes_stream *stream);
+
+// Leaves out the frames of temporal layers above `max` from the next frame on; UINT8_MAX sends
+// all. Frames of a higher layer than before are sent from the next one on at which a decoder can begin
+// with it. Only frames whose headers tell their layer are left out: of H.265, H.266, AV1, and H.264
+// with prefix units. While another thread pushes a frame, the call waits for its end.
+rushes_status rushes_stream_set_max_temporal_id(const struct rushes_stream *stream,
+                                                uint8_t max);
 
 // Waits for `time` nanoseconds and answers requests and reports meanwhile. An application that
 // only sends should call it between frames. Other threads may push meanwhile.

@@ -450,6 +450,10 @@ public:
     void resume() { detail::check(rushes_stream_resume(get())); }
     // Ends sending, also a push on another thread.
     void stop_sending() { detail::check(rushes_stream_stop_sending(get())); }
+    // Leaves out the frames of temporal layers above `max`.
+    void set_max_temporal_id(std::uint8_t max = UINT8_MAX) {
+        detail::check(rushes_stream_set_max_temporal_id(get(), max));
+    }
     void send_keep_alive() { detail::check(rushes_stream_send_keep_alive(get())); }
     // Waits and answers requests and reports meanwhile. Programs that only send call it between
     // frames.

@@ -53,6 +53,17 @@ pub struct FrameView {
     pub has_capture_time: bool,
     /// That time by the sender's wall clock: seconds since 1900 in units of 2^-32 s, as in NTP.
     pub capture_time: u64,
+    /// Whether its headers or packets tell its layers.
+    pub has_layers: bool,
+    /// The temporal layer: 0 is the base, and the frame needs none of a higher layer.
+    pub temporal_id: u8,
+    /// The highest spatial or quality layer in it: 0 is the base.
+    pub spatial_id: u8,
+    /// Whether it needs no earlier frame of its own temporal layer, so that a receiver of the layers
+    /// below can begin with that layer here.
+    pub begins_layer: bool,
+    /// Whether no later frame of a higher temporal layer needs one of that layer before this frame.
+    pub begins_higher: bool,
 }
 
 /// Reads a frame's data and properties. `size` is sizeof(rushes_frame_view). May be called on any
@@ -66,6 +77,7 @@ pub extern "C" fn rushes_frame_look(
     guard(|| {
         let lent = handle::get(frame)?;
         let frame = &lent.frame;
+        let layers = frame.layers();
         let view_of = FrameView {
             data: frame.data().as_ptr(),
             len: frame.data().len(),
@@ -75,6 +87,11 @@ pub extern "C" fn rushes_frame_look(
             marker: frame.marker(),
             has_capture_time: frame.capture_time().is_some(),
             capture_time: frame.capture_time().map_or(0, |capture| capture.by_sender().0),
+            has_layers: layers.is_some(),
+            temporal_id: layers.map_or(0, |layers| layers.temporal_id),
+            spatial_id: layers.map_or(0, |layers| layers.spatial_id),
+            begins_layer: layers.is_some_and(|layers| layers.begins_layer),
+            begins_higher: layers.is_some_and(|layers| layers.begins_higher),
         };
         pointer::write_prefix(view, size, view_of)
     })

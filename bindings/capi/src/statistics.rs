@@ -159,6 +159,9 @@ pub struct Statistics {
     pub repairs_received: u64,
     /// Missing packets that were recovered from repair packets.
     pub repaired: u64,
+    /// Frames of temporal layers that are not sent (rushes_stream_set_max_temporal_id()); not among
+    /// `frames_sent`.
+    pub frames_left_out: u64,
 }
 
 fn counts(times: &rushes::Histogram) -> [u64; 15] {
@@ -217,6 +220,7 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         repairs_sent: send.repairs,
         repairs_received: receive.repairs,
         repaired: receive.repaired,
+        frames_left_out: send.frames_left_out,
         ..of_discards(receive)
     }
 }

@@ -307,6 +307,19 @@ pub extern "C" fn rushes_stream_stop_sending(stream: *const Stream) -> Status {
     })
 }
 
+/// Leaves out the frames of temporal layers above `max` from the next frame on; UINT8_MAX sends
+/// all. Frames of a higher layer than before are sent from the next one on at which a decoder can begin
+/// with it. Only frames whose headers tell their layer are left out: of H.265, H.266, AV1, and H.264
+/// with prefix units. While another thread pushes a frame, the call waits for its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_set_max_temporal_id(stream: *const Stream, max: u8) -> Status {
+    guard(|| {
+        let max = Some(max).filter(|max| *max != u8::MAX);
+        handle::get(stream)?.handle.set_max_temporal_id(max);
+        Ok(())
+    })
+}
+
 /// Waits for `time` nanoseconds and answers requests and reports meanwhile. An application that
 /// only sends should call it between frames. Other threads may push meanwhile.
 #[unsafe(no_mangle)]

@@ -70,6 +70,28 @@ impl Frame {
         Some(capture.by_sender().unix().as_secs_f64())
     }
 
+    /// The temporal and the highest spatial layer of the frame, if its headers or packets tell them;
+    /// otherwise `None`. Layer 0 is the base; a frame needs none of a higher temporal layer.
+    #[getter]
+    fn layers(slf: &Bound<'_, Self>) -> Option<(u8, u8)> {
+        let layers = frame(slf).and_then(rushes::Frame::layers)?;
+        Some((layers.temporal_id, layers.spatial_id))
+    }
+
+    /// Whether the frame needs no earlier one of its own temporal layer, so that a receiver of the
+    /// layers below can begin with that layer here; false if its layers are not told.
+    #[getter]
+    fn begins_layer(slf: &Bound<'_, Self>) -> bool {
+        frame(slf).and_then(rushes::Frame::layers).is_some_and(|layers| layers.begins_layer)
+    }
+
+    /// Whether no later frame of a higher temporal layer needs one of that layer before this frame;
+    /// false if its layers are not told.
+    #[getter]
+    fn begins_higher(slf: &Bound<'_, Self>) -> bool {
+        frame(slf).and_then(rushes::Frame::layers).is_some_and(|layers| layers.begins_higher)
+    }
+
     fn __repr__(slf: &Bound<'_, Self>) -> String {
         let len = slf.as_super().get().octets().len();
         let (timestamp, ssrc) = (Self::timestamp(slf), Self::ssrc(slf));

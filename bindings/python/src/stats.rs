@@ -83,6 +83,8 @@ mirror! {
         /// NAL units omitted from the frames, because RTP cannot carry their type (such as the
         /// metadata of Dolby Vision) or because they are shorter than their header.
         units_left_out: u64 = |s: &LibrarySent| s.units_left_out,
+        /// Frames of temporal layers that are not sent (`set_max_temporal_id`); not among `frames`.
+        frames_left_out: u64 = |s: &LibrarySent| s.frames_left_out,
         /// Requests for packets that are no longer kept, or that were repeated too often.
         retransmissions_refused: u64 = |s: &LibrarySent| s.retransmissions_refused,
         /// Repair packets sent (`fec`); not among `packets`.

@@ -400,6 +400,16 @@ impl Stream {
         Ok(())
     }
 
+    /// Leaves out the frames of temporal layers above `max` from the next frame on; `None` sends all.
+    /// Frames of a higher layer than before are sent from the next one on at which a decoder can begin
+    /// with it. Only frames whose headers tell their layer are left out: of H.265, H.266, AV1, and H.264
+    /// with prefix units. While another thread pushes a frame, the call waits for its end.
+    fn set_max_temporal_id(&self, py: Python<'_>, max: Option<u8>) -> PyResult<()> {
+        let handle = self.inner.handle()?;
+        py.detach(|| handle.stream.set_max_temporal_id(max));
+        Ok(())
+    }
+
     /// Waits for `seconds` and answers requests and reports meanwhile. A program that only sends
     /// should call it to wait between frames. Other threads may push meanwhile.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {

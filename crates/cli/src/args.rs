@@ -343,6 +343,10 @@ pub(crate) struct SendArgs {
     pub(crate) timing: TimingArgs,
     #[command(flatten)]
     pub(crate) rate: RateArgs,
+    /// Send the temporal layers of the video up to this one, 0 being the base; those above are left out.
+    /// Of H.265, H.266, AV1, and H.264 with prefix units
+    #[arg(long, value_name = "ID", help_heading = "Rate")]
+    pub(crate) max_temporal_id: Option<u8>,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     /// Add repair packets, so that a receiver recovers lost packets without asking for them

@@ -72,6 +72,7 @@ fn check(setting: &Setting, frames: u32) -> (Ratio, Outcome) {
     let places: HashMap<&[u8], usize> =
         expected.iter().enumerate().map(|(n, unit)| (&unit[..], n)).collect();
     let mut last = None;
+    let mut packetiser = kind.format().packetiser();
     for (n, frame) in outcome.frames.iter().enumerate() {
         let mut place = places.get(frame.data());
         if n == 0 && place.is_none() {
@@ -84,6 +85,8 @@ fn check(setting: &Setting, frames: u32) -> (Ratio, Outcome) {
                 .and_then(|n| places.get(&expected[*n][..]));
         }
         assert!(place.is_some(), "frame {n} was never sent: {setting:?}");
+        packetiser.start(frame.data(), 1400).unwrap();
+        assert_eq!(frame.layers(), packetiser.layers(frame.data()), "{setting:?}");
         assert!(last < place, "{last:?} before {place:?}: {setting:?}");
         last = place;
     }

@@ -43,7 +43,7 @@ pub(crate) fn rate_of(pacing: Pacing) -> Option<u64> {
 }
 
 /// Counters of a stream's sent media.
-pub(crate) static SENT: [Row<Statistics>; 11] = [
+pub(crate) static SENT: [Row<Statistics>; 12] = [
     Row::new("frames", FRAMES_SENT, |it| it.send.frames),
     Row::new("packets", Metric::counter("packets_sent", "Packets sent for the first time"), |it| {
         it.send.packets
@@ -67,6 +67,11 @@ pub(crate) static SENT: [Row<Statistics>; 11] = [
         "units_left_out",
         Metric::counter("units_left_out", "NAL units of types that RTP does not carry"),
         |it| it.send.units_left_out,
+    ),
+    Row::new(
+        "frames_left_out",
+        Metric::counter("layer_frames_left_out", "Frames of temporal layers that are not sent"),
+        |it| it.send.frames_left_out,
     ),
     Row::new("retransmitted", PACKETS_RETRANSMITTED, |it| it.send.retransmitted),
     Row::new(

@@ -8,6 +8,7 @@ mod delimit;
 mod film;
 mod hints;
 mod keep;
+mod layers;
 mod reception;
 mod together;
 mod track;

@@ -6,6 +6,7 @@ use rushes::{Frame, RtpTimestamp, Ssrc};
 
 use super::contest::{Change, Contest, Counts, Incoming, Turn};
 use super::hints;
+use super::layers::LayerCounts;
 use super::together::{State, Together};
 use super::track::Track;
 use crate::args::RecvArgs;
@@ -66,6 +67,7 @@ pub(super) struct Received {
     pub(super) contest: Contest,
     pub(super) rtcp: RtcpSummary,
     pub(super) latency: Latency,
+    pub(super) layers: LayerCounts,
     /// Why the file is not complete although nothing was lost.
     pub(super) flaw: Option<&'static str>,
     pub(super) end: End,
@@ -220,6 +222,9 @@ impl<'a, 't> Reception<'a, 't> {
         let (ssrc, arrival, timestamp) = (frame.ssrc(), frame.arrival(), frame.timestamp());
         match received.contest.take(Incoming { ssrc, arrival, timestamp, octets: frame }) {
             Turn::Write => {
+                if let Some(layers) = frame.layers() {
+                    received.layers.count(layers);
+                }
                 let capture = received.latency.take(&stream.media, frame);
                 stream.written.count(capture, arrival.elapsed());
                 self.write(frame, timestamp, arrival)
@@ -260,6 +265,7 @@ impl<'a, 't> Reception<'a, 't> {
         if !goes_on && is_done {
             (received.frames, received.octets, received.first) = (0, 0, None);
             received.latency = Latency::default();
+            received.layers = LayerCounts::default();
         }
         if !is_done {
             received.flaw = Some(MIXED);

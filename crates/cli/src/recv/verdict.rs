@@ -86,6 +86,7 @@ impl Verdict {
             "octets_written": args.output_file.as_ref().map(|_| received.octets),
             "frames_received": received.frames,
             "frames_of_other_sources": received.frames_of_all.saturating_sub(received.frames),
+            "frames_by_temporal_layer": received.layers.list(),
             "seconds": received.time.as_secs_f64(),
             "megabits_per_second": report::megabits(received.octets, received.time),
             "packets_lost": self.lost,
@@ -145,6 +146,9 @@ impl Verdict {
             counted(received.octets, "octet"),
             received.time.as_secs_f64(),
         );
+        if let Some(layers) = received.layers.text() {
+            eprintln!("{prefix}temporal layers: {layers}");
+        }
         let latency = received.latency.text();
         if !latency.is_empty() {
             eprintln!("{latency}");

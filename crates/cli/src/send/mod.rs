@@ -211,6 +211,9 @@ fn sending(
     schedule: Schedule,
     name: Option<(usize, Codec)>,
 ) -> Sending<'_> {
+    if args.max_temporal_id.is_some() {
+        stream.handle().set_max_temporal_id(args.max_temporal_id);
+    }
     let is_endless = source.is_live() || args.repeat == 0;
     let len = (!is_endless).then(|| source.len().saturating_mul(args.repeat));
     let is_thinned = stream.rtcp().target_rate().is_some() && !source.is_live();

@@ -77,6 +77,10 @@ fn print_text(sending: &Sending<'_>) {
         let units = counted(send.units_left_out, "NAL unit");
         eprintln!("left out: {units} of types that RTP does not carry");
     }
+    if send.frames_left_out > 0 {
+        let frames = counted(send.frames_left_out, "frame");
+        eprintln!("left out: {frames} of higher temporal layers");
+    }
     let left_out = sending.thinning.as_ref().map_or(0, Thinning::left_out);
     if let Some(rate) = statistics.rate {
         eprintln!(

@@ -4,21 +4,28 @@ use std::ops::Range;
 use std::time::Duration;
 
 use rushes::Framing;
-use rushes::payload::nal::{DependenceReader, NalCodec, find_units};
+use rushes::payload::TemporalLayers;
+use rushes::payload::nal::{Dependence, DependenceReader, NalCodec, find_units};
 
 /// How many seconds of the target may be saved up, and how many a file may be ahead of it before all
 /// pictures are left out.
 const ALLOWANCE: f64 = 1.0;
 
+/// A temporal layer has room only if this much of the allowance is left for each layer below it, except
+/// the base and the first above it.
+const LAYER_RESERVE: f64 = 1.0 / 8.0;
+
 /// Receivers end a stream after some seconds of silence.
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// Leaves out pictures of a file. Octets that the target allows are saved up, and each sent picture
-/// uses some: without enough, pictures that no other needs are left out; far below, all but key frames
-/// until there is enough again.
+/// uses some: without enough, pictures that no other needs are left out, and temporal layers from the
+/// highest down; far below, all but key frames until there is enough again.
 #[derive(Debug)]
 pub(super) struct Thinning {
     reader: DependenceReader,
+    /// The temporal layers that are sent.
+    layers: TemporalLayers,
     units: Vec<Range<usize>>,
     /// Octets that may be sent.
     credit: f64,
@@ -37,6 +44,7 @@ impl Thinning {
     pub(super) fn new(codec: NalCodec) -> Self {
         Self {
             reader: DependenceReader::new(codec),
+            layers: TemporalLayers::up_to(u8::MAX),
             units: Vec::new(),
             credit: 0.0,
             last: None,
@@ -71,9 +79,12 @@ impl Thinning {
             !is_far_above
         } else {
             let needs_gap = self.has_gap && picture.needs_earlier;
-            let is_spared = picture.is_disposable && self.credit < len;
-            !(self.is_waiting || is_far_above || needs_gap || is_spared)
+            let is_skipped = self.is_waiting || is_far_above || needs_gap;
+            !is_skipped && !self.spares(picture, len, allowance)
         };
+        if is_kept {
+            self.layers.takes(picture.layers);
+        }
         self.is_waiting |= is_far_above;
         if is_kept {
             self.credit -= len;
@@ -82,6 +93,22 @@ impl Thinning {
             self.left_out += 1;
         }
         is_kept
+    }
+
+    /// Returns whether a picture is left out that others can be decoded without, or that is of a temporal
+    /// layer which is left out.
+    fn spares(&mut self, picture: Dependence, len: f64, allowance: f64) -> bool {
+        let temporal_id = picture.layers.map_or(0, |layers| layers.temporal_id);
+        let reserve = f64::from(temporal_id.saturating_sub(1)) * LAYER_RESERVE * allowance;
+        let has_room = self.credit >= len + reserve;
+        let is_spared = match temporal_id {
+            0 => picture.is_disposable && !has_room,
+            _ => !has_room || !self.layers.would_take(picture.layers),
+        };
+        if is_spared && !picture.is_disposable && temporal_id > 0 {
+            self.layers.leave_out(temporal_id);
+        }
+        is_spared
     }
 
     /// Returns whether nothing has been sent for so long before `due` that a receiver may take the
@@ -161,6 +188,31 @@ mod tests {
         assert!(keeps(10, cra, 10) && !keeps(0, leading, 10) && keeps(0, trailing, 10));
         assert!(keeps(0, cra, 10) && keeps(0, leading, 10), "nothing was left out before this one");
         assert_eq!(thinning.left_out(), 3);
+    }
+
+    #[test]
+    fn temporal_layers_are_left_out_from_the_highest_down() {
+        // IDR_W_RADL, TRAIL_R of the base, TSA_R above, as in a hierarchy of four pictures.
+        let unit = |nal_type: u8, temporal_id: u8| {
+            [&[0, 0, 1, nal_type << 1, temporal_id + 1][..], &[7; 995]].concat()
+        };
+        let group = [(1, 0), (3, 2), (3, 1), (3, 2)];
+        let kept = |target| {
+            let mut thinning = Thinning::new(NalCodec::H265);
+            let mut kept = [0; 3];
+            for n in 0..400_u64 {
+                let (nal_type, temporal_id) = if n == 0 { (19, 0) } else { group[n as usize % 4] };
+                let due = Duration::from_millis(100 * n);
+                let is_kept = thinning.keeps(&unit(nal_type, temporal_id), target, due);
+                kept[usize::from(temporal_id)] += u64::from(is_kept);
+            }
+            kept
+        };
+        assert_eq!(kept(80_000), [100, 100, 200]);
+        let [base, middle, upper] = kept(60_000);
+        assert!((base, middle) == (100, 100) && (90..=120).contains(&upper), "{upper}");
+        let [base, middle, upper] = kept(30_000);
+        assert!(base == 100 && (45..=65).contains(&middle) && upper <= 10, "{middle} {upper}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::error::PayloadError;
 use super::frame::Frame;
+use super::layers::Layers;
 use super::pool::FramePool;
 use super::{PacketInfo, PayloadFormat};
 use crate::rtp::CaptureTime;
@@ -84,6 +85,8 @@ pub struct FrameBuilder {
     packet: Option<PacketInfo>,
     /// When the current frame was captured, if a packet of it said so.
     captured: Option<CaptureTime>,
+    /// The layers of the current frame, as far as its parts tell them.
+    layers: Option<Layers>,
     units: u32,
     in_frame: bool,
     damaged: bool,
@@ -127,6 +130,7 @@ impl FrameBuilder {
             open_unit: None,
             packet: None,
             captured: None,
+            layers: None,
             units: 0,
             in_frame: false,
             damaged: false,
@@ -220,6 +224,7 @@ impl FrameBuilder {
             self.damaged = false;
             self.marked = false;
             self.captured = None;
+            self.layers = None;
             let is_rest = self.ended_at.take() == Some(packet.timestamp);
             self.ends_unmarked |= std::mem::take(&mut self.ended_whole) && !is_rest && gap == 0;
             // Of a sender without marker bits, a missing packet may be the end of the last frame or
@@ -417,6 +422,12 @@ impl FrameBuilder {
         }
     }
 
+    /// Notes the layers of the unit about to be opened, or of the frame, if they are told.
+    pub fn note_layers(&mut self, layers: Option<Layers>) {
+        let before = self.layers.filter(|_| !self.per_unit);
+        self.layers = Layers::join(before, layers);
+    }
+
     /// Discards the open unit. If whole frames are delivered, its frame is damaged.
     pub fn abandon_unit(&mut self) {
         let Some(start) = self.open_unit.take() else { return };
@@ -575,6 +586,7 @@ impl FrameBuilder {
             ssrc: packet.ssrc,
             arrival: packet.arrival,
             captured: self.captured,
+            layers: self.layers,
             units: if self.per_unit || !self.prefixed { 1 } else { self.units },
             marker,
         });

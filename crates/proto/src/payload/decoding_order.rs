@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::PacketInfo;
 use super::builder::FrameBuilder;
 use super::error::PayloadError;
-use super::join::note_beginning;
+use super::join::note_unit;
 use super::layout::{Layout, NalHeader};
 
 /// Maximum number of waiting NAL units, larger than any reasonable interleaving needs.
@@ -253,7 +253,7 @@ impl DecodingOrder {
         frame.begin_unit(unit.packet, is_unsure);
         let Some(octets) = unit.octets else { return frame.note_incomplete_unit() };
         self.octets -= octets.len();
-        note_beginning::<L>(L::header(&octets), &octets[L::HEADER_LEN..], frame);
+        note_unit::<L>(L::header(&octets), &octets[L::HEADER_LEN..], frame);
         // A frame that is too large is dropped when it ends.
         if frame.push_unit(&octets).is_ok() && unit.packet.marker {
             frame.mark_unit();

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Instant;
 
+use super::layers::Layers;
 use super::pool::FramePool;
 use crate::rtp::CaptureTime;
 use crate::ssrc::Ssrc;
@@ -21,6 +22,7 @@ pub struct Frame {
     pub(super) ssrc: Ssrc,
     pub(super) arrival: Instant,
     pub(super) captured: Option<CaptureTime>,
+    pub(super) layers: Option<Layers>,
     pub(super) units: u32,
     pub(super) marker: bool,
 }
@@ -57,6 +59,11 @@ impl Frame {
     /// was agreed on (RFC 6051, abs-capture-time).
     pub fn capture_time(&self) -> Option<CaptureTime> {
         self.captured
+    }
+
+    /// Returns the temporal and spatial layers of the frame, if its headers or its packets tell them.
+    pub fn layers(&self) -> Option<Layers> {
+        self.layers
     }
 
     /// Returns the number of NAL units; 1 for formats without NAL units.

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use super::builder::Framing;
 use super::join::NalDepacketiser;
 use super::layout::{Layout, NalHeader, Numbering, PayloadKind, Position};
+use super::nal::NalCodec;
 use super::split::NalPacketiser;
 use super::{Depacketiser, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
@@ -67,6 +68,7 @@ const ACCESS_UNIT_DELIMITER: u8 = 9;
 struct Avc;
 
 impl Layout for Avc {
+    const CODEC: NalCodec = NalCodec::H264;
     const HEADER_LEN: usize = 1;
     const NAL_TYPES: RangeInclusive<u8> = 1..=23;
     const DOND_LEN: usize = 0;

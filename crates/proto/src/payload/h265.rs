@@ -16,6 +16,7 @@ use super::builder::Framing;
 use super::decoding_order::Interleaving;
 use super::join::NalDepacketiser;
 use super::layout::{Layout, NalHeader, Numbering, PayloadKind, Position};
+use super::nal::NalCodec;
 use super::split::NalPacketiser;
 use super::{Depacketiser, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
@@ -109,6 +110,7 @@ const ACCESS_UNIT_DELIMITER: u8 = 35;
 struct Hevc;
 
 impl Layout for Hevc {
+    const CODEC: NalCodec = NalCodec::H265;
     const HEADER_LEN: usize = 2;
     const NAL_TYPES: RangeInclusive<u8> = 0..=47;
     const DOND_LEN: usize = 1;

@@ -15,6 +15,7 @@ use super::builder::Framing;
 use super::decoding_order::Interleaving;
 use super::join::NalDepacketiser;
 use super::layout::{Layout, NalHeader, Numbering, PayloadKind, Position};
+use super::nal::NalCodec;
 use super::split::NalPacketiser;
 use super::{Depacketiser, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
@@ -96,6 +97,7 @@ const ACCESS_UNIT_DELIMITER: u8 = 20;
 struct Vvc;
 
 impl Layout for Vvc {
+    const CODEC: NalCodec = NalCodec::H266;
     const HEADER_LEN: usize = 2;
     const NAL_TYPES: RangeInclusive<u8> = 0..=27;
     /// H.266 does not have this field of H.265 (RFC 9328 section 4.3.2, figure 6).

@@ -42,7 +42,7 @@ impl<L: Layout> NalDepacketiser<L> {
             order.open_unit::<L>(don, header, packet, frame);
             return Ok(());
         }
-        note_beginning::<L>(header, body, frame);
+        note_unit::<L>(header, body, frame);
         frame.open_unit();
         frame.extend(&header[..L::HEADER_LEN])
     }
@@ -276,8 +276,9 @@ impl<L: Layout> Depacketiser for NalDepacketiser<L> {
 }
 
 /// Notes in the frame whether the unit opened next starts a frame by definition, or cannot start
-/// one.
-pub(super) fn note_beginning<L: Layout>(header: NalHeader, body: &[u8], frame: &mut FrameBuilder) {
+/// one, and its layers.
+pub(super) fn note_unit<L: Layout>(header: NalHeader, body: &[u8], frame: &mut FrameBuilder) {
+    frame.note_layers(L::CODEC.layers(&header[..L::HEADER_LEN], body));
     if L::is_delimiter(header) {
         frame.starts_frame();
     } else if L::continues_picture(header, body) {

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use super::nal::NalCodec;
+
 /// Whether units carry decoding order numbers (RFC 7798 section 4.6, RFC 9328 section 4.4).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Numbering {
@@ -48,6 +50,9 @@ pub(super) type NalHeader = [u8; 2];
 
 /// The header layout of one format.
 pub(super) trait Layout: Send + 'static {
+    /// The format's NAL units.
+    const CODEC: NalCodec;
+
     /// Octets in a NAL unit header, which is also the payload header.
     const HEADER_LEN: usize;
 

@@ -24,6 +24,7 @@ pub mod h266;
 #[cfg(test)]
 mod interleaver;
 mod join;
+mod layers;
 mod layout;
 #[cfg(test)]
 mod naive;
@@ -43,6 +44,7 @@ pub use builder::{Delivery, FrameBuilder, FrameSettings, Framing};
 pub use error::{FrameError, PayloadError};
 pub use fragment::{Fragment, MAX_OWN_OCTETS, Piece, Run};
 pub use frame::Frame;
+pub use layers::{Layers, TemporalLayers};
 pub use pool::FramePool;
 
 use std::fmt;
@@ -123,6 +125,11 @@ pub trait Packetiser: Send {
     /// format cannot send them.
     fn units_left_out(&self) -> usize {
         0
+    }
+
+    /// Returns the layers of `frame`, the last [started](Self::start) one, if it tells them.
+    fn layers(&self, _frame: &[u8]) -> Option<Layers> {
+        None
     }
 
     /// Returns the duration of `frame` in ticks of the clock rate, if the format defines it (Opus).

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::builder::{Delivery, FrameBuilder, FrameSettings, Framing};
 use super::error::PayloadError;
 use super::fragment::{Fragment, Piece, Run};
+use super::layers::Layers;
 use super::pool::FramePool;
 use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::ecn::Ecn;
@@ -143,6 +144,11 @@ impl Listener {
     /// Returns the frames completed since the last call.
     pub(super) fn frames(&mut self) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| self.builder.pop()).map(|frame| frame.to_vec()).collect()
+    }
+
+    /// Returns the layers of the frames completed since the last call.
+    pub(super) fn layers(&mut self) -> Vec<Option<Layers>> {
+        std::iter::from_fn(|| self.builder.pop()).map(|frame| frame.layers()).collect()
     }
 
     /// Like [`frames`](Self::frames) without start codes, for units delivered one by one.

@@ -7,6 +7,7 @@ use super::Packetiser;
 use super::builder::Framing;
 use super::error::FrameError;
 use super::fragment::{Fragment, MAX_OWN_OCTETS, Run};
+use super::layers::Layers;
 use super::layout::{Layout, Numbering, Position};
 use super::nal::find_units;
 
@@ -187,6 +188,14 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
 
     fn units_left_out(&self) -> usize {
         self.left_out
+    }
+
+    fn layers(&self, frame: &[u8]) -> Option<Layers> {
+        let parts = self.units.iter().filter_map(|unit| {
+            let (header, body) = frame.get(unit.clone())?.split_at_checked(L::HEADER_LEN)?;
+            L::CODEC.layers(header, body)
+        });
+        parts.map(Some).reduce(Layers::join).flatten()
     }
 
     fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool {

@@ -7,6 +7,7 @@ use super::builder::FrameBuilder;
 use super::cut::Cut;
 use super::error::{FrameError, PayloadError};
 use super::fragment::{Fragment, Run};
+use super::layers::Layers;
 use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::time::{ClockRate, RtpTimestamp};
 
@@ -43,6 +44,10 @@ const PARTITION: u8 = 0x07;
 const PICTURE_ID: u8 = 0x80;
 const LAYER_ZERO_INDEX: u8 = 0x40;
 const LAYER_OR_KEY_INDEX: u8 = 0x30;
+const LAYER: u8 = 0x20;
+
+/// The bit Y after the temporal layer: the frame depends on the base layer only.
+const LAYER_SYNC: u8 = 0x20;
 
 /// The bit before a `PictureID` that says that it has 15 bits.
 const LONG: u16 = 0x8000;
@@ -109,6 +114,9 @@ impl Packetiser for Vp8Packetiser {
 pub struct Descriptor {
     /// Whether the payload is the beginning of a frame.
     pub begins_frame: bool,
+    /// The layers of the frame, of which only the temporal one is not 0; `None` if the descriptor has
+    /// none.
+    pub layers: Option<Layers>,
     /// Octets of the descriptor.
     pub len: usize,
 }
@@ -128,7 +136,7 @@ impl Descriptor {
             payload.get(at).copied().ok_or(truncated)
         };
         let first = octet(0)?;
-        let mut len = 1;
+        let (mut len, mut layers) = (1, None);
         if first & EXTENDED != 0 {
             let present = octet(1)?;
             len = 2;
@@ -136,10 +144,15 @@ impl Descriptor {
                 len += if octet(2)? & 0x80 == 0 { 1 } else { 2 };
             }
             len += usize::from(present & LAYER_ZERO_INDEX != 0);
+            if present & LAYER != 0 {
+                let indices = octet(len)?;
+                let layer = Layers::new(indices >> 6, 0, false);
+                layers = Some(Layers { begins_layer: indices & LAYER_SYNC != 0, ..layer });
+            }
             len += usize::from(present & LAYER_OR_KEY_INDEX != 0);
         }
         octet(len)?;
-        Ok(Self { begins_frame: first & (START | PARTITION) == START, len })
+        Ok(Self { begins_frame: first & (START | PARTITION) == START, layers, len })
     }
 }
 
@@ -159,7 +172,7 @@ impl Depacketiser for Vp8Depacketiser {
             // This is a keep-alive, or a packet of padding only.
             return Ok(());
         }
-        let Descriptor { begins_frame, len } = Descriptor::parse(payload)?;
+        let Descriptor { begins_frame, layers, len } = Descriptor::parse(payload)?;
         let before = self.frame.take().filter(|timestamp| *timestamp == packet.timestamp);
         match (begins_frame, before) {
             (true, None) => frame.starts_frame(),
@@ -172,6 +185,11 @@ impl Depacketiser for Vp8Depacketiser {
         }
         if !packet.marker {
             self.frame = Some(packet.timestamp);
+        }
+        if begins_frame {
+            let key = |it: Layers| Layers::new(it.temporal_id, 0, true);
+            let is_key = is_key_frame(&payload[len..]);
+            frame.note_layers(layers.map(|it| if is_key { key(it) } else { it }));
         }
         frame.push_unit(&payload[len..])
     }
@@ -211,11 +229,30 @@ mod tests {
             (&[0x80, 0x10, 0x40, 0x10], false, 3),
             (&[0x90, 0x00, 0x10], true, 2),
         ] {
-            assert_eq!(Descriptor::parse(payload), Ok(Descriptor { begins_frame, len }));
+            let parsed = Descriptor::parse(payload).map(|it| (it.begins_frame, it.len));
+            assert_eq!(parsed, Ok((begins_frame, len)));
             for end in 0..payload.len() {
                 assert!(Descriptor::parse(&payload[..end]).is_err(), "{:02x?}", &payload[..end]);
             }
         }
+    }
+
+    #[test]
+    fn the_temporal_layer_is_told_with_the_frame() {
+        let mut listener = listener();
+        // A key frame of layer 0, a frame of layer 2 that refers to layer 0 only, one of layer 1, one
+        // that tells nothing.
+        for (n, payload) in
+            [b"\x90\x20\x00\x00", b"\x90\x20\xa0\x01", b"\x90\x20\x40\x01", b"\x90\x00\x01\x01"]
+                .into_iter()
+                .enumerate()
+        {
+            listener.take(payload, n as u32, true).unwrap();
+        }
+        let layers = listener.layers();
+        let [sync, other] = [Layers::new(2, 0, false), Layers::new(1, 0, false)];
+        let sync = Layers { begins_layer: true, ..sync };
+        assert_eq!(layers, [Some(Layers::new(0, 0, true)), Some(sync), Some(other), None]);
     }
 
     #[test]

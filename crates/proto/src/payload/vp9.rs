@@ -11,6 +11,7 @@ use super::builder::FrameBuilder;
 use super::cut::Cut;
 use super::error::{FrameError, PayloadError};
 use super::fragment::{Fragment, Run};
+use super::layers::Layers;
 use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::time::{ClockRate, RtpTimestamp};
 
@@ -45,6 +46,9 @@ const FLEXIBLE: u8 = 0x10;
 const BEGIN: u8 = 0x08;
 const END: u8 = 0x04;
 const STRUCTURE: u8 = 0x02;
+
+/// The bit U of the layer indices.
+const SWITCHING_UP_POINT: u8 = 0x10;
 
 /// The bit before a picture ID that says that it has 15 bits.
 const LONG: u16 = 0x8000;
@@ -188,8 +192,8 @@ pub struct Descriptor {
     pub ends_frame: bool,
     /// Whether the frame refers to earlier pictures.
     pub is_predicted: bool,
-    /// The spatial layer of the frame; zero if there are no layers.
-    pub spatial_layer: u8,
+    /// The layers of the frame; `None` if the descriptor has none.
+    pub layers: Option<Layers>,
     /// Octets of the descriptor.
     pub len: usize,
 }
@@ -213,12 +217,18 @@ impl Descriptor {
         let has = |bit: u8| first & bit != 0;
         // Without a picture ID there is no flexible mode, whatever the bit says.
         let is_flexible = has(FLEXIBLE) && has(PICTURE_ID);
-        let (mut len, mut spatial_layer) = (1, 0);
+        let (mut len, mut layers) = (1, None);
         if has(PICTURE_ID) {
             len += if octet(len)? & 0x80 == 0 { 1 } else { 2 };
         }
         if has(LAYERS) {
-            spatial_layer = octet(len)? >> 1 & 7;
+            let indices = octet(len)?;
+            layers = Some(Layers {
+                temporal_id: indices >> 5,
+                spatial_id: indices >> 1 & 7,
+                begins_layer: !has(PREDICTED),
+                begins_higher: indices & SWITCHING_UP_POINT != 0,
+            });
             len += if is_flexible { 1 } else { 2 };
         }
         if is_flexible && has(PREDICTED) {
@@ -239,7 +249,7 @@ impl Descriptor {
             begins_frame: has(BEGIN),
             ends_frame: has(END),
             is_predicted: has(PREDICTED),
-            spatial_layer,
+            layers,
             len,
         })
     }
@@ -284,6 +294,8 @@ impl Depacketiser for Vp9Depacketiser {
             return Ok(());
         }
         let descriptor = Descriptor::parse(payload)?;
+        let part = &payload[descriptor.len..];
+        let spatial_id = descriptor.layers.map_or(0, |layers| layers.spatial_id);
         let is_same = self.picture.take() == Some(packet.timestamp);
         let was_in_frame = std::mem::take(&mut self.is_in_frame) && is_same;
         match (descriptor.begins_frame, was_in_frame) {
@@ -294,7 +306,7 @@ impl Depacketiser for Vp9Depacketiser {
             }
             (true, false) if is_same => {}
             // Lower layers may be left out by a server, but not the lowest of a whole stream.
-            (true, false) if descriptor.spatial_layer == 0 => frame.starts_frame(),
+            (true, false) if spatial_id == 0 => frame.starts_frame(),
             (true, false) => frame.continues_frame(),
             (false, true) => {}
         }
@@ -302,14 +314,21 @@ impl Depacketiser for Vp9Depacketiser {
             self.picture = Some(packet.timestamp);
             self.is_in_frame = !descriptor.ends_frame;
         }
-        frame.push_unit(&payload[descriptor.len..])
+        if descriptor.begins_frame {
+            let begins =
+                |it: Layers| it.begins_higher || !descriptor.is_predicted && is_key_frame(part);
+            let layers = descriptor.layers.map(|it| Layers { begins_higher: begins(it), ..it });
+            frame.note_layers(layers);
+        }
+        frame.push_unit(part)
     }
 
     fn begins(&self, payload: &[u8]) -> Option<bool> {
         let it = Descriptor::parse(payload).ok()?;
         // Some senders never say that a frame is predicted.
         let is_key = !it.is_predicted && is_key_frame(&payload[it.len..]);
-        Some(it.begins_frame && it.spatial_layer == 0 && is_key)
+        let is_lowest = it.layers.is_none_or(|layers| layers.spatial_id == 0);
+        Some(it.begins_frame && is_lowest && is_key)
     }
 
     fn lost(&mut self) {
@@ -330,10 +349,11 @@ mod tests {
         Listener::new(&Vp9::default(), Delivery::AccessUnit)
     }
 
-    /// Returns what the descriptor of `payload` says: begin, end, predicted, layer, length.
+    /// Returns what the descriptor of `payload` says: begin, end, predicted, spatial layer, length.
     fn parsed(payload: &[u8]) -> Option<(bool, bool, bool, u8, usize)> {
         let it = Descriptor::parse(payload).ok()?;
-        Some((it.begins_frame, it.ends_frame, it.is_predicted, it.spatial_layer, it.len))
+        let spatial_id = it.layers.map_or(0, |layers| layers.spatial_id);
+        Some((it.begins_frame, it.ends_frame, it.is_predicted, spatial_id, it.len))
     }
 
     #[test]
@@ -363,6 +383,24 @@ mod tests {
             }
         }
         assert_eq!(parsed(&[0xd8, 0x11, 3, 3, 3, 2, 9]), None, "four references");
+    }
+
+    #[test]
+    fn the_layers_of_a_picture_are_told_with_the_frame() {
+        let mut listener = listener();
+        let key = [0x82, 0x49, 0x83, 0x42, 0x00];
+        let frame = |descriptor: &[u8]| [descriptor, &key[..]].concat();
+        // A key frame of two spatial layers; a frame of temporal layer 2 at which higher ones can begin;
+        // one of layer 1 that needs no earlier picture; one that tells nothing.
+        listener.take(&frame(&[0xac, 1, 0x00, 0]), 0, false).unwrap();
+        listener.take(b"\xec\x01\x03\x00\x86", 0, true).unwrap();
+        listener.take(b"\xec\x02\x50\x00\x86", 1, true).unwrap();
+        listener.take(b"\xac\x03\x20\x00\x86", 2, true).unwrap();
+        listener.take(b"\x8c\x04\x86", 3, true).unwrap();
+        let key = Layers { spatial_id: 1, ..Layers::new(0, 0, true) };
+        let switch = Layers { begins_higher: true, ..Layers::new(2, 0, false) };
+        let free = Layers { begins_layer: true, ..Layers::new(1, 0, false) };
+        assert_eq!(listener.layers(), [Some(key), Some(switch), Some(free), None]);
     }
 
     #[test]

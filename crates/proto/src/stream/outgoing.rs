@@ -44,6 +44,17 @@ impl<'s, 'f> Outgoing<'s, 'f> {
         }
     }
 
+    /// Creates a frame of which nothing is sent.
+    pub(super) fn left_out(
+        sender: &'s mut Sender,
+        frame: &'f [u8],
+        timestamp: RtpTimestamp,
+    ) -> Self {
+        let mut outgoing = Self::new(sender, frame, timestamp);
+        (outgoing.done, outgoing.whole) = (true, true);
+        outgoing
+    }
+
     /// Limits the batches that follow to `octets` each, but to no less than one of the largest
     /// packets. Without this call a batch is as large as its slab.
     pub fn limit_batches(&mut self, octets: usize) {

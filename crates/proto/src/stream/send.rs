@@ -19,7 +19,7 @@ use super::outgoing::Outgoing;
 use super::send_fec::SendFec;
 use super::stats::SendStatistics;
 use crate::batch::Batch;
-use crate::payload::{Fragment, FrameError, Packetiser};
+use crate::payload::{Fragment, FrameError, Packetiser, TemporalLayers};
 use crate::repair::{History, Refusal, rtx};
 use crate::rtp::{CaptureTime, ExtensionMap, HEADER_LEN, Header, Packet};
 use crate::seq::{ExtendedSequence, SequenceNumber};
@@ -56,6 +56,8 @@ pub(super) struct Repair {
 /// The sending half of a stream: splits frames, numbers packets, writes them into batches.
 pub struct Sender {
     pub(super) packetiser: Box<dyn Packetiser>,
+    /// The temporal layers that are sent; `None` if all are.
+    layers: Option<TemporalLayers>,
     pub(super) config: SenderConfig,
     /// The sequence number of the next packet.
     pub(super) sequence: ExtendedSequence,
@@ -100,6 +102,7 @@ impl Sender {
         config.check()?;
         Ok(Self {
             packetiser,
+            layers: None,
             sequence: ExtendedSequence(config.first_sequence.0.into()),
             clock_base: config.first_timestamp,
             clock_frames: 0,
@@ -234,6 +237,17 @@ impl Sender {
         }
     }
 
+    /// Leaves out the frames of temporal layers above `max`, from the next frame on; `None` sends all.
+    /// Those of a higher layer than before are sent from the next one on at which a decoder can
+    /// [begin](crate::payload::Layers::begins_layer) with it. Frames that do not tell their layer are
+    /// sent.
+    pub fn set_max_temporal_id(&mut self, max: Option<u8>) {
+        match &mut self.layers {
+            Some(layers) => layers.set_max(max.unwrap_or(u8::MAX)),
+            None => self.layers = max.map(TemporalLayers::up_to),
+        }
+    }
+
     /// Returns the SSRC of the retransmission stream, if there is one (RFC 4588).
     pub fn retransmission_ssrc(&self) -> Option<Ssrc> {
         match self.repair.as_ref()?.retransmission {
@@ -310,6 +324,12 @@ impl Sender {
                 self.clock_frames = 0;
             }
             None => self.clock_frames += 1,
+        }
+        if let Some(layers) = &mut self.layers
+            && !layers.takes(self.packetiser.layers(frame))
+        {
+            self.statistics.frames_left_out += 1;
+            return Ok(Outgoing::left_out(self, frame, timestamp));
         }
         self.statistics.frames += 1;
         self.statistics.frame_octets += frame.len() as u64;

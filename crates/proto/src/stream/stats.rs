@@ -165,6 +165,9 @@ pub struct SendStatistics {
     /// NAL units left out of frames because they are shorter than their header, or their type
     /// cannot be sent in RTP (such as the metadata of Dolby Vision, type 62 of H.265).
     pub units_left_out: u64,
+    /// Frames of temporal layers that are not sent
+    /// ([`Sender::set_max_temporal_id`](super::Sender::set_max_temporal_id)); not included in `frames`.
+    pub frames_left_out: u64,
     /// Refused requests: the packet is gone, or was requested too often.
     pub retransmissions_refused: u64,
 }

@@ -162,6 +162,17 @@ impl StreamHandle {
         self.attached.outbox().end();
     }
 
+    /// Leaves out the frames of temporal layers above `max` from the next frame on; `None` sends all.
+    /// Frames of a higher layer than before are sent from the next one on at which a decoder can
+    /// [begin](rushes_proto::payload::Layers::begins_layer) with it. They are counted
+    /// ([`SendStatistics::frames_left_out`](rushes_proto::stream::SendStatistics)).
+    ///
+    /// Only frames whose headers tell their layer are left out: of H.265, H.266, AV1, and H.264 with
+    /// prefix units (annex F). While another thread pushes a frame, the call waits for its end.
+    pub fn set_max_temporal_id(&self, max: Option<u8>) {
+        self.attached.outbox().lock().sender.set_max_temporal_id(max);
+    }
+
     /// Waits until `deadline`, answering requests and reports meanwhile, as
     /// [`StreamSender::wait_until`] does; another thread may push at the same time. It never
     /// returns earlier: wait in short steps if the stream may be dropped meanwhile.

@@ -29,6 +29,15 @@ pub(super) const SCENES: &[Scene] = &[
         ],
     },
     Scene {
+        files: &[],
+        steps: &[
+            Start("rushes recv --from 5004 --codec h265 -o copy.265 --capture-time"),
+            Run("ffmpeg -f v4l2 -i /dev/video0 -c:v libx265 \
+                 -x265-params temporal-layers=3:bframes=0 -f hevc - | \
+                 rushes send - --codec h265 --to 192.0.2.7:5004 --max-temporal-id 0"),
+        ],
+    },
+    Scene {
         files: &["film.264"],
         steps: &[
             Start("rushes recv --from 5004 --codec h264 -o copy.264 --report-arrivals"),

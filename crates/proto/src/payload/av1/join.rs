@@ -184,6 +184,7 @@ fn finish_obu(octets: &[u8], frame: &mut FrameBuilder) -> Result<(), PayloadErro
         body = body.get(size_len..).filter(|body| body.len() == len).ok_or(malformed)?;
     }
     if !is_left_out(header.kind()) {
+        frame.note_layers(header.layers(body));
         frame.extend(header.with_size(true).octets())?;
         frame.extend(Leb128::new(body.len()).octets())?;
         frame.extend(body)?;

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::super::bits::Bits;
+use super::super::layers::Layers;
 
 /// Types of OBUs (section 6.2.2).
 pub(super) const SEQUENCE_HEADER: u8 = 1;
@@ -115,6 +116,15 @@ impl ObuHeader {
     /// Returns the octet with the temporal and the spatial layer; `None` if the OBU is of no layer.
     pub(super) fn layer(self) -> Option<u8> {
         (self.len == 2).then_some(self.octets[1])
+    }
+
+    /// Returns the layers of the frame that begins in an OBU with this header and `body`; `None` if none
+    /// does, or it is of no layer.
+    pub(super) fn layers(self, body: &[u8]) -> Option<Layers> {
+        let layer = self.layer().filter(|_| matches!(self.kind(), FRAME_HEADER | FRAME))?;
+        // `show_existing_frame` and `frame_type`.
+        let is_key = body.first()? & 0xe0 == 0;
+        Some(Layers::new(layer >> 5, layer >> 3 & 3, is_key))
     }
 
     /// Returns the header with the flag of a size field, or without.

@@ -3,6 +3,7 @@
 use super::super::Packetiser;
 use super::super::error::FrameError;
 use super::super::fragment::{Fragment, MAX_OWN_OCTETS, Run};
+use super::super::layers::Layers;
 use super::obu::{Leb128, Obu, SEQUENCE_HEADER, is_left_out, obus};
 use super::{BEGINS_SEQUENCE, CONTINUES, COUNT_MAX, COUNT_SHIFT, GOES_ON, is_key_frame};
 
@@ -135,6 +136,12 @@ impl Packetiser for Av1Packetiser {
         }
         fragment.set_marker(self.at == self.obus.len());
         true
+    }
+
+    fn layers(&self, frame: &[u8]) -> Option<Layers> {
+        let parts = self.obus.iter();
+        let parts = parts.map(|obu| obu.header.layers(frame.get(obu.body.clone())?));
+        parts.reduce(Layers::join).flatten()
     }
 
     fn next_run(&mut self, _frame: &[u8], most: usize) -> Option<Run> {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::super::layers::Layers;
 use super::header::NalCodec;
 
 /// What an access unit needs and whether others need it.
@@ -14,6 +15,8 @@ pub struct Dependence {
     pub is_random_access: bool,
     /// It may need access units before the last random access (RASL pictures of H.265 and H.266).
     pub needs_earlier: bool,
+    /// Its layers, if its headers tell them.
+    pub layers: Option<Layers>,
 }
 
 /// Finds the [`Dependence`] of each access unit of a bitstream.
@@ -39,9 +42,11 @@ impl DependenceReader {
     pub fn read(&mut self, frame: &[u8], units: &[Range<usize>]) -> Dependence {
         let (mut pictures, mut picture_headers) = (0, 0);
         let mut all =
-            Dependence { is_disposable: true, is_random_access: true, needs_earlier: false };
+            Dependence { is_disposable: true, is_random_access: true, ..Dependence::default() };
         for unit in units.iter().filter_map(|unit| frame.get(unit.clone())) {
             let Some(header) = self.codec.header(unit) else { continue };
+            let (octets, body) = unit.split_at(self.codec.header_len());
+            all.layers = Layers::join(all.layers, self.codec.layers(octets, body));
             if self.codec.is_parameter_set(header.nal_type) {
                 all.is_disposable = false;
                 self.note_parameters(header.nal_type, unit);
@@ -96,8 +101,12 @@ fn has_bit(unit: &[u8], number: u8) -> bool {
 mod tests {
     use super::*;
 
-    const NEEDED: Dependence =
-        Dependence { is_disposable: false, is_random_access: false, needs_earlier: false };
+    const NEEDED: Dependence = Dependence {
+        is_disposable: false,
+        is_random_access: false,
+        needs_earlier: false,
+        layers: None,
+    };
     const DISPOSABLE: Dependence = Dependence { is_disposable: true, ..NEEDED };
     const RANDOM_ACCESS: Dependence = Dependence { is_random_access: true, ..NEEDED };
 
@@ -111,7 +120,8 @@ mod tests {
                 end - unit.len()..end
             })
             .collect();
-        reader.read(&frame, &ranges)
+        // Layers have tests of their own.
+        Dependence { layers: None, ..reader.read(&frame, &ranges) }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! NAL unit headers.
 
+use super::super::layers::Layers;
+
 /// A codec whose bitstreams are NAL units.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum NalCodec {
@@ -63,6 +65,36 @@ impl NalCodec {
         })
     }
 
+    /// Returns the layers of the NAL unit that consists of `header`, of
+    /// [`header_len`](Self::header_len) octets, and `body`; `None` if it is not coded video. In H.264
+    /// only units of types 14 and 20 tell layers (annexes F and G), of which type 14 tells those of the
+    /// slice that follows it.
+    pub fn layers(self, header: &[u8], body: &[u8]) -> Option<Layers> {
+        let NalHeader { nal_type, layer_id, temporal_id_plus1, .. } = self.header(header)?;
+        if self == Self::H264 {
+            let extension = body.first_chunk().filter(|_| matches!(nal_type, 14 | 20))?;
+            return Some(extension_layers(*extension));
+        }
+        let temporal_id = temporal_id_plus1.checked_sub(1).filter(|_| self.is_vcl(nal_type))?;
+        let begins_stream = self.is_random_access(nal_type) && !self.is_gradual(nal_type);
+        let (is_tsa, is_stsa) = match self {
+            Self::H266 => (false, nal_type == 1),
+            _ => (matches!(nal_type, 2 | 3), matches!(nal_type, 4 | 5)),
+        };
+        Some(Layers {
+            temporal_id,
+            spatial_id: layer_id,
+            begins_layer: begins_stream || is_tsa || is_stsa,
+            begins_higher: begins_stream || is_tsa,
+        })
+    }
+
+    /// Returns whether a NAL unit of this type belongs to a picture that refreshes the following ones
+    /// gradually.
+    fn is_gradual(self, nal_type: u8) -> bool {
+        self == Self::H266 && nal_type == 10
+    }
+
     /// Returns whether a NAL unit of this type is coded video (VCL): H.264 table 7-1 (types 20 and
     /// 21 by its annexes G to J), H.265 table 7-1, H.266 table 5.
     pub fn is_vcl(self, nal_type: u8) -> bool {
@@ -105,6 +137,19 @@ impl NalCodec {
     }
 }
 
+/// Reads the header extension of SVC or, if its first bit is 0, of MVC (H.264 sections F.7.3.1.1 and
+/// G.7.3.1.1).
+fn extension_layers([first, second, third]: [u8; 3]) -> Layers {
+    let (is_svc, flag) = (first & 0x80 != 0, first & 0x40 != 0);
+    // `idr_flag` of SVC, `non_idr_flag` of MVC.
+    let is_idr = flag == is_svc;
+    let (temporal_id, spatial_id) = match is_svc {
+        true => (third >> 5, second >> 4 & 7),
+        false => (third >> 3 & 7, 0),
+    };
+    Layers::new(temporal_id, spatial_id, is_idr)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +174,41 @@ mod tests {
             assert!(set.forbidden_zero_bit && !clear.forbidden_zero_bit);
             assert_eq!(NalHeader { forbidden_zero_bit: false, ..set }, clear);
         }
+    }
+
+    /// Returns the temporal and spatial layer of a unit, and what begins at it.
+    fn layers(codec: NalCodec, unit: &[u8]) -> Option<(u8, u8, bool, bool)> {
+        let (header, body) = unit.split_at_checked(codec.header_len())?;
+        let it = codec.layers(header, body)?;
+        Some((it.temporal_id, it.spatial_id, it.begins_layer, it.begins_higher))
+    }
+
+    #[test]
+    fn layers_are_read_bit_by_bit() {
+        let h264 = |unit: &[u8]| layers(NalCodec::H264, unit);
+        // Prefix units: of an IDR picture, and of a layer of SVC; a slice of SVC; MVC.
+        assert_eq!(h264(&[0x6e, 0xc0, 0x80, 0x0f]), Some((0, 0, true, true)));
+        assert_eq!(h264(&[0x2e, 0x85, 0x93, 0x4f]), Some((2, 1, false, false)));
+        assert_eq!(h264(&[0x74, 0x80, 0x70, 0xe0, 9]), Some((7, 7, false, false)));
+        assert_eq!(h264(&[0x74, 0x40, 0xff, 0xd8]), Some((3, 0, false, false)));
+        assert_eq!(h264(&[0x74, 0x00, 0xff, 0xc0]), Some((0, 0, true, true)));
+        // A slice tells nothing, nor does an extension that is cut off.
+        assert_eq!((h264(&[0x65, 0x88, 0x80, 0x0f]), h264(&[0x6e, 0xc0, 0x80])), (None, None));
+        let h265 = |nal_type: u8, second: u8| layers(NalCodec::H265, &[nal_type << 1, second]);
+        assert_eq!(h265(1, 0x01), Some((0, 0, false, false)));
+        assert_eq!(h265(2, 0x0b), Some((2, 1, true, true)), "TSA_N");
+        assert_eq!(h265(5, 0x02), Some((1, 0, true, false)), "STSA_R");
+        assert_eq!(h265(19, 0x01), Some((0, 0, true, true)), "IDR_W_RADL");
+        assert_eq!(
+            (h265(35, 0x01), h265(1, 0x00)),
+            (None, None),
+            "a delimiter; a forbidden number"
+        );
+        let h266 = |nal_type: u8, layer| layers(NalCodec::H266, &[layer, nal_type << 3 | 2]);
+        assert_eq!(h266(0, 3), Some((1, 3, false, false)));
+        assert_eq!(h266(1, 0), Some((1, 0, true, false)), "STSA");
+        assert_eq!(h266(8, 0), Some((1, 0, true, true)), "IDR_N_LP");
+        assert_eq!(h266(10, 0), Some((1, 0, false, false)), "GDR");
     }
 
     #[test]
