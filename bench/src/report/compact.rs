@@ -12,13 +12,13 @@ pub(super) fn compact(svg: &str) -> String {
             open = None;
         }
         let Some((style, points)) = dash else {
-            text.push_str(&line.replace(" opacity=\"1\"", ""));
+            text.push_str(&without_defaults(line));
             text.push('\n');
             continue;
         };
         if open.is_none() {
             text.push_str("<path");
-            text.push_str(&style.replace(" opacity=\"1\"", ""));
+            text.push_str(&without_defaults(style));
             text.push_str(" d=\"");
             open = Some(style);
         }
@@ -30,6 +30,14 @@ pub(super) fn compact(svg: &str) -> String {
         text.push_str("\"/>\n");
     }
     text
+}
+
+/// Returns an element without attributes that change nothing: full opacity, and no stroke with its width.
+fn without_defaults(element: &str) -> String {
+    let text = element.replace(" opacity=\"1\"", "");
+    let Some((before, after)) = text.split_once(" stroke=\"none\"") else { return text };
+    let width = after.strip_prefix(" stroke-width=\"").and_then(|it| it.split_once('"'));
+    format!("{before}{}", width.map_or(after, |(_, rest)| rest))
 }
 
 /// Returns the style of a line, and its points.
@@ -54,7 +62,8 @@ mod tests {
             line("red", "1,2 3,4 "),
             line("red", "5,6 7,8 9,10 "),
             line("blue", "1,1 2,2 "),
-            "<circle opacity=\"1\" r=\"3\"/>\n".to_owned(),
+            "<circle opacity=\"1\" r=\"3\" stroke=\"none\" stroke-width=\"2\"/>\n".to_owned(),
+            "<rect stroke=\"none\"/>\n".to_owned(),
             line("blue", "3,3 4,4 "),
             "</svg>\n".to_owned(),
         ];
@@ -62,6 +71,7 @@ mod tests {
             <path fill=\"none\" stroke=\"red\" d=\"M1,2 3,4M5,6 7,8 9,10\"/>\n\
             <path fill=\"none\" stroke=\"blue\" d=\"M1,1 2,2\"/>\n\
             <circle r=\"3\"/>\n\
+            <rect/>\n\
             <path fill=\"none\" stroke=\"blue\" d=\"M3,3 4,4\"/>\n\
             </svg>\n";
         assert_eq!(compact(&svg.concat()), expected);
