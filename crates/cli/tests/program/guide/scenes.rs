@@ -33,7 +33,7 @@ pub(super) const SCENES: &[Scene] = &[
         steps: &[
             Start("rushes recv --from 5004 --codec h265 -o copy.265 --capture-time"),
             Run("ffmpeg -f v4l2 -i /dev/video0 -c:v libx265 \
-                 -x265-params temporal-layers=3:bframes=0 -f hevc - | \
+                 -x265-params temporal-layers=1:bframes=3 -f hevc - | \
                  rushes send - --codec h265 --to 192.0.2.7:5004 --max-temporal-id 0"),
         ],
     },
