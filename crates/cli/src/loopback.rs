@@ -103,7 +103,8 @@ fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<Opened> {
     let (near, far) = (session()?, session()?);
     let secured = args.security.security_or_random()?;
     let stream = |session: &Session| {
-        let builder = stream::set(session.stream(source.codec), session, &args.stream);
+        let builder =
+            stream::set(session.stream(source.codec), session, &args.stream, source.raw_video);
         security::set(builder, secured.clone())
     };
     let pacing = match (args.timing.pacing, args.timing.fps) {

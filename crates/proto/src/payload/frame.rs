@@ -1,7 +1,7 @@
 //! A received frame.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::time::Instant;
 
 use super::pool::FramePool;
@@ -9,7 +9,8 @@ use crate::rtp::CaptureTime;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// A complete received frame: an access unit, a NAL unit, or a frame of another format.
+/// A received frame: an access unit, a NAL unit, or a frame of another format. It is complete, unless
+/// [incomplete](super::FrameSettings::incomplete) frames were asked for.
 ///
 /// Dereferences to its octets. When dropped, it returns its memory to the stream that received it.
 pub struct Frame {
@@ -23,6 +24,8 @@ pub struct Frame {
     pub(super) captured: Option<CaptureTime>,
     pub(super) units: u32,
     pub(super) marker: bool,
+    pub(super) missing: Vec<Range<usize>>,
+    pub(super) is_second_field: bool,
 }
 
 impl Frame {
@@ -57,6 +60,21 @@ impl Frame {
     /// was agreed on (RFC 6051, abs-capture-time).
     pub fn capture_time(&self) -> Option<CaptureTime> {
         self.captured
+    }
+
+    /// Returns the ranges of [`data`](Self::data) that did not arrive, in order; they contain zeros.
+    ///
+    /// Empty for a whole frame, and all frames are whole unless
+    /// [incomplete](super::FrameSettings::incomplete) ones were asked for. Beyond 4 096 ranges, the
+    /// last one includes all after it.
+    pub fn missing(&self) -> &[Range<usize>] {
+        &self.missing
+    }
+
+    /// Returns whether this is the second field of a frame of interlaced uncompressed video
+    /// (RFC 4175).
+    pub fn is_second_field(&self) -> bool {
+        self.is_second_field
     }
 
     /// Returns the number of NAL units; 1 for formats without NAL units.

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::builder::{Delivery, FrameBuilder, FrameSettings, Framing};
 use super::error::PayloadError;
 use super::fragment::{Fragment, Piece, Run};
+use super::frame::Frame;
 use super::pool::FramePool;
 use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::ecn::Ecn;
@@ -82,7 +83,10 @@ pub(super) struct Listener {
 
 impl Listener {
     pub(super) fn new(format: &dyn PayloadFormat, delivery: Delivery) -> Self {
-        let settings = FrameSettings { delivery, ..FrameSettings::default() };
+        Self::with(format, FrameSettings { delivery, ..FrameSettings::default() })
+    }
+
+    pub(super) fn with(format: &dyn PayloadFormat, settings: FrameSettings) -> Self {
         assert_eq!(settings.framing, Framing::AnnexB);
         #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
         let arrival = Instant::now();
@@ -143,6 +147,11 @@ impl Listener {
     /// Returns the frames completed since the last call.
     pub(super) fn frames(&mut self) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| self.builder.pop()).map(|frame| frame.to_vec()).collect()
+    }
+
+    /// Returns the next completed frame.
+    pub(super) fn pop(&mut self) -> Option<Frame> {
+        self.builder.pop()
     }
 
     /// Like [`frames`](Self::frames) without start codes, for units delivered one by one.
