@@ -53,6 +53,10 @@ pub struct FrameView {
     pub has_capture_time: bool,
     /// That time by the sender's wall clock: seconds since 1900 in units of 2^-32 s, as in NTP.
     pub capture_time: u64,
+    /// The number of ranges that are missing, which rushes_frame_missing() returns; 0 for a whole frame.
+    pub missing: usize,
+    /// Whether it is the second field of a frame of interlaced uncompressed video.
+    pub is_second_field: bool,
 }
 
 /// Reads a frame's data and properties. `size` is sizeof(rushes_frame_view). May be called on any
@@ -75,6 +79,8 @@ pub extern "C" fn rushes_frame_look(
             marker: frame.marker(),
             has_capture_time: frame.capture_time().is_some(),
             capture_time: frame.capture_time().map_or(0, |capture| capture.by_sender().0),
+            missing: frame.missing().len(),
+            is_second_field: frame.is_second_field(),
         };
         pointer::write_prefix(view, size, view_of)
     })

@@ -137,6 +137,15 @@ impl Source {
         })
     }
 
+    /// Opens the source, and learns the size of uncompressed video from its first frame, which of a live
+    /// source is waited for.
+    pub(crate) fn open_raw(&mut self, rate: Option<FrameRate>) -> anyhow::Result<MediaReader> {
+        let mut reader = self.open(rate)?;
+        reader.peek()?;
+        self.raw_video = reader.raw_video();
+        Ok(reader)
+    }
+
     /// Returns whether the source is a track of a container.
     pub(crate) fn is_track(&self) -> bool {
         self.is_track

@@ -128,16 +128,10 @@ fn open_all(
     sources: &mut Vec<Source>,
 ) -> anyhow::Result<Vec<Option<MediaReader>>> {
     let open = |source: &mut Source| {
-        let is_raw = source.codec == Codec::Uncompressed;
-        if source.is_live() && !is_raw {
-            return Ok(None);
+        if source.codec == Codec::Uncompressed {
+            return source.open_raw(args.timing.fps).map(Some);
         }
-        let mut reader = source.open(args.timing.fps)?;
-        if is_raw {
-            reader.peek()?;
-            source.raw_video = reader.raw_video();
-        }
-        Ok(Some(reader))
+        if source.is_live() { Ok(None) } else { source.open(args.timing.fps).map(Some) }
     };
     let mut readers = sources.iter_mut().map(open).collect::<anyhow::Result<Vec<_>>>()?;
     if let Some(Some(sound)) = readers.get_mut(1)
