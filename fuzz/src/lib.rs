@@ -49,14 +49,15 @@ fn settings(flags: u8) -> FrameSettings {
         delivery: if flags & 1 == 0 { Delivery::Unit } else { Delivery::AccessUnit },
         framing: if flags & 2 == 0 { Framing::AnnexB } else { Framing::LengthPrefixed },
         frame_len_max: FRAME_LEN_MAX,
+        incomplete: flags & 8 != 0,
     }
 }
 
 /// Passes the payloads, losses and markers in `octets` to a depacketiser of `format`.
 pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
-    let Some((flags, octets)) = octets.split_first() else { return };
+    let Some((&flags_of_frames, octets)) = octets.split_first() else { return };
     let mut depacketiser = format.depacketiser();
-    let mut frame = FrameBuilder::new(format, settings(*flags), FramePool::new());
+    let mut frame = FrameBuilder::new(format, settings(flags_of_frames), FramePool::new());
     let arrival = Instant::now();
     for (flags, payload) in packets(octets) {
         if flags & 4 != 0 {
@@ -80,6 +81,8 @@ pub fn depacketise(format: &dyn PayloadFormat, octets: &[u8]) {
         frame.end_packet();
         while let Some(frame) = frame.pop() {
             assert!(frame.len() <= FRAME_LEN_MAX);
+            assert!(frame.missing().last().is_none_or(|range| range.end <= frame.len()));
+            assert!(frame.missing().is_empty() || flags_of_frames & 8 != 0);
         }
         // Units waiting, one unit arriving, and the bookkeeping of each.
         assert!(depacketiser.held_len() <= 4 * FRAME_LEN_MAX + (2 << 20));

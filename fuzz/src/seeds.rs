@@ -56,9 +56,10 @@ fn frames(name: &str, count: usize) -> Vec<Vec<u8>> {
 
 /// Returns the payloads in which `format` carries frames, and whether each has the marker bit.
 fn carried(format: &dyn PayloadFormat) -> Vec<(bool, Vec<u8>)> {
-    let frames = match media_of(format) {
-        Some(name) => frames(name, 12),
-        None => vec![vec![7; 900], (0..=255).collect(), vec![1; 5]],
+    let frames = match (media_of(format), format.placement()) {
+        (Some(name), _) => frames(name, 12),
+        (None, Some(placement)) => (1..4).map(|n| vec![n; placement.frame_len]).collect(),
+        (None, None) => vec![vec![7; 900], (0..=255).collect(), vec![1; 5]],
     };
     let mut packetiser = format.packetiser();
     let (mut fragment, mut payloads) = (Fragment::default(), Vec::new());
@@ -89,7 +90,7 @@ pub fn payloads(format: &dyn PayloadFormat) -> Vec<Vec<u8>> {
             }),
         )
     };
-    (0..4).flat_map(|head| [of(head, usize::MAX), of(head, 7)]).collect()
+    [0, 1, 2, 3, 8].into_iter().flat_map(|head| [of(head, usize::MAX), of(head, 7)]).collect()
 }
 
 /// Returns payloads of every format of the table, behind its place in it.
@@ -297,13 +298,16 @@ pub fn ogg_opus() -> Vec<Vec<u8>> {
 
 /// Returns the beginning of a file of each format, behind the place of the format in the table.
 pub fn media_files() -> Vec<Vec<u8>> {
+    let y4m = b"YUV4MPEG2 W4 H2 F30:1 C422p10\nFRAME\n0123456789abcdef0123456789abcdef";
     let klv = [&b"\x06\x0e\x2b\x34"[..], &[1; 12], &[3, 7, 7, 7]].concat();
     let of = |(place, codec): (usize, Codec)| {
         let format = (codec.payload)(&FormatOptions::default());
         let path = media_of(&*format)
             .map(|name| format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR")));
         let file = path.map(|path| std::fs::read(path).expect("the file is in the repository"));
-        let mut octets = file.unwrap_or_else(|| klv.repeat(3));
+        let is_raw = codec == Codec::Uncompressed;
+        let own = || if is_raw { y4m.to_vec() } else { klv.repeat(3) };
+        let mut octets = file.unwrap_or_else(own);
         octets.truncate(4000);
         [&[place as u8], &octets[..]].concat()
     };

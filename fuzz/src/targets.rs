@@ -10,6 +10,7 @@ use rushes_proto::payload::h264::H264;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::opus::Opus;
+use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
@@ -60,6 +61,7 @@ targets! {
         || seeds::payloads(&H266::default());
     "payload_opus": |octets| depacketise(&Opus::default(), octets),
         || seeds::payloads(&Opus::default());
+    "payload_raw": |octets| depacketise(&raw(), octets), || seeds::payloads(&raw());
     "payload_texture": |octets| depacketise(&TEXTURE, octets), || seeds::payloads(&TEXTURE);
     "picture_order": parsers::picture_order, seeds::picture_order;
     "rate": rate::control, seeds::rates;
@@ -80,6 +82,11 @@ fn formats(octets: &[u8]) {
     let Some((first, octets)) = octets.split_first() else { return };
     let format = FORMATS[usize::from(*first) % FORMATS.len()];
     depacketise(&*(format.payload)(&FormatOptions::default()), octets);
+}
+
+/// Returns uncompressed video that takes several packets.
+fn raw() -> Raw {
+    Raw::new(RawVideo::new(Sampling::YCbCr422, 10, 48, 8).unwrap_or(RawVideo::PIXEL))
 }
 
 const TEXTURE: Texture = Texture { payload: 64 };

@@ -185,7 +185,19 @@ enum class codec : std::int32_t {
     vp9 = RUSHES_CODEC_VP9,
     /** A frame is a temporal unit. */
     av1 = RUSHES_CODEC_AV1,
+    /** RFC 4175; needs stream_options::raw_video. */
+    uncompressed = RUSHES_CODEC_UNCOMPRESSED,
 };
+
+// The size, sampling (a rushes_sampling), scan (a rushes_scan) and depth of uncompressed video.
+using raw_video = rushes_raw_video;
+
+// Returns the octets of a frame of uncompressed video, or of a field of interlaced video.
+inline std::size_t frame_len(const raw_video &video) {
+    std::size_t len = 0;
+    detail::check(rushes_raw_video_frame_len(&video, sizeof video, &len));
+    return len;
+}
 
 // The meaning of an element of RTP header extensions.
 enum class extension : std::int32_t {
@@ -315,6 +327,16 @@ public:
         if (!view_.has_capture_time) return {};
         return view_.capture_time;
     }
+    // The ranges of octets that did not arrive, as pairs of a begin and an end; none by default.
+    std::vector<std::pair<std::size_t, std::size_t>> missing() const {
+        std::vector<std::pair<std::size_t, std::size_t>> ranges(view_.missing);
+        for (std::size_t n = 0; n < ranges.size(); ++n)
+            detail::check(rushes_frame_missing(handle_.get(), n, &ranges[n].first,
+                                               &ranges[n].second));
+        return ranges;
+    }
+    // Whether it is the second field of a frame of interlaced uncompressed video.
+    bool is_second_field() const noexcept { return view_.is_second_field; }
     // The C handle; the frame still owns it.
     rushes_frame *get() const noexcept { return handle_.get(); }
     // The time since the frame's last datagram arrived.
@@ -595,6 +617,8 @@ public:
     RUSHES_OPTION(deliver_units, (bool on = true), (get(), on))
     RUSHES_OPTION(length_prefixed, (bool on = true), (get(), on))
     RUSHES_OPTION(frame_len_max, (std::size_t octets), (get(), octets))
+    RUSHES_OPTION(raw_video, (const rushes::raw_video &video), (get(), &video, sizeof video))
+    RUSHES_OPTION(incomplete_frames, (bool on), (get(), on))
     RUSHES_OPTION(max_don_diff, (std::uint16_t max), (get(), max))
     RUSHES_OPTION(depack_buf_nalus, (std::uint16_t units), (get(), units))
     RUSHES_OPTION(depack_buf_bytes, (std::uint32_t octets), (get(), octets))
@@ -834,6 +858,14 @@ public:
             return {};
         }
         return rate;
+    }
+    // The size, sampling and depth of uncompressed video; of a live source, after its first frame.
+    std::optional<rushes::raw_video> raw_video() const {
+        rushes::raw_video video{};
+        if (!detail::check(
+                rushes_media_reader_raw_video(handle_.get(), &video, sizeof video)))
+            return {};
+        return video;
     }
 
     // Iterates over the remaining frames: for (const rushes::media_frame &frame : reader).

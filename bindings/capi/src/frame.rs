@@ -64,6 +64,10 @@ pub struct FrameView {
     pub begins_layer: bool,
     /// Whether no later frame of a higher temporal layer needs one of that layer before this frame.
     pub begins_higher: bool,
+    /// The number of ranges that are missing, which rushes_frame_missing() returns; 0 for a whole frame.
+    pub missing: usize,
+    /// Whether it is the second field of a frame of interlaced uncompressed video.
+    pub is_second_field: bool,
 }
 
 /// Reads a frame's data and properties. `size` is sizeof(rushes_frame_view). May be called on any
@@ -92,6 +96,8 @@ pub extern "C" fn rushes_frame_look(
             spatial_id: layers.map_or(0, |layers| layers.spatial_id),
             begins_layer: layers.is_some_and(|layers| layers.begins_layer),
             begins_higher: layers.is_some_and(|layers| layers.begins_higher),
+            missing: frame.missing().len(),
+            is_second_field: frame.is_second_field(),
         };
         pointer::write_prefix(view, size, view_of)
     })

@@ -14,6 +14,7 @@ use crate::error::{Failure, Status};
 use crate::guard::{guard, guard_with};
 use crate::handle::handle_type;
 use crate::options::{argument, codec};
+use crate::raw_video::RawVideo;
 use crate::turn::Turn;
 use crate::{handle, pointer};
 
@@ -46,6 +47,8 @@ pub struct ReadOptions {
     pub rate_seconds: u32,
     /// Not 0 if a length of four octets precedes each NAL unit of the file instead of a start code.
     pub length_prefixed: u8,
+    /// The uncompressed video in a file that has no header to say it; none if its width is 0.
+    pub raw_video: RawVideo,
 }
 impl pointer::Plain for ReadOptions {}
 
@@ -102,6 +105,9 @@ fn options_of(options: ReadOptions) -> Result<rushes::file::ReadOptions, Failure
     if options.length_prefixed != 0 {
         of.framing = Framing::LengthPrefixed;
     }
+    if options.raw_video.width != 0 {
+        of.raw_video = Some(options.raw_video.video()?);
+    }
     if options.frame_len != 0 {
         of.frame_len = options.frame_len;
     }
@@ -133,6 +139,11 @@ fn open(path: &str, number: i32, options: ReadOptions) -> Result<MediaReader, Fa
 }
 
 impl MediaReader {
+    /// Returns the size, sampling and depth of uncompressed video.
+    pub(crate) fn raw_video(&self) -> Result<Option<rushes::payload::raw::RawVideo>, Failure> {
+        Ok(self.reader.take()?.raw_video())
+    }
+
     /// Passes the next frame to `take`; returns false if there is none within `timeout`.
     fn next(
         &self,

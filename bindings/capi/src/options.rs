@@ -54,6 +54,8 @@ pub enum Codec {
     Vp9 = 8,
     /// AV1. A frame is a temporal unit.
     Av1 = 9,
+    /// Uncompressed video, RFC 4175, which needs rushes_stream_options_raw_video().
+    Uncompressed = 10,
 }
 
 /// The meaning of an element of RTP header extensions (RFC 8285).
@@ -81,8 +83,9 @@ pub(crate) fn argument(message: impl Into<String>) -> Failure {
 }
 
 pub(crate) fn codec(number: i32) -> Result<rushes::Codec, Failure> {
-    const NAMES: [&str; 9] =
-        ["h264", "h265", "h266", "opus", "generic", "klv", "vp8", "vp9", "av1"];
+    const NAMES: [&str; 10] = [
+        "h264", "h265", "h266", "opus", "generic", "klv", "vp8", "vp9", "av1", "uncompressed",
+    ];
     let name = usize::try_from(i64::from(number) - 1).ok().and_then(|place| NAMES.get(place));
     let codec = name.and_then(|name| rushes::Codec::named(name));
     codec.ok_or_else(|| argument(format!("{number} is not a codec")))

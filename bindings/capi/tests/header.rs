@@ -29,6 +29,7 @@ const SOURCES: [&str; 22] = [
     "statistics",
     "source",
     "peer",
+    "raw_video",
     "media_reader",
     "log",
     "texture/options",
@@ -37,7 +38,7 @@ const SOURCES: [&str; 22] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 52] = [
+const NAMES: [(&str, &str); 55] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -81,6 +82,9 @@ const NAMES: [(&str, &str); 52] = [
     ("MediaReader", "media_reader"),
     ("ReadOptions", "read_options"),
     ("MediaFrame", "media_frame"),
+    ("RawVideo", "raw_video"),
+    ("Sampling", "sampling"),
+    ("Scan", "scan"),
     ("LogLevel", "log_level"),
     ("TextureOptions", "texture_options"),
     ("TextureTiming", "texture_timing"),
@@ -107,6 +111,8 @@ fn config() -> Config {
         "FecMode",
         "FecFormat",
         "RateMark",
+        "Sampling",
+        "Scan",
         "SdesItem",
         "SrtpSuite",
         "ZrtpPolicy",

@@ -68,7 +68,13 @@ from rushes._rushes import (
     encode_texture,
     texture_formats,
 )
-from rushes._types import Format, StreamOptions, TextureClientOptions, TextureServerOptions
+from rushes._types import (
+    Format,
+    RawVideo,
+    StreamOptions,
+    TextureClientOptions,
+    TextureServerOptions,
+)
 
 __all__ = [
     "AsyncFrames",
@@ -91,6 +97,7 @@ __all__ = [
     "Opening",
     "Peer",
     "Pictures",
+    "RawVideo",
     "ReceiveStatistics",
     "Rtcp",
     "RtcpError",

@@ -50,7 +50,16 @@ Address: TypeAlias = tuple[str, int]
 #: A host and a port, also as one text: ``"localhost:7000"``, ``"[::1]:7000"``.
 AddressLike: TypeAlias = Address | str
 #: The payload format of a stream.
-Format: TypeAlias = Literal["h264", "h265", "h266", "vp8", "vp9", "av1", "opus", "klv", "generic"]
+Format: TypeAlias = Literal[
+    "h264", "h265", "h266", "vp8", "vp9", "av1", "opus", "klv", "generic", "uncompressed"
+]
+
+#: Uncompressed video: width, height, sampling ("RGB", "YCbCr-4:2:2", ...), depth, and how lines are
+#: scanned, by default progressive.
+RawVideo: TypeAlias = (
+    tuple[int, int, str, int]
+    | tuple[int, int, str, int, Literal["progressive", "interlaced", "interlaced-by-field"]]
+)
 #: Frames per second: 60, ``Fraction(60000, 1001)``, 59.94.
 Rate: TypeAlias = int | float | Fraction
 #: The transport of tiles.
@@ -90,6 +99,8 @@ class StreamOptions(TypedDict, total=False):
     delivery: Literal["access-unit", "unit"]
     framing: Literal["annex-b", "length-prefixed"]
     frame_len_max: int
+    raw_video: RawVideo
+    incomplete_frames: bool
     max_don_diff: int
     depack_buf_nalus: int
     depack_buf_bytes: int

@@ -111,6 +111,8 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::AddressFamily { .. }
         | E::Cname { .. }
         | E::Config(_)
+        | E::Format { .. }
+        | E::FrameLen { .. }
         | E::FecPayloadType { .. }
         | E::FecPercent { .. }
         | E::FecSharesSsrc

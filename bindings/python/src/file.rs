@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use rushes::file::{
     MediaReader as Reader, MediaWriter as Writer, NextFrame, ReadOptions, codec_of,
 };
+use rushes::payload::raw::RawVideo;
 use rushes::{Codec, Framing, RtpTimestamp};
 
 use crate::buffer::{Memory, Octets};
@@ -18,7 +19,7 @@ use crate::error::{ClosedError, ConfigError, FileError};
 use crate::input::Input;
 use crate::integer::{arguments, optional_arguments};
 use crate::log::take_level;
-use crate::options::codec;
+use crate::options::{Setting, codec, raw_video, raw_video_tuple};
 use crate::wait::WAIT_SLICE;
 
 arguments! {
@@ -50,11 +51,17 @@ fn codec_for(path: &std::path::Path, format: Option<&str>) -> PyResult<Codec> {
     codec_of(path).ok_or_else(unknown)
 }
 
+/// Returns uncompressed video from its tuple.
+fn video(value: Bound<'_, PyAny>) -> PyResult<RawVideo> {
+    raw_video(&Setting { name: "raw_video", value })
+}
+
 /// The frames of a media file, one by one, as `bytes`: access units of H.264, H.265 and H.266
 /// (Annex B, or "length-prefixed"), Opus packets of an Ogg file, or pieces of `frame_len` octets of
 /// any other file.
 ///
-/// `format` is by default derived from the file's name. A pipe or a device, such as `/dev/stdin`, is
+/// `format` is by default derived from the file's name. `raw_video` is the uncompressed video of a file
+/// without a header. A pipe or a device, such as `/dev/stdin`, is
 /// a live source: see `read`.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
@@ -63,13 +70,16 @@ pub(crate) struct MediaReader(Mutex<Reader>);
 #[pymethods]
 impl MediaReader {
     #[new]
-    #[pyo3(signature = (path, format = None, *, framing = "annex-b", frame_len = 65536))]
+    #[pyo3(
+        signature = (path, format = None, *, framing = "annex-b", frame_len = 65536, raw_video = None)
+    )]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         format: Option<&str>,
         framing: &str,
         #[pyo3(from_py_with = frame_len_of)] frame_len: usize,
+        raw_video: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let mut options = ReadOptions::default();
         options.framing = match framing {
@@ -81,6 +91,7 @@ impl MediaReader {
             }
         };
         options.frame_len = frame_len;
+        options.raw_video = raw_video.map(video).transpose()?;
         take_level(py);
         let codec = codec_for(&path, format)?;
         // Detached, because opening blocks on a pipe that has no writer yet.
@@ -105,6 +116,14 @@ impl MediaReader {
         let Some(rate) = attached(&self.0, py).frame_rate() else { return Ok(None) };
         let fraction = py.import("fractions")?.getattr("Fraction")?;
         fraction.call1((rate.numerator(), rate.denominator())).map(Some)
+    }
+
+    /// The uncompressed video in the file, as (width, height, sampling, depth) and, if it is interlaced,
+    /// the scan; of a live source, after its first frame. `None` if it is not known.
+    #[getter]
+    fn raw_video<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let video = attached(&self.0, py).raw_video();
+        video.map(|video| raw_video_tuple(py, video)).transpose()
     }
 
     /// Returns the next frame, or `None` if a live source has none within `timeout` seconds.
@@ -158,7 +177,7 @@ impl MediaReader {
 }
 
 /// Writes frames to a media file. The file appears under its name when it is finished, and is
-/// deleted otherwise. Leaving a `with` block finishes the file, unless an exception was raised.
+/// deleted otherwise. `raw_video` is the uncompressed video that is written. Leaving a `with` block finishes the file, unless an exception was raised.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct MediaWriter(Mutex<Option<Writer>>);
@@ -166,10 +185,22 @@ pub(crate) struct MediaWriter(Mutex<Option<Writer>>);
 #[pymethods]
 impl MediaWriter {
     #[new]
-    #[pyo3(signature = (path, format = None))]
-    fn new(py: Python<'_>, path: PathBuf, format: Option<&str>) -> PyResult<Self> {
+    #[pyo3(signature = (path, format = None, *, raw_video = None))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        format: Option<&str>,
+        raw_video: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
         let codec = codec_for(&path, format)?;
-        let writer = py.detach(|| Writer::create(&path, codec));
+        let video = raw_video.map(video).transpose()?;
+        let writer = py.detach(|| -> Result<_, rushes::file::FileError> {
+            let mut writer = Writer::create(&path, codec)?;
+            if let Some(video) = video {
+                writer.set_raw_video(video, None)?;
+            }
+            Ok(writer)
+        });
         Ok(Self(Mutex::new(Some(writer.map_err(failed)?))))
     }
 

@@ -55,6 +55,20 @@ impl Frame {
         frame(slf).is_some_and(rushes::Frame::marker)
     }
 
+    /// The ranges of octets that did not arrive, as (begin, end), in order; they contain zeros. Empty for
+    /// a whole frame, as all are without the setting `incomplete_frames`.
+    #[getter]
+    fn missing(slf: &Bound<'_, Self>) -> Vec<(usize, usize)> {
+        let missing = frame(slf).map(rushes::Frame::missing).unwrap_or_default();
+        missing.iter().map(|range| (range.start, range.end)).collect()
+    }
+
+    /// Whether this is the second field of a frame of interlaced uncompressed video.
+    #[getter]
+    fn is_second_field(slf: &Bound<'_, Self>) -> bool {
+        frame(slf).is_some_and(rushes::Frame::is_second_field)
+    }
+
     /// When its last datagram arrived, in seconds of `time.monotonic()`.
     #[getter]
     fn arrival(slf: &Bound<'_, Self>) -> PyResult<f64> {

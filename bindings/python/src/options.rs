@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
+use rushes::payload::raw::{RawVideo, Sampling, Scan};
 use rushes::proto::rtcp::SdesKind;
 use rushes::texture::did_you_mean;
 use rushes::{
@@ -126,6 +127,45 @@ fn frame_rate(setting: &Setting<'_, '_>) -> PyResult<FrameRate> {
     rate.ok_or_else(|| setting.wrong("not a valid number of frames per second"))
 }
 
+/// How lines are scanned, by name.
+const SCANS: [(&str, Scan); 3] = [
+    ("progressive", Scan::Progressive),
+    ("interlaced", Scan::Interlaced),
+    ("interlaced-by-field", Scan::InterlacedByField),
+];
+
+/// Returns uncompressed video: (width, height, sampling, depth), and how lines are scanned.
+pub(crate) fn raw_video<'py>(setting: &Setting<'_, 'py>) -> PyResult<RawVideo> {
+    let wrong = || setting.wrong("it is (width, height, sampling, depth), and perhaps the scan");
+    let parts = setting.get::<Vec<Bound<'_, PyAny>>>()?;
+    let (width, height, sampling, depth, scan) = match &parts[..] {
+        [width, height, sampling, depth] => (width, height, sampling, depth, None),
+        [width, height, sampling, depth, scan] => (width, height, sampling, depth, Some(scan)),
+        _ => return Err(wrong()),
+    };
+    let part = |value: &Bound<'py, PyAny>| setting.part(value.clone());
+    let sampling: Sampling = part(sampling).parse()?;
+    let scan = scan.map_or(Ok(Scan::Progressive), |scan| part(scan).word(&SCANS))?;
+    let (depth, size) = (part(depth).int()?, (part(width).int()?, part(height).int()?));
+    let video = RawVideo::new(sampling, depth, size.0, size.1);
+    let video = video.and_then(|video| video.with_scan(scan));
+    video.map_err(|error| setting.wrong(error))
+}
+
+/// Returns the tuple of uncompressed video, without its scan if that is progressive.
+pub(crate) fn raw_video_tuple<'py>(
+    py: Python<'py>,
+    video: RawVideo,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let sampling = video.sampling().name();
+    let (width, height, depth) = (video.width(), video.height(), video.depth());
+    let scan = SCANS.iter().find(|(_, scan)| *scan == video.scan());
+    match scan.filter(|_| video.is_interlaced()) {
+        Some((scan, _)) => (width, height, sampling, depth, *scan).into_pyobject(py),
+        None => (width, height, sampling, depth).into_pyobject(py),
+    }
+}
+
 fn recovery(setting: &Setting<'_, '_>) -> PyResult<Recovery> {
     if setting.value.is_instance_of::<pyo3::types::PyInt>() {
         return setting.payload_type().map(Recovery::Rtx);
@@ -136,7 +176,7 @@ fn recovery(setting: &Setting<'_, '_>) -> PyResult<Recovery> {
 
 /// Returns the repair packets: their ratio, or that and their format.
 fn fec(setting: &Setting<'_, '_>) -> PyResult<Fec> {
-    if !setting.value.is_instance_of::<pyo3::types::PyTuple>() {
+    if !setting.value.is_instance_of::<PyTuple>() {
         return fec_ratio(setting);
     }
     let Ok([ratio, format]) = <[_; 2]>::try_from(setting.get::<Vec<Bound<'_, PyAny>>>()?) else {
@@ -259,6 +299,8 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
         "delivery" => builder.delivery(setting.word(&delivery)?),
         "framing" => builder.framing(setting.word(&framing)?),
         "frame_len_max" => builder.frame_len_max(setting.int()?),
+        "raw_video" => builder.raw_video(raw_video(setting)?),
+        "incomplete_frames" => builder.incomplete_frames(setting.get()?),
         "max_don_diff" => builder.max_don_diff(setting.int()?),
         "depack_buf_nalus" => builder.depack_buf_nalus(setting.int()?),
         "depack_buf_bytes" => builder.depack_buf_bytes(setting.int()?),

@@ -108,8 +108,24 @@ def test_none_is_a_settings_default(session: rushes.Session) -> None:
 
 
 def test_the_error_for_an_unknown_format_lists_the_known_ones(session: rushes.Session) -> None:
-    with pytest.raises(rushes.ConfigError, match="av1, generic, h264, h265, h266, klv, opus, vp8, vp9"):
+    known = "av1, generic, h264, h265, h266, klv, opus, uncompressed, vp8, vp9"
+    with pytest.raises(rushes.ConfigError, match=known):
         session.stream("mpeg2")  # type: ignore[arg-type]
+
+
+def test_uncompressed_video_needs_its_size(session: rushes.Session) -> None:
+    with pytest.raises(rushes.Error, match="raw_video"):
+        session.stream("uncompressed")
+    for video, error in [
+        ((4, 2, "RGB"), "it is .width, height, sampling, depth."),
+        ((4, 2, "RBG", 8), "the sampling is not one of RGB"),
+        ((4, 2, "RGB", 9), "a depth of 9 bits"),
+        ((0, 2, "RGB", 8), "the width and the height"),
+        ((4, 3, "RGB", 8, "interlaced"), "an even height"),
+        ((4, 2, "RGB", 8, "interlace"), 'did you mean "interlaced"'),
+    ]:
+        with pytest.raises(rushes.ConfigError, match=error):
+            session.stream("uncompressed", raw_video=video)  # type: ignore[arg-type]
 
 
 def test_a_port_in_use_is_an_error_of_the_net(session: rushes.Session) -> None:

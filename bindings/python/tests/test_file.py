@@ -90,3 +90,31 @@ def test_an_unfinished_file_vanishes(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         write()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_uncompressed_video_goes_from_y4m_to_a_stream_and_back(tmp_path: Path) -> None:
+    film, copy = tmp_path / "film.y4m", tmp_path / "copy.y4m"
+    planes = bytes(range(8)) + b"12" + b"78"
+    film.write_bytes(b"YUV4MPEG2 W4 H2 F25:1 Ip C420jpeg\n" + b"FRAME\n" + planes)
+    reader = rushes.MediaReader(film)
+    video = reader.raw_video
+    assert video == (4, 2, "YCbCr-4:2:0", 8)
+    assert reader.frame_rate == Fraction(25)
+    (frame,) = reader
+    assert frame == bytes([0, 1, 4, 5, *b"17", 2, 3, 6, 7, *b"28"])
+    session = rushes.Context().session("127.0.0.1")
+    with session.stream("uncompressed", raw_video=video, probation=1) as monitor:
+        port = monitor.local_address[1]
+        with session.stream("uncompressed", raw_video=video, remote_port=port) as camera:
+            camera.push_frame(frame)
+            received = monitor.pull_frame(TIME_LIMIT)
+    assert received is not None
+    assert bytes(received) == frame
+    assert (received.missing, received.is_second_field) == ([], False)
+    with rushes.MediaWriter(copy, raw_video=video) as writer:
+        writer.write(received)
+    assert copy.read_bytes().endswith(b"FRAME\n" + planes)
+    packed = tmp_path / "frames.rgb"
+    packed.write_bytes(b"abcdefABCDEF")
+    frames = rushes.MediaReader(packed, "uncompressed", raw_video=(2, 1, "RGB", 8))
+    assert list(frames) == [b"abcdef", b"ABCDEF"]

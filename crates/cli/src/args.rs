@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum, value_parser};
+use rushes::payload::raw::{RawVideo, Sampling};
 use rushes::{
     Burst, ClockRate, Codec, Delivery, ExtensionMap, Fec, FecFormat, FrameRate, Pacing,
     PayloadType, ReceivePath, Recovery, SendPath, Ssrc,
 };
 
+use crate::Usage;
 use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
 use crate::metrics::MetricsArgs;
 use crate::overwrite::OverwriteArgs;
@@ -17,7 +19,7 @@ use crate::security::SecurityArgs;
 use crate::send::RateArgs;
 use crate::values::{
     parse_burst, parse_capture_time, parse_clock_rate, parse_duration, parse_fec, parse_mtu,
-    parse_pacing, parse_payload_type, parse_rate, parse_size, parse_ssrc,
+    parse_pacing, parse_payload_type, parse_rate, parse_size, parse_ssrc, parse_video_size,
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -102,10 +104,31 @@ pub(crate) struct StreamArgs {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "abs-capture-time",
         value_parser = parse_capture_time, help_heading = "Stream", value_name = "FORMAT[:ID]")]
     pub(crate) capture_time: Option<ExtensionMap>,
+    /// Width and height of uncompressed video in pixels; Y4M files and descriptions (--sdp) say them
+    #[arg(long, value_parser = parse_video_size, value_name = "WIDTHxHEIGHT", requires = "sampling",
+        help_heading = "Uncompressed video")]
+    pub(crate) size: Option<[u16; 2]>,
+    /// Sampling of uncompressed video: RGB, RGBA, BGR, BGRA, YCbCr-4:4:4, YCbCr-4:2:2, YCbCr-4:2:0,
+    /// YCbCr-4:1:1, or 4:2:2 for short
+    #[arg(long, requires = "size", value_name = "NAME", help_heading = "Uncompressed video")]
+    pub(crate) sampling: Option<Sampling>,
+    /// Bits of a sample of uncompressed video: 8 (the default), 10, 12 or 16
+    #[arg(long, requires = "size", value_name = "BITS", help_heading = "Uncompressed video")]
+    pub(crate) depth: Option<u8>,
     /// Octets in each frame of a raw file
     #[arg(long, default_value = "64K", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]
     pub(crate) frame_size: usize,
+}
+
+impl StreamArgs {
+    /// Returns the uncompressed video that the options describe, if they do.
+    pub(crate) fn raw_video(&self) -> Result<Option<RawVideo>, Usage> {
+        let Some((size, sampling)) = self.size.zip(self.sampling) else { return Ok(None) };
+        let [width, height] = size;
+        let video = RawVideo::new(sampling, self.depth.unwrap_or(8), width, height);
+        video.map(Some).map_err(|error| Usage(error.to_string()))
+    }
 }
 
 /// Format of repair packets.
@@ -443,6 +466,10 @@ pub(crate) struct RecvArgs {
     /// Maximum wait for a missing packet (by default 50ms, with --recovery at least that long)
     #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
     pub(crate) reorder_time: Option<Duration>,
+    /// Also write frames of uncompressed video of which parts are missing; the parts are as in the frame
+    /// before
+    #[arg(long, help_heading = "Uncompressed video")]
+    pub(crate) incomplete: bool,
     /// Report the arrival of each packet to the sender (RFC 8888), which send --max-rate needs
     #[arg(long, conflicts_with = "no_rtcp", help_heading = "Control")]
     pub(crate) report_arrivals: bool,

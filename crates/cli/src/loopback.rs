@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::{Context, Pacing, Session, Statistics, StreamReceiver, StreamSender};
+use rushes::{Codec, Context, Pacing, Session, Statistics, StreamReceiver, StreamSender};
 use serde_json::{Value, json};
 
 use crate::args::LoopbackArgs;
@@ -44,10 +44,13 @@ struct Flight {
 
 pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::install()?;
-    let source = Source::new(args.file.as_deref(), &args.stream)?;
+    let mut source = Source::new(args.file.as_deref(), &args.stream)?;
     if source.is_live() {
         let reason = format!("loopback needs a file; {} is none: use rushes send", source.name());
         return Err(Usage(reason).into());
+    }
+    if source.codec == Codec::Uncompressed {
+        source.open_raw(None)?;
     }
     let Opened { mut sender, receiver, security, agreed } = open(args, &source)?;
     let shared = Shared {
@@ -103,7 +106,8 @@ fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<Opened> {
     let (near, far) = (session()?, session()?);
     let secured = args.security.security_or_random()?;
     let stream = |session: &Session| {
-        let builder = stream::set(session.stream(source.codec), session, &args.stream);
+        let builder =
+            stream::set(session.stream(source.codec), session, &args.stream, source.raw_video);
         security::set(builder, secured.clone())
     };
     let pacing = match (args.timing.pacing, args.timing.fps) {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rushes::file::{FileError, MediaReader, ReadOptions, Track, codec_of, is_live, tracks};
+use rushes::payload::raw::RawVideo;
 use rushes::{ClockRate, Codec, FrameRate};
 
 use crate::args::{StreamArgs, codec_names};
@@ -21,6 +22,8 @@ pub(crate) struct Source {
     file: Option<PathBuf>,
     pub(crate) codec: Codec,
     pub(crate) clock_rate: ClockRate,
+    /// The size, sampling and depth of uncompressed video, once the file was opened.
+    pub(crate) raw_video: Option<RawVideo>,
     /// The frame rate in the container, if any.
     pub(crate) frame_rate: Option<FrameRate>,
     is_track: bool,
@@ -36,7 +39,7 @@ impl Source {
                 let reason = "the built-in clip is H.265; for another codec, give a file";
                 return Err(Usage(reason.to_owned()).into());
             }
-            return Ok(Self::of(None, Codec::H265, None, args));
+            return Self::of(None, Codec::H265, None, args);
         };
         let file = as_path(file);
         if let Some(tracks) = tracks_of(file, args.codec)? {
@@ -52,7 +55,7 @@ impl Source {
         recognise::check_media(file, codec)?;
         let codec = codec.ok_or_else(|| unknown_codec(file))?;
         let clock_rate = args.clock_rate;
-        Ok(Self::of(Some(file), codec, clock_rate, args))
+        Self::of(Some(file), codec, clock_rate, args)
     }
 
     /// Returns the sources of a file: itself and, if any, the audio in it or in the file `audio`.
@@ -110,7 +113,7 @@ impl Source {
 
     fn of_track(file: &Path, track: &Track, args: &StreamArgs) -> anyhow::Result<Self> {
         let codec = track.codec.ok_or_else(|| unknown_codec(file))?;
-        let source = Self::of(Some(file), codec, args.clock_rate, args);
+        let source = Self::of(Some(file), codec, args.clock_rate, args)?;
         Ok(Self { frame_rate: track.frame_rate, is_track: true, ..source })
     }
 
@@ -119,17 +122,28 @@ impl Source {
         codec: Codec,
         clock_rate: Option<ClockRate>,
         args: &StreamArgs,
-    ) -> Self {
+    ) -> anyhow::Result<Self> {
         let mut options = ReadOptions::default();
         options.frame_len = args.frame_size;
-        Self {
+        options.raw_video = args.raw_video()?;
+        Ok(Self {
             file: file.map(Path::to_owned),
             codec,
             clock_rate: clock_rate.unwrap_or(codec.clock_rate),
+            raw_video: options.raw_video,
             frame_rate: None,
             is_track: false,
             options,
-        }
+        })
+    }
+
+    /// Opens the source, and learns the size of uncompressed video from its first frame, which of a live
+    /// source is waited for.
+    pub(crate) fn open_raw(&mut self, rate: Option<FrameRate>) -> anyhow::Result<MediaReader> {
+        let mut reader = self.open(rate)?;
+        reader.peek()?;
+        self.raw_video = reader.raw_video();
+        Ok(reader)
     }
 
     /// Returns whether the source is a track of a container.

@@ -3,16 +3,18 @@
 use std::net::IpAddr;
 
 use rushes::net::{Interface, MulticastOptions};
+use rushes::payload::raw::RawVideo;
 use rushes::{Context, Error, PayloadType, Recovery, Session, Ssrc, StreamBuilder};
 
 use crate::Usage;
 use crate::args::{ControlArgs, RecoveryName, StreamArgs};
 
-/// Applies `args` to a stream of `session`.
+/// Applies `args` to a stream of `session`; `raw_video` is its uncompressed video, if it has any.
 pub(crate) fn set(
     mut builder: StreamBuilder,
     session: &Session,
     args: &StreamArgs,
+    raw_video: Option<RawVideo>,
 ) -> StreamBuilder {
     builder = builder
         .mtu(args.mtu)
@@ -30,6 +32,9 @@ pub(crate) fn set(
     }
     if let Some(dscp) = args.dscp {
         builder = builder.dscp(dscp);
+    }
+    if let Some(video) = raw_video {
+        builder = builder.raw_video(video);
     }
     match (session.peer().filter(IpAddr::is_multicast), &args.interface) {
         (Some(group), interface) => {

@@ -28,6 +28,13 @@ pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     number.checked_mul(factor).ok_or_else(|| format!("{text:?} is too large"))
 }
 
+/// Parses a size in pixels: `1920x1080`.
+pub(crate) fn parse_video_size(text: &str) -> Result<[u16; 2], String> {
+    let wrong = || format!("{text:?} is not a size; an example: 1920x1080");
+    let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
+    Ok([width.parse().map_err(|_| wrong())?, height.parse().map_err(|_| wrong())?])
+}
+
 /// The name of a format of capture times: the end of its URI.
 fn extension_name(kind: ExtensionKind) -> &'static str {
     kind.uri().rsplit(['/', ':']).next().unwrap_or_default()
@@ -153,6 +160,8 @@ mod tests {
         assert_eq!(parse_pacing("900M"), Ok(Pacing::Rate(900_000_000)));
         assert_eq!(parse_ssrc("0xff"), Ok(Ssrc(255)));
         assert!(parse_size("4X").is_err());
+        assert_eq!(parse_video_size("1920x1080"), Ok([1920, 1080]));
+        assert!(parse_video_size("1920").is_err() && parse_video_size("70000x1").is_err());
         assert!(parse_pacing("7").is_err());
         let time = Duration::from_millis(2);
         assert_eq!(parse_burst("16K"), Ok(Burst { octets: 16 << 10, time }));

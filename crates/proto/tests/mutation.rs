@@ -130,5 +130,6 @@ formats! {
     vp8_survives_a_million_broken_packets: Vp8, AccessUnit;
     vp9_survives_a_million_broken_packets: Vp9, AccessUnit;
     av1_survives_a_million_broken_packets: Av1, AccessUnit;
+    raw_survives_a_million_broken_packets: Raw, AccessUnit;
     generic_survives_a_million_broken_packets: Generic, AccessUnit;
 }

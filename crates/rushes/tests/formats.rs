@@ -10,12 +10,15 @@ use std::time::Duration;
 use rushes::file::{MediaReader, MediaWriter, ReadOptions, codec_of};
 use rushes::format::{Codec, FORMATS, FormatOptions, MediaFormat, guess};
 use rushes::payload::nal::find_units;
+use rushes::payload::raw::{RawVideo, Sampling};
 use rushes::proto::FrameRate;
 use rushes::proto::rtp::Packet;
 use rushes::proto::stream::{Sender, SenderConfig};
 use rushes::proto::{Batch, SequenceNumber};
 use rushes::sdp::{Description, encoding_of};
-use rushes::{Context, Error, Framing, MediaStream, Pacing, RtpTimestamp, Ssrc};
+use rushes::{
+    Context, Error, Framing, MediaStream, Pacing, RtpTimestamp, Session, Ssrc, StreamBuilder,
+};
 
 /// A format's name, some of its frames, and whether it is recognised by its packets.
 type Row = (&'static str, fn() -> Vec<Vec<u8>>, bool);
@@ -27,10 +30,22 @@ const ROWS: &[Row] = &[
     ("h265", || frames_of("hevc_192x128_90f_tiny_nals.265"), true),
     ("h266", || frames_of("vvc_192x128_64f_vvenc_tiny_nals.266"), true),
     ("klv", klv_items, true),
+    ("uncompressed", || (0..4).map(|n| vec![n * 50; raw_video().frame_len()]).collect(), true),
     ("opus", || frames_of("opus_speech_mono_mixed_durations.opus"), true),
     ("vp8", || frames_of("vp8_320x180_60f_libvpx.ivf"), true),
     ("vp9", || frames_of("vp9_320x180_60f_libvpx.ivf"), true),
 ];
+
+/// Returns the uncompressed video of the tests.
+fn raw_video() -> RawVideo {
+    RawVideo::new(Sampling::YCbCr420, 8, 160, 90).unwrap()
+}
+
+/// Returns a stream of `codec` with what its format needs to be known.
+fn stream(session: &Session, codec: Codec) -> StreamBuilder {
+    let builder = session.stream(codec).rtcp(false);
+    if codec == Codec::Uncompressed { builder.raw_video(raw_video()) } else { builder }
+}
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -110,16 +125,16 @@ fn every_format_is_described_and_received_by_sdp() {
         let session = Context::new().session("127.0.0.1").unwrap();
         let Some(encoding) = encoding_of(codec, &frames[0]) else {
             // Descriptions cannot name this format, so both ends are set up by hand.
-            let mut receiver = session.stream(codec).rtcp(false).open().unwrap();
+            let mut receiver = stream(&session, codec).open().unwrap();
             let port = receiver.local_address().port();
-            let sender = session.stream(codec).rtcp(false).pacing(Pacing::Off);
+            let sender = stream(&session, codec).pacing(Pacing::Off);
             let mut sender = sender.remote_port(port).open().unwrap();
             check_frames(codec, &mut sender, &mut receiver, frames);
             continue;
         };
-        let mut sending = session.stream(codec).rtcp(false).pacing(Pacing::Off);
+        let mut sending = stream(&session, codec).pacing(Pacing::Off);
         let text = {
-            let free = session.stream(codec).rtcp(false).open().unwrap();
+            let free = stream(&session, codec).open().unwrap();
             sending = sending.remote_port(free.local_address().port());
             sending.description(encoding).unwrap().write()
         };
@@ -140,6 +155,9 @@ fn every_format_is_written_to_a_file_and_read_again() {
         for extension in codec.files.extensions {
             let path = folder.path().join(format!("file.{extension}"));
             let mut writer = MediaWriter::create(&path, codec).unwrap();
+            if codec == Codec::Uncompressed {
+                writer.set_raw_video(raw_video(), None).unwrap();
+            }
             for (n, frame) in frames.iter().enumerate() {
                 writer.write(frame, RtpTimestamp(n as u32 * 960)).unwrap();
             }
@@ -164,7 +182,9 @@ fn formats_are_recognised_by_their_packets_and_by_no_others() {
             frame_rate: FrameRate::DEFAULT,
             packet_len_max: 1200,
         };
-        let packetiser = (codec.payload)(&FormatOptions::default()).packetiser();
+        let mut options = FormatOptions::default();
+        options.raw = Some(raw_video().into());
+        let packetiser = (codec.payload)(&options).packetiser();
         let mut sender = Sender::new(packetiser, config).unwrap();
         let (mut batch, mut datagrams) = (Batch::new(), Vec::new());
         for frame in &frames {
@@ -230,4 +250,58 @@ fn a_format_that_clashes_with_another_is_not_registered() {
     let own = Codec::register(&OWN).unwrap();
     assert_eq!(Codec::register(&OWN).unwrap(), own);
     assert_eq!((Codec::named("own"), Codec::of_encoding("x-own")), (Some(own), Some(own)));
+}
+
+#[test]
+fn uncompressed_video_of_unknown_or_too_large_size_is_not_opened() {
+    let session = Context::new().session("127.0.0.1").unwrap();
+    let error = session.stream(Codec::Uncompressed).open().unwrap_err();
+    assert!(error.to_string().contains("must be given (raw_video)"), "{error}");
+    let error = stream(&session, Codec::Uncompressed).frame_len_max(1000).open().unwrap_err();
+    assert!(matches!(error, Error::FrameLen { len: 21_600, limit: 1000 }), "{error}");
+    let text = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n\
+        m=video 5004 RTP/AVP 99\r\na=rtpmap:99 raw/90000\r\na=fmtp:99 sampling=CLYCbCr-4:2:2\r\n";
+    let description = Description::parse(text.as_bytes()).unwrap();
+    let error = Context::new().described(&description.media[0]).unwrap_err();
+    assert!(error.to_string().contains("raw: sampling=CLYCbCr-4:2:2"), "{error}");
+}
+
+#[test]
+fn lost_parts_of_uncompressed_video_are_reported_with_its_frame() {
+    let session = Context::new().session("127.0.0.1").unwrap();
+    let receiver = stream(&session, Codec::Uncompressed).probation(1).incomplete_frames(true);
+    let mut receiver = receiver.open().unwrap();
+    let config = SenderConfig {
+        ssrc: Ssrc(1),
+        payload_type: Codec::Uncompressed.payload_type,
+        first_sequence: SequenceNumber(1),
+        first_timestamp: RtpTimestamp(1),
+        clock_rate: Codec::Uncompressed.clock_rate,
+        frame_rate: FrameRate::DEFAULT,
+        packet_len_max: 1200,
+    };
+    let mut options = FormatOptions::default();
+    options.raw = Some(raw_video().into());
+    let packetiser = (Codec::Uncompressed.payload)(&options).packetiser();
+    let mut sender = Sender::new(packetiser, config).unwrap();
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let frame = vec![7; raw_video().frame_len()];
+    let (mut batch, mut sent) = (Batch::new(), 0);
+    let mut outgoing = sender.push(&frame, None).unwrap();
+    while outgoing.fill(&mut batch) {
+        for datagram in batch.datagrams() {
+            sent += 1;
+            if sent != 3 {
+                socket.send_to(datagram, receiver.local_address()).unwrap();
+            }
+        }
+    }
+    let received = receiver.pull_frame(PATIENCE).unwrap().unwrap();
+    let [missing] = received.missing() else { panic!("{:?}", received.missing()) };
+    // Two packets of three parts, of 1 164 octets each, and a third with the rest of the fifth row and
+    // the two rows after it.
+    assert_eq!(*missing, 2328..2328 + 72 + 2 * 480);
+    let octets: Vec<u8> =
+        (0..frame.len()).map(|n| if missing.contains(&n) { 0 } else { 7 }).collect();
+    assert!(received[..] == octets);
 }

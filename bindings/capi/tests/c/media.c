@@ -72,6 +72,38 @@ static void a_generic_file_is_cut_at_a_length(void) {
     unlink(path);
 }
 
+static void uncompressed_video_is_sent_from_a_file(void) {
+    char path[] = "/tmp/rushes-XXXXXX";
+    int file = mkstemp(path);
+    static const char film[] = "YUV4MPEG2 W4 H2 F25:1 Ip C420jpeg\nFRAME\nabcdefgh1278";
+    rushes_read_options options = {
+        .raw_video = {.width = 3, .height = 1, .sampling = RUSHES_SAMPLING_RGB, .depth = 8}};
+    rushes_raw_video video;
+    rushes_media_reader *reader;
+    size_t len = 0;
+    CHECK(file >= 0 && write(file, film, sizeof film - 1) == sizeof film - 1);
+    OK(rushes_media_reader_open(path, RUSHES_CODEC_UNCOMPRESSED, NULL, 0, &reader));
+    OK(rushes_media_reader_raw_video(reader, &video, sizeof video));
+    CHECK(video.width == 4 && video.height == 2 && video.depth == 8);
+    CHECK(video.sampling == RUSHES_SAMPLING_YCBCR420 && video.scan == RUSHES_SCAN_PROGRESSIVE);
+    OK(rushes_raw_video_frame_len(&video, sizeof video, &len));
+    CHECK(len == 12 && memcmp(next(reader, RUSHES_OK).data, "abef17cdgh28", 12) == 0);
+    OK(rushes_media_reader_close(reader));
+    /* The same octets as frames without a header. */
+    CHECK(pwrite(file, "no header", 9, 0) == 9 && ftruncate(file, 9) == 0);
+    close(file);
+    OK(rushes_media_reader_open(path, RUSHES_CODEC_UNCOMPRESSED, &options, sizeof options, &reader));
+    CHECK(next(reader, RUSHES_OK).len == 9);
+    OK(rushes_media_reader_close(reader));
+    options.raw_video.depth = 9;
+    EXPECT(rushes_media_reader_open(path, RUSHES_CODEC_UNCOMPRESSED, &options, sizeof options, &reader),
+           RUSHES_ERROR_ARGUMENT);
+    reader = reader_of(CLIP, 0);
+    EXPECT(rushes_media_reader_raw_video(reader, &video, sizeof video), RUSHES_TIMEOUT);
+    OK(rushes_media_reader_close(reader));
+    unlink(path);
+}
+
 static void wrong_files_and_settings_are_errors(void) {
     rushes_media_reader *reader;
     rushes_media_frame frame;
@@ -310,6 +342,7 @@ static void messages_reach_the_hook(void) {
 int main(void) {
     a_file_is_read_frame_by_frame();
     a_generic_file_is_cut_at_a_length();
+    uncompressed_video_is_sent_from_a_file();
     wrong_files_and_settings_are_errors();
     a_pipe_is_waited_for_no_longer_than_asked();
     closing_ends_a_wait();

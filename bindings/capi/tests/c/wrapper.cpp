@@ -260,6 +260,27 @@ static void frames_carry_their_capture_time() {
     CHECK(latency && *latency >= 29ms);
 }
 
+static void uncompressed_video_says_what_is_missing() {
+    rushes::context context;
+    rushes::session session = context.create_session("127.0.0.1");
+    auto options = session.stream(rushes::codec::uncompressed);
+    CHECK(thrown([&] { options.open(); }) == RUSHES_ERROR_ARGUMENT);
+    rushes::raw_video video{};
+    video.width = 4;
+    video.height = 2;
+    video.sampling = RUSHES_SAMPLING_RGB;
+    CHECK(thrown([&] { options.raw_video(video); }) == RUSHES_ERROR_ARGUMENT);
+    video.depth = 8;
+    video.scan = RUSHES_SCAN_INTERLACED;
+    CHECK(rushes::frame_len(video) == 12);
+    auto receiver = options.raw_video(video).incomplete_frames(true).probation(1).open();
+    auto sender = options.remote_port(receiver.local_port()).open();
+    for (const char *field : {"first field.", "secondfield."}) sender.push_frame(bytes_of(field));
+    auto first = receiver.pull_frame(10s), second = receiver.pull_frame(10s);
+    CHECK(first && first->missing().empty() && !first->is_second_field());
+    CHECK(second && second->missing().empty() && second->is_second_field());
+}
+
 static void files_are_loops_over_frames() {
     const std::string clip = MEDIA "/hevc_192x128_90f_tiny_nals.265";
     std::ifstream file(clip, std::ios::binary);
@@ -438,6 +459,7 @@ int main(int argc, char **) {
     a_secret_lets_in_only_those_that_know_it();
     textures_arrive();
     files_are_loops_over_frames();
+    uncompressed_video_says_what_is_missing();
     bytes_are_made_of_any_octets();
     messages_reach_a_function_object();
 }

@@ -1,5 +1,6 @@
 //! `rushes recv`: a stream into a file, into a window, or both.
 
+mod conceal;
 mod contest;
 #[cfg(feature = "window")]
 mod decoder;
@@ -146,7 +147,10 @@ fn record(
 ) -> anyhow::Result<Recorded> {
     let is_first = !together.has_begun();
     let codecs: Vec<_> = streams.iter().map(|stream| stream.codec).collect();
-    let media = file.map(|file| args.overwrite.media_writer(file, &codecs)).transpose()?;
+    let mut media = file.map(|file| args.overwrite.media_writer(file, &codecs)).transpose()?;
+    if let (Some(media), Some(raw)) = (&mut media, &streams[0].raw) {
+        media.set_raw_video(raw.video, raw.frame_rate)?;
+    }
     let output = Output::new(media, &codecs);
     let mut tracks = Vec::new();
     let is_one_of_several = streams.len() > 1;
@@ -234,8 +238,15 @@ fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described
     let codec = named_codec(args)?;
     let payload_type = args.stream.payload_type.unwrap_or_else(|| codec.payload_type());
     stream::check_rtx(&args.control, payload_type, args.ssrc)?;
+    let raw_video = args.stream.raw_video()?;
+    if codec == Codec::Uncompressed && raw_video.is_none() {
+        let reason = "packets of uncompressed video do not say its size: give the description that \
+                      send --sdp writes, by --sdp FILE, or --size WIDTHxHEIGHT --sampling NAME \
+                      --depth BITS, which send prints";
+        return Err(Usage(reason.to_owned()).into());
+    }
     let session = open_session(from.host.as_deref(), args)?;
-    let builder = stream::set(session.stream(codec), &session, &args.stream);
+    let builder = stream::set(session.stream(codec), &session, &args.stream, raw_video);
     let builder = stream::set_control(builder.local_port(from.port), &args.control)
         .report_arrivals(args.report_arrivals);
     Ok(Described { builder, codec, parameter_sets: Vec::new() })
@@ -247,7 +258,7 @@ fn finish(
     builder: StreamBuilder,
     is_first: bool,
 ) -> anyhow::Result<StreamBuilder> {
-    let mut builder = builder.delivery(args.delivery.into());
+    let mut builder = builder.delivery(args.delivery.into()).incomplete_frames(args.incomplete);
     if let Some(limit) = args.latency {
         builder = builder.latency(limit);
     }

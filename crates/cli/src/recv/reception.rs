@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rushes::{Frame, RtpTimestamp, Ssrc};
 
+use super::conceal::Conceal;
 use super::contest::{Change, Contest, Counts, Incoming, Turn};
 use super::hints;
 use super::layers::LayerCounts;
@@ -121,6 +122,8 @@ pub(super) struct Reception<'a, 't> {
     keys: Option<hints::Keys>,
     /// Whether another sender has begun, which has a file of its own.
     is_followed: bool,
+    /// Conceals missing parts of frames, if such frames are delivered.
+    conceal: Option<Conceal>,
 }
 
 impl<'a, 't> Reception<'a, 't> {
@@ -131,7 +134,8 @@ impl<'a, 't> Reception<'a, 't> {
     ) -> Self {
         let (prefix, updated, packets, warned) = (track.prefix(), None, 0, false);
         let (keys, is_followed) = (None, false);
-        Self { args, together, track, prefix, updated, packets, warned, keys, is_followed }
+        let conceal = args.incomplete.then(Conceal::default);
+        Self { args, together, track, prefix, updated, packets, warned, keys, is_followed, conceal }
     }
 
     /// Receives until the reception ends.
@@ -217,17 +221,19 @@ impl<'a, 't> Reception<'a, 't> {
     }
 
     fn take(&mut self, frame: &Frame) -> anyhow::Result<()> {
+        let concealed = self.conceal.as_mut().map(|conceal| conceal.take(frame));
+        let octets = concealed.as_deref().unwrap_or(frame);
         let Track { stream, received, .. } = &mut *self.track;
         received.frames_of_all += 1;
         let (ssrc, arrival, timestamp) = (frame.ssrc(), frame.arrival(), frame.timestamp());
-        match received.contest.take(Incoming { ssrc, arrival, timestamp, octets: frame }) {
+        match received.contest.take(Incoming { ssrc, arrival, timestamp, octets }) {
             Turn::Write => {
                 if let Some(layers) = frame.layers() {
                     received.layers.count(layers);
                 }
                 let capture = received.latency.take(&stream.media, frame);
                 stream.written.count(capture, arrival.elapsed());
-                self.write(frame, timestamp, arrival)
+                self.write(octets, timestamp, arrival)
             }
             Turn::Wait => Ok(()),
             Turn::Next => {

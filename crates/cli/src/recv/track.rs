@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::Context as _;
+use rushes::format::RawParameters;
 use rushes::{Codec, MediaStream};
 
 use super::contest::{Contest, Counts};
@@ -30,6 +31,8 @@ pub(super) struct Stream {
     pub(super) codec: Codec,
     /// Parameter sets from a description.
     pub(super) parameter_sets: Vec<u8>,
+    /// What is known of uncompressed video.
+    pub(super) raw: Option<RawParameters>,
     /// The values of the written source for metrics.
     pub(super) written: Arc<Written>,
     /// The sources of the next file that have begun, and the counters of earlier files.
@@ -47,6 +50,7 @@ impl Stream {
         together: &Together<'_>,
     ) -> anyhow::Result<Option<Self>> {
         let Described { builder, codec, parameter_sets } = described;
+        let raw = builder.raw_parameters().cloned();
         let prints = !args.output.quiet && !args.output.json;
         let wait = args.wait.filter(|_| !together.has_begun());
         let is_stopped = || together.stop.is_requested() || together.has_had_its_time(args);
@@ -74,6 +78,7 @@ impl Stream {
             agreed,
             codec,
             parameter_sets,
+            raw,
             written: Arc::default(),
             next: Contest::default(),
             rtcp: RtcpSummary::default(),

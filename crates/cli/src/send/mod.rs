@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use rushes::file::MediaReader;
+use rushes::payload::raw::RawVideo;
 use rushes::{Codec, Context, FrameRate, Pacing, StreamBuilder};
 use serde_json::json;
 
@@ -87,6 +88,9 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
             return Ok(Outcome::Done);
         }
     }
+    if args.sdp.is_none() && !args.output.quiet {
+        sources.iter().filter_map(|source| source.raw_video).for_each(note_video);
+    }
     let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
     let is_one_of_several = sources.len() > 1;
     let mut sendings = Vec::new();
@@ -118,15 +122,18 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
 
 /// Opens all files, and omits an empty one beside another. A file that cannot be read is reported
 /// before anything is sent. A live source is opened later: frames that it makes before the stream
-/// exists would be sent late.
+/// exists would be sent late. Only uncompressed video is not, whose first frame shows its size.
 fn open_all(
     args: &SendArgs,
     sources: &mut Vec<Source>,
 ) -> anyhow::Result<Vec<Option<MediaReader>>> {
-    let open = |source: &Source| {
+    let open = |source: &mut Source| {
+        if source.codec == Codec::Uncompressed {
+            return source.open_raw(args.timing.fps).map(Some);
+        }
         if source.is_live() { Ok(None) } else { source.open(args.timing.fps).map(Some) }
     };
-    let mut readers = sources.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut readers = sources.iter_mut().map(open).collect::<anyhow::Result<Vec<_>>>()?;
     if let Some(Some(sound)) = readers.get_mut(1)
         && sound.peek()?.is_none()
     {
@@ -135,6 +142,18 @@ fn open_all(
         readers.truncate(1);
     }
     Ok(readers)
+}
+
+/// Says what receivers of uncompressed video need, since packets do not.
+fn note_video(video: RawVideo) {
+    note!(
+        "receivers need --codec uncompressed --size {}x{} --sampling {} --depth {}, or the \
+         description that --sdp writes",
+        video.width(),
+        video.height(),
+        video.sampling(),
+        video.depth(),
+    );
 }
 
 /// Adds how to send a stream that a description with a new key describes.
@@ -344,14 +363,15 @@ fn build(
                 .to_owned(),
         )
     })?;
-    let mut builder = stream::set(session.stream(source.codec), &session, &of_stream)
-        .local_port(local_port)
-        .remote_port(remote_port)
-        .frame_rate(rate)
-        .pacing(pacing)
-        .burst(timing.burst.unwrap_or_default())
-        .circuit_breakers(!args.no_circuit_breakers)
-        .zero_copy(args.zero_copy);
+    let mut builder =
+        stream::set(session.stream(source.codec), &session, &of_stream, source.raw_video)
+            .local_port(local_port)
+            .remote_port(remote_port)
+            .frame_rate(rate)
+            .pacing(pacing)
+            .burst(timing.burst.unwrap_or_default())
+            .circuit_breakers(!args.no_circuit_breakers)
+            .zero_copy(args.zero_copy);
     builder = stream::set_control(builder, &control);
     if is_first {
         builder = args.rate.set(builder)?;

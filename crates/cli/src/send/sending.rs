@@ -62,11 +62,13 @@ impl Sending<'_> {
         interrupt: &Interrupt,
         reader: Option<MediaReader>,
     ) -> anyhow::Result<()> {
-        if let Some(reader) = reader {
-            self.passes(film, reader)?;
-        } else {
-            let reader = self.source.open(self.args.timing.fps)?;
-            self.live(film, reader)?;
+        match reader {
+            Some(reader) if !reader.is_live() => self.passes(film, reader)?,
+            Some(reader) => self.live(film, reader)?,
+            None => {
+                let reader = self.source.open(self.args.timing.fps)?;
+                self.live(film, reader)?;
+            }
         }
         self.time = film.start.elapsed();
         if self.position == 0 && !film.stop.is_requested() {
@@ -135,7 +137,8 @@ impl Sending<'_> {
     /// Sends the frames of a live source as they arrive.
     fn live(&mut self, film: &Film<'_>, mut reader: MediaReader) -> anyhow::Result<()> {
         let first = self.stream.sender().next_timestamp();
-        let mut times = LiveTimes::new(self.args.timing.fps, self.source.clock_rate, first);
+        let rate = self.args.timing.fps.or(reader.frame_rate());
+        let mut times = LiveTimes::new(rate, self.source.clock_rate, first);
         while !film.stop.is_requested() {
             let next = reader.next_frame_until(Instant::now() + LIVE_POLL_INTERVAL)?;
             let frame = match next {

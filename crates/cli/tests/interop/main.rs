@@ -24,3 +24,4 @@ mod sampling;
 mod secured;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;
+mod uncompressed;

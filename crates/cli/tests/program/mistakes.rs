@@ -63,6 +63,21 @@ const MISTAKES: &[Mistake] = &[
     ("loopback film.264 --codec h266", 2, &["looks like H.264", "Try: --codec h264"]),
     ("send film.264 --codec opus --to 127.0.0.1:9", 2, &["looks like H.264"]),
     ("loopback renamed.265 --codec h264 -q", 0, &[]),
+    // Uncompressed video of unknown size.
+    (
+        "recv --from 127.0.0.1:0 -o x.y4m",
+        2,
+        &["do not say its size", "--sdp FILE", "--size WIDTHxHEIGHT --sampling NAME"],
+    ),
+    ("recv --from 127.0.0.1:0 -o x.y4m --size 4x2", 2, &["--sampling <NAME>"]),
+    ("recv --from 127.0.0.1:0 -o x.y4m --size 4 --sampling RGB", 2, &["1920x1080"]),
+    ("recv --from 127.0.0.1:0 -o x.y4m --size 4x2 --sampling RBG", 2, &["YCbCr-4:2:2"]),
+    (
+        "recv --from 127.0.0.1:0 -o x.y4m --size 4x2 --sampling RGB --depth 9",
+        2,
+        &["8, 10, 12 or 16"],
+    ),
+    ("send text.265 --codec uncompressed --to 127.0.0.1:9", 1, &["YUV4MPEG2", "their size"]),
     // Containers.
     ("send film.avi --to 127.0.0.1:9", 2, &["AVI", "ffmpeg -i film.avi -c copy film.264"]),
     ("loopback film.avi", 2, &["AVI", "ffmpeg -i film.avi -c copy film.264"]),

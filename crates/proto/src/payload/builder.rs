@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::coverage::Coverage;
 use super::error::PayloadError;
 use super::frame::Frame;
 use super::layers::Layers;
@@ -40,12 +41,20 @@ pub struct FrameSettings {
     pub framing: Framing,
     /// Maximum octets of a frame.
     pub frame_len_max: usize,
+    /// Whether frames with missing parts are delivered, too, in formats whose packets state their
+    /// [place](PayloadFormat::placement); [`Frame::missing`] then returns these parts.
+    pub incomplete: bool,
 }
 
 impl Default for FrameSettings {
     /// Returns whole access units with start codes, of up to 64 MiB each.
     fn default() -> Self {
-        Self { delivery: Delivery::AccessUnit, framing: Framing::AnnexB, frame_len_max: 64 << 20 }
+        Self {
+            delivery: Delivery::AccessUnit,
+            framing: Framing::AnnexB,
+            frame_len_max: 64 << 20,
+            incomplete: false,
+        }
     }
 }
 
@@ -69,6 +78,9 @@ const PREFIX_LEN: usize = 4;
 /// In a format that [is interleaved](PayloadFormat::is_interleaved), frames consist of units in
 /// decoding order, independent of packets: calls for packets and for gaps between them have no
 /// effect. Instead, the format's depacketiser reports units and gaps between units.
+///
+/// In a format whose packets state their [place](PayloadFormat::placement), gaps have no effect
+/// either: a frame is whole if all of it was [placed](Self::place).
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub struct FrameBuilder {
@@ -76,6 +88,9 @@ pub struct FrameBuilder {
     per_unit: bool,
     prefixed: bool,
     interleaved: bool,
+    /// What of the current frame was placed, in formats whose packets state their place.
+    coverage: Option<Coverage>,
+    is_second_field: bool,
     pool: FramePool,
     /// The first `len` octets are the frame so far; the others are unused.
     data: Vec<u8>,
@@ -119,11 +134,17 @@ impl FrameBuilder {
         let nal_units = format.has_nal_units();
         let per_unit =
             (nal_units && settings.delivery == Delivery::Unit) || format.has_one_packet_frames();
+        let coverage = format.placement().map(Coverage::new);
+        if let Some(coverage) = &coverage {
+            pool.keep_two(coverage.frame_len().min(settings.frame_len_max));
+        }
         Self {
             settings,
             per_unit,
             prefixed: nal_units,
             interleaved: format.is_interleaved(),
+            coverage,
+            is_second_field: false,
             data: pool.take(0),
             len: 0,
             pool,
@@ -155,7 +176,7 @@ impl FrameBuilder {
 
     /// Notes that `packets` are missing before the next packet.
     pub fn lost(&mut self, packets: u64) {
-        if self.interleaved {
+        if self.interleaved || self.coverage.is_some() {
             return;
         }
         self.gap = self.gap.saturating_add(packets);
@@ -428,6 +449,48 @@ impl FrameBuilder {
         self.layers = Layers::join(before, layers);
     }
 
+    /// Places octets at offset `at` of the current frame, in a format whose packets state their
+    /// [place](PayloadFormat::placement). Octets that were placed there before are overwritten.
+    ///
+    /// Both `at` and the number of octets must be whole grains.
+    ///
+    /// # Errors
+    /// [`PayloadError::FrameTooLarge`] if the octets reach beyond the end of the frame, or the frame
+    /// is larger than the receiver allows; nothing is then changed.
+    #[inline]
+    pub fn place(&mut self, at: usize, octets: &[u8]) -> Result<(), PayloadError> {
+        let Some(coverage) = &mut self.coverage else { return Ok(()) };
+        let (frame_len, limit) = (coverage.frame_len(), self.settings.frame_len_max);
+        let end = at.saturating_add(octets.len());
+        if frame_len > limit || end > frame_len {
+            return Err(PayloadError::FrameTooLarge { limit: limit.min(frame_len) });
+        }
+        if self.damaged {
+            // The memory of the frame was given back.
+            return Ok(());
+        }
+        if self.data.len() < frame_len {
+            self.pool.give(std::mem::take(&mut self.data));
+            self.data = self.pool.take_whole(frame_len);
+        }
+        if let Some(place) = self.data.get_mut(at..end) {
+            place.copy_from_slice(octets);
+            coverage.add(at, octets.len());
+        }
+        Ok(())
+    }
+
+    /// Notes to which field the octets about to be placed belong. A field ends where another begins,
+    /// even at the same time.
+    pub(super) fn set_field(&mut self, is_second: bool) {
+        let is_begun = self.coverage.as_ref().is_some_and(|coverage| !coverage.is_empty());
+        if is_begun && self.is_second_field != is_second {
+            self.close_frame();
+            (self.in_frame, self.damaged) = (true, false);
+        }
+        self.is_second_field = is_second;
+    }
+
     /// Discards the open unit. If whole frames are delivered, its frame is damaged.
     pub fn abandon_unit(&mut self) {
         let Some(start) = self.open_unit.take() else { return };
@@ -440,7 +503,7 @@ impl FrameBuilder {
 
     /// Notes that the current packet could not be used and is missing from the frame.
     pub fn damage(&mut self) {
-        if self.interleaved {
+        if self.interleaved || self.coverage.is_some() {
             return;
         }
         self.abandon_unit();
@@ -454,7 +517,9 @@ impl FrameBuilder {
     /// an earlier frame of the source has ended without a marker bit. Otherwise packets may be
     /// missing at its end, and it is dropped. Later packets with its timestamp are no frame.
     pub fn finish_source(&mut self) {
-        if self.in_frame {
+        if self.in_frame && self.coverage.is_some() {
+            self.close_frame();
+        } else if self.in_frame {
             let is_last = self.marked || self.ends_unmarked;
             self.ended_whole = !self.marked
                 && !self.damaged
@@ -492,6 +557,9 @@ impl FrameBuilder {
         self.units = 0;
         self.len = 0;
         self.data = Vec::new();
+        if let Some(coverage) = &mut self.coverage {
+            coverage.free();
+        }
     }
 
     /// Removes and returns the oldest finished frame.
@@ -514,13 +582,13 @@ impl FrameBuilder {
 
     /// Returns the octets of memory in the unfinished frame and in finished frames not yet removed.
     pub fn held_len(&self) -> usize {
-        self.data.capacity() + self.ready_len
+        self.unfinished_octets() + self.ready_len
     }
 
     /// Returns the octets of memory in the unfinished frame.
     #[inline]
     pub(crate) fn unfinished_octets(&self) -> usize {
-        self.data.capacity()
+        self.data.capacity() + self.coverage.as_ref().map_or(0, Coverage::memory)
     }
 
     /// Returns the octets of all frames delivered so far.
@@ -548,7 +616,9 @@ impl FrameBuilder {
         self.ends_unmarked |= !self.marked && !self.damaged && !self.may_lack_head;
         self.in_frame = false;
         let is_first = std::mem::take(&mut self.first_frame);
-        if !self.per_unit {
+        if self.coverage.is_some() {
+            self.close_placed();
+        } else if !self.per_unit {
             if self.damaged || self.may_lack_head {
                 // Losses before a source's first frame cannot be detected.
                 self.unsure += u64::from(is_first && !self.damaged);
@@ -559,6 +629,28 @@ impl FrameBuilder {
             }
         }
         self.units = 0;
+    }
+
+    /// Ends a frame whose packets state their place: it is whole if all of it was placed.
+    fn close_placed(&mut self) {
+        let Some(coverage) = &mut self.coverage else { return };
+        let is_enough = coverage.is_whole() || self.settings.incomplete && !coverage.is_empty();
+        if !is_enough || self.damaged {
+            coverage.clear();
+            self.clear_data();
+            self.note_dropped();
+            return;
+        }
+        let missing = if coverage.is_whole() { Vec::new() } else { coverage.missing() };
+        for range in &missing {
+            self.data.get_mut(range.clone()).unwrap_or_default().fill(0);
+        }
+        self.len = coverage.frame_len();
+        coverage.clear();
+        self.deliver(true);
+        if let Some(frame) = self.ready.back_mut() {
+            (frame.missing, frame.is_second_field) = (missing, self.is_second_field);
+        }
     }
 
     fn deliver(&mut self, marker: bool) {
@@ -589,6 +681,8 @@ impl FrameBuilder {
             layers: self.layers,
             units: if self.per_unit || !self.prefixed { 1 } else { self.units },
             marker,
+            missing: Vec::new(),
+            is_second_field: false,
         });
         self.delivered += 1;
         self.delivered_octets += len as u64;

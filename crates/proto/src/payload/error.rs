@@ -87,6 +87,14 @@ pub enum FrameError {
         /// Minimum number of octets that the format needs.
         need: usize,
     },
+    /// A frame of uncompressed video has not the length that its size, sampling and depth require.
+    #[error("a frame of {len} octets where the size, sampling and depth require {expected}")]
+    RawLen {
+        /// Octets in the frame.
+        len: usize,
+        /// Octets that it must have.
+        expected: usize,
+    },
     /// An error of a format outside this crate.
     #[error("{0}")]
     Other(&'static str),

@@ -1,7 +1,7 @@
 //! A received frame.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::time::Instant;
 
 use super::layers::Layers;
@@ -10,7 +10,8 @@ use crate::rtp::CaptureTime;
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
-/// A complete received frame: an access unit, a NAL unit, or a frame of another format.
+/// A received frame: an access unit, a NAL unit, or a frame of another format. It is complete, unless
+/// [incomplete](super::FrameSettings::incomplete) frames were asked for.
 ///
 /// Dereferences to its octets. When dropped, it returns its memory to the stream that received it.
 pub struct Frame {
@@ -25,6 +26,8 @@ pub struct Frame {
     pub(super) layers: Option<Layers>,
     pub(super) units: u32,
     pub(super) marker: bool,
+    pub(super) missing: Vec<Range<usize>>,
+    pub(super) is_second_field: bool,
 }
 
 impl Frame {
@@ -64,6 +67,21 @@ impl Frame {
     /// Returns the temporal and spatial layers of the frame, if its headers or its packets tell them.
     pub fn layers(&self) -> Option<Layers> {
         self.layers
+    }
+
+    /// Returns the ranges of [`data`](Self::data) that did not arrive, in order; they contain zeros.
+    ///
+    /// Empty for a whole frame, and all frames are whole unless
+    /// [incomplete](super::FrameSettings::incomplete) ones were asked for. Beyond 4 096 ranges, the
+    /// last one includes all after it.
+    pub fn missing(&self) -> &[Range<usize>] {
+        &self.missing
+    }
+
+    /// Returns whether this is the second field of a frame of interlaced uncompressed video
+    /// (RFC 4175).
+    pub fn is_second_field(&self) -> bool {
+        self.is_second_field
     }
 
     /// Returns the number of NAL units; 1 for formats without NAL units.

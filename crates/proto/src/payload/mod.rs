@@ -10,6 +10,7 @@
 pub mod av1;
 mod bits;
 mod builder;
+mod coverage;
 mod cut;
 mod decoding_order;
 #[cfg(test)]
@@ -31,6 +32,7 @@ mod naive;
 pub mod nal;
 pub mod opus;
 mod pool;
+pub mod raw;
 #[cfg(test)]
 mod rig;
 #[cfg(test)]
@@ -41,6 +43,7 @@ pub mod vp8;
 pub mod vp9;
 
 pub use builder::{Delivery, FrameBuilder, FrameSettings, Framing};
+pub use coverage::Placement;
 pub use error::{FrameError, PayloadError};
 pub use fragment::{Fragment, MAX_OWN_OCTETS, Piece, Run};
 pub use frame::Frame;
@@ -84,6 +87,13 @@ pub trait PayloadFormat: fmt::Debug + Send + Sync {
     /// [`Depacketiser`] then determines where frames begin and end, which packets do not show.
     fn is_interleaved(&self) -> bool {
         false
+    }
+
+    /// Returns how frames are filled, if every packet states its place in a frame and all frames have
+    /// one length. The [`Depacketiser`] then [places](FrameBuilder::place) octets, and a frame is whole
+    /// if all of it was placed, whatever packets were lost.
+    fn placement(&self) -> Option<Placement> {
+        None
     }
 
     /// Returns whether payloads may be processed in order of arrival: none needs an earlier one.

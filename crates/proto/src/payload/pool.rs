@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum octets in all buffers of a pool together.
+/// Maximum octets in all buffers of a pool together, unless frames of one length are larger.
 const KEPT_OCTETS_MAX: usize = 32 << 20;
 
 /// Maximum number of buffers in a pool: enough for the small units of a few receive calls.
@@ -22,6 +22,7 @@ pub struct FramePool(Arc<Mutex<Kept>>);
 struct Kept {
     classes: [Vec<Vec<u8>>; CLASSES],
     octets: usize,
+    octets_max: usize,
     buffers: usize,
 }
 
@@ -49,6 +50,32 @@ impl FramePool {
         Vec::with_capacity(len)
     }
 
+    /// Makes the pool keep two buffers of `len` octets, the length of all frames.
+    pub(crate) fn keep_two(&self, len: usize) {
+        let mut kept = self.lock();
+        kept.octets_max = kept.octets_max.max(len.saturating_mul(2));
+    }
+
+    /// Returns a buffer of exactly `len` octets, the length of all frames. It may contain data of
+    /// earlier frames.
+    pub(crate) fn take_whole(&self, len: usize) -> Vec<u8> {
+        let class = len.max(64).ilog2() as usize;
+        let mut kept = self.lock();
+        let buffer = kept.classes.get_mut(class).and_then(Vec::pop);
+        if let Some(buffer) = &buffer {
+            kept.octets -= buffer.capacity();
+            kept.buffers -= 1;
+        }
+        drop(kept);
+        match buffer.filter(|buffer| buffer.capacity() >= len) {
+            Some(mut buffer) => {
+                buffer.resize(len, 0);
+                buffer
+            }
+            None => vec![0; len],
+        }
+    }
+
     /// Returns `buffer` to the pool, or frees it if the pool is full.
     pub(crate) fn give(&self, buffer: Vec<u8>) {
         let capacity = buffer.capacity();
@@ -57,7 +84,7 @@ impl FramePool {
         }
         let class = capacity.ilog2() as usize;
         let mut kept = self.lock();
-        if kept.octets + capacity <= KEPT_OCTETS_MAX && kept.buffers < KEPT_BUFFERS_MAX {
+        if kept.octets + capacity <= kept.octets_max && kept.buffers < KEPT_BUFFERS_MAX {
             kept.octets += capacity;
             kept.buffers += 1;
             kept.classes[class].push(buffer);
@@ -72,7 +99,12 @@ impl FramePool {
 
 impl Default for Kept {
     fn default() -> Self {
-        Self { classes: [const { Vec::new() }; CLASSES], octets: 0, buffers: 0 }
+        Self {
+            classes: [const { Vec::new() }; CLASSES],
+            octets: 0,
+            octets_max: KEPT_OCTETS_MAX,
+            buffers: 0,
+        }
     }
 }
 
@@ -95,6 +127,24 @@ mod tests {
         let pool = FramePool::new();
         pool.give(Vec::with_capacity(1 << 20));
         assert!(pool.take(10).capacity() < 4 * 64);
+    }
+
+    #[test]
+    fn buffers_of_one_length_are_used_again_however_large() {
+        let (pool, len) = (FramePool::new(), KEPT_OCTETS_MAX + 1);
+        pool.keep_two(len);
+        let places = [(); 2].map(|()| pool.take_whole(len)).map(|buffer| {
+            assert_eq!(buffer.len(), len);
+            let place = buffer.as_ptr() as usize;
+            pool.give(buffer);
+            place
+        });
+        let again = pool.take_whole(len);
+        assert_eq!(again.as_ptr() as usize, places[1]);
+        pool.give(vec![7; 100]);
+        assert_eq!(pool.take_whole(80).len(), 80);
+        pool.give(vec![7; 80]);
+        assert_eq!(pool.take_whole(100), [0; 100]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::builder::{Delivery, FrameBuilder, FrameSettings, Framing};
 use super::error::PayloadError;
 use super::fragment::{Fragment, Piece, Run};
 use super::layers::Layers;
+use super::frame::Frame;
 use super::pool::FramePool;
 use super::{Depacketiser, PacketInfo, Packetiser, PayloadFormat};
 use crate::ecn::Ecn;
@@ -83,7 +84,10 @@ pub(super) struct Listener {
 
 impl Listener {
     pub(super) fn new(format: &dyn PayloadFormat, delivery: Delivery) -> Self {
-        let settings = FrameSettings { delivery, ..FrameSettings::default() };
+        Self::with(format, FrameSettings { delivery, ..FrameSettings::default() })
+    }
+
+    pub(super) fn with(format: &dyn PayloadFormat, settings: FrameSettings) -> Self {
         assert_eq!(settings.framing, Framing::AnnexB);
         #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
         let arrival = Instant::now();
@@ -149,6 +153,11 @@ impl Listener {
     /// Returns the layers of the frames completed since the last call.
     pub(super) fn layers(&mut self) -> Vec<Option<Layers>> {
         std::iter::from_fn(|| self.builder.pop()).map(|frame| frame.layers()).collect()
+    }
+
+    /// Returns the next completed frame.
+    pub(super) fn pop(&mut self) -> Option<Frame> {
+        self.builder.pop()
     }
 
     /// Like [`frames`](Self::frames) without start codes, for units delivered one by one.

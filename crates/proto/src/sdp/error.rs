@@ -73,6 +73,14 @@ pub enum Unsupported {
     /// H.264 is in interleaved mode, or in an undefined mode (RFC 6184 section 5.4).
     #[error("packetization-mode={0} of H264 is not 0 or 1")]
     PacketizationMode(u8),
+    /// A parameter of an encoding is missing, or has a value that is not supported.
+    #[error("{encoding}: {reason}")]
+    Parameter {
+        /// The encoding name.
+        encoding: &'static str,
+        /// The parameter, and what is wrong with it.
+        reason: String,
+    },
     /// A payload type looks like RTCP on a shared port (RFC 5761 section 4).
     #[error("{}", PayloadTypeError(*.0))]
     PayloadType(u8),

@@ -67,7 +67,7 @@ pub use h265::H265Parameters;
 pub use h266::H266Parameters;
 pub use media::{Direction, Media, MediaKind, Profile, RtcpPort};
 pub use opus::OpusParameters;
-pub use parameters::OtherParameters;
+pub use parameters::{OtherParameters, parameters};
 pub use source::{Source, SourceGroup};
 pub use warning::{LeftOut, Problem, Warning};
 

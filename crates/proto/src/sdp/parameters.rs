@@ -21,8 +21,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Returns the parameters in `text`, with names in lower case; an absent value is empty.
-pub(super) fn parameters(text: &str) -> impl Iterator<Item = (String, &str)> {
+/// Returns the parameters in `text`, as of `a=fmtp` after the payload type: names in lower case with
+/// their values, of which absent ones are empty.
+pub fn parameters(text: &str) -> impl Iterator<Item = (String, &str)> {
     let pairs = text.split(';').map(|part| {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         (trim(name).to_ascii_lowercase(), trim(value))

@@ -17,6 +17,7 @@ use rushes_proto::payload::h264::H264;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::opus::Opus;
+use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::vp8::Vp8;
 use rushes_proto::payload::vp9::Vp9;
 use rushes_proto::payload::{Delivery, Fragment, Frame, FrameSettings, PayloadFormat, Piece};
@@ -38,15 +39,19 @@ pub enum Kind {
     Vp8,
     Vp9,
     Av1,
+    Raw,
     Generic,
 }
+
+/// Octets of every frame of uncompressed video.
+const RAW_LEN: usize = 40 * 6 * 3;
 
 /// The `sprop-max-don-diff` of streams made by [`interleave`].
 const MAX_DON_DIFF: u16 = 64;
 
 impl Kind {
     /// All kinds except the interleaved ones.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::H264,
         Self::H265,
         Self::H265Numbered,
@@ -56,6 +61,7 @@ impl Kind {
         Self::Vp8,
         Self::Vp9,
         Self::Av1,
+        Self::Raw,
         Self::Generic,
     ];
 
@@ -76,6 +82,7 @@ impl Kind {
             Self::Vp8 => Arc::new(Vp8::default()),
             Self::Vp9 => Arc::new(Vp9::default()),
             Self::Av1 => Arc::new(Av1::default()),
+            Self::Raw => Arc::new(Raw::new(RawVideo::new(Sampling::Rgb, 8, 40, 6).unwrap())),
             Self::Generic => Arc::new(Generic::default()),
         }
     }
@@ -102,7 +109,7 @@ impl Kind {
             Self::H266 | Self::H266Numbered | Self::H266Interleaved => {
                 Some(vec![0, 20 << 3 | 1, 0x28])
             }
-            Self::Opus | Self::Vp8 | Self::Vp9 | Self::Av1 | Self::Generic => None,
+            Self::Opus | Self::Vp8 | Self::Vp9 | Self::Av1 | Self::Raw | Self::Generic => None,
         }
     }
 
@@ -120,7 +127,7 @@ impl Kind {
             }
             // One SILK frame of 20 ms.
             Self::Opus => vec![0x08],
-            Self::Vp8 | Self::Generic => vec![0],
+            Self::Vp8 | Self::Raw | Self::Generic => vec![0],
             // The frame marker of a key frame.
             Self::Vp9 => vec![0x82],
             Self::Av1 => vec![],
@@ -129,6 +136,7 @@ impl Kind {
         unit.extend(
             number.to_be_bytes().iter().flat_map(|octet| [0x80 | octet >> 4, 0x80 | octet & 15]),
         );
+        let len = if self == Self::Raw { RAW_LEN } else { len };
         while unit.len() < len {
             unit.push(1 + random.below(255) as u8);
         }

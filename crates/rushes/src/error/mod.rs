@@ -87,6 +87,14 @@ pub enum Error {
         /// The SSRC of both.
         ssrc: Ssrc,
     },
+    /// A setting is missing that the format of the stream needs.
+    #[error("{name}: {reason}")]
+    Format {
+        /// The name of the format.
+        name: &'static str,
+        /// What is missing, and how it is set.
+        reason: &'static str,
+    },
     /// A format with this name, encoding name or file extension is registered already.
     #[error("the format {name} has the name, the encoding name or a file extension of {other}")]
     FormatTaken {
@@ -98,6 +106,14 @@ pub enum Error {
     /// The frame cannot be sent in the stream's format; nothing of it was sent.
     #[error(transparent)]
     Frame(#[from] FrameError),
+    /// All frames of the stream have a length that its receiver does not allow.
+    #[error("frames of {len} octets are larger than {limit}: raise frame_len_max")]
+    FrameLen {
+        /// Octets of every frame.
+        len: usize,
+        /// The maximum octets of a frame.
+        limit: usize,
+    },
     /// The stream's frames are passed to a hook already.
     #[error("the frames of this stream are already passed to the hook set with on_frame")]
     Hooked,

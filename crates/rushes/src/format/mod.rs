@@ -40,6 +40,8 @@ mod nal;
 mod nal_evidence;
 mod opus;
 mod opus_evidence;
+mod raw;
+mod raw_parameters;
 mod vp8;
 mod vp9;
 
@@ -52,11 +54,12 @@ use rushes_proto::payload::nal::NalCodec;
 use rushes_proto::payload::{Framing, PayloadFormat};
 use rushes_proto::rtp::Packet;
 use rushes_proto::sdp::{self, Encoding, Unsupported};
-use rushes_proto::{ClockRate, PayloadType};
+use rushes_proto::{ClockRate, FrameRate, PayloadType};
 
 pub use self::evidence::{Evidence, follows, guess};
 pub use self::file::{FileKind, FrameReader, FrameWriter};
 pub use self::nal_evidence::is_plausible;
+pub use self::raw_parameters::RawParameters;
 use crate::error::Error;
 
 /// The formats that come with the library. [`guess`] tries them in this order: the durations of
@@ -67,6 +70,7 @@ pub static FORMATS: &[&MediaFormat] = &[
     &h265::FORMAT,
     &h266::FORMAT,
     &klv::FORMAT,
+    &raw::FORMAT,
     &vp8::FORMAT,
     &vp9::FORMAT,
     &av1::FORMAT,
@@ -102,6 +106,11 @@ pub struct MediaFormat {
     /// Returns the encoding and its parameters for a session description, given the first frame of a
     /// stream. The default function returns the encoding name alone.
     pub describe: fn(&MediaFormat, &[u8]) -> Encoding,
+    /// Returns the parameters for a session description that follow from the options of a stream and
+    /// its frame rate, if that is known; empty if there are none, or `describe` returns them.
+    pub parameters: fn(&FormatOptions, Option<FrameRate>) -> String,
+    /// Checks that the options have what the payload format needs; the error says what is missing.
+    pub check: fn(&FormatOptions) -> Result<(), &'static str>,
     /// Reads the parameters of the format in a description; an error if streams of it cannot be
     /// received.
     pub accept: fn(&sdp::Format, &mut FormatOptions) -> Result<(), Unsupported>,
@@ -140,6 +149,8 @@ impl MediaFormat {
             name: format.encoding.unwrap_or_default().to_owned(),
             parameters: String::new(),
         },
+        parameters: |_, _| String::new(),
+        check: |_| Ok(()),
         accept: |_, _| Ok(()),
         parameter_sets: |_| Vec::new(),
         has_parameter_sets: |_| false,
@@ -166,6 +177,8 @@ pub struct FormatOptions {
     pub depack_buf_bytes: u32,
     /// The rate of the timestamps; `None` for the format's own.
     pub clock_rate: Option<ClockRate>,
+    /// The size, sampling and depth of uncompressed video; `None` if they are not known.
+    pub raw: Option<RawParameters>,
     /// The whole value of `a=fmtp` in the peer's description, for formats whose encoding is
     /// [`Encoding::Other`]; empty without a description.
     pub parameters: String,
@@ -193,6 +206,9 @@ impl Codec {
     pub const Vp9: Self = Self(&vp9::FORMAT);
     /// AV1, by the RTP payload format of the Alliance for Open Media. A frame is a temporal unit.
     pub const Av1: Self = Self(&av1::FORMAT);
+    /// Uncompressed video, RFC 4175. A frame is its lines; see
+    /// [`RawVideo`](rushes_proto::payload::raw::RawVideo).
+    pub const Uncompressed: Self = Self(&raw::FORMAT);
     /// Frames of any kind, split when larger than a packet; the marker bit ends a frame.
     pub const Generic: Self = Self(&generic::FORMAT);
 
@@ -222,7 +238,7 @@ impl Codec {
     }
 
     /// Returns the format called `name` in options, ignoring case. The generic format is also
-    /// called `raw`.
+    /// called `raw`, which is not uncompressed video (`uncompressed`).
     pub fn named(name: &str) -> Option<Self> {
         let name = full_name(name);
         Self::all().find(|codec| codec.name.eq_ignore_ascii_case(name))
@@ -332,6 +348,12 @@ impl From<Arc<dyn PayloadFormat>> for StreamFormat {
 }
 
 impl StreamFormat {
+    /// Checks that the options have what the format needs.
+    pub(crate) fn check(&self, options: &FormatOptions) -> Result<(), Error> {
+        let Self::Codec(codec) = self else { return Ok(()) };
+        (codec.check)(options).map_err(|reason| Error::Format { name: codec.name, reason })
+    }
+
     /// Returns the payload format.
     pub(crate) fn payload(&self, options: &FormatOptions) -> Arc<dyn PayloadFormat> {
         match self {

@@ -92,6 +92,11 @@ impl StreamBuilder {
         };
         let mut format = Format::new(self.payload_type, encoding);
         if let Some(codec) = codec {
+            if let Encoding::Other { parameters, .. } = &mut format.encoding
+                && parameters.is_empty()
+            {
+                *parameters = (codec.parameters)(&self.format, self.frame_rate);
+            }
             (format.clock_rate, format.channels) = (codec.clock_rate, codec.channels);
         }
         if let Some(clock_rate) = self.clock_rate {

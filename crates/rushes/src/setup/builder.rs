@@ -11,7 +11,7 @@ use rushes_proto::{ClockRate, FrameRate, PayloadType, RtpTimestamp, SequenceNumb
 
 use super::control::ControlSettings;
 use super::session::Session;
-use crate::format::{FormatOptions, StreamFormat};
+use crate::format::{FormatOptions, RawParameters, StreamFormat};
 use crate::pace::{Burst, Pacing};
 use crate::port::OnlyFrom;
 use crate::security::Security;
@@ -36,7 +36,7 @@ pub struct StreamBuilder {
     pub(super) mtu: usize,
     pub(crate) frame_rate: Option<FrameRate>,
     pub(super) frame: FrameSettings,
-    pub(super) format: FormatOptions,
+    pub(crate) format: FormatOptions,
     pub(super) pacing: Pacing,
     pub(super) burst: Burst,
     pub(super) reorder_packets: Option<usize>,
@@ -208,6 +208,52 @@ impl StreamBuilder {
     /// Sets the octets in the largest frame to accept, by default 64 MiB.
     pub fn frame_len_max(mut self, octets: usize) -> Self {
         self.frame.frame_len_max = octets;
+        self
+    }
+
+    /// Sets the size, the sampling and the depth of uncompressed video ([`Codec::Uncompressed`]), which
+    /// a description gives as well; [`RawParameters`] or, with default colours, a
+    /// [`RawVideo`](crate::payload::raw::RawVideo).
+    ///
+    /// A frame is one piece of memory, in the layout of `RawVideo`. In interlaced video it is a field;
+    /// fields are pushed in turn, the first of a frame first, each with its own timestamp.
+    ///
+    /// ```
+    /// use rushes::payload::raw::{RawVideo, Sampling};
+    /// use rushes::{Codec, Context};
+    /// use std::time::Duration;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let video = RawVideo::new(Sampling::YCbCr422, 8, 320, 180)?;
+    /// let session = Context::new().session("127.0.0.1")?;
+    /// let monitor = session.stream(Codec::Uncompressed).raw_video(video);
+    /// let mut monitor = monitor.probation(1).open()?;
+    /// let port = monitor.local_address().port();
+    /// let camera = session.stream(Codec::Uncompressed).raw_video(video);
+    /// let mut camera = camera.remote_port(port).open()?;
+    /// camera.push_frame(&vec![128; video.frame_len()], None)?;
+    /// let frame = monitor.pull_frame(Duration::from_secs(1))?.expect("a frame");
+    /// assert_eq!(frame.len(), 320 * 180 * 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`Codec::Uncompressed`]: crate::Codec::Uncompressed
+    pub fn raw_video(mut self, video: impl Into<RawParameters>) -> Self {
+        self.format.raw = Some(video.into());
+        self
+    }
+
+    /// Returns the uncompressed video of the stream, which was set or described.
+    pub fn raw_parameters(&self) -> Option<&RawParameters> {
+        self.format.raw.as_ref()
+    }
+
+    /// Sets whether frames of uncompressed video are delivered although parts of them are missing;
+    /// by default only whole frames are. [`Frame::missing`](crate::Frame::missing) returns these
+    /// parts, so that they can be concealed; they contain zeros.
+    pub fn incomplete_frames(mut self, on: bool) -> Self {
+        self.frame.incomplete = on;
         self
     }
 

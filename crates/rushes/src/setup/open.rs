@@ -85,7 +85,12 @@ impl StreamBuilder {
             (true, false) => ControlPort::Separate(self.control.local_port),
         };
         // Checked before the socket is bound, so that a wrong setting leaves nothing behind.
+        self.stream_format.check(&self.format)?;
         let format = self.stream_format.payload(&self.format);
+        let limit = self.frame.frame_len_max;
+        if let Some(len) = format.placement().map(|it| it.frame_len).filter(|len| *len > limit) {
+            return Err(Error::FrameLen { len, limit });
+        }
         self.sender(&*format)?;
         self.receiver(format)?;
         let interval = self.frame_rate.map(FrameRate::interval);

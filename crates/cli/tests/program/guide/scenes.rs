@@ -61,6 +61,34 @@ pub(super) const SCENES: &[Scene] = &[
         ],
     },
     Scene {
+        files: &["film.y4m"],
+        steps: &[
+            Run("rushes send film.y4m --to 192.0.2.7:5004 --sdp film.sdp --dry-run"),
+            Start("rushes recv --sdp film.sdp -o copy.y4m"),
+            Run("rushes send film.y4m --to 192.0.2.7:5004"),
+        ],
+    },
+    Scene {
+        files: &["film.y4m"],
+        steps: &[
+            Start(
+                "rushes recv --from 5004 --codec uncompressed --size 64x64 --sampling YCbCr-4:2:0 \
+                   --depth 8 -o copy.y4m",
+            ),
+            Run("rushes send film.y4m --to 192.0.2.7:5004"),
+        ],
+    },
+    Scene {
+        files: &[],
+        steps: &[
+            Start(
+                "rushes recv --from 5004 --codec uncompressed --size 320x240 --sampling 4:2:2 -o copy.y4m",
+            ),
+            Run("ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv422p -f yuv4mpegpipe - | \
+                 rushes send - --codec uncompressed --to 192.0.2.7:5004 --sdp camera.sdp"),
+        ],
+    },
+    Scene {
         files: &["film.264", "speech.opus"],
         steps: &[
             Start(RECV_264),

@@ -5,6 +5,7 @@
 //! | H.264, H.265, H.266 | Annex B bitstream, or 4-octet lengths |
 //! | Opus | Ogg Opus (RFC 7845) |
 //! | VP8, VP9, AV1 | IVF; AV1 also temporal units one after the other |
+//! | uncompressed video | Y4M, or frames one after the other |
 //! | KLV | items one after the other (SMPTE ST 336) |
 //! | generic | octets, cut into frames of one size |
 //! | H.264, H.265, H.266, Opus | a track of a container: MP4, QuickTime, Matroska, WebM (feature `containers`) |
@@ -28,11 +29,13 @@ mod media_time;
 pub(super) mod obu;
 pub(super) mod ogg_opus;
 mod pictures;
+mod planar;
 mod reader;
 mod silence;
 mod sink;
 mod timestamp_clock;
 mod writer;
+pub(super) mod y4m;
 
 pub use self::arrival_clock::ArrivalClock;
 pub use self::bytes::Bytes;
@@ -50,8 +53,9 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use rushes_proto::RtpTimestamp;
 use rushes_proto::payload::nal::PictureTime;
+use rushes_proto::payload::raw::RawVideo;
+use rushes_proto::{FrameRate, RtpTimestamp};
 
 use super::Codec;
 
@@ -114,6 +118,16 @@ pub trait FrameReader: Send {
     /// Returns the number of bytes fed that are not part of a returned frame.
     fn buffered(&self) -> usize;
 
+    /// Returns the size, sampling and depth of uncompressed video, once the first frame was read.
+    fn raw_video(&self) -> Option<RawVideo> {
+        None
+    }
+
+    /// Returns the frame rate that the file declares, once the first frame was read.
+    fn frame_rate(&self) -> Option<FrameRate> {
+        None
+    }
+
     /// Marks the end of a frame, because the live source is silent. For formats in which otherwise
     /// only the next frame shows where a frame ends.
     fn flush(&mut self) {}
@@ -172,6 +186,15 @@ pub trait FrameWriter: Send {
 
     /// Returns the number of frames written completely.
     fn frames_written(&self) -> u64;
+
+    /// Sets the size, sampling and depth of the uncompressed video that is written, and its frame rate
+    /// if that is known.
+    ///
+    /// # Errors
+    /// [`InvalidData`](io::ErrorKind::InvalidData) if the file cannot hold it.
+    fn set_raw_video(&mut self, _video: RawVideo, _rate: Option<FrameRate>) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Marks the next frame as that of another sender, with unrelated timestamps.
     fn change_source(&mut self) {}

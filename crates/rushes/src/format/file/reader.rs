@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use rushes_proto::FrameRate;
 use rushes_proto::payload::Framing;
+use rushes_proto::payload::raw::RawVideo;
 
 use super::live::{Arrived, Live};
 use super::pictures::Pictures;
@@ -27,12 +28,14 @@ pub struct ReadOptions {
     pub frame_len: usize,
     /// Frames per second of a live source; `None` if they are not known.
     pub frame_rate: Option<FrameRate>,
+    /// The uncompressed video in a file that has no header to say it.
+    pub raw_video: Option<RawVideo>,
 }
 
 impl Default for ReadOptions {
-    /// Start codes; generic frames of 64 KiB; no known frame rate.
+    /// Start codes; generic frames of 64 KiB; no known frame rate and no known video.
     fn default() -> Self {
-        Self { framing: Framing::AnnexB, frame_len: 64 << 10, frame_rate: None }
+        Self { framing: Framing::AnnexB, frame_len: 64 << 10, frame_rate: None, raw_video: None }
     }
 }
 
@@ -205,10 +208,16 @@ impl MediaReader {
         matches!(self.input, Input::Live(_))
     }
 
-    /// Returns the frame rate that the latest frame declares (H.264, H.265); directly after
-    /// [`open`](Self::open) of a file, that of the first frame.
+    /// Returns the frame rate that the latest frame declares (H.264, H.265) or the file does (Y4M);
+    /// directly after [`open`](Self::open) of a file, that of the first frame.
     pub fn frame_rate(&self) -> Option<FrameRate> {
-        self.frame.picture?.frame_rate
+        self.frame.picture.and_then(|it| it.frame_rate).or_else(|| self.reader.frame_rate())
+    }
+
+    /// Returns the size, sampling and depth of the uncompressed video in the file; of a live source,
+    /// after its first frame.
+    pub fn raw_video(&self) -> Option<RawVideo> {
+        self.reader.raw_video()
     }
 
     /// Returns the next frame without consuming it, or `None` at the end of the file. Waits for a

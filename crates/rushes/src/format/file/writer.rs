@@ -6,7 +6,8 @@ use std::io;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use rushes_proto::RtpTimestamp;
+use rushes_proto::payload::raw::RawVideo;
+use rushes_proto::{FrameRate, RtpTimestamp};
 
 use super::sink::{Sink, Target};
 use super::{FileError, FrameWriter, MediaTime};
@@ -23,6 +24,7 @@ use crate::format::Codec;
 /// data stays in `NAME.part`, and [`FileError::Kept`] gives the size of the complete frames.
 pub struct MediaWriter {
     codecs: Vec<Codec>,
+    raw_video: Option<(RawVideo, Option<FrameRate>)>,
     path: PathBuf,
     part: Option<PathBuf>,
     /// Whether the finished file may replace an existing one.
@@ -69,6 +71,7 @@ impl MediaWriter {
         };
         Ok(Self {
             codecs: codecs.to_vec(),
+            raw_video: None,
             path: path.to_owned(),
             part,
             replaces: true,
@@ -106,6 +109,22 @@ impl MediaWriter {
         let mut writer = Self::create_tracks(path, codecs)?;
         writer.replaces = false;
         Ok(writer)
+    }
+
+    /// Sets the size, sampling and depth of the uncompressed video that is written, before its first
+    /// frame, and its frame rate if that is known. The rate of a Y4M file is otherwise that of its
+    /// first two frames.
+    ///
+    /// # Errors
+    /// [`FileError::Io`] if the file cannot hold it.
+    pub fn set_raw_video(
+        &mut self,
+        video: RawVideo,
+        rate: Option<FrameRate>,
+    ) -> Result<(), FileError> {
+        self.raw_video = Some((video, rate));
+        let set = self.writer.set_raw_video(video, rate);
+        set.map_err(|source| failed(&self.path, "write", source))
     }
 
     /// Writes one frame, sampled at `timestamp`.
@@ -190,6 +209,9 @@ impl MediaWriter {
         match writer(&self.path, &self.codecs) {
             Ok(writer) => self.writer = writer,
             Err(source) => return Err(self.give_up("write", source)),
+        }
+        if let Some((video, rate)) = self.raw_video {
+            self.set_raw_video(video, rate)?;
         }
         outcome.map_err(|source| self.give_up("write", source))
     }

@@ -1,0 +1,205 @@
+//! Uncompressed video with FFmpeg and GStreamer at the other end, bit for bit.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rushes::Codec;
+
+use crate::ffmpeg::{GOODBYE, ffmpeg_receives};
+use crate::gstreamer::launch;
+use crate::media::units;
+use crate::rig::{
+    describe, have, have_elements, ports, receive, receive_described, received, send,
+};
+
+/// A sampling and a depth, with the names that other programs have for them.
+#[derive(Clone, Copy)]
+struct Form {
+    sampling: &'static str,
+    depth: &'static str,
+    /// FFmpeg's pixel format and encoder, or GStreamer's format and the elements before a file.
+    name: &'static str,
+    more: &'static str,
+    /// The extension of files: planes have `y4m`, frames as packets have them another.
+    extension: &'static str,
+}
+
+const fn form(
+    sampling: &'static str,
+    depth: &'static str,
+    name: &'static str,
+    more: &'static str,
+    extension: &'static str,
+) -> Form {
+    Form { sampling, depth, name, more, extension }
+}
+
+/// What FFmpeg 5.1 sends and receives. Its YCbCr-4:2:0 is not that of RFC 4175: it cuts planes into
+/// lines.
+const FFMPEG: [Form; 4] = [
+    form("YCbCr-4:2:2", "8", "uyvy422", "rawvideo", "rgb"),
+    form("YCbCr-4:2:2", "10", "yuv422p10le", "bitpacked", "rgb"),
+    form("RGB", "8", "rgb24", "rawvideo", "rgb"),
+    form("BGR", "8", "bgr24", "rawvideo", "rgb"),
+];
+
+/// All that GStreamer 1.22 sends and receives.
+const GSTREAMER: [Form; 9] = [
+    form("YCbCr-4:2:2", "8", "UYVY", "", "rgb"),
+    form("YCbCr-4:2:2", "10", "UYVP", "", "rgb"),
+    form("RGB", "8", "RGB", "", "rgb"),
+    form("RGBA", "8", "RGBA", "", "rgb"),
+    form("BGR", "8", "BGR", "", "rgb"),
+    form("BGRA", "8", "BGRA", "", "rgb"),
+    form("YCbCr-4:2:0", "8", "I420", "y4menc ! ", "y4m"),
+    form("YCbCr-4:1:1", "8", "Y41B", "y4menc ! ", "y4m"),
+    form("YCbCr-4:4:4", "8", "AYUV", "videoconvert ! video/x-raw,format=Y444 ! y4menc ! ", "y4m"),
+];
+
+const SIZE: &str = "320x180";
+
+/// The test pictures of FFmpeg.
+const PICTURES: [&str; 4] = ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=0.4"];
+
+impl Form {
+    /// Returns the options of `rushes` for files and streams of this form.
+    fn options(self) -> Vec<&'static str> {
+        let size = ["--codec", "uncompressed", "--size", SIZE];
+        [&size[..], &["--sampling", self.sampling, "--depth", self.depth]].concat()
+    }
+
+    fn file(self, folder: &Path, name: &str) -> PathBuf {
+        folder.join(format!("{name}-{}.{}", self.name, self.extension))
+    }
+}
+
+fn assert_same(form: Form, sent: &Path, received: &Path) {
+    let read = |file: &Path| match form.extension {
+        "y4m" => units(file, Codec::Uncompressed),
+        _ => vec![fs::read(file).unwrap()],
+    };
+    let (sent, received) = (read(sent), read(received));
+    assert!(!sent[0].is_empty());
+    let (form, lens) = (form.name, (sent.concat().len(), received.concat().len()));
+    assert!(sent == received, "{form}: other pictures, {lens:?} octets");
+}
+
+/// Makes FFmpeg write its test pictures as packets have them.
+fn ffmpeg_makes(form: Form, file: &Path) {
+    let status = Command::new("ffmpeg")
+        .args(["-v", "error", "-nostdin"])
+        .args(PICTURES)
+        .args(["-pix_fmt", form.name, "-c:v", form.more, "-f", "rawvideo"])
+        .arg(file)
+        .status()
+        .unwrap();
+    assert!(status.success(), "ffmpeg cannot make {}", file.display());
+}
+
+#[test]
+fn ffmpeg_sends_uncompressed_video() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for form in FFMPEG {
+        let [file, copy] = ["sent", "copy"].map(|name| form.file(folder.path(), name));
+        ffmpeg_makes(form, &file);
+        let sdp = folder.path().join(format!("{}.sdp", form.name));
+        let port = ports();
+        let sends = |real_time: &[&str], more: &[&str]| {
+            let status = Command::new("ffmpeg")
+                .args(["-v", "error", "-nostdin"])
+                .args(real_time)
+                .args(PICTURES)
+                .args(["-pix_fmt", form.name, "-c:v", form.more, "-f", "rtp"])
+                .args(["-payload_type", "96", "-rtpflags", "send_bye"])
+                .args(more)
+                .arg(format!("rtp://127.0.0.1:{port}"))
+                .output()
+                .unwrap();
+            assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+        };
+        // FFmpeg writes the description before a receiver listens.
+        sends(&[], &["-sdp_file", sdp.to_str().unwrap(), "-t", "0.02"]);
+        let process = receive_described(&copy, &sdp, port, &[]);
+        sends(&["-re"], &[]);
+        let report = received(process);
+        assert_eq!(report["complete"], true, "{report}");
+        assert_same(form, &file, &copy);
+    }
+}
+
+#[test]
+fn ffmpeg_receives_uncompressed_video() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for form in FFMPEG {
+        let [file, copy] = ["sent", "copy"].map(|name| form.file(folder.path(), name));
+        ffmpeg_makes(form, &file);
+        let options = [form.options(), vec!["--fps", "25"]].concat();
+        let port = ports();
+        let sdp = describe(&file, port, folder.path(), &options);
+        let output = ["-c", "copy", "-f", "rawvideo", "-y", copy.to_str().unwrap()];
+        let process = ffmpeg_receives(&sdp, port, &output);
+        send(&file, port, &options);
+        process.stop_after(GOODBYE);
+        assert_same(form, &file, &copy);
+    }
+}
+
+/// Makes GStreamer send its test pictures to `port` while it writes them to `file`.
+fn gstreamer_sends(form: Form, file: &Path, port: u16, properties: &str) {
+    let source = "videotestsrc num-buffers=8 pattern=smpte";
+    let caps = format!("video/x-raw,format={},width=320,height=180,framerate=25/1", form.name);
+    let sink = format!("udpsink host=127.0.0.1 port={port} sync=false max-bitrate=100000000");
+    let pipeline = format!(
+        "{source} ! {caps} ! tee name=t t. ! queue ! {}filesink location={} t. ! queue ! rtpvrawpay \
+         pt=107 {properties} ! {sink}",
+        form.more,
+        file.display()
+    );
+    launch(&pipeline, &[]).finish();
+}
+
+#[test]
+fn gstreamer_sends_and_receives_uncompressed_video() {
+    if !have(&["gst-launch-1.0"]) || !have_elements(&["rtpvrawpay", "y4menc", "videotestsrc"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (n, form) in GSTREAMER.into_iter().enumerate() {
+        let [file, copy, back] =
+            ["sent", "copy", "back"].map(|name| form.file(folder.path(), name));
+        let options = form.options();
+        let port = ports();
+        let process = receive(&copy, port, &[&options[..], &["--idle-timeout", "1s"]].concat());
+        gstreamer_sends(form, &file, port, if n % 2 == 0 { "" } else { "mtu=8000" });
+        received(process);
+        assert_same(form, &file, &copy);
+        // The same pictures back to GStreamer.
+        let port = ports();
+        let caps = format!(
+            "application/x-rtp,media=video,clock-rate=90000,encoding-name=RAW,payload=107,\
+             sampling=(string){},depth=(string){},width=(string)320,height=(string)180",
+            form.sampling, form.depth
+        );
+        let process = launch(
+            &format!(
+                "udpsrc address=127.0.0.1 port={port} buffer-size=8000000 caps={caps} ! rtpvrawdepay \
+                 ! {}filesink buffer-mode=unbuffered location={}",
+                form.more,
+                back.display()
+            ),
+            &[],
+        )
+        .listening(port);
+        send(&file, port, &[&options[..], &["--fps", "25"]].concat());
+        process.stop_after(Duration::from_millis(500));
+        assert_same(form, &file, &back);
+    }
+}
