@@ -185,6 +185,11 @@ enum class codec : std::int32_t {
     vp9 = RUSHES_CODEC_VP9,
     /** A frame is a temporal unit. */
     av1 = RUSHES_CODEC_AV1,
+    /** Samples, of each channel in turn, in network byte order. */
+    l16 = RUSHES_CODEC_L16,
+    l24 = RUSHES_CODEC_L24,
+    pcmu = RUSHES_CODEC_PCMU,
+    pcma = RUSHES_CODEC_PCMA,
 };
 
 // The meaning of an element of RTP header extensions.
@@ -582,6 +587,8 @@ public:
     RUSHES_OPTION(only_from, (const std::string &host, std::uint16_t port = 0),
                   (get(), host.c_str(), port))
     RUSHES_OPTION(clock_rate, (std::uint32_t hertz), (get(), hertz))
+    RUSHES_OPTION(channels, (std::uint8_t channels), (get(), channels))
+    RUSHES_OPTION(packet_time, (duration time), (get(), detail::nanos(time)))
     RUSHES_OPTION(frame_rate, (std::uint32_t frames, std::uint32_t seconds = 1),
                   (get(), frames, seconds))
     RUSHES_OPTION(pacing_off, (), (get()))
@@ -781,7 +788,7 @@ public:
         if (raw_.age == UINT64_MAX) return {};
         return rushes::duration(raw_.age);
     }
-    // The duration in ticks of the codec's clock, if the file contains it (Opus).
+    // The duration in ticks of the codec's clock, if the file contains it (Opus, samples).
     std::optional<std::uint32_t> duration() const noexcept {
         if (raw_.duration == 0) return {};
         return raw_.duration;
@@ -830,6 +837,17 @@ public:
             return {};
         }
         return rate;
+    }
+
+    // How the samples of a WAV file are sampled: the rate in hertz and the channels. None for other
+    // files and, of a live source, before the first frame.
+    std::optional<std::pair<std::uint32_t, std::uint8_t>> sampling() const {
+        std::pair<std::uint32_t, std::uint8_t> sampling;
+        if (!detail::check(rushes_media_reader_sampling(handle_.get(), &sampling.first,
+                                                        &sampling.second))) {
+            return {};
+        }
+        return sampling;
     }
 
     // Iterates over the remaining frames: for (const rushes::media_frame &frame : reader).

@@ -50,7 +50,21 @@ Address: TypeAlias = tuple[str, int]
 #: A host and a port, also as one text: ``"localhost:7000"``, ``"[::1]:7000"``.
 AddressLike: TypeAlias = Address | str
 #: The payload format of a stream.
-Format: TypeAlias = Literal["h264", "h265", "h266", "vp8", "vp9", "av1", "opus", "klv", "generic"]
+Format: TypeAlias = Literal[
+    "h264",
+    "h265",
+    "h266",
+    "vp8",
+    "vp9",
+    "av1",
+    "opus",
+    "l16",
+    "l24",
+    "pcmu",
+    "pcma",
+    "klv",
+    "generic",
+]
 #: Frames per second: 60, ``Fraction(60000, 1001)``, 59.94.
 Rate: TypeAlias = int | float | Fraction
 #: The transport of tiles.
@@ -79,6 +93,8 @@ class StreamOptions(TypedDict, total=False):
     remote_ssrc: int
     only_from: str | tuple[str, int]
     clock_rate: int
+    channels: int
+    packet_time: float
     extensions: Mapping[Literal["abs-capture-time", "ntp-64", "ntp-56"], int]
     mtu: int
     socket_buffer: int

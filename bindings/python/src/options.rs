@@ -249,6 +249,8 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
             let rate = ClockRate::new(setting.within(1, u32::MAX.into())?);
             builder.clock_rate(rate.ok_or_else(|| setting.wrong("the rate must not be 0"))?)
         }
+        "channels" => builder.channels(setting.within(1, 255)?),
+        "packet_time" => builder.packet_time(setting.seconds()?),
         "mtu" => builder.mtu(setting.within(100, 65_535)?),
         "frame_rate" => builder.frame_rate(frame_rate(setting)?),
         "pacing" if setting.get::<bool>()? => builder.pacing(Pacing::default()),

@@ -108,7 +108,7 @@ def test_none_is_a_settings_default(session: rushes.Session) -> None:
 
 
 def test_the_error_for_an_unknown_format_lists_the_known_ones(session: rushes.Session) -> None:
-    with pytest.raises(rushes.ConfigError, match="av1, generic, h264, h265, h266, klv, opus, vp8, vp9"):
+    with pytest.raises(rushes.ConfigError, match="av1, generic, h264, h265, h266, klv, l16, l24, opus, pcma, pcmu, vp8, vp9"):
         session.stream("mpeg2")  # type: ignore[arg-type]
 
 

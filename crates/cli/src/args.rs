@@ -71,9 +71,14 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_parser = parse_payload_type, help_heading = "Stream", value_name = "0..127",
         help = payload_type_help())]
     pub(crate) payload_type: Option<PayloadType>,
-    /// RTP clock rate; default 48000 for opus, 90000 otherwise
+    /// RTP clock rate, of samples the sampling rate; default that of a file to send, otherwise 48000 for
+    /// opus, l16 and l24, 8000 for pcmu and pcma, 90000 for the others
     #[arg(long, value_parser = parse_clock_rate, help_heading = "Stream", value_name = "HERTZ")]
     pub(crate) clock_rate: Option<ClockRate>,
+    /// Number of channels of l16, l24, pcmu and pcma, 1 to 255; default that of a file to send, otherwise
+    /// 2, or 1 of pcmu and pcma
+    #[arg(long, value_parser = value_parser!(u8).range(1..), help_heading = "Stream")]
+    pub(crate) channels: Option<u8>,
     /// Size of the socket buffers, with K, M or G for binary multiples
     #[arg(long, default_value = "4M", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]
@@ -102,6 +107,10 @@ pub(crate) struct StreamArgs {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "abs-capture-time",
         value_parser = parse_capture_time, help_heading = "Stream", value_name = "FORMAT[:ID]")]
     pub(crate) capture_time: Option<ExtensionMap>,
+    /// Duration of the samples in a packet of l16, l24, pcmu and pcma, for example 125us or 20ms; default
+    /// 1 ms, of pcmu and pcma 20 ms, or less where more channels do not fit. For senders
+    #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
+    pub(crate) packet_time: Option<Duration>,
     /// Octets in each frame of a raw file
     #[arg(long, default_value = "64K", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]
@@ -317,6 +326,10 @@ pub(crate) struct SendArgs {
     /// Write a description of the stream (SDP) for receivers; - for the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
+    /// Order of the channels of l16 and l24 in the description (RFC 3190 section 7), for example
+    /// "SMPTE2110.(51)" or DV.LRLsRs; receivers of the samples alone do not know it
+    #[arg(long, requires = "sdp", value_name = "CONVENTION.ORDER", help_heading = "Stream")]
+    pub(crate) channel_order: Option<String>,
     /// Write the description and send nothing. With --srtp but no key, the description gets a new
     /// one, with which a later run sends: --key-file with the description, in place of --sdp
     #[arg(long, requires = "sdp")]
@@ -412,7 +425,7 @@ pub(crate) struct RecvArgs {
     /// container (.mp4, .mov, .mkv, .webm) the video and the audio. Unusable lines are reported and
     /// skipped. Only the SSRC that it names is accepted
     #[arg(long, value_name = "FILE",
-        conflicts_with_all = ["payload_type", "clock_rate", "capture_time", "rtcp_mux", "recovery",
+        conflicts_with_all = ["payload_type", "clock_rate", "channels", "capture_time", "rtcp_mux", "recovery",
             "rtx_payload_type", "feedback", "report_arrivals"])]
     pub(crate) sdp: Option<PathBuf>,
     /// File to write; - for the standard output

@@ -49,6 +49,7 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
         let reason = format!("loopback needs a file; {} is none: use rushes send", source.name());
         return Err(Usage(reason).into());
     }
+    stream::check_samples(&args.stream, &[source.codec])?;
     let Opened { mut sender, receiver, security, agreed } = open(args, &source)?;
     let shared = Shared {
         comparer: Mutex::new(Comparer::new(source.codec)),
@@ -104,6 +105,7 @@ fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<Opened> {
     let secured = args.security.security_or_random()?;
     let stream = |session: &Session| {
         let builder = stream::set(session.stream(source.codec), session, &args.stream);
+        let builder = source.set(builder);
         security::set(builder, secured.clone())
     };
     let pacing = match (args.timing.pacing, args.timing.fps) {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use rushes::net::{Interface, MulticastOptions};
-use rushes::{Context, Error, PayloadType, Recovery, Session, Ssrc, StreamBuilder};
+use rushes::{Codec, Context, Error, PayloadType, Recovery, Session, Ssrc, StreamBuilder};
 
 use crate::Usage;
 use crate::args::{ControlArgs, RecoveryName, StreamArgs};
@@ -24,6 +24,12 @@ pub(crate) fn set(
     }
     if let Some(clock_rate) = args.clock_rate {
         builder = builder.clock_rate(clock_rate);
+    }
+    if let Some(channels) = args.channels {
+        builder = builder.channels(channels);
+    }
+    if let Some(time) = args.packet_time {
+        builder = builder.packet_time(time);
     }
     if let Some(elements) = args.capture_time {
         builder = builder.extensions(elements);
@@ -78,6 +84,19 @@ pub(crate) fn set_control(builder: StreamBuilder, args: &ControlArgs) -> StreamB
         builder = builder.feedback(true);
     }
     builder
+}
+
+/// Checks that options of samples are given for a stream of samples.
+pub(crate) fn check_samples(args: &StreamArgs, codecs: &[Codec]) -> Result<(), Usage> {
+    let given = args.channels.map(|_| "--channels");
+    let given = given.or_else(|| args.packet_time.map(|_| "--packet-time"));
+    match (given, codecs) {
+        (Some(given), [.., codec]) if codecs.iter().all(|codec| codec.sample.is_none()) => {
+            let reason = format!("{given} is for l16, l24, pcmu and pcma, not for {}", codec.name);
+            Err(Usage(reason))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks the retransmission options of a stream with `payload_type` and, if it was set, `ssrc`.

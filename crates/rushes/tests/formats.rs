@@ -27,7 +27,19 @@ const ROWS: &[Row] = &[
     ("h265", || frames_of("hevc_192x128_90f_tiny_nals.265"), true),
     ("h266", || frames_of("vvc_192x128_64f_vvenc_tiny_nals.266"), true),
     ("klv", klv_items, true),
+    ("l16", || samples(48, 4), true),
+    ("l24", || samples(48, 6), true),
     ("opus", || frames_of("opus_speech_mono_mixed_durations.opus"), true),
+    (
+        "pcma",
+        || samples(160, 1).iter().map(|it| it.iter().map(|it| 0xd5 ^ it % 50).collect()).collect(),
+        true,
+    ),
+    (
+        "pcmu",
+        || samples(160, 1).iter().map(|it| it.iter().map(|it| 0xff ^ it % 50).collect()).collect(),
+        true,
+    ),
     ("vp8", || frames_of("vp8_320x180_60f_libvpx.ivf"), true),
     ("vp9", || frames_of("vp9_320x180_60f_libvpx.ivf"), true),
 ];
@@ -37,6 +49,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 fn frames_of(name: &str) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(name);
     read(&path, codec_of(&path).unwrap(), 0)
+}
+
+/// Returns frames of so many sample groups, each a packet.
+fn samples(groups: usize, group_len: usize) -> Vec<Vec<u8>> {
+    let frame = |n: usize| (0..groups * group_len).map(|at| (at * n + at / 7) as u8).collect();
+    (0..30).map(frame).collect()
 }
 
 /// Returns items of KLV (SMPTE ST 336) with lengths of 0 to 7 600, which take one packet or
@@ -140,8 +158,13 @@ fn every_format_is_written_to_a_file_and_read_again() {
         for extension in codec.files.extensions {
             let path = folder.path().join(format!("file.{extension}"));
             let mut writer = MediaWriter::create(&path, codec).unwrap();
+            // The samples of a frame last until the next one.
+            let ticks = codec.sample.map_or(960, |_| {
+                let packetiser = (codec.payload)(&FormatOptions::default()).packetiser();
+                packetiser.duration(&frames[0]).unwrap()
+            });
             for (n, frame) in frames.iter().enumerate() {
-                writer.write(frame, RtpTimestamp(n as u32 * 960)).unwrap();
+                writer.write(frame, RtpTimestamp(n as u32 * ticks)).unwrap();
             }
             writer.finish().unwrap();
             assert_eq!(codec_of(&path), Some(codec));

@@ -145,7 +145,8 @@ fn record(
 ) -> anyhow::Result<Recorded> {
     let is_first = !together.has_begun();
     let codecs: Vec<_> = streams.iter().map(|stream| stream.codec).collect();
-    let media = file.map(|file| args.overwrite.media_writer(file, &codecs)).transpose()?;
+    let sampled: Vec<_> = streams.iter().map(|stream| (stream.codec, stream.sampling)).collect();
+    let media = file.map(|file| args.overwrite.media_writer(file, &sampled)).transpose()?;
     let output = Output::new(media, &codecs);
     let mut tracks = Vec::new();
     let is_one_of_several = streams.len() > 1;
@@ -167,6 +168,7 @@ fn record(
     // Complete frames are saved before an error is reported.
     let has_frames = tracks.iter().any(|track| track.received.frames > 0);
     let observers: Vec<_> = tracks.iter_mut().map(|track| track.writer.observer.take()).collect();
+    tracks.iter_mut().for_each(|track| track.received.silence = output.silence());
     let finished = output.finish(has_frames);
     ended?;
     for (track, has_frames) in tracks.iter_mut().zip(finished?) {
@@ -231,6 +233,7 @@ fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
 /// Returns a stream from an address that the command line names.
 fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
     let codec = named_codec(args)?;
+    stream::check_samples(&args.stream, &[codec])?;
     let payload_type = args.stream.payload_type.unwrap_or_else(|| codec.payload_type());
     stream::check_rtx(&args.control, payload_type, args.ssrc)?;
     let session = open_session(from.host.as_deref(), args)?;

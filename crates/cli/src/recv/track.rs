@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::Context as _;
+use rushes::file::Sampling;
 use rushes::{Codec, MediaStream};
 
 use super::contest::{Contest, Counts};
@@ -28,6 +29,8 @@ pub(super) struct Stream {
     pub(super) media: MediaStream,
     pub(super) agreed: Option<zrtp::Agreed>,
     pub(super) codec: Codec,
+    /// How samples are sampled.
+    pub(super) sampling: Option<Sampling>,
     /// Parameter sets from a description.
     pub(super) parameter_sets: Vec<u8>,
     /// The values of the written source for metrics.
@@ -47,6 +50,7 @@ impl Stream {
         together: &Together<'_>,
     ) -> anyhow::Result<Option<Self>> {
         let Described { builder, codec, parameter_sets } = described;
+        let sampling = builder.sampling();
         let prints = !args.output.quiet && !args.output.json;
         let wait = args.wait.filter(|_| !together.has_begun());
         let is_stopped = || together.stop.is_requested() || together.has_had_its_time(args);
@@ -73,6 +77,7 @@ impl Stream {
             media,
             agreed,
             codec,
+            sampling,
             parameter_sets,
             written: Arc::default(),
             next: Contest::default(),

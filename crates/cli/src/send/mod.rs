@@ -78,7 +78,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     }
     if let Some(file) = &args.sdp {
         args.overwrite.check(file).map_err(|error| with_its_key(args, file, error))?;
-        describe::write(file, &builders, &sources)?;
+        describe::write(file, &builders, &sources, args.channel_order.as_deref())?;
         if args.dry_run {
             note_new_key(args, file);
             if args.output.json {
@@ -256,6 +256,8 @@ fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
                       or send the video alone by --codec";
         return Err(Usage(reason.to_owned()));
     }
+    let codecs: Vec<_> = sources.iter().map(|source| source.codec).collect();
+    stream::check_samples(&args.stream, &codecs)?;
     if args.to.port == 0 {
         return Err(Usage("--to needs a port from 1 to 65535".to_owned()));
     }
@@ -300,7 +302,7 @@ fn build(
     let (mut of_stream, mut control) = (args.stream.clone(), args.control.clone());
     let ssrc = args.ssrc.filter(|_| is_first);
     if !is_first {
-        (of_stream.payload_type, of_stream.clock_rate) = (None, None);
+        (of_stream.payload_type, of_stream.clock_rate, of_stream.channels) = (None, None, None);
         (control.rtcp_port, control.rtx_payload_type, control.rtx_ssrc) = (None, None, None);
     }
     let payload_type = of_stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
@@ -341,7 +343,9 @@ fn build(
                 .to_owned(),
         )
     })?;
-    let mut builder = stream::set(session.stream(source.codec), &session, &of_stream)
+    let mut builder = stream::set(session.stream(source.codec), &session, &of_stream);
+    builder = source
+        .set(builder)
         .local_port(local_port)
         .remote_port(remote_port)
         .frame_rate(rate)

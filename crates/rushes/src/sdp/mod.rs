@@ -33,7 +33,7 @@ use rushes_proto::FrameRate;
 pub use rushes_proto::sdp::*;
 
 use crate::error::Error;
-use crate::format::Codec;
+use crate::format::{Codec, PACKET_TIME_MAX};
 use crate::setup::{Context, Recovery, StreamBuilder};
 
 /// Returns the encoding of `codec` for a description, with the contents of the parameter sets in
@@ -93,6 +93,10 @@ impl StreamBuilder {
         let mut format = Format::new(self.payload_type, encoding);
         if let Some(codec) = codec {
             (format.clock_rate, format.channels) = (codec.clock_rate, codec.channels);
+            format.channels = match self.format.channels {
+                Some(channels) if codec.sample.is_some() => Some(channels).filter(|it| *it > 1),
+                _ => format.channels,
+            };
         }
         if let Some(clock_rate) = self.clock_rate {
             format.clock_rate = clock_rate;
@@ -122,6 +126,8 @@ impl StreamBuilder {
         if media.kind == MediaKind::Video {
             media.frame_rate = self.frame_rate.map(FrameRate::per_second);
         }
+        let pcm = self.stream_format.pcm(&self.format);
+        media.packet_time = pcm.map(|pcm| pcm.rate.duration(pcm.packet_samples()));
         if let Some(ssrc) = self.ssrc {
             let cname = Some(self.session.context.cname()?.to_owned());
             media.ssrcs.push(Source { ssrc, cname: cname.clone() });
@@ -190,6 +196,11 @@ impl Context {
             .report_arrivals(has_feedback && media.congestion_feedback)
             .rtcp_mux(media.rtcp == RtcpPort::Mux);
         builder = builder.with_extensions_of(media);
+        // What this side sends, if anything, has the packet time that the other side prefers.
+        let packet_time = media.packet_time.or(media.max_packet_time);
+        let packet_time = packet_time.min(media.max_packet_time.or(packet_time));
+        builder.format.packet_time =
+            packet_time.filter(|time| !time.is_zero()).map(|time| time.min(PACKET_TIME_MAX));
         if let RtcpPort::Port(port, _) = media.rtcp {
             builder = builder.rtcp_local_port(port);
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rushes_proto::control::{Participant, ParticipantConfig};
 use rushes_proto::payload::PayloadFormat;
 use rushes_proto::repair::RequestTiming;
+use rushes_proto::sdp::static_format;
 use rushes_proto::stream::{
     MEMORY_BESIDE_A_FRAME, Receiver, ReceiverConfig, Retransmission, Route, Sender, SenderConfig,
 };
@@ -17,6 +18,7 @@ use super::control::{ControlSettings, Recovery};
 use super::fec::Fec;
 use super::session::ControlPort;
 use crate::error::{self, Error};
+use crate::format::{PACKET_TIME_MAX, StreamFormat};
 use crate::media::{MediaStream, Receiving, StreamReceiver, StreamSender};
 use crate::pace::Pacer;
 use crate::port::{Inbox, Outbox, Port, Retransmissions, SendState};
@@ -79,6 +81,7 @@ impl StreamBuilder {
             self.socket.ecn = settings.mark() as u8;
         }
         self.check_fec()?;
+        self.check_samples()?;
         let control = match (self.control.rtcp, self.control.mux) {
             (false, _) => ControlPort::Off,
             (true, true) => ControlPort::Muxed,
@@ -86,7 +89,10 @@ impl StreamBuilder {
         };
         // Checked before the socket is bound, so that a wrong setting leaves nothing behind.
         let format = self.stream_format.payload(&self.format);
-        self.sender(&*format)?;
+        let sender = self.sender(&*format)?;
+        if self.destination().is_some() {
+            sender.check()?;
+        }
         self.receiver(format)?;
         let interval = self.frame_rate.map(FrameRate::interval);
         Pacer::new(self.pacing, self.burst, interval, Instant::now())?;
@@ -268,6 +274,31 @@ impl StreamBuilder {
             }
         }
         Ok(())
+    }
+
+    /// Checks the settings of audio as samples.
+    fn check_samples(&self) -> Result<(), Error> {
+        if let Some(time) = self.format.packet_time
+            && !(Duration::from_nanos(1)..=PACKET_TIME_MAX).contains(&time)
+        {
+            return Err(Error::PacketTime { time });
+        }
+        if self.format.channels == Some(0) {
+            return Err(Error::Channels);
+        }
+        let StreamFormat::Codec(codec) = &self.stream_format else { return Ok(()) };
+        let payload_type = self.payload_type;
+        let rate = self.clock_rate.unwrap_or(codec.clock_rate);
+        let channels = self.format.channels.or(codec.channels).unwrap_or(1);
+        match static_format(payload_type.value()) {
+            Some((name, hertz, of_type))
+                if codec.encoding == Some(name)
+                    && (hertz, of_type.unwrap_or(1)) != (rate.hertz(), channels) =>
+            {
+                Err(Error::StaticPayloadType { payload_type, name, rate, channels })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks the settings of rate control.
