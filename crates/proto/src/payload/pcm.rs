@@ -121,7 +121,7 @@ impl Pcm {
         }
         let mut defaults =
             self.sample.packet_times().iter().map(|nanos| samples(u128::from(*nanos)));
-        let shortest = defaults.clone().last().unwrap_or(1);
+        let shortest = defaults.clone().next_back().unwrap_or(1);
         defaults.find(|it| self.octets(*it) <= PAYLOAD_LEN).unwrap_or(shortest)
     }
 
