@@ -30,16 +30,8 @@ const ROWS: &[Row] = &[
     ("l16", || samples(48, 4), true),
     ("l24", || samples(48, 6), true),
     ("opus", || frames_of("opus_speech_mono_mixed_durations.opus"), true),
-    (
-        "pcma",
-        || samples(160, 1).iter().map(|it| it.iter().map(|it| 0xd5 ^ it % 50).collect()).collect(),
-        true,
-    ),
-    (
-        "pcmu",
-        || samples(160, 1).iter().map(|it| it.iter().map(|it| 0xff ^ it % 50).collect()).collect(),
-        true,
-    ),
+    ("pcma", || quiet(0xd5), true),
+    ("pcmu", || quiet(0xff), true),
     ("vp8", || frames_of("vp8_320x180_60f_libvpx.ivf"), true),
     ("vp9", || frames_of("vp9_320x180_60f_libvpx.ivf"), true),
 ];
@@ -55,6 +47,12 @@ fn frames_of(name: &str) -> Vec<Vec<u8>> {
 fn samples(groups: usize, group_len: usize) -> Vec<Vec<u8>> {
     let frame = |n: usize| (0..groups * group_len).map(|at| (at * n + at / 7) as u8).collect();
     (0..30).map(frame).collect()
+}
+
+/// Returns frames of quiet speech, whose silence is this octet.
+fn quiet(silence: u8) -> Vec<Vec<u8>> {
+    let near = |frame: Vec<u8>| frame.iter().map(|octet| silence ^ (octet % 50)).collect();
+    samples(160, 1).into_iter().map(near).collect()
 }
 
 /// Returns items of KLV (SMPTE ST 336) with lengths of 0 to 7 600, which take one packet or

@@ -73,7 +73,7 @@ fn samples_are_written_and_read_again_in_frames_of_a_packet() {
 fn hound_reads_our_files_and_we_read_those_of_hound() {
     for (codec, bits) in [(Codec::L16, 16), (Codec::L24, 24)] {
         for channels in [1, 2, 6] {
-            let values: Vec<i32> = (0..600).map(|n: i32| (n * 7919) - (n % 7 << 12)).collect();
+            let values: Vec<i32> = (0..600).map(|n: i32| (n * 7919) - ((n % 7) << 12)).collect();
             let values: Vec<i32> =
                 values.iter().map(|value| value << (32 - bits) >> (32 - bits)).collect();
             let octets: Vec<u8> = values
@@ -92,7 +92,9 @@ fn hound_reads_our_files_and_we_read_those_of_hound() {
             assert_eq!(read_by_hound, values);
             let mut theirs = Cursor::new(Vec::new());
             let mut writer = hound::WavWriter::new(&mut theirs, spec).unwrap();
-            values.iter().for_each(|value| writer.write_sample(*value).unwrap());
+            for value in &values {
+                writer.write_sample(*value).unwrap();
+            }
             writer.finalize().unwrap();
             let (again, found, _) = read(theirs.into_inner(), codec).unwrap();
             assert!(again == octets && found == Some(sampling), "{codec:?} {channels}");

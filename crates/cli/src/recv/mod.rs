@@ -168,7 +168,9 @@ fn record(
     // Complete frames are saved before an error is reported.
     let has_frames = tracks.iter().any(|track| track.received.frames > 0);
     let observers: Vec<_> = tracks.iter_mut().map(|track| track.writer.observer.take()).collect();
-    tracks.iter_mut().for_each(|track| track.received.silence = output.silence());
+    for track in &mut tracks {
+        track.received.silence = output.silence();
+    }
     let finished = output.finish(has_frames);
     ended?;
     for (track, has_frames) in tracks.iter_mut().zip(finished?) {

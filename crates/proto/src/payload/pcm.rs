@@ -72,7 +72,7 @@ impl Sample {
 
 /// Octets of payload that fit a packet of Ethernet with every overhead of Rushes: UDP over IPv6, SRTP,
 /// a capture time, repair packets.
-const PAYLOAD_LEN: usize = 1372;
+pub const PAYLOAD_LEN: usize = 1372;
 
 /// Audio as samples.
 ///
@@ -125,6 +125,11 @@ impl Pcm {
         defaults.find(|it| self.octets(*it) <= PAYLOAD_LEN).unwrap_or(shortest)
     }
 
+    /// Returns the octets of the samples in a sent packet.
+    pub fn payload_len(&self) -> usize {
+        self.octets(self.packet_samples())
+    }
+
     /// Returns the octets of so many samples of each channel.
     fn octets(&self, samples: u32) -> usize {
         self.group_len().saturating_mul(samples as usize)
@@ -142,7 +147,7 @@ impl PayloadFormat for Pcm {
 
     fn packetiser(&self) -> Box<dyn Packetiser> {
         let packet_samples = self.packet_samples();
-        let (group_len, packet_len) = (self.group_len(), self.octets(packet_samples));
+        let (group_len, packet_len) = (self.group_len(), self.payload_len());
         Box::new(PcmPacketiser { group_len, packet_samples, packet_len, sent: 0 })
     }
 

@@ -63,7 +63,7 @@ pub(super) fn companded(sample: Sample, packets: &[Packet<'_>]) -> Evidence {
         return Evidence::default();
     }
     let near = |silence: u8| {
-        let octets = packets.iter().flat_map(|packet| packet.payload());
+        let octets = packets.iter().flat_map(Packet::payload);
         octets.filter(|octet| (*octet ^ silence) & 0x7f < 16).count()
     };
     let (mu, a) = (near(Sample::Pcmu.silence()), near(Sample::Pcma.silence()));
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn quiet_octets_tell_the_two_laws_apart() {
         let speech = |silence: u8| -> Vec<Vec<u8>> {
-            (0..8).map(|n| (0..160).map(|at| silence ^ ((at ^ n) % 40) as u8).collect()).collect()
+            (0..8).map(|n| (0..160).map(|at: u8| silence ^ ((at ^ n) % 40)).collect()).collect()
         };
         assert_eq!(guessed(&speech(0xff), 160), Some(Codec::Pcmu));
         assert_eq!(guessed(&speech(0xd5), 160), Some(Codec::Pcma));

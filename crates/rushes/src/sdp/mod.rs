@@ -28,8 +28,10 @@ mod hello;
 mod keys;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 use rushes_proto::FrameRate;
+use rushes_proto::payload::pcm::PAYLOAD_LEN;
 pub use rushes_proto::sdp::*;
 
 use crate::error::Error;
@@ -77,6 +79,17 @@ impl StreamBuilder {
         let mut description = Description::new(Origin::new(ntp.0 >> 32, local), "Rushes");
         description.media.push(self.media(to, encoding)?);
         Ok(description)
+    }
+
+    /// Returns the packet time that the author of `media` prefers, for what this side sends to it, if
+    /// anything; `None` if its samples do not fit a packet.
+    fn packet_time_of(&self, media: &Media) -> Option<Duration> {
+        let most = media.max_packet_time.unwrap_or(PACKET_TIME_MAX).min(PACKET_TIME_MAX);
+        let time = media.packet_time.or(media.max_packet_time)?.min(most);
+        let mut options = self.format.clone();
+        options.packet_time = Some(time).filter(|time| !time.is_zero());
+        let pcm = self.stream_format.pcm(&options)?;
+        options.packet_time.filter(|_| pcm.payload_len() <= PAYLOAD_LEN)
     }
 
     fn media(&self, to: SocketAddr, encoding: Encoding) -> Result<Media, Error> {
@@ -196,11 +209,7 @@ impl Context {
             .report_arrivals(has_feedback && media.congestion_feedback)
             .rtcp_mux(media.rtcp == RtcpPort::Mux);
         builder = builder.with_extensions_of(media);
-        // What this side sends, if anything, has the packet time that the other side prefers.
-        let packet_time = media.packet_time.or(media.max_packet_time);
-        let packet_time = packet_time.min(media.max_packet_time.or(packet_time));
-        builder.format.packet_time =
-            packet_time.filter(|time| !time.is_zero()).map(|time| time.min(PACKET_TIME_MAX));
+        builder.format.packet_time = builder.packet_time_of(media);
         if let RtcpPort::Port(port, _) = media.rtcp {
             builder = builder.rtcp_local_port(port);
         }

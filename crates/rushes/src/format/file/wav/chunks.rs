@@ -24,6 +24,9 @@ const LENGTHS_LEN: usize = 16;
 /// that write into a pipe do not know the length, and set one near the maximum of 31 or 32 bits.
 const ENDLESS_LEN: u32 = 0x7fff_0000;
 
+/// Octets of samples up to the end of the file.
+pub(super) const ENDLESS: u64 = u64::MAX;
+
 /// The contents of a `fmt ` chunk.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Format {
@@ -111,8 +114,8 @@ pub(super) struct Chunks {
     pub(super) format: Option<Format>,
     /// Octets of the current chunk that are left out.
     left_out: u64,
-    /// The octets of samples that follow, once `data` has begun; `None` in it: up to the end of the file.
-    pub(super) data: Option<Option<u64>>,
+    /// The octets of samples that follow, once `data` has begun.
+    pub(super) data: Option<u64>,
 }
 
 impl Chunks {
@@ -159,8 +162,9 @@ impl Chunks {
             b"data" => {
                 bytes.skip(CHUNK_HEADER_LEN);
                 self.data = Some(match self.data_len.filter(|_| self.is_rf64) {
-                    Some(given) if len == UNKNOWN_LEN => Some(given),
-                    _ => (1..ENDLESS_LEN).contains(&len).then_some(len.into()),
+                    Some(given) if len == UNKNOWN_LEN => given,
+                    _ if (1..ENDLESS_LEN).contains(&len) => len.into(),
+                    _ => ENDLESS,
                 });
             }
             _ => {

@@ -6,7 +6,7 @@ use rushes_proto::payload::pcm::{Pcm, Sample};
 
 use super::super::super::PACKET_TIME_MAX;
 use super::super::{Bytes, FileError, FrameReader, MediaFrame, ReadOptions, Sampling};
-use super::chunks::Chunks;
+use super::chunks::{Chunks, ENDLESS};
 use super::swap;
 
 /// Reads a file of `sample`.
@@ -38,8 +38,8 @@ struct Wav {
 #[derive(Clone, Copy)]
 struct Samples {
     format: Pcm,
-    /// Octets that are left; `None`: all up to the end of the file.
-    left: Option<u64>,
+    /// Octets that are left, or [`ENDLESS`].
+    left: u64,
 }
 
 impl Wav {
@@ -103,8 +103,7 @@ impl FrameReader for Wav {
         let Some(Samples { format, left }) = self.samples()? else { return Ok(false) };
         let group_len = format.group_len();
         let packet_len = group_len.saturating_mul(format.packet_samples() as usize);
-        let most = left
-            .map_or(packet_len, |left| usize::try_from(left).unwrap_or(usize::MAX).min(packet_len));
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(packet_len);
         let have = self.bytes.rest().len();
         if have < most && !self.bytes.finished {
             return Ok(false);
@@ -112,7 +111,7 @@ impl FrameReader for Wav {
         let len = most.min(have);
         let len = len - len % group_len;
         if len == 0 {
-            let is_cut = left.is_some_and(|left| left > have as u64);
+            let is_cut = left != ENDLESS && left > have as u64;
             return match (most, is_cut) {
                 // Chunks behind the samples.
                 (0, _) => {
@@ -127,7 +126,7 @@ impl FrameReader for Wav {
         self.bytes.take(len, frame);
         swap(self.sample, &mut frame.data);
         frame.duration = Some((len / group_len) as u32);
-        let left = left.map(|left| left - len as u64);
+        let left = if left == ENDLESS { left } else { left - len as u64 };
         self.samples = Some(Samples { format, left });
         Ok(true)
     }

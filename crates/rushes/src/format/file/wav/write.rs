@@ -177,7 +177,7 @@ impl FrameWriter for WavWriter {
         let samples = self.data_len / self.group_len() as u64;
         let mut lengths = b"ds64".to_vec();
         lengths.extend((LENGTHS_LEN as u32).to_le_bytes());
-        [riff_len, self.data_len, samples].iter().for_each(|it| lengths.extend(it.to_le_bytes()));
+        lengths.extend([riff_len, self.data_len, samples].map(u64::to_le_bytes).concat());
         lengths.extend([0; 4]);
         Ok(vec![(0, b"RF64".to_vec()), (LENGTHS_AT, lengths)])
     }
