@@ -622,6 +622,7 @@ public:
     RUSHES_OPTION(zero_copy, (bool on = true), (get(), on))
     RUSHES_OPTION(dscp, (std::uint8_t dscp), (get(), dscp))
     RUSHES_OPTION(interface, (const std::string &name), (get(), name.c_str()))
+    RUSHES_OPTION(multicast_source, (const std::string &host), (get(), host.c_str()))
     RUSHES_OPTION(multicast, (std::uint8_t hops, bool is_heard_here = true),
                   (get(), hops, is_heard_here))
     RUSHES_OPTION(keep_alive, (duration interval), (get(), detail::nanos(interval)))

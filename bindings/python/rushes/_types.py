@@ -81,6 +81,7 @@ class MulticastOptions(TypedDict, total=False):
     interface: str
     ttl: int
     loop_back: bool
+    sources: Sequence[str]
 
 
 class StreamOptions(TypedDict, total=False):

@@ -403,6 +403,7 @@ Examples:
   rushes recv --from 5004 --codec h265 --peer 192.0.2.7 -o copy.265
   rushes recv --from [::]:5004 -o speech.opus
   rushes recv --from 239.1.2.3:5004 --codec h264 -o - | ffplay -
+  rushes recv --from 232.1.2.3:5004 --source 192.0.2.7 --codec h264 -o copy.264
   rushes recv --from rtp://@:5004 --codec h264 -o copy.264          as VLC writes it
   rushes recv --from 5004 --codec h265 --window
   rushes recv --sdp camera.sdp -o camera.264
@@ -442,6 +443,10 @@ pub(crate) struct RecvArgs {
     /// counted and ignored
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
     pub(crate) peer: Option<Peer>,
+    /// Receive a multicast group from this host only, also when others send to it (RFC 4607). May be
+    /// given several times; a description (--sdp) may name the hosts, too
+    #[arg(long = "source", value_name = "HOST", help_heading = "Network")]
+    pub(crate) sources: Vec<String>,
     /// Unit that is received as one frame
     #[arg(long, value_enum, default_value = "access-unit", help_heading = "Stream")]
     pub(crate) delivery: DeliveryName,

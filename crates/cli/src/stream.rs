@@ -137,6 +137,10 @@ pub(crate) fn explain(error: Error) -> anyhow::Error {
             "cannot open the stream (its description has no retransmissions: leave --rtx-ssrc out)"
         }
         Error::RtxSsrc { .. } => "cannot open the stream (give another --ssrc or --rtx-ssrc)",
+        Error::SourceWithoutGroup => {
+            "cannot open the stream (--source is for a multicast group, as in --from 232.1.2.3:5004; \
+             for others give --peer)"
+        }
         Error::RtcpPort { .. } => "cannot open the stream (try --rtcp-mux or --no-rtcp)",
         _ => "cannot open the stream",
     };

@@ -261,6 +261,13 @@ fn finish(
     if let Some(ssrc) = args.ssrc {
         builder = builder.remote_ssrc(ssrc);
     }
+    if !args.sources.is_empty() {
+        let mut sources = Vec::new();
+        for host in &args.sources {
+            sources.push(resolve(host, 0)?.ip());
+        }
+        builder = builder.multicast_sources(sources);
+    }
     if args.fec {
         builder = builder.fec(Fec::receive().format(args.fec_format.into()));
     }

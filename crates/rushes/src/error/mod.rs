@@ -234,6 +234,13 @@ pub enum Error {
         /// The local port.
         port: u16,
     },
+    /// [`multicast_sources`](crate::StreamBuilder::multicast_sources) is set, but the stream receives no
+    /// group.
+    #[error(
+        "sources of a multicast group are set, but the session's peer is no group: \
+         for a host, call only_from"
+    )]
+    SourceWithoutGroup,
     /// The payload type has a fixed meaning, which is not that of the stream (RFC 3551 section 6).
     #[error(
         "payload type {} is {name} at another rate or of other channels than {channels} at {} Hz \

@@ -22,6 +22,7 @@
 
 mod extensions;
 mod fec;
+mod filter;
 #[cfg(feature = "zrtp")]
 mod hello;
 #[cfg(feature = "srtp")]
@@ -103,6 +104,7 @@ impl StreamBuilder {
             (Some(multicast), true) => Some(multicast.ttl.min(255) as u8),
             _ => None,
         };
+        media.attributes.extend(self.source_filter(to));
         let mut format = Format::new(self.payload_type, encoding);
         if let Some(codec) = codec {
             (format.clock_rate, format.channels) = (codec.clock_rate, codec.channels);
@@ -173,8 +175,8 @@ impl Context {
     ///
     /// If the description has the SSRC of the stream ([`Media::ssrc`]) or of its retransmissions,
     /// no other is accepted. Otherwise any sender is accepted, since a description names the
-    /// destination of media. [`Media::senders`] returns the addresses of permitted senders, for
-    /// applications that check them. The stream reads the elements of header extensions that the
+    /// destination of media; but of a multicast group only the permitted senders (`a=source-filter`,
+    /// RFC 4570). [`Media::senders`] returns their addresses, for applications that check others. The stream reads the elements of header extensions that the
     /// library knows (see [`StreamBuilder::extensions`]).
     ///
     /// # Errors
@@ -208,6 +210,9 @@ impl Context {
             .reduced_size(media.reduced_size)
             .report_arrivals(has_feedback && media.congestion_feedback)
             .rtcp_mux(media.rtcp == RtcpPort::Mux);
+        if media.ip().is_ok_and(|group| group.is_multicast()) {
+            builder = builder.multicast_sources(media.senders());
+        }
         builder = builder.with_extensions_of(media);
         builder.format.packet_time = builder.packet_time_of(media);
         if let RtcpPort::Port(port, _) = media.rtcp {

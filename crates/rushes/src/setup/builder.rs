@@ -52,6 +52,8 @@ pub struct StreamBuilder {
     pub(super) send_timeout: Duration,
     pub(super) first: Option<(SequenceNumber, RtpTimestamp)>,
     pub(crate) extensions: ExtensionMap,
+    /// The only hosts from which a multicast group is received.
+    pub(crate) sources: Vec<IpAddr>,
     pub(crate) socket: SocketOptions,
     pub(crate) control: ControlSettings,
     pub(crate) security: Option<Security>,
@@ -99,6 +101,7 @@ impl StreamBuilder {
             send_timeout: Duration::from_secs(1),
             first: None,
             extensions: ExtensionMap::default(),
+            sources: Vec::new(),
             socket,
             control: ControlSettings::default(),
             security: None,
@@ -441,6 +444,19 @@ impl StreamBuilder {
     /// Sets the network interface to use, by name.
     pub fn interface(mut self, name: &str) -> Self {
         self.socket.interface = Some(name.to_owned());
+        self
+    }
+
+    /// Sets the only hosts from which the session's multicast group is received (source-specific
+    /// multicast, RFC 4607); by default any host.
+    ///
+    /// The network delivers nothing else (IGMPv3, MLDv2), and what arrives in another way is counted
+    /// ([`Statistics::foreign`](crate::Statistics)) and ignored, so that two senders to one group and
+    /// port are kept apart. A [description](Self::description) of a stream to a group names them
+    /// (`a=source-filter`, RFC 4570); without them it names this host, if the group is one of those
+    /// that have a single source (232.0.0.0/8, ff3x::/32).
+    pub fn multicast_sources(mut self, hosts: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.sources = hosts.into_iter().collect();
         self
     }
 

@@ -67,6 +67,11 @@ impl StreamBuilder {
         if !(100..=65_535).contains(&self.mtu) {
             return Err(Error::Mtu { mtu: self.mtu });
         }
+        match &mut self.socket.multicast {
+            Some(options) if !self.sources.is_empty() => options.sources.clone_from(&self.sources),
+            None if !self.sources.is_empty() => return Err(Error::SourceWithoutGroup),
+            _ => {}
+        }
         if self.socket.multicast.is_some() && self.local_port == 0 {
             // A group's members listen on the port that its senders send to.
             self.local_port = self.remote_port.unwrap_or(0);

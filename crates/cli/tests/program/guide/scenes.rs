@@ -133,6 +133,13 @@ pub(super) const SCENES: &[Scene] = &[
     Scene {
         files: &["film.264"],
         steps: &[
+            Start("rushes recv --from 232.1.2.3:5004 --source 192.0.2.7 --codec h264 -o copy.264"),
+            Run("rushes send film.264 --to 232.1.2.3:5004"),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
             Start(
                 "rushes recv --from 5004 --codec h264 -o copy.264 --wait 30s --duration 1h \
                    --metrics 9464",
