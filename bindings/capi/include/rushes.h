@@ -146,6 +146,14 @@ enum rushes_codec
     RUSHES_CODEC_VP9 = 8,
     // AV1. A frame is a temporal unit.
     RUSHES_CODEC_AV1 = 9,
+    // Samples of 16 bits, RFC 3551: of each channel in turn, in network byte order.
+    RUSHES_CODEC_L16 = 10,
+    // Samples of 24 bits, RFC 3190.
+    RUSHES_CODEC_L24 = 11,
+    // Samples in the mu-law of ITU-T G.711, RFC 3551.
+    RUSHES_CODEC_PCMU = 12,
+    // Samples in the A-law of ITU-T G.711, RFC 3551.
+    RUSHES_CODEC_PCMA = 13,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1047,6 +1055,9 @@ typedef struct rushes_read_options {
     uint32_t rate_seconds;
     // Not 0 if a length of four octets precedes each NAL unit of the file instead of a start code.
     uint8_t length_prefixed;
+    // Nanoseconds of samples in a frame of L16, L24, PCMU and PCMA, at most 200 ms; by default as
+    // rushes_stream_options_packet_time() says.
+    uint64_t packet_time;
 } rushes_read_options;
 
 // A frame of a file. Later versions may add fields at the end.
@@ -1062,7 +1073,8 @@ typedef struct rushes_media_frame {
     int64_t position;
     // Nanoseconds since its first octets arrived, from a live source; UINT64_MAX otherwise.
     uint64_t age;
-    // Its duration in ticks of the codec's clock, if the file contains it (Opus); 0 otherwise.
+    // Its duration in ticks of the codec's clock, if the file contains it (Opus, samples); 0
+    // otherwise.
     uint32_t duration;
     // The frame rate that the file declares (H.264, H.265), as `rate_frames` in `rate_seconds`;
     // both are 0 if it declares none.
@@ -1245,7 +1257,7 @@ rushes_status rushes_stream_options_remote_port(const struct rushes_stream_optio
                                                 uint16_t port);
 
 // The payload type to send and to accept, 0..=63 or 96..=127 (RFC 5761); by default 96 for H.264,
-// 97 for H.265, 98 for H.266, 111 for Opus, 99 for generic frames.
+// 97 for H.265, 98 for H.266, 111 for Opus, 0 for PCMU, 8 for PCMA, 99 for generic frames.
 rushes_status rushes_stream_options_payload_type(const struct rushes_stream_options *options,
                                                  uint8_t payload_type);
 
@@ -1275,9 +1287,20 @@ rushes_status rushes_stream_options_extension(const struct rushes_stream_options
                                               uint8_t id);
 
 // The clock rate of the timestamps in hertz, not 0; by default the codec's: 90000 for video, 48000
-// for Opus.
+// for Opus, L16 and L24, 8000 for PCMU and PCMA. Of samples it is the sampling rate.
 rushes_status rushes_stream_options_clock_rate(const struct rushes_stream_options *options,
                                                uint32_t hertz);
+
+// The number of audio channels of L16, L24, PCMU and PCMA, not 0; by default 2, and 1 of PCMU and PCMA.
+// Both ends must agree.
+rushes_status rushes_stream_options_channels(const struct rushes_stream_options *options,
+                                             uint8_t channels);
+
+// Nanoseconds of samples in a packet of L16, L24, PCMU and PCMA, more than 0 and up to 200 ms, rounded
+// to whole samples; by default 1 ms, of PCMU and PCMA 20 ms, or less where more channels do not fit. A
+// frame that is pushed is cut into packets of this duration; a received frame is one packet.
+rushes_status rushes_stream_options_packet_time(const struct rushes_stream_options *options,
+                                                uint64_t time);
 
 // The rate of the frames to send, `frames` in `seconds` (for example 30000 in 1001), neither 0. It
 // is used for automatic timestamps and for pacing; by default timestamps are 1/30 s apart and
@@ -1895,6 +1918,13 @@ rushes_status rushes_media_reader_is_live(const struct rushes_media_reader *read
 rushes_status rushes_media_reader_frame_rate(const struct rushes_media_reader *reader,
                                              uint32_t *frames,
                                              uint32_t *seconds);
+
+// How the samples of a WAV file are sampled: the rate in hertz and the channels, for
+// rushes_stream_options_clock_rate() and rushes_stream_options_channels(). RUSHES_TIMEOUT if it has no
+// samples or, of a live source, before the first frame.
+rushes_status rushes_media_reader_sampling(const struct rushes_media_reader *reader,
+                                           uint32_t *rate,
+                                           uint8_t *channels);
 
 // Closes a reader. The octets of its frames must not be read afterwards. A call in progress on
 // another thread ends within 0.1 s; if it waits for a live source, with RUSHES_ERROR_CLOSED.

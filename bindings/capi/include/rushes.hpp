@@ -187,6 +187,11 @@ enum class codec : std::int32_t {
     av1 = RUSHES_CODEC_AV1,
     /** RFC 4175; needs stream_options::raw_video. */
     uncompressed = RUSHES_CODEC_UNCOMPRESSED,
+    /** Samples, of each channel in turn, in network byte order. */
+    l16 = RUSHES_CODEC_L16,
+    l24 = RUSHES_CODEC_L24,
+    pcmu = RUSHES_CODEC_PCMU,
+    pcma = RUSHES_CODEC_PCMA,
 };
 
 // The size, sampling (a rushes_sampling), scan (a rushes_scan) and depth of uncompressed video.
@@ -608,6 +613,8 @@ public:
     RUSHES_OPTION(only_from, (const std::string &host, std::uint16_t port = 0),
                   (get(), host.c_str(), port))
     RUSHES_OPTION(clock_rate, (std::uint32_t hertz), (get(), hertz))
+    RUSHES_OPTION(channels, (std::uint8_t channels), (get(), channels))
+    RUSHES_OPTION(packet_time, (duration time), (get(), detail::nanos(time)))
     RUSHES_OPTION(frame_rate, (std::uint32_t frames, std::uint32_t seconds = 1),
                   (get(), frames, seconds))
     RUSHES_OPTION(pacing_off, (), (get()))
@@ -643,6 +650,7 @@ public:
     RUSHES_OPTION(zero_copy, (bool on = true), (get(), on))
     RUSHES_OPTION(dscp, (std::uint8_t dscp), (get(), dscp))
     RUSHES_OPTION(interface, (const std::string &name), (get(), name.c_str()))
+    RUSHES_OPTION(multicast_source, (const std::string &host), (get(), host.c_str()))
     RUSHES_OPTION(multicast, (std::uint8_t hops, bool is_heard_here = true),
                   (get(), hops, is_heard_here))
     RUSHES_OPTION(keep_alive, (duration interval), (get(), detail::nanos(interval)))
@@ -809,7 +817,7 @@ public:
         if (raw_.age == UINT64_MAX) return {};
         return rushes::duration(raw_.age);
     }
-    // The duration in ticks of the codec's clock, if the file contains it (Opus).
+    // The duration in ticks of the codec's clock, if the file contains it (Opus, samples).
     std::optional<std::uint32_t> duration() const noexcept {
         if (raw_.duration == 0) return {};
         return raw_.duration;
@@ -866,6 +874,17 @@ public:
                 rushes_media_reader_raw_video(handle_.get(), &video, sizeof video)))
             return {};
         return video;
+    }
+
+    // How the samples of a WAV file are sampled: the rate in hertz and the channels. None for other
+    // files and, of a live source, before the first frame.
+    std::optional<std::pair<std::uint32_t, std::uint8_t>> sampling() const {
+        std::pair<std::uint32_t, std::uint8_t> sampling;
+        if (!detail::check(rushes_media_reader_sampling(handle_.get(), &sampling.first,
+                                                        &sampling.second))) {
+            return {};
+        }
+        return sampling;
     }
 
     // Iterates over the remaining frames: for (const rushes::media_frame &frame : reader).

@@ -49,6 +49,9 @@ pub struct ReadOptions {
     pub length_prefixed: u8,
     /// The uncompressed video in a file that has no header to say it; none if its width is 0.
     pub raw_video: RawVideo,
+    /// Nanoseconds of samples in a frame of L16, L24, PCMU and PCMA, at most 200 ms; by default as
+    /// rushes_stream_options_packet_time() says.
+    pub packet_time: u64,
 }
 impl pointer::Plain for ReadOptions {}
 
@@ -67,7 +70,8 @@ pub struct MediaFrame {
     pub position: i64,
     /// Nanoseconds since its first octets arrived, from a live source; UINT64_MAX otherwise.
     pub age: u64,
-    /// Its duration in ticks of the codec's clock, if the file contains it (Opus); 0 otherwise.
+    /// Its duration in ticks of the codec's clock, if the file contains it (Opus, samples); 0
+    /// otherwise.
     pub duration: u32,
     /// The frame rate that the file declares (H.264, H.265), as `rate_frames` in `rate_seconds`;
     /// both are 0 if it declares none.
@@ -110,6 +114,9 @@ fn options_of(options: ReadOptions) -> Result<rushes::file::ReadOptions, Failure
     }
     if options.frame_len != 0 {
         of.frame_len = options.frame_len;
+    }
+    if options.packet_time != 0 {
+        of.packet_time = Some(Duration::from_nanos(options.packet_time));
     }
     let (frames, seconds) = (options.rate_frames, options.rate_seconds);
     if (frames, seconds) != (0, 0) {
@@ -247,6 +254,26 @@ pub extern "C" fn rushes_media_reader_frame_rate(
         let Some(rate) = rate else { return Ok(Status::Timeout) };
         pointer::write(frames, rate.numerator())?;
         pointer::write(seconds, rate.denominator())?;
+        Ok(Status::Ok)
+    })
+}
+
+/// How the samples of a WAV file are sampled: the rate in hertz and the channels, for
+/// rushes_stream_options_clock_rate() and rushes_stream_options_channels(). RUSHES_TIMEOUT if it has no
+/// samples or, of a live source, before the first frame.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_media_reader_sampling(
+    reader: *const MediaReader,
+    rate: *mut u32,
+    channels: *mut u8,
+) -> Status {
+    guard_with(|| {
+        pointer::write(rate, 0)?;
+        pointer::write(channels, 0)?;
+        let sampling = handle::get(reader)?.reader.take()?.sampling();
+        let Some(sampling) = sampling else { return Ok(Status::Timeout) };
+        pointer::write(rate, sampling.rate.hertz())?;
+        pointer::write(channels, sampling.channels)?;
         Ok(Status::Ok)
     })
 }

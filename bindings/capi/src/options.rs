@@ -56,6 +56,14 @@ pub enum Codec {
     Av1 = 9,
     /// Uncompressed video, RFC 4175, which needs rushes_stream_options_raw_video().
     Uncompressed = 10,
+    /// Samples of 16 bits, RFC 3551: of each channel in turn, in network byte order.
+    L16 = 11,
+    /// Samples of 24 bits, RFC 3190.
+    L24 = 12,
+    /// Samples in the mu-law of ITU-T G.711, RFC 3551.
+    Pcmu = 13,
+    /// Samples in the A-law of ITU-T G.711, RFC 3551.
+    Pcma = 14,
 }
 
 /// The meaning of an element of RTP header extensions (RFC 8285).
@@ -83,8 +91,9 @@ pub(crate) fn argument(message: impl Into<String>) -> Failure {
 }
 
 pub(crate) fn codec(number: i32) -> Result<rushes::Codec, Failure> {
-    const NAMES: [&str; 10] = [
+    const NAMES: [&str; 14] = [
         "h264", "h265", "h266", "opus", "generic", "klv", "vp8", "vp9", "av1", "uncompressed",
+        "l16", "l24", "pcmu", "pcma",
     ];
     let name = usize::try_from(i64::from(number) - 1).ok().and_then(|place| NAMES.get(place));
     let codec = name.and_then(|name| rushes::Codec::named(name));
@@ -184,7 +193,7 @@ pub extern "C" fn rushes_stream_options_remote_port(
 }
 
 /// The payload type to send and to accept, 0..=63 or 96..=127 (RFC 5761); by default 96 for H.264,
-/// 97 for H.265, 98 for H.266, 111 for Opus, 99 for generic frames.
+/// 97 for H.265, 98 for H.266, 111 for Opus, 0 for PCMU, 8 for PCMA, 99 for generic frames.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_payload_type(
     options: *const StreamOptions,
@@ -245,7 +254,7 @@ pub extern "C" fn rushes_stream_options_extension(
 }
 
 /// The clock rate of the timestamps in hertz, not 0; by default the codec's: 90000 for video, 48000
-/// for Opus.
+/// for Opus, L16 and L24, 8000 for PCMU and PCMA. Of samples it is the sampling rate.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_clock_rate(
     options: *const StreamOptions,
@@ -255,6 +264,27 @@ pub extern "C" fn rushes_stream_options_clock_rate(
         let rate = ClockRate::new(hertz).ok_or_else(|| argument("the clock rate must not be 0"))?;
         Ok(builder.clock_rate(rate))
     })
+}
+
+/// The number of audio channels of L16, L24, PCMU and PCMA, not 0; by default 2, and 1 of PCMU and PCMA.
+/// Both ends must agree.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_channels(
+    options: *const StreamOptions,
+    channels: u8,
+) -> Status {
+    change(options, |builder| Ok(builder.channels(channels)))
+}
+
+/// Nanoseconds of samples in a packet of L16, L24, PCMU and PCMA, more than 0 and up to 200 ms, rounded
+/// to whole samples; by default 1 ms, of PCMU and PCMA 20 ms, or less where more channels do not fit. A
+/// frame that is pushed is cut into packets of this duration; a received frame is one packet.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_packet_time(
+    options: *const StreamOptions,
+    time: u64,
+) -> Status {
+    change(options, |builder| Ok(builder.packet_time(Duration::from_nanos(time))))
 }
 
 /// The rate of the frames to send, `frames` in `seconds` (for example 30000 in 1001), neither 0. It

@@ -51,9 +51,21 @@ Address: TypeAlias = tuple[str, int]
 AddressLike: TypeAlias = Address | str
 #: The payload format of a stream.
 Format: TypeAlias = Literal[
-    "h264", "h265", "h266", "vp8", "vp9", "av1", "opus", "klv", "generic", "uncompressed"
+    "h264",
+    "h265",
+    "h266",
+    "vp8",
+    "vp9",
+    "av1",
+    "opus",
+    "l16",
+    "l24",
+    "pcmu",
+    "pcma",
+    "klv",
+    "generic",
+    "uncompressed",
 ]
-
 #: Uncompressed video: width, height, sampling ("RGB", "YCbCr-4:2:2", ...), depth, and how lines are
 #: scanned, by default progressive.
 RawVideo: TypeAlias = (
@@ -76,6 +88,7 @@ class MulticastOptions(TypedDict, total=False):
     interface: str
     ttl: int
     loop_back: bool
+    sources: Sequence[str]
 
 
 class StreamOptions(TypedDict, total=False):
@@ -88,6 +101,8 @@ class StreamOptions(TypedDict, total=False):
     remote_ssrc: int
     only_from: str | tuple[str, int]
     clock_rate: int
+    channels: int
+    packet_time: float
     extensions: Mapping[Literal["abs-capture-time", "ntp-64", "ntp-56"], int]
     mtu: int
     socket_buffer: int

@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt as _;
 use pyo3::types::{PyBytes, PyTuple};
 use rushes::file::{
-    MediaReader as Reader, MediaWriter as Writer, NextFrame, ReadOptions, codec_of,
+    MediaReader as Reader, MediaWriter as Writer, NextFrame, ReadOptions, Sampling, codec_of,
 };
 use rushes::payload::raw::RawVideo;
-use rushes::{Codec, Framing, RtpTimestamp};
+use rushes::{ClockRate, Codec, Framing, RtpTimestamp};
 
 use crate::buffer::{Memory, Octets};
 use crate::error::{ClosedError, ConfigError, FileError};
@@ -57,8 +57,8 @@ fn video(value: Bound<'_, PyAny>) -> PyResult<RawVideo> {
 }
 
 /// The frames of a media file, one by one, as `bytes`: access units of H.264, H.265 and H.266
-/// (Annex B, or "length-prefixed"), Opus packets of an Ogg file, or pieces of `frame_len` octets of
-/// any other file.
+/// (Annex B, or "length-prefixed"), Opus packets of an Ogg file, samples of a WAV file for one packet of
+/// `packet_time` seconds, or pieces of `frame_len` octets of any other file.
 ///
 /// `format` is by default derived from the file's name. `raw_video` is the uncompressed video of a file
 /// without a header. A pipe or a device, such as `/dev/stdin`, is
@@ -70,9 +70,10 @@ pub(crate) struct MediaReader(Mutex<Reader>);
 #[pymethods]
 impl MediaReader {
     #[new]
-    #[pyo3(
-        signature = (path, format = None, *, framing = "annex-b", frame_len = 65536, raw_video = None)
-    )]
+    #[pyo3(signature = (
+        path, format = None, *, framing = "annex-b", frame_len = 65536, raw_video = None,
+        packet_time = None
+    ))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -80,8 +81,12 @@ impl MediaReader {
         framing: &str,
         #[pyo3(from_py_with = frame_len_of)] frame_len: usize,
         raw_video: Option<Bound<'_, PyAny>>,
+        packet_time: Option<f64>,
     ) -> PyResult<Self> {
         let mut options = ReadOptions::default();
+        let wrong = |error| ConfigError::new_err(format!("packet_time: {error}"));
+        options.packet_time =
+            packet_time.map(Duration::try_from_secs_f64).transpose().map_err(wrong)?;
         options.framing = match framing {
             "annex-b" => Framing::AnnexB,
             "length-prefixed" => Framing::LengthPrefixed,
@@ -107,6 +112,14 @@ impl MediaReader {
     #[getter]
     fn is_live(&self, py: Python<'_>) -> bool {
         attached(&self.0, py).is_live()
+    }
+
+    /// The sampling rate in hertz and the channels of a WAV file; `None` for other files and, of a live
+    /// source, before the first frame.
+    #[getter]
+    fn sampling(&self, py: Python<'_>) -> Option<(u32, u8)> {
+        let Sampling { rate, channels } = attached(&self.0, py).sampling()?;
+        Some((rate.hertz(), channels))
     }
 
     /// The frame rate that the latest frame declares (H.264, H.265), as a `Fraction`; directly
@@ -177,7 +190,9 @@ impl MediaReader {
 }
 
 /// Writes frames to a media file. The file appears under its name when it is finished, and is
-/// deleted otherwise. `raw_video` is the uncompressed video that is written. Leaving a `with` block finishes the file, unless an exception was raised.
+/// deleted otherwise. `raw_video` is the uncompressed video that is written. `sampling` is the sampling
+/// rate in hertz and the channels of a WAV file, by default those of streams of its format; lost samples
+/// are silence in it. Leaving a `with` block finishes the file, unless an exception was raised.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct MediaWriter(Mutex<Option<Writer>>);
@@ -185,21 +200,33 @@ pub(crate) struct MediaWriter(Mutex<Option<Writer>>);
 #[pymethods]
 impl MediaWriter {
     #[new]
-    #[pyo3(signature = (path, format = None, *, raw_video = None))]
+    #[pyo3(signature = (path, format = None, *, raw_video = None, sampling = None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         format: Option<&str>,
         raw_video: Option<Bound<'_, PyAny>>,
+        sampling: Option<(u32, u8)>,
     ) -> PyResult<Self> {
         let codec = codec_for(&path, format)?;
         let video = raw_video.map(video).transpose()?;
+        let sampling = match sampling.map(|(rate, channels)| (ClockRate::new(rate), channels)) {
+            None => None,
+            Some((Some(rate), channels @ 1..)) => Some(Sampling { rate, channels }),
+            Some(_) => {
+                let text = "sampling: the rate and the channels must not be 0";
+                return Err(ConfigError::new_err(text));
+            }
+        };
         let writer = py.detach(|| -> Result<_, rushes::file::FileError> {
             let mut writer = Writer::create(&path, codec)?;
             if let Some(video) = video {
                 writer.set_raw_video(video, None)?;
             }
-            Ok(writer)
+            Ok(match sampling {
+                Some(sampling) => writer.with_sampling(sampling),
+                None => writer,
+            })
         });
         Ok(Self(Mutex::new(Some(writer.map_err(failed)?))))
     }

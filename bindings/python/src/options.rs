@@ -227,13 +227,23 @@ fn multicast(setting: &Setting<'_, '_>, group: Option<IpAddr>) -> PyResult<Multi
             "interface" => options.interface = Some(part.parse()?),
             "ttl" => options.ttl = part.within(0, 255)?,
             "loop_back" => options.loop_back = part.get()?,
+            "sources" => options.sources = sources(&part)?,
             _ => {
-                let meant = did_you_mean(&name, ["interface", "ttl", "loop_back"]);
+                let meant = did_you_mean(&name, ["interface", "ttl", "loop_back", "sources"]);
                 return Err(setting.wrong(format!("{name:?} is not a setting of multicast{meant}")));
             }
         }
     }
     Ok(options)
+}
+
+/// Returns the addresses of hosts.
+fn sources(setting: &Setting<'_, '_>) -> PyResult<Vec<IpAddr>> {
+    let address = |host: &String| {
+        let resolved = setting.value.py().detach(|| rushes::net::resolve(host, 0));
+        resolved.map(|it| it.ip()).map_err(|error| setting.wrong(error))
+    };
+    setting.get::<Vec<String>>()?.iter().map(address).collect()
 }
 
 /// Returns a host and, if given, a port.
@@ -289,6 +299,8 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
             let rate = ClockRate::new(setting.within(1, u32::MAX.into())?);
             builder.clock_rate(rate.ok_or_else(|| setting.wrong("the rate must not be 0"))?)
         }
+        "channels" => builder.channels(setting.within(1, 255)?),
+        "packet_time" => builder.packet_time(setting.seconds()?),
         "mtu" => builder.mtu(setting.within(100, 65_535)?),
         "frame_rate" => builder.frame_rate(frame_rate(setting)?),
         "pacing" if setting.get::<bool>()? => builder.pacing(Pacing::default()),

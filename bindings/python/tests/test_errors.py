@@ -108,7 +108,9 @@ def test_none_is_a_settings_default(session: rushes.Session) -> None:
 
 
 def test_the_error_for_an_unknown_format_lists_the_known_ones(session: rushes.Session) -> None:
-    known = "av1, generic, h264, h265, h266, klv, opus, uncompressed, vp8, vp9"
+    known = (
+        "av1, generic, h264, h265, h266, klv, l16, l24, opus, pcma, pcmu, uncompressed, vp8, vp9"
+    )
     with pytest.raises(rushes.ConfigError, match=known):
         session.stream("mpeg2")  # type: ignore[arg-type]
 

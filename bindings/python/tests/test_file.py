@@ -69,6 +69,30 @@ def test_pieces_of_anything_have_a_length(tmp_path: Path) -> None:
     assert lengths == [1_000, 1_000, 500]
 
 
+def test_samples_are_sent_and_recorded_as_they_are(tmp_path: Path) -> None:
+    samples = bytes(number * 37 % 251 for number in range(480 * 6))
+    sound, copy = tmp_path / "sound.wav", tmp_path / "copy.wav"
+    with rushes.MediaWriter(sound, "l24", sampling=(96_000, 2)) as writer:
+        writer.write(samples)
+    reader = rushes.MediaReader(sound, packet_time=0.000_5)
+    assert reader.sampling == (96_000, 2)
+    session = rushes.Context().session("127.0.0.1")
+    options: rushes.StreamOptions = {"clock_rate": 96_000, "channels": 2, "packet_time": 0.000_5}
+    monitor = session.stream("l24", **options)
+    camera = session.stream("l24", remote_port=monitor.local_address[1], **options)
+    for frame in reader:
+        assert len(frame) == 48 * 6
+        camera.push_frame(frame)
+    with rushes.MediaWriter(copy, "l24", sampling=(96_000, 2)) as writer:
+        for _ in range(10):
+            received = monitor.pull_frame(TIME_LIMIT)
+            assert received is not None
+            writer.write(received)
+    assert copy.read_bytes() == sound.read_bytes()
+    with pytest.raises(rushes.ConfigError, match="sampling"):
+        rushes.MediaWriter(copy, "l24", sampling=(0, 2))
+
+
 def test_a_written_file_takes_its_name_when_it_is_finished(tmp_path: Path) -> None:
     copy = tmp_path / "copy.265"
     film = MEDIA / "hevc_192x128_90f_tiny_nals.265"

@@ -73,9 +73,14 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_parser = parse_payload_type, help_heading = "Stream", value_name = "0..127",
         help = payload_type_help())]
     pub(crate) payload_type: Option<PayloadType>,
-    /// RTP clock rate; default 48000 for opus, 90000 otherwise
+    /// RTP clock rate, of samples the sampling rate; default that of a file to send, otherwise 48000 for
+    /// opus, l16 and l24, 8000 for pcmu and pcma, 90000 for the others
     #[arg(long, value_parser = parse_clock_rate, help_heading = "Stream", value_name = "HERTZ")]
     pub(crate) clock_rate: Option<ClockRate>,
+    /// Number of channels of l16, l24, pcmu and pcma, 1 to 255; default that of a file to send, otherwise
+    /// 2, or 1 of pcmu and pcma
+    #[arg(long, value_parser = value_parser!(u8).range(1..), help_heading = "Stream")]
+    pub(crate) channels: Option<u8>,
     /// Size of the socket buffers, with K, M or G for binary multiples
     #[arg(long, default_value = "4M", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]
@@ -115,6 +120,10 @@ pub(crate) struct StreamArgs {
     /// Bits of a sample of uncompressed video: 8 (the default), 10, 12 or 16
     #[arg(long, requires = "size", value_name = "BITS", help_heading = "Uncompressed video")]
     pub(crate) depth: Option<u8>,
+    /// Duration of the samples in a packet of l16, l24, pcmu and pcma, for example 125us or 20ms; default
+    /// 1 ms, of pcmu and pcma 20 ms, or less where more channels do not fit. For senders
+    #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
+    pub(crate) packet_time: Option<Duration>,
     /// Octets in each frame of a raw file
     #[arg(long, default_value = "64K", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]
@@ -340,6 +349,10 @@ pub(crate) struct SendArgs {
     /// Write a description of the stream (SDP) for receivers; - for the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
+    /// Order of the channels of l16 and l24 in the description (RFC 3190 section 7), for example
+    /// "SMPTE2110.(51)" or DV.LRLsRs; receivers of the samples alone do not know it
+    #[arg(long, requires = "sdp", value_name = "CONVENTION.ORDER", help_heading = "Stream")]
+    pub(crate) channel_order: Option<String>,
     /// Write the description and send nothing. With --srtp but no key, the description gets a new
     /// one, with which a later run sends: --key-file with the description, in place of --sdp
     #[arg(long, requires = "sdp")]
@@ -417,6 +430,7 @@ Examples:
   rushes recv --from 5004 --codec h265 --peer 192.0.2.7 -o copy.265
   rushes recv --from [::]:5004 -o speech.opus
   rushes recv --from 239.1.2.3:5004 --codec h264 -o - | ffplay -
+  rushes recv --from 232.1.2.3:5004 --source 192.0.2.7 --codec h264 -o copy.264
   rushes recv --from rtp://@:5004 --codec h264 -o copy.264          as VLC writes it
   rushes recv --from 5004 --codec h265 --window
   rushes recv --sdp camera.sdp -o camera.264
@@ -439,7 +453,7 @@ pub(crate) struct RecvArgs {
     /// container (.mp4, .mov, .mkv, .webm) the video and the audio. Unusable lines are reported and
     /// skipped. Only the SSRC that it names is accepted
     #[arg(long, value_name = "FILE",
-        conflicts_with_all = ["payload_type", "clock_rate", "capture_time", "rtcp_mux", "recovery",
+        conflicts_with_all = ["payload_type", "clock_rate", "channels", "capture_time", "rtcp_mux", "recovery",
             "rtx_payload_type", "feedback", "report_arrivals"])]
     pub(crate) sdp: Option<PathBuf>,
     /// File to write; - for the standard output
@@ -456,6 +470,10 @@ pub(crate) struct RecvArgs {
     /// counted and ignored
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
     pub(crate) peer: Option<Peer>,
+    /// Receive a multicast group from this host only, also when others send to it (RFC 4607). May be
+    /// given several times; a description (--sdp) may name the hosts, too
+    #[arg(long = "source", value_name = "HOST", help_heading = "Network")]
+    pub(crate) sources: Vec<String>,
     /// Unit that is received as one frame
     #[arg(long, value_enum, default_value = "access-unit", help_heading = "Stream")]
     pub(crate) delivery: DeliveryName,

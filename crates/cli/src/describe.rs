@@ -143,10 +143,17 @@ pub(crate) fn write(
     file: &Path,
     builders: &[StreamBuilder],
     sources: &[Source],
+    channel_order: Option<&str>,
 ) -> anyhow::Result<()> {
     let mut description: Option<Description> = None;
     for (builder, source) in builders.iter().zip(sources) {
-        let of_stream = builder.description(encoding_of(source)?);
+        let mut encoding = encoding_of(source)?;
+        if let (Encoding::Other { parameters, .. }, Some(order), Some(_)) =
+            (&mut encoding, channel_order, source.codec.sample)
+        {
+            *parameters = format!("channel-order={order}");
+        }
+        let of_stream = builder.description(encoding);
         let of_stream = of_stream.context("cannot describe the stream")?;
         match &mut description {
             Some(description) => description.media.extend(of_stream.media),

@@ -52,6 +52,7 @@ pub(crate) fn run(args: &LoopbackArgs) -> anyhow::Result<Outcome> {
     if source.codec == Codec::Uncompressed {
         source.open_raw(None)?;
     }
+    stream::check_samples(&args.stream, &[source.codec])?;
     let Opened { mut sender, receiver, security, agreed } = open(args, &source)?;
     let shared = Shared {
         comparer: Mutex::new(Comparer::new(source.codec)),
@@ -106,8 +107,9 @@ fn open(args: &LoopbackArgs, source: &Source) -> anyhow::Result<Opened> {
     let (near, far) = (session()?, session()?);
     let secured = args.security.security_or_random()?;
     let stream = |session: &Session| {
-        let builder =
-            stream::set(session.stream(source.codec), session, &args.stream, source.raw_video);
+        let builder = session.stream(source.codec);
+        let builder = stream::set(builder, session, &args.stream, source.raw_video);
+        let builder = source.set(builder);
         security::set(builder, secured.clone())
     };
     let pacing = match (args.timing.pacing, args.timing.fps) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use rushes::Codec;
-use rushes::file::{FileError, MediaWriter};
+use rushes::file::{FileError, MediaWriter, Sampling};
 
 /// Whether existing files are overwritten.
 #[derive(Args, Clone, Copy, Debug)]
@@ -32,19 +32,25 @@ impl OverwriteArgs {
         anyhow::bail!("{} exists; --force overwrites it", path.display())
     }
 
-    /// Begins a media file of these codecs. Without `--force`, it does not replace a file that appears meanwhile.
+    /// Begins a media file of these codecs, and of samples that are sampled so. Without `--force`, it does
+    /// not replace a file that appears meanwhile.
     ///
     /// # Errors
     /// As [`MediaWriter::create_new_tracks`].
     pub(crate) fn media_writer(
         self,
         path: &Path,
-        codecs: &[Codec],
+        streams: &[(Codec, Option<Sampling>)],
     ) -> Result<MediaWriter, FileError> {
-        if self.force {
-            MediaWriter::create_tracks(path, codecs)
+        let codecs: Vec<Codec> = streams.iter().map(|(codec, _)| *codec).collect();
+        let writer = if self.force {
+            MediaWriter::create_tracks(path, &codecs)?
         } else {
-            MediaWriter::create_new_tracks(path, codecs)
-        }
+            MediaWriter::create_new_tracks(path, &codecs)?
+        };
+        Ok(match streams {
+            [(_, Some(sampling))] => writer.with_sampling(*sampling),
+            _ => writer,
+        })
     }
 }

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use rushes::file::{FileError, MediaReader, ReadOptions, Track, codec_of, is_live, tracks};
+use rushes::file::{
+    FileError, MediaReader, ReadOptions, Sampling, Track, codec_of, is_live, tracks,
+};
 use rushes::payload::raw::RawVideo;
-use rushes::{ClockRate, Codec, FrameRate};
+use rushes::{ClockRate, Codec, FrameRate, StreamBuilder};
 
 use crate::args::{StreamArgs, codec_names};
 use crate::progress::note;
@@ -26,6 +28,8 @@ pub(crate) struct Source {
     pub(crate) raw_video: Option<RawVideo>,
     /// The frame rate in the container, if any.
     pub(crate) frame_rate: Option<FrameRate>,
+    /// How samples are sampled.
+    sampling: Option<Sampling>,
     is_track: bool,
     options: ReadOptions,
 }
@@ -54,8 +58,41 @@ impl Source {
         let codec = args.codec.or_else(|| codec_of(file));
         recognise::check_media(file, codec)?;
         let codec = codec.ok_or_else(|| unknown_codec(file))?;
-        let clock_rate = args.clock_rate;
-        Self::of(Some(file), codec, clock_rate, args)
+        let source = Self::of(Some(file), codec, args.clock_rate, args)?;
+        if codec.sample.is_some() { source.sampled(args) } else { Ok(source) }
+    }
+
+    /// Finds out how samples are sampled: as the file says or, of a live source, the options.
+    fn sampled(mut self, args: &StreamArgs) -> anyhow::Result<Self> {
+        let channels = args.channels.or(self.codec.channels).unwrap_or(1);
+        let mut sampling = Sampling { rate: self.clock_rate, channels };
+        if !self.is_live() {
+            let found = self.open(None)?.sampling().unwrap_or(sampling);
+            let asked =
+                Sampling { rate: args.clock_rate.unwrap_or(found.rate), channels: found.channels };
+            let asked = Sampling { channels: args.channels.unwrap_or(found.channels), ..asked };
+            if asked != found {
+                let reason = format!(
+                    "{} has {found}, not {asked}: leave --clock-rate and --channels out, or convert \
+                     the file",
+                    self.name()
+                );
+                return Err(Usage(reason).into());
+            }
+            sampling = found;
+        }
+        self.clock_rate = sampling.rate;
+        self.options.sampling = Some(sampling);
+        self.sampling = Some(sampling);
+        Ok(self)
+    }
+
+    /// Sets how the samples of a stream are sampled.
+    pub(crate) fn set(&self, builder: StreamBuilder) -> StreamBuilder {
+        match self.sampling {
+            Some(Sampling { rate, channels }) => builder.clock_rate(rate).channels(channels),
+            None => builder,
+        }
     }
 
     /// Returns the sources of a file: itself and, if any, the audio in it or in the file `audio`.
@@ -78,7 +115,7 @@ impl Source {
 
     /// Returns the file of `--audio`.
     fn audio(file: &Path, args: &StreamArgs) -> anyhow::Result<Self> {
-        let args = StreamArgs { codec: None, clock_rate: None, ..args.clone() };
+        let args = StreamArgs { codec: None, clock_rate: None, channels: None, ..args.clone() };
         if let Some(tracks) = tracks_of(file, None)? {
             let is_audio = |track: &&Track| track.media == "audio" && track.codec.is_some();
             let track = tracks.iter().find(is_audio);
@@ -126,12 +163,14 @@ impl Source {
         let mut options = ReadOptions::default();
         options.frame_len = args.frame_size;
         options.raw_video = args.raw_video()?;
+        options.packet_time = args.packet_time;
         Ok(Self {
             file: file.map(Path::to_owned),
             codec,
             clock_rate: clock_rate.unwrap_or(codec.clock_rate),
             raw_video: options.raw_video,
             frame_rate: None,
+            sampling: None,
             is_track: false,
             options,
         })

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use rushes::net::{Interface, MulticastOptions};
 use rushes::payload::raw::RawVideo;
-use rushes::{Context, Error, PayloadType, Recovery, Session, Ssrc, StreamBuilder};
+use rushes::{Codec, Context, Error, PayloadType, Recovery, Session, Ssrc, StreamBuilder};
 
 use crate::Usage;
 use crate::args::{ControlArgs, RecoveryName, StreamArgs};
@@ -26,6 +26,12 @@ pub(crate) fn set(
     }
     if let Some(clock_rate) = args.clock_rate {
         builder = builder.clock_rate(clock_rate);
+    }
+    if let Some(channels) = args.channels {
+        builder = builder.channels(channels);
+    }
+    if let Some(time) = args.packet_time {
+        builder = builder.packet_time(time);
     }
     if let Some(elements) = args.capture_time {
         builder = builder.extensions(elements);
@@ -85,6 +91,19 @@ pub(crate) fn set_control(builder: StreamBuilder, args: &ControlArgs) -> StreamB
     builder
 }
 
+/// Checks that options of samples are given for a stream of samples.
+pub(crate) fn check_samples(args: &StreamArgs, codecs: &[Codec]) -> Result<(), Usage> {
+    let given = args.channels.map(|_| "--channels");
+    let given = given.or_else(|| args.packet_time.map(|_| "--packet-time"));
+    match (given, codecs) {
+        (Some(given), [.., codec]) if codecs.iter().all(|codec| codec.sample.is_none()) => {
+            let reason = format!("{given} is for l16, l24, pcmu and pcma, not for {}", codec.name);
+            Err(Usage(reason))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Checks the retransmission options of a stream with `payload_type` and, if it was set, `ssrc`.
 pub(crate) fn check_rtx(
     args: &ControlArgs,
@@ -123,6 +142,10 @@ pub(crate) fn explain(error: Error) -> anyhow::Error {
             "cannot open the stream (its description has no retransmissions: leave --rtx-ssrc out)"
         }
         Error::RtxSsrc { .. } => "cannot open the stream (give another --ssrc or --rtx-ssrc)",
+        Error::SourceWithoutGroup => {
+            "cannot open the stream (--source is for a multicast group, as in --from 232.1.2.3:5004; \
+             for others give --peer)"
+        }
         Error::RtcpPort { .. } => "cannot open the stream (try --rtcp-mux or --no-rtcp)",
         _ => "cannot open the stream",
     };

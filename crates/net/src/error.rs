@@ -73,6 +73,14 @@ pub enum NetError {
         /// The operating system's error.
         source: io::Error,
     },
+    /// The address is no host from which a multicast group can be received.
+    #[error("{host} is no host that can send to {group}: give a unicast address of its IP version")]
+    NotASource {
+        /// The group.
+        group: IpAddr,
+        /// The address given.
+        host: IpAddr,
+    },
     /// The address is not a multicast group, or not of the socket's IP version.
     #[error("{group} is not a multicast group that a socket on {local} can join")]
     NotAGroup {

@@ -1,7 +1,7 @@
 //! Joining a multicast group.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use socket2::Socket;
 
@@ -21,19 +21,18 @@ pub(crate) fn join(
     if !options.group.is_multicast() || options.group.is_ipv4() != local.is_ipv4() {
         return Err(NetError::NotAGroup { group: options.group, local });
     }
+    let is_source = |it: &IpAddr| it.is_ipv4() == options.group.is_ipv4() && !it.is_multicast();
+    if let Some(host) = options.sources.iter().find(|it| !is_source(it)) {
+        return Err(NetError::NotASource { group: options.group, host: *host });
+    }
     let index = index_of(options)?;
     let joined = match options.group {
         IpAddr::V4(group) => join_v4(socket, group, index, options),
-        IpAddr::V6(group) => {
-            let index = index.unwrap_or(0);
-            socket
-                .join_multicast_v6(&group, index)
-                .and_then(|()| socket.set_multicast_if_v6(index))
-                .and_then(|()| socket.set_multicast_hops_v6(options.ttl))
-                .and_then(|()| socket.set_multicast_loop_v6(options.loop_back))
-        }
+        IpAddr::V6(group) => join_v6(socket, group, index.unwrap_or(0), options),
     };
-    joined.map_err(|source| NetError::Multicast { group: options.group, source })
+    joined
+        .and_then(|()| sys::receive_own_groups_only(socket, local))
+        .map_err(|source| NetError::Multicast { group: options.group, source })
 }
 
 /// Returns the index of the interface if the user gave an index or a name.
@@ -56,13 +55,53 @@ fn join_v4(
     options: &MulticastOptions,
 ) -> io::Result<()> {
     match (&options.interface, index) {
-        (_, Some(index)) => sys::join_v4(socket, group, index)?,
+        (_, Some(index)) if options.sources.is_empty() => sys::join_v4(socket, group, index)?,
+        (_, Some(index)) => {
+            let mut sources = options.sources.iter();
+            sources.try_for_each(|it| sys::join_source(socket, group.into(), *it, index))?;
+        }
         (Some(Interface::Address(address)), None) => {
-            socket.join_multicast_v4(&group, address)?;
+            join_v4_through(socket, group, *address, &options.sources)?;
             socket.set_multicast_if_v4(address)?;
         }
-        _ => socket.join_multicast_v4(&group, &Ipv4Addr::UNSPECIFIED)?,
+        _ => join_v4_through(socket, group, Ipv4Addr::UNSPECIFIED, &options.sources)?,
+    }
+    if let Some(index) = index {
+        sys::send_v4_through(socket, index)?;
     }
     socket.set_multicast_ttl_v4(options.ttl)?;
     socket.set_multicast_loop_v4(options.loop_back)
+}
+
+/// Joins a group through the interface with this address.
+fn join_v4_through(
+    socket: &Socket,
+    group: Ipv4Addr,
+    interface: Ipv4Addr,
+    sources: &[IpAddr],
+) -> io::Result<()> {
+    if sources.is_empty() {
+        return socket.join_multicast_v4(&group, &interface);
+    }
+    sources.iter().try_for_each(|source| match source {
+        IpAddr::V4(source) => socket.join_ssm_v4(source, &group, &interface),
+        IpAddr::V6(_) => Ok(()),
+    })
+}
+
+fn join_v6(
+    socket: &Socket,
+    group: Ipv6Addr,
+    index: u32,
+    options: &MulticastOptions,
+) -> io::Result<()> {
+    if options.sources.is_empty() {
+        socket.join_multicast_v6(&group, index)?;
+    }
+    for source in &options.sources {
+        sys::join_source(socket, group.into(), *source, index)?;
+    }
+    socket.set_multicast_if_v6(index)?;
+    socket.set_multicast_hops_v6(options.ttl)?;
+    socket.set_multicast_loop_v6(options.loop_back)
 }

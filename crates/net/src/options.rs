@@ -82,6 +82,10 @@ impl Default for SocketOptions {
 pub struct MulticastOptions {
     /// The group to join, of the socket's IP version.
     pub group: IpAddr,
+    /// The only hosts from which to receive what is sent to the group (RFC 4607, by IGMPv3 or MLDv2);
+    /// empty: any host. Linux allows ten of IPv4 by default. On Linux only, except for IPv4 groups with an
+    /// interface given by its address or chosen by the system.
+    pub sources: Vec<IpAddr>,
     /// The interface to join and send through; with `None` the system chooses.
     pub interface: Option<Interface>,
     /// IPv4 TTL or IPv6 hop limit, 0 to 255: the number of routers that a datagram may pass, plus
@@ -95,7 +99,7 @@ impl MulticastOptions {
     /// Creates options to join `group` through an interface that the system chooses, on this
     /// network only (TTL 1), with loop-back.
     pub fn new(group: IpAddr) -> Self {
-        Self { group, interface: None, ttl: 1, loop_back: true }
+        Self { group, sources: Vec::new(), interface: None, ttl: 1, loop_back: true }
     }
 }
 

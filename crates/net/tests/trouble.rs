@@ -327,6 +327,69 @@ fn what_is_sent_to_a_group_arrives_at_each_of_its_receivers() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_group_is_received_from_its_sources_alone() {
+    use rushes_net::Interface;
+    let lo = || Interface::Name("lo".to_owned());
+    for (group, interface, source, other) in [
+        (
+            "232.255.77.1",
+            Interface::Address("127.0.0.1".parse().unwrap()),
+            "127.0.0.2",
+            "127.0.0.1",
+        ),
+        ("232.255.77.2", lo(), "127.0.0.2", "127.0.0.1"),
+        ("ff31::7:1", lo(), "::1", "2001:db8::7"),
+    ] {
+        let group: IpAddr = group.parse().unwrap();
+        if !multicast_works(group) {
+            continue;
+        }
+        let options = |sources: &[&str]| {
+            let sources = sources.iter().map(|it| it.parse().unwrap()).collect();
+            let interface = Some(interface.clone());
+            let multicast = MulticastOptions { sources, interface, ..MulticastOptions::new(group) };
+            SocketOptions { multicast: Some(multicast), ..SocketOptions::default() }
+        };
+        let any: SocketAddr = if group.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }.parse().unwrap();
+        let of_source = UdpSocket::bind(any, &options(&[source])).unwrap();
+        let local = SocketAddr::new(any.ip(), of_source.local_address().port());
+        let of_other = UdpSocket::bind(local, &options(&[other])).unwrap();
+        let of_both = UdpSocket::bind(local, &options(&[other, source])).unwrap();
+        let to = SocketAddr::new(group, local.port());
+        let sender = SocketAddr::new(source.parse().unwrap(), 0);
+        let sender = UdpSocket::bind(sender, &options(&[])).unwrap();
+        match sender.send(&mut sender.send_queue(), &[5; 100], &[100], to, soon()) {
+            Ok(()) => {}
+            Err(error) if group.is_ipv6() => {
+                loopback::skipped::not_here(format!("no route to {group}: {error}"));
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        }
+        for receiver in [&of_source, &of_both] {
+            let from: Vec<IpAddr> = collect(receiver, 1).iter().map(|(_, it)| it.ip()).collect();
+            assert_eq!(from, [sender.local_address().ip()], "{group}");
+        }
+        // What loopback delivers has arrived when the call to send returns.
+        let mut arena = of_other.arena();
+        assert!(of_other.receive(&mut arena, Instant::now(), None).unwrap().is_empty(), "{group}");
+    }
+}
+
+#[test]
+fn a_source_is_a_host_of_the_groups_family() {
+    for source in ["::1", "239.1.2.3"] {
+        let sources = vec![source.parse().unwrap()];
+        let group = "232.255.77.3".parse().unwrap();
+        let multicast = MulticastOptions { sources, ..MulticastOptions::new(group) };
+        let options = SocketOptions { multicast: Some(multicast), ..SocketOptions::default() };
+        let error = UdpSocket::bind(LOCALS[0], &options).unwrap_err();
+        assert!(matches!(error, NetError::NotASource { .. }), "{error}");
+    }
+}
+
 #[test]
 fn a_unicast_address_is_not_a_group() {
     for group in ["192.0.2.1", "ff02::1"] {

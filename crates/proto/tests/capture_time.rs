@@ -69,8 +69,7 @@ fn send(
 
 /// Returns the number of the frame with this timestamp.
 fn number(timestamp: RtpTimestamp, kind: Kind) -> usize {
-    let ticks = if kind == Kind::Opus { 960 } else { kind.format().clock_rate().hertz() / 30 };
-    (timestamp.distance(FIRST).unsigned_abs() / ticks) as usize
+    (timestamp.distance(FIRST).unsigned_abs() / kind.ticks(40)) as usize
 }
 
 /// Sends a stream over `path`; returns the number of frames that came with their capture times.

@@ -20,7 +20,7 @@ fn seeds(kind: Kind, random: &mut Seeded) -> Vec<Vec<u8>> {
         .map(|number| {
             let units = if kind.has_nal_units() { 6 } else { 1 };
             let len = |random: &mut Seeded| match (kind, random.below(3)) {
-                (Kind::Opus, _) => 20,
+                (Kind::Opus | Kind::Pcm, _) => 20,
                 (_, 0) => 700,
                 _ => 30,
             };
@@ -127,6 +127,7 @@ formats! {
     h266_survives_a_million_broken_packets: H266, Unit;
     h266_with_don_survives_a_million_broken_packets: H266Numbered, AccessUnit;
     opus_survives_a_million_broken_packets: Opus, AccessUnit;
+    samples_survive_a_million_broken_packets: Pcm, AccessUnit;
     vp8_survives_a_million_broken_packets: Vp8, AccessUnit;
     vp9_survives_a_million_broken_packets: Vp9, AccessUnit;
     av1_survives_a_million_broken_packets: Av1, AccessUnit;

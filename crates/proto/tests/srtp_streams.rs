@@ -31,7 +31,7 @@ fn encrypting() -> impl Iterator<Item = Suite> {
 
 fn sources(kind: Kind) -> Vec<Source> {
     let mut random = Seeded(77);
-    let lens = if kind == Kind::Opus { [40, 40, 40] } else { [60, 3000, 700] };
+    let lens = if kind.has_one_packet_frames() { [40, 40, 40] } else { [60, 3000, 700] };
     let unit = |(n, len)| Source::new(kind, vec![kind.unit(n, len, &mut random)]);
     (0..).zip(lens).map(unit).collect()
 }

@@ -31,7 +31,11 @@ const ROWS: &[Row] = &[
     ("h266", || frames_of("vvc_192x128_64f_vvenc_tiny_nals.266"), true),
     ("klv", klv_items, true),
     ("uncompressed", || (0..4).map(|n| vec![n * 50; raw_video().frame_len()]).collect(), true),
+    ("l16", || samples(48, 4), true),
+    ("l24", || samples(48, 6), true),
     ("opus", || frames_of("opus_speech_mono_mixed_durations.opus"), true),
+    ("pcma", || quiet(0xd5), true),
+    ("pcmu", || quiet(0xff), true),
     ("vp8", || frames_of("vp8_320x180_60f_libvpx.ivf"), true),
     ("vp9", || frames_of("vp9_320x180_60f_libvpx.ivf"), true),
 ];
@@ -52,6 +56,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 fn frames_of(name: &str) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/media").join(name);
     read(&path, codec_of(&path).unwrap(), 0)
+}
+
+/// Returns frames of so many sample groups, each a packet.
+fn samples(groups: usize, group_len: usize) -> Vec<Vec<u8>> {
+    let frame = |n: usize| (0..groups * group_len).map(|at| (at * n + at / 7) as u8).collect();
+    (0..30).map(frame).collect()
+}
+
+/// Returns frames of quiet speech, whose silence is this octet.
+fn quiet(silence: u8) -> Vec<Vec<u8>> {
+    let near = |frame: Vec<u8>| frame.iter().map(|octet| silence ^ (octet % 50)).collect();
+    samples(160, 1).into_iter().map(near).collect()
 }
 
 /// Returns items of KLV (SMPTE ST 336) with lengths of 0 to 7 600, which take one packet or
@@ -158,8 +174,13 @@ fn every_format_is_written_to_a_file_and_read_again() {
             if codec == Codec::Uncompressed {
                 writer.set_raw_video(raw_video(), None).unwrap();
             }
+            // The samples of a frame last until the next one.
+            let ticks = codec.sample.map_or(960, |_| {
+                let packetiser = (codec.payload)(&FormatOptions::default()).packetiser();
+                packetiser.duration(&frames[0]).unwrap()
+            });
             for (n, frame) in frames.iter().enumerate() {
-                writer.write(frame, RtpTimestamp(n as u32 * 960)).unwrap();
+                writer.write(frame, RtpTimestamp(n as u32 * ticks)).unwrap();
             }
             writer.finish().unwrap();
             assert_eq!(codec_of(&path), Some(codec));

@@ -52,6 +52,31 @@ static void a_file_is_read_frame_by_frame(void) {
     next(reader, RUSHES_ERROR_CLOSED);
 }
 
+static void samples_say_how_they_are_sampled(void) {
+    char path[] = "/tmp/rushes-XXXXXX";
+    int file = mkstemp(path);
+    // 1 024 samples of 16 bits of one channel at 32 000 Hz.
+    uint8_t octets[44 + 2048] = "RIFF\x24\x08\0\0WAVEfmt \x10\0\0\0\1\0\1\0"
+                                "\0\x7d\0\0\0\xfa\0\0\2\0\x10\0data\0\x08\0";
+    rushes_read_options options = {.packet_time = RUSHES_SECONDS(1) / 100};
+    rushes_media_reader *reader;
+    uint32_t rate;
+    uint8_t channels;
+    octets[44] = 1;
+    CHECK(write(file, octets, sizeof octets) == sizeof octets);
+    close(file);
+    OK(rushes_media_reader_open(path, RUSHES_CODEC_L16, &options, sizeof options, &reader));
+    OK(rushes_media_reader_sampling(reader, &rate, &channels));
+    CHECK(rate == 32000 && channels == 1);
+    rushes_media_frame frame = next(reader, RUSHES_OK);
+    CHECK(frame.len == 640 && frame.duration == 320 && frame.data[0] == 0 && frame.data[1] == 1);
+    OK(rushes_media_reader_close(reader));
+    reader = reader_of(CLIP, 0);
+    EXPECT(rushes_media_reader_sampling(reader, &rate, &channels), RUSHES_TIMEOUT);
+    OK(rushes_media_reader_close(reader));
+    remove(path);
+}
+
 static void a_generic_file_is_cut_at_a_length(void) {
     char path[] = "/tmp/rushes-XXXXXX";
     int file = mkstemp(path);
@@ -341,6 +366,7 @@ static void messages_reach_the_hook(void) {
 
 int main(void) {
     a_file_is_read_frame_by_frame();
+    samples_say_how_they_are_sampled();
     a_generic_file_is_cut_at_a_length();
     uncompressed_video_is_sent_from_a_file();
     wrong_files_and_settings_are_errors();

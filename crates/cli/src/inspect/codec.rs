@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rushes::file::Sampling;
 use rushes::format::FormatOptions;
 use rushes::payload::PayloadFormat;
 use rushes::proto::payload::nal::NalCodec;
@@ -71,6 +72,28 @@ impl Encoding {
         Self { name: name.to_owned(), codec: None, clock_rate, options, known, appearance: None }
     }
 
+    /// Returns the encoding of a static payload type (RFC 3551 section 6).
+    fn of_static(payload_type: u8) -> Option<Self> {
+        let (name, hertz, channels) = sdp::static_format(payload_type)?;
+        let clock_rate = ClockRate::new(hertz)?;
+        let other = Self::other(name, clock_rate, Known::Static);
+        let codec = Codec::of_encoding(name).filter(|codec| codec.sample.is_some());
+        Some(Self { codec, ..other }.with_channels(channels.or(Some(1))))
+    }
+
+    /// Sets the channels of samples.
+    pub(super) fn with_channels(mut self, channels: Option<u8>) -> Self {
+        self.options.channels = channels;
+        self
+    }
+
+    /// Returns how samples are sampled.
+    pub(crate) fn sampling(&self) -> Option<Sampling> {
+        let codec = self.codec.filter(|codec| codec.sample.is_some())?;
+        let channels = self.options.channels.or(codec.channels).unwrap_or(1);
+        Some(Sampling { rate: self.clock_rate, channels })
+    }
+
     /// Creates an unknown encoding with the visible properties of its packets.
     pub(super) fn unknown(appearance: Appearance) -> Self {
         let other = Self::other("unknown", ClockRate::VIDEO, Known::Unknown);
@@ -106,10 +129,7 @@ impl Encodings {
         let source = self.by_source.get(&ssrc).map(chosen);
         let listed = || self.by_type.get(&payload_type).cloned();
         let other = || self.others.as_ref().map(chosen);
-        source.or_else(listed).or_else(other).or_else(|| {
-            let (name, hertz, _) = sdp::static_format(payload_type)?;
-            Some(Encoding::other(name, ClockRate::new(hertz)?, Known::Static))
-        })
+        source.or_else(listed).or_else(other).or_else(|| Encoding::of_static(payload_type))
     }
 }
 
@@ -126,6 +146,7 @@ pub(crate) fn codecs_from_sdp(
         let codec = sdp::codec_of(format);
         let name = codec.map_or_else(|| format.encoding.name(), |codec| codec.title).to_owned();
         let mut options = FormatOptions::default();
+        options.channels = format.channels.or(Some(1));
         if let Some(codec) = codec {
             // Streams that the library cannot receive in this form are inspected nevertheless.
             let _ = (codec.accept)(format, &mut options);

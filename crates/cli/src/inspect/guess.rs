@@ -25,8 +25,10 @@ pub(crate) fn guess(payload_type: u8, datagrams: &[&[u8]]) -> Encoding {
     }
     let is_default = |codec: &Codec| codec.payload_type.value() == payload_type;
     match format::guess(&packets) {
-        Some(codec) if is_default(&codec) => Encoding::of(codec, Known::Default),
-        Some(codec) => Encoding::of(codec, Known::Guessed),
+        Some(codec) => {
+            let known = if is_default(&codec) { Known::Default } else { Known::Guessed };
+            Encoding::of(codec, known).with_channels(format::channels_of(codec, &packets))
+        }
         None if is_default(&Codec::Generic) => Encoding::of(Codec::Generic, Known::Default),
         None => Encoding::unknown(Appearance::new(&packets)),
     }

@@ -35,10 +35,22 @@ pub(super) fn look(octets: &[u8]) -> Option<Look> {
         let reason = "first octets are those of an IVF file".to_owned();
         return Some(Look { codec, reason });
     }
+    if is_wav(octets) {
+        let samples = [Codec::L16, Codec::L24, Codec::Pcmu, Codec::Pcma];
+        let codec = samples.into_iter().find(|codec| (codec.files.is_of)(octets))?;
+        let reason = "first octets are those of a WAV file".to_owned();
+        return Some(Look { codec, reason });
+    }
     let units = units(octets);
     let codecs = [Codec::H264, Codec::H265, Codec::H266];
     let found = codecs.into_iter().find(|codec| codec.nal.is_some_and(|nal| fits(nal, &units)));
     found.map(|codec| Look { codec, reason: reason(codec, &units) })
+}
+
+/// Returns whether a file with these first octets is a WAV file.
+pub(super) fn is_wav(octets: &[u8]) -> bool {
+    let begins = octets.starts_with(b"RIFF") || octets.starts_with(b"RF64");
+    begins && octets.get(8..12) == Some(b"WAVE")
 }
 
 /// Returns whether, by its NAL units, a file with these first octets may be of `codec`.

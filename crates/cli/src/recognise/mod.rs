@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rushes::Codec;
-use rushes::file::Track;
+use rushes::file::{MediaReader, ReadOptions, Track};
 
 use self::bitstream::Look;
 use crate::Usage;
 
 /// Codecs whose files have a known structure; files of others may contain any octets.
-const HAVE_FORM: [Codec; 8] = [
+const HAVE_FORM: [Codec; 12] = [
     Codec::H264,
     Codec::H265,
     Codec::H266,
@@ -25,6 +25,10 @@ const HAVE_FORM: [Codec; 8] = [
     Codec::Vp8,
     Codec::Vp9,
     Codec::Av1,
+    Codec::L16,
+    Codec::L24,
+    Codec::Pcmu,
+    Codec::Pcma,
 ];
 
 /// Bytes of a file that are examined.
@@ -94,6 +98,7 @@ pub(crate) fn check_media(file: &Path, codec: Option<Codec>) -> anyhow::Result<(
         return Err(Usage(in_container(file, kind, codec)).into());
     }
     let Some(Look { codec: like, reason }) = bitstream::look(&head) else {
+        check_samples(file, &head)?;
         return ivf_coding(&head).map_or(Ok(()), |coding| {
             let reason = format!("holds {coding}; of IVF, only VP8, VP9 and AV1 can be sent");
             Err(Usage(format!("{} {reason}", file.display())).into())
@@ -112,9 +117,26 @@ pub(crate) fn check_media(file: &Path, codec: Option<Codec>) -> anyhow::Result<(
     .into())
 }
 
-/// Returns whether a file has the name of IVF, which holds streams of several codecs.
-fn is_ivf(file: &Path) -> bool {
-    file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ivf"))
+/// Returns whether a file has the name of IVF or WAV, which hold streams of several codecs.
+fn is_shared(file: &Path) -> bool {
+    let is = |name: &str| file.extension().is_some_and(|it| it.eq_ignore_ascii_case(name));
+    is("ivf") || is("wav")
+}
+
+/// Checks that a file is not a WAV file of samples that cannot be sent.
+fn check_samples(file: &Path, head: &[u8]) -> Result<(), Usage> {
+    if !bitstream::is_wav(head) {
+        return Ok(());
+    }
+    let Err(error) = MediaReader::open(file, Codec::L24, ReadOptions::default()) else {
+        return Ok(());
+    };
+    Err(Usage(format!(
+        "{error}; only samples of 16 and 24 bits and those of G.711 can be sent. Try: ffmpeg -i {} \
+         -c:a pcm_s24le {}",
+        quoted(file),
+        quoted(&file.with_extension("24.wav")),
+    )))
 }
 
 /// Returns the name of the coding in an IVF file.
@@ -166,7 +188,7 @@ fn head(file: &Path) -> anyhow::Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     match read_head(file) {
-        Err(error) if container::of_name(file).is_some() || is_ivf(file) => {
+        Err(error) if container::of_name(file).is_some() || is_shared(file) => {
             Err(error).with_context(|| format!("{}: cannot open", file.display()))
         }
         head => Ok(head.unwrap_or_default()),

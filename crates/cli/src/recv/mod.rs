@@ -147,7 +147,8 @@ fn record(
 ) -> anyhow::Result<Recorded> {
     let is_first = !together.has_begun();
     let codecs: Vec<_> = streams.iter().map(|stream| stream.codec).collect();
-    let mut media = file.map(|file| args.overwrite.media_writer(file, &codecs)).transpose()?;
+    let sampled: Vec<_> = streams.iter().map(|stream| (stream.codec, stream.sampling)).collect();
+    let mut media = file.map(|file| args.overwrite.media_writer(file, &sampled)).transpose()?;
     if let (Some(media), Some(raw)) = (&mut media, &streams[0].raw) {
         media.set_raw_video(raw.video, raw.frame_rate)?;
     }
@@ -172,6 +173,9 @@ fn record(
     // Complete frames are saved before an error is reported.
     let has_frames = tracks.iter().any(|track| track.received.frames > 0);
     let observers: Vec<_> = tracks.iter_mut().map(|track| track.writer.observer.take()).collect();
+    for track in &mut tracks {
+        track.received.silence = output.silence();
+    }
     let finished = output.finish(has_frames);
     ended?;
     for (track, has_frames) in tracks.iter_mut().zip(finished?) {
@@ -236,6 +240,7 @@ fn named_codec(args: &RecvArgs) -> anyhow::Result<Codec> {
 /// Returns a stream from an address that the command line names.
 fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described> {
     let codec = named_codec(args)?;
+    stream::check_samples(&args.stream, &[codec])?;
     let payload_type = args.stream.payload_type.unwrap_or_else(|| codec.payload_type());
     stream::check_rtx(&args.control, payload_type, args.ssrc)?;
     let raw_video = args.stream.raw_video()?;
@@ -267,6 +272,13 @@ fn finish(
     }
     if let Some(ssrc) = args.ssrc {
         builder = builder.remote_ssrc(ssrc);
+    }
+    if !args.sources.is_empty() {
+        let mut sources = Vec::new();
+        for host in &args.sources {
+            sources.push(resolve(host, 0)?.ip());
+        }
+        builder = builder.multicast_sources(sources);
     }
     if args.fec {
         builder = builder.fec(Fec::receive().format(args.fec_format.into()));

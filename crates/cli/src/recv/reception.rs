@@ -69,6 +69,8 @@ pub(super) struct Received {
     pub(super) rtcp: RtcpSummary,
     pub(super) latency: Latency,
     pub(super) layers: LayerCounts,
+    /// The silence in the file in place of lost samples.
+    pub(super) silence: Duration,
     /// Why the file is not complete although nothing was lost.
     pub(super) flaw: Option<&'static str>,
     pub(super) end: End,

@@ -7,6 +7,7 @@ use std::thread;
 
 use anyhow::Context as _;
 use rushes::format::RawParameters;
+use rushes::file::Sampling;
 use rushes::{Codec, MediaStream};
 
 use super::contest::{Contest, Counts};
@@ -29,6 +30,8 @@ pub(super) struct Stream {
     pub(super) media: MediaStream,
     pub(super) agreed: Option<zrtp::Agreed>,
     pub(super) codec: Codec,
+    /// How samples are sampled.
+    pub(super) sampling: Option<Sampling>,
     /// Parameter sets from a description.
     pub(super) parameter_sets: Vec<u8>,
     /// What is known of uncompressed video.
@@ -51,6 +54,7 @@ impl Stream {
     ) -> anyhow::Result<Option<Self>> {
         let Described { builder, codec, parameter_sets } = described;
         let raw = builder.raw_parameters().cloned();
+        let sampling = builder.sampling();
         let prints = !args.output.quiet && !args.output.json;
         let wait = args.wait.filter(|_| !together.has_begun());
         let is_stopped = || together.stop.is_requested() || together.has_had_its_time(args);
@@ -77,6 +81,7 @@ impl Stream {
             media,
             agreed,
             codec,
+            sampling,
             parameter_sets,
             raw,
             written: Arc::default(),

@@ -90,6 +90,7 @@ impl Verdict {
             "seconds": received.time.as_secs_f64(),
             "megabits_per_second": report::megabits(received.octets, received.time),
             "packets_lost": self.lost,
+            "silence_ms": stream.sampling.map(|_| received.silence.as_secs_f64() * 1e3),
             "zrtp": stream.agreed.as_ref().map(zrtp::Agreed::object),
             "received": self.received(received),
             "other_sources": self.others(),
@@ -152,6 +153,10 @@ impl Verdict {
         let latency = received.latency.text();
         if !latency.is_empty() {
             eprintln!("{latency}");
+        }
+        if !received.silence.is_zero() {
+            let millis = received.silence.as_secs_f64() * 1e3;
+            eprintln!("{prefix}silence in place of lost samples: {millis:.1} ms");
         }
         let discards = report::discards(&self.statistics);
         if !discards.is_empty() {

@@ -1,7 +1,7 @@
 //! Output of a stream: into a file, to an observer, or both.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes::file::{FileError, MediaWriter};
 use rushes::{Codec, MediaStream, RtpTimestamp, Ssrc, sdp};
@@ -41,6 +41,14 @@ impl Output {
 
     fn lock(&self) -> MutexGuard<'_, Option<File>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the duration of the silence that stands for lost samples in the file.
+    pub(super) fn silence(&self) -> Duration {
+        match &*self.lock() {
+            Some(File::Stream(media)) => media.silence(),
+            _ => Duration::ZERO,
+        }
     }
 
     /// Ends the file; one without frames is removed. Returns which tracks of a film have frames in it;

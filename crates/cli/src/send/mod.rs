@@ -79,7 +79,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     }
     if let Some(file) = &args.sdp {
         args.overwrite.check(file).map_err(|error| with_its_key(args, file, error))?;
-        describe::write(file, &builders, &sources)?;
+        describe::write(file, &builders, &sources, args.channel_order.as_deref())?;
         if args.dry_run {
             note_new_key(args, file);
             if args.output.json {
@@ -278,6 +278,8 @@ fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
                       or send the video alone by --codec";
         return Err(Usage(reason.to_owned()));
     }
+    let codecs: Vec<_> = sources.iter().map(|source| source.codec).collect();
+    stream::check_samples(&args.stream, &codecs)?;
     if args.to.port == 0 {
         return Err(Usage("--to needs a port from 1 to 65535".to_owned()));
     }
@@ -322,7 +324,7 @@ fn build(
     let (mut of_stream, mut control) = (args.stream.clone(), args.control.clone());
     let ssrc = args.ssrc.filter(|_| is_first);
     if !is_first {
-        (of_stream.payload_type, of_stream.clock_rate) = (None, None);
+        (of_stream.payload_type, of_stream.clock_rate, of_stream.channels) = (None, None, None);
         (control.rtcp_port, control.rtx_payload_type, control.rtx_ssrc) = (None, None, None);
     }
     let payload_type = of_stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
@@ -363,15 +365,17 @@ fn build(
                 .to_owned(),
         )
     })?;
-    let mut builder =
-        stream::set(session.stream(source.codec), &session, &of_stream, source.raw_video)
-            .local_port(local_port)
-            .remote_port(remote_port)
-            .frame_rate(rate)
-            .pacing(pacing)
-            .burst(timing.burst.unwrap_or_default())
-            .circuit_breakers(!args.no_circuit_breakers)
-            .zero_copy(args.zero_copy);
+    let builder = session.stream(source.codec);
+    let mut builder = stream::set(builder, &session, &of_stream, source.raw_video);
+    builder = source
+        .set(builder)
+        .local_port(local_port)
+        .remote_port(remote_port)
+        .frame_rate(rate)
+        .pacing(pacing)
+        .burst(timing.burst.unwrap_or_default())
+        .circuit_breakers(!args.no_circuit_breakers)
+        .zero_copy(args.zero_copy);
     builder = stream::set_control(builder, &control);
     if is_first {
         builder = args.rate.set(builder)?;

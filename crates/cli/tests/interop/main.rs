@@ -20,6 +20,7 @@ mod program;
 mod relay;
 mod reports;
 mod rig;
+mod samples;
 mod sampling;
 mod secured;
 #[path = "../../../../interop/skipped.rs"]

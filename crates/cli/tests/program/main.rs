@@ -47,6 +47,7 @@ mod rig;
 #[path = "../../../rushes/tests/texture_world/route.rs"]
 #[allow(dead_code, reason = "its counts are not read here")]
 mod route;
+mod samples;
 mod secured;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;

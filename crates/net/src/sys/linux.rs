@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Instant;
 use std::{io, ptr};
@@ -13,6 +13,7 @@ use socket2::{InterfaceIndexOrAddress, SockRef, Socket};
 
 use crate::error::NetError;
 use crate::sys::WaitOutcome;
+use crate::sys::address::{NAME_LEN, Name, encode};
 use crate::tcp::{Interest, Ready};
 
 fn set_option(socket: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
@@ -149,9 +150,52 @@ pub(crate) fn interface_index(name: &str) -> Result<u32, NetError> {
     if index == 0 { Err(unknown()) } else { Ok(index) }
 }
 
-/// Joins an IPv4 group through the interface with this index, and sends through it.
+/// Joins an IPv4 group through the interface with this index.
 pub(crate) fn join_v4(socket: &Socket, group: Ipv4Addr, index: u32) -> io::Result<()> {
-    socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index))?;
+    socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index))
+}
+
+/// Bytes of `sockaddr_storage`.
+const STORAGE_LEN: usize = 128;
+
+/// Joins a group for what one host sends to it, through the interface with this index (RFC 3678
+/// section 5.1); 0: chosen by the system.
+pub(crate) fn join_source(
+    socket: &Socket,
+    group: IpAddr,
+    source: IpAddr,
+    index: u32,
+) -> io::Result<()> {
+    let level = if group.is_ipv4() { libc::IPPROTO_IP } else { libc::IPPROTO_IPV6 };
+    // `group_source_req`: the index, padded to a word; the group and the source in two
+    // `sockaddr_storage`.
+    let mut request = [0; size_of::<usize>() + 2 * STORAGE_LEN];
+    request[..4].copy_from_slice(&index.to_ne_bytes());
+    for (address, at) in [(group, size_of::<usize>()), (source, size_of::<usize>() + STORAGE_LEN)] {
+        let mut name = Name([0; NAME_LEN]);
+        let len = encode(&SocketAddr::new(address, 0), &mut name);
+        request[at..at + len].copy_from_slice(&name.0[..len]);
+    }
+    set_option(socket, level, libc::MCAST_JOIN_SOURCE_GROUP, &request)
+}
+
+/// From `linux/in6.h`; since Linux 4.20.
+const IPV6_MULTICAST_ALL: c_int = 29;
+
+/// Keeps out what is sent to groups that other sockets on the same port have joined.
+pub(crate) fn receive_own_groups_only(socket: &Socket, local: IpAddr) -> io::Result<()> {
+    let off = 0_i32.to_ne_bytes();
+    if local.is_ipv4() {
+        return set_option(socket, libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, &off);
+    }
+    match set_option(socket, libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(()),
+        set => set,
+    }
+}
+
+/// Sends to IPv4 groups through the interface with this index.
+pub(crate) fn send_v4_through(socket: &Socket, index: u32) -> io::Result<()> {
     // `ip_mreqn`: group, address, index.
     let mut request = [0; 12];
     request[8..].copy_from_slice(&index.to_ne_bytes());

@@ -38,9 +38,10 @@ pub use linux::Waker;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
     bind_device, congestion, enable_arrival_details, enable_gro, forbid_fragments,
-    force_receive_buffer, force_send_buffer, interface_index, join_v4, kernel_drops, probe_gso,
-    set_congestion, set_low_water, set_traffic_class_v6, set_unsent_max, usable_buffer,
-    wait_readable, wait_ready, wait_woken, wait_writable,
+    force_receive_buffer, force_send_buffer, interface_index, join_source, join_v4, kernel_drops,
+    probe_gso, receive_own_groups_only, send_v4_through, set_congestion, set_low_water,
+    set_traffic_class_v6, set_unsent_max, usable_buffer, wait_readable, wait_ready, wait_woken,
+    wait_writable,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use messages::{Inbox, Outbox};
@@ -50,8 +51,9 @@ pub use portable::Waker;
 pub(crate) use portable::{
     ErrorQueue, Inbox, Lending, Lent, Outbox, bind_device, congestion, enable_arrival_details,
     enable_gro, forbid_fragments, force_receive_buffer, force_send_buffer, interface_index,
-    join_v4, kernel_drops, probe_gso, set_congestion, set_low_water, set_traffic_class_v6,
-    set_unsent_max, usable_buffer, wait_readable, wait_ready, wait_woken, wait_writable,
+    join_source, join_v4, kernel_drops, probe_gso, receive_own_groups_only, send_v4_through,
+    set_congestion, set_low_water, set_traffic_class_v6, set_unsent_max, usable_buffer,
+    wait_readable, wait_ready, wait_woken, wait_writable,
 };
 
 /// The front of a batch, and its destination.

@@ -1,6 +1,6 @@
 //! Systems other than Linux: no batches, and waiting by short sleeps.
 
-use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -165,6 +165,18 @@ pub(crate) fn interface_index(_: &str) -> Result<u32, NetError> {
 }
 
 pub(crate) fn join_v4(_: &Socket, _: Ipv4Addr, _: u32) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn join_source(_: &Socket, _: IpAddr, _: IpAddr, _: u32) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn receive_own_groups_only(_: &Socket, _: IpAddr) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn send_v4_through(_: &Socket, _: u32) -> io::Result<()> {
     Err(unsupported())
 }
 

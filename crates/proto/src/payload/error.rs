@@ -79,6 +79,29 @@ pub enum FrameError {
         /// What is wrong there.
         reason: &'static str,
     },
+    /// The samples of one packet do not fit it.
+    #[error(
+        "{samples} samples of each channel take {len} octets, and a packet has room for {limit}: \
+         at most {fit} samples fit; set a shorter packet time, fewer channels or a larger MTU"
+    )]
+    PacketTime {
+        /// Samples of each channel in a packet of the packet time.
+        samples: u32,
+        /// Octets of these samples.
+        len: usize,
+        /// Maximum octets of a payload.
+        limit: usize,
+        /// Samples of each channel that fit.
+        fit: usize,
+    },
+    /// The frame does not consist of whole sample groups.
+    #[error("a frame of {len} octets is no whole number of sample groups of {group_len} octets")]
+    SampleGroup {
+        /// Octets in the frame.
+        len: usize,
+        /// Octets of a sample group: one sample of each channel.
+        group_len: usize,
+    },
     /// The maximum packet size leaves no room for the payload.
     #[error("{limit} octets of payload are too few for this format, which needs {need}")]
     PacketTooSmall {
@@ -168,6 +191,15 @@ pub enum PayloadError {
     OutsideMode {
         /// The type in the payload header.
         packet_type: u8,
+    },
+    /// The payload does not consist of whole sample groups: it has another number of channels, or
+    /// samples of another size.
+    #[error("a payload of {len} octets is no whole number of sample groups of {group_len} octets")]
+    SampleGroup {
+        /// Octets in the payload.
+        len: usize,
+        /// Octets of a sample group: one sample of each channel.
+        group_len: usize,
     },
     /// The payload ends within a field.
     #[error("the payload has {have} octets, but needs {need} for {field}")]

@@ -47,6 +47,7 @@ pub struct Fragment {
     len: usize,
     marker: bool,
     sequence: u32,
+    time_offset: u32,
     extension: Option<HeaderExtension>,
 }
 
@@ -57,6 +58,7 @@ impl Fragment {
         self.pieces.clear();
         self.len = 0;
         self.marker = false;
+        self.time_offset = 0;
         self.extension = None;
     }
 
@@ -70,6 +72,19 @@ impl Fragment {
     #[inline]
     pub(crate) fn set_sequence(&mut self, sequence: u32) {
         self.sequence = sequence;
+    }
+
+    /// Sets how much later than its frame the payload was sampled, in ticks of the clock rate; 0 by
+    /// default. The timestamp of the packet is that of the frame plus this.
+    #[inline]
+    pub fn set_time_offset(&mut self, ticks: u32) {
+        self.time_offset = ticks;
+    }
+
+    /// Returns how much later than its frame the payload was sampled, in ticks.
+    #[inline]
+    pub fn time_offset(&self) -> u32 {
+        self.time_offset
     }
 
     /// Sets the header extension of the packet (RFC 3550 section 5.3.1). If it is longer than

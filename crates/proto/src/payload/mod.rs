@@ -31,6 +31,7 @@ mod layout;
 mod naive;
 pub mod nal;
 pub mod opus;
+pub mod pcm;
 mod pool;
 pub mod raw;
 #[cfg(test)]
@@ -78,7 +79,8 @@ pub trait PayloadFormat: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns whether every payload is a whole frame, so the loss of one never affects another.
+    /// Returns whether every payload is received as a whole frame, so the loss of one never affects
+    /// another.
     fn has_one_packet_frames(&self) -> bool {
         false
     }
@@ -104,6 +106,15 @@ pub trait PayloadFormat: fmt::Debug + Send + Sync {
 
 /// The sending half of a payload format.
 pub trait Packetiser: Send {
+    /// Checks that payloads of at most `limit` octets suffice for frames of the format, before there is
+    /// one.
+    ///
+    /// # Errors
+    /// [`FrameError`] if no frame could be sent.
+    fn check(&self, _limit: usize) -> Result<(), FrameError> {
+        Ok(())
+    }
+
     /// Starts a frame, which is split into payloads of at most `limit` octets. A format whose
     /// frames cannot be split makes one longer payload, which is sent in IP fragments.
     ///
@@ -114,7 +125,8 @@ pub trait Packetiser: Send {
     fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError>;
 
     /// Fills `fragment`, which is empty on entry, with the next payload; returns `false` if none is
-    /// left. Only the last payload of a frame has the marker bit (in Opus, the first of a talkspurt).
+    /// left. Only the last payload of a frame has the marker bit (in Opus, the first of a talkspurt; of
+    /// samples none).
     fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool;
 
     /// Returns up to `most` of the next payloads as a [`Run`], which most payloads of a large frame
@@ -142,7 +154,8 @@ pub trait Packetiser: Send {
         None
     }
 
-    /// Returns the duration of `frame` in ticks of the clock rate, if the format defines it (Opus).
+    /// Returns the duration of `frame` in ticks of the clock rate, if the format defines it (Opus,
+    /// samples).
     fn duration(&self, _frame: &[u8]) -> Option<u32> {
         None
     }

@@ -16,6 +16,8 @@ pub struct Outgoing<'s, 'f> {
     sender: &'s mut Sender,
     frame: &'f [u8],
     timestamp: RtpTimestamp,
+    /// The timestamp of the current packet.
+    packet_timestamp: RtpTimestamp,
     /// Number of packets that the sender had made before this frame.
     packets_before: u64,
     /// Maximum octets of a batch.
@@ -36,6 +38,7 @@ impl<'s, 'f> Outgoing<'s, 'f> {
             sender,
             frame,
             timestamp,
+            packet_timestamp: timestamp,
             packets_before,
             batch_len_max: usize::MAX,
             waiting: false,
@@ -81,12 +84,16 @@ impl<'s, 'f> Outgoing<'s, 'f> {
                     && !self.sender.packetiser.next(self.frame, &mut self.sender.fragment)
                 {
                     (self.done, self.whole) = (true, true);
-                    self.sender.end_fec_block_if_due(self.timestamp);
+                    self.sender.end_fec_block_if_due(self.packet_timestamp);
                     continue;
                 }
             }
             let sender = &mut *self.sender;
-            match written.unwrap_or_else(|| sender.write(self.frame, self.timestamp, batch)) {
+            if written.is_none() {
+                self.packet_timestamp = self.timestamp.plus(sender.fragment.time_offset());
+            }
+            let timestamp = self.packet_timestamp;
+            match written.unwrap_or_else(|| sender.write(self.frame, timestamp, batch)) {
                 Written::Placed => {}
                 Written::Full => {
                     // A packet may exceed the limit if its format cannot split frames. A packet

@@ -310,9 +310,8 @@ impl Sender {
             return Err(FrameError::TooManySources);
         }
         self.set_elements(capture);
-        let extension_len = self.packetiser.extension_len_max() + self.elements_len();
-        let overhead = HEADER_LEN + extension_len + self.trailer_len() + self.fec_len();
-        self.packetiser.start(frame, self.config.packet_len_max.saturating_sub(overhead))?;
+        let limit = self.payload_len_max();
+        self.packetiser.start(frame, limit)?;
         if let Some(timestamp) = timestamp {
             self.clock_base = timestamp;
             self.clock_frames = 0;
@@ -335,6 +334,21 @@ impl Sender {
         self.statistics.frame_octets += frame.len() as u64;
         self.statistics.units_left_out += self.packetiser.units_left_out() as u64;
         Ok(Outgoing::new(self, frame, timestamp))
+    }
+
+    /// Checks that packets have room for the format's payloads, before there is a frame.
+    ///
+    /// # Errors
+    /// [`FrameError`] if no frame could be sent.
+    pub fn check(&self) -> Result<(), FrameError> {
+        self.packetiser.check(self.payload_len_max())
+    }
+
+    /// Returns the maximum octets of a payload in the next packets.
+    fn payload_len_max(&self) -> usize {
+        let extension_len = self.packetiser.extension_len_max() + self.elements_len();
+        let overhead = HEADER_LEN + extension_len + self.trailer_len() + self.fec_len();
+        self.config.packet_len_max.saturating_sub(overhead)
     }
 
     /// Empties `batch` and writes one packet without payload into it.

@@ -18,12 +18,19 @@ use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::opus::Opus;
 use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
+use rushes_proto::payload::pcm::{Pcm, Sample};
 use rushes_proto::payload::vp8::Vp8;
 use rushes_proto::payload::vp9::Vp9;
 use rushes_proto::payload::{Delivery, Fragment, Frame, FrameSettings, PayloadFormat, Piece};
 use rushes_proto::rtp::{CaptureTime, ExtensionKind, ExtensionMap};
 use rushes_proto::stream::{Receiver, ReceiverConfig, Sender, SenderConfig};
-use rushes_proto::{Batch, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+use rushes_proto::{Batch, ClockRate, NtpTime, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
+
+/// Samples in packets that hold the frames of tests.
+pub const PCM: Pcm = Pcm {
+    packet_time: Some(Duration::from_micros(500)),
+    ..Pcm::new(Sample::L16, ClockRate::OPUS, 1)
+};
 
 /// The formats that the tests use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,6 +43,8 @@ pub enum Kind {
     H266Numbered,
     H266Interleaved,
     Opus,
+    /// Samples of 16 bits of one channel.
+    Pcm,
     Vp8,
     Vp9,
     Av1,
@@ -58,6 +67,7 @@ impl Kind {
         Self::H266,
         Self::H266Numbered,
         Self::Opus,
+        Self::Pcm,
         Self::Vp8,
         Self::Vp9,
         Self::Av1,
@@ -79,6 +89,7 @@ impl Kind {
             Self::H266 => Arc::new(H266::default()),
             Self::H266Numbered => Arc::new(H266 { max_don_diff: 1, ..H266::default() }),
             Self::Opus => Arc::new(Opus::default()),
+            Self::Pcm => Arc::new(PCM),
             Self::Vp8 => Arc::new(Vp8::default()),
             Self::Vp9 => Arc::new(Vp9::default()),
             Self::Av1 => Arc::new(Av1::default()),
@@ -89,6 +100,21 @@ impl Kind {
 
     pub fn has_nal_units(self) -> bool {
         self.delimiter().is_some()
+    }
+
+    /// Returns whether each packet is a frame, so that frames of tests are small. (Larger frames of
+    /// samples are tested in `samples.rs`.)
+    pub fn has_one_packet_frames(self) -> bool {
+        matches!(self, Self::Opus | Self::Pcm)
+    }
+
+    /// Returns the ticks from a frame of `len` octets to the next.
+    pub fn ticks(self, len: usize) -> u32 {
+        match self {
+            Self::Opus => 960,
+            Self::Pcm => len as u32 / 2,
+            _ => self.format().clock_rate().hertz() / 30,
+        }
     }
 
     /// Returns whether units have decoding order numbers and therefore wait for earlier ones.
@@ -109,7 +135,13 @@ impl Kind {
             Self::H266 | Self::H266Numbered | Self::H266Interleaved => {
                 Some(vec![0, 20 << 3 | 1, 0x28])
             }
-            Self::Opus | Self::Vp8 | Self::Vp9 | Self::Av1 | Self::Raw | Self::Generic => None,
+            Self::Opus
+            | Self::Pcm
+            | Self::Vp8
+            | Self::Vp9
+            | Self::Av1
+            | Self::Raw
+            | Self::Generic => None,
         }
     }
 
@@ -130,7 +162,7 @@ impl Kind {
             Self::Vp8 | Self::Raw | Self::Generic => vec![0],
             // The frame marker of a key frame.
             Self::Vp9 => vec![0x82],
-            Self::Av1 => vec![],
+            Self::Av1 | Self::Pcm => vec![],
         };
         // There are no zeros, so that neither a start code nor a trailing zero arises.
         unit.extend(
@@ -139,6 +171,9 @@ impl Kind {
         let len = if self == Self::Raw { RAW_LEN } else { len };
         while unit.len() < len {
             unit.push(1 + random.below(255) as u8);
+        }
+        if self == Self::Pcm && !unit.len().is_multiple_of(2) {
+            unit.push(1);
         }
         if self == Self::Av1 {
             // A temporal delimiter, then a frame OBU with its size in groups of seven bits.
@@ -324,7 +359,11 @@ impl Listener {
 /// formats without NAL units.
 pub fn sources(kind: Kind, count: u32, len_max: u64, random: &mut Seeded) -> Vec<Source> {
     let unit = |n, random: &mut Seeded| {
-        let len = if kind == Kind::Opus { 40 } else { 20 + random.below(len_max - 20) as usize };
+        let len = if kind.has_one_packet_frames() {
+            40
+        } else {
+            20 + random.below(len_max - 20) as usize
+        };
         kind.unit(n, len, random)
     };
     let units = |n: u32, random: &mut Seeded| {

@@ -13,7 +13,7 @@ use rushes_proto::control::CircuitBreaker;
 use rushes_proto::payload::FrameError;
 use rushes_proto::sdp::Unsupported;
 use rushes_proto::stream::ConfigError;
-use rushes_proto::{PayloadType, Ssrc};
+use rushes_proto::{ClockRate, PayloadType, Ssrc};
 use thiserror::Error;
 
 #[cfg(feature = "srtp")]
@@ -50,6 +50,9 @@ pub enum Error {
         /// The length of the name in octets.
         len: usize,
     },
+    /// A stream of samples would have no channel.
+    #[error("a stream without channels: set 1 to 255")]
+    Channels,
     /// A stream's setting is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -149,6 +152,12 @@ pub enum Error {
     #[cfg(feature = "srtp")]
     #[error(transparent)]
     Sdes(#[from] SdesError),
+    /// The duration of the samples in a packet is out of range.
+    #[error("a packet time of {time:?} is outside 1 ns to 200 ms")]
+    PacketTime {
+        /// The time given.
+        time: Duration,
+    },
     /// The share of the frame interval is out of range.
     #[error("a pacing share of {share} is outside 0.01 to 1")]
     PacingShare {
@@ -240,6 +249,29 @@ pub enum Error {
     SharedPort {
         /// The local port.
         port: u16,
+    },
+    /// [`multicast_sources`](crate::StreamBuilder::multicast_sources) is set, but the stream receives no
+    /// group.
+    #[error(
+        "sources of a multicast group are set, but the session's peer is no group: \
+         for a host, call only_from"
+    )]
+    SourceWithoutGroup,
+    /// The payload type has a fixed meaning, which is not that of the stream (RFC 3551 section 6).
+    #[error(
+        "payload type {} is {name} at another rate or of other channels than {channels} at {} Hz \
+         (RFC 3551): set a payload type from 96 to 127",
+        .payload_type.value(), .rate.hertz()
+    )]
+    StaticPayloadType {
+        /// The payload type.
+        payload_type: PayloadType,
+        /// The encoding name.
+        name: &'static str,
+        /// The sampling rate of the stream.
+        rate: ClockRate,
+        /// The channels of the stream.
+        channels: u8,
     },
     /// The peer's address is the unspecified one, which no packet comes from.
     #[error(

@@ -42,15 +42,19 @@ mod opus;
 mod opus_evidence;
 mod raw;
 mod raw_parameters;
+mod pcm;
+mod pcm_evidence;
 mod vp8;
 mod vp9;
 
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 use std::{fmt, ptr};
 
 use rushes_proto::payload::nal::NalCodec;
+use rushes_proto::payload::pcm::{Pcm, Sample};
 use rushes_proto::payload::{Framing, PayloadFormat};
 use rushes_proto::rtp::Packet;
 use rushes_proto::sdp::{self, Encoding, Unsupported};
@@ -60,6 +64,7 @@ pub use self::evidence::{Evidence, follows, guess};
 pub use self::file::{FileKind, FrameReader, FrameWriter};
 pub use self::nal_evidence::is_plausible;
 pub use self::raw_parameters::RawParameters;
+pub use self::pcm_evidence::channels_of;
 use crate::error::Error;
 
 /// The formats that come with the library. [`guess`] tries them in this order: the durations of
@@ -74,8 +79,15 @@ pub static FORMATS: &[&MediaFormat] = &[
     &vp8::FORMAT,
     &vp9::FORMAT,
     &av1::FORMAT,
+    &pcm::L16,
+    &pcm::L24,
+    &pcm::PCMU,
+    &pcm::PCMA,
     &generic::FORMAT,
 ];
+
+/// The longest packet time: receivers accept packets of up to 200 ms (RFC 3551 section 4.5).
+pub(crate) const PACKET_TIME_MAX: Duration = Duration::from_millis(200);
 
 /// The formats that applications have registered.
 static REGISTERED: RwLock<Vec<&MediaFormat>> = RwLock::new(Vec::new());
@@ -101,6 +113,8 @@ pub struct MediaFormat {
     pub channels: Option<u8>,
     /// The syntax of the NAL units, if frames are access units.
     pub nal: Option<NalCodec>,
+    /// The coding of the samples, if frames are samples (L16, L24, PCMU, PCMA).
+    pub sample: Option<Sample>,
     /// Creates the payload format: the packetiser and the depacketiser.
     pub payload: fn(&FormatOptions) -> Arc<dyn PayloadFormat>,
     /// Returns the encoding and its parameters for a session description, given the first frame of a
@@ -144,6 +158,7 @@ impl MediaFormat {
         clock_rate: ClockRate::VIDEO,
         channels: None,
         nal: None,
+        sample: None,
         payload: generic::payload,
         describe: |format, _| Encoding::Other {
             name: format.encoding.unwrap_or_default().to_owned(),
@@ -179,6 +194,11 @@ pub struct FormatOptions {
     pub clock_rate: Option<ClockRate>,
     /// The size, sampling and depth of uncompressed video; `None` if they are not known.
     pub raw: Option<RawParameters>,
+    /// The number of audio channels; `None` for the format's own.
+    pub channels: Option<u8>,
+    /// The duration of the samples in a sent packet (L16, L24, PCMU, PCMA), more than zero and at most
+    /// 200 ms; `None` for the [default](rushes_proto::payload::pcm::Pcm::packet_samples).
+    pub packet_time: Option<Duration>,
     /// The whole value of `a=fmtp` in the peer's description, for formats whose encoding is
     /// [`Encoding::Other`]; empty without a description.
     pub parameters: String,
@@ -198,6 +218,15 @@ impl Codec {
     pub const H266: Self = Self(&h266::FORMAT);
     /// Opus, RFC 7587.
     pub const Opus: Self = Self(&opus::FORMAT);
+    /// Samples of 16 bits, RFC 3551. A frame is any number of samples of each channel, interleaved, in
+    /// network byte order; a received one is a packet.
+    pub const L16: Self = Self(&pcm::L16);
+    /// Samples of 24 bits, RFC 3190, in frames as those of [`L16`](Self::L16).
+    pub const L24: Self = Self(&pcm::L24);
+    /// Samples in the µ-law of ITU-T G.711, RFC 3551.
+    pub const Pcmu: Self = Self(&pcm::PCMU);
+    /// Samples in the A-law of ITU-T G.711, RFC 3551.
+    pub const Pcma: Self = Self(&pcm::PCMA);
     /// KLV metadata, RFC 6597.
     pub const Klv: Self = Self(&klv::FORMAT);
     /// VP8, RFC 7741.
@@ -262,8 +291,9 @@ impl Codec {
             Encoding::Other { parameters, .. } => parameters.clone(),
             _ => String::new(),
         };
-        let clock_rate = Some(format.clock_rate);
-        let mut options = FormatOptions { clock_rate, parameters, ..FormatOptions::default() };
+        let (clock_rate, channels) = (Some(format.clock_rate), format.channels.or(Some(1)));
+        let mut options =
+            FormatOptions { clock_rate, channels, parameters, ..FormatOptions::default() };
         (codec.accept)(format, &mut options)?;
         Ok((codec, options))
     }
@@ -352,6 +382,14 @@ impl StreamFormat {
     pub(crate) fn check(&self, options: &FormatOptions) -> Result<(), Error> {
         let Self::Codec(codec) = self else { return Ok(()) };
         (codec.check)(options).map_err(|reason| Error::Format { name: codec.name, reason })
+    }
+
+    /// Returns the payload format of samples, if it is one.
+    pub(crate) fn pcm(&self, options: &FormatOptions) -> Option<Pcm> {
+        match self {
+            Self::Codec(codec) => Some(pcm::with_options(codec, codec.sample?, options)),
+            Self::Own(_) => None,
+        }
     }
 
     /// Returns the payload format.

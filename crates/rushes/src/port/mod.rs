@@ -67,6 +67,8 @@ pub(crate) struct Port {
     control: Control,
     waker: Waker,
     only_from: Option<OnlyFrom>,
+    /// The only hosts that are heard in a multicast group; all if empty.
+    sources: Vec<IpAddr>,
     /// Locked by the reading thread.
     read_state: Mutex<ReadState>,
     inboxes: Mutex<Inboxes>,
@@ -96,6 +98,7 @@ impl Port {
         socket: UdpSocket,
         control: Control,
         only_from: Option<OnlyFrom>,
+        sources: Vec<IpAddr>,
     ) -> Result<Self, Error> {
         let control_arena = match &control {
             Control::Separate(socket) => Some(socket.arena()),
@@ -111,6 +114,7 @@ impl Port {
             socket,
             waker: Waker::new()?,
             only_from,
+            sources,
             inboxes: Mutex::default(),
             waiting: Mutex::default(),
             woken: Condvar::new(),
@@ -119,6 +123,16 @@ impl Port {
             #[cfg(feature = "zrtp")]
             side: Mutex::default(),
         })
+    }
+
+    /// Returns whether media from this address is accepted.
+    fn accepts_media(&self, from: SocketAddr) -> bool {
+        self.is_source(from.ip()) && self.only_from.is_none_or(|only| only.sends_media(from))
+    }
+
+    /// Returns whether the host is heard: in a multicast group, if it is one of the sources.
+    fn is_source(&self, host: IpAddr) -> bool {
+        self.sources.is_empty() || self.sources.contains(&host)
     }
 
     pub(crate) fn socket(&self) -> &UdpSocket {

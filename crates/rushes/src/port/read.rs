@@ -152,7 +152,7 @@ impl Port {
                 self.handle_report(now, *datagram.from, datagram.data);
                 continue;
             }
-            if self.only_from.is_some_and(|only| !only.sends_media(*datagram.from)) {
+            if !self.accepts_media(*datagram.from) {
                 self.note_foreign();
                 continue;
             }

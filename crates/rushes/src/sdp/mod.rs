@@ -22,18 +22,21 @@
 
 mod extensions;
 mod fec;
+mod filter;
 #[cfg(feature = "zrtp")]
 mod hello;
 #[cfg(feature = "srtp")]
 mod keys;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 use rushes_proto::FrameRate;
+use rushes_proto::payload::pcm::PAYLOAD_LEN;
 pub use rushes_proto::sdp::*;
 
 use crate::error::Error;
-use crate::format::Codec;
+use crate::format::{Codec, PACKET_TIME_MAX};
 use crate::setup::{Context, Recovery, StreamBuilder};
 
 /// Returns the encoding of `codec` for a description, with the contents of the parameter sets in
@@ -79,6 +82,17 @@ impl StreamBuilder {
         Ok(description)
     }
 
+    /// Returns the packet time that the author of `media` prefers, for what this side sends to it, if
+    /// anything; `None` if its samples do not fit a packet.
+    fn packet_time_of(&self, media: &Media) -> Option<Duration> {
+        let most = media.max_packet_time.unwrap_or(PACKET_TIME_MAX).min(PACKET_TIME_MAX);
+        let time = media.packet_time.or(media.max_packet_time)?.min(most);
+        let mut options = self.format.clone();
+        options.packet_time = Some(time).filter(|time| !time.is_zero());
+        let pcm = self.stream_format.pcm(&options)?;
+        options.packet_time.filter(|_| pcm.payload_len() <= PAYLOAD_LEN)
+    }
+
     fn media(&self, to: SocketAddr, encoding: Encoding) -> Result<Media, Error> {
         self.check_rtx()?;
         self.check_fec()?;
@@ -90,6 +104,7 @@ impl StreamBuilder {
             (Some(multicast), true) => Some(multicast.ttl.min(255) as u8),
             _ => None,
         };
+        media.attributes.extend(self.source_filter(to));
         let mut format = Format::new(self.payload_type, encoding);
         if let Some(codec) = codec {
             if let Encoding::Other { parameters, .. } = &mut format.encoding
@@ -98,6 +113,10 @@ impl StreamBuilder {
                 *parameters = (codec.parameters)(&self.format, self.frame_rate);
             }
             (format.clock_rate, format.channels) = (codec.clock_rate, codec.channels);
+            format.channels = match self.format.channels {
+                Some(channels) if codec.sample.is_some() => Some(channels).filter(|it| *it > 1),
+                _ => format.channels,
+            };
         }
         if let Some(clock_rate) = self.clock_rate {
             format.clock_rate = clock_rate;
@@ -127,6 +146,8 @@ impl StreamBuilder {
         if media.kind == MediaKind::Video {
             media.frame_rate = self.frame_rate.map(FrameRate::per_second);
         }
+        let pcm = self.stream_format.pcm(&self.format);
+        media.packet_time = pcm.map(|pcm| pcm.rate.duration(pcm.packet_samples()));
         if let Some(ssrc) = self.ssrc {
             let cname = Some(self.session.context.cname()?.to_owned());
             media.ssrcs.push(Source { ssrc, cname: cname.clone() });
@@ -159,8 +180,8 @@ impl Context {
     ///
     /// If the description has the SSRC of the stream ([`Media::ssrc`]) or of its retransmissions,
     /// no other is accepted. Otherwise any sender is accepted, since a description names the
-    /// destination of media. [`Media::senders`] returns the addresses of permitted senders, for
-    /// applications that check them. The stream reads the elements of header extensions that the
+    /// destination of media; but of a multicast group only the permitted senders (`a=source-filter`,
+    /// RFC 4570). [`Media::senders`] returns their addresses, for applications that check others. The stream reads the elements of header extensions that the
     /// library knows (see [`StreamBuilder::extensions`]).
     ///
     /// # Errors
@@ -194,7 +215,11 @@ impl Context {
             .reduced_size(media.reduced_size)
             .report_arrivals(has_feedback && media.congestion_feedback)
             .rtcp_mux(media.rtcp == RtcpPort::Mux);
+        if media.ip().is_ok_and(|group| group.is_multicast()) {
+            builder = builder.multicast_sources(media.senders());
+        }
         builder = builder.with_extensions_of(media);
+        builder.format.packet_time = builder.packet_time_of(media);
         if let RtcpPort::Port(port, _) = media.rtcp {
             builder = builder.rtcp_local_port(port);
         }

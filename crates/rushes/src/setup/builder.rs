@@ -11,6 +11,7 @@ use rushes_proto::{ClockRate, FrameRate, PayloadType, RtpTimestamp, SequenceNumb
 
 use super::control::ControlSettings;
 use super::session::Session;
+use crate::format::file::Sampling;
 use crate::format::{FormatOptions, RawParameters, StreamFormat};
 use crate::pace::{Burst, Pacing};
 use crate::port::OnlyFrom;
@@ -25,7 +26,7 @@ use crate::security::Security;
 #[must_use = "nothing happens until `open`"]
 pub struct StreamBuilder {
     pub(crate) session: Session,
-    pub(super) stream_format: StreamFormat,
+    pub(crate) stream_format: StreamFormat,
     pub(super) local_port: u16,
     pub(super) remote_port: Option<u16>,
     pub(crate) payload_type: PayloadType,
@@ -51,6 +52,8 @@ pub struct StreamBuilder {
     pub(super) send_timeout: Duration,
     pub(super) first: Option<(SequenceNumber, RtpTimestamp)>,
     pub(crate) extensions: ExtensionMap,
+    /// The only hosts from which a multicast group is received.
+    pub(crate) sources: Vec<IpAddr>,
     pub(crate) socket: SocketOptions,
     pub(crate) control: ControlSettings,
     pub(crate) security: Option<Security>,
@@ -98,6 +101,7 @@ impl StreamBuilder {
             send_timeout: Duration::from_secs(1),
             first: None,
             extensions: ExtensionMap::default(),
+            sources: Vec::new(),
             socket,
             control: ControlSettings::default(),
             security: None,
@@ -120,7 +124,7 @@ impl StreamBuilder {
 
     /// Sets the payload type to send and to accept; by default that of the
     /// [format](crate::format::MediaFormat::payload_type): 96 for H.264, 97 for H.265, 98 for H.266,
-    /// 111 for Opus, 99 for generic frames.
+    /// 111 for Opus, 0 for PCMU, 8 for PCMA, 99 for generic frames.
     pub fn payload_type(mut self, payload_type: PayloadType) -> Self {
         self.payload_type = payload_type;
         self
@@ -151,11 +155,38 @@ impl StreamBuilder {
         self
     }
 
-    /// Sets the rate of the timestamps; by default the format's, 90 kHz for video, 48 kHz for Opus.
+    /// Sets the rate of the timestamps; by default the format's: 90 kHz for video, 48 kHz for
+    /// Opus, L16 and L24, 8 kHz for PCMU and PCMA.
     pub fn clock_rate(mut self, rate: ClockRate) -> Self {
         self.clock_rate = Some(rate);
         self.format.clock_rate = Some(rate);
         self
+    }
+
+    /// Sets the number of audio channels of L16, L24, PCMU and PCMA, 1..=255; by default 2, and 1 of
+    /// PCMU and PCMA. Both ends must agree.
+    pub fn channels(mut self, channels: u8) -> Self {
+        self.format.channels = Some(channels);
+        self
+    }
+
+    /// Sets the duration of the samples in a packet of L16, L24, PCMU and PCMA: more than zero, up to
+    /// 200 ms, rounded to whole samples. By default 1 ms of L16 and L24 and 20 ms of PCMU and PCMA, or
+    /// less if they do not fit
+    /// ([`Pcm::packet_samples`](crate::proto::payload::pcm::Pcm::packet_samples)).
+    ///
+    /// A frame that is pushed is cut into packets of this duration, the last of which may be shorter;
+    /// a received frame is one packet.
+    pub fn packet_time(mut self, time: Duration) -> Self {
+        self.format.packet_time = Some(time);
+        self
+    }
+
+    /// Returns how the samples of L16, L24, PCMU and PCMA are sampled, for files of them; `None` for
+    /// other formats.
+    pub fn sampling(&self) -> Option<Sampling> {
+        let pcm = self.stream_format.pcm(&self.format)?;
+        Some(Sampling { rate: pcm.rate, channels: pcm.channels })
     }
 
     /// Sets the octets in the largest IP packet to send, headers included: 100..=65 535, by default
@@ -459,6 +490,19 @@ impl StreamBuilder {
     /// Sets the network interface to use, by name.
     pub fn interface(mut self, name: &str) -> Self {
         self.socket.interface = Some(name.to_owned());
+        self
+    }
+
+    /// Sets the only hosts from which the session's multicast group is received (source-specific
+    /// multicast, RFC 4607); by default any host.
+    ///
+    /// The network delivers nothing else (IGMPv3, MLDv2), and what arrives in another way is counted
+    /// ([`Statistics::foreign`](crate::Statistics)) and ignored, so that two senders to one group and
+    /// port are kept apart. A [description](Self::description) of a stream to a group names them
+    /// (`a=source-filter`, RFC 4570); without them it names this host, if the group is one of those
+    /// that have a single source (232.0.0.0/8, ff3x::/32).
+    pub fn multicast_sources(mut self, hosts: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.sources = hosts.into_iter().collect();
         self
     }
 

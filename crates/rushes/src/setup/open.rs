@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rushes_proto::control::{Participant, ParticipantConfig};
 use rushes_proto::payload::PayloadFormat;
 use rushes_proto::repair::RequestTiming;
+use rushes_proto::sdp::static_format;
 use rushes_proto::stream::{
     MEMORY_BESIDE_A_FRAME, Receiver, ReceiverConfig, Retransmission, Route, Sender, SenderConfig,
 };
@@ -17,6 +18,7 @@ use super::control::{ControlSettings, Recovery};
 use super::fec::Fec;
 use super::session::ControlPort;
 use crate::error::{self, Error};
+use crate::format::{PACKET_TIME_MAX, StreamFormat};
 use crate::media::{MediaStream, Receiving, StreamReceiver, StreamSender};
 use crate::pace::Pacer;
 use crate::port::{Inbox, Outbox, Port, Retransmissions, SendState};
@@ -65,6 +67,11 @@ impl StreamBuilder {
         if !(100..=65_535).contains(&self.mtu) {
             return Err(Error::Mtu { mtu: self.mtu });
         }
+        match &mut self.socket.multicast {
+            Some(options) if !self.sources.is_empty() => options.sources.clone_from(&self.sources),
+            None if !self.sources.is_empty() => return Err(Error::SourceWithoutGroup),
+            _ => {}
+        }
         if self.socket.multicast.is_some() && self.local_port == 0 {
             // A group's members listen on the port that its senders send to.
             self.local_port = self.remote_port.unwrap_or(0);
@@ -79,6 +86,7 @@ impl StreamBuilder {
             self.socket.ecn = settings.mark() as u8;
         }
         self.check_fec()?;
+        self.check_samples()?;
         let control = match (self.control.rtcp, self.control.mux) {
             (false, _) => ControlPort::Off,
             (true, true) => ControlPort::Muxed,
@@ -91,7 +99,10 @@ impl StreamBuilder {
         if let Some(len) = format.placement().map(|it| it.frame_len).filter(|len| *len > limit) {
             return Err(Error::FrameLen { len, limit });
         }
-        self.sender(&*format)?;
+        let sender = self.sender(&*format)?;
+        if self.destination().is_some() {
+            sender.check()?;
+        }
         self.receiver(format)?;
         let interval = self.frame_rate.map(FrameRate::interval);
         Pacer::new(self.pacing, self.burst, interval, Instant::now())?;
@@ -273,6 +284,31 @@ impl StreamBuilder {
             }
         }
         Ok(())
+    }
+
+    /// Checks the settings of audio as samples.
+    fn check_samples(&self) -> Result<(), Error> {
+        if let Some(time) = self.format.packet_time
+            && !(Duration::from_nanos(1)..=PACKET_TIME_MAX).contains(&time)
+        {
+            return Err(Error::PacketTime { time });
+        }
+        if self.format.channels == Some(0) {
+            return Err(Error::Channels);
+        }
+        let StreamFormat::Codec(codec) = &self.stream_format else { return Ok(()) };
+        let payload_type = self.payload_type;
+        let rate = self.clock_rate.unwrap_or(codec.clock_rate);
+        let channels = self.format.channels.or(codec.channels).unwrap_or(1);
+        match static_format(payload_type.value()) {
+            Some((name, hertz, of_type))
+                if codec.encoding == Some(name)
+                    && (hertz, of_type.unwrap_or(1)) != (rate.hertz(), channels) =>
+            {
+                Err(Error::StaticPayloadType { payload_type, name, rate, channels })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks the settings of rate control.

@@ -199,7 +199,8 @@ impl Session {
         let (socket, control) = self.bind(local_port, options, control)?;
         let peer = self.peer().filter(|peer| !peer.is_multicast());
         let only_from = only_from.or_else(|| peer.map(|host| OnlyFrom { host, port: None }));
-        let port = Arc::new(Port::new(socket, control, only_from)?);
+        let sources = options.multicast.as_ref().map(|it| it.sources.clone()).unwrap_or_default();
+        let port = Arc::new(Port::new(socket, control, only_from, sources)?);
         ports.push(Arc::downgrade(&port));
         Ok(port)
     }

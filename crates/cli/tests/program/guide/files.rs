@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rushes::RtpTimestamp;
-use rushes::file::{MediaReader, MediaWriter, ReadOptions, codec_of};
+use rushes::file::{MediaReader, MediaWriter, ReadOptions, Sampling, codec_of};
+use rushes::{ClockRate, Codec, RtpTimestamp};
 
 use super::wire::{Capture, Format, Sending, media, rtp_packets, udp};
 use crate::program;
@@ -33,6 +33,8 @@ pub(super) fn make(path: &Path) {
         "film.264" | "made.264" => first_frames(AVC, path),
         "film.265" => first_frames(HEVC, path),
         "speech.opus" => fs::copy(media(SPEECH), path).map(drop).unwrap(),
+        "sound.wav" => samples(path, Codec::L16, (48_000, 2)),
+        "studio.wav" => samples(path, Codec::L24, (96_000, 8)),
         "film.mp4" => {
             make(&folder.join("made.264"));
             let speech = media(SPEECH);
@@ -46,6 +48,16 @@ pub(super) fn make(path: &Path) {
         "call.pcapng" => fs::write(path, capture()).unwrap(),
         name => panic!("no rule makes {name}"),
     }
+}
+
+/// Writes half a second of samples.
+fn samples(path: &Path, codec: Codec, (hertz, channels): (u32, u8)) {
+    let sampling = Sampling { rate: ClockRate::new(hertz).unwrap(), channels };
+    let mut writer = MediaWriter::create(path, codec).unwrap().with_sampling(sampling);
+    let len = hertz as usize / 2 * usize::from(channels) * codec.sample.unwrap().len();
+    let octets: Vec<u8> = (0..len).map(|at| (at / 7) as u8).collect();
+    writer.write(&octets, RtpTimestamp(0)).unwrap();
+    writer.finish().unwrap();
 }
 
 /// Writes the beginning of a file.

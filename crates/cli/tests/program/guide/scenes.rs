@@ -96,6 +96,30 @@ pub(super) const SCENES: &[Scene] = &[
         ],
     },
     Scene {
+        files: &["sound.wav"],
+        steps: &[
+            Run("rushes send sound.wav --to 192.0.2.7:5004 --sdp sound.sdp --dry-run"),
+            Start("rushes recv --sdp sound.sdp -o copy.wav"),
+            Run("rushes send sound.wav --to 192.0.2.7:5004"),
+        ],
+    },
+    Scene {
+        files: &["studio.wav"],
+        steps: &[
+            Start(
+                "rushes recv --from 5004 --codec l24 --clock-rate 96000 --channels 8 -o copy.wav",
+            ),
+            Run("rushes send studio.wav --to 192.0.2.7:5004 --packet-time 125us"),
+        ],
+    },
+    Scene {
+        files: &["film.264", "sound.wav"],
+        steps: &[
+            Start(RECV_264),
+            Run("rushes send film.264 --audio sound.wav --to 192.0.2.7:5004"),
+        ],
+    },
+    Scene {
         files: &["film.mp4"],
         steps: &[
             Start("rushes recv --from 5004 -o copy.opus"),
@@ -141,6 +165,13 @@ pub(super) const SCENES: &[Scene] = &[
         steps: &[
             Start("rushes recv --from 239.1.2.3:5004 --codec h264 -o copy.264"),
             Run("rushes send film.264 --to 239.1.2.3:5004 --ttl 4"),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Start("rushes recv --from 232.1.2.3:5004 --source 192.0.2.7 --codec h264 -o copy.264"),
+            Run("rushes send film.264 --to 232.1.2.3:5004"),
         ],
     },
     Scene {

@@ -7,6 +7,8 @@ use rushes_proto::payload::FrameError;
 use rushes_proto::payload::nal::ReadError;
 use thiserror::Error;
 
+use super::Sampling;
+
 /// The error of reading or writing a media file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -101,6 +103,16 @@ pub enum FileError {
         path: PathBuf,
         /// The rule that it breaks.
         reason: &'static str,
+    },
+    /// The samples of the file have another rate or number of channels than they must.
+    #[error("{}: has {found}, and the stream {expected}", path.display())]
+    Sampling {
+        /// The file.
+        path: PathBuf,
+        /// How they are sampled.
+        found: Sampling,
+        /// How they must be.
+        expected: Sampling,
     },
     /// A packet of the file is not an Opus packet.
     #[error("{}: packet {number}: {source}", path.display())]

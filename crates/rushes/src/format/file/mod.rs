@@ -4,6 +4,7 @@
 //! |---|---|
 //! | H.264, H.265, H.266 | Annex B bitstream, or 4-octet lengths |
 //! | Opus | Ogg Opus (RFC 7845) |
+//! | L16, L24, PCMU, PCMA | WAV, also of more than 4 GiB (RF64) |
 //! | VP8, VP9, AV1 | IVF; AV1 also temporal units one after the other |
 //! | uncompressed video | Y4M, or frames one after the other |
 //! | KLV | items one after the other (SMPTE ST 336) |
@@ -34,6 +35,7 @@ mod reader;
 mod silence;
 mod sink;
 mod timestamp_clock;
+pub(super) mod wav;
 mod writer;
 pub(super) mod y4m;
 
@@ -48,14 +50,15 @@ pub use self::reader::{MediaReader, NextFrame, ReadOptions, is_live};
 use self::timestamp_clock::TimestampClock;
 pub use self::writer::MediaWriter;
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_proto::payload::nal::PictureTime;
 use rushes_proto::payload::raw::RawVideo;
-use rushes_proto::{FrameRate, RtpTimestamp};
+use rushes_proto::{ClockRate, FrameRate, RtpTimestamp};
 
 use super::Codec;
 
@@ -73,8 +76,8 @@ pub struct FileKind {
     pub reader: OpenReader,
     /// Creates the writer of the file at a path.
     pub writer: OpenWriter,
-    /// Whether a file that begins with these octets, at most 64, is of the format. [`codec_of`] asks
-    /// for it if several formats have the extension.
+    /// Whether a file that begins with these octets, at most 65 536, is of the format. [`codec_of`]
+    /// asks for it if several formats have the extension.
     pub is_of: fn(&[u8]) -> bool,
 }
 
@@ -91,13 +94,30 @@ pub struct MediaFrame {
     pub decoded: Option<MediaTime>,
     /// The presentation time according to the container; `None` for other files.
     pub presented: Option<MediaTime>,
-    /// Its duration in ticks of the codec's clock, if the file contains it (Opus).
+    /// Its duration in ticks of the codec's clock, if the file contains it (Opus,
+    /// samples).
     pub duration: Option<u32>,
     /// The instant at which its first octets arrived, from a live source.
     pub arrival: Option<Instant>,
     /// Whether the frame was available without waiting. If all frames are, the source is not really
     /// live: a pipe from a program that reads a file, for example.
     pub is_ahead: bool,
+}
+
+/// How audio is sampled: what a receiver of samples must know beside their size.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Sampling {
+    /// Samples of each channel in a second.
+    pub rate: ClockRate,
+    /// The number of channels, at least 1.
+    pub channels: u8,
+}
+
+impl fmt::Display for Sampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let channels = if self.channels == 1 { "channel" } else { "channels" };
+        write!(f, "{} {channels} at {} Hz", self.channels, self.rate.hertz())
+    }
 }
 
 /// Finds the frames in the bytes of a file.
@@ -128,6 +148,12 @@ pub trait FrameReader: Send {
         None
     }
 
+    /// Returns how the audio of the file is sampled, once that was read; `None` for other files, and
+    /// for Opus, which is always sampled alike.
+    fn sampling(&self) -> Option<Sampling> {
+        None
+    }
+
     /// Marks the end of a frame, because the live source is silent. For formats in which otherwise
     /// only the next frame shows where a frame ends.
     fn flush(&mut self) {}
@@ -135,6 +161,14 @@ pub trait FrameReader: Send {
 
 /// Writes frames to a file.
 pub trait FrameWriter: Send {
+    /// Sets how the audio is sampled, before the first frame; see [`MediaWriter::with_sampling`].
+    fn set_sampling(&mut self, _sampling: Sampling) {}
+
+    /// Returns the duration of the silence that stands for lost audio in the file.
+    fn silence(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Writes a frame, sampled at `timestamp`, to `to`; a part of it may be buffered.
     ///
     /// # Errors
@@ -200,11 +234,12 @@ pub trait FrameWriter: Send {
     fn change_source(&mut self) {}
 }
 
-/// Octets of a file that decide between formats with one extension.
-const HEAD_LEN: u64 = 64;
+/// Octets of a file that decide between formats with one extension. A WAV file may have a long chunk of
+/// text before the format of its samples.
+const HEAD_LEN: u64 = 64 << 10;
 
 /// Returns the codec of a file according to its name. If several formats have the extension, as VP8,
-/// VP9 and AV1 have `ivf`, the beginning of the file decides. `None` if the extension is missing or
+/// VP9 and AV1 have `ivf`, and L16, L24, PCMU and PCMA `wav`, the beginning of the file decides. `None` if the extension is missing or
 /// unknown, or nothing decides.
 ///
 /// ```

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_proto::FrameRate;
 use rushes_proto::payload::Framing;
@@ -12,7 +12,7 @@ use rushes_proto::payload::raw::RawVideo;
 use super::live::{Arrived, Live};
 use super::pictures::Pictures;
 use super::silence::Silence;
-use super::{FileError, FrameReader, MediaFrame};
+use super::{FileError, FrameReader, MediaFrame, Sampling};
 use crate::format::Codec;
 
 /// Bytes read from a file at once.
@@ -30,12 +30,27 @@ pub struct ReadOptions {
     pub frame_rate: Option<FrameRate>,
     /// The uncompressed video in a file that has no header to say it.
     pub raw_video: Option<RawVideo>,
+    }
+
+    /// The duration of a frame of samples, which is sent in one packet, at most 200 ms; `None` for the
+    /// [default](rushes_proto::payload::pcm::Pcm::packet_samples).
+    pub packet_time: Option<Duration>,
+    /// How samples must be sampled; a file of others is an error. `None` if any will do.
+    pub sampling: Option<Sampling>,
 }
 
 impl Default for ReadOptions {
-    /// Start codes; generic frames of 64 KiB; no known frame rate and no known video.
+    /// Start codes; generic frames of 64 KiB; no known frame rate and no known video; samples at any
+    /// rate, in frames of the default packet time.
     fn default() -> Self {
-        Self { framing: Framing::AnnexB, frame_len: 64 << 10, frame_rate: None, raw_video: None }
+        Self {
+            framing: Framing::AnnexB,
+            frame_len: 64 << 10,
+            frame_rate: None,
+            raw_video: None,
+            packet_time: None,
+            sampling: None,
+        }
     }
 }
 
@@ -218,6 +233,12 @@ impl MediaReader {
     /// after its first frame.
     pub fn raw_video(&self) -> Option<RawVideo> {
         self.reader.raw_video()
+    }
+
+    /// Returns how the samples of the file are sampled (L16, L24, PCMU, PCMA); of a live source only
+    /// after the first frame.
+    pub fn sampling(&self) -> Option<Sampling> {
+        self.reader.sampling()
     }
 
     /// Returns the next frame without consuming it, or `None` at the end of the file. Waits for a

@@ -5,16 +5,17 @@ use std::fs::File;
 use std::io;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rushes_proto::payload::raw::RawVideo;
 use rushes_proto::{FrameRate, RtpTimestamp};
 
 use super::sink::{Sink, Target};
-use super::{FileError, FrameWriter, MediaTime};
+use super::{FileError, FrameWriter, MediaTime, Sampling};
 use crate::format::Codec;
 
 /// Writes a media file: frames of video and of the generic format one after the other, Opus packets
-/// in Ogg; or a container with one or more tracks if the file name has its extension: `mp4`, `m4v`,
+/// in Ogg, samples in WAV; or a container with one or more tracks if the file name has its extension: `mp4`, `m4v`,
 /// `m4a`, `mov`, `mkv`, `mka` or, for Opus, `webm` (feature `containers`).
 ///
 /// An ordinary file is written as `NAME.part` and renamed in [`finish`](Self::finish); if dropped
@@ -30,6 +31,7 @@ pub struct MediaWriter {
     /// Whether the finished file may replace an existing one.
     replaces: bool,
     writer: Box<dyn FrameWriter>,
+    sampling: Option<Sampling>,
     /// Whether a frame was written.
     is_begun: bool,
     /// `None` after an error.
@@ -76,11 +78,28 @@ impl MediaWriter {
             part,
             replaces: true,
             writer,
+            sampling: None,
             is_begun: false,
             sink: Some(Sink::new(target)),
             ends: VecDeque::new(),
             whole: (0, 0),
         })
+    }
+
+    /// Sets how the samples of a WAV file are sampled, before its first frame; by default as streams of
+    /// the codec are.
+    #[must_use]
+    pub fn with_sampling(mut self, sampling: Sampling) -> Self {
+        self.sampling = Some(sampling);
+        self.writer.set_sampling(sampling);
+        self
+    }
+
+    /// Returns the duration of the silence in a WAV file that stands for lost samples, so that later
+    /// ones are in their places. It is no longer than the sound, and 10 s: a gap that would exceed that
+    /// is left out.
+    pub fn silence(&self) -> Duration {
+        self.writer.silence()
     }
 
     /// Whether a file of this name can have a track for each of `codecs`, or be of the only one.
@@ -207,7 +226,12 @@ impl MediaWriter {
             None => Err(ended()),
         };
         match writer(&self.path, &self.codecs) {
-            Ok(writer) => self.writer = writer,
+            Ok(writer) => {
+                self.writer = writer;
+                if let Some(sampling) = self.sampling {
+                    self.writer.set_sampling(sampling);
+                }
+            }
             Err(source) => return Err(self.give_up("write", source)),
         }
         if let Some((video, rate)) = self.raw_video {
