@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::elements::ReceivedElements;
 use super::error::PayloadError;
 use super::frame::Frame;
 use super::pool::FramePool;
@@ -84,6 +85,7 @@ pub struct FrameBuilder {
     packet: Option<PacketInfo>,
     /// When the current frame was captured, if a packet of it said so.
     captured: Option<CaptureTime>,
+    elements: ReceivedElements,
     units: u32,
     in_frame: bool,
     damaged: bool,
@@ -127,6 +129,7 @@ impl FrameBuilder {
             open_unit: None,
             packet: None,
             captured: None,
+            elements: ReceivedElements::default(),
             units: 0,
             in_frame: false,
             damaged: false,
@@ -162,6 +165,15 @@ impl FrameBuilder {
     pub fn begin_packet(&mut self, packet: PacketInfo) {
         if !self.interleaved {
             self.begin(packet);
+        }
+    }
+
+    /// Notes the elements in the header extension of the packet that has begun, in the two-byte form
+    /// without padding (RFC 8285 section 4.3). Frames have those of their first and last packets.
+    #[inline]
+    pub fn note_elements(&mut self, elements: &[u8]) {
+        if !self.interleaved {
+            self.elements.note(elements);
         }
     }
 
@@ -220,6 +232,7 @@ impl FrameBuilder {
             self.damaged = false;
             self.marked = false;
             self.captured = None;
+            self.elements.begin();
             let is_rest = self.ended_at.take() == Some(packet.timestamp);
             self.ends_unmarked |= std::mem::take(&mut self.ended_whole) && !is_rest && gap == 0;
             // Of a sender without marker bits, a missing packet may be the end of the last frame or
@@ -486,7 +499,7 @@ impl FrameBuilder {
     /// Removes and returns the oldest finished frame.
     pub fn pop(&mut self) -> Option<Frame> {
         let frame = self.ready.pop_front()?;
-        self.ready_len -= frame.data.capacity();
+        self.ready_len -= frame.memory();
         Some(frame)
     }
 
@@ -566,8 +579,7 @@ impl FrameBuilder {
             self.len = 0;
             std::mem::take(&mut self.data)
         };
-        self.ready_len += data.capacity();
-        self.ready.push_back(Frame {
+        let frame = Frame {
             data,
             len,
             pool: self.pool.clone(),
@@ -575,9 +587,12 @@ impl FrameBuilder {
             ssrc: packet.ssrc,
             arrival: packet.arrival,
             captured: self.captured,
+            elements: self.elements.of_frame(),
             units: if self.per_unit || !self.prefixed { 1 } else { self.units },
             marker,
-        });
+        };
+        self.ready_len += frame.memory();
+        self.ready.push_back(frame);
         self.delivered += 1;
         self.delivered_octets += len as u64;
     }

@@ -12,6 +12,7 @@ mod bits;
 mod builder;
 mod cut;
 mod decoding_order;
+mod elements;
 #[cfg(test)]
 mod end_of_source;
 mod error;
@@ -123,6 +124,12 @@ pub trait Packetiser: Send {
     /// format cannot send them.
     fn units_left_out(&self) -> usize {
         0
+    }
+
+    /// Returns whether every frame is one packet, which then is the last of its frame without a marker
+    /// bit, too.
+    fn has_one_packet_frames(&self) -> bool {
+        false
     }
 
     /// Returns the duration of `frame` in ticks of the clock rate, if the format defines it (Opus).
