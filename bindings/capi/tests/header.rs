@@ -37,7 +37,7 @@ const SOURCES: [&str; 22] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 52] = [
+const NAMES: [(&str, &str); 54] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -63,6 +63,8 @@ const NAMES: [(&str, &str); 52] = [
     ("SrtpSuite", "srtp_suite"),
     ("Opening", "opening"),
     ("Stream", "stream"),
+    ("Placement", "placement"),
+    ("Element", "element"),
     ("Part", "part"),
     ("Frame", "frame"),
     ("FrameView", "frame_view"),
@@ -103,6 +105,7 @@ fn config() -> Config {
     let include = [
         "Codec",
         "Extension",
+        "Placement",
         "RecoveryMode",
         "FecMode",
         "FecFormat",

@@ -112,6 +112,10 @@ class Frame(Octets):
     def arrival(self) -> float: ...
     @property
     def capture_time(self) -> float | None: ...
+    @property
+    def first_elements(self) -> dict[int, bytes]: ...
+    @property
+    def last_elements(self) -> dict[int, bytes]: ...
 
 @final
 class Event:
@@ -148,7 +152,12 @@ class Session:
 @final
 class Stream:
     def push_frame(
-        self, data: BytesLike, timestamp: int | None = None, *, captured: float | None = None
+        self,
+        data: BytesLike,
+        timestamp: int | None = None,
+        *,
+        captured: float | None = None,
+        elements: Sequence[tuple[Literal["first", "last", "every"], int, bytes]] | None = None,
     ) -> None: ...
     def pull_frame(self, timeout: float | None = None) -> Frame | None: ...
     def _keep_frame(self, timeout: float) -> bool: ...

@@ -79,7 +79,10 @@ class StreamOptions(TypedDict, total=False):
     remote_ssrc: int
     only_from: str | tuple[str, int]
     clock_rate: int
-    extensions: Mapping[Literal["abs-capture-time", "ntp-64", "ntp-56"], int]
+    extensions: Mapping[str, int]
+    extmap_allow_mixed: bool
+    mid: str
+    rid: str
     mtu: int
     socket_buffer: int
     frame_rate: Rate
@@ -126,6 +129,7 @@ class StreamOptions(TypedDict, total=False):
         | tuple[Literal["receive", "auto"] | int, Literal["flexfec", "flexfec-03", "ulpfec"]]
     )
     report_arrivals: bool
+    report_transport_wide: bool
     rate_control: tuple[int, int, int] | tuple[int, int, int, Literal["l4s", "classic"]]
     rate_priority: int
     circuit_breakers: bool

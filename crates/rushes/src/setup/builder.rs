@@ -383,7 +383,8 @@ impl StreamBuilder {
     /// # }
     /// ```
     pub fn extensions(mut self, elements: ExtensionMap) -> Self {
-        self.extensions = elements;
+        let is_mixed = self.extensions.has_mixed_forms() || elements.has_mixed_forms();
+        self.extensions = elements.with_mixed_forms(is_mixed);
         self
     }
 
