@@ -4,6 +4,8 @@
 //	    CODEC: h266 or av1; FILE: frames, each after its length in 4 octets, big-endian
 //	pion recv CODEC HOST:PORT FILE
 //	    FILE: the received units, in Annex B, or temporal units; ends after a second of silence
+//	pion wide-send HOST:PORT, pion wide-recv HOST:PORT
+//	    header extensions, and reports by transport-wide number (wide.go)
 package main
 
 import (
@@ -40,6 +42,14 @@ var codecsByName = map[string]codec{
 
 func main() {
 	err := fmt.Errorf("usage: pion send h266|av1 FILE HOST:PORT | pion recv h266|av1 HOST:PORT FILE")
+	if len(os.Args) == 3 {
+		switch os.Args[1] {
+		case "wide-send":
+			err = sendWide(os.Args[2])
+		case "wide-recv":
+			err = receiveWide(os.Args[2])
+		}
+	}
 	if len(os.Args) == 5 {
 		if codec, known := codecsByName[os.Args[2]]; known {
 			switch os.Args[1] {

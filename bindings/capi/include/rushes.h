@@ -184,6 +184,27 @@ typedef int32_t rushes_extension;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// The packets of a frame that carry an element of header extensions.
+enum rushes_placement
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // The first packet.
+    RUSHES_PLACEMENT_FIRST = 0,
+    // The last packet.
+    RUSHES_PLACEMENT_LAST = 1,
+    // Every packet.
+    RUSHES_PLACEMENT_EVERY = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_placement rushes_placement;
+#else
+typedef int32_t rushes_placement;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // How lost packets are retransmitted.
 enum rushes_recovery_mode
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -639,6 +660,18 @@ typedef int32_t (*rushes_sas_hook)(void *user, const char *sas, bool verified);
 
 // Frees `user`. Called once, when the hook will not be called any more.
 typedef void (*rushes_release)(void *user);
+
+// An element of RTP header extensions for the packets of a frame.
+typedef struct rushes_element {
+    // The packets that carry it: a rushes_placement.
+    int32_t placement;
+    // Its identifier.
+    uint8_t id;
+    // Its octets.
+    const uint8_t *data;
+    // The number of octets.
+    size_t len;
+} rushes_element;
 
 // A part of a frame.
 typedef struct rushes_part {
@@ -1286,6 +1319,30 @@ rushes_status rushes_stream_options_extension(const struct rushes_stream_options
                                               int32_t extension,
                                               uint8_t id);
 
+// An element of RTP header extensions by its URI, known or the application's own, and its identifier,
+// 1..=14 or 16..=255, on which both ends have agreed. The stream writes MID, RID, the time of sending
+// (abs-send-time) and transport-wide sequence numbers itself; the application gives others with
+// rushes_stream_push_frame_with(). Received frames have the elements of their first and last packets
+// (rushes_frame_element()). May be called for several elements.
+rushes_status rushes_stream_options_extension_uri(const struct rushes_stream_options *options,
+                                                  const char *uri,
+                                                  uint8_t id);
+
+// Whether packets may have header extensions of both forms (a=extmap-allow-mixed); then elements up
+// to identifier 14 may be empty or longer than 16 octets. By default not. Both sides must agree.
+rushes_status rushes_stream_options_extmap_allow_mixed(const struct rushes_stream_options *options,
+                                                       bool on);
+
+// The identification of the stream's media (a=mid), which packets carry with the element
+// urn:ietf:params:rtp-hdrext:sdes:mid until the receiver has reported on the stream.
+rushes_status rushes_stream_options_mid(const struct rushes_stream_options *options,
+                                        const char *mid);
+
+// The identification of the stream among those of its media (RFC 8851), which packets carry as the
+// MID, with the element urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id.
+rushes_status rushes_stream_options_rid(const struct rushes_stream_options *options,
+                                        const char *rid);
+
 // The clock rate of the timestamps in hertz, not 0; by default the codec's: 90000 for video, 48000
 // for Opus, L16 and L24, 8000 for PCMU and PCMA. Of samples it is the sampling rate.
 rushes_status rushes_stream_options_clock_rate(const struct rushes_stream_options *options,
@@ -1482,6 +1539,11 @@ rushes_status rushes_stream_options_reduced_size(const struct rushes_stream_opti
 rushes_status rushes_stream_options_report_arrivals(const struct rushes_stream_options *options,
                                                     bool on);
 
+// Whether the arrival time of each packet is reported by its transport-wide sequence number, as
+// browsers do; needs that element (rushes_stream_options_extension_uri()), and RTCP. By default not.
+rushes_status rushes_stream_options_report_transport_wide(const struct rushes_stream_options *options,
+                                                          bool on);
+
 // Controls the rate of sent media by SCReAM version 2: the encoder should follow
 // rushes_stream_target_rate(), and RUSHES_RTCP_EVENT_KIND_TARGET_RATE when it changes. Rates are in
 // bits per second, `min` <= `start` <= `max`; `mark` is a rushes_rate_mark. The peer must report
@@ -1675,6 +1737,17 @@ rushes_status rushes_stream_push_frame_captured(const struct rushes_stream *stre
                                                 const uint32_t *timestamp,
                                                 uint64_t age);
 
+// Like rushes_stream_push_frame_captured(), for a frame whose packets carry `count` elements of
+// header extensions, each of an identifier that was agreed on
+// (rushes_stream_options_extension_uri()).
+rushes_status rushes_stream_push_frame_with(const struct rushes_stream *stream,
+                                            const uint8_t *data,
+                                            size_t len,
+                                            const uint32_t *timestamp,
+                                            uint64_t age,
+                                            const struct rushes_element *elements,
+                                            size_t count);
+
 // Like rushes_stream_push_frame(), for a frame in `count` separate parts, such as parameter sets
 // and a slice. Two or more parts are copied once, into memory that the stream keeps.
 rushes_status rushes_stream_push_frame_parts(const struct rushes_stream *stream,
@@ -1760,6 +1833,15 @@ rushes_status rushes_stream_next_timestamp(const struct rushes_stream *stream,
 rushes_status rushes_frame_look(const struct rushes_frame *frame,
                                 struct rushes_frame_view *view,
                                 size_t size);
+
+// Gets the octets of an element of header extensions that the frame's first packet carried or, if
+// `is_last`, its last; `data` becomes NULL if there is none. They are valid until
+// rushes_frame_release(). May be called on any thread.
+rushes_status rushes_frame_element(const struct rushes_frame *frame,
+                                   uint8_t id,
+                                   bool is_last,
+                                   const uint8_t **data,
+                                   size_t *len);
 
 // Returns the nanoseconds since the frame's last datagram arrived.
 rushes_status rushes_frame_age(const struct rushes_frame *frame, uint64_t *age);

@@ -310,6 +310,20 @@ inline void set_log_off() {
     detail::check(rushes_set_log(RUSHES_LOG_LEVEL_OFF, nullptr, nullptr, nullptr));
 }
 
+// The packets of a frame that carry an element of header extensions.
+enum class placement : std::int32_t {
+    first = RUSHES_PLACEMENT_FIRST,
+    last = RUSHES_PLACEMENT_LAST,
+    every = RUSHES_PLACEMENT_EVERY,
+};
+
+// An element of header extensions for the packets of a frame.
+struct element {
+    placement where;
+    std::uint8_t id;
+    bytes data;
+};
+
 // A received frame, lent by its stream until this object is destroyed.
 class frame {
 public:
@@ -342,6 +356,15 @@ public:
     }
     // Whether it is the second field of a frame of interlaced uncompressed video.
     bool is_second_field() const noexcept { return view_.is_second_field; }
+    // The octets of an element of header extensions that the first packet carried, or the last one;
+    // none without the element (stream_options::extension_uri). They live as long as the frame.
+    std::optional<bytes> element(std::uint8_t id, bool is_last = false) const {
+        const std::uint8_t *data = nullptr;
+        std::size_t len = 0;
+        detail::check(rushes_frame_element(handle_.get(), id, is_last, &data, &len));
+        if (data == nullptr) return {};
+        return bytes(data, len);
+    }
     // The C handle; the frame still owns it.
     rushes_frame *get() const noexcept { return handle_.get(); }
     // The time since the frame's last datagram arrived.
@@ -459,6 +482,18 @@ public:
         detail::check(rushes_stream_push_frame_captured(get(), data.data(), data.size(),
                                                         timestamp ? &*timestamp : nullptr,
                                                         detail::nanos(age)));
+    }
+    // Sends one frame whose packets carry elements of header extensions.
+    void push_frame_with(bytes data, std::initializer_list<element> elements, duration age = {},
+                         std::optional<std::uint32_t> timestamp = {}) {
+        std::vector<rushes_element> raw;
+        for (const auto &one : elements) {
+            raw.push_back({static_cast<std::int32_t>(one.where), one.id, one.data.data(),
+                           one.data.size()});
+        }
+        detail::check(rushes_stream_push_frame_with(get(), data.data(), data.size(),
+                                                    timestamp ? &*timestamp : nullptr,
+                                                    detail::nanos(age), raw.data(), raw.size()));
     }
     // Sends one frame that consists of separate parts.
     void push_frame(std::initializer_list<bytes> parts,
@@ -647,6 +682,11 @@ public:
     RUSHES_OPTION(receive_path, (const std::string &path), (get(), path.c_str()))
     RUSHES_OPTION(extension, (rushes::extension element, std::uint8_t id),
                   (get(), static_cast<std::int32_t>(element), id))
+    RUSHES_OPTION(extension_uri, (const std::string &uri, std::uint8_t id),
+                  (get(), uri.c_str(), id))
+    RUSHES_OPTION(extmap_allow_mixed, (bool on = true), (get(), on))
+    RUSHES_OPTION(mid, (const std::string &mid), (get(), mid.c_str()))
+    RUSHES_OPTION(rid, (const std::string &rid), (get(), rid.c_str()))
     RUSHES_OPTION(zero_copy, (bool on = true), (get(), on))
     RUSHES_OPTION(dscp, (std::uint8_t dscp), (get(), dscp))
     RUSHES_OPTION(interface, (const std::string &name), (get(), name.c_str()))
@@ -662,6 +702,7 @@ public:
     RUSHES_OPTION(feedback, (bool on = true), (get(), on))
     RUSHES_OPTION(reduced_size, (bool on = true), (get(), on))
     RUSHES_OPTION(report_arrivals, (bool on = true), (get(), on))
+    RUSHES_OPTION(report_transport_wide, (bool on = true), (get(), on))
     RUSHES_OPTION(rate_control,
                   (std::uint64_t min, std::uint64_t start, std::uint64_t max,
                    rate_mark mark = rate_mark::none),

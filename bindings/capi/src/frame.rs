@@ -103,6 +103,29 @@ pub extern "C" fn rushes_frame_look(
     })
 }
 
+/// Gets the octets of an element of header extensions that the frame's first packet carried or, if
+/// `is_last`, its last; `data` becomes NULL if there is none. They are valid until
+/// rushes_frame_release(). May be called on any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_frame_element(
+    frame: *const Frame,
+    id: u8,
+    is_last: bool,
+    data: *mut *const u8,
+    len: *mut usize,
+) -> Status {
+    guard(|| {
+        let lent = handle::get(frame)?;
+        let element = if is_last {
+            lent.frame.last_elements().find(|element| element.id == id)
+        } else {
+            lent.frame.first_elements().find(|element| element.id == id)
+        };
+        pointer::write(len, element.map_or(0, |element| element.data.len()))?;
+        pointer::write(data, element.map_or(std::ptr::null(), |element| element.data.as_ptr()))
+    })
+}
+
 /// Returns the nanoseconds since the frame's last datagram arrived.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_frame_age(frame: *const Frame, age: *mut u64) -> Status {

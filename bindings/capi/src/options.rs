@@ -253,6 +253,50 @@ pub extern "C" fn rushes_stream_options_extension(
     })
 }
 
+/// An element of RTP header extensions by its URI, known or the application's own, and its identifier,
+/// 1..=14 or 16..=255, on which both ends have agreed. The stream writes MID, RID, the time of sending
+/// (abs-send-time) and transport-wide sequence numbers itself; the application gives others with
+/// rushes_stream_push_frame_with(). Received frames have the elements of their first and last packets
+/// (rushes_frame_element()). May be called for several elements.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_extension_uri(
+    options: *const StreamOptions,
+    uri: *const c_char,
+    id: u8,
+) -> Status {
+    change(options, |builder| Ok(builder.extension(id, pointer::text(uri)?)))
+}
+
+/// Whether packets may have header extensions of both forms (a=extmap-allow-mixed); then elements up
+/// to identifier 14 may be empty or longer than 16 octets. By default not. Both sides must agree.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_extmap_allow_mixed(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    change(options, |builder| Ok(builder.extmap_allow_mixed(on)))
+}
+
+/// The identification of the stream's media (a=mid), which packets carry with the element
+/// urn:ietf:params:rtp-hdrext:sdes:mid until the receiver has reported on the stream.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_mid(
+    options: *const StreamOptions,
+    mid: *const c_char,
+) -> Status {
+    change(options, |builder| Ok(builder.mid(pointer::text(mid)?)))
+}
+
+/// The identification of the stream among those of its media (RFC 8851), which packets carry as the
+/// MID, with the element urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_rid(
+    options: *const StreamOptions,
+    rid: *const c_char,
+) -> Status {
+    change(options, |builder| Ok(builder.rid(pointer::text(rid)?)))
+}
+
 /// The clock rate of the timestamps in hertz, not 0; by default the codec's: 90000 for video, 48000
 /// for Opus, L16 and L24, 8000 for PCMU and PCMA. Of samples it is the sampling rate.
 #[unsafe(no_mangle)]

@@ -140,6 +140,16 @@ pub extern "C" fn rushes_stream_options_report_arrivals(
     change(options, |builder| Ok(builder.report_arrivals(on)))
 }
 
+/// Whether the arrival time of each packet is reported by its transport-wide sequence number, as
+/// browsers do; needs that element (rushes_stream_options_extension_uri()), and RTCP. By default not.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_report_transport_wide(
+    options: *const StreamOptions,
+    on: bool,
+) -> Status {
+    change(options, |builder| Ok(builder.report_transport_wide(on)))
+}
+
 /// How packets are marked for ECN (RFC 3168); the values are the codepoints.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]

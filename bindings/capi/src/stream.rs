@@ -7,7 +7,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use rushes::{Hook, MediaStream, Rtcp, RtpTimestamp, StreamHandle, StreamReceiver, StreamSender};
+use rushes::{
+    FrameElements, Hook, MediaStream, Rtcp, RtpTimestamp, StreamHandle, StreamReceiver,
+    StreamSender,
+};
 
 use crate::control::RtcpHookSlot;
 use crate::error::{Failure, Status};
@@ -243,6 +246,72 @@ pub extern "C" fn rushes_stream_push_frame_captured(
         let captured = Instant::now().checked_sub(Duration::from_nanos(age));
         let stream = handle::get(stream)?;
         stream.push(pointer::slice(data, len)?, pointer::optional(timestamp)?, captured)
+    })
+}
+
+/// The packets of a frame that carry an element of header extensions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum Placement {
+    /// The first packet.
+    First = 0,
+    /// The last packet.
+    Last = 1,
+    /// Every packet.
+    Every = 2,
+}
+
+/// An element of RTP header extensions for the packets of a frame.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Element {
+    /// The packets that carry it: a rushes_placement.
+    pub placement: i32,
+    /// Its identifier.
+    pub id: u8,
+    /// Its octets.
+    pub data: *const u8,
+    /// The number of octets.
+    pub len: usize,
+}
+
+fn elements_of(elements: &[Element]) -> Result<FrameElements, Failure> {
+    elements.iter().try_fold(FrameElements::default(), |all, element| {
+        let placement = match element.placement {
+            place if place == Placement::First as i32 => rushes::Placement::First,
+            place if place == Placement::Last as i32 => rushes::Placement::Last,
+            place if place == Placement::Every as i32 => rushes::Placement::Every,
+            other => {
+                let message = format!("{other} is not a placement of an element");
+                return Err(crate::options::argument(message));
+            }
+        };
+        Ok(all.with(placement, element.id, pointer::slice(element.data, element.len)?))
+    })
+}
+
+/// Like rushes_stream_push_frame_captured(), for a frame whose packets carry `count` elements of
+/// header extensions, each of an identifier that was agreed on
+/// (rushes_stream_options_extension_uri()).
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_push_frame_with(
+    stream: *const Stream,
+    data: *const u8,
+    len: usize,
+    timestamp: *const u32,
+    age: u64,
+    elements: *const Element,
+    count: usize,
+) -> Status {
+    guard(|| {
+        let captured = Instant::now().checked_sub(Duration::from_nanos(age));
+        let captured = captured.unwrap_or_else(Instant::now);
+        let stream = handle::get(stream)?;
+        let elements = elements_of(pointer::slice(elements, count)?)?;
+        let (frame, timestamp) = (pointer::slice(data, len)?, pointer::optional(timestamp)?);
+        let mut sending = stream.sender.wait()?;
+        let timestamp = timestamp.map(RtpTimestamp);
+        Ok(sending.sender.push_frame_with(frame, timestamp, captured, &elements)?)
     })
 }
 

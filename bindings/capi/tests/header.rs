@@ -38,7 +38,7 @@ const SOURCES: [&str; 22] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 55] = [
+const NAMES: [(&str, &str); 56] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -64,6 +64,8 @@ const NAMES: [(&str, &str); 55] = [
     ("SrtpSuite", "srtp_suite"),
     ("Opening", "opening"),
     ("Stream", "stream"),
+    ("Placement", "placement"),
+    ("Element", "element"),
     ("Part", "part"),
     ("Frame", "frame"),
     ("FrameView", "frame_view"),
@@ -107,6 +109,7 @@ fn config() -> Config {
     let include = [
         "Codec",
         "Extension",
+        "Placement",
         "RecoveryMode",
         "FecMode",
         "FecFormat",

@@ -123,6 +123,9 @@ class Frame(Octets):
     def begins_layer(self) -> bool: ...
     @property
     def begins_higher(self) -> bool: ...
+    def first_elements(self) -> dict[int, bytes]: ...
+    @property
+    def last_elements(self) -> dict[int, bytes]: ...
 
 @final
 class Event:
@@ -159,7 +162,12 @@ class Session:
 @final
 class Stream:
     def push_frame(
-        self, data: BytesLike, timestamp: int | None = None, *, captured: float | None = None
+        self,
+        data: BytesLike,
+        timestamp: int | None = None,
+        *,
+        captured: float | None = None,
+        elements: Sequence[tuple[Literal["first", "last", "every"], int, bytes]] | None = None,
     ) -> None: ...
     def pull_frame(self, timeout: float | None = None) -> Frame | None: ...
     def _keep_frame(self, timeout: float) -> bool: ...

@@ -103,7 +103,10 @@ class StreamOptions(TypedDict, total=False):
     clock_rate: int
     channels: int
     packet_time: float
-    extensions: Mapping[Literal["abs-capture-time", "ntp-64", "ntp-56"], int]
+    extensions: Mapping[str, int]
+    extmap_allow_mixed: bool
+    mid: str
+    rid: str
     mtu: int
     socket_buffer: int
     frame_rate: Rate
@@ -152,6 +155,7 @@ class StreamOptions(TypedDict, total=False):
         | tuple[Literal["receive", "auto"] | int, Literal["flexfec", "flexfec-03", "ulpfec"]]
     )
     report_arrivals: bool
+    report_transport_wide: bool
     rate_control: tuple[int, int, int] | tuple[int, int, int, Literal["l4s", "classic"]]
     rate_priority: int
     circuit_breakers: bool

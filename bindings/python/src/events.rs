@@ -148,6 +148,16 @@ pub(crate) fn of_rtcp(py: Python<'_>, event: &ControlEvent) -> PyResult<Event> {
             let packets: Vec<_> = packets.iter().map(arrival).collect();
             draft("arrivals", from).with("instant", *instant)?.with("packets", packets)?
         }
+        E::WideArrivals { from, number, packets } => {
+            let packets: Vec<_> = packets
+                .iter()
+                .map(|packet| {
+                    let time = packet.arrival.flatten().map(|time| f64::from(time.0) / 4000.0);
+                    (packet.sequence.0, packet.arrival.is_some(), time)
+                })
+                .collect();
+            draft("wide-arrivals", from).with("number", *number)?.with("packets", packets)?
+        }
         E::BitRateNotified { from, limits } => {
             let limits: Vec<_> =
                 limits.iter().map(|limit| (limit.ssrc.0, limit.bit_rate, limit.overhead)).collect();

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::buffer::{Memory, Octets};
 
@@ -106,11 +107,35 @@ impl Frame {
         frame(slf).and_then(rushes::Frame::layers).is_some_and(|layers| layers.begins_higher)
     }
 
+    /// The elements of header extensions that its first packet carried, by identifier, of those in
+    /// the setting `extensions`; capture times and transport-wide numbers are not among them.
+    #[getter]
+    fn first_elements<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        elements(slf.py(), frame(slf).iter().flat_map(|frame| frame.first_elements()))
+    }
+
+    /// The elements that its last packet carried, by identifier.
+    #[getter]
+    fn last_elements<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        elements(slf.py(), frame(slf).iter().flat_map(|frame| frame.last_elements()))
+    }
+
     fn __repr__(slf: &Bound<'_, Self>) -> String {
         let len = slf.as_super().get().octets().len();
         let (timestamp, ssrc) = (Self::timestamp(slf), Self::ssrc(slf));
         format!("<rushes.Frame of {len} octets, timestamp {timestamp}, ssrc {ssrc:08x}>")
     }
+}
+
+fn elements<'py, 'f>(
+    py: Python<'py>,
+    elements: impl Iterator<Item = rushes::Element<'f>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    for element in elements {
+        all.set_item(element.id, PyBytes::new(py, element.data))?;
+    }
+    Ok(all)
 }
 
 /// Converts a past instant to seconds of `time.monotonic()`.

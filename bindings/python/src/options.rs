@@ -259,7 +259,6 @@ fn only_from(setting: &Setting<'_, '_>) -> PyResult<(IpAddr, Option<u16>)> {
     Ok((address.ip(), port))
 }
 
-/// Returns the elements of header extensions, given by name with their identifiers.
 pub(crate) fn burst(setting: &Setting<'_, '_>) -> PyResult<Burst> {
     let (octets, time) = setting.get::<(Bound<'_, PyAny>, f64)>()?;
     let octets = setting.part(octets).int()?;
@@ -267,19 +266,35 @@ pub(crate) fn burst(setting: &Setting<'_, '_>) -> PyResult<Burst> {
     Ok(Burst { octets, time: time.map_err(|error| setting.wrong(error))? })
 }
 
-fn extensions(setting: &Setting<'_, '_>) -> PyResult<ExtensionMap> {
+/// Adds the elements of header extensions, given by name or URI with their identifiers.
+fn extensions(mut builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<StreamBuilder> {
     let kinds = [
         ("abs-capture-time", ExtensionKind::AbsCaptureTime),
         ("ntp-64", ExtensionKind::Ntp64),
         ("ntp-56", ExtensionKind::Ntp56),
+        ("mid", ExtensionKind::Mid),
+        ("rid", ExtensionKind::Rid),
+        ("repaired-rid", ExtensionKind::RepairedRid),
+        ("audio-level", ExtensionKind::AudioLevel),
+        ("abs-send-time", ExtensionKind::AbsSendTime),
+        ("transport-sequence", ExtensionKind::TransportSequence),
+        ("dependency-descriptor", ExtensionKind::DependencyDescriptor),
     ];
     let mut map = ExtensionMap::default();
     for (name, id) in setting.get::<Bound<'_, PyDict>>()? {
-        let kind = setting.part(name).word(&kinds)?;
-        let elements = map.with(kind, setting.part(id).int()?);
+        let id = setting.part(id).int()?;
+        let uri: String = setting.part(name.clone()).get()?;
+        let known = ExtensionKind::of_uri(&uri);
+        let elements = if known.is_none() && uri.contains(':') {
+            builder = builder.extension(id, &uri);
+            map.with_own(id).and(Ok(map))
+        } else {
+            let kind = known.map_or_else(|| setting.part(name).word(&kinds), Ok)?;
+            map.with(kind, id)
+        };
         map = elements.map_err(|error| setting.wrong(error))?;
     }
-    Ok(map)
+    Ok(builder.extensions(map))
 }
 
 /// Applies settings of media.
@@ -294,7 +309,10 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
             let (host, port) = only_from(setting)?;
             builder.only_from(host, port)
         }
-        "extensions" => builder.extensions(extensions(setting)?),
+        "extensions" => extensions(builder, setting)?,
+        "extmap_allow_mixed" => builder.extmap_allow_mixed(setting.get()?),
+        "mid" => builder.mid(&setting.get::<String>()?),
+        "rid" => builder.rid(&setting.get::<String>()?),
         "clock_rate" => {
             let rate = ClockRate::new(setting.within(1, u32::MAX.into())?);
             builder.clock_rate(rate.ok_or_else(|| setting.wrong("the rate must not be 0"))?)
@@ -390,6 +408,7 @@ fn control(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option
         "remote_rtx_ssrc" => builder.remote_rtx_ssrc(Ssrc(setting.int()?)),
         "fec" => builder.fec(fec(setting)?),
         "report_arrivals" => builder.report_arrivals(setting.get()?),
+        "report_transport_wide" => builder.report_transport_wide(setting.get()?),
         "rate_control" => builder.rate_control(rate_control(setting)?),
         "rate_priority" => builder.rate_priority(setting.within(1, 255)?),
         "circuit_breakers" => builder.circuit_breakers(setting.get()?),

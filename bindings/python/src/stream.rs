@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use rushes::{Hook, RtpTimestamp, StreamHandle, StreamReceiver, StreamSender};
+use rushes::{
+    FrameElements, Hook, Placement, RtpTimestamp, StreamHandle, StreamReceiver, StreamSender,
+};
 
 use crate::error::{Failure, report_unraisable};
 use crate::events;
@@ -278,6 +280,21 @@ where
     });
 }
 
+fn elements_of(elements: Vec<(String, u8, Vec<u8>)>) -> PyResult<FrameElements> {
+    elements.into_iter().try_fold(FrameElements::default(), |all, (place, id, data)| {
+        let placement = match &*place {
+            "first" => Placement::First,
+            "last" => Placement::Last,
+            "every" => Placement::Every,
+            _ => {
+                let message = format!("elements: {place:?} is not first, last or every");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        Ok(all.with(placement, id, data))
+    })
+}
+
 #[pymethods]
 impl Stream {
     /// Sends one frame: an access unit with start codes, an Opus packet, or a frame as the stream's
@@ -287,8 +304,9 @@ impl Stream {
     /// could write to (`bytearray`, arrays) are copied once before. `timestamp` is the sampling
     /// instant in ticks of the stream's clock rate; by default it is one frame interval after the
     /// previous frame. `captured` is when the frame was captured, in seconds of `time.monotonic()`;
-    /// by default now.
-    #[pyo3(signature = (data, timestamp = None, *, captured = None))]
+    /// by default now. `elements` are elements of header extensions for its packets: each a placement
+    /// ("first", "last" or "every"), an identifier of the setting `extensions`, and octets.
+    #[pyo3(signature = (data, timestamp = None, *, captured = None, elements = None))]
     #[allow(clippy::cast_sign_loss, reason = "timestamps are modulo 2³²")]
     fn push_frame(
         &self,
@@ -296,16 +314,18 @@ impl Stream {
         data: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = timestamp_of)] timestamp: Option<i64>,
         captured: Option<f64>,
+        elements: Option<Vec<(String, u8, Vec<u8>)>>,
     ) -> PyResult<()> {
+        let elements = elements_of(elements.unwrap_or_default())?;
         let captured = captured.map(|captured| instant(py, captured)).transpose()?;
         let timestamp = timestamp.map(|ticks| RtpTimestamp(ticks as u32));
         let inner = &self.inner;
         let scratch = std::mem::take(&mut *lock(&inner.scratch));
         let input = Input::of(data, scratch)?;
         let outcome = py.detach(|| {
-            inner.send(|sender| match captured {
-                Some(captured) => sender.push_frame_captured(input.octets(), timestamp, captured),
-                None => sender.push_frame(input.octets(), timestamp),
+            inner.send(|sender| {
+                let captured = captured.unwrap_or_else(Instant::now);
+                sender.push_frame_with(input.octets(), timestamp, captured, &elements)
             })
         });
         if let Some(scratch) = input.into_scratch() {

@@ -6,7 +6,6 @@ import gc
 import threading
 import time
 from collections.abc import Callable
-from typing import Literal
 
 import pytest
 import rushes
@@ -233,7 +232,6 @@ def test_a_session_binds_to_the_given_address() -> None:
 
 
 def test_a_frame_carries_the_time_of_its_capture(session: rushes.Session) -> None:
-    extensions: dict[Literal["abs-capture-time", "ntp-64", "ntp-56"], int]
     extensions = {"abs-capture-time": 1, "ntp-64": 2}
     with session.stream("generic", probation=1, extensions=extensions) as receiver:
         port = receiver.local_address[1]
@@ -251,3 +249,27 @@ def test_a_frame_carries_the_time_of_its_capture(session: rushes.Session) -> Non
             assert statistics.capture_to_delivery_sum >= 0.029
     with pytest.raises(rushes.ConfigError, match="reserved"):
         session.stream("generic", extensions={"ntp-64": 15})
+
+
+def test_frames_carry_elements_of_header_extensions(session: rushes.Session) -> None:
+    extensions = {"mid": 1, "audio-level": 2, "urn:example:seat": 3, "transport-sequence": 4}
+    with session.stream(
+        "generic", probation=1, extensions=extensions, report_transport_wide=True
+    ) as receiver:
+        port = receiver.local_address[1]
+        with session.stream(
+            "generic", remote_port=port, extensions=extensions, mid="0", rid="hi"
+        ) as sender:
+            sender.push_frame(
+                bytes(5000), elements=[("every", 2, b"\x1e"), ("first", 3, b"12A")]
+            )
+            frame = receiver.pull_frame(TIME_LIMIT)
+            assert frame is not None
+            assert frame.first_elements == {1: b"0", 2: b"\x1e", 3: b"12A"}
+            assert frame.last_elements == {1: b"0", 2: b"\x1e"}
+            with pytest.raises(rushes.Error, match="not agreed on"):
+                sender.push_frame(b"frame", elements=[("last", 9, b"x")])
+    with pytest.raises(rushes.ConfigError, match="reserved"):
+        session.stream("generic", extensions={"urn:example:seat": 15})
+    with pytest.raises(rushes.ConfigError, match="transport-wide"):
+        session.stream("generic", report_transport_wide=True)

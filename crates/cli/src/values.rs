@@ -44,9 +44,9 @@ fn extension_name(kind: ExtensionKind) -> &'static str {
 /// or 1.
 pub(crate) fn parse_capture_time(text: &str) -> Result<ExtensionMap, String> {
     let (name, id) = text.split_once(':').unwrap_or((text, "1"));
-    let kind = ExtensionKind::ALL.into_iter().find(|kind| extension_name(*kind) == name);
+    let kind = ExtensionKind::OF_CAPTURE.into_iter().find(|kind| extension_name(*kind) == name);
     let kind = kind.ok_or_else(|| {
-        let names = ExtensionKind::ALL.map(extension_name).join(", ");
+        let names = ExtensionKind::OF_CAPTURE.map(extension_name).join(", ");
         format!("{name:?} is not one of {names}")
     })?;
     let id =

@@ -32,6 +32,8 @@ pub struct Batch {
     start: usize,
     used: usize,
     lengths: Vec<u16>,
+    /// The transport-wide sequence number of each datagram; empty if they have none.
+    transport_sequences: Vec<u16>,
     /// The position of the first slab's first octet.
     origin: u64,
 }
@@ -83,6 +85,7 @@ impl Batch {
             used: 0,
             // This is enough for the smallest packets that an MTU of 100 octets requires.
             lengths: Vec::with_capacity(SLAB_LEN / 32),
+            transport_sequences: Vec::new(),
             origin: 0,
         }
     }
@@ -110,6 +113,7 @@ impl Batch {
     /// Removes all datagrams, and advances to the next slab if the one in use is full or lent.
     pub fn clear(&mut self) {
         self.lengths.clear();
+        self.transport_sequences.clear();
         // If all other slabs are lent, it does not advance.
         if !self.has_room() && (!self.slab.is_empty() || self.is_ready()) {
             let is_last = self.number + 1 == self.slabs.len();
@@ -211,6 +215,18 @@ impl Batch {
     /// Returns the length of each datagram, in octets.
     pub fn lengths(&self) -> &[u16] {
         &self.lengths
+    }
+
+    /// Notes the transport-wide sequence number of the last datagram.
+    pub(crate) fn note_transport_sequence(&mut self, number: u16) {
+        self.transport_sequences.push(number);
+    }
+
+    /// Returns the transport-wide sequence number of each datagram
+    /// ([`TransportSequence`](crate::rtp::TransportSequence)), which encryption may hide; empty if
+    /// they have none.
+    pub fn transport_sequences(&self) -> &[u16] {
+        &self.transport_sequences
     }
 
     /// Returns whether there is no datagram.

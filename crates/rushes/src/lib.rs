@@ -103,10 +103,13 @@ pub use rushes_proto::control::{
 pub use rushes_proto::payload::{Delivery, Frame, Framing};
 pub use rushes_proto::rate::{RateSettings, RateSettingsError};
 pub use rushes_proto::repair::fec::FecFormat;
-pub use rushes_proto::rtp::{CaptureTime, ExtensionKind, ExtensionMap, ExtensionMapError};
+pub use rushes_proto::rtp::{
+    AbsSendTime, AudioLevel, CaptureTime, Element, ElementError, ExtensionKind, ExtensionMap,
+    ExtensionMapError,
+};
 #[cfg(feature = "srtp")]
 pub use rushes_proto::srtp::{self, MasterKey, Policy, Suite};
-pub use rushes_proto::stream::{Discard, Event};
+pub use rushes_proto::stream::{Discard, Event, FrameElements, Placement};
 pub use rushes_proto::{
     ClockRate, NtpTime, PayloadType, PayloadTypeError, RtpTimestamp, SequenceNumber, Ssrc, payload,
 };

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use rushes::proto::rtcp::{Arrival, Ecn, Writer};
 use rushes::{
-    Codec, Context, ControlEvent, Error, Fec, MediaStream, NtpTime, PayloadType, RateSettings,
-    SequenceNumber, Session, Ssrc, StreamBuilder,
+    Codec, Context, ControlEvent, Error, ExtensionKind, Fec, MediaStream, NtpTime, PayloadType,
+    RateSettings, Recovery, SequenceNumber, Session, Ssrc, StreamBuilder,
 };
 use rushes_netsim::{Bottleneck, Path, Relay, Way};
 
@@ -36,7 +36,11 @@ fn path(rate: u64) -> Path {
 
 /// A receiver that counts payload octets, and the relay in front of it.
 fn receiver(builder: StreamBuilder) -> (MediaStream, Arc<AtomicU64>) {
-    let mut receiver = builder.probation(1).report_arrivals(true).open().unwrap();
+    counting(builder.report_arrivals(true))
+}
+
+fn counting(builder: StreamBuilder) -> (MediaStream, Arc<AtomicU64>) {
+    let mut receiver = builder.probation(1).open().unwrap();
     let octets = Arc::new(AtomicU64::new(0));
     let count = octets.clone();
     receiver
@@ -66,11 +70,28 @@ fn encode(sender: &mut MediaStream, mut is_done: impl FnMut(u64) -> bool) {
 #[test]
 fn the_target_follows_the_rate_of_the_path_without_loss() {
     let (receiver, _) = receiver(session().stream(Codec::Generic));
+    follow(&receiver, session().stream(Codec::Generic));
+}
+
+/// Reports by transport-wide number cover repair packets and retransmissions, too.
+#[test]
+fn the_target_follows_reports_by_transport_wide_number() {
+    let numbered = |builder: StreamBuilder| {
+        let builder = builder.extension(5, ExtensionKind::TransportSequence.uri());
+        builder.fec(Fec::percent(20)).recovery(Recovery::On)
+    };
+    let builder = numbered(session().stream(Codec::Generic)).report_transport_wide(true);
+    let (receiver, _) = counting(builder);
+    follow(&receiver, numbered(session().stream(Codec::Generic)));
+}
+
+/// Sends a stream of `builder` to `receiver` over a path whose rate changes.
+fn follow(receiver: &MediaStream, builder: StreamBuilder) {
     let relay = Relay::to(receiver.local_address()).with_control().start().unwrap();
     relay.set_path(Way::There, path(2000 * KBIT));
     relay.set_path(Way::Back, Path { delay: 10 * MS, ..Path::default() });
     let rates = RateSettings::new(100 * KBIT, 300 * KBIT, 8000 * KBIT).unwrap();
-    let builder = session().stream(Codec::Generic).remote_port(relay.address().port());
+    let builder = builder.remote_port(relay.address().port());
     let mut sender = builder.rate_control(rates).open().unwrap();
     let mut most = 0;
     encode(&mut sender, |target| target > 800 * KBIT);
@@ -91,7 +112,10 @@ fn the_target_follows_the_rate_of_the_path_without_loss() {
     let is_target = |event: &ControlEvent| matches!(event, ControlEvent::TargetRate { .. });
     assert!(events.iter().any(is_target), "{events:?}");
     // The reports are the controller's.
-    assert!(!events.iter().any(|event| matches!(event, ControlEvent::Arrivals { .. })));
+    let is_report = |event: &ControlEvent| {
+        matches!(event, ControlEvent::Arrivals { .. } | ControlEvent::WideArrivals { .. })
+    };
+    assert!(!events.iter().any(is_report));
     assert!(!events.contains(&ControlEvent::NotReported), "{events:?}");
 }
 

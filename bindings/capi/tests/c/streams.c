@@ -70,6 +70,12 @@ static void frames_carry_their_capture_time(void) {
     uint16_t port;
     int64_t latency;
     uint64_t frames = 0;
+    const uint8_t *data;
+    size_t len;
+    rushes_element elements[2] = {
+        {RUSHES_PLACEMENT_FIRST, 4, (const uint8_t *)"12A", 3},
+        {RUSHES_PLACEMENT_LAST, 4, (const uint8_t *)"12B", 3},
+    };
     OK(rushes_stream_options_new(pair.session, RUSHES_CODEC_GENERIC, &options));
     OK(rushes_stream_options_probation(options, 1));
     OK(rushes_stream_options_extension(options, RUSHES_EXTENSION_NTP64, 3));
@@ -78,6 +84,11 @@ static void frames_carry_their_capture_time(void) {
     EXPECT(rushes_stream_options_extension(options, RUSHES_EXTENSION_NTP56, 15),
            RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_stream_options_extension(options, 4, 5), RUSHES_ERROR_ARGUMENT);
+    OK(rushes_stream_options_extension_uri(options, "urn:example:seat", 4));
+    OK(rushes_stream_options_extension_uri(options, "urn:ietf:params:rtp-hdrext:sdes:mid", 5));
+    OK(rushes_stream_options_extmap_allow_mixed(options, true));
+    OK(rushes_stream_options_mid(options, "0"));
+    OK(rushes_stream_options_rid(options, "hi"));
     OK(rushes_stream_open(options, &pair.receiver));
     OK(rushes_stream_local_port(pair.receiver, &port));
     OK(rushes_stream_options_remote_port(options, port));
@@ -89,10 +100,23 @@ static void frames_carry_their_capture_time(void) {
     CHECK(view.has_capture_time && view.capture_time >> 32 > 3786825600u);
     OK(rushes_stream_frame_latency(pair.receiver, frame, &latency));
     CHECK(latency >= (int64_t)RUSHES_MILLISECONDS(29) && latency < (int64_t)RUSHES_SECONDS(60));
+    OK(rushes_frame_element(frame, 5, true, &data, &len));
+    CHECK(data != NULL && len == 1 && *data == '0');
+    OK(rushes_frame_element(frame, 4, false, &data, &len));
+    CHECK(data == NULL && len == 0);
     OK(rushes_frame_release(frame));
+    OK(rushes_stream_push_frame_with(pair.sender, (const uint8_t *)"frame", 5, NULL,
+                                     RUSHES_MILLISECONDS(30), elements, 2));
+    view = pull(pair.receiver, &frame);
+    OK(rushes_frame_element(frame, 4, false, &data, &len));
+    CHECK(data != NULL && len == 3 && memcmp(data, "12A", 3) == 0);
+    OK(rushes_frame_release(frame));
+    elements[0].placement = 3;
+    EXPECT(rushes_stream_push_frame_with(pair.sender, (const uint8_t *)"frame", 5, NULL, 0,
+                                         elements, 2), RUSHES_ERROR_ARGUMENT);
     OK(rushes_stream_statistics(pair.receiver, &statistics, sizeof statistics));
     for (size_t n = 0; n < 15; n++) frames += statistics.capture_to_delivery[n];
-    CHECK(frames == 1 && statistics.capture_to_delivery_sum >= RUSHES_MILLISECONDS(29));
+    CHECK(frames == 2 && statistics.capture_to_delivery_sum >= RUSHES_MILLISECONDS(29));
     CHECK(statistics.extensions_malformed == 0);
     OK(rushes_stream_options_close(options));
     pair_close(&pair);

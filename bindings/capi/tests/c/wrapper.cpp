@@ -251,6 +251,10 @@ static void frames_carry_their_capture_time() {
     rushes::session session = context.create_session("127.0.0.1");
     auto options = session.stream(rushes::codec::generic);
     options.probation(1).extension(rushes::extension::abs_capture_time, 1);
+    options.extension_uri("urn:example:seat", 2).extmap_allow_mixed().mid("0").rid("hi");
+    const auto numbers =
+        "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+    options.extension_uri(numbers, 3).report_transport_wide();
     auto receiver = options.open();
     auto sender = options.remote_port(receiver.local_port()).open();
     sender.push_frame_captured(bytes_of("frame"), 30ms);
@@ -258,6 +262,10 @@ static void frames_carry_their_capture_time() {
     CHECK(frame && frame->capture_time());
     const auto latency = receiver.get_rtcp().frame_latency(*frame);
     CHECK(latency && *latency >= 29ms);
+    CHECK(!frame->element(2));
+    sender.push_frame_with(bytes_of("frame"), {{rushes::placement::last, 2, bytes_of("12A")}});
+    frame = receiver.pull_frame(10s);
+    CHECK(frame && frame->element(2, true) && frame->element(2, true)->size() == 3);
 }
 
 static void uncompressed_video_says_what_is_missing() {

@@ -10,6 +10,7 @@ mod ffmpeg;
 mod films;
 mod frames;
 mod gstreamer;
+mod header_extensions;
 mod media;
 mod metrics;
 mod pion;

@@ -14,7 +14,7 @@ use crate::skipped;
 
 /// Returns the peer, which is built once. Without Go or its modules, prints a message and returns
 /// `None`.
-fn pion() -> Option<&'static Path> {
+pub(crate) fn pion() -> Option<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let build = || {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop/pion");

@@ -153,6 +153,10 @@ impl Participant {
         } else if let Some(limits) = feedback.bit_rate_notification() {
             let limits = limits.take(LIMITS_MAX).collect();
             self.emit(ControlEvent::BitRateNotified { from, limits });
+        } else if let Some(wide) = feedback.transport_wide() {
+            let older = wide.packets().count().saturating_sub(SEQUENCES_MAX);
+            let (number, packets) = (wide.number(), wide.packets().skip(older).collect());
+            self.emit(ControlEvent::WideArrivals { from, number, packets });
         } else if let Some(congestion) = feedback.congestion() {
             let instant = congestion.instant();
             for block in congestion.blocks().filter(|block| block.ssrc == own) {

@@ -103,6 +103,7 @@ impl Participant {
     fn write_arrivals(&mut self, now: Instant, len_max: usize) {
         let (own, ntp) = (self.ssrc, self.ntp(now));
         self.pending.write_arrivals(&mut self.writer, own, (now, ntp), len_max);
+        self.pending.write_wide_arrivals(&mut self.writer, own, len_max);
     }
 
     /// Writes the sender or receiver report that begins every compound datagram.

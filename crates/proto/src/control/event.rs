@@ -1,7 +1,7 @@
 //! Events of a participant.
 
 use super::circuit_breaker::CircuitBreaker;
-use crate::rtcp::{BitRateLimit, PacketReport, ReportBlock, SdesKind, SenderInfo};
+use crate::rtcp::{BitRateLimit, PacketReport, ReportBlock, SdesKind, SenderInfo, WideReport};
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 use std::time::Duration;
@@ -118,6 +118,16 @@ pub enum ControlEvent {
         instant: u32,
         /// The packets, in order, including those that did not arrive.
         packets: Vec<PacketReport>,
+    },
+    /// The arrival times of a connection's packets at a receiver, by their transport-wide numbers
+    /// (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3).
+    WideArrivals {
+        /// The receiver.
+        from: Ssrc,
+        /// The number of the report, modulo 256.
+        number: u8,
+        /// The packets, in order, including those that did not arrive.
+        packets: Vec<WideReport>,
     },
     /// The target bit rate of this participant's media has changed by 1 % or more, or has reached
     /// its minimum or maximum.

@@ -410,6 +410,20 @@ impl Participant {
         self.timer.want_feedback(now);
     }
 
+    /// Reports the arrival times of a connection's packets by their transport-wide numbers, from
+    /// `begin` on; `media` is one of the sources
+    /// (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3).
+    pub fn report_wide_arrivals(
+        &mut self,
+        now: Instant,
+        media: Ssrc,
+        begin: SequenceNumber,
+        times: &[Option<Instant>],
+    ) {
+        self.pending.report_wide_arrivals(media, begin, times);
+        self.timer.want_feedback(now);
+    }
+
     /// Sends an application-defined packet with the next report; `false` if too many are waiting.
     pub fn send_app(&mut self, app: AppData) -> bool {
         self.pending.add_app(app)

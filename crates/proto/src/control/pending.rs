@@ -38,6 +38,22 @@ const REPORTS_MAX: usize = 16_384;
 /// Maximum number of arrivals of one source that wait together.
 const MERGED_MAX: usize = 2048;
 
+/// Octets of transport-wide feedback before its packet chunks, with padding.
+const WIDE_HEAD_LEN: usize = 28;
+
+/// Arrivals by transport-wide sequence number that wait to be written.
+#[derive(Debug, Default)]
+struct WideArrivals {
+    /// One of the sources.
+    media: Ssrc,
+    begin: SequenceNumber,
+    times: Vec<Option<Instant>>,
+    /// The instant from which times are counted: that of the first arrival reported.
+    epoch: Option<Instant>,
+    /// The number of the next report.
+    number: u8,
+}
+
 /// An application-defined packet to send.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AppData {
@@ -62,6 +78,7 @@ pub(super) struct Pending {
     estimate: Option<(u64, Vec<Ssrc>)>,
     apps: Vec<AppData>,
     arrivals: Vec<SourceArrivals>,
+    wide: WideArrivals,
     /// Lists of sequence numbers to be reused.
     spare: Vec<Vec<SequenceNumber>>,
 }
@@ -74,6 +91,7 @@ impl Pending {
             || self.delays
             || self.estimate.is_some()
             || !self.arrivals.is_empty()
+            || !self.wide.times.is_empty()
     }
 
     /// Requests packets of `media`, given in order.
@@ -169,6 +187,55 @@ impl Pending {
             *begin = begin.plus(count as u16);
             !times.is_empty()
         });
+    }
+
+    /// Reports the arrival times of packets by their transport-wide numbers, from `begin` on. They
+    /// replace those that wait and are reported anew.
+    pub(super) fn report_wide_arrivals(
+        &mut self,
+        media: Ssrc,
+        begin: SequenceNumber,
+        times: &[Option<Instant>],
+    ) {
+        let wide = &mut self.wide;
+        wide.media = media;
+        let offset = usize::from(begin.0.wrapping_sub(wide.begin.0));
+        if offset <= wide.times.len() {
+            wide.times.truncate(offset);
+        } else {
+            // A gap: the older ones have waited for so long that later ones count more.
+            wide.times.clear();
+        }
+        if wide.times.is_empty() {
+            wide.begin = begin;
+        }
+        wide.times.extend_from_slice(times);
+        let excess = wide.times.len().saturating_sub(MERGED_MAX);
+        wide.times.drain(..excess);
+        wide.begin = wide.begin.plus(excess as u16);
+    }
+
+    /// Writes the waiting arrivals by transport-wide number up to `len_max` octets; the rest remains.
+    pub(super) fn write_wide_arrivals(&mut self, writer: &mut Writer, own: Ssrc, len_max: usize) {
+        let wide = &mut self.wide;
+        let Some(first) = wide.times.iter().flatten().next() else {
+            // Without any arrival there is nothing to report.
+            wide.times.clear();
+            return;
+        };
+        let epoch = *wide.epoch.get_or_insert(*first);
+        // A packet takes two octets and, with six others, two octets of a chunk.
+        let room = len_max.saturating_sub(writer.len() + WIDE_HEAD_LEN) * 7 / 16;
+        let count = wide.times.len().min(room);
+        if count < wide.times.len().min(ARRIVALS_MIN) {
+            return;
+        }
+        let since = |at: &Option<Instant>| at.map(|at| at.saturating_duration_since(epoch));
+        let times: Vec<_> = wide.times.iter().take(count).map(since).collect();
+        let written = writer.transport_wide([own, wide.media], wide.begin, wide.number, &times);
+        wide.number = wide.number.wrapping_add(1);
+        wide.begin = wide.begin.plus(written as u16);
+        wide.times.drain(..written);
     }
 
     /// Adds a packet; returns `false` if too many are waiting.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::coverage::Coverage;
+use super::elements::ReceivedElements;
 use super::error::PayloadError;
 use super::frame::Frame;
 use super::layers::Layers;
@@ -102,6 +103,7 @@ pub struct FrameBuilder {
     captured: Option<CaptureTime>,
     /// The layers of the current frame, as far as its parts tell them.
     layers: Option<Layers>,
+    elements: ReceivedElements,
     units: u32,
     in_frame: bool,
     damaged: bool,
@@ -152,6 +154,7 @@ impl FrameBuilder {
             packet: None,
             captured: None,
             layers: None,
+            elements: ReceivedElements::default(),
             units: 0,
             in_frame: false,
             damaged: false,
@@ -187,6 +190,15 @@ impl FrameBuilder {
     pub fn begin_packet(&mut self, packet: PacketInfo) {
         if !self.interleaved {
             self.begin(packet);
+        }
+    }
+
+    /// Notes the elements in the header extension of the packet that has begun, in the two-byte form
+    /// without padding (RFC 8285 section 4.3). Frames have those of their first and last packets.
+    #[inline]
+    pub fn note_elements(&mut self, elements: &[u8]) {
+        if !self.interleaved {
+            self.elements.note(elements);
         }
     }
 
@@ -246,6 +258,7 @@ impl FrameBuilder {
             self.marked = false;
             self.captured = None;
             self.layers = None;
+            self.elements.begin();
             let is_rest = self.ended_at.take() == Some(packet.timestamp);
             self.ends_unmarked |= std::mem::take(&mut self.ended_whole) && !is_rest && gap == 0;
             // Of a sender without marker bits, a missing packet may be the end of the last frame or
@@ -565,7 +578,7 @@ impl FrameBuilder {
     /// Removes and returns the oldest finished frame.
     pub fn pop(&mut self) -> Option<Frame> {
         let frame = self.ready.pop_front()?;
-        self.ready_len -= frame.data.capacity();
+        self.ready_len -= frame.memory();
         Some(frame)
     }
 
@@ -669,8 +682,7 @@ impl FrameBuilder {
             self.len = 0;
             std::mem::take(&mut self.data)
         };
-        self.ready_len += data.capacity();
-        self.ready.push_back(Frame {
+        let frame = Frame {
             data,
             len,
             pool: self.pool.clone(),
@@ -679,11 +691,14 @@ impl FrameBuilder {
             arrival: packet.arrival,
             captured: self.captured,
             layers: self.layers,
+            elements: self.elements.of_frame(),
             units: if self.per_unit || !self.prefixed { 1 } else { self.units },
             marker,
             missing: Vec::new(),
             is_second_field: false,
-        });
+        };
+        self.ready_len += frame.memory();
+        self.ready.push_back(frame);
         self.delivered += 1;
         self.delivered_octets += len as u64;
     }

@@ -2,10 +2,15 @@
 
 use thiserror::Error;
 
+use crate::rtp::ElementError;
+
 /// Why a frame cannot be sent in its format.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum FrameError {
+    /// An element of header extensions cannot be sent (RFC 8285).
+    #[error(transparent)]
+    Element(#[from] ElementError),
     /// There is nothing to send.
     #[error("the frame is empty")]
     Empty,

@@ -5,8 +5,9 @@ use std::ops::{Deref, Range};
 use std::time::Instant;
 
 use super::layers::Layers;
+use super::elements::ReceivedElements;
 use super::pool::FramePool;
-use crate::rtp::CaptureTime;
+use crate::rtp::{CaptureTime, Element};
 use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
@@ -24,6 +25,7 @@ pub struct Frame {
     pub(super) arrival: Instant,
     pub(super) captured: Option<CaptureTime>,
     pub(super) layers: Option<Layers>,
+    pub(super) elements: Option<Box<ReceivedElements>>,
     pub(super) units: u32,
     pub(super) marker: bool,
     pub(super) missing: Vec<Range<usize>>,
@@ -82,6 +84,34 @@ impl Frame {
     /// (RFC 4175).
     pub fn is_second_field(&self) -> bool {
         self.is_second_field
+    }
+
+    /// Returns the elements in the header extension of the frame's first packet, of those that were
+    /// agreed on (RFC 8285): at most one for each identifier. Capture times and transport-wide
+    /// numbers are not among them.
+    ///
+    /// Of a frame that is one NAL unit of several, this is the first packet of the access unit that
+    /// arrived in order. Frames of units with decoding order numbers have no elements, because their
+    /// packets do not show where they begin and end.
+    pub fn first_elements(&self) -> impl Iterator<Item = Element<'_>> {
+        self.elements.iter().flat_map(|elements| elements.first())
+    }
+
+    /// Returns the elements of the frame's last packet, as [`first_elements`](Self::first_elements)
+    /// those of the first. They are the same if there is only one packet.
+    pub fn last_elements(&self) -> impl Iterator<Item = Element<'_>> {
+        self.elements.iter().flat_map(|elements| elements.last())
+    }
+
+    /// Returns the data of element `id` of the first packet or, if that has none, of the last one.
+    pub fn element(&self, id: u8) -> Option<&[u8]> {
+        let mut both = self.first_elements().chain(self.last_elements());
+        both.find(|element| element.id == id).map(|element| element.data)
+    }
+
+    /// Returns the octets of memory that the frame holds.
+    pub(super) fn memory(&self) -> usize {
+        self.data.capacity() + self.elements.as_ref().map_or(0, |elements| elements.len())
     }
 
     /// Returns the number of NAL units; 1 for formats without NAL units.

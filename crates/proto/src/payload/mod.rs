@@ -13,6 +13,7 @@ mod builder;
 mod coverage;
 mod cut;
 mod decoding_order;
+mod elements;
 #[cfg(test)]
 mod end_of_source;
 mod error;
@@ -152,6 +153,12 @@ pub trait Packetiser: Send {
     /// Returns the layers of `frame`, the last [started](Self::start) one, if it tells them.
     fn layers(&self, _frame: &[u8]) -> Option<Layers> {
         None
+    }
+
+    /// Returns whether every frame is one packet, which then is the last of its frame without a marker
+    /// bit, too.
+    fn has_one_packet_frames(&self) -> bool {
+        false
     }
 
     /// Returns the duration of `frame` in ticks of the clock rate, if the format defines it (Opus,

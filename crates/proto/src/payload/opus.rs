@@ -111,6 +111,10 @@ impl Packetiser for OpusPacketiser {
         true
     }
 
+    fn has_one_packet_frames(&self) -> bool {
+        true
+    }
+
     fn duration(&self, frame: &[u8]) -> Option<u32> {
         packet_duration(frame).ok()
     }

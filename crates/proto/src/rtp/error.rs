@@ -63,6 +63,41 @@ pub enum ExtensionError {
     },
 }
 
+/// Why elements cannot be sent.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ElementError {
+    /// The identifier was not agreed on.
+    #[error("the element {id} of header extensions was not agreed on: add it to the stream's")]
+    NotAgreed {
+        /// The identifier.
+        id: u8,
+    },
+    /// The stream writes the element itself.
+    #[error("the stream writes element {id} of header extensions itself")]
+    Internal {
+        /// The identifier.
+        id: u8,
+    },
+    /// The length does not fit the form, or is not that of the element.
+    #[error(
+        "element {id} cannot have {len} octets: up to identifier 14 it has 1 to 16, \
+         unless forms may be mixed (extmap-allow-mixed), and it must have those of its definition"
+    )]
+    Length {
+        /// The identifier.
+        id: u8,
+        /// Octets of data.
+        len: usize,
+    },
+    /// There are too many elements.
+    #[error("{count} elements of header extensions for one frame are more than 64")]
+    TooMany {
+        /// The number of elements given.
+        count: usize,
+    },
+}
+
 /// Why a header cannot be written.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]

@@ -27,6 +27,22 @@ impl ExtensionForm {
         }
     }
 
+    /// Returns whether an element with this identifier and octets of data fits.
+    pub fn fits(self, id: u8, len: usize) -> bool {
+        match self {
+            Self::OneByte => (1..15).contains(&id) && (1..=16).contains(&len),
+            Self::TwoByte => id != 0 && len <= 255,
+        }
+    }
+
+    /// Returns the octets of an element's header.
+    pub(crate) fn head_len(self) -> usize {
+        match self {
+            Self::OneByte => 1,
+            Self::TwoByte => 2,
+        }
+    }
+
     /// Returns the profile that denotes this form.
     pub fn profile(self) -> u16 {
         match self {
@@ -118,28 +134,40 @@ pub fn write_elements(
     out: &mut Vec<u8>,
 ) -> Result<(), WriteError> {
     let before = out.len();
-    for &Element { id, data } in elements {
-        let len = data.len();
-        let head = match form {
-            ExtensionForm::OneByte if (1..15).contains(&id) && (1..=16).contains(&len) => {
-                out.push(id << 4 | (len - 1) as u8);
-                Ok(())
-            }
-            ExtensionForm::TwoByte if id != 0 && len <= 255 => {
-                out.extend_from_slice(&[id, len as u8]);
-                Ok(())
-            }
-            _ => Err(WriteError::Element { id, len }),
-        };
-        if let Err(error) = head {
+    for element in elements {
+        if let Err(error) = write_element(form, *element, out) {
             out.truncate(before);
             return Err(error);
         }
-        out.extend_from_slice(data);
     }
-    let written = out.len() - before;
-    out.resize(before + written.next_multiple_of(4), 0);
+    close_elements(before, out);
     Ok(())
+}
+
+/// Writes one element to the end of `out`, without padding.
+///
+/// # Errors
+/// [`WriteError::Element`] if it does not fit the form; `out` is then unchanged.
+pub(crate) fn write_element(
+    form: ExtensionForm,
+    element: Element<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), WriteError> {
+    let Element { id, data } = element;
+    let len = data.len();
+    match form {
+        _ if !form.fits(id, len) => return Err(WriteError::Element { id, len }),
+        ExtensionForm::OneByte => out.push(id << 4 | (len - 1) as u8),
+        ExtensionForm::TwoByte => out.extend_from_slice(&[id, len as u8]),
+    }
+    out.extend_from_slice(data);
+    Ok(())
+}
+
+/// Pads the elements in `out` from `begin` on to whole words.
+pub(crate) fn close_elements(begin: usize, out: &mut Vec<u8>) {
+    let len = out.len() - begin;
+    out.resize(begin + len.next_multiple_of(4), 0);
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use super::capture_time::{CaptureTime, complete};
 use super::error::{ExtensionError, WriteError};
-use super::extension::{Element, ExtensionForm, write_elements};
+use super::extension::{Element, ExtensionForm, close_elements, write_element};
 use super::packet::Extension;
+use super::transport_sequence::{TRANSPORT_SEQUENCE_URI, TransportSequence};
 use crate::time::NtpTime;
 
 /// The meaning of an element of header extensions.
@@ -18,11 +19,41 @@ pub enum ExtensionKind {
     /// [`CaptureTime`] of 56 bits (RFC 6051 section 3.3, variant B). Receivers need a sender report
     /// to complete it.
     Ntp56,
+    /// The identification of the media description, as text (RFC 9143 section 15).
+    Mid,
+    /// The identification of the stream among those of its media, as text (RFC 8852 section 3.1).
+    Rid,
+    /// In packets for repair, the [`Rid`](Self::Rid) of the stream that they repair (RFC 8852
+    /// section 3.2).
+    RepairedRid,
+    /// [`AudioLevel`](super::AudioLevel) (RFC 6464).
+    AudioLevel,
+    /// [`AbsSendTime`](super::AbsSendTime).
+    AbsSendTime,
+    /// [`TransportSequence`].
+    TransportSequence,
+    /// The dependency descriptor of AV1, at least three octets
+    /// (<https://aomediacodec.github.io/av1-rtp-spec/>, appendix A).
+    DependencyDescriptor,
 }
 
 impl ExtensionKind {
     /// All kinds; where several carry the same value, the one that carries most of it is first.
-    pub const ALL: [Self; 3] = [Self::AbsCaptureTime, Self::Ntp64, Self::Ntp56];
+    pub const ALL: [Self; 10] = [
+        Self::AbsCaptureTime,
+        Self::Ntp64,
+        Self::Ntp56,
+        Self::Mid,
+        Self::Rid,
+        Self::RepairedRid,
+        Self::AudioLevel,
+        Self::AbsSendTime,
+        Self::TransportSequence,
+        Self::DependencyDescriptor,
+    ];
+
+    /// The kinds that carry a [`CaptureTime`], in the same order.
+    pub const OF_CAPTURE: [Self; 3] = [Self::AbsCaptureTime, Self::Ntp64, Self::Ntp56];
 
     /// Returns the URI that denotes it in `a=extmap` (RFC 8285 section 5).
     pub fn uri(self) -> &'static str {
@@ -30,6 +61,15 @@ impl ExtensionKind {
             Self::AbsCaptureTime => "http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
             Self::Ntp64 => "urn:ietf:params:rtp-hdrext:ntp-64",
             Self::Ntp56 => "urn:ietf:params:rtp-hdrext:ntp-56",
+            Self::Mid => "urn:ietf:params:rtp-hdrext:sdes:mid",
+            Self::Rid => "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id",
+            Self::RepairedRid => "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id",
+            Self::AudioLevel => "urn:ietf:params:rtp-hdrext:ssrc-audio-level",
+            Self::AbsSendTime => "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time",
+            Self::TransportSequence => TRANSPORT_SEQUENCE_URI,
+            Self::DependencyDescriptor => {
+                "https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension"
+            }
         }
     }
 
@@ -38,27 +78,49 @@ impl ExtensionKind {
         Self::ALL.into_iter().find(|kind| kind.uri() == uri)
     }
 
-    /// Returns the capture time in the data of an element; `None` if `reported`, the wall clock of
-    /// the source in its last report, is needed and absent.
-    fn read(
-        self,
-        Element { id, data }: Element<'_>,
-        reported: Option<NtpTime>,
-    ) -> Result<Option<CaptureTime>, ExtensionError> {
+    /// Returns whether streams read and write the element themselves, so that applications are not
+    /// given it and do not set it.
+    pub fn is_internal(self) -> bool {
+        self.is_capture_time() || self == Self::TransportSequence
+    }
+
+    /// Returns whether it carries a [`CaptureTime`].
+    fn is_capture_time(self) -> bool {
+        Self::OF_CAPTURE.contains(&self)
+    }
+
+    /// Returns whether an element of this kind may have `len` octets.
+    pub(crate) fn allows(self, len: usize) -> bool {
+        match self {
+            Self::AbsCaptureTime => matches!(len, 8 | 16),
+            Self::Ntp64 => len == 8,
+            Self::Ntp56 => len == 7,
+            Self::Mid | Self::Rid | Self::RepairedRid => len >= 1,
+            Self::AudioLevel => len == 1,
+            Self::AbsSendTime => len == 3,
+            Self::TransportSequence => matches!(len, 2 | 4),
+            Self::DependencyDescriptor => len >= 3,
+        }
+    }
+
+    /// Returns the capture time in the data of an element, whose length it [allows](Self::allows);
+    /// `None` if `reported`, the wall clock of the source in its last report, is needed and absent, or
+    /// if the kind carries none.
+    fn read(self, data: &[u8], reported: Option<NtpTime>) -> Option<CaptureTime> {
         let number =
             |octets: &[u8]| octets.iter().fold(0, |sum, octet| sum << 8 | u64::from(*octet));
         match (self, data.len()) {
-            (Self::AbsCaptureTime, 16) => Ok(Some(CaptureTime {
+            (Self::AbsCaptureTime, 16) => Some(CaptureTime {
                 ntp: NtpTime(number(&data[..8])),
                 clock_offset: Some(number(&data[8..]).cast_signed()),
-            })),
+            }),
             (Self::AbsCaptureTime | Self::Ntp64, 8) => {
-                Ok(Some(CaptureTime::new(NtpTime(number(data)))))
+                Some(CaptureTime::new(NtpTime(number(data))))
             }
             (Self::Ntp56, 7) => {
-                Ok(reported.map(|reported| CaptureTime::new(complete(number(data), reported))))
+                reported.map(|reported| CaptureTime::new(complete(number(data), reported)))
             }
-            _ => Err(ExtensionError::Length { id, len: data.len() }),
+            _ => None,
         }
     }
 
@@ -79,6 +141,7 @@ impl ExtensionKind {
                 data[..7].copy_from_slice(&by_sender[1..]);
                 7
             }
+            _ => 0,
         }
     }
 }
@@ -88,15 +151,45 @@ impl ExtensionKind {
 ///
 /// ```
 /// use rushes_proto::rtp::{ExtensionKind, ExtensionMap};
-/// let map = ExtensionMap::default().with(ExtensionKind::Ntp64, 3)?;
+/// let map = ExtensionMap::default().with(ExtensionKind::Ntp64, 3)?.with_own(4)?;
 /// assert_eq!(map.id(ExtensionKind::Ntp64), Some(3));
 /// assert!(map.with(ExtensionKind::AbsCaptureTime, 3).is_err());
+/// assert!(map.contains(4) && !map.contains(5));
 /// # Ok::<(), rushes_proto::rtp::ExtensionMapError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ExtensionMap {
     /// The identifier of each kind; 0 if it is not agreed on.
     ids: [u8; ExtensionKind::ALL.len()],
+    /// The identifiers of elements whose meaning only the application knows.
+    own: IdSet,
+    is_mixed: bool,
+}
+
+/// A set of identifiers.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct IdSet([u64; 4]);
+
+impl IdSet {
+    fn contains(self, id: u8) -> bool {
+        self.0[usize::from(id / 64)] >> (id % 64) & 1 == 1
+    }
+
+    /// Adds an identifier; returns whether it is new.
+    fn insert(&mut self, id: u8) -> bool {
+        let is_new = !self.contains(id);
+        self.0[usize::from(id / 64)] |= 1 << (id % 64);
+        is_new
+    }
+}
+
+/// What a stream reads in a header extension itself.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ReadExtension {
+    /// The capture time, of the kind that carries most of it.
+    pub captured: Option<CaptureTime>,
+    /// The transport-wide sequence number.
+    pub transport_sequence: Option<TransportSequence>,
 }
 
 impl ExtensionMap {
@@ -108,20 +201,56 @@ impl ExtensionMap {
     /// # Errors
     /// [`ExtensionMapError`] if `id` is 0, is 15, or denotes another kind.
     pub fn with(mut self, kind: ExtensionKind, id: u8) -> Result<Self, ExtensionMapError> {
-        // RFC 8285 section 4.2: 15 has a meaning of its own in the one-byte form.
-        if matches!(id, 0 | 15) {
-            return Err(ExtensionMapError::Reserved { id });
-        }
-        if self.iter().any(|(other, used)| used == id && other != kind) {
-            return Err(ExtensionMapError::Used { id });
-        }
+        self.check(id, Some(kind))?;
         self.ids[kind as usize] = id;
         Ok(self)
     }
 
+    /// Returns the map with `id` as an element whose meaning only the application knows.
+    ///
+    /// # Errors
+    /// [`ExtensionMapError`] if `id` is 0, is 15, or denotes another element.
+    pub fn with_own(mut self, id: u8) -> Result<Self, ExtensionMapError> {
+        self.check(id, None)?;
+        self.own.insert(id);
+        Ok(self)
+    }
+
+    /// Returns the map with the agreement that packets of one stream may have different forms
+    /// (`a=extmap-allow-mixed`, RFC 8285 section 6): then elements that are empty or longer than 16
+    /// octets can be sent with identifiers up to 14, too. Without it all packets have the same form.
+    #[must_use]
+    pub fn with_mixed_forms(mut self, is_mixed: bool) -> Self {
+        self.is_mixed = is_mixed;
+        self
+    }
+
+    fn check(self, id: u8, kind: Option<ExtensionKind>) -> Result<(), ExtensionMapError> {
+        // RFC 8285 section 4.2: 15 has a meaning of its own in the one-byte form.
+        if matches!(id, 0 | 15) {
+            return Err(ExtensionMapError::Reserved { id });
+        }
+        let is_used = self.iter().any(|(other, used)| used == id && Some(other) != kind);
+        if is_used || self.own.contains(id) {
+            return Err(ExtensionMapError::Used { id });
+        }
+        Ok(())
+    }
+
     /// Returns the identifier of `kind`, if it is agreed on.
+    #[inline]
     pub fn id(self, kind: ExtensionKind) -> Option<u8> {
         Some(self.ids[kind as usize]).filter(|id| *id != 0)
+    }
+
+    /// Returns the kind whose identifier is `id`.
+    pub fn kind(self, id: u8) -> Option<ExtensionKind> {
+        self.iter().find(|(_, used)| *used == id).map(|(kind, _)| kind)
+    }
+
+    /// Returns whether an element is agreed on, whatever its meaning.
+    pub fn contains(self, id: u8) -> bool {
+        self.own.contains(id) || self.kind(id).is_some()
     }
 
     /// Returns the kinds that are agreed on, with their identifiers.
@@ -129,19 +258,80 @@ impl ExtensionMap {
         ExtensionKind::ALL.into_iter().filter_map(move |kind| Some((kind, self.id(kind)?)))
     }
 
-    /// Returns whether no kind is agreed on.
+    /// Returns whether nothing is agreed on.
     #[inline]
     pub fn is_empty(self) -> bool {
-        self.ids == [0; ExtensionKind::ALL.len()]
+        self.ids == [0; ExtensionKind::ALL.len()] && self.own == IdSet::default()
+    }
+
+    /// Returns whether packets of one stream may have different forms.
+    pub fn has_mixed_forms(self) -> bool {
+        self.is_mixed
     }
 
     /// Returns the form that all identifiers fit.
     pub fn form(self) -> ExtensionForm {
-        if self.ids.iter().all(|id| *id < 15) {
-            ExtensionForm::OneByte
-        } else {
-            ExtensionForm::TwoByte
+        let [low, high @ ..] = self.own.0;
+        let has_high = self.ids.iter().any(|id| *id > 14) || low >> 15 != 0 || high != [0; 3];
+        if has_high { ExtensionForm::TwoByte } else { ExtensionForm::OneByte }
+    }
+
+    /// Reads a received `extension`: returns what streams use themselves, and adds the other elements
+    /// that were agreed on to `out`, each once, in the two-byte form without padding. `reported` is
+    /// the wall clock of the source in its last report, if there was one.
+    ///
+    /// # Errors
+    /// [`ExtensionError`] if the extension is malformed; none of it is then to be used, and `out` is
+    /// unchanged.
+    pub fn read(
+        self,
+        extension: Extension<'_>,
+        reported: Option<NtpTime>,
+        out: &mut Vec<u8>,
+    ) -> Result<ReadExtension, ExtensionError> {
+        let before = out.len();
+        let read = self.read_all(extension, reported, out);
+        if read.is_err() {
+            out.truncate(before);
         }
+        read
+    }
+
+    fn read_all(
+        self,
+        extension: Extension<'_>,
+        reported: Option<NtpTime>,
+        out: &mut Vec<u8>,
+    ) -> Result<ReadExtension, ExtensionError> {
+        let mut captured = [None; ExtensionKind::OF_CAPTURE.len()];
+        let mut transport_sequence = None;
+        let mut seen = IdSet::default();
+        for element in extension.elements().into_iter().flatten() {
+            let element = element?;
+            let kind = self.kind(element.id);
+            if kind.is_none() && !self.own.contains(element.id) {
+                continue;
+            }
+            if let Some(kind) = kind {
+                let Element { id, data } = element;
+                if !kind.allows(data.len()) {
+                    return Err(ExtensionError::Length { id, len: data.len() });
+                }
+                let time = kind.read(data, reported);
+                if let Some(place) = captured.get_mut(kind as usize) {
+                    *place = place.or(time);
+                }
+            }
+            let is_new = seen.insert(element.id);
+            if kind == Some(ExtensionKind::TransportSequence) && is_new {
+                transport_sequence = Some(TransportSequence::read(element)?);
+            }
+            if is_new && !kind.is_some_and(ExtensionKind::is_internal) {
+                // It fits: its length was read from one octet.
+                let _ = write_element(ExtensionForm::TwoByte, element, out);
+            }
+        }
+        Ok(ReadExtension { captured: captured.into_iter().flatten().next(), transport_sequence })
     }
 
     /// Returns the capture time in a received `extension`, if it has one. `reported` is the wall
@@ -154,16 +344,18 @@ impl ExtensionMap {
         extension: Extension<'_>,
         reported: Option<NtpTime>,
     ) -> Result<Option<CaptureTime>, ExtensionError> {
-        let mut found = [None; ExtensionKind::ALL.len()];
-        for element in extension.elements().into_iter().flatten() {
-            let element = element?;
-            let known = self.iter().find(|(_, id)| *id == element.id);
-            if let Some((kind, _)) = known {
-                let place = &mut found[kind as usize];
-                *place = place.or(kind.read(element, reported)?);
+        self.read(extension, reported, &mut Vec::new()).map(|read| read.captured)
+    }
+
+    /// Calls `write` with each element that carries `capture`.
+    pub(crate) fn for_each_of(self, capture: CaptureTime, mut write: impl FnMut(Element<'_>)) {
+        for kind in ExtensionKind::OF_CAPTURE {
+            if let Some(id) = self.id(kind) {
+                let mut data = [0; 16];
+                let len = kind.write(capture, &mut data);
+                write(Element { id, data: &data[..len] });
             }
         }
-        Ok(found.into_iter().flatten().next())
     }
 
     /// Adds the elements with `capture` to the end of `out`, in the map's [form](Self::form), padded
@@ -172,15 +364,13 @@ impl ExtensionMap {
     /// # Errors
     /// None in practice: all elements fit the form.
     pub fn write(self, capture: CaptureTime, out: &mut Vec<u8>) -> Result<(), WriteError> {
-        let mut data = [[0; 16]; ExtensionKind::ALL.len()];
-        let mut elements = [Element { id: 0, data: &[] }; ExtensionKind::ALL.len()];
-        let mut count = 0;
-        for ((kind, id), data) in self.iter().zip(&mut data) {
-            let len = kind.write(capture, data);
-            elements[count] = Element { id, data: &data[..len] };
-            count += 1;
-        }
-        write_elements(self.form(), &elements[..count], out)
+        let (begin, mut outcome) = (out.len(), Ok(()));
+        self.for_each_of(capture, |element| {
+            let written = write_element(self.form(), element, out);
+            outcome = outcome.and(written);
+        });
+        close_elements(begin, out);
+        outcome
     }
 }
 
@@ -230,7 +420,7 @@ mod tests {
     fn each_kind_and_form_is_read_as_it_was_written() {
         let by_sender = CaptureTime::new(CAPTURE.by_sender());
         for id in [1, 14, 16, 255] {
-            for kind in ExtensionKind::ALL {
+            for kind in ExtensionKind::OF_CAPTURE {
                 let (map, mut data) = (map(&[(kind, id)]), Vec::new());
                 map.write(CAPTURE, &mut data).unwrap();
                 let extension = Extension { profile: map.form().profile(), data: &data };
@@ -286,5 +476,43 @@ mod tests {
         for kind in ExtensionKind::ALL {
             assert_eq!(ExtensionKind::of_uri(kind.uri()), Some(kind));
         }
+    }
+
+    #[test]
+    fn known_and_own_elements_are_given_once_and_internal_ones_are_not() {
+        let map = map(&[
+            (ExtensionKind::Mid, 1),
+            (ExtensionKind::TransportSequence, 2),
+            (ExtensionKind::Ntp56, 3),
+        ]);
+        let map = map.with_own(4).unwrap();
+        let data = [0x11, b'a', b'b', 0x21, 9, 8, 0x40, 7, 0x10, b'c', 0x40, 6, 0x50, 5, 0, 0];
+        let mut out = vec![0xee];
+        let read = map.read(Extension { profile: ONE_BYTE_PROFILE, data: &data }, None, &mut out);
+        let number = Some(TransportSequence(crate::SequenceNumber(0x0908)));
+        assert_eq!(read, Ok(ReadExtension { captured: None, transport_sequence: number }));
+        assert_eq!(out, [0xee, 1, 2, b'a', b'b', 4, 1, 7]);
+        // A malformed element anywhere makes the rest useless.
+        for data in [[0x10, b'a', 0x20, 1], [0x10, b'a', 0x41, 1], [0x10, b'a', 0x05, 1]] {
+            let extension = Extension { profile: ONE_BYTE_PROFILE, data: &data };
+            assert!(map.read(extension, None, &mut out).is_err());
+            assert_eq!(out.len(), 8);
+        }
+    }
+
+    #[test]
+    fn own_identifiers_are_unique_and_determine_the_form() {
+        let map = map(&[(ExtensionKind::Mid, 3)]).with_own(5).unwrap();
+        assert_eq!(map.form(), ExtensionForm::OneByte);
+        assert_eq!(map.with_own(16).unwrap().form(), ExtensionForm::TwoByte);
+        for id in [3, 5] {
+            assert_eq!(map.with_own(id), Err(ExtensionMapError::Used { id }));
+        }
+        assert_eq!(map.with_own(15), Err(ExtensionMapError::Reserved { id: 15 }));
+        let error = ExtensionMapError::Used { id: 5 };
+        assert_eq!(map.with(ExtensionKind::Mid, 5), Err(error));
+        assert!(
+            !map.is_empty() && ExtensionMap::default().with_own(7).is_ok_and(|map| !map.is_empty())
+        );
     }
 }

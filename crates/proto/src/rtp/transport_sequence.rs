@@ -1,6 +1,10 @@
 //! The transport-wide sequence number, which counts all packets of a connection
 //! (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 2).
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU16;
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::error::ExtensionError;
 use super::extension::Element;
 use super::packet::Extension;
@@ -45,7 +49,7 @@ impl TransportSequence {
         Ok(None)
     }
 
-    fn read(Element { id, data }: Element<'_>) -> Result<Self, ExtensionError> {
+    pub(super) fn read(Element { id, data }: Element<'_>) -> Result<Self, ExtensionError> {
         match *data {
             [high, low] | [high, low, _, _] => {
                 Ok(Self(SequenceNumber(u16::from_be_bytes([high, low]))))
@@ -57,6 +61,32 @@ impl TransportSequence {
     /// Returns the data of the element.
     pub fn to_bytes(self) -> [u8; 2] {
         self.0.0.to_be_bytes()
+    }
+}
+
+/// Counts the packets of a connection: the streams of the connection have clones of one counter.
+///
+/// ```
+/// use rushes_proto::SequenceNumber;
+/// use rushes_proto::rtp::{TransportCounter, TransportSequence};
+///
+/// let video = TransportCounter::new(SequenceNumber(65_535));
+/// let audio = video.clone();
+/// assert_eq!(video.count(), TransportSequence(SequenceNumber(65_535)));
+/// assert_eq!(audio.count(), TransportSequence(SequenceNumber(0)));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TransportCounter(Arc<AtomicU16>);
+
+impl TransportCounter {
+    /// Creates a counter whose first packet has the number `first`.
+    pub fn new(first: SequenceNumber) -> Self {
+        Self(Arc::new(AtomicU16::new(first.0)))
+    }
+
+    /// Returns the number of the next packet, and counts it.
+    pub fn count(&self) -> TransportSequence {
+        TransportSequence(SequenceNumber(self.0.fetch_add(1, Relaxed)))
     }
 }
 

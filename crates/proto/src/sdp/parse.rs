@@ -22,6 +22,8 @@ pub(super) struct Defaults {
     pub(super) extensions: Vec<ExtensionMapping>,
     /// Whether header extensions are encrypted (RFC 9335 section 4).
     pub(super) cryptex: bool,
+    /// Whether header extensions of both forms are allowed (RFC 8285 section 6).
+    pub(super) extmap_allow_mixed: bool,
     /// The permitted senders (`a=source-filter`); a media's take precedence (RFC 4570 section 3.1).
     pub(super) source_filters: Vec<Attribute>,
 }
@@ -89,6 +91,9 @@ fn session_line(
                     extension_map::add(&mut defaults.extensions, mapping)?;
                 }
                 None if name.eq_ignore_ascii_case("cryptex") => defaults.cryptex = true,
+                None if name.eq_ignore_ascii_case("extmap-allow-mixed") => {
+                    defaults.extmap_allow_mixed = true;
+                }
                 None => {
                     let attribute = Attribute::new(name, value);
                     let is_default = is_source_filter(&attribute);

@@ -56,6 +56,9 @@ pub(super) fn media(
     if defaults.cryptex && media.attribute("cryptex").is_none() {
         media.attributes.push(Attribute::new("cryptex", ""));
     }
+    if defaults.extmap_allow_mixed && media.attribute("extmap-allow-mixed").is_none() {
+        media.attributes.push(Attribute::new("extmap-allow-mixed", ""));
+    }
     Ok(media)
 }
 

@@ -27,6 +27,11 @@ impl Arrivals {
         Self { begin, times: VecDeque::new(), reported: 0 }
     }
 
+    /// Returns whether a packet is from before those that are remembered.
+    pub(super) fn is_before(&self, sequence: ExtendedSequence) -> bool {
+        sequence < self.begin
+    }
+
     /// Notes that packet `sequence` arrived, and with which mark. Of two copies, the time is that of
     /// the first, and the packet is marked CE if either is.
     pub(super) fn note(&mut self, sequence: ExtendedSequence, arrival: (Instant, Ecn)) {

@@ -23,6 +23,8 @@ pub(super) struct Arrived<'p> {
     pub(super) sequence: SequenceNumber,
     pub(super) info: PacketInfo,
     pub(super) payload: &'p [u8],
+    /// The elements of its header extension that the frame is to have, in the two-byte form.
+    pub(super) elements: &'p [u8],
 }
 
 /// A packet kept of a source on probation, or one far from a believed source's numbers.
@@ -30,13 +32,24 @@ pub(super) struct Arrived<'p> {
 pub(super) struct Kept {
     pub(super) sequence: SequenceNumber,
     pub(super) info: PacketInfo,
-    pub(super) payload: Vec<u8>,
+    payload: Vec<u8>,
+    elements: Vec<u8>,
 }
 
 impl Kept {
     pub(super) fn copy(packet: Arrived<'_>) -> Self {
-        let Arrived { sequence, info, payload } = packet;
-        Self { sequence, info, payload: payload.to_vec() }
+        let Arrived { sequence, info, payload, elements } = packet;
+        Self { sequence, info, payload: payload.to_vec(), elements: elements.to_vec() }
+    }
+
+    pub(super) fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// Returns the packet as if it arrived now.
+    pub(super) fn arrived(&self) -> Arrived<'_> {
+        let Self { sequence, info, payload, elements } = self;
+        Arrived { sequence: *sequence, info: *info, payload, elements }
     }
 }
 

@@ -91,6 +91,9 @@ pub struct ReceiverConfig {
     pub arrivals: bool,
     /// The elements of header extensions that are read (RFC 8285); others are ignored.
     pub extensions: ExtensionMap,
+    /// Whether the arrivals of packets with transport-wide sequence numbers are remembered for
+    /// reports, if that element is agreed on: see [`Receiver::poll_wide_arrival`](super::Receiver).
+    pub wide_arrivals: bool,
 }
 
 impl ReceiverConfig {
@@ -116,6 +119,7 @@ impl ReceiverConfig {
             fec: None,
             arrivals: false,
             extensions: ExtensionMap::default(),
+            wide_arrivals: false,
         }
     }
 
@@ -153,6 +157,15 @@ pub enum ConfigError {
         octets: usize,
         /// Octets in the largest frame.
         frame: usize,
+    },
+    /// A MID or RID is empty, or does not fit the form of header extensions.
+    #[error(
+        "a MID or RID of {len} octets does not fit header extensions: it has 1 to 16, \
+         or up to 255 with an identifier of 16 or more"
+    )]
+    StreamName {
+        /// The length given, in octets.
+        len: usize,
     },
     /// The maximum number of sources is zero.
     #[error("a receiver must follow at least one source")]

@@ -9,9 +9,12 @@ use super::receipt::Receipt;
 use super::receive::Receiver;
 use super::secure::{REPORT_INTERVAL, refusal_reason};
 use super::stats::Discard;
-use crate::rtp::{CaptureTime, Packet};
+use crate::rtp::{CaptureTime, ExtensionKind, Packet, TransportSequence};
 use crate::srtp::{BATCH_MAX, UnprotectError};
 use crate::ssrc::Ssrc;
+
+/// Maximum number of arrivals with transport-wide numbers that wait to be polled.
+const WIDE_ARRIVALS_MAX: usize = 4096;
 
 impl Receiver {
     /// Handles one datagram that arrived as `receipt` says; an [`Instant`] is enough.
@@ -201,25 +204,53 @@ impl Receiver {
         if self.own_others.contains(&ssrc) {
             return Err(Discard::OwnSource);
         }
+        let number = self.transport_sequence(&packet);
+        let outcome = self.take_packet(receipt, from, datagram, &packet);
+        if let Some(number) = number {
+            self.note_wide_arrival(number, receipt, from, outcome.is_ok());
+        }
+        outcome
+    }
+
+    /// Handles a packet that is not ours.
+    fn take_packet(
+        &mut self,
+        receipt: Receipt,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+        packet: &Packet<'_>,
+    ) -> Result<(), Discard> {
+        let ssrc = packet.ssrc();
         let mut payload = packet.payload();
         if packet.payload_type() != self.config.payload_type.value() {
             match self.repair_format(packet.payload_type()) {
                 // It has a number of the media, but nothing for a frame.
                 Some(format) if format.is_in_red() => payload = &[],
-                Some(_) => return self.take_repair(receipt, from, &packet),
-                None => return self.take_retransmission(receipt, from, &packet),
+                Some(_) => return self.take_repair(receipt, from, packet),
+                None => return self.take_retransmission(receipt, from, packet),
             }
         }
         if self.config.remote_ssrc.is_some_and(|remote| remote != ssrc) {
             return Err(Discard::OtherSource);
         }
+        let mut elements = std::mem::take(&mut self.elements);
+        let captured = self.read_extension(packet, ssrc, &mut elements);
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let captured = self.captured(&packet, ssrc);
-        let arrived = Arrived {
-            sequence: packet.sequence(),
-            info: receipt.of(ssrc, timestamp, marker, captured),
-            payload,
-        };
+        let info = receipt.of(ssrc, timestamp, marker, captured);
+        let arrived = Arrived { sequence: packet.sequence(), info, payload, elements: &elements };
+        let outcome = self.take_media(receipt, from, datagram, arrived);
+        self.elements = elements;
+        outcome
+    }
+
+    fn take_media(
+        &mut self,
+        receipt: Receipt,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+        arrived: Arrived<'_>,
+    ) -> Result<(), Discard> {
+        let ssrc = arrived.info.ssrc;
         let Some(n) = self.find(ssrc) else {
             let outcome = self.take_candidate_packet(arrived, from);
             if self.config.fec.is_some()
@@ -246,20 +277,56 @@ impl Receiver {
 }
 
 impl Receiver {
-    /// Returns the capture time that a packet of source `ssrc` carries. A malformed header extension
-    /// is counted and ignored.
+    /// Reads the header extension of a packet of source `ssrc`: returns its capture time, and replaces
+    /// `elements` by those that the frame is to have. A malformed extension is counted and ignored.
     #[inline]
-    pub(super) fn captured(&mut self, packet: &Packet<'_>, ssrc: Ssrc) -> Option<CaptureTime> {
+    pub(super) fn read_extension(
+        &mut self,
+        packet: &Packet<'_>,
+        ssrc: Ssrc,
+        elements: &mut Vec<u8>,
+    ) -> Option<CaptureTime> {
+        elements.clear();
         let extensions = self.config.extensions;
         let extension = packet.extension().filter(|_| !extensions.is_empty())?;
         let reported = match self.find(ssrc) {
             Some(n) => self.sources[n].sender_count.wall_clock(),
             None => self.early_report.filter(|(of, ..)| *of == ssrc).map(|(.., sent)| sent.ntp),
         };
-        extensions.capture_time(extension, reported).unwrap_or_else(|_| {
-            self.statistics.extensions_malformed += 1;
-            None
-        })
+        match extensions.read(extension, reported, elements) {
+            Ok(read) => read.captured,
+            Err(_) => {
+                self.statistics.extensions_malformed += 1;
+                None
+            }
+        }
+    }
+
+    /// Returns the transport-wide number of a packet, if it is to be reported.
+    #[inline]
+    fn transport_sequence(&self, packet: &Packet<'_>) -> Option<TransportSequence> {
+        let extension = packet.extension().filter(|_| self.config.wide_arrivals)?;
+        let id = self.config.extensions.id(ExtensionKind::TransportSequence)?;
+        TransportSequence::find(id, extension).ok().flatten()
+    }
+
+    /// Notes the arrival of a packet with a transport-wide number, unless it may be a stranger's: one
+    /// that was of no use counts, too, if it is from where a source sends.
+    fn note_wide_arrival(
+        &mut self,
+        number: TransportSequence,
+        receipt: Receipt,
+        from: Option<SocketAddr>,
+        is_taken: bool,
+    ) {
+        let is_from = |source: &super::inbound::Inbound| source.origin.address() == from;
+        if !is_taken && !self.is_authentic() && !self.sources.iter().any(is_from) {
+            return;
+        }
+        if self.wide_arrivals.len() >= WIDE_ARRIVALS_MAX {
+            self.wide_arrivals.pop_front();
+        }
+        self.wide_arrivals.push_back((number, receipt.arrival));
     }
 }
 

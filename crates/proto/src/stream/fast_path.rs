@@ -57,6 +57,12 @@ impl PlainHeader {
         let Self { ssrc, timestamp, marker, .. } = self;
         receipt.of(ssrc, timestamp, marker, None)
     }
+
+    /// Returns the packet with this header, which has no elements.
+    #[inline]
+    fn arrived(self, info: PacketInfo, payload: &[u8]) -> Arrived<'_> {
+        Arrived { sequence: self.sequence, info, payload, elements: &[] }
+    }
 }
 
 impl Receiver {
@@ -109,7 +115,7 @@ impl Receiver {
         };
         source.builder.write_behind::<0, _>(body.len(), copy)?.ok()?;
         let info = header.info(receipt);
-        let arrived = Arrived { sequence: header.sequence, info, payload: head };
+        let arrived = header.arrived(info, head);
         let mut report = Report { statistics, events };
         let continued = source.take_fast(&arrived, body.len(), Some(payload), &mut report);
         self.enforce_limits(fast.index);
@@ -154,6 +160,9 @@ impl Receiver {
         for _ in 0..packets {
             source.note_next(&info);
         }
+        if packets > 0 {
+            source.builder.note_elements(&[]);
+        }
         source.note_joined((packets, octets), &info, &mut Report { statistics, events });
         self.enforce_limits(fast.index);
         Some(packets)
@@ -186,7 +195,7 @@ impl Receiver {
             Err(refusal) => return Some(Err(refusal)),
         };
         let payload = head.get(..head_len)?;
-        let arrived = Arrived { sequence: header.sequence, info: header.info(receipt), payload };
+        let arrived = header.arrived(header.info(receipt), payload);
         source.take_fast(&arrived, len - head_len, None, &mut Report { statistics, events });
         self.enforce_limits(fast.index);
         Some(Ok(()))
@@ -226,15 +235,16 @@ impl Inbound {
         let &Arrived { info, payload: head, .. } = packet;
         self.note_next(&info);
         self.builder.begin_packet(info);
+        self.builder.note_elements(&[]);
         let continued = self.depacketiser.push_behind(head, len, info, &mut self.builder);
         if continued {
             self.note_joined((1, head.len() + len), &info, report);
             self.end_packet(report);
         } else if let Some(payload) = whole {
-            self.join(info, payload, report);
+            self.join(&Arrived { payload, ..*packet }, report);
         } else {
             let payload = [head, self.builder.written_behind(len)].concat();
-            self.join(info, &payload, report);
+            self.join(&Arrived { payload: &payload, ..*packet }, report);
         }
         continued
     }

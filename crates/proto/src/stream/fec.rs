@@ -113,10 +113,13 @@ impl Receiver {
                 continue;
             }
             let (ssrc, timestamp, marker) = (packet.ssrc(), packet.timestamp(), packet.marker());
-            let captured = self.captured(&packet, ssrc);
+            let mut elements = std::mem::take(&mut self.elements);
+            let captured = self.read_extension(&packet, ssrc, &mut elements);
             let info = receipt.of(ssrc, timestamp, marker, captured);
-            let arrived = Arrived { sequence: packet.sequence(), info, payload: packet.payload() };
+            let (sequence, payload) = (packet.sequence(), packet.payload());
+            let arrived = Arrived { sequence, info, payload, elements: &elements };
             self.with_source(n, |source, report| source.take_recovered(arrived, report));
+            self.elements = elements;
         }
     }
 }

@@ -3,16 +3,27 @@
 use std::ops::Range;
 use std::time::Instant;
 
+use super::candidate::Arrived;
 use crate::payload::PacketInfo;
 use crate::seq::ExtendedSequence;
 use crate::time::RtpTimestamp;
 
-/// An early packet. Its payload is a copy, because the memory of the datagram is reused.
+/// An early packet. Its octets are a copy, because the memory of the datagram is reused.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) place: ExtendedSequence,
     pub(super) info: PacketInfo,
-    pub(super) payload: Vec<u8>,
+    /// The payload, then the elements of the header extension.
+    pub(super) octets: Vec<u8>,
+    payload_len: usize,
+}
+
+impl Held {
+    /// Returns the packet as if it arrived now.
+    pub(super) fn arrived(&self) -> Arrived<'_> {
+        let (payload, elements) = self.octets.split_at(self.payload_len.min(self.octets.len()));
+        Arrived { sequence: self.place.sequence(), info: self.info, payload, elements }
+    }
 }
 
 /// The held packets, and memory for more.
@@ -59,21 +70,23 @@ impl Ring {
     }
 
     /// Holds a copy of a packet; its slot must be free.
-    pub(super) fn hold(&mut self, place: ExtendedSequence, info: PacketInfo, payload: &[u8]) {
+    pub(super) fn hold(&mut self, place: ExtendedSequence, packet: &Arrived<'_>) {
+        let Arrived { info, payload, elements, .. } = *packet;
         if self.slots.is_empty() {
             self.slots.resize_with(self.packets, || None);
         }
         let mut copy = self.spare.pop().unwrap_or_default();
         self.spare_octets -= copy.capacity();
-        if copy.capacity() > 4 * payload.len().max(256) {
+        if copy.capacity() > 4 * (payload.len() + elements.len()).max(256) {
             // A small packet must not occupy the memory of a large one.
             copy = Vec::new();
         }
         copy.extend_from_slice(payload);
+        copy.extend_from_slice(elements);
         self.held += 1;
         self.held_octets += copy.capacity();
         let index = self.index(place);
-        self.slots[index] = Some(Held { place, info, payload: copy });
+        self.slots[index] = Some(Held { place, info, octets: copy, payload_len: payload.len() });
     }
 
     /// Returns the packet of `place`, if it is held.
@@ -85,7 +98,7 @@ impl Ring {
         let index = self.index(place);
         let held = self.slots.get_mut(index)?.take_if(|held| held.place == place)?;
         self.held -= 1;
-        self.held_octets -= held.payload.capacity();
+        self.held_octets -= held.octets.capacity();
         Some(held)
     }
 

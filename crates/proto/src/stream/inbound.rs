@@ -96,7 +96,7 @@ impl Inbound {
         };
         let info = kept.first().map_or(idle, |kept| kept.info);
         let depacketiser = format.depacketiser();
-        let head = match kept.first().and_then(|kept| depacketiser.begins(&kept.payload)) {
+        let head = match kept.first().and_then(|kept| depacketiser.begins(kept.payload())) {
             _ if config.requests.is_none() => 0,
             Some(true) => 0,
             Some(false) => HEAD_PACKETS,
@@ -143,8 +143,8 @@ impl Inbound {
             missing.note_head(last_heard, inbound.window.next(), head);
         }
         report.events.push_back(Event::SourceStarted { ssrc });
-        for Kept { sequence, info, payload } in kept {
-            inbound.take(Arrived { sequence, info, payload: &payload }, report);
+        for kept in kept {
+            inbound.take(kept.arrived(), report);
         }
         inbound
     }
@@ -295,15 +295,15 @@ impl Inbound {
         match placed {
             Placed::InTurn(_) => {
                 self.window.advance();
-                self.join(packet.info, packet.payload, report);
+                self.join(&packet, report);
                 self.deliver_held(report);
             }
             Placed::Early(place) => {
                 let is_beginning = self.window.is_head(place)
                     && self.depacketiser.begins(packet.payload) == Some(true);
                 if self.unordered {
-                    self.join(packet.info, packet.payload, report);
-                    self.hold(place, Arrived { payload: &[], ..packet }, report);
+                    self.join(&packet, report);
+                    self.hold(place, Arrived { payload: &[], elements: &[], ..packet }, report);
                 } else {
                     self.hold(place, packet, report);
                 }
@@ -321,7 +321,7 @@ impl Inbound {
 
     /// Holds an early packet, giving up on gaps until it fits.
     fn hold(&mut self, place: ExtendedSequence, packet: Arrived<'_>, report: &mut Report<'_>) {
-        while !self.window.fits(place, packet.payload.len()) {
+        while !self.window.fits(place, packet.payload.len() + packet.elements.len()) {
             if self.window.first_held().is_none_or(|held| held > place) {
                 // No packet before this one is held, so only missing ones are given up.
                 let (first, packets) = self.window.skip_to(place);
@@ -332,12 +332,12 @@ impl Inbound {
             }
             if self.window.next() == place {
                 self.window.advance();
-                self.join_held(packet.info, packet.payload, report);
+                self.join_held(&packet, report);
                 self.deliver_held(report);
                 return;
             }
         }
-        self.window.hold(place, packet.info, packet.payload);
+        self.window.hold(place, &packet);
     }
 
     /// Follows the source to its new sequence numbers, from the previous packet on if that was
@@ -364,8 +364,8 @@ impl Inbound {
             missing.clear();
         }
         report.events.push_back(Event::SourceRestarted { ssrc: self.ssrc });
-        if let Some(Kept { sequence, info, payload }) = stray {
-            self.take(Arrived { sequence, info, payload: &payload }, report);
+        if let Some(kept) = stray {
+            self.take(kept.arrived(), report);
         }
         self.take(packet, report);
     }
@@ -373,22 +373,23 @@ impl Inbound {
     #[inline]
     pub(super) fn deliver_held(&mut self, report: &mut Report<'_>) {
         while let Some(held) = self.window.take_next() {
-            self.join_held(held.info, &held.payload, report);
-            self.window.reuse(held.payload);
+            self.join_held(&held.arrived(), report);
+            self.window.reuse(held.octets);
         }
     }
 
     /// Joins a held payload, unless it was joined on arrival.
     #[inline]
-    fn join_held(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
+    fn join_held(&mut self, packet: &Arrived<'_>, report: &mut Report<'_>) {
         if !self.unordered {
-            self.join(info, payload, report);
+            self.join(packet, report);
         }
     }
 
-    /// Passes one payload that is in turn to the depacketiser.
+    /// Passes the payload of a packet that is in turn to the depacketiser.
     #[inline]
-    pub(super) fn join(&mut self, info: PacketInfo, payload: &[u8], report: &mut Report<'_>) {
+    pub(super) fn join(&mut self, packet: &Arrived<'_>, report: &mut Report<'_>) {
+        let Arrived { info, payload, elements, .. } = *packet;
         self.note_joined((1, payload.len()), &info, report);
         if payload.is_empty() {
             // A keep-alive or a packet of padding only: it has a sequence number but no frame. So has a
@@ -400,6 +401,7 @@ impl Inbound {
             return;
         }
         self.builder.begin_packet(info);
+        self.builder.note_elements(elements);
         if let Err(error) = self.depacketiser.push(payload, info, &mut self.builder) {
             report.statistics.discards.count(reason(error));
             let is_of_another_format = !matches!(

@@ -13,6 +13,7 @@ mod ending;
 mod event;
 mod fast_path;
 mod fec;
+mod frame_elements;
 mod held;
 mod inbound;
 mod jitter;
@@ -25,18 +26,21 @@ mod red;
 mod retransmission;
 mod secure;
 mod send;
+mod send_elements;
 mod send_extended;
 mod send_fec;
 mod send_run;
 mod sender_count;
 mod sources;
 mod stats;
+mod wide_arrivals;
 mod window;
 
 pub use config::{ConfigError, MEMORY_BESIDE_A_FRAME, ReceiverConfig, SenderConfig};
 pub use demux::{Demux, Route};
 pub use event::Event;
 pub use fec::FecReception;
+pub use frame_elements::{FrameElements, Placement};
 pub use outgoing::Outgoing;
 pub use receipt::Receipt;
 pub use receive::Receiver;
@@ -44,6 +48,7 @@ pub use send::{Retransmission, Sender};
 pub use send_fec::FecSending;
 pub use sender_count::SentSoFar;
 pub use stats::{Discard, Discards, ReceiveStatistics, SendStatistics, SourceStatistics};
+pub use wide_arrivals::WideArrivals;
 
 /// Minimum octets of the largest UDP payload that may be configured: enough for headers and a
 /// little more, and less than an MTU of 100 octets leaves over IPv6.

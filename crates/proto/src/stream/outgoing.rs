@@ -113,6 +113,11 @@ impl<'s, 'f> Outgoing<'s, 'f> {
         !batch.is_empty()
     }
 
+    /// Sets the time at which the next packets are sent; see [`Sender::set_now`].
+    pub fn set_now(&mut self, now: Instant) {
+        self.sender.set_now(now);
+    }
+
     /// Retransmits a packet in the middle of the frame; see [`Sender::retransmit`].
     ///
     /// # Errors

@@ -30,6 +30,7 @@ use super::sender_count::SentSoFar;
 use super::stats::{Discard, ReceiveStatistics, SourceStatistics};
 use crate::ecn::Ecn;
 use crate::payload::{Frame, FramePool, PayloadFormat};
+use crate::rtp::TransportSequence;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
 
@@ -73,6 +74,10 @@ pub struct Receiver {
     pub(super) security: Option<Box<Security>>,
     /// Retransmission streams, each with the source to which it belongs.
     pub(super) retransmissions: VecDeque<(Ssrc, Ssrc)>,
+    /// Memory for the elements of a packet's header extension.
+    pub(super) elements: Vec<u8>,
+    /// Arrivals with transport-wide sequence numbers that were not polled yet.
+    pub(super) wide_arrivals: VecDeque<(TransportSequence, Instant)>,
     /// The last packet that arrived within RED, as it was before it; empty if there was none.
     pub(super) bare: Vec<u8>,
     /// Packets of other payload types since the last event about them, and the time of that event.
@@ -110,6 +115,8 @@ impl Receiver {
             conflict: None,
             security: None,
             retransmissions: VecDeque::new(),
+            elements: Vec::new(),
+            wide_arrivals: VecDeque::new(),
             bare: Vec::new(),
             other_types: (0, None),
         })
@@ -237,6 +244,14 @@ impl Receiver {
             let begin = source.take_arrivals(out)?;
             Some((source.ssrc(), begin.sequence()))
         })
+    }
+
+    /// Returns the next arrival of a packet with a transport-wide sequence number, of media, repair or
+    /// retransmission, for the [`WideArrivals`](super::WideArrivals) of its connection. The last 4 096
+    /// are remembered.
+    #[inline]
+    pub fn poll_wide_arrival(&mut self) -> Option<(TransportSequence, Instant)> {
+        self.wide_arrivals.pop_front()
     }
 
     /// Returns when [`poll_requests`](Self::poll_requests) will return packets; `None` if never.

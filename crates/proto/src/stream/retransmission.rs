@@ -33,10 +33,12 @@ impl Receiver {
         let n = self.source_of(stream, from, sequence)?;
         let ssrc = self.sources[n].ssrc();
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let captured = self.captured(packet, ssrc);
+        let mut elements = std::mem::take(&mut self.elements);
+        let captured = self.read_extension(packet, ssrc, &mut elements);
         let info = receipt.of(ssrc, timestamp, marker, captured);
-        let arrived = Arrived { sequence, info, payload };
+        let arrived = Arrived { sequence, info, payload, elements: &elements };
         self.with_source(n, |source, report| source.take_retransmitted(arrived, report));
+        self.elements = elements;
         Ok(())
     }
 

@@ -15,7 +15,9 @@ use std::time::Instant;
 use super::PACKET_LEN_MIN;
 use super::config::{ConfigError, SenderConfig};
 use super::event::Event;
+use super::frame_elements::FrameElements;
 use super::outgoing::Outgoing;
+use super::send_elements::SendElements;
 use super::send_fec::SendFec;
 use super::stats::SendStatistics;
 use crate::batch::Batch;
@@ -65,10 +67,9 @@ pub struct Sender {
     clock_base: RtpTimestamp,
     clock_frames: u64,
     pub(super) fragment: Fragment,
-    /// The header extensions that were agreed on.
-    pub(super) extensions: ExtensionMap,
-    /// The elements that the next packet will carry; empty unless a frame with a capture time has
-    /// begun.
+    /// What header extensions carry; `None` if none were agreed on.
+    pub(super) extending: Option<Box<SendElements>>,
+    /// Memory for the elements of a packet.
     pub(super) elements: Vec<u8>,
     /// Memory for a packet with a header extension.
     pub(super) scratch: Vec<u8>,
@@ -108,7 +109,7 @@ impl Sender {
             clock_frames: 0,
             config,
             fragment: Fragment::default(),
-            extensions: ExtensionMap::default(),
+            extending: None,
             elements: Vec::new(),
             scratch: Vec::new(),
             repair: None,
@@ -121,10 +122,12 @@ impl Sender {
     }
 
     /// Makes the sender write the elements of `extensions` into header extensions: the capture time
-    /// of a frame into its first packet.
+    /// of a frame into its first packet, the sending time and the transport-wide number of a packet
+    /// into each, and those that the application gives for a [frame](Self::push_with).
     #[must_use]
     pub fn with_extensions(mut self, extensions: ExtensionMap) -> Self {
-        self.extensions = extensions;
+        let is_any = !extensions.is_empty();
+        self.extending = is_any.then(|| Box::new(SendElements::new(extensions)));
         self
     }
 
@@ -199,9 +202,10 @@ impl Sender {
         if batch.free() < self.config.packet_len_max + rtx::HEADER_LEN {
             return Ok(false);
         }
-        let protector = self.protector.as_deref_mut();
+        self.set_now(now);
+        let rest = (self.protector.as_deref_mut(), self.extending.as_deref_mut());
         let outcome = match &mut self.repair {
-            Some(repair) => repair.write(now, sequence, sent, batch, protector),
+            Some(repair) => repair.write(now, sequence, sent, batch, rest),
             None => Err(Refusal::Unknown),
         };
         match outcome {
@@ -267,6 +271,9 @@ impl Sender {
         if let Some(repair) = &mut self.repair {
             repair.history.clear();
         }
+        if let Some(extending) = &mut self.extending {
+            extending.is_acknowledged = false;
+        }
         self.clear_fec();
     }
 
@@ -302,6 +309,22 @@ impl Sender {
         timestamp: Option<RtpTimestamp>,
         capture: Option<CaptureTime>,
     ) -> Result<Outgoing<'s, 'f>, FrameError> {
+        self.push_with(frame, timestamp, capture, &FrameElements::default())
+    }
+
+    /// As [`push_captured`](Self::push_captured), of a frame whose packets carry `elements`. The
+    /// payloads of all its packets have room for the packet with most of them.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push), and [`FrameError::Element`] if an element was not agreed on or has a
+    /// length that cannot be sent.
+    pub fn push_with<'s, 'f>(
+        &'s mut self,
+        frame: &'f [u8],
+        timestamp: Option<RtpTimestamp>,
+        capture: Option<CaptureTime>,
+        elements: &FrameElements,
+    ) -> Result<Outgoing<'s, 'f>, FrameError> {
         if self.protector.as_mut().is_some_and(|protector| protector.is_expired()) {
             return Err(FrameError::KeyExpired);
         }
@@ -309,7 +332,7 @@ impl Sender {
         if self.protector.as_ref().is_some_and(|protector| !protector.has_room(ssrc)) {
             return Err(FrameError::TooManySources);
         }
-        self.set_elements(capture);
+        self.set_elements(capture, elements)?;
         let limit = self.payload_len_max();
         self.packetiser.start(frame, limit)?;
         if let Some(timestamp) = timestamp {
@@ -358,7 +381,8 @@ impl Sender {
     pub fn keep_alive(&mut self, batch: &mut Batch) {
         batch.clear();
         self.fragment.clear();
-        self.elements.clear();
+        // A frame without elements cannot be refused.
+        let _ = self.set_elements(None, &FrameElements::default());
         let timestamp = self.next_timestamp();
         self.write(&[], timestamp, batch);
         self.finish(batch);
@@ -409,7 +433,7 @@ impl Sender {
         timestamp: RtpTimestamp,
         batch: &mut Batch,
     ) -> Written {
-        let has_extension = self.fragment.extension().is_some() || !self.elements.is_empty();
+        let has_extension = self.fragment.extension().is_some() || self.has_elements_due();
         if has_extension || self.has_fec_work() {
             return self.write_extended(frame, timestamp, batch);
         }
@@ -443,6 +467,9 @@ impl Sender {
         if let Some(repair) = &mut self.repair {
             repair.history.note(self.sequence.sequence(), position, len);
         }
+        if let Some(extending) = &mut self.extending {
+            extending.note_written();
+        }
         self.sequence = self.sequence.plus(1);
         self.statistics.packets += 1;
         self.statistics.payload_octets += payload_len as u64;
@@ -466,7 +493,7 @@ impl Repair {
         sequence: SequenceNumber,
         sent: &Batch,
         batch: &mut Batch,
-        protector: Option<&mut Protector>,
+        (protector, extending): (Option<&mut Protector>, Option<&mut SendElements>),
     ) -> Result<bool, Refusal> {
         let packet = self.history.recall(now, sequence, sent)?;
         let Retransmission::Rtx { payload_type, ssrc, .. } = self.retransmission else {
@@ -474,8 +501,10 @@ impl Repair {
             place.copy_from_slice(packet);
             return Ok(true);
         };
-        if packet[0] & 0x10 != 0 {
-            return self.write_extended(packet.to_vec(), sequence, batch, protector);
+        let has_elements = extending.as_ref().is_some_and(|it| it.are_due_in_repair());
+        if packet[0] & 0x10 != 0 || has_elements {
+            let rest = (protector, extending);
+            return self.write_extended(packet.to_vec(), sequence, batch, rest);
         }
         let (at, len) = (batch.bytes().len(), packet.len() + rtx::HEADER_LEN);
         let Some(place) = batch.place(len) else { return Ok(false) };
@@ -516,7 +545,7 @@ impl Repair {
         mut packet: Vec<u8>,
         sequence: SequenceNumber,
         batch: &mut Batch,
-        mut protector: Option<&mut Protector>,
+        (mut protector, mut extending): (Option<&mut Protector>, Option<&mut SendElements>),
     ) -> Result<bool, Refusal> {
         let Retransmission::Rtx { payload_type, ssrc, .. } = self.retransmission else {
             return Err(Refusal::Unknown);
@@ -526,8 +555,11 @@ impl Repair {
             packet.truncate(len);
         }
         let original = Packet::parse(&packet).map_err(|_| Refusal::Unknown)?;
-        let header =
+        let mut header =
             Header { payload_type, sequence: self.sequence, ssrc, ..Header::from(&original) };
+        if let Some(extending) = &mut extending {
+            header.extension = extending.of_retransmission(header.extension);
+        }
         let mut rtx_packet = vec![0; header.written_len()];
         header.write(&mut rtx_packet).map_err(|_| Refusal::Unknown)?;
         rtx_packet.extend_from_slice(&sequence.0.to_be_bytes());
@@ -542,6 +574,9 @@ impl Repair {
         }
         let Some(place) = batch.place(rtx_packet.len()) else { return Ok(false) };
         place.copy_from_slice(&rtx_packet);
+        if let Some(extending) = extending {
+            extending.note_placed(batch);
+        }
         self.sequence = self.sequence.plus(1);
         Ok(true)
     }

@@ -1,28 +1,117 @@
 //! Sent packets with a header extension, within RED, or that repair packets protect: composed and
 //! protected in separate memory.
 
+use std::time::Instant;
+
+use super::config::ConfigError;
+use super::frame_elements::FrameElements;
 use super::send::{Sender, Written};
+use super::send_elements::{Stream, introduce};
 use crate::batch::Batch;
 use crate::repair::fec::red;
-use crate::rtp::{CaptureTime, Element, Elements, ExtensionForm, write_elements};
-use crate::time::RtpTimestamp;
+use crate::rtp::{
+    CaptureTime, Element, ElementError, Elements, ExtensionForm, ExtensionMap, HEADER_LEN,
+    TransportCounter, write_elements,
+};
+use crate::time::{NtpTime, RtpTimestamp};
 
 /// The octets of a header extension before its data (RFC 3550 section 5.3.1).
 const INTRODUCTION_LEN: usize = 4;
 
 impl Sender {
-    /// Sets the elements of the next packet, the first of its frame; without a capture time none.
-    pub(super) fn set_elements(&mut self, capture: Option<CaptureTime>) {
-        self.elements.clear();
-        if let Some(capture) = capture.filter(|_| !self.extensions.is_empty()) {
-            // They fit: their identifiers have been checked.
-            let _ = self.extensions.write(capture, &mut self.elements);
+    /// Makes the sender name its media and its stream in every packet, until a receiver
+    /// [knows its SSRC](Self::set_acknowledged): by the identification of the media description (MID,
+    /// RFC 9143 section 15) and that of the stream (RID, RFC 8852), if these elements are among its
+    /// [extensions](Self::with_extensions). Retransmissions and repair packets in a stream of their
+    /// own always have them, as MID and repaired RID.
+    ///
+    /// # Errors
+    /// [`ConfigError::StreamName`] if a name is empty or does not fit the form of the extensions.
+    pub fn with_names(mut self, mid: Option<&str>, rid: Option<&str>) -> Result<Self, ConfigError> {
+        let Some(extending) = &mut self.extending else { return Ok(self) };
+        for name in [mid, rid].into_iter().flatten() {
+            let (form, len) = (extending.map().form(), name.len());
+            if len == 0 || !form.fits(if form == ExtensionForm::OneByte { 1 } else { 255 }, len) {
+                return Err(ConfigError::StreamName { len });
+            }
+        }
+        extending.mid = mid.unwrap_or_default().into();
+        extending.rid = rid.unwrap_or_default().into();
+        Ok(self)
+    }
+
+    /// Makes the sender take its transport-wide numbers from `counter`, which all senders of a
+    /// connection share. Without this call it counts alone.
+    #[must_use]
+    pub fn with_transport_counter(mut self, counter: TransportCounter) -> Self {
+        if let Some(extending) = &mut self.extending {
+            extending.set_counter(counter);
+        }
+        self
+    }
+
+    /// Sets whether a receiver knows the source by its SSRC, for example because it has reported on it.
+    /// Another SSRC is unknown again.
+    pub fn set_acknowledged(&mut self, is_acknowledged: bool) {
+        if let Some(extending) = &mut self.extending {
+            extending.is_acknowledged = is_acknowledged;
         }
     }
 
-    /// Returns the length in octets of the extension with the elements that are set; 0 without any.
+    /// Gives the sender the wall-clock time `ntp` at `instant`, without which packets do not carry the
+    /// times at which they are sent ([`AbsSendTime`](crate::rtp::AbsSendTime)).
+    #[must_use]
+    pub fn with_wall_clock(mut self, (instant, ntp): (Instant, NtpTime)) -> Self {
+        if let Some(extending) = &mut self.extending {
+            extending.wall_clock = Some((instant, ntp));
+        }
+        self
+    }
+
+    /// Returns whether packets carry the times at which they are sent: then
+    /// [`set_now`](Self::set_now) is to be called before each batch.
+    pub fn has_send_time(&self) -> bool {
+        self.extending.as_ref().is_some_and(|extending| extending.has_send_time())
+    }
+
+    /// Sets the time at which the next packets are sent, for those that carry it.
+    pub fn set_now(&mut self, now: Instant) {
+        if let Some(extending) = &mut self.extending {
+            extending.set_now(now);
+        }
+    }
+
+    /// Sets the elements of the next frame.
+    pub(super) fn set_elements(
+        &mut self,
+        capture: Option<CaptureTime>,
+        elements: &FrameElements,
+    ) -> Result<(), ElementError> {
+        match &mut self.extending {
+            Some(extending) => extending.start(capture, elements),
+            None => elements.check(ExtensionMap::default()).map(|_| ()),
+        }
+    }
+
+    /// Returns the octets that payloads leave for the elements of the frame; 0 without any.
     pub(super) fn elements_len(&self) -> usize {
-        if self.elements.is_empty() { 0 } else { INTRODUCTION_LEN + self.elements.len() }
+        self.extending.as_ref().map_or(0, |extending| extending.len_max())
+    }
+
+    /// Returns the octets that packets of media leave for the elements of repair packets.
+    pub(super) fn repair_elements_len(&self) -> usize {
+        self.extending.as_ref().map_or(0, |extending| extending.repair_len())
+    }
+
+    /// Returns whether the packet of the current fragment has elements.
+    #[inline]
+    pub(super) fn has_elements_due(&self) -> bool {
+        self.extending.as_ref().is_some_and(|extending| extending.are_due(self.is_last()))
+    }
+
+    /// Returns whether the current fragment is the last of its frame.
+    fn is_last(&self) -> bool {
+        self.fragment.marker() || self.packetiser.has_one_packet_frames()
     }
 
     /// Does the work of [`write`](Self::write) for a packet with a header extension, or of a stream
@@ -37,9 +126,10 @@ impl Sender {
         let mut packet = std::mem::take(&mut self.scratch);
         packet.clear();
         packet.extend_from_slice(&self.header(timestamp));
+        let form = self.compose_elements();
         let has_extension = self.fragment.extension().is_some() || !self.elements.is_empty();
         packet[0] |= if has_extension { 0x10 } else { 0 };
-        let written = if !has_extension || self.write_extension(&mut packet) {
+        let written = if !has_extension || self.write_extension(form, &mut packet) {
             self.complete_extended((frame, timestamp), &mut packet, batch)
         } else {
             Written::Refused
@@ -48,10 +138,36 @@ impl Sender {
         written
     }
 
+    /// Writes the elements of the current fragment into separate memory; returns their form.
+    fn compose_elements(&mut self) -> ExtensionForm {
+        let is_last = self.is_last();
+        match &mut self.extending {
+            Some(extending) => extending.compose(is_last, &mut self.elements),
+            None => ExtensionForm::OneByte,
+        }
+    }
+
+    /// Adds the elements of a repair packet to `packet`, whose header is without an extension.
+    pub(super) fn extend_repair(&mut self, packet: &mut Vec<u8>) {
+        let Self { extending: Some(extending), elements, .. } = self else { return };
+        let stream = match self.fec.as_ref() {
+            Some(fec) if fec.is_within() => Stream::RepairWithin,
+            _ => Stream::RepairBeside,
+        };
+        let form = extending.compose_repair(stream, elements);
+        let mut extension = std::mem::take(&mut self.scratch);
+        extension.clear();
+        if !elements.is_empty() && introduce(form.profile(), elements, &mut extension) {
+            let at = HEADER_LEN + 4 * usize::from(packet[0] & 0x0f);
+            packet[0] |= 0x10;
+            packet.splice(at..at, extension.iter().copied());
+        }
+        self.scratch = extension;
+    }
+
     /// Writes the header extension of the current fragment; `false` if its format sets a longer one
     /// than it announced.
-    fn write_extension(&self, packet: &mut Vec<u8>) -> bool {
-        let form = self.extensions.form();
+    fn write_extension(&self, form: ExtensionForm, packet: &mut Vec<u8>) -> bool {
         let Some(own) = self.fragment.extension() else {
             return introduce(form.profile(), &self.elements, packet);
         };
@@ -120,21 +236,11 @@ impl Sender {
         let position = batch.position();
         let Some(place) = batch.place(packet.len()) else { return Written::Full };
         place.copy_from_slice(packet);
-        self.elements.clear();
+        if let Some(extending) = &mut self.extending {
+            extending.note_placed(batch);
+        }
         self.note_written(position, packet.len(), payload_len);
         self.end_fec_block_if_full(timestamp);
         Written::Placed
     }
-}
-
-/// Appends an extension; `false` if its length cannot be expressed.
-fn introduce(profile: u16, data: &[u8], packet: &mut Vec<u8>) -> bool {
-    let Some(words) = u16::try_from(data.len() / 4).ok().filter(|_| data.len().is_multiple_of(4))
-    else {
-        return false;
-    };
-    packet.extend_from_slice(&profile.to_be_bytes());
-    packet.extend_from_slice(&words.to_be_bytes());
-    packet.extend_from_slice(data);
-    true
 }

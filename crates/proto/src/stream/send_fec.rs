@@ -68,6 +68,11 @@ impl SendFec {
         len + self.config.format.header_len_max()
     }
 
+    /// Returns whether repair packets are in the stream of the media.
+    pub(super) fn is_within(&self) -> bool {
+        self.config.red.is_some()
+    }
+
     /// Returns whether the block has packets.
     fn has_begun(&self) -> bool {
         self.encoder.as_ref().is_some_and(|encoder| encoder.pending() > 0)
@@ -193,7 +198,7 @@ impl Sender {
 
     /// Returns the octets that packets of media leave for repair packets.
     pub(super) fn fec_len(&self) -> usize {
-        self.fec.as_ref().map_or(0, |fec| fec.overhead())
+        self.fec.as_ref().map_or(0, |fec| fec.overhead() + self.repair_elements_len())
     }
 
     /// Adds a packet, unprotected, to the block of repair packets.
@@ -243,7 +248,7 @@ impl Sender {
     /// `false` if some of them have no room.
     pub(super) fn write_repairs(&mut self, batch: &mut Batch, len_max: usize) -> bool {
         while let Some(len) = self.fec.as_ref().and_then(|fec| fec.waiting.front()).map(Vec::len) {
-            let len = len + self.trailer_len();
+            let len = len + self.repair_elements_len() + self.trailer_len();
             let room = batch.free().min(len_max.saturating_sub(batch.bytes().len()));
             // A packet longer than the limit has a batch of its own.
             if room < len && !batch.is_empty() {
@@ -251,6 +256,8 @@ impl Sender {
             }
             let packet = self.fec.as_mut().and_then(|fec| fec.waiting.pop_front());
             let Some(mut packet) = packet.filter(|_| len <= batch.free()) else { continue };
+            let payload_len = packet.len() - HEADER_LEN;
+            self.extend_repair(&mut packet);
             if let Some(protector) = &mut self.protector
                 && protector.protect(&mut packet).is_err()
             {
@@ -259,8 +266,11 @@ impl Sender {
             let position = batch.position();
             let Some(place) = batch.place(packet.len()) else { continue };
             place.copy_from_slice(&packet);
+            if let Some(extending) = &mut self.extending {
+                extending.note_placed(batch);
+            }
             self.statistics.repairs += 1;
-            self.repair_octets += (len - HEADER_LEN - self.trailer_len()) as u64;
+            self.repair_octets += payload_len as u64;
             // Within RED a lost repair packet leaves a gap in the numbers of the media, so receivers
             // request it.
             if self.red().is_some()

@@ -19,7 +19,9 @@ impl Sender {
         batch: &mut Batch,
         most: usize,
     ) -> Option<Written> {
-        let is_plain = self.protector.is_none() && self.elements.is_empty();
+        // A cleared fragment has no marker bit, and a run never has one.
+        self.fragment.clear();
+        let is_plain = self.protector.is_none() && !self.has_elements_due();
         if !is_plain || self.has_fec_work() || most == 0 {
             return None;
         }
@@ -27,8 +29,6 @@ impl Sender {
         if !run.is_valid(most, self.config.packet_len_max - HEADER_LEN, frame) {
             return Some(Written::Refused);
         }
-        // A cleared fragment has no marker bit.
-        self.fragment.clear();
         let mut head = [0; HEADER_LEN + MAX_OWN_OCTETS];
         head[..HEADER_LEN].copy_from_slice(&self.header(timestamp));
         head[HEADER_LEN..].copy_from_slice(&run.own);
@@ -49,6 +49,9 @@ impl Sender {
                 repair.history.note(self.sequence.sequence(), position, len);
             }
             self.sequence = self.sequence.plus(1);
+        }
+        if let Some(extending) = &mut self.extending {
+            extending.note_written();
         }
         self.statistics.packets += run.count as u64;
         self.statistics.payload_octets += (run.count * (run.own_len + run.len)) as u64;

@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::candidate::Arrived;
 use super::held::{Held, Ring};
 use crate::payload::PacketInfo;
 use crate::seq::{ExtendedSequence, SequenceNumber};
@@ -344,9 +345,9 @@ impl Window {
     }
 
     /// Holds an early packet that [`fits`](Self::fits).
-    pub(super) fn hold(&mut self, place: ExtendedSequence, info: PacketInfo, payload: &[u8]) {
-        self.gap_since.get_or_insert(info.arrival);
-        self.ring.hold(place, info, payload);
+    pub(super) fn hold(&mut self, place: ExtendedSequence, packet: &Arrived<'_>) {
+        self.gap_since.get_or_insert(packet.info.arrival);
+        self.ring.hold(place, packet);
     }
 
     /// Returns the next packet, if it is held; [`reuse`](Self::reuse) returns its memory.
@@ -484,6 +485,10 @@ mod tests {
 
     const LIMITS: WindowLimits = WindowLimits { packets: 64, octets: 1 << 20 };
 
+    fn arrived(ticks: u32, payload: &[u8]) -> Arrived<'_> {
+        Arrived { sequence: SequenceNumber(0), info: info(ticks), payload, elements: &[] }
+    }
+
     fn info(ticks: u32) -> PacketInfo {
         PacketInfo {
             ssrc: Ssrc(1),
@@ -566,7 +571,7 @@ mod tests {
         let open = || {
             let mut window = Window::new(first, 16, &info(0), ClockRate::VIDEO, LIMITS);
             assert_eq!(placed(&mut window, 1000, 0), Placed::Early(first));
-            window.hold(first, info(0), b"first");
+            window.hold(first, &arrived(0, b"first"));
             window
         };
         assert_eq!(open().skip_gap(), Some((first, 0)));
@@ -574,7 +579,7 @@ mod tests {
         let before = ExtendedSequence(first.0 - 2);
         let verdict = window.judge_retransmitted(SequenceNumber(998));
         assert_eq!(verdict, Some(Placed::Early(before)));
-        window.hold(before, info(0), b"before");
+        window.hold(before, &arrived(0, b"before"));
         assert_eq!(window.skip_gap(), Some((before, 0)));
         assert!(window.take_next().is_some());
         assert_eq!(window.skip_gap(), Some((before.plus(1), 1)));

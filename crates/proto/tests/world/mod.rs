@@ -376,7 +376,8 @@ pub fn sources(kind: Kind, count: u32, len_max: u64, random: &mut Seeded) -> Vec
 /// Returns the elements of header extensions that [`extend`] writes.
 pub fn extensions() -> ExtensionMap {
     let map = ExtensionMap::default().with(ExtensionKind::AbsCaptureTime, 5).unwrap();
-    map.with(ExtensionKind::Ntp64, 6).unwrap()
+    let map = map.with(ExtensionKind::Ntp64, 6).unwrap().with_own(7).unwrap();
+    map.with(ExtensionKind::TransportSequence, 8).unwrap()
 }
 
 /// Adds a header extension with a capture time to a clear packet; a malformed one if `is_odd`.
@@ -385,7 +386,8 @@ pub fn extend(packet: &mut Vec<u8>, is_odd: bool, random: &mut Seeded) {
         return;
     }
     let capture = CaptureTime::new(NtpTime(random.roll()));
-    let mut data = Vec::new();
+    let mut data = vec![0x81, random.roll() as u8, 0, 0x70 | random.below(16) as u8];
+    data.extend([data[1]; 16]);
     extensions().write(capture, &mut data).unwrap();
     if is_odd {
         let at = random.below(data.len() as u64) as usize;

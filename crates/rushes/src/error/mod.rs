@@ -11,6 +11,7 @@ use std::time::Duration;
 use rushes_net::{NetError, SendError};
 use rushes_proto::control::CircuitBreaker;
 use rushes_proto::payload::FrameError;
+use rushes_proto::rtp::ExtensionMapError;
 use rushes_proto::sdp::Unsupported;
 use rushes_proto::stream::ConfigError;
 use rushes_proto::{ClockRate, PayloadType, Ssrc};
@@ -60,6 +61,9 @@ pub enum Error {
     #[cfg(not(feature = "srtp"))]
     #[error("the description requires encrypted media (SRTP), which this build does not support")]
     Encrypted,
+    /// An identifier of an element of header extensions cannot be used.
+    #[error(transparent)]
+    Extension(#[from] ExtensionMapError),
     /// Repair packets or RED would have the payload type of the media, of retransmissions or of each
     /// other.
     #[error(
@@ -145,6 +149,12 @@ pub enum Error {
          set its recovery to Recovery::On or Recovery::Rtx"
     )]
     NoRtx,
+    /// Reports by transport-wide number are on, but packets do not carry such numbers.
+    #[error(
+        "report_transport_wide needs the header extension {}: add it to the stream's (extension)",
+        rushes_proto::rtp::TRANSPORT_SEQUENCE_URI
+    )]
+    NoTransportSequence,
     /// The stream cannot send: its session has no peer, or the stream has no remote port.
     #[error("this stream only receives: set a peer for its session and a remote_port for it")]
     NoDestination,

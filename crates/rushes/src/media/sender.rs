@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rushes_net::Counters;
+use rushes_net::{Counters, SendError, SendQueue};
 use rushes_proto::rtp::CaptureTime;
-use rushes_proto::stream::SendStatistics;
-use rushes_proto::{Batch, RtpTimestamp, Ssrc};
+use rushes_proto::stream::{FrameElements, Outgoing, SendStatistics};
+use rushes_proto::{Batch, RtpTimestamp, SLAB_LEN, Ssrc};
 
 use crate::error::Error;
 use crate::pace::{Pace, sleep_until};
-use crate::port::{Outbox, Port, SendState};
+use crate::port::{Outbox, Port, Retransmissions, SendState};
 use crate::reports::{Attached, Rtcp};
 
 /// The interval at which a burst that waits looks for reports that change the rate.
@@ -72,6 +72,22 @@ impl StreamSender {
         timestamp: impl Into<Option<RtpTimestamp>>,
         captured: Instant,
     ) -> Result<(), Error> {
+        self.push_frame_with(frame, timestamp, captured, &FrameElements::default())
+    }
+
+    /// As [`push_frame_captured`](Self::push_frame_captured), of a frame whose packets carry
+    /// `elements` of header extensions ([`extensions`](crate::StreamBuilder::extensions)).
+    ///
+    /// # Errors
+    /// As [`push_frame`](Self::push_frame); [`Error::Frame`] also if an element was not agreed on or
+    /// has a length that cannot be sent.
+    pub fn push_frame_with(
+        &mut self,
+        frame: &[u8],
+        timestamp: impl Into<Option<RtpTimestamp>>,
+        captured: Instant,
+        elements: &FrameElements,
+    ) -> Result<(), Error> {
         let Attached { port, reporter, .. } = &*self.attached;
         let entered = reporter.span.enter();
         reporter.check_frame()?;
@@ -81,38 +97,21 @@ impl StreamSender {
         let SendState { sender, batch, queue, retransmissions } = &mut *state;
         let capture = CaptureTime::new(self.attached.ntp(captured));
         let percent = usize::from(sender.fec_percent());
-        let mut outgoing = sender.push_captured(frame, timestamp.into(), Some(capture))?;
+        let octets = frame.len() * (100 + percent) / 100;
+        let unstamped = sender.has_send_time().then_some(octets);
+        let mut outgoing = sender.push_with(frame, timestamp.into(), Some(capture), elements)?;
         let sampled = (outgoing.timestamp(), captured);
         if retransmissions.is_none() && outbox.begin(sampled) {
             reporter.announce(port);
         }
-        let octets = frame.len() * (100 + percent) / 100;
         self.pacer.start(Instant::now(), octets);
         if let Some(rate) = &outbox.rate {
             self.pacer.follow(rate.pacing_rate(Instant::now()));
         }
-        let mut outcome;
-        let mut is_cut = false;
-        loop {
-            if let Some(octets) = self.pacer.burst_len() {
-                outgoing.limit_batches(octets);
-            }
-            outcome = SendState::make_ready(socket, batch, queue, outbox.timeout());
-            if outcome.is_err() || !outgoing.fill(batch) {
-                break;
-            }
-            is_cut = !wait_for_burst(&mut *self.pacer, outbox, port, batch);
-            if is_cut {
-                break;
-            }
-            outbox.note_packets(batch);
-            let deadline = Instant::now() + outbox.timeout();
-            outcome = SendState::send(socket, batch, queue, to, deadline);
-            if outcome.is_err() {
-                break;
-            }
-            outbox.retransmit_within_frame(socket, &mut outgoing, batch, queue, retransmissions);
-        }
+        let pacer = &mut *self.pacer;
+        let mut bursts =
+            Bursts { pacer, outbox, port, to, batch, queue, retransmissions, unstamped };
+        let (outcome, is_cut) = bursts.send(&mut outgoing);
         drop(outgoing);
         if outcome.is_err() || (is_cut && !outbox.is_stopped()) {
             // Lets receivers detect the loss now rather than with the next frame.
@@ -155,6 +154,7 @@ impl StreamSender {
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, .. } = &mut *state;
         SendState::make_ready(socket, batch, queue, outbox.timeout())?;
+        sender.set_now(Instant::now());
         sender.keep_alive(batch);
         outbox.note_packets(batch);
         let deadline = Instant::now() + outbox.timeout();
@@ -262,15 +262,81 @@ impl StreamSender {
     }
 }
 
-/// Waits until the burst in `batch` may be sent; returns `false` if the rest of the frame must not be.
-fn wait_for_burst(pacer: &mut dyn Pace, outbox: &Outbox, port: &Port, batch: &Batch) -> bool {
+/// Octets of a packet, to estimate the number of packets that a burst will have.
+const PACKET_LEN: usize = 1200;
+
+/// The bursts of one frame.
+struct Bursts<'s> {
+    pacer: &'s mut dyn Pace,
+    outbox: &'s Outbox,
+    port: &'s Port,
+    to: SocketAddr,
+    batch: &'s mut Batch,
+    queue: &'s mut SendQueue,
+    retransmissions: &'s mut Option<Retransmissions>,
+    /// The octets of the frame that are not written yet, if packets carry the time at which they are
+    /// sent; they are then written after the wait for their burst.
+    unstamped: Option<usize>,
+}
+
+impl Bursts<'_> {
+    /// Sends the frame; returns the outcome, and whether the rest of the frame must not be sent.
+    fn send(&mut self, outgoing: &mut Outgoing<'_, '_>) -> (Result<(), SendError>, bool) {
+        let (socket, outbox) = (self.port.socket(), self.outbox);
+        loop {
+            if let Some(octets) = self.pacer.burst_len() {
+                outgoing.limit_batches(octets);
+            }
+            let ready = SendState::make_ready(socket, self.batch, self.queue, outbox.timeout());
+            if ready.is_err() {
+                return (ready, false);
+            }
+            if let Some(left) = self.unstamped {
+                let len = self.pacer.burst_len().unwrap_or(SLAB_LEN).min(left);
+                self.unstamped = Some(left - len);
+                if len > 0 && !self.wait(len, len.div_ceil(PACKET_LEN)) {
+                    return (Ok(()), true);
+                }
+                outgoing.set_now(Instant::now());
+            }
+            if !outgoing.fill(self.batch) {
+                return (Ok(()), false);
+            }
+            let (len, packets) = (self.batch.bytes().len(), self.batch.lengths().len());
+            if self.unstamped.is_none() && !self.wait(len, packets) {
+                return (Ok(()), true);
+            }
+            outbox.note_packets(self.batch);
+            let deadline = Instant::now() + outbox.timeout();
+            let sent = SendState::send(socket, self.batch, self.queue, self.to, deadline);
+            if sent.is_err() {
+                return (sent, false);
+            }
+            let Self { batch, queue, retransmissions, .. } = self;
+            outbox.retransmit_within_frame(socket, outgoing, batch, queue, retransmissions);
+        }
+    }
+
+    /// Waits until a burst of `len` octets may be sent; returns `false` if the rest of the frame must
+    /// not be.
+    fn wait(&mut self, len: usize, packets: usize) -> bool {
+        wait_for_burst(self.pacer, self.outbox, self.port, (len, packets))
+    }
+}
+
+/// Waits until a burst of `len` octets may be sent; returns `false` if the rest of the frame must not be.
+fn wait_for_burst(
+    pacer: &mut dyn Pace,
+    outbox: &Outbox,
+    port: &Port,
+    (mut len, packets): (usize, usize),
+) -> bool {
     let mut goes_on = || {
         port.poll_within_frame();
         !outbox.cuts_frames()
     };
-    let mut len = batch.bytes().len();
     if let Some(rate) = &outbox.rate {
-        len = rate.wire_len(len, batch.lengths().len());
+        len = rate.wire_len(len, packets);
         loop {
             let now = Instant::now();
             let due = pacer.follow(rate.pacing_rate(now));

@@ -21,11 +21,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rushes_net::{SendQueue, UdpSocket, Waker};
+use rushes_proto::SequenceNumber;
 
 use self::inbox::Inboxes;
 use self::read::ReadState;
 use crate::error::Error;
 use crate::lock::lock;
+use crate::rate::Wide;
 
 pub(crate) use self::inbox::Inbox;
 pub(crate) use self::outbox::{Outbox, SendState};
@@ -82,6 +84,8 @@ pub(crate) struct Port {
     woken: Condvar,
     foreign: AtomicU64,
     unrouted: AtomicU64,
+    /// The transport-wide numbers of the packets of all streams.
+    wide: Arc<Wide>,
     #[cfg(feature = "zrtp")]
     side: Mutex<Option<Arc<dyn SideProtocol>>>,
 }
@@ -100,6 +104,8 @@ impl Port {
         only_from: Option<OnlyFrom>,
         sources: Vec<IpAddr>,
     ) -> Result<Self, Error> {
+        let random = getrandom::u32().map_err(|error| Error::Random(error.to_string()))?;
+        let first_number = random as u16;
         let control_arena = match &control {
             Control::Separate(socket) => Some(socket.arena()),
             Control::Off | Control::Muxed => None,
@@ -120,6 +126,7 @@ impl Port {
             woken: Condvar::new(),
             foreign: AtomicU64::new(0),
             unrouted: AtomicU64::new(0),
+            wide: Arc::new(Wide::new(SequenceNumber(first_number))),
             #[cfg(feature = "zrtp")]
             side: Mutex::default(),
         })
@@ -141,6 +148,11 @@ impl Port {
 
     pub(crate) fn local_address(&self) -> SocketAddr {
         self.socket.local_address()
+    }
+
+    /// Returns the transport-wide numbers of the port's packets.
+    pub(crate) fn wide(&self) -> &Arc<Wide> {
+        &self.wide
     }
 
     /// Counts an ignored datagram whose address is not its source's.

@@ -30,6 +30,8 @@ pub(crate) struct Outbox {
     is_stopped: AtomicBool,
     /// Whether the application sends no more frames.
     has_ended: AtomicBool,
+    /// Whether the peer has reported on the current SSRC.
+    is_acknowledged: AtomicBool,
     /// The current SSRC; a collision changes it.
     ssrc: AtomicU32,
     pub(super) sent: Mutex<Sent>,
@@ -125,6 +127,7 @@ impl Outbox {
             any_requested: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            is_acknowledged: AtomicBool::new(false),
             ssrc,
             sent: Mutex::default(),
             to,
@@ -149,6 +152,7 @@ impl Outbox {
         if state.sender.config().ssrc != ssrc {
             state.sender.set_ssrc(ssrc);
         }
+        state.sender.set_acknowledged(self.is_acknowledged.load(Relaxed));
         if let Some(ratio) = &self.loss_ratio {
             state.sender.set_fec_percent(lock(ratio).percent(Instant::now()));
         }
@@ -177,7 +181,15 @@ impl Outbox {
         Ssrc(self.ssrc.load(Relaxed))
     }
 
+    /// Notes that a receiver has reported on the current SSRC. The members of a group join at any
+    /// time, so one of them does not speak for the others.
+    pub(crate) fn note_acknowledged(&self) {
+        let is_unicast = self.to.is_some_and(|to| !to.ip().is_multicast());
+        self.is_acknowledged.store(is_unicast, Relaxed);
+    }
+
     pub(crate) fn set_ssrc(&self, ssrc: Ssrc) {
+        self.is_acknowledged.store(false, Relaxed);
         self.ssrc.store(ssrc.0, Relaxed);
     }
 

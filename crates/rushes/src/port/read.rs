@@ -180,7 +180,8 @@ impl Port {
 
     /// Unlocks a receiver, and records when its requests or its conflict are due.
     fn finish(&self, receiver: Option<MutexGuard<'_, Receiver>>) {
-        let Some(receiver) = receiver else { return };
+        let Some(mut receiver) = receiver else { return };
+        self.wide.take_from(&mut receiver);
         if let Some(due) = receiver.requests_due() {
             self.due_at(due);
         }

@@ -4,6 +4,7 @@
 //! Sent packets and reports of all streams go to one controller, whose target the streams divide.
 
 mod division;
+mod wide;
 
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,10 +13,11 @@ use std::time::{Duration, Instant};
 
 use rushes_proto::control::ControlEvent;
 use rushes_proto::rate::{PacketFeedback, RateController, RateSettings};
-use rushes_proto::rtcp::PacketReport;
+use rushes_proto::rtcp::{PacketReport, WideReport};
 use rushes_proto::{Batch, SequenceNumber, Ssrc};
 
 use self::division::{Claim, divide};
+pub(crate) use self::wide::Wide;
 use crate::lock::lock;
 use crate::stats::RateStatistics;
 
@@ -43,6 +45,20 @@ struct State {
     is_reported: bool,
     /// Whether the first report was late.
     is_missed: bool,
+    /// Which reports the controller follows.
+    reports: ReportKind,
+}
+
+/// The kind of reports that the peer sends. If it sends both, those of RFC 8888 count: they have
+/// marks, too.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ReportKind {
+    /// None has arrived yet.
+    Unknown,
+    /// By the numbers of each source (RFC 8888): on media only.
+    OfSources,
+    /// By transport-wide numbers: on all packets.
+    Wide,
 }
 
 /// One stream of the path.
@@ -69,6 +85,8 @@ pub(crate) struct RateShare {
     headers_len: usize,
     /// Repair packets for 100 packets of media.
     repair_percent: AtomicU8,
+    /// The transport-wide numbers of the stream's port.
+    wide: Arc<Wide>,
 }
 
 impl PathRate {
@@ -81,16 +99,18 @@ impl PathRate {
                 next_number: 0,
                 is_reported: false,
                 is_missed: false,
+                reports: ReportKind::Unknown,
             }),
         }
     }
 
-    /// Adds a stream, each of whose datagrams has `headers_len` octets of headers.
+    /// Adds a stream on the port of `wide`, each of whose datagrams has `headers_len` octets of
+    /// headers.
     pub(crate) fn join(
         self: Arc<Self>,
         settings: RateSettings,
         priority: u8,
-        headers_len: usize,
+        (headers_len, wide): (usize, Arc<Wide>),
         now: Instant,
     ) -> RateShare {
         let mut state = lock(&self.state);
@@ -107,7 +127,7 @@ impl PathRate {
         });
         state.limit();
         drop(state);
-        RateShare { path: self, number, headers_len, repair_percent: AtomicU8::new(0) }
+        RateShare { path: self, number, headers_len, repair_percent: AtomicU8::new(0), wide }
     }
 }
 
@@ -184,17 +204,22 @@ impl RateShare {
     }
 
     /// Notes the RTP packets of `batch`, which are about to be sent. Reports will name those of
-    /// `media`.
+    /// `media`, and by transport-wide number all.
     pub(crate) fn note_sent(&self, now: Instant, batch: &Batch, media: Ssrc) {
         let mut state = self.state();
+        let mut numbers = batch.transport_sequences().iter();
+        let is_wide = state.reports == ReportKind::Wide;
         for datagram in batch.datagrams() {
             let len = self.wire_len(datagram.len(), 1);
-            match source(datagram) {
-                Some((ssrc, sequence)) if ssrc == media => {
-                    state.controller.handle_sent(now, ssrc, sequence, len);
-                }
-                Some(_) => state.controller.handle_sent_beside(now, len),
-                None => {}
+            let number = numbers.next().map(|number| SequenceNumber(*number));
+            let Some((ssrc, sequence)) = source(datagram) else { continue };
+            if let Some(number) = number {
+                self.wide.note_sent(number, (ssrc, sequence));
+            }
+            if ssrc == media || is_wide && number.is_some() {
+                state.controller.handle_sent(now, ssrc, sequence, len);
+            } else {
+                state.controller.handle_sent_beside(now, len);
             }
         }
         if let Some(stream) = state.stream(self.number) {
@@ -234,9 +259,29 @@ impl RateShare {
     ) {
         let mut state = self.state();
         state.is_reported = true;
+        state.reports = ReportKind::OfSources;
         let packets = packets.iter();
         let packets = packets.map(|packet| PacketFeedback::from_report(ssrc, instant, *packet));
         state.controller.handle_feedback(now, packets);
+    }
+
+    /// Handles a report of arrivals by transport-wide numbers, sent by `from`.
+    pub(crate) fn handle_wide_report(
+        &self,
+        now: Instant,
+        (from, number): (Ssrc, u8),
+        packets: &[WideReport],
+    ) {
+        let mut state = self.state();
+        if state.reports == ReportKind::OfSources {
+            return;
+        }
+        let Some(feedback) = self.wide.read(from, number, packets) else { return };
+        if feedback.iter().any(|packet| packet.arrival.is_some()) {
+            state.is_reported = true;
+            state.reports = ReportKind::Wide;
+        }
+        state.controller.handle_feedback(now, feedback);
     }
 
     /// Lowers the rate if reports are missing at `now`; returns when they will be missing next.

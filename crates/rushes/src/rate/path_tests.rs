@@ -51,7 +51,7 @@ impl Flow {
     fn new(path: &Arc<PathRate>, ssrc: u8, priority: u8, now: Instant) -> Self {
         let settings = RateSettings::new(50_000, 200_000, 5_000_000).unwrap();
         Self {
-            share: path.clone().join(settings, priority, HEADERS, now),
+            share: path.clone().join(settings, priority, (HEADERS, Arc::default()), now),
             pacer: Pacer::new(Pacing::default(), Burst::default(), None, now).unwrap(),
             ssrc,
             frames: 0,

@@ -15,7 +15,7 @@ fn settings(min: u64, start: u64, max: u64) -> RateSettings {
 fn pair(weights: [u8; 2], now: Instant) -> [RateShare; 2] {
     let rates = settings(100_000, 1_000_000, 10_000_000);
     let path = Arc::new(PathRate::new(rates, now));
-    weights.map(|weight| path.clone().join(rates, weight, 28, now))
+    weights.map(|weight| path.clone().join(rates, weight, (28, Arc::default()), now))
 }
 
 fn batch(ssrc: u8, sequence: u16) -> Batch {
@@ -103,7 +103,7 @@ fn a_peer_that_never_reports_is_an_event_for_each_stream_and_the_target_falls() 
 fn a_frame_that_waits_for_the_one_before_lowers_the_target() {
     let now = Instant::now();
     let rates = settings(100_000, 1_000_000, 10_000_000);
-    let share = Arc::new(PathRate::new(rates, now)).join(rates, 1, 28, now);
+    let share = Arc::new(PathRate::new(rates, now)).join(rates, 1, (28, Arc::default()), now);
     let frame = |n: u32, late: Duration| {
         let captured = now + n * 20 * MS;
         share.note_frame(captured + late, 2500, captured);

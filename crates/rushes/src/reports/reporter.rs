@@ -76,6 +76,9 @@ struct State {
     sequences: Vec<SequenceNumber>,
     arrivals: Vec<Option<(Instant, Ecn)>>,
     arrival_times: ArrivalTimes,
+    /// Arrivals by transport-wide number.
+    wide_arrivals: Vec<Option<Instant>>,
+    wide_times: ArrivalTimes,
     next_keep_alive: Option<Instant>,
     opened: Instant,
     /// Whether the first report may be sent.
@@ -124,6 +127,12 @@ impl Reports for Reporter {
                 ControlEvent::Arrivals { instant, packets, .. } => {
                     if let Some(rate) = &self.outbox.rate {
                         rate.handle_report(now, participant.ssrc(), *instant, packets);
+                        continue;
+                    }
+                }
+                ControlEvent::WideArrivals { from, number, packets } => {
+                    if let Some(rate) = &self.outbox.rate {
+                        rate.handle_wide_report(now, (*from, *number), packets);
                         continue;
                     }
                 }
@@ -229,6 +238,8 @@ impl Reporter {
                 sequences: Vec::new(),
                 arrivals: Vec::new(),
                 arrival_times: ArrivalTimes::new(Instant::now()),
+                wide_arrivals: Vec::new(),
+                wide_times: ArrivalTimes::new(Instant::now()),
                 next_keep_alive: None,
                 opened: Instant::now(),
                 announced: false,
@@ -374,7 +385,13 @@ impl Reporter {
         receptions.clear();
         receptions.extend(receiver.receptions().map(reception));
         let arrivals_due = receiver.config().arrivals.then_some(arrival_times.due());
-        earlier(receiver.requests_due(), arrivals_due)
+        let has_wide = receiver.config().wide_arrivals;
+        let due = earlier(receiver.requests_due(), arrivals_due);
+        drop(receiver);
+        if !has_wide {
+            return due;
+        }
+        earlier(due, Some(report_wide_arrivals(state, port, now)))
     }
 
     /// Queues an event about the key of sent media.
@@ -400,6 +417,7 @@ impl Reporter {
             }
             ControlEvent::ReceiverReport { block, .. } => {
                 self.outbox.note_loss(block.fraction_lost);
+                self.outbox.note_acknowledged();
             }
             ControlEvent::PacketsLost { sequences, .. } => {
                 self.outbox.retransmit_soon(port.socket(), sequences);
@@ -454,6 +472,24 @@ impl Reporter {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
+}
+
+/// Reports arrivals by transport-wide number if that is due; returns when it is due next. Of the streams
+/// of a port, any that receives media reports for all.
+fn report_wide_arrivals(state: &mut State, port: &Port, now: Instant) -> Instant {
+    let State { participant, receptions, wide_arrivals, wide_times, .. } = state;
+    if let (Some(participant), Some(reception)) = (participant, receptions.first())
+        && now >= wide_times.due()
+    {
+        wide_arrivals.clear();
+        if let Some(begin) = port.wide().take_arrivals(wide_arrivals) {
+            participant.report_wide_arrivals(now, reception.ssrc, begin, wide_arrivals);
+        }
+        wide_times.note(now, wide_arrivals.len());
+    } else if now >= wide_times.due() {
+        wide_times.note(now, 0);
+    }
+    wide_times.due()
 }
 
 /// Sends the datagrams of `participant`; `false` if the send buffer is full. The datagram that did

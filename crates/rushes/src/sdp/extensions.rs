@@ -1,17 +1,39 @@
 //! The elements of header extensions in a stream's own description and in the peer's.
 
 use rushes_proto::rtp::ExtensionKind;
-use rushes_proto::sdp::{Direction, ExtensionMapping, Media};
+use rushes_proto::sdp::{Attribute, Direction, ExtensionMapping, Feedback, Format, Media, Profile};
 
 use crate::setup::StreamBuilder;
 
+/// The attribute of RFC 8285 section 6.
+const ALLOW_MIXED: &str = "extmap-allow-mixed";
+
+/// The identification of media (RFC 5888).
+const MID: &str = "mid";
+
 impl StreamBuilder {
+    /// Adds the elements that the stream carries, and the MID.
+    pub(super) fn describe_extensions(&self, media: &mut Media) {
+        media.extensions = self.described_extensions();
+        if self.extensions.has_mixed_forms() {
+            media.attributes.push(Attribute::new(ALLOW_MIXED, ""));
+        }
+        if let Some(mid) = &self.mid {
+            media.attributes.push(Attribute::new(MID, mid.as_str()));
+        }
+    }
+
+    /// Returns whether the stream's packets have transport-wide numbers.
+    pub(super) fn has_transport_sequence(&self) -> bool {
+        self.extension_id(ExtensionKind::TransportSequence.uri()).is_some()
+    }
+
     /// Returns the elements that the stream carries, and which of them are encrypted (RFC 6904).
-    pub(super) fn described_extensions(&self) -> Vec<ExtensionMapping> {
+    fn described_extensions(&self) -> Vec<ExtensionMapping> {
         #[cfg(feature = "srtp")]
         let keys = self.security.as_ref().and_then(crate::security::Security::known_keys);
-        let mapping = |(kind, id): (ExtensionKind, u8)| {
-            let mapping = ExtensionMapping::new(id.into(), kind.uri());
+        let mapping = |(uri, id): (&str, u8)| {
+            let mapping = ExtensionMapping::new(id.into(), uri);
             #[cfg(feature = "srtp")]
             let mapping = ExtensionMapping {
                 encrypted: keys.is_some_and(|keys| keys.policy.encrypted_extensions.contains(id)),
@@ -19,10 +41,13 @@ impl StreamBuilder {
             };
             mapping
         };
-        self.extensions.iter().map(mapping).collect()
+        let known = self.extensions.iter().map(|(kind, id)| (kind.uri(), id));
+        let named = self.named_extensions.iter().map(|(id, uri)| (&**uri, *id));
+        known.chain(named).map(mapping).collect()
     }
 
-    /// Adds the elements in `media` that are known; the first of each kind.
+    /// Adds the elements in `media` that are known; the first of each kind. Its receiver reports by
+    /// transport-wide number if the media asks for it, and not for reports of RFC 8888.
     pub(super) fn with_extensions_of(mut self, media: &Media) -> Self {
         for mapping in media.extensions.iter().filter(|mapping| is_readable(mapping, media)) {
             let kind = ExtensionKind::of_uri(&mapping.uri);
@@ -32,7 +57,13 @@ impl StreamBuilder {
                 self.extensions = self.extensions.with(kind, id).unwrap_or(self.extensions);
             }
         }
-        self
+        let is_mixed = media.attribute(ALLOW_MIXED).is_some();
+        self.extensions = self.extensions.with_mixed_forms(is_mixed);
+        let asks = |format: &Format| format.feedback.contains(&Feedback::TransportCc);
+        let has_feedback = matches!(media.profile, Profile::Avpf | Profile::Savpf);
+        let has_numbers = self.extensions.id(ExtensionKind::TransportSequence).is_some();
+        let is_wide = has_feedback && has_numbers && media.formats.iter().any(asks);
+        self.report_transport_wide(is_wide && !media.congestion_feedback)
     }
 }
 

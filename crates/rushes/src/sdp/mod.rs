@@ -124,11 +124,16 @@ impl StreamBuilder {
         let control = &self.control;
         let recovers = control.recovery != Recovery::Off;
         let asks_arrivals = control.arrivals || control.rate.is_some();
-        if control.rtcp && control.feedback.unwrap_or(recovers || asks_arrivals) {
+        let asks_wide =
+            self.has_transport_sequence() && (control.wide_arrivals || control.rate.is_some());
+        if control.rtcp && control.feedback.unwrap_or(recovers || asks_arrivals || asks_wide) {
             media.profile = Profile::Avpf;
             format.feedback = vec![Feedback::NackPli, Feedback::CcmFir];
             if recovers {
                 format.feedback.insert(0, Feedback::Nack);
+            }
+            if asks_wide {
+                format.feedback.push(Feedback::TransportCc);
             }
             media.congestion_feedback = asks_arrivals;
         }
@@ -140,7 +145,7 @@ impl StreamBuilder {
             (false, _) => RtcpPort::Next,
         };
         media.reduced_size = control.reduced_size;
-        media.extensions = self.described_extensions();
+        self.describe_extensions(&mut media);
         // The direction is that of the receivers (RFC 8866 section 6.7.1).
         media.direction = Direction::RecvOnly;
         if media.kind == MediaKind::Video {

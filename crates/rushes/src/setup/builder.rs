@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use rushes_net::{MulticastOptions, ReceivePath, SendPath, SocketOptions};
 use rushes_proto::payload::{Delivery, FrameSettings, Framing};
-use rushes_proto::rtp::ExtensionMap;
+use rushes_proto::rtp::{ExtensionKind, ExtensionMap};
 use rushes_proto::stream::ReceiverConfig;
 use rushes_proto::{ClockRate, FrameRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 
 use super::control::ControlSettings;
 use super::session::Session;
+use crate::error::Error;
 use crate::format::file::Sampling;
 use crate::format::{FormatOptions, RawParameters, StreamFormat};
 use crate::pace::{Burst, Pacing};
@@ -54,6 +55,10 @@ pub struct StreamBuilder {
     pub(crate) extensions: ExtensionMap,
     /// The only hosts from which a multicast group is received.
     pub(crate) sources: Vec<IpAddr>,
+    /// Elements by URI, which are added to `extensions`.
+    pub(crate) named_extensions: Vec<(u8, String)>,
+    pub(crate) mid: Option<String>,
+    pub(crate) rid: Option<String>,
     pub(crate) socket: SocketOptions,
     pub(crate) control: ControlSettings,
     pub(crate) security: Option<Security>,
@@ -102,6 +107,9 @@ impl StreamBuilder {
             first: None,
             extensions: ExtensionMap::default(),
             sources: Vec::new(),
+            named_extensions: Vec::new(),
+            mid: None,
+            rid: None,
             socket,
             control: ControlSettings::default(),
             security: None,
@@ -416,8 +424,14 @@ impl StreamBuilder {
     /// With an element for the capture time, the first packet of each frame carries the time given
     /// to [`push_frame_captured`](crate::StreamSender::push_frame_captured), or that of the call,
     /// and the packets of the frame have up to 24 octets less of it. Received frames have it as
-    /// [`Frame::capture_time`](crate::Frame::capture_time). Elements that were not agreed on are
-    /// ignored.
+    /// [`Frame::capture_time`](crate::Frame::capture_time). The stream itself also writes
+    /// [MID and RID](Self::mid), the time at which each packet is sent
+    /// ([`AbsSendTime`](crate::ExtensionKind::AbsSendTime)) and its
+    /// [transport-wide number](crate::ExtensionKind::TransportSequence). The application gives
+    /// others with a frame ([`push_frame_with`](crate::StreamSender::push_frame_with)), for example
+    /// an [audio level](crate::AudioLevel). A received frame has the elements of its first and its
+    /// last packet ([`Frame::element`](crate::Frame::element)). Elements that were not agreed on are
+    /// ignored, and without any nothing changes.
     ///
     /// [`description`](Self::description) names the elements (`a=extmap`), and
     /// [`Context::described`](crate::Context::described) reads them. With SRTP they are clear,
@@ -446,8 +460,95 @@ impl StreamBuilder {
     /// # }
     /// ```
     pub fn extensions(mut self, elements: ExtensionMap) -> Self {
-        self.extensions = elements;
+        let is_mixed = self.extensions.has_mixed_forms() || elements.has_mixed_forms();
+        self.extensions = elements.with_mixed_forms(is_mixed);
         self
+    }
+
+    /// Adds an element of header extensions by its URI, known to the library or the application's own,
+    /// as `id`: 1..=14, or 16..=255, with which all extensions have headers that are longer by an octet
+    /// for each element. The other end must agree. See [`extensions`](Self::extensions).
+    ///
+    /// [`open`](Self::open) fails with [`Error::Extension`](crate::Error::Extension) if the
+    /// identifier is reserved or denotes two elements.
+    ///
+    /// ```
+    /// use rushes::{AudioLevel, Codec, Context, ExtensionKind, FrameElements, Placement};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// # fn main() -> Result<(), rushes::Error> {
+    /// let session = Context::new().session("127.0.0.1")?;
+    /// let level = ExtensionKind::AudioLevel.uri();
+    /// let receiver = session.stream(Codec::Generic).extension(1, level);
+    /// let mut receiver = receiver.extension(2, "urn:example:seat").open()?;
+    /// let port = receiver.local_address().port();
+    /// let sender = session.stream(Codec::Generic).extension(1, level);
+    /// let mut sender = sender.extension(2, "urn:example:seat").remote_port(port).open()?;
+    ///
+    /// let loud = AudioLevel { below_overload: 12, has_voice: true };
+    /// let elements = FrameElements::default()
+    ///     .with(Placement::Every, 1, loud.to_bytes())
+    ///     .with(Placement::First, 2, *b"12A");
+    /// for _ in 0..2 {
+    ///     sender.sender().push_frame_with(b"frame", None, Instant::now(), &elements)?;
+    /// }
+    /// let frame = receiver.pull_frame(Duration::from_secs(1))?.expect("a frame");
+    /// assert_eq!(frame.element(1).and_then(AudioLevel::from_data), Some(loud));
+    /// assert_eq!(frame.element(2), Some(&b"12A"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn extension(mut self, id: u8, uri: &str) -> Self {
+        self.named_extensions.push((id, uri.to_owned()));
+        self
+    }
+
+    /// Sets whether packets of the stream may have header extensions of both forms
+    /// (`a=extmap-allow-mixed`, RFC 8285 section 6); off by default. Then elements with identifiers up
+    /// to 14 may be empty or longer than 16 octets, too. Both sides must agree.
+    pub fn extmap_allow_mixed(mut self, on: bool) -> Self {
+        self.extensions = self.extensions.with_mixed_forms(on);
+        self
+    }
+
+    /// Sets the identification of the stream's media in descriptions (`a=mid`, RFC 5888). With the
+    /// element [`Mid`](crate::ExtensionKind::Mid) among the [extensions](Self::extensions), packets
+    /// carry it: all until a report of the receiver shows that it knows the stream's SSRC (to a
+    /// group: all), and always those of retransmissions and repair streams.
+    ///
+    /// [`open`](Self::open) fails with [`Error::Config`](crate::Error::Config) if it is empty or
+    /// longer than an element may be.
+    pub fn mid(mut self, mid: &str) -> Self {
+        self.mid = Some(mid.to_owned());
+        self
+    }
+
+    /// Sets the identification of the stream among those of its media (RFC 8851), such as the sizes
+    /// of one picture. Packets carry it as they carry the [MID](Self::mid), with the element
+    /// [`Rid`](crate::ExtensionKind::Rid), and those of retransmissions and repair streams with
+    /// [`RepairedRid`](crate::ExtensionKind::RepairedRid).
+    pub fn rid(mut self, rid: &str) -> Self {
+        self.rid = Some(rid.to_owned());
+        self
+    }
+
+    /// Returns the identifier of the element that `uri` denotes, if the stream has it: as it was set,
+    /// or as a [description](crate::Context::described) gave it.
+    pub fn extension_id(&self, uri: &str) -> Option<u8> {
+        let named = self.named_extensions.iter().find(|(_, name)| name == uri).map(|(id, _)| *id);
+        named.or_else(|| self.extensions.id(ExtensionKind::of_uri(uri)?))
+    }
+
+    /// Returns all elements.
+    pub(crate) fn extension_map(&self) -> Result<ExtensionMap, Error> {
+        let mut map = self.extensions;
+        for (id, uri) in &self.named_extensions {
+            map = match ExtensionKind::of_uri(uri) {
+                Some(kind) => map.with(kind, *id)?,
+                None => map.with_own(*id)?,
+            };
+        }
+        Ok(map)
     }
 
     /// Sets the send path of datagrams to the kernel; by default the fastest that works.

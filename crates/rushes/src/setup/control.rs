@@ -65,6 +65,7 @@ pub(crate) struct ControlSettings {
     pub(crate) fec_ssrc: Option<Ssrc>,
     pub(crate) remote_fec_ssrc: Option<Ssrc>,
     pub(crate) arrivals: bool,
+    pub(crate) wide_arrivals: bool,
     pub(crate) rate: Option<RateSettings>,
     pub(crate) rate_priority: u8,
     pub(crate) circuit_breakers: bool,
@@ -90,6 +91,7 @@ impl Default for ControlSettings {
             fec_ssrc: None,
             remote_fec_ssrc: None,
             arrivals: false,
+            wide_arrivals: false,
             rate: None,
             rate_priority: 1,
             circuit_breakers: true,
@@ -108,7 +110,8 @@ impl ControlSettings {
 
     /// Returns the timing of reports and feedback.
     pub(crate) fn timer(&self, multiparty: bool) -> TimerConfig {
-        let feedback = self.feedback.unwrap_or(self.recovery != Recovery::Off || self.arrivals);
+        let reports = self.arrivals || self.wide_arrivals;
+        let feedback = self.feedback.unwrap_or(self.recovery != Recovery::Off || reports);
         TimerConfig {
             feedback: feedback.then_some(FeedbackTiming {
                 regular_interval_min: REGULAR_INTERVAL,
@@ -214,6 +217,24 @@ impl StreamBuilder {
         self
     }
 
+    /// Sets whether the arrival of each packet is reported to the sender by its transport-wide
+    /// sequence number, as browsers and their servers do ("TWCC",
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01); off by default.
+    ///
+    /// The packets must carry that element of header extensions
+    /// ([`ExtensionKind::TransportSequence`](crate::ExtensionKind)). One report covers all streams of
+    /// the port, retransmissions and repair packets too; its interval is that of
+    /// [`report_arrivals`](Self::report_arrivals). It has no ECN marks: if both are set, only those of
+    /// RFC 8888 are sent. A stream that is opened from a description sends these reports if it asks
+    /// for them (`a=rtcp-fb:96 transport-cc`) and not for the others.
+    ///
+    /// [`open`](Self::open) fails with [`Error::NoTransportSequence`](crate::Error) if the element
+    /// was not agreed on.
+    pub fn report_transport_wide(mut self, on: bool) -> Self {
+        self.control.wide_arrivals = on;
+        self
+    }
+
     /// Controls the rate of what the stream sends: `SCReAM` version 2 finds how much the path
     /// carries, with little delay in its queues, and the encoder follows its target. Off by default.
     ///
@@ -224,7 +245,10 @@ impl StreamBuilder {
     /// controller instead of [`pacing`](Self::pacing), in [bursts](Self::burst) of 2 ms, so that a
     /// frame above the target takes longer to send; none is dropped.
     ///
-    /// The peer must [report arrivals](Self::report_arrivals); descriptions ask for it. Without any
+    /// The peer must [report arrivals](Self::report_arrivals); descriptions ask for it. With
+    /// [transport-wide numbers](crate::ExtensionKind::TransportSequence) among the
+    /// [extensions](Self::extensions), descriptions ask for reports by them, too, and the controller
+    /// follows whichever the peer sends: if both, those of RFC 8888, which have marks. Without any
     /// report the target is halved after a second, and again after each further one, to the minimum
     /// ([`ControlEvent::NotReported`](crate::ControlEvent::NotReported)). Reports of arrivals
     /// are then no events. Anyone who can forge the peer's address can forge reports, and so the

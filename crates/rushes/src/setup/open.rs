@@ -8,6 +8,7 @@ use rushes_proto::control::{Participant, ParticipantConfig};
 use rushes_proto::payload::PayloadFormat;
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::sdp::static_format;
+use rushes_proto::rtp::ExtensionKind;
 use rushes_proto::stream::{
     MEMORY_BESIDE_A_FRAME, Receiver, ReceiverConfig, Retransmission, Route, Sender, SenderConfig,
 };
@@ -76,9 +77,14 @@ impl StreamBuilder {
             // A group's members listen on the port that its senders send to.
             self.local_port = self.remote_port.unwrap_or(0);
         }
-        let ControlSettings { recovery, arrivals, rate, rtcp, .. } = &self.control;
-        if (*recovery != Recovery::Off || *arrivals || rate.is_some()) && !rtcp {
+        let ControlSettings { recovery, arrivals, wide_arrivals, rate, rtcp, .. } = &self.control;
+        let reports = *arrivals || *wide_arrivals;
+        if (*recovery != Recovery::Off || reports || rate.is_some()) && !rtcp {
             return Err(Error::NoRtcp);
+        }
+        let extensions = self.extension_map()?;
+        if *wide_arrivals && extensions.id(ExtensionKind::TransportSequence).is_none() {
+            return Err(Error::NoTransportSequence);
         }
         self.check_rtx()?;
         self.check_rate()?;
@@ -129,7 +135,7 @@ impl StreamBuilder {
         let interval = self.frame_rate.map(FrameRate::interval);
         let pacer = Box::new(Pacer::new(self.pacing, self.burst, interval, Instant::now())?);
         let format = self.stream_format.payload(&self.format);
-        let sender = self.sender(&*format)?;
+        let sender = self.sender(&*format)?.with_transport_counter(port.wide().counter());
         let receiver = self.receiver(format)?;
         let participant = if port.has_control() && self.control.rtcp {
             Some(self.participant(&sender)?)
@@ -144,7 +150,7 @@ impl StreamBuilder {
                 self.fec_reception().map(|fec| (fec.red.unwrap_or(fec.payload_type), fec.ssrc)),
             ],
         };
-        if self.control.arrivals {
+        if self.control.arrivals || self.control.wide_arrivals {
             port.socket().enable_arrival_details();
         }
         // Multicast is never answered by ICMP.
@@ -179,7 +185,10 @@ impl StreamBuilder {
             frame_rate: self.frame_rate.unwrap_or_default(),
             packet_len_max: self.mtu - self.headers_len() - rtx_len,
         };
-        let sender = Sender::new(format.packetiser(), config)?.with_extensions(self.extensions);
+        let sender = Sender::new(format.packetiser(), config)?
+            .with_extensions(self.extension_map()?)
+            .with_wall_clock(self.session.context.wall_clock())
+            .with_names(self.mid.as_deref(), self.rid.as_deref())?;
         let sender = self.with_fec(self.secure_sender(sender)?)?;
         let retransmission = match (self.control.recovery, self.retransmission_type()) {
             (Recovery::Off, _) => return Ok(sender),
@@ -232,7 +241,9 @@ impl StreamBuilder {
             probation: self.probation,
             sources_max: self.sources_max,
             source_timeout: self.source_timeout,
-            extensions: self.extensions,
+            extensions: self.extension_map()?,
+            // Reports with marks are better, and one kind is enough.
+            wide_arrivals: self.control.wide_arrivals && !self.control.arrivals,
             ..defaults
         };
         self.secure_receiver(Receiver::new(format, config)?)
@@ -326,11 +337,12 @@ impl StreamBuilder {
     }
 
     /// Joins the stream to the congestion controller of its session, with rate control.
-    fn rate_share(&self) -> Option<RateShare> {
+    fn rate_share(&self, port: &Port) -> Option<RateShare> {
         let settings = self.control.rate?;
         let path = self.session.rate(settings);
         let priority = self.control.rate_priority;
-        Some(path.join(settings, priority, self.headers_len(), Instant::now()))
+        let of_port = (self.headers_len(), port.wide().clone());
+        Some(path.join(settings, priority, of_port, Instant::now()))
     }
 
     fn assemble(self, parts: Parts) -> MediaStream {
@@ -353,7 +365,7 @@ impl StreamBuilder {
         };
         let loss_ratio = self.control.fec.and_then(Fec::loss_ratio);
         let mut outbox = Outbox::new(state, to, self.send_timeout, loss_ratio);
-        outbox.rate = self.rate_share();
+        outbox.rate = self.rate_share(&port);
         // Sets what repair packets take of the target.
         drop(outbox.lock());
         let outbox = Arc::new(outbox);
