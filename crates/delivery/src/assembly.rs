@@ -1,6 +1,7 @@
 //! Reassembly: where the octets of packets belong, which are missing, and when a frame has ended.
 
 mod recovery;
+mod repair;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -23,6 +24,9 @@ pub struct AssemblyOptions {
     /// Whether the sender sends packets again that are requested. Ignored if the transport is lossless
     /// or the plan has too many packets ([`Plan::can_retransmit`]).
     pub recovery: bool,
+    /// Whether the sender may send repair packets. Ignored if the transport is lossless or the plan has too
+    /// many packets ([`Plan::can_repair`]).
+    pub fec: bool,
     /// The number of the first frame.
     pub first_frame: u64,
     /// The shortest wait for missing packets.
@@ -33,13 +37,14 @@ pub struct AssemblyOptions {
 }
 
 impl Default for AssemblyOptions {
-    /// Returns three slots, an unreliable transport without recovery, frame 0 and deadlines from 2 ms
+    /// Returns three slots, an unreliable transport without recovery and repair packets, frame 0 and deadlines from 2 ms
     /// to 100 ms.
     fn default() -> Self {
         Self {
             slots: 3,
             reliable: false,
             recovery: false,
+            fec: false,
             first_frame: 0,
             deadline_min: Duration::from_millis(2),
             deadline_max: Duration::from_millis(100),
@@ -70,6 +75,17 @@ pub enum Claim {
     Blocked,
 }
 
+/// The outcome of [`Assembly::take_repair`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RepairOutcome {
+    /// The packet was kept: its block lacks packets.
+    Kept,
+    /// The packet was discarded.
+    Discarded(Discard),
+    /// There is no free slot for its frame yet, as for [`Claim::Blocked`].
+    Blocked,
+}
+
 /// The reason for discarding a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -84,6 +100,8 @@ pub enum Discard {
     Late,
     /// The length differs from that in the plan.
     Length,
+    /// It is a repair packet of packets that have all arrived.
+    Unneeded,
 }
 
 /// The outcome of [`Assembly::land`].
@@ -132,7 +150,7 @@ pub struct AssemblyStatistics {
     pub frames_damaged: u64,
     /// Frames of which no packet arrived in time.
     pub frames_lost: u64,
-    /// Packets that were given a place.
+    /// Packets that arrived and were given a place.
     pub packets: u64,
     /// Packets that were missing when their frame ended.
     pub packets_lost: u64,
@@ -146,6 +164,10 @@ pub struct AssemblyStatistics {
     pub packets_requested: u64,
     /// Packets that arrived after they had been requested.
     pub packets_recovered: u64,
+    /// Packets that were computed from repair packets, because they did not arrive.
+    pub packets_repaired: u64,
+    /// Repair packets that arrived, whether or not they were needed.
+    pub repairs: u64,
 }
 
 /// Maximum number of frames by which a near frame is beyond the next one.
@@ -227,6 +249,7 @@ impl Assembly {
             options: AssemblyOptions {
                 slots: options.slots.clamp(2, 8),
                 recovery: options.recovery && !options.reliable && plan.can_retransmit(),
+                fec: options.fec && !options.reliable && plan.can_repair(),
                 ..options
             },
             plan,
@@ -269,27 +292,14 @@ impl Assembly {
             }
             return self.discard(Discard::Late);
         }
-        let filling = |slot: &Slot| slot.stage == Stage::Filling && slot.frame == frame;
-        let slot = match self.slots.iter().position(filling) {
-            Some(slot) => {
-                self.candidate = (0, 0);
-                slot
-            }
-            // It was requested for a frame that has ended meanwhile.
-            None if is_retransmitted => return self.discard(Discard::Late),
-            None => match self.open(now, frame) {
-                Ok(slot) => slot,
-                Err(claim) => {
-                    if claim == Claim::Blocked {
-                        self.last_arrival = Some(now);
-                    }
-                    return claim;
-                }
-            },
+        let slot = match self.slot_of(now, frame, is_retransmitted) {
+            Ok(slot) => slot,
+            Err(claim) => return claim,
         };
         if !self.slots[slot].claim(index, now, is_retransmitted) {
             return self.discard(Discard::Duplicate);
         }
+        self.note_arrival(slot, index);
         if !self.slots[slot].requests.is_empty() {
             self.handle_requested(now, (slot, index), is_retransmitted);
         }
@@ -304,8 +314,32 @@ impl Assembly {
             Discard::Duplicate => counts.packets_duplicate += 1,
             Discard::Late => counts.packets_late += 1,
             Discard::Index | Discard::Jump | Discard::Length => counts.packets_invalid += 1,
+            Discard::Unneeded => {}
         }
         Claim::Discard(why)
+    }
+
+    /// Returns the slot of a frame that has not ended.
+    fn slot_of(
+        &mut self,
+        now: Instant,
+        frame: u64,
+        is_retransmitted: bool,
+    ) -> Result<usize, Claim> {
+        let filling = |slot: &Slot| slot.stage == Stage::Filling && slot.frame == frame;
+        if let Some(slot) = self.slots.iter().position(filling) {
+            self.candidate = (0, 0);
+            return Ok(slot);
+        }
+        if is_retransmitted {
+            // It was requested for a frame that has ended meanwhile.
+            return Err(self.discard(Discard::Late));
+        }
+        let opened = self.open(now, frame);
+        if opened == Err(Claim::Blocked) {
+            self.last_arrival = Some(now);
+        }
+        opened
     }
 
     /// Finds a slot for a frame of which no packet has arrived yet.
@@ -318,7 +352,7 @@ impl Assembly {
         }
         self.ahead_since = None;
         if self.slots.len() < self.options.slots {
-            self.slots.push(Slot::new(&self.plan, now));
+            self.slots.push(Slot::new(&self.plan, now, self.options.fec));
         }
         let free = |at: usize| self.slots[at].stage == Stage::Free && Some(at) != self.previous;
         let Some(slot) = (0..self.slots.len()).find(|&at| free(at)) else {
@@ -455,9 +489,7 @@ impl Assembly {
 
     /// Undoes a claim, because the octets of this packet will not be written to its place.
     pub fn unclaim(&mut self, slot: usize, index: u32) {
-        if let Some(it) = self.slots.get_mut(slot) {
-            self.statistics.packets -= u64::from(it.unclaim(index));
-        }
+        self.statistics.packets -= u64::from(self.release_place(slot, index));
     }
 
     /// Ends a frame and all frames before it: no more packets are placed in them.

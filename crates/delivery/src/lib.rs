@@ -39,13 +39,32 @@
 //! the length follows from the plan, so that a sender cannot state a wrong one.
 //!
 //! A packet that is sent again, because the client requested it, has its number plus P, the number
-//! of packets of a frame: a client thus tells it from one that is late. No other number is in use, so
-//! frames of more than 2^23 packets are not retransmitted. Only datagrams are sent again (UDP):
+//! of packets of a frame: a client thus tells it from one that is late. Frames of more than 2^23 packets
+//! are therefore not retransmitted. Only datagrams are sent again (UDP):
 //!
 //! - The client's [`GapFinder`] of each socket finds the packets that were skipped, its [`Assembly`]
 //!   decides which of them to request and how long their frame waits for them;
 //! - the requests travel on the control connection ([`control::Nack`]);
 //! - the server's [`Retransmissions`] decides which packets to send again.
+//!
+//! # Repair packets
+//!
+//! A server may add repair packets (UDP), from which a client computes packets that did not arrive
+//! (Reed–Solomon over blocks of up to 256 packets of one stripe). They follow the packets of their stripe on the same
+//! socket. Repair packet n of a frame has the number P · (1 + r) + n: with r, 1 to 100, the ratio in
+//! percent. All repair packets of a frame have the same ratio, which may change from frame to frame. Frames
+//! of more than 2^24 / 102 packets have no repair packets.
+//!
+//! - A stripe of k packets has ⌈k / 256⌉ blocks; packet p of the stripe belongs to block p modulo that number.
+//! - A block of k packets has ⌈k · r / 100⌉ repair packets: the recovery shards of `reed-solomon-simd` 3
+//!   for so many original ones. These are its packets, padded with zeros to the length of the longest of
+//!   the stripe, or one octet more if that is odd.
+//! - The repair packets of all blocks of a stripe take turns: first the first of each block, then the second.
+//!
+//! The server computes them with an [`Encoder`], by the ratio of a [`FecChoice`] or a fixed one. The
+//! client's [`Assembly`] keeps those whose block lacks packets, until a [`Decoder`] can compute these.
+//! Nothing authenticates packets over plain UDP: a forged packet is wrong itself, and so is what is
+//! computed from it, in the same block. Neither replaces octets that arrived.
 //!
 //! Iho's thesis, on which this design is based, carries the octet's offset in the 24 bits, which
 //! limits a unit to 16 MiB and makes every value plausible. A packet number allows 2^24 packets in
@@ -56,6 +75,7 @@
 
 mod assembly;
 pub mod control;
+mod fec;
 mod gaps;
 mod pace;
 mod plan;
@@ -68,10 +88,12 @@ mod wire;
 
 pub use assembly::{
     Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Ending, Gap, Landed, Place,
+    RepairOutcome,
 };
+pub use fec::{Decoder, Encoder, FecChoice, LossReport, Repair};
 pub use gaps::{GapFinder, Gaps, Skipped};
 pub use pace::Pace;
-pub use plan::{PAYLOAD_MAX, Plan, PlanError, Span, Stripe, UNITS_MAX};
+pub use plan::{FEC_PERCENT_MAX, PAYLOAD_MAX, Plan, PlanError, Span, Stripe, UNITS_MAX};
 pub use retransmission::{Planned, RetransmissionStatistics, Retransmissions};
 pub use step_choice::StepChoice;
 pub use window::{CREDIT_BYTES, Credit, Creditor, Window};

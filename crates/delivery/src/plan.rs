@@ -1,7 +1,14 @@
 //! The numbering of a frame's octets: units, stripes and packets.
 
+mod blocks;
+
 use std::fmt;
 use std::ops::Range;
+
+use crate::HEADER_BYTES;
+
+pub use blocks::FEC_PERCENT_MAX;
+pub(crate) use blocks::{Block, RepairPlace};
 
 /// Maximum number of units of a frame.
 pub const UNITS_MAX: usize = 64;
@@ -28,6 +35,7 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Unit {
     first_packet: u32,
+    first_block: u32,
     packets: u32,
     bytes: usize,
     stripe_bytes: usize,
@@ -122,7 +130,15 @@ impl Plan {
                 return Err(PlanError::Packets(total));
             }
             let (packets, stripe_packets) = (packets as u32, stripe_packets as u32);
-            plan.units.push(Unit { first_packet, packets, bytes, stripe_bytes, stripe_packets });
+            let first_block = plan.blocks();
+            plan.units.push(Unit {
+                first_packet,
+                first_block,
+                packets,
+                bytes,
+                stripe_bytes,
+                stripe_packets,
+            });
             plan.bytes += bytes;
         }
         plan.packets = total as u32;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const MISSING_MAX: usize = 1 << 12;
 
 /// How often a packet is requested.
-const TRIES_MAX: u8 = 3;
+pub(super) const TRIES_MAX: u8 = 3;
 
 /// The shortest and the longest time that a packet may be late before it is requested: packets overtake
 /// each other on some paths.
@@ -83,11 +83,23 @@ impl Requests {
         self.missing.len() < MISSING_MAX
     }
 
-    /// Forgets those of `packets` that were not requested: they are still expected.
-    pub(super) fn forget(&mut self, packets: Range<u32>) {
+    /// Forgets those of `packets` that were not requested: they are still expected. Calls `forgotten`
+    /// for each.
+    pub(super) fn forget(&mut self, packets: Range<u32>, mut forgotten: impl FnMut(u32)) {
         if self.missing.range(packets.clone()).next().is_some() {
-            self.missing.retain(|packet, it| it.tries > 0 || !packets.contains(packet));
+            self.missing.retain(|packet, it| {
+                let is_kept = it.tries > 0 || !packets.contains(packet);
+                if !is_kept {
+                    forgotten(*packet);
+                }
+                is_kept
+            });
         }
+    }
+
+    /// Returns whether a packet is noted as missing.
+    pub(super) fn contains(&self, packet: u32) -> bool {
+        self.missing.contains_key(&packet)
     }
 
     /// Handles the arrival of a packet; returns its request, if it was requested.
@@ -262,7 +274,9 @@ mod tests {
         requests.add(0..3, now);
         requests.poll(now, now + 9 * MS, (&mut runs, 9));
         requests.add(3..9, now + MS);
-        requests.forget(1..8);
+        let mut forgotten = Vec::new();
+        requests.forget(1..8, |packet| forgotten.push(packet));
+        assert_eq!(forgotten, [3, 4, 5, 6, 7]);
         requests.poll(now + MS, now + 9 * MS, (&mut runs, 9));
         assert_eq!(runs, [8..9]);
         assert!(requests.handle_arrival(5).is_none());

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::Plan;
+use crate::fec::Repairs;
 use crate::requests::Requests;
 
 /// The state of a slot's memory.
@@ -29,6 +30,8 @@ pub(super) struct Slot {
     pub(super) retransmitted_at: Option<Instant>,
     /// The packets that are missing, and were or will be requested.
     pub(super) requests: Requests,
+    /// The repair packets, if the sender may send them.
+    pub(super) repairs: Option<Box<Repairs>>,
     /// Packets whose octets are in place.
     landed: u32,
     /// Packets of each unit whose octets are in place.
@@ -38,7 +41,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(plan: &Plan, now: Instant) -> Self {
+    pub(super) fn new(plan: &Plan, now: Instant, has_repairs: bool) -> Self {
         Self {
             stage: Stage::Free,
             frame: 0,
@@ -46,6 +49,7 @@ impl Slot {
             latest_at: now,
             retransmitted_at: None,
             requests: Requests::default(),
+            repairs: has_repairs.then(|| Box::new(Repairs::new(plan))),
             landed: 0,
             landed_of: vec![0; plan.units()],
             claimed: 0,
@@ -58,13 +62,16 @@ impl Slot {
         self.frame = frame;
         (self.first_at, self.latest_at, self.retransmitted_at) = (now, now, None);
         self.requests.clear();
+        if let Some(repairs) = &mut self.repairs {
+            repairs.clear();
+        }
         (self.landed, self.claimed) = (0, 0);
         self.landed_of.fill(0);
         self.bits.fill(0);
     }
 
-    /// Records the arrival of a packet; returns `false` if the packet is a duplicate.
-    pub(super) fn claim(&mut self, index: u32, now: Instant, is_retransmitted: bool) -> bool {
+    /// Reserves the place of a packet; returns `false` if it is taken.
+    pub(super) fn reserve(&mut self, index: u32) -> bool {
         let Some(word) = self.bits.get_mut(index as usize / 64) else { return false };
         let bit = 1_u64 << (index % 64);
         if *word & bit != 0 {
@@ -72,6 +79,14 @@ impl Slot {
         }
         *word |= bit;
         self.claimed += 1;
+        true
+    }
+
+    /// Records the arrival of a packet; returns `false` if the packet is a duplicate.
+    pub(super) fn claim(&mut self, index: u32, now: Instant, is_retransmitted: bool) -> bool {
+        if !self.reserve(index) {
+            return false;
+        }
         if is_retransmitted {
             self.retransmitted_at = Some(now);
         } else {
@@ -115,12 +130,26 @@ impl Slot {
         self.landed_of.get(unit).copied().unwrap_or_default()
     }
 
-    /// Notes those of `packets` that have not arrived as missing; they are requested at `due`.
-    pub(super) fn note_missing(&mut self, mut packets: Range<u32>, due: Instant) {
+    /// Notes those of `packets` that have not arrived as missing; they are requested at `due`. With repair
+    /// packets, no more of a block than it lacks beside them.
+    pub(super) fn note_missing(&mut self, plan: &Plan, mut packets: Range<u32>, due: Instant) {
         while let Some(run) = self.missing(packets.clone()) {
             packets.start = run.end;
-            if !self.requests.add(run, due) {
+            let Some(repairs) = &mut self.repairs else {
+                if self.requests.add(run, due) {
+                    continue;
+                }
                 return;
+            };
+            for packet in run {
+                let Some(block) = plan.block_of(packet) else { continue };
+                if self.requests.contains(packet) || repairs.needed(&block) == 0 {
+                    continue;
+                }
+                repairs.note_missing(&block);
+                if !self.requests.add(packet..packet + 1, due) {
+                    return;
+                }
             }
         }
     }
@@ -160,7 +189,7 @@ mod tests {
             claimed in prop::collection::vec(0_u32..300, 0..400),
         ) {
             let plan = Plan::new(&[(packets as usize, packets as usize)], 1).unwrap();
-            let mut slot = Slot::new(&plan, Instant::now());
+            let mut slot = Slot::new(&plan, Instant::now(), false);
             let mut bits = vec![false; packets as usize];
             for index in claimed.into_iter().filter(|&index| index < packets) {
                 prop_assert_eq!(slot.claim(index, Instant::now(), false), !bits[index as usize]);

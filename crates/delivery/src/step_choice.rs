@@ -72,6 +72,8 @@ pub struct StepChoice {
     raised: Option<Instant>,
     /// The share of lost packets that is tolerated, and until when.
     tolerated: Option<(f64, Instant)>,
+    /// The octets that are sent for each one of a step.
+    factor: f64,
 }
 
 impl StepChoice {
@@ -88,7 +90,13 @@ impl StepChoice {
             patience: PATIENCE,
             raised: None,
             tolerated: None,
+            factor: 1.0,
         }
+    }
+
+    /// Sets how many repair packets are sent for 100 packets: every step takes as much more of the path.
+    pub fn set_fec_percent(&mut self, percent: u8) {
+        self.factor = 1.0 + f64::from(percent) / 100.0;
     }
 
     /// Returns the current step.
@@ -150,13 +158,13 @@ impl StepChoice {
                 return Some(before);
             }
         }
-        let carried = *self.rates.get(self.step)? as f64 * (1.0 - loss);
+        let carried = *self.rates.get(self.step)? as f64 * self.factor * (1.0 - loss);
         if self.raised.take().is_some() {
             self.patience = (self.patience * 2).min(PATIENCE_MAX);
         }
         self.capacity = Some((carried, now + self.patience));
         let smaller = self.step + 1..self.rates.len();
-        let fits = |&step: &usize| self.rates[step] as f64 <= carried * DOWN_SHARE;
+        let fits = |&step: &usize| self.rates[step] as f64 * self.factor <= carried * DOWN_SHARE;
         let step = smaller.clone().find(fits).or_else(|| smaller.last())?;
         self.reduced = Some((self.step, loss));
         Some(step)
@@ -165,7 +173,7 @@ impl StepChoice {
     fn raise(&self, now: Instant) -> Option<usize> {
         let larger = self.step.checked_sub(1)?;
         let is_clean = self.clean_since.is_some_and(|since| now >= since + CLEAN);
-        let rate = self.rates[larger] as f64;
+        let rate = self.rates[larger] as f64 * self.factor;
         let fits = |(carried, until): (f64, Instant)| rate <= carried * UP_SHARE || now >= until;
         (is_clean && self.capacity.is_none_or(fits)).then_some(larger)
     }
@@ -175,9 +183,8 @@ impl StepChoice {
         let step = step.min(self.rates.len().saturating_sub(1));
         if step < self.step {
             self.reduced = None;
-            let was_too_much = self
-                .capacity
-                .is_some_and(|(carried, _)| self.rates[step] as f64 > carried * UP_SHARE);
+            let rate = self.rates[step] as f64 * self.factor;
+            let was_too_much = self.capacity.is_some_and(|(carried, _)| rate > carried * UP_SHARE);
             self.raised = was_too_much.then_some(now);
         }
         (self.step, self.settled, self.clean_since) = (step, now + SETTLE, None);
@@ -216,7 +223,7 @@ mod tests {
         fn run(&mut self, seconds: u64, carries: u64, random: f64) -> f64 {
             let (sent, lost) = (self.sent, self.lost);
             for _ in 0..seconds * 4 {
-                let rate = self.choice.rates[self.choice.step] as f64;
+                let rate = self.choice.rates[self.choice.step] as f64 * self.choice.factor;
                 // Packets of 1 250 octets.
                 let packets = rate / 10_000.0 * REPORT.as_secs_f64();
                 let dropped = (1.0 - (carries * MBIT) as f64 / rate).max(0.0);
@@ -240,6 +247,18 @@ mod tests {
         assert_eq!(path.steps.iter().map(|it| it.1).collect::<Vec<_>>(), [1]);
         assert!(path.steps[0].0 <= 1.0, "{:?}", path.steps);
         assert_eq!((path.run(58, 100, 0.0), path.steps.len()), (0.0, 1));
+    }
+
+    #[test]
+    fn repair_packets_count_when_a_larger_step_is_tried() {
+        let mut path = Path::new(&[110, 60, 30]);
+        path.run(30, 70, 0.0);
+        assert_eq!(path.choice.step(), 1, "60 of 70 Mbit/s");
+        let mut path = Path::new(&[110, 60, 30]);
+        path.choice.set_fec_percent(50);
+        // 90 of 70 Mbit/s, and 45.
+        path.run(30, 70, 0.0);
+        assert_eq!(path.choice.step(), 2, "{:?}", path.steps);
     }
 
     #[test]

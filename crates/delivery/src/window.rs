@@ -158,10 +158,11 @@ impl Window {
         self.pieces.push_back(Piece { frame, packets, sent: self.sent });
     }
 
-    /// Records packets that were sent again: they are in flight as long as those sent last.
+    /// Records packets that no credit names, because they were sent again or are repair packets: they are
+    /// in flight as long as those sent last.
     ///
     /// If nothing is in flight, they are not counted: no credit would ever report them.
-    pub fn note_retransmitted(&mut self, octets: usize) {
+    pub fn note_unacknowledged(&mut self, octets: usize) {
         if let Some(last) = self.pieces.back_mut() {
             self.sent += octets as u64;
             last.sent = self.sent;
@@ -262,10 +263,10 @@ mod tests {
     #[test]
     fn packets_sent_again_are_in_flight_until_the_last_packet_before_them_arrived() {
         let mut window = Window::new(300_000);
-        window.note_retransmitted(299_000);
+        window.note_unacknowledged(299_000);
         assert!(window.has_room(300_000), "nothing reports them");
         window.note_sent(7, 0..50, 70_000);
-        window.note_retransmitted(200_000);
+        window.note_unacknowledged(200_000);
         assert!(!window.has_room(30_001) && window.has_room(30_000));
         assert_eq!(window.frames(), 0);
         window.handle_credit(Credit { latest: Some(header(7, 49)), buffer: 300_000 });

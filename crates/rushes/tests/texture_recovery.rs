@@ -193,7 +193,7 @@ fn requests(abilities: Abilities) -> Vec<Nack> {
         let server = scope.spawn(move || {
             let mut control = Stranger::new(listener.accept().unwrap().0);
             let Some(Opening::Control(wishes)) = control.receive_opening() else { panic!() };
-            assert_eq!(wishes.abilities, Abilities::RECOVERY);
+            assert_eq!(wishes.abilities, Abilities::RECOVERY.with(Abilities::FEC));
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             let rate = FrameRate { numerator: 50, denominator: 1 };
             let format = Format::Bc1.number();

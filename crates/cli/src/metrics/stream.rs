@@ -25,6 +25,12 @@ pub(super) const PACKETS_RECOVERED: Metric =
     Metric::counter("packets_recovered", "Missing packets that came after a request");
 pub(super) const PACKETS_RETRANSMITTED: Metric =
     Metric::counter("packets_retransmitted", "Packets retransmitted on request");
+pub(super) const PACKETS_REPAIRED: Metric =
+    Metric::counter("packets_repaired", "Missing packets recovered by repair packets");
+pub(super) const REPAIRS_RECEIVED: Metric =
+    Metric::counter("repair_packets_received", "Repair packets accepted");
+pub(super) const REPAIRS_SENT: Metric =
+    Metric::counter("repair_packets_sent", "Repair packets sent (--fec)");
 pub(super) const PACKETS_LOST: Metric =
     Metric::counter("packets_lost", "Packets missing when they were no longer waited for");
 pub(super) static DISCARDS: Metric =
@@ -82,11 +88,7 @@ pub(crate) static SENT: [Row<Statistics>; 12] = [
         ),
         |it| it.send.retransmissions_refused,
     ),
-    Row::new(
-        "repairs",
-        Metric::counter("repair_packets_sent", "Repair packets sent (--fec)"),
-        |it| it.send.repairs,
-    ),
+    Row::new("repairs", REPAIRS_SENT, |it| it.send.repairs),
     Row::new(
         "buffer_full",
         Metric::counter("send_buffer_full", "Times that the socket's send buffer was full"),
@@ -141,16 +143,8 @@ pub(crate) static RECEIVED: [Row<Statistics>; 16] = [
         ),
         |it| it.receive.not_requested,
     ),
-    Row::new(
-        "repairs",
-        Metric::counter("repair_packets_received", "Repair packets accepted"),
-        |it| it.receive.repairs,
-    ),
-    Row::new(
-        "repaired",
-        Metric::counter("packets_repaired", "Missing packets recovered by repair packets"),
-        |it| it.receive.repaired,
-    ),
+    Row::new("repairs", REPAIRS_RECEIVED, |it| it.receive.repairs),
+    Row::new("repaired", PACKETS_REPAIRED, |it| it.receive.repaired),
     Row::new(
         "payload_octets",
         Metric::counter("payload_received", "RTP payload accepted").unit("bytes"),

@@ -12,7 +12,8 @@ use super::row::metrics;
 use super::samples::{Metric, Samples};
 use super::stream::{
     DISCARDS, FRAMES_RECEIVED, FRAMES_SENT, LATENCY, PACING, PACKETS_LOST, PACKETS_RECEIVED,
-    PACKETS_RECOVERED, PACKETS_RETRANSMITTED, rate_of,
+    PACKETS_RECOVERED, PACKETS_REPAIRED, PACKETS_RETRANSMITTED, REPAIRS_RECEIVED, REPAIRS_SENT,
+    rate_of,
 };
 use super::{Histogram, Observed};
 use crate::texture::Frames;
@@ -24,7 +25,7 @@ const PACKETS_REQUESTED: Metric =
     Metric::counter("packets_requested", "Packets of tiles requested because they did not arrive");
 
 /// Counters of a server for all clients together.
-pub(crate) static SERVED: [Row<ServerCounts>; 7] = [
+pub(crate) static SERVED: [Row<ServerCounts>; 8] = [
     Row::new("frames", FRAMES_SENT, |it| it.frames),
     Row::new(
         "octets",
@@ -34,6 +35,7 @@ pub(crate) static SERVED: [Row<ServerCounts>; 7] = [
     Row::new("dropped", PICTURES_DROPPED, |it| it.dropped),
     Row::new("packets_requested", PACKETS_REQUESTED, |it| it.packets_requested),
     Row::new("packets_retransmitted", PACKETS_RETRANSMITTED, |it| it.packets_retransmitted),
+    Row::new("repairs", REPAIRS_SENT, |it| it.repairs),
     Row::new(
         "steps_down",
         Metric::counter("steps_down", "Changes to a smaller format or rate because of losses"),
@@ -54,7 +56,7 @@ pub(crate) struct ViewedCounts {
 }
 
 /// Counters of a client.
-pub(crate) static VIEWED: [Row<ViewedCounts>; 11] = [
+pub(crate) static VIEWED: [Row<ViewedCounts>; 13] = [
     Row::new("frames", FRAMES_RECEIVED, |it| it.frames.all),
     Row::new(
         "frames_damaged",
@@ -81,6 +83,8 @@ pub(crate) static VIEWED: [Row<ViewedCounts>; 11] = [
     Row::new("packets_lost", PACKETS_LOST, |it| it.client.packets_lost),
     Row::new("packets_requested", PACKETS_REQUESTED, |it| it.client.packets_requested),
     Row::new("packets_recovered", PACKETS_RECOVERED, |it| it.client.packets_recovered),
+    Row::new("packets_repaired", PACKETS_REPAIRED, |it| it.client.packets_repaired),
+    Row::new("repairs", REPAIRS_RECEIVED, |it| it.client.repairs),
     Row::new(
         "octets",
         Metric::counter("received", "Packets received, their headers included").unit("bytes"),

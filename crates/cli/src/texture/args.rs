@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, ArgGroup, Args, value_parser};
-use rushes::texture::{Adaptation, Format, Rate, Transport};
+use rushes::texture::{Adaptation, Fec, Format, Rate, Transport};
 use rushes::{Burst, Pacing};
 
 use super::security::SecurityArgs;
 use super::values::{
-    parse_adaptation, parse_packet, parse_pixels, parse_recovery, parse_transport,
+    parse_adaptation, parse_fec, parse_packet, parse_pixels, parse_recovery, parse_transport,
 };
 use crate::args::OutputArgs;
 use crate::endpoint::{Endpoint, parse_listen, parse_server};
@@ -221,6 +221,11 @@ pub(crate) struct ServeArgs {
     /// off. What a client requested is kept
     #[arg(long, value_parser = parse_adaptation, help_heading = "Timing", value_name = "WHAT")]
     pub(crate) adapt: Option<Adaptation>,
+    /// Add repair packets, from which clients compute packets that did not arrive without asking for them
+    /// (UDP): this many for 100 packets, 1 to 100, or auto for as many as the losses that a client reports
+    /// need, at most 50, and none if requests alone suffice. By default off
+    #[arg(long, value_parser = parse_fec, help_heading = "Delivery", value_name = "PERCENT|auto|off")]
+    pub(crate) fec: Option<Fec>,
     #[command(flatten)]
     pub(crate) delivery: DeliveryArgs,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! Values of texture options: sizes in pixels, packets, transports.
 
-use rushes::texture::{Adaptation, Transport};
+use rushes::texture::{Adaptation, Fec, Transport};
 
 /// Octets in the header of each packet of a tile.
 pub(crate) const HEADER: usize = 4;
@@ -41,6 +41,19 @@ pub(crate) fn parse_recovery(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Parses the ratio of repair packets: a percentage, `auto` for one that depends on the loss, or `off`.
+pub(crate) fn parse_fec(text: &str) -> Result<Fec, String> {
+    const AUTO_MAX: u8 = 50;
+    match (text, text.strip_suffix('%').unwrap_or(text).parse()) {
+        ("off", _) => Ok(Fec::Off),
+        ("auto", _) => Ok(Fec::ByLoss(AUTO_MAX)),
+        (_, Ok(percent @ 1..=100)) => Ok(Fec::Percent(percent)),
+        _ => Err(format!(
+            "{text:?} is neither 1 to 100 repair packets for 100 packets nor auto or off"
+        )),
+    }
+}
+
 pub(crate) fn parse_transport(text: &str) -> Result<Transport, String> {
     match text {
         "udp" => Ok(Transport::Udp),
@@ -65,6 +78,9 @@ mod tests {
         assert!(parse_adaptation("rate").is_err());
         assert_eq!((parse_recovery("on"), parse_recovery("off")), (Ok(true), Ok(false)));
         assert!(parse_recovery("rtx").is_err());
+        let fec = ["20", "7%", "auto", "off"].map(|text| parse_fec(text).unwrap());
+        assert_eq!(fec, [Fec::Percent(20), Fec::Percent(7), Fec::ByLoss(50), Fec::Off]);
+        assert!(["0", "101", "-1", "on", ""].iter().all(|text| parse_fec(text).is_err()));
         assert_eq!(parse_transport("tcp"), Ok(Transport::Tcp));
         assert!(parse_transport("sctp").is_err());
     }

@@ -119,8 +119,12 @@ fn statistics_text(frames: Frames, statistics: &ClientStatistics) -> String {
         0 => String::new(),
         packets => format!(", {packets} recovered"),
     };
+    let repaired = match statistics.packets_repaired {
+        0 => String::new(),
+        packets => format!(", {packets} repaired"),
+    };
     let mut line = format!(
-        "{latency}  lost {}{late}{recovered}, {}  concealed {}",
+        "{latency}  lost {}{late}{recovered}{repaired}, {}  concealed {}",
         counted(statistics.packets_lost, "packet"),
         counted(frames.lost, "frame"),
         counted(statistics.tiles_concealed, "tile"),

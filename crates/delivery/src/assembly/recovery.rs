@@ -11,7 +11,8 @@ use crate::wire::extend;
 use crate::{Gaps, UnitHeader};
 
 impl Assembly {
-    /// Returns a packet's number in its frame, and whether it was sent again.
+    /// Returns a packet's number in its frame, and whether it was sent again. It is not that of a repair
+    /// packet.
     pub(super) fn number(&self, header: UnitHeader) -> (u32, bool) {
         let again = header.index.checked_sub(self.plan.packets());
         match again.filter(|_| self.options.recovery) {
@@ -55,12 +56,17 @@ impl Assembly {
         if let Some(expected) = gaps.expected
             && let Some(slot) = self.filling(expected.frame)
         {
-            self.slots[slot].requests.forget(expected.packets);
+            let Slot { requests, repairs, .. } = &mut self.slots[slot];
+            requests.forget(expected.packets, |packet| {
+                if let (Some(repairs), Some(block)) = (&mut *repairs, self.plan.block_of(packet)) {
+                    repairs.forget_missing(&block);
+                }
+            });
         }
         let due = now + self.patience.tolerance();
         for skipped in gaps.skipped.into_iter().flatten() {
             if let Some(slot) = self.filling(skipped.frame) {
-                self.slots[slot].note_missing(skipped.packets, due);
+                self.slots[slot].note_missing(&self.plan, skipped.packets, due);
             }
         }
         let after = self.poll_requests_timeout();
@@ -127,7 +133,7 @@ impl Assembly {
             let slot = &mut self.slots[at];
             if is_swept {
                 slot.requests.is_swept = true;
-                slot.note_missing(all, now);
+                slot.note_missing(&self.plan, all, now);
             }
             if !is_in_time {
                 slot.requests.give_up(now);

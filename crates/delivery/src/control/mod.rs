@@ -22,7 +22,7 @@
 //! | 6 | kind: 1 | | 6 | kind: 2 |
 //! | 7 | 0 | | 7 | unit, 0 to 63 |
 //! | 8 | formats, 64 bits: bit n is format n | | 8 | token, 16 octets |
-//! | 16 | transports: bit 1 UDP, 2 TCP, 3 RTP; bit 4: recovery | | 24 | *end* |
+//! | 16 | transports: bit 1 UDP, 2 TCP, 3 RTP; bit 4: recovery, 5: repair packets | | 24 | *end* |
 //! | 17 | requested format; 0: any | | | |
 //! | 18 | requested transport: 1 UDP, 2 TCP, 3 RTP; 0: any | | | |
 //! | 19 | requested units, up to 64; 0: any | | | |
@@ -79,7 +79,7 @@
 //! | 16 | client | `Accept` | epoch 2, number of ports 1, ports 2 each, number of SSRCs 1, SSRCs 4 each |
 //! | 17 | client | `Change` | format 1 (0: unchanged), rate 4 + 4 (0/0: unchanged) |
 //! | 18 | client | `Ping` | id 4, t1 8 |
-//! | 19 | client | `Report` | frames 8, frames lost 8, packets lost 8, late 8, duplicate 8, tiles concealed 8, latency p50 4, p99 4, packets recovered 8 (absent if 0) |
+//! | 19 | client | `Report` | frames 8, frames lost 8, packets lost 8, late 8, duplicate 8, tiles concealed 8, latency p50 4, p99 4, packets recovered 8 (absent if 0), repaired 8 and answers in time 1 (absent if both are 0; then packets recovered may be 0) |
 //! | 20 | client | `Nack` | frame 8, number of runs 1 (1 to 255), each: first packet 3, packets 2 |
 //!
 //! Times are in microseconds: of the server's clock in `Frame`, t2 and t3, of the client's in t1;

@@ -10,6 +10,9 @@ use super::reason::{Reason, TEXT_LEN_MAX, printable};
 use super::transport::{Abilities, FrameRate, Token, Transport};
 use super::{BODY_LEN_MAX, HEADER_LEN, UNITS_MAX};
 
+/// Octets of the last three fields of a report.
+const REPAIRED_LEN: usize = 17;
+
 impl Message {
     /// Parses the message at the beginning of `octets`; returns it with its length.
     ///
@@ -136,7 +139,7 @@ impl Reader<'_> {
     }
 
     fn report(&mut self) -> Result<Report, MessageError> {
-        Ok(Report {
+        let mut report = Report {
             frames: self.u64("the frames")?,
             frames_lost: self.u64("the frames lost")?,
             packets_lost: self.u64("the packets lost")?,
@@ -145,8 +148,17 @@ impl Reader<'_> {
             tiles_concealed: self.u64("the tiles concealed")?,
             latency_p50: self.u32("the latencies")?,
             latency_p99: self.u32("the latencies")?,
-            packets_recovered: self.optional().map_or(0, u64::from_be_bytes),
-        })
+            ..Report::default()
+        };
+        // With repair packets, there are three more fields, of which the last two are not both 0.
+        if self.0.len() == REPAIRED_LEN && self.0[8..] != [0; REPAIRED_LEN - 8] {
+            report.packets_recovered = self.u64("the packets recovered")?;
+            report.packets_repaired = self.u64("the packets repaired")?;
+            report.answers_in_time = self.u8("the answers in time")?;
+        } else {
+            report.packets_recovered = self.optional().map_or(0, u64::from_be_bytes);
+        }
+        Ok(report)
     }
 
     fn nack(&mut self) -> Result<Nack, MessageError> {

@@ -92,6 +92,14 @@ pub struct Abilities(pub u8);
 impl Abilities {
     /// Bit 0: packets that did not arrive are requested and sent again (UDP).
     pub const RECOVERY: Self = Self(1);
+    /// Bit 1: the server may send repair packets, from which packets that did not arrive are computed
+    /// (UDP).
+    pub const FEC: Self = Self(2);
+
+    /// Returns those of both.
+    pub fn with(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
 
     /// Returns whether all of `others` are in it.
     pub fn contains(self, others: Self) -> bool {

@@ -78,8 +78,13 @@ impl Message {
                 octets.extend(counts.iter().flat_map(|count| count.to_be_bytes()));
                 octets.extend(r.latency_p50.to_be_bytes());
                 octets.extend(r.latency_p99.to_be_bytes());
-                if r.packets_recovered > 0 {
+                let is_repaired = r.packets_repaired > 0 || r.answers_in_time > 0;
+                if r.packets_recovered > 0 || is_repaired {
                     octets.extend(r.packets_recovered.to_be_bytes());
+                }
+                if is_repaired {
+                    octets.extend(r.packets_repaired.to_be_bytes());
+                    octets.push(r.answers_in_time);
                 }
             }
             Self::Nack(nack) => {

@@ -108,6 +108,8 @@ fn message() -> impl Strategy<Value = Message> {
                 latency_p50,
                 latency_p99,
                 packets_recovered: latency_p50.into(),
+                packets_repaired: latency_p99.into(),
+                answers_in_time: latency_p99 as u8 % 4,
             })
         }),
         (any::<u64>(), runs()).prop_map(|(frame, packets)| Message::Nack(Nack { frame, packets })),
@@ -125,7 +127,10 @@ fn message() -> impl Strategy<Value = Message> {
 fn without_optional_fields(mut message: Message) -> Message {
     match &mut message {
         Message::Offer(offer) => offer.abilities = Abilities::default(),
-        Message::Report(report) => report.packets_recovered = 0,
+        Message::Report(report) => {
+            (report.packets_recovered, report.packets_repaired) = (0, 0);
+            report.answers_in_time = 0;
+        }
         _ => {}
     }
     message
@@ -263,6 +268,12 @@ fn fields_that_the_first_version_does_not_have_are_written_only_if_they_are_used
     let octets = written(&Message::Report(report));
     assert_eq!((octets[3], &octets[60..]), (64, &[0, 0, 0, 0, 0, 0, 1, 2][..]));
     assert_eq!(written(&Message::Report(Report::default()))[3], 56);
+    let report = Report { packets_repaired: 772, answers_in_time: 3, ..Report::default() };
+    let octets = written(&Message::Report(report));
+    assert_eq!(octets[60..], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 4, 3]);
+    assert_eq!(Message::parse(&octets), Ok(Some((Message::Report(report), octets.len()))));
+    let zeros = [&octets[..60], &[0; 17]].concat();
+    assert_eq!(Message::parse(&zeros), Err(MessageError::Trailing(17)));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! frames.
 //!
 //! **What it is not.** It displays nothing. Over UDP, packets that did not arrive are requested as long
-//! as an answer can be in time; over UDP and RTP, octets that do not arrive in time are replaced by those
+//! as an answer can be in time, or computed from repair packets; over UDP and RTP, octets that do not arrive in time are replaced by those
 //! of the previous frame.
 //!
 //! ```
@@ -59,7 +59,7 @@ pub use rushes_texture::{
     Decoder, Encoder, Format, InstructionSet, Layout, Rate, Tiling, did_you_mean, file, metric,
     nearest, source,
 };
-pub use server::{Adaptation, SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
+pub use server::{Adaptation, Fec, SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
 pub use shape::TextureShape;
 pub use sink::{FrameMemory, MemorySink, Region, TextureFrame, TextureSink, plain_memory};
 

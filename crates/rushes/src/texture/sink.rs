@@ -44,6 +44,10 @@ pub type FrameMemory = Vec<Box<dyn Region>>;
 /// threads call it, and at a change and at the end also the thread of the control connection, so
 /// lengthy work belongs on another thread. Within a call the client must be neither stopped nor
 /// dropped.
+///
+/// To compute lost packets from repair packets ([`ServerOptions::fec`](crate::texture::ServerOptions::fec)), the client
+/// reads the octets of up to 256 other packets by [`Region::octets`], which takes longer in memory of a graphics
+/// processor that the main processor reads slowly.
 pub trait TextureSink: Send + Sync {
     /// Called when a stream begins or changes; returns memory for `slots` frames of this shape.
     ///

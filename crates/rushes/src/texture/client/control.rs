@@ -317,7 +317,15 @@ impl Control {
             latency_p50: micros(counts.latency_p50),
             latency_p99: micros(counts.latency_p99),
             packets_recovered: counts.packets_recovered,
+            packets_repaired: counts.packets_repaired,
+            answers_in_time: self.answers_in_time(),
         }
+    }
+
+    /// Returns how many requests of a packet can be answered in time; 0 if the server sends no repair packets.
+    fn answers_in_time(&self) -> u8 {
+        let frames = self.inner.shared.frames().filter(|frames| frames.has_fec());
+        frames.map_or(0, |frames| frames.answers_in_time(self.inner.measured_round_trip()))
     }
 
     /// Sends the last message and ends every thread.

@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use rushes_delivery::{
-    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Ending, Gap, GapFinder, HEADER_BYTES,
-    Place, UnitHeader,
+    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Decoder, Discard, Ending, Gap, GapFinder,
+    HEADER_BYTES, Landed, Place, RepairOutcome, UnitHeader,
 };
 use rushes_net::Waker;
 
@@ -41,6 +41,8 @@ pub(super) struct Frames {
     /// Whether the transport is lossless: frames have no deadlines, so that only packets free
     /// memory.
     is_reliable: bool,
+    /// Whether the server may send repair packets.
+    has_fec: bool,
     /// Units that wait for memory before they continue to read.
     blocked: AtomicUsize,
     /// Number of receiving threads.
@@ -65,7 +67,7 @@ impl Frames {
         sink: Arc<dyn TextureSink>,
         (finished, requester): (Arc<Finished>, Arc<Waker>),
     ) -> Result<Self, String> {
-        let is_reliable = options.reliable;
+        let (is_reliable, has_fec) = (options.reliable, options.fec);
         let assembly = Assembly::new(shape.plan().clone(), options);
         let memory = sink.begin(&shape, assembly.slots())?;
         let right = memory.len() >= assembly.slots()
@@ -91,6 +93,7 @@ impl Frames {
             room: Condvar::new(),
             blocked: AtomicUsize::new(0),
             is_reliable,
+            has_fec,
             threads,
             memory: slots,
             sink,
@@ -109,6 +112,16 @@ impl Frames {
     /// Returns whether this is the header of a packet that was sent in order.
     pub(super) fn is_in_order(&self, header: UnitHeader) -> bool {
         header.index < self.shape.plan().packets()
+    }
+
+    /// Returns whether the server may send repair packets.
+    pub(super) fn has_fec(&self) -> bool {
+        self.has_fec
+    }
+
+    /// Returns how many requests of a packet, one after the other, can be answered in time for its frame.
+    pub(super) fn answers_in_time(&self, round_trip: Duration) -> u8 {
+        lock(&self.assembly).answers_in_time(round_trip)
     }
 
     /// Returns whether every frame before this one has been delivered.
@@ -201,13 +214,14 @@ impl Frames {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Puts packets of a socket, each after its header, in place. `finder` finds those that are missing.
+    /// Puts packets of a socket, each after its header, in place. `socket` finds those that are missing, and
+    /// computes them from repair packets.
     ///
     /// Discards the rest once `stopped` returns true.
     pub(super) fn take<'a>(
         &self,
         mut packets: impl Iterator<Item = &'a [u8]>,
-        mut finder: Option<&mut GapFinder>,
+        mut socket: Option<&mut Reception>,
         stopped: &impl Fn() -> bool,
     ) {
         let mut batch = [const { None }; BATCH];
@@ -220,16 +234,18 @@ impl Frames {
                 let mut assembly = lock(&self.assembly);
                 while claimed < BATCH && !blocked {
                     let Some(packet) = refused.take().or_else(|| packets.next()) else { break };
+                    let finder = socket.as_deref_mut().map(|socket| &mut socket.finder);
                     match claim(&mut assembly, now, packet) {
-                        Claim::Place(place) => {
+                        Claimed::Packet(place) => {
                             batch[claimed] = Some((place, &packet[HEADER_BYTES..]));
                             claimed += 1;
-                            if let Some(finder) = finder.as_deref_mut() {
-                                is_missing |= find_gaps(&mut assembly, now, finder, packet);
-                            }
+                            is_missing |= find_gaps(&mut assembly, now, (finder, packet));
                         }
-                        Claim::Discard(_) => {}
-                        Claim::Blocked => (refused, blocked) = (Some(packet), true),
+                        Claimed::Repair => {
+                            is_missing |= find_gaps(&mut assembly, now, (finder, packet));
+                        }
+                        Claimed::Nothing => {}
+                        Claimed::Blocked => (refused, blocked) = (Some(packet), true),
                     }
                 }
             }
@@ -237,6 +253,9 @@ impl Frames {
                 self.requester.wake();
             }
             self.place(&mut batch[..claimed]);
+            if let Some(decoder) = socket.as_deref_mut().and_then(|it| it.decoder.as_mut()) {
+                self.repair(decoder);
+            }
             if blocked {
                 self.blocked.fetch_add(1, Ordering::Relaxed);
                 let continues = self.wait_for_room(stopped);
@@ -270,6 +289,19 @@ impl Frames {
             }
             at += packets;
             self.land(slot, unit, packets as u32);
+        }
+    }
+
+    /// Computes lost packets from the repair packets of their blocks, as far as these suffice.
+    fn repair(&self, decoder: &mut Decoder) {
+        loop {
+            let Some(repair) = lock(&self.assembly).poll_repair(decoder) else { return };
+            let mut region = lock(&self.memory[repair.slot][repair.unit]);
+            let is_computed = decoder.repair(self.shape.plan(), &repair, region.octets());
+            drop(region);
+            self.land_by(repair.slot, repair.unit, |assembly| {
+                assembly.land_repair(&repair, is_computed)
+            });
         }
     }
 
@@ -323,8 +355,12 @@ impl Frames {
 
     /// Records that packets of a unit are in place.
     pub(super) fn land(&self, slot: usize, unit: usize, packets: u32) {
+        self.land_by(slot, unit, |assembly| assembly.land(slot, unit, packets));
+    }
+
+    fn land_by(&self, slot: usize, unit: usize, land: impl FnOnce(&mut Assembly) -> Landed) {
         let mut assembly = lock(&self.assembly);
-        let landed = assembly.land(slot, unit, packets);
+        let landed = land(&mut assembly);
         self.tile_reports[slot].fetch_add(u32::from(landed.tile), Ordering::Relaxed);
         drop(assembly);
         if landed.tile {
@@ -463,23 +499,66 @@ impl Drop for TileReport<'_> {
     }
 }
 
-fn claim(assembly: &mut Assembly, now: Instant, packet: &[u8]) -> Claim {
-    match packet.split_first_chunk::<HEADER_BYTES>() {
-        Some((header, octets)) => assembly.claim(now, UnitHeader::parse(*header), octets.len()),
-        None => assembly.claim(now, UnitHeader { frame: 0, index: u32::MAX }, 0),
+/// What the packets of one socket show, and the memory to compute those that are missing.
+pub(super) struct Reception {
+    finder: GapFinder,
+    decoder: Option<Decoder>,
+}
+
+impl Reception {
+    /// Creates the state of a socket; the server may send repair packets if `has_fec`.
+    pub(super) fn new(has_fec: bool) -> Self {
+        Self { finder: GapFinder::new(has_fec), decoder: has_fec.then(Decoder::new) }
     }
 }
 
-/// Notes the packets that are missing before one that has a place. Returns whether one may be due to
-/// be requested earlier than any other.
-fn find_gaps(assembly: &mut Assembly, now: Instant, finder: &mut GapFinder, packet: &[u8]) -> bool {
-    let Some(header) = packet.first_chunk().map(|header| UnitHeader::parse(*header)) else {
-        return false;
+/// What becomes of a packet.
+enum Claimed {
+    /// It has a place.
+    Packet(Place),
+    /// It is a repair packet, which arrived for the first time.
+    Repair,
+    /// It is discarded.
+    Nothing,
+    /// There is no memory for it yet.
+    Blocked,
+}
+
+fn claim(assembly: &mut Assembly, now: Instant, packet: &[u8]) -> Claimed {
+    let (header, octets) = match packet.split_first_chunk::<HEADER_BYTES>() {
+        Some((header, octets)) => (UnitHeader::parse(*header), octets),
+        None => (UnitHeader { frame: 0, index: u32::MAX }, packet),
     };
-    if !assembly.is_in_order(header) {
-        return false;
+    if assembly.is_repair(header) {
+        return match assembly.take_repair(now, header, octets) {
+            RepairOutcome::Kept | RepairOutcome::Discarded(Discard::Unneeded) => Claimed::Repair,
+            RepairOutcome::Discarded(_) => Claimed::Nothing,
+            RepairOutcome::Blocked => Claimed::Blocked,
+        };
     }
-    let gaps = finder.handle_packet(assembly.plan(), header);
+    match assembly.claim(now, header, octets.len()) {
+        Claim::Place(place) => Claimed::Packet(place),
+        Claim::Discard(_) => Claimed::Nothing,
+        Claim::Blocked => Claimed::Blocked,
+    }
+}
+
+/// Notes the packets that are missing before one that arrived. Returns whether one may be due to be
+/// requested earlier than any other.
+fn find_gaps(
+    assembly: &mut Assembly,
+    now: Instant,
+    (finder, packet): (Option<&mut GapFinder>, &[u8]),
+) -> bool {
+    let header = packet.first_chunk().map(|header| UnitHeader::parse(*header));
+    let (Some(finder), Some(header)) = (finder, header) else { return false };
+    let gaps = if assembly.is_in_order(header) {
+        finder.handle_packet(assembly.plan(), header)
+    } else if assembly.is_repair(header) {
+        finder.handle_repair(assembly.plan(), header)
+    } else {
+        None
+    };
     gaps.is_some_and(|gaps| assembly.handle_gaps(now, gaps))
 }
 

@@ -115,6 +115,11 @@ pub struct ClientStatistics {
     pub packets_requested: u64,
     /// Packets that arrived after they had been requested. The others of those requested are lost, too.
     pub packets_recovered: u64,
+    /// Packets that did not arrive and were computed from repair packets
+    /// ([`ServerOptions::fec`](crate::texture::ServerOptions::fec)).
+    pub packets_repaired: u64,
+    /// Repair packets that arrived, whether or not they were needed.
+    pub repairs: u64,
     /// Octets received, headers of packets included.
     pub octets: u64,
     /// Median time from capture, by the server's clock, until the frame was in memory.
@@ -292,6 +297,7 @@ impl Inner {
             slots: self.slots(&shape, recovery.then_some(rate)),
             reliable: offer.transport == Transport::Tcp,
             recovery: recovery && offer.transport == Transport::Udp,
+            fec: offer.abilities.contains(Abilities::FEC) && offer.transport == Transport::Udp,
             first_frame: offer.first_frame,
             deadline_min: deadline_min(self.options.deadline_min, rate),
             deadline_max: self.deadline_max(),
@@ -356,6 +362,12 @@ impl Inner {
         measured.map_or(self.round_trip, |measured| measured.min(self.round_trip))
     }
 
+    /// Returns the time of an answer of the server as it was measured. Until it was, it is the time that
+    /// the connection took, which something in between may have accepted.
+    fn measured_round_trip(&self) -> Duration {
+        lock(&self.state).clock.map_or(self.round_trip, |clock| clock.round_trip)
+    }
+
     /// Returns whether the transport is lossless.
     fn is_reliable(&self) -> bool {
         lock(&self.state).transport == Some(Transport::Tcp)
@@ -413,6 +425,8 @@ impl Inner {
             packets_invalid: all.packets_invalid,
             packets_requested: all.packets_requested,
             packets_recovered: all.packets_recovered,
+            packets_repaired: all.packets_repaired,
+            repairs: all.repairs,
             octets: self.shared.octets(),
             latency_p50: latencies.p50,
             latency_p99: latencies.p99,
@@ -456,6 +470,8 @@ fn sum(a: AssemblyStatistics, b: AssemblyStatistics) -> AssemblyStatistics {
         packets_invalid: a.packets_invalid.saturating_add(b.packets_invalid),
         packets_requested: a.packets_requested.saturating_add(b.packets_requested),
         packets_recovered: a.packets_recovered.saturating_add(b.packets_recovered),
+        packets_repaired: a.packets_repaired.saturating_add(b.packets_repaired),
+        repairs: a.repairs.saturating_add(b.repairs),
     }
 }
 

@@ -101,7 +101,11 @@ impl ClientOptions {
             units: self.units,
             payload: self.payload,
             rate: self.rate,
-            abilities: if self.recovery { Abilities::RECOVERY } else { Abilities::default() },
+            abilities: if self.recovery {
+                Abilities::FEC.with(Abilities::RECOVERY)
+            } else {
+                Abilities::FEC
+            },
         }
     }
 }

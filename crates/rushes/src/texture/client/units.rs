@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::Reason;
-use rushes_delivery::{CREDIT_BYTES, Creditor, GapFinder, HEADER_BYTES, Place, UnitHeader};
+use rushes_delivery::{CREDIT_BYTES, Creditor, HEADER_BYTES, Place, UnitHeader};
 use rushes_net::{Interest, Read, TcpSocket, UdpSocket, Waker};
 use rushes_proto::payload::Frame;
 use rushes_proto::stream::Discard;
 
 use super::super::rtp::PendingStream;
 use super::super::{lock, transient};
-use super::frames::Frames;
+use super::frames::{Frames, Reception};
 use crate::media::MediaStream;
 
 /// Longest wait of a thread before it checks whether to end.
@@ -107,7 +107,8 @@ pub(super) fn receive_datagrams(
 ) {
     let mut arena = socket.arena();
     let mut queue = socket.send_queue();
-    let mut finder = GapFinder::default();
+    let has_fec = shared.frames().is_some_and(|frames| frames.has_fec());
+    let mut reception = Reception::new(has_fec);
     let stopped = || shared.is_stopped();
     while !stopped() {
         let due = shared.frames().and_then(|frames| frames.poll_timeout());
@@ -127,7 +128,7 @@ pub(super) fn receive_datagrams(
             latest = header.filter(|it| frames.is_in_order(*it)).or(latest);
             &*datagram.data
         });
-        frames.take(packets, Some(&mut finder), &stopped);
+        frames.take(packets, Some(&mut reception), &stopped);
         shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
         if let Some(credit) = latest.and_then(|latest| creditor.note(latest, octets)) {
             let lengths = [CREDIT_BYTES as u16];

@@ -39,6 +39,8 @@ pub(super) struct Binding {
     peer: IpAddr,
     pub(super) pace: Arc<SessionPace>,
     in_flight: usize,
+    /// Whether repair packets may be sent.
+    has_fec: bool,
     streams: Option<Streams>,
     units: Vec<Unit>,
     state: Mutex<State>,
@@ -123,6 +125,7 @@ impl Binding {
             peer: control.peer_address().ip().to_canonical(),
             pace,
             in_flight: options.in_flight.max(IN_FLIGHT_MIN),
+            has_fec: choice.abilities.contains(Abilities::FEC),
             streams,
             units,
             state: Mutex::new(state),
@@ -269,7 +272,7 @@ impl Binding {
                 let peer = self.wait_for_datagram(unit, socket, &own.waker)?;
                 let waker = own.waker.clone();
                 let link = UdpLink::new(socket.clone(), peer, pace, self.in_flight, waker);
-                Some(Box::new(link))
+                Some(Box::new(link.with_fec(self.has_fec)))
             }
             UnitTransport::Stream { ssrc, port, reserved } => {
                 let (to, from) = self.wait_for_accept(unit)?;

@@ -8,6 +8,7 @@ use super::super::rtp;
 use super::super::shape::TextureShape;
 use super::binding::Binding;
 use super::encoding::Encoding;
+use super::fec::Fec;
 use super::options::{ServerOptions, default_payload};
 
 /// Maximum octets of a packet after its header in a datagram.
@@ -59,7 +60,16 @@ pub(super) fn choose(
     let is_recovered = options.recovery
         && transport == Transport::Udp
         && wishes.abilities.contains(Abilities::RECOVERY);
-    let abilities = if is_recovered { Abilities::RECOVERY } else { Abilities::default() };
+    // A packet with an odd number of octets has repair packets that are longer by one.
+    let has_fec = options.fec != Fec::Off
+        && transport == Transport::Udp
+        && wishes.abilities.contains(Abilities::FEC)
+        && encoding.shape().plan().can_repair()
+        && payload.next_multiple_of(2) <= UDP_PAYLOAD_MAX;
+    let mut abilities = Abilities::default();
+    for (is_used, ability) in [(is_recovered, Abilities::RECOVERY), (has_fec, Abilities::FEC)] {
+        abilities = if is_used { abilities.with(ability) } else { abilities };
+    }
     Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate), abilities })
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Job {
     pub(super) captured_at: Instant,
     /// Whether the available part of a growing picture may be sent.
     pub(super) may_begin: bool,
+    /// Repair packets for 100 packets.
+    pub(super) fec_percent: u8,
 }
 
 impl Job {
@@ -70,7 +72,7 @@ mod tests {
     fn job(input: Format, output: Format, picture: Picture, may_begin: bool) -> Job {
         let shape = TextureShape::choose(output, 64, 64, 2, 1_000).unwrap();
         let encoding = Arc::new(Encoding::new(input, shape).unwrap());
-        Job { frame: 0, encoding, picture, captured_at: Instant::now(), may_begin }
+        Job { frame: 0, encoding, picture, captured_at: Instant::now(), may_begin, fec_percent: 0 }
     }
 
     fn growing(frame: &GrowingFrame) -> Picture {

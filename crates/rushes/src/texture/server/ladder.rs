@@ -104,6 +104,11 @@ impl Ladder {
         self.steps[0]
     }
 
+    /// Sets how many repair packets are sent for 100 packets.
+    pub(super) fn set_fec_percent(&mut self, percent: u8) {
+        self.choice.set_fec_percent(percent);
+    }
+
     /// Handles a report of the packets sent and lost since the session's beginning; returns the step
     /// to take instead of the current one.
     pub(super) fn handle_report(&mut self, now: Instant, sent: u64, lost: u64) -> Option<Step> {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rushes_delivery::{Credit, HEADER_BYTES, Stripe, UnitHeader, Window};
+use rushes_delivery::{Credit, Encoder, HEADER_BYTES, Stripe, UnitHeader, Window};
 use rushes_net::{
     Arena, Interest, SendError, SendErrorKind, SendQueue, TcpSocket, UdpSocket, Waker,
 };
@@ -81,6 +81,8 @@ pub(super) struct UdpLink {
     outage: Outage,
     /// Memory for packets that are encoded again.
     scratch: Vec<u8>,
+    /// Computes repair packets, if there may be any.
+    encoder: Option<Encoder>,
 }
 
 /// Packets of one frame, numbered consecutively, back to back.
@@ -124,8 +126,44 @@ impl UdpLink {
     ) -> Self {
         let (queue, arena) = (socket.send_queue(), socket.arena());
         let (slab, window) = (Slab::default(), Window::new(in_flight));
-        let (outage, scratch) = (Outage::default(), Vec::new());
-        Self { socket, peer, queue, slab, pace, window, arena, waker, outage, scratch }
+        let (outage, scratch, encoder) = (Outage::default(), Vec::new(), None);
+        Self { socket, peer, queue, slab, pace, window, arena, waker, outage, scratch, encoder }
+    }
+
+    /// Returns the link with repair packets, if `has_fec`.
+    pub(super) fn with_fec(self, has_fec: bool) -> Self {
+        Self { encoder: has_fec.then(Encoder::new), ..self }
+    }
+
+    /// Sends the repair packets of a stripe, which take their turn in the frame's schedule.
+    fn send_repairs(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
+        if job.fec_percent == 0 {
+            return Ok(());
+        }
+        let Some(mut encoder) = self.encoder.take() else { return Ok(()) };
+        let octets_max = self.pace.burst_len().unwrap_or(SLAB_BYTES).min(SLAB_BYTES);
+        let plan = job.encoding.shape().plan();
+        for (index, packet) in encoder.encode(plan, stripe, job.fec_percent, octets) {
+            if !self.slab.has_room(packet, octets_max) {
+                self.flush_repairs()?;
+            }
+            self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
+        }
+        self.encoder = Some(encoder);
+        self.flush_repairs()
+    }
+
+    fn flush_repairs(&mut self) -> Result<(), String> {
+        self.wait_for_room()?;
+        let octets = self.slab.octets.len();
+        if octets == 0 {
+            return Ok(());
+        }
+        let due = self.pace.due(Instant::now(), octets);
+        self.send_slab(due)?;
+        self.window.note_unacknowledged(octets);
+        self.slab.clear();
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), String> {
@@ -149,7 +187,7 @@ impl UdpLink {
         }
         let due = self.pace.due_beyond(Instant::now(), octets);
         self.send_slab(due)?;
-        self.window.note_retransmitted(octets);
+        self.window.note_unacknowledged(octets);
         self.slab.clear();
         Ok(())
     }
@@ -251,7 +289,8 @@ impl Link for UdpLink {
             }
             self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
         }
-        self.flush()
+        self.flush()?;
+        self.send_repairs(job, stripe, octets)
     }
 
     fn retransmit(&mut self, packets: &[(Arc<Job>, Range<u32>)]) -> Result<(), String> {

@@ -4,6 +4,7 @@ mod binding;
 mod choose;
 mod connection;
 mod encoding;
+mod fec;
 mod feed;
 mod host;
 mod job;
@@ -17,6 +18,7 @@ mod session;
 mod statistics;
 mod work;
 
+pub use fec::Fec;
 pub use feed::Timing;
 pub use ladder::Adaptation;
 pub use options::ServerOptions;
@@ -116,7 +118,7 @@ impl TextureServer {
     ///
     /// [`TextureError::Net`] if the server cannot listen on the address, [`TextureError::Codec`] if
     /// the source's pictures cannot be encoded to the format of the options,
-    /// [`TextureError::Stream`] if the pacing is out of range, and [`TextureError::Thread`] if the
+    /// [`TextureError::Stream`] if the pacing or the ratio of repair packets is out of range, and [`TextureError::Thread`] if the
     /// operating system could not start a thread.
     pub fn serve(
         local: SocketAddr,
@@ -129,6 +131,7 @@ impl TextureServer {
         let rate = source.rate();
         let rate = FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
         SessionPace::new(options.paced(options.transport), rate)?;
+        options.fec.check()?;
         let sealing = Sealing::new(options.security.as_ref(), End::Server)?;
         let listener = Arc::new(TcpListener::bind(local, &options.tcp)?);
         let inner = Arc::new(Inner {

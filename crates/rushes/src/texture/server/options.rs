@@ -6,6 +6,7 @@ use rushes_delivery::control::Transport;
 use rushes_net::{SocketOptions, TcpOptions};
 use rushes_texture::Format;
 
+use super::fec::Fec;
 use super::feed::Timing;
 use super::ladder::Adaptation;
 use super::places::Limits;
@@ -57,6 +58,14 @@ pub struct ServerOptions {
     /// as many as it is sent, each three times. For that, the server keeps the pictures of the last 0.15 s
     /// until the next one begins, up to eight and 64 MiB of them besides the latest.
     pub recovery: bool,
+    /// The repair packets for clients by UDP that use them; none by default.
+    ///
+    /// They cost bit rate whether packets are lost or not, but no round trip. Each stripe is followed by its own. A
+    /// client requests only what they cannot recover.
+    ///
+    /// As nothing authenticates packets over plain UDP, so nothing authenticates repair packets: octets that are
+    /// computed from a forged packet are wrong, too. They replace none that arrived.
+    pub fec: Fec,
     /// Maximum sessions; further clients are refused as busy. 8 by default.
     pub clients_max: usize,
     /// Maximum sessions of one host: an IPv4 address, or an IPv6 network of 64 bits. 4 by default.
@@ -95,6 +104,7 @@ impl Default for ServerOptions {
             burst: Burst::default(),
             adaptation: Adaptation::default(),
             recovery: true,
+            fec: Fec::default(),
             clients_max: 8,
             clients_per_host_max: 4,
             timing: Timing::Live,

@@ -67,7 +67,8 @@ impl UnitPace {
         let headers = HEADER_BYTES * plan.packets() as usize;
         let mut state = lock(&self.session.state);
         if state.frame.replace(job.frame) != Some(job.frame) {
-            state.pacer.start(now, plan.bytes() + headers);
+            let repairs = plan.repair_octets(job.fec_percent);
+            state.pacer.start(now, plan.bytes() + headers + repairs);
         }
     }
 }
@@ -125,7 +126,8 @@ mod tests {
         let shape = TextureShape::choose(Format::Rgba8, 1_024, 1_024, 4, 1_408).unwrap();
         let encoding = Arc::new(Encoding::new(Format::Rgba8, shape).unwrap());
         let picture = Picture::Whole(Frame::new(vec![0; 4 << 20]));
-        Job { frame, encoding, picture, captured_at: Instant::now(), may_begin: true }
+        let (captured_at, may_begin, fec_percent) = (Instant::now(), true, 0);
+        Job { frame, encoding, picture, captured_at, may_begin, fec_percent }
     }
 
     fn units(pacing: Pacing) -> (Arc<SessionPace>, Vec<UnitPace>) {

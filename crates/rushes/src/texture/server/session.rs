@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{
-    Change, FrameNotice, Offer, Reason, Report, Server, ServerStatistics, State, Transport, Wishes,
+    Abilities, Change, FrameNotice, Offer, Reason, Report, Server, ServerStatistics, State,
+    Transport, Wishes,
 };
 use rushes_texture::Format;
 
@@ -14,6 +15,7 @@ use super::super::{OnPanic, lock};
 use super::binding::Binding;
 use super::choose::Refusal;
 use super::encoding::Encoding;
+use super::fec::{self, SessionFec};
 use super::feed::Timing;
 use super::ladder::{Adaptation, Freedom, Ladder, Step};
 use super::options::PAUSE_MAX;
@@ -33,6 +35,7 @@ pub(super) struct Session {
     requested: Option<Change>,
     /// The steps below what was chosen, if there are any and losses are adapted to.
     ladder: Option<Ladder>,
+    fec: SessionFec,
     /// Whether the next encoding is a step of the ladder.
     is_step: bool,
     /// The current encoding, if the stream has begun.
@@ -82,6 +85,7 @@ impl Session {
             },
             requested: None,
             ladder: None,
+            fec: SessionFec::new(options.fec, offer.abilities.contains(Abilities::FEC)),
             is_step: false,
             current: None,
             next: Some(Arc::new(choice.encoding)),
@@ -127,6 +131,7 @@ impl Session {
         let Some(encoding) = self.next.take() else { return };
         self.binding.work.set_rate(inner.rate, self.offer.mode.rate);
         self.binding.pace.set_rate(self.offer.mode.rate);
+        self.binding.work.set_fec_percent(self.fec.percent());
         self.note_step(inner);
         self.binding.work.resume(encoding.clone());
         self.current = Some(encoding);
@@ -155,9 +160,14 @@ impl Session {
     pub(super) fn handle_report(&mut self, inner: &Inner, machine: &mut Server, report: Report) {
         self.binding.note_report(report);
         let (now, sent) = (Instant::now(), self.statistics.packets);
-        // What the path loses counts, whether or not it was sent again.
-        let lost = report.packets_lost.saturating_add(report.packets_recovered);
+        if let Some(current) = &self.current {
+            self.fec.handle_report(now, sent, &report, current.shape().plan());
+            self.binding.work.set_fec_percent(self.fec.percent());
+        }
+        // What the path loses counts, whether or not it was recovered.
+        let lost = fec::lost(&report);
         let Some(ladder) = self.ladder.as_mut().filter(|_| !self.is_step) else { return };
+        ladder.set_fec_percent(self.fec.percent());
         let Some(step) = ladder.handle_report(now, sent, lost) else { return };
         if self.offer_change(inner, machine, step) {
             self.is_step = true;

@@ -35,6 +35,8 @@ pub struct ServerCounts {
     /// Packets among them that were sent again; the others had not been sent, or had been requested
     /// too often.
     pub packets_retransmitted: u64,
+    /// Repair packets sent ([`ServerOptions::fec`](crate::texture::ServerOptions::fec)).
+    pub repairs: u64,
     /// Changes to a smaller format or rate, because a client reported losses
     /// ([`ServerOptions::adaptation`](crate::texture::ServerOptions::adaptation)).
     pub steps_down: u64,
@@ -79,6 +81,7 @@ impl Tally {
         let mut state = lock(&self.state);
         state.counts.frames += 1;
         state.counts.octets += sent.octets;
+        state.counts.repairs += sent.repairs;
         state.counts.dropped += sent.dropped.saturating_sub(dropped_before);
         if state.frames.len() == FRAMES_MAX {
             state.frames.pop_front();

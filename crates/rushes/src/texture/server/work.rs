@@ -38,6 +38,8 @@ pub(super) struct Sent {
     pub(super) busy_max: Duration,
     pub(super) octets: u64,
     pub(super) packets: u64,
+    /// Repair packets.
+    pub(super) repairs: u64,
     /// Pictures not encoded so far, for lack of time.
     pub(super) dropped: u64,
 }
@@ -88,6 +90,8 @@ struct State {
     /// Each unit's work on the frame.
     busy: Vec<Busy>,
     encoding: Option<Arc<Encoding>>,
+    /// Repair packets for 100 packets of the frames that begin.
+    fec_percent: u8,
     waiting: Option<(Picture, Instant)>,
     next_frame: u64,
     dropped: u64,
@@ -140,6 +144,11 @@ impl Work {
     /// Returns the work with packets sent again that the client requests, if `is_recovered`.
     pub(super) fn recovered(self, is_recovered: bool) -> Self {
         Self { is_recovered, ..self }
+    }
+
+    /// Sets the repair packets for 100 packets, from the next frame on.
+    pub(super) fn set_fec_percent(&self, percent: u8) {
+        lock(&self.state).fec_percent = percent;
     }
 
     /// Encodes frames with `encoding` from now on.
@@ -242,7 +251,10 @@ impl Work {
         state.begun_at = Some(Instant::now());
         let may_begin = may_begin(&picture, self.is_reliable, state.source_interval);
         let frame = state.next_frame;
-        let job = Arc::new(Job { frame, encoding, picture, captured_at, may_begin });
+        let can_repair = encoding.shape().plan().can_repair();
+        let fec_percent = if can_repair { state.fec_percent } else { 0 };
+        let job = Job { frame, encoding, picture, captured_at, may_begin, fec_percent };
+        let job = Arc::new(job);
         if self.is_recovered {
             state.retransmissions.begin(Instant::now(), frame, job.clone());
         }
@@ -351,6 +363,7 @@ impl Work {
             busy_max: busy.max().unwrap_or_default(),
             octets: job.encoding.shape().plan().bytes() as u64,
             packets: u64::from(job.encoding.shape().plan().packets()),
+            repairs: u64::from(job.encoding.shape().plan().repairs(job.fec_percent)),
             dropped: state.dropped,
         };
         if state.notices.len() == NOTICES_MAX {
