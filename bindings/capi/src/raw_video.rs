@@ -211,7 +211,10 @@ mod tests {
             let depth = if name.contains('+') { 5 } else { 10 };
             let raw = RawVideo { width: 8, height: 4, sampling: number as i32, scan: 0, depth };
             let Ok(video) = raw.video() else { panic!("{name}") };
-            assert_eq!((video.sampling().name(), RawVideo::of(video).sampling), (name, raw.sampling));
+            assert_eq!(
+                (video.sampling().name(), RawVideo::of(video).sampling),
+                (name, raw.sampling)
+            );
         }
         let wrong = RawVideo { width: 8, height: 4, sampling: 15, scan: 0, depth: 8 };
         assert!(wrong.video().is_err() && RawVideo { sampling: 0, ..wrong }.video().is_err());

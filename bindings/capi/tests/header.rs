@@ -11,7 +11,7 @@ use cbindgen::{
 };
 
 /// The source files in the order of the header.
-const SOURCES: [&str; 22] = [
+const SOURCES: [&str; 23] = [
     "error",
     "context",
     "hook",
@@ -38,7 +38,7 @@ const SOURCES: [&str; 22] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 56] = [
+const NAMES: [(&str, &str); 57] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),

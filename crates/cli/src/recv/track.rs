@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::Context as _;
-use rushes::format::RawParameters;
 use rushes::file::Sampling;
+use rushes::format::RawParameters;
 use rushes::{Codec, MediaStream};
 
 use super::contest::{Contest, Counts};

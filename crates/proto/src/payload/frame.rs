@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::time::Instant;
 
-use super::layers::Layers;
 use super::elements::ReceivedElements;
+use super::layers::Layers;
 use super::pool::FramePool;
 use crate::rtp::{CaptureTime, Element};
 use crate::ssrc::Ssrc;

@@ -17,8 +17,8 @@ use rushes_proto::payload::h264::H264;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::opus::Opus;
-use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::pcm::{Pcm, Sample};
+use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::vp8::Vp8;
 use rushes_proto::payload::vp9::Vp9;
 use rushes_proto::payload::{Delivery, Fragment, Frame, FrameSettings, PayloadFormat, Piece};
@@ -60,7 +60,7 @@ const MAX_DON_DIFF: u16 = 64;
 
 impl Kind {
     /// All kinds except the interleaved ones.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::H264,
         Self::H265,
         Self::H265Numbered,

@@ -40,10 +40,10 @@ mod nal;
 mod nal_evidence;
 mod opus;
 mod opus_evidence;
-mod raw;
-mod raw_parameters;
 mod pcm;
 mod pcm_evidence;
+mod raw;
+mod raw_parameters;
 mod vp8;
 mod vp9;
 
@@ -63,8 +63,8 @@ use rushes_proto::{ClockRate, FrameRate, PayloadType};
 pub use self::evidence::{Evidence, follows, guess};
 pub use self::file::{FileKind, FrameReader, FrameWriter};
 pub use self::nal_evidence::is_plausible;
-pub use self::raw_parameters::RawParameters;
 pub use self::pcm_evidence::channels_of;
+pub use self::raw_parameters::RawParameters;
 use crate::error::Error;
 
 /// The formats that come with the library. [`guess`] tries them in this order: the durations of

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rushes_proto::control::{Participant, ParticipantConfig};
 use rushes_proto::payload::PayloadFormat;
 use rushes_proto::repair::RequestTiming;
-use rushes_proto::sdp::static_format;
 use rushes_proto::rtp::ExtensionKind;
+use rushes_proto::sdp::static_format;
 use rushes_proto::stream::{
     MEMORY_BESIDE_A_FRAME, Receiver, ReceiverConfig, Retransmission, Route, Sender, SenderConfig,
 };

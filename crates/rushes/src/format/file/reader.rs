@@ -30,8 +30,6 @@ pub struct ReadOptions {
     pub frame_rate: Option<FrameRate>,
     /// The uncompressed video in a file that has no header to say it.
     pub raw_video: Option<RawVideo>,
-    }
-
     /// The duration of a frame of samples, which is sent in one packet, at most 200 ms; `None` for the
     /// [default](rushes_proto::payload::pcm::Pcm::packet_samples).
     pub packet_time: Option<Duration>,
