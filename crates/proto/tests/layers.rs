@@ -60,6 +60,7 @@ fn layers(kind: Kind, picture: Picture, temporal_id: u8) -> Layers {
         spatial_id: 0,
         begins_layer: picture == Picture::Key || is_switch,
         begins_higher: picture == Picture::Key || is_switch && kind == Kind::H265,
+        needs_earlier: false,
     }
 }
 
@@ -105,12 +106,14 @@ proptest! {
             let packets = sender.statistics().packets;
             let mut outgoing = sender.push(&octets, None).unwrap();
             prop_assert_eq!(outgoing.timestamp(), at);
+            let is_left_out = outgoing.is_left_out();
             let mut datagrams: Vec<Vec<u8>> = Vec::new();
             while outgoing.fill(&mut batch) {
                 datagrams.extend(batch.datagrams().map(<[u8]>::to_vec));
             }
             drop(outgoing);
             let is_sent = !datagrams.is_empty();
+            prop_assert_eq!(is_left_out, !is_sent);
             prop_assert_eq!(sender.statistics().packets - packets, datagrams.len() as u64);
             let own = usize::from(temporal_id);
             let expected = layers(kind, picture, temporal_id);

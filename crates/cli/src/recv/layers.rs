@@ -38,6 +38,7 @@ mod tests {
             spatial_id: 0,
             begins_layer: false,
             begins_higher: false,
+            needs_earlier: false,
         };
         assert!(counts.list().is_empty());
         counts.count(layers(0));

@@ -216,6 +216,25 @@ mod tests {
     }
 
     #[test]
+    fn leading_pictures_of_a_layer_that_was_left_out_are_left_out() {
+        let mut thinning = Thinning::new(NalCodec::H265);
+        let unit = |nal_type: u8, temporal_id: u8, len: usize| {
+            [&[0, 0, 1, nal_type << 1, temporal_id + 1][..], &vec![7; len]].concat()
+        };
+        let mut at = 0;
+        let mut keeps = |seconds: u64, nal_type, temporal_id, len| {
+            at += 1 + 1000 * seconds;
+            thinning.keeps(&unit(nal_type, temporal_id, len), 8000, Duration::from_millis(at))
+        };
+        // CRA, TRAIL_R, RASL_R.
+        let (cra, trailing, leading) = (21, 1, 9);
+        assert!(keeps(0, cra, 0, 10) && keeps(0, trailing, 0, 900), "there is room");
+        assert!(!keeps(0, trailing, 1, 200), "there is none");
+        assert!(keeps(10, cra, 0, 10) && !keeps(0, leading, 1, 10), "it may need that picture");
+        assert!(keeps(0, trailing, 1, 10) && keeps(0, cra, 0, 10) && keeps(0, leading, 1, 10));
+    }
+
+    #[test]
     fn above_the_target_by_its_key_frames_a_file_is_its_key_frames() {
         let kinds = [KEY, NEEDED, NEEDED, NEEDED, NEEDED].repeat(40);
         // Two pictures a second, of which one is a key frame for each five.

@@ -17,12 +17,15 @@ pub struct Layers {
     /// No later frame of a higher temporal layer needs one of that layer before this frame. It is a key
     /// frame, a TSA picture, or a VP9 frame with the bit U.
     pub begins_higher: bool,
+    /// The frame follows a key frame but may need frames before that: a RASL picture (H.265 and H.266).
+    pub needs_earlier: bool,
 }
 
 impl Layers {
     /// Returns the layers of a key frame, or of a frame at which nothing begins.
     pub(super) fn new(temporal_id: u8, spatial_id: u8, is_key: bool) -> Self {
-        Self { temporal_id, spatial_id, begins_layer: is_key, begins_higher: is_key }
+        let (begins_layer, begins_higher) = (is_key, is_key);
+        Self { temporal_id, spatial_id, begins_layer, begins_higher, needs_earlier: false }
     }
 
     /// Returns the layers of a frame that consists of the parts `self` and `next`.
@@ -34,6 +37,7 @@ impl Layers {
             spatial_id: self.spatial_id.max(next.spatial_id),
             begins_layer: self.begins_layer && (is_higher || next.begins_layer),
             begins_higher: self.begins_higher && (is_higher || next.begins_higher),
+            needs_earlier: self.needs_earlier || next.needs_earlier,
         }
     }
 
@@ -57,7 +61,11 @@ impl Layers {
 /// use rushes_proto::payload::{Layers, TemporalLayers};
 ///
 /// let frame = |temporal_id, begins_layer| Layers {
-///     temporal_id, spatial_id: 0, begins_layer, begins_higher: begins_layer,
+///     temporal_id,
+///     spatial_id: 0,
+///     begins_layer,
+///     begins_higher: begins_layer,
+///     needs_earlier: false,
 /// };
 /// let mut layers = TemporalLayers::up_to(0);
 /// assert!(layers.takes(Some(frame(0, false))) && !layers.takes(Some(frame(1, true))));
@@ -71,12 +79,15 @@ pub struct TemporalLayers {
     max: u8,
     /// The highest layer of which all frames since its beginning were taken.
     current: u8,
+    /// The highest layer of which all frames before the last key frame were taken that others after it
+    /// may need.
+    before_key: u8,
 }
 
 impl TemporalLayers {
     /// Takes the layers up to `max`, all of which were taken so far.
     pub fn up_to(max: u8) -> Self {
-        Self { max, current: max }
+        Self { max, current: max, before_key: max }
     }
 
     /// Takes the layers up to `max` from now on, higher ones than before as soon as they can begin.
@@ -99,6 +110,9 @@ impl TemporalLayers {
     /// Returns whether the next frame, in decoding order, would be taken.
     pub fn would_take(&self, frame: Option<Layers>) -> bool {
         let Some(frame) = frame else { return true };
+        if frame.needs_earlier && frame.temporal_id > self.before_key {
+            return false;
+        }
         let is_next = frame.temporal_id <= self.max
             && self.current.checked_add(1) == Some(frame.temporal_id)
             && frame.begins_layer;
@@ -110,6 +124,9 @@ impl TemporalLayers {
     pub fn takes(&mut self, frame: Option<Layers>) -> bool {
         let is_taken = self.would_take(frame);
         if let (true, Some(frame)) = (is_taken, frame) {
+            if frame.begins_higher && frame.temporal_id == 0 {
+                self.before_key = self.current;
+            }
             self.current = self.current.max(frame.temporal_id);
             if frame.begins_higher {
                 self.current = self.max;
@@ -126,7 +143,8 @@ mod tests {
     use super::*;
 
     fn layers(temporal_id: u8, begins_layer: bool, begins_higher: bool) -> Layers {
-        Layers { temporal_id, spatial_id: 0, begins_layer, begins_higher }
+        let spatial_id = 0;
+        Layers { temporal_id, spatial_id, begins_layer, begins_higher, needs_earlier: false }
     }
 
     #[test]
@@ -167,6 +185,21 @@ mod tests {
         filter.set_max(1);
         assert!(!filter.takes(Some(layers(2, true, true))) && filter.takes(None));
         assert_eq!(filter.current(), 1);
+    }
+
+    #[test]
+    fn leading_pictures_that_need_what_was_left_out_are_left_out_too() {
+        let leading = |temporal_id| Layers { needs_earlier: true, ..layers(temporal_id, false, false) };
+        let key = layers(0, true, true);
+        let mut filter = TemporalLayers::up_to(2);
+        assert!(filter.takes(Some(key)) && filter.takes(Some(leading(2))), "nothing was left out");
+        filter.set_max(0);
+        assert!(!filter.takes(Some(layers(1, false, false))));
+        filter.set_max(2);
+        assert!(filter.takes(Some(key)) && filter.takes(Some(leading(0))));
+        assert!(!filter.takes(Some(leading(1))), "it may need the one before the key frame");
+        assert!(filter.takes(Some(layers(1, false, false))), "pictures after it do not");
+        assert!(filter.takes(Some(key)) && filter.takes(Some(leading(2))));
     }
 
     proptest! {

@@ -228,6 +228,7 @@ impl Descriptor {
                 spatial_id: indices >> 1 & 7,
                 begins_layer: !has(PREDICTED),
                 begins_higher: indices & SWITCHING_UP_POINT != 0,
+                needs_earlier: false,
             });
             len += if is_flexible { 1 } else { 2 };
         }

@@ -58,6 +58,11 @@ impl<'s, 'f> Outgoing<'s, 'f> {
         outgoing
     }
 
+    /// Returns whether nothing of the frame is sent, because it is of a temporal layer that is left out.
+    pub fn is_left_out(&self) -> bool {
+        self.whole && self.sender.statistics.packets == self.packets_before
+    }
+
     /// Limits the batches that follow to `octets` each, but to no less than one of the largest
     /// packets. Without this call a batch is as large as its slab.
     pub fn limit_batches(&mut self, octets: usize) {

@@ -100,6 +100,13 @@ impl StreamSender {
         let octets = frame.len() * (100 + percent) / 100;
         let unstamped = sender.has_send_time().then_some(octets);
         let mut outgoing = sender.push_with(frame, timestamp.into(), Some(capture), elements)?;
+        if outgoing.is_left_out() {
+            drop(outgoing);
+            outbox.note_left_out(&state.sender);
+            drop(state);
+            self.poll_port();
+            return Ok(());
+        }
         let sampled = (outgoing.timestamp(), captured);
         if retransmissions.is_none() && outbox.begin(sampled) {
             reporter.announce(port);

@@ -262,6 +262,11 @@ impl Outbox {
         is_first
     }
 
+    /// Records that a frame was left out, of which nothing was sent.
+    pub(crate) fn note_left_out(&self, sender: &Sender) {
+        lock(&self.sent).statistics = sender.statistics();
+    }
+
     /// Records that a keep-alive was sent.
     pub(crate) fn note_keep_alive(&self, now: Instant) {
         lock(&self.sent).last = Some(now);

@@ -122,8 +122,7 @@ impl ObuHeader {
     /// does, or it is of no layer.
     pub(super) fn layers(self, body: &[u8]) -> Option<Layers> {
         let layer = self.layer().filter(|_| matches!(self.kind(), FRAME_HEADER | FRAME))?;
-        // `show_existing_frame` and `frame_type`.
-        let is_key = body.first()? & 0xe0 == 0;
+        let is_key = is_shown_key_frame(body)?;
         Some(Layers::new(layer >> 5, layer >> 3 & 3, is_key))
     }
 
@@ -311,8 +310,14 @@ pub fn is_key_frame(unit: &[u8]) -> bool {
     let mut obus = obus(unit).map_while(Result::ok);
     let frame = obus.find(|obu| matches!(obu.header.kind(), FRAME_HEADER | FRAME));
     let Some(body) = frame.and_then(|obu| unit.get(obu.body)) else { return false };
-    // `show_existing_frame`, `frame_type` and `show_frame`: a hidden key frame is no beginning.
-    sequence.is_reduced || body.first().is_some_and(|octet| octet & 0xf0 == 0x10)
+    sequence.is_reduced || is_shown_key_frame(body).unwrap_or_default()
+}
+
+/// Returns whether a frame header (section 5.9.2) is of a key frame that is shown; a hidden one is no
+/// beginning. `None` if it is empty.
+fn is_shown_key_frame(header: &[u8]) -> Option<bool> {
+    // `show_existing_frame`, `frame_type` and `show_frame`.
+    Some(header.first()? & 0xf0 == 0x10)
 }
 
 #[cfg(test)]

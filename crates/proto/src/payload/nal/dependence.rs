@@ -75,11 +75,7 @@ impl DependenceReader {
                 NalCodec::H266 => matches!(header.nal_type, 7..=9),
                 _ => self.codec.is_random_access(header.nal_type),
             };
-            all.needs_earlier |= match self.codec {
-                NalCodec::H264 => false,
-                NalCodec::H265 => matches!(header.nal_type, 8 | 9),
-                NalCodec::H266 => header.nal_type == 3,
-            };
+            all.needs_earlier |= self.codec.is_skipped_leading(header.nal_type);
         }
         if pictures == 0 { Dependence::default() } else { all }
     }

@@ -86,7 +86,18 @@ impl NalCodec {
             spatial_id: layer_id,
             begins_layer: begins_stream || is_tsa || is_stsa,
             begins_higher: begins_stream || is_tsa,
+            needs_earlier: self.is_skipped_leading(nal_type),
         })
+    }
+
+    /// Returns whether a NAL unit of this type belongs to a picture that may need others before the last
+    /// random access (RASL).
+    pub(super) fn is_skipped_leading(self, nal_type: u8) -> bool {
+        match self {
+            Self::H264 => false,
+            Self::H265 => matches!(nal_type, 8 | 9),
+            Self::H266 => nal_type == 3,
+        }
     }
 
     /// Returns whether a NAL unit of this type belongs to a picture that refreshes the following ones
