@@ -105,8 +105,8 @@ impl Thinning {
             0 => picture.is_disposable && !has_room,
             _ => !has_room || !self.layers.would_take(picture.layers),
         };
-        if is_spared && !picture.is_disposable && temporal_id > 0 {
-            self.layers.leave_out(temporal_id);
+        if let (true, false, Some(layers)) = (is_spared, picture.is_disposable, picture.layers) {
+            self.layers.leave_out(layers);
         }
         is_spared
     }

@@ -96,10 +96,13 @@ impl TemporalLayers {
         self.current = self.current.min(max);
     }
 
-    /// Notes that a frame of layer `temporal_id` was left out: those above the layers below are taken
-    /// again as soon as they can begin. Layer 0 is always taken.
-    pub fn leave_out(&mut self, temporal_id: u8) {
-        self.current = self.current.min(temporal_id.saturating_sub(1));
+    /// Notes that a frame was left out: its layer and higher ones are taken again as soon as they can
+    /// begin. Layer 0 is always taken.
+    pub fn leave_out(&mut self, frame: Layers) {
+        let below = frame.temporal_id.saturating_sub(1);
+        // Only other leading pictures need a leading one.
+        let last = if frame.needs_earlier { &mut self.before_key } else { &mut self.current };
+        *last = (*last).min(below);
     }
 
     /// Returns the highest layer that is taken at present.
@@ -189,7 +192,8 @@ mod tests {
 
     #[test]
     fn leading_pictures_that_need_what_was_left_out_are_left_out_too() {
-        let leading = |temporal_id| Layers { needs_earlier: true, ..layers(temporal_id, false, false) };
+        let leading =
+            |temporal_id| Layers { needs_earlier: true, ..layers(temporal_id, false, false) };
         let key = layers(0, true, true);
         let mut filter = TemporalLayers::up_to(2);
         assert!(filter.takes(Some(key)) && filter.takes(Some(leading(2))), "nothing was left out");
