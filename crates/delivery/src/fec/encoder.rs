@@ -32,7 +32,7 @@ impl fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// Creates an encoder, and the shared tables if there are none yet, which takes some milliseconds.
+    /// Creates an encoder, and the shared tables if there are none yet, which takes a tenth of a second.
     pub fn new() -> Self {
         let codec = ReedSolomonEncoder::new(1, 1, 2).ok();
         Self { codec, padded: Vec::new(), octets: Vec::new() }
