@@ -36,7 +36,10 @@ impl Assembly {
         }
         let frame = extend(self.next, header.frame);
         if frame < self.oldest {
-            // Its frame ended without it.
+            // Its frame ended without it; if that is long ago, it shows nothing about its socket.
+            if frame + u64::from(crate::gaps::PROGRESS_MAX) < self.oldest {
+                return self.discard_repair(Discard::Late);
+            }
             self.statistics.repairs += 1;
             return RepairOutcome::Discarded(Discard::Unneeded);
         }
@@ -93,6 +96,9 @@ impl Assembly {
                 let slot = &mut self.slots[at];
                 slot.reserve(packet);
                 slot.requests.handle_arrival(packet);
+            }
+            if let Some(repairs) = &mut self.slots[at].repairs {
+                repairs.note_begun(&block);
             }
             return Some(Repair { slot: at, unit: block.unit, block, lost });
         }
