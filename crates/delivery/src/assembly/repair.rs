@@ -19,7 +19,8 @@ impl Assembly {
     /// lacks packets. Then call [`poll_repair`](Self::poll_repair).
     ///
     /// Nothing authenticates it, as nothing does any other packet: octets computed from a forged one are
-    /// wrong. They replace no octets that arrived.
+    /// wrong. They replace no octets that arrived. All repair packets of a frame have the ratio of the first;
+    /// a forged one with another that comes first keeps the frame from being repaired.
     pub fn take_repair(
         &mut self,
         now: Instant,
