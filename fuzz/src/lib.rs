@@ -7,6 +7,7 @@ pub mod fec;
 pub mod frames;
 pub mod parsers;
 pub mod rate;
+pub mod repairs;
 pub mod seeds;
 pub mod targets;
 pub mod window;

@@ -527,3 +527,12 @@ pub fn assembly() -> Vec<Vec<u8>> {
     let reliable = [&head[..7], &[1], &head[8..]].concat();
     [&head[..], &reliable].map(|head| [head, &whole.concat()].concat()).to_vec()
 }
+
+/// Returns frames with repair packets of which packets are lost.
+pub fn repairs() -> Vec<Vec<u8>> {
+    let head = [1, 80, 60, 7, 39, 3, 3];
+    let run = |step: u8, first: u8, lost: u8| [4, 0, step, first, 255, lost];
+    let forged = [7, 4, 39, 0, 1, 1, 2, 3, 4];
+    let frames = [run(0, 0, 0), run(1, 0, 1), run(1, 0, 0x33), run(0, 0, 0)].concat();
+    [[&head[..], &frames].concat(), [&head[..], &run(0, 0, 7), &forged, &frames].concat()].to_vec()
+}

@@ -15,7 +15,7 @@ use rushes_proto::payload::texture::Texture;
 
 use crate::{
     agree, delivery, depacketise, fec, frames, parsers, participate, rate, read_report, receive,
-    secure, secure_reports, seeds, window,
+    repairs, secure, secure_reports, seeds, window,
 };
 
 /// A fuzz target. A program of `fuzz_targets` has the same name.
@@ -43,6 +43,7 @@ targets! {
     "delivery_control": delivery::control, seeds::control;
     "delivery_opening": delivery::opening, seeds::openings;
     "delivery_plan": frames::plan, seeds::plans;
+    "delivery_repair": repairs::repair, seeds::repairs;
     "delivery_sealed": delivery::sealed, seeds::sealed;
     "delivery_window": window::send, seeds::credits;
     "fec": fec::decode, seeds::rtp;

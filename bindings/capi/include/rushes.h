@@ -1153,6 +1153,8 @@ typedef struct rushes_texture_server_counts {
     uint64_t packets_requested;
     // Packets among them that were sent again.
     uint64_t packets_retransmitted;
+    // Repair packets sent.
+    uint64_t repairs;
 } rushes_texture_server_counts;
 
 // A received frame of texture video, lent to a hook. Later versions may add fields at the end.
@@ -1200,6 +1202,8 @@ typedef struct rushes_texture_client_counts {
     uint64_t latency_median;
     // The 99th percentile of the same times.
     uint64_t latency_p99;
+    // Packets that did not arrive and were computed from repair packets.
+    uint64_t packets_repaired;
 } rushes_texture_client_counts;
 
 #ifdef __cplusplus
@@ -2085,6 +2089,14 @@ rushes_status rushes_texture_options_adaptation(const struct rushes_texture_opti
 // Neither requests packets that did not arrive (a client) nor sends them again (a server), over UDP; on
 // by default, if both ends have it.
 rushes_status rushes_texture_options_recovery_off(const struct rushes_texture_options *options);
+
+// Repair packets of a server, over UDP: `mode` is a rushes_fec_mode, and `percent` their number for 100
+// packets, 1 to 100, or the largest; a server with another cannot be opened. Clients use them anyway;
+// with RUSHES_FEC_MODE_RECEIVE, the default, the server sends none. By loss there are as many as the
+// losses that a client reports need, and none if requests alone suffice.
+rushes_status rushes_texture_options_fec(const struct rushes_texture_options *options,
+                                         int32_t mode,
+                                         uint8_t percent);
 
 // Maximum number of concurrent clients from one host, 4 by default. A host is an IPv4 address, or
 // an IPv6 network of 64 bits.

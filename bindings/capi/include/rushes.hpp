@@ -988,6 +988,8 @@ public:
     RUSHES_OPTION(adaptation, (rushes_texture_adaptation adaptation), (get(), adaptation))
     RUSHES_OPTION(clients_max, (std::size_t clients), (get(), clients))
     RUSHES_OPTION(recovery_off, (), (get()))
+    RUSHES_OPTION(fec, (rushes::fec mode, std::uint8_t percent = 0),
+                  (get(), static_cast<std::int32_t>(mode), percent))
     RUSHES_OPTION(clients_per_host_max, (std::size_t clients), (get(), clients))
     RUSHES_OPTION(slots, (std::size_t slots), (get(), slots))
     RUSHES_OPTION(srtp, (srtp_suite suite, bytes key),

@@ -177,6 +177,7 @@ class TextureServerOptions(TypedDict, total=False):
     burst: tuple[int, float]
     adaptation: Literal["off", "format", "format-and-rate"]
     recovery: bool
+    fec: Literal["off", "auto"] | int
     clients_max: int
     clients_per_host_max: int
     timing: Timing

@@ -20,7 +20,7 @@ use crate::integer::{self, Integer};
 use crate::security::Security;
 
 /// The largest ratio of `fec="auto"`, as in the program.
-const FEC_AUTO_MAX: u8 = 50;
+pub(crate) const FEC_AUTO_MAX: u8 = 50;
 
 /// A setting's value, with its name for error messages.
 pub(crate) struct Setting<'a, 'py> {

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -177,6 +178,26 @@ def test_either_end_may_do_without_recovery(at_server: bool, at_client: bool) ->
         assert counts.packets_retransmitted <= counts.packets_requested
         if not (at_server and at_client):
             assert statistics.packets_requested == counts.packets_requested == 0
+
+
+@pytest.mark.parametrize(("fec", "has_repairs"), [("off", False), ("auto", False), (25, True)])
+def test_a_server_adds_repair_packets(fec: Literal["off", "auto"] | int, has_repairs: bool) -> None:
+    with (
+        rushes.TextureServer(HERE, "pattern:64x48@200", fec=fec) as server,
+        rushes.TextureClient(server.local_address) as client,
+    ):
+        frames = iter(client)
+        for _ in range(5):
+            assert next(frames).format == "rgb24"
+        statistics, counts = client.statistics(), server.counts()
+        assert (counts.repairs > 0, statistics.repairs > 0) == (has_repairs, has_repairs)
+        assert statistics.packets_repaired <= statistics.repairs
+
+
+@pytest.mark.parametrize("fec", [0, 101, "receive", 2.5])
+def test_a_ratio_of_repair_packets_is_checked(fec: Any) -> None:
+    with pytest.raises((rushes.ConfigError, TypeError), match="fec"):
+        rushes.TextureServer(HERE, "pattern:64x48", fec=fec)
 
 
 def test_the_oldest_frame_is_dropped_if_none_is_pulled() -> None:

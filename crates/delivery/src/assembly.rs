@@ -587,13 +587,23 @@ impl Assembly {
             return None;
         }
         let filling = self.slots.iter().filter(|slot| slot.stage == Stage::Filling);
-        let deadlines = filling.map(|slot| self.deadline_of(slot));
-        deadlines.chain(self.ahead_deadline()).min()
+        let deadlines =
+            filling.flat_map(|slot| [Some(self.deadline_of(slot)), self.late_due(slot)]);
+        deadlines.flatten().chain(self.ahead_deadline()).min()
     }
 
     /// Ends frames whose deadline has passed; returns whether a frame is ready to be handed over.
+    ///
+    /// With recovery, [`poll_requests_timeout`](Self::poll_requests_timeout) may be earlier than before.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         if !self.options.reliable {
+            for at in 0..self.slots.len() {
+                let slot = &self.slots[at];
+                if slot.stage == Stage::Filling && self.late_due(slot).is_some_and(|due| due <= now)
+                {
+                    self.slots[at].requests.is_late = true;
+                }
+            }
             let over = |slot: &Slot| slot.stage == Stage::Filling && self.deadline_of(slot) <= now;
             let overtaken = self.ahead_deadline().filter(|&at| at <= now);
             let oldest =

@@ -56,7 +56,7 @@ impl Current {
 }
 
 /// Maximum frames that a client has in progress.
-const PROGRESS_MAX: u8 = 8;
+pub(super) const PROGRESS_MAX: u8 = 8;
 
 /// Stripes in a row without repair packets after which none is expected to have any. All repair packets
 /// of a stripe may be lost.

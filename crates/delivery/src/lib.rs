@@ -50,12 +50,13 @@
 //! # Repair packets
 //!
 //! A server may add repair packets (UDP), from which a client computes packets that did not arrive
-//! (Reed–Solomon over blocks of up to 256 packets of one stripe). They follow the packets of their stripe on the same
+//! (Reed–Solomon over blocks of packets of one stripe). They follow the packets of their stripe on the same
 //! socket. Repair packet n of a frame has the number P · (1 + r) + n: with r, 1 to 100, the ratio in
 //! percent. All repair packets of a frame have the same ratio, which may change from frame to frame. Frames
 //! of more than 2^24 / 102 packets have no repair packets.
 //!
-//! - A stripe of k packets has ⌈k / 256⌉ blocks; packet p of the stripe belongs to block p modulo that number.
+//! - A stripe of k packets has ⌈k / b⌉ blocks, where b packets of the longest length have at most 1 MiB, and b
+//!   is 1 to 256; packet p of the stripe belongs to block p modulo that number.
 //! - A block of k packets has ⌈k · r / 100⌉ repair packets: the recovery shards of `reed-solomon-simd` 3
 //!   for so many original ones. These are its packets, padded with zeros to the length of the longest of
 //!   the stripe, or one octet more if that is odd.

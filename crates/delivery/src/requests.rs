@@ -48,6 +48,8 @@ pub(super) struct Requests {
     due: Option<Instant>,
     /// Until when an answer to the latest request may arrive.
     pub(super) until: Option<Instant>,
+    /// Whether the frame is about to be given up.
+    pub(super) is_late: bool,
     /// Whether all packets that had not arrived were noted as missing, because all were sent.
     pub(super) is_swept: bool,
     /// Whether a packet was requested that was only late.
@@ -58,7 +60,8 @@ impl Requests {
     /// Forgets the packets of the last frame.
     pub(super) fn clear(&mut self) {
         self.missing.clear();
-        (self.due, self.until, self.is_swept, self.is_hasty) = (None, None, false, false);
+        (self.due, self.until, self.is_hasty) = (None, None, false);
+        (self.is_late, self.is_swept) = (false, false);
     }
 
     pub(super) fn is_empty(&self) -> bool {

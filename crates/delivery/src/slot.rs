@@ -146,8 +146,11 @@ impl Slot {
                 if self.requests.contains(packet) || repairs.needed(&block) == 0 {
                     continue;
                 }
-                repairs.note_missing(&block);
-                if !self.requests.add(packet..packet + 1, due) {
+                let has_room = self.requests.add(packet..packet + 1, due);
+                if self.requests.contains(packet) {
+                    repairs.note_missing(&block);
+                }
+                if !has_room {
                     return;
                 }
             }

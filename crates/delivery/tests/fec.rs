@@ -7,9 +7,12 @@
 
 mod fec_world;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fec_world::{FRAMES, Outcome, PACKETS, Setting, UNIT_PACKETS, UNITS, World};
+use rushes_delivery::{
+    Assembly, AssemblyOptions, Claim, Decoder, Discard, Encoder, Plan, RepairOutcome, UnitHeader,
+};
 use rushes_netsim::{Loss, Path, Straying};
 
 const MS: Duration = Duration::from_millis(1);
@@ -284,4 +287,81 @@ fn forged_repair_packets_replace_nothing_that_arrived() {
         assert!(outcome.wrong <= counts.packets_repaired, "{outcome:?}");
         assert!(counts.packets_invalid > 0, "wrong numbers and lengths are refused: {counts:?}");
     }
+}
+
+/// A client of frames of four packets, with two repair packets each (50 %), and the packets of one.
+fn four() -> (Assembly, Plan, Vec<(u32, Vec<u8>)>) {
+    let plan = Plan::new(&[(8, 8)], 2).unwrap();
+    let options = AssemblyOptions { fec: true, ..AssemblyOptions::default() };
+    let (octets, stripe) = ([1, 2, 3, 4, 5, 6, 7, 8], plan.stripe(0, 0).unwrap());
+    let mut packets: Vec<_> = (0..).zip(octets.chunks(2).map(<[u8]>::to_vec)).collect();
+    let mut encoder = Encoder::new();
+    let repairs = encoder.encode(&plan, &stripe, 50, &octets);
+    packets.extend(repairs.map(|(number, octets)| (number, octets.to_vec())));
+    (Assembly::new(plan.clone(), options), plan, packets)
+}
+
+#[test]
+fn a_block_is_not_computed_before_all_packets_of_its_unit_are_in_place() {
+    let (mut assembly, plan, packets) = four();
+    let (now, mut decoder, mut memory) = (Instant::now(), Decoder::new(), vec![0; 8]);
+    for (index, octets) in &packets[..3] {
+        let header = UnitHeader { frame: 0, index: *index };
+        let Claim::Place(place) = assembly.claim(now, header, 2) else { panic!() };
+        memory[place.bytes].copy_from_slice(octets);
+    }
+    let header = UnitHeader { frame: 0, index: packets[4].0 };
+    assert_eq!(assembly.take_repair(now, header, &packets[4].1), RepairOutcome::Kept);
+    assembly.land(0, 0, 2);
+    assert_eq!(assembly.poll_repair(&mut decoder), None, "the octets of one are not in place");
+    assembly.land(0, 0, 1);
+    // One that could not be computed is missing again, and not tried again at once.
+    let repair = assembly.poll_repair(&mut decoder).unwrap();
+    assembly.land_repair(&repair, false);
+    assert_eq!(assembly.poll_repair(&mut decoder), None);
+    let header = UnitHeader { frame: 0, index: packets[5].0 };
+    assert_eq!(
+        assembly.take_repair(now, header, &packets[5].1),
+        RepairOutcome::Discarded(Discard::Unneeded)
+    );
+    assert!(assembly.finish(1));
+    assert_eq!(assembly.poll_ending().map(|ending| ending.missing), Some(1));
+    // Of the next frame, it is computed although the frame ends meanwhile.
+    let (mut assembly, _, _) = four();
+    for (index, _) in &packets[..3] {
+        assembly.claim(now, UnitHeader { frame: 0, index: *index }, 2);
+    }
+    assembly.land(0, 0, 3);
+    let header = UnitHeader { frame: 0, index: packets[5].0 };
+    assembly.take_repair(now, header, &packets[5].1);
+    let repair = assembly.poll_repair(&mut decoder).unwrap();
+    assert!(!assembly.finish(1), "octets are being written");
+    assert!(decoder.repair(&plan, &repair, &mut memory));
+    assert_eq!(memory, [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert!(assembly.land_repair(&repair, true).ended);
+    assert!(assembly.poll_ending().unwrap().whole);
+}
+
+#[test]
+fn a_repair_packet_of_a_frame_that_ended_long_ago_is_late() {
+    let (mut assembly, _, packets) = four();
+    let (index, octets) = &packets[4];
+    let now = Instant::now();
+    assembly.finish(30);
+    for (frame, why) in [(29, Discard::Unneeded), (22, Discard::Unneeded), (21, Discard::Late)] {
+        let outcome = assembly.take_repair(now, UnitHeader { frame, index: *index }, octets);
+        assert_eq!(outcome, RepairOutcome::Discarded(why), "{frame}");
+    }
+}
+
+#[test]
+fn nothing_is_computed_for_a_ratio_or_a_stripe_that_does_not_exist() {
+    let (_, plan, _) = four();
+    let (mut encoder, stripe) = (Encoder::new(), plan.stripe(0, 0).unwrap());
+    for (percent, octets) in [(0, 8), (101, 8), (255, 8), (50, 7)] {
+        assert_eq!(encoder.encode(&plan, &stripe, percent, &vec![0; octets]).count(), 0);
+    }
+    let large = Plan::new(&[(1 << 24, 1 << 10)], 1).unwrap();
+    let stripe = large.stripe(0, 1).unwrap();
+    assert_eq!(encoder.encode(&large, &stripe, 255, &[0; 1 << 10]).count(), 0);
 }

@@ -74,6 +74,8 @@ pub struct TextureClientStatistics {
     pub latency_median: u64,
     /// The 99th percentile of the same times.
     pub latency_p99: u64,
+    /// Packets that did not arrive and were computed from repair packets.
+    pub packets_repaired: u64,
 }
 
 /// Receives frames into blocks, and passes them to a C function.
@@ -213,6 +215,7 @@ pub extern "C" fn rushes_texture_client_statistics(
             octets: seen.octets,
             latency_median: seen.latency_p50.map_or(0, nanos),
             latency_p99: seen.latency_p99.map_or(0, nanos),
+            packets_repaired: seen.packets_repaired,
         };
         pointer::write_prefix(statistics, size, of)
     })

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rushes::texture::{Adaptation, ClientOptions, ServerOptions, Timing};
+use rushes::texture::{Adaptation, ClientOptions, Fec, ServerOptions, Timing};
 use rushes::{Burst, Pacing};
 
 use super::{format, transport};
@@ -237,6 +237,27 @@ pub extern "C" fn rushes_texture_options_adaptation(
 pub extern "C" fn rushes_texture_options_recovery_off(options: *const TextureOptions) -> Status {
     change(options, |settings| {
         (settings.server.recovery, settings.client.recovery) = (false, false);
+        Ok(())
+    })
+}
+
+/// Repair packets of a server, over UDP: `mode` is a rushes_fec_mode, and `percent` their number for 100
+/// packets, 1 to 100, or the largest; a server with another cannot be opened. Clients use them anyway;
+/// with RUSHES_FEC_MODE_RECEIVE, the default, the server sends none. By loss there are as many as the
+/// losses that a client reports need, and none if requests alone suffice.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_fec(
+    options: *const TextureOptions,
+    mode: i32,
+    percent: u8,
+) -> Status {
+    change(options, |settings| {
+        settings.server.fec = match mode {
+            0 => Fec::Off,
+            1 => Fec::Percent(percent),
+            2 => Fec::ByLoss(percent),
+            _ => return Err(argument(format!("{mode} is not a mode of error correction"))),
+        };
         Ok(())
     })
 }

@@ -47,6 +47,8 @@ pub struct TextureServerStatistics {
     pub packets_requested: u64,
     /// Packets among them that were sent again.
     pub packets_retransmitted: u64,
+    /// Repair packets sent.
+    pub repairs: u64,
 }
 
 fn serve(
@@ -147,6 +149,7 @@ pub extern "C" fn rushes_texture_server_statistics(
             steps_up: counts.steps_up,
             packets_requested: counts.packets_requested,
             packets_retransmitted: counts.packets_retransmitted,
+            repairs: counts.repairs,
         };
         pointer::write_prefix(statistics, size, of)
     })

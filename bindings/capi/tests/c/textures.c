@@ -162,6 +162,7 @@ static void a_format_changes_between_two_calls(void) {
     rushes_texture_client *client;
     OK(rushes_texture_options_new(&options));
     OK(rushes_texture_options_recovery_off(options));
+    OK(rushes_texture_options_fec(options, RUSHES_FEC_MODE_PERCENT, 20));
     OK(rushes_texture_options_units(options, 2));
     OK(rushes_texture_serve("127.0.0.1:0", "pattern:64x32@100", options, &change.server));
     OK(rushes_texture_server_port(change.server, &port));

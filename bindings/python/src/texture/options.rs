@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rushes::texture::{
-    Adaptation, ClientOptions, Format, FrameRate, Rate, ServerOptions, Timing, Transport,
+    Adaptation, ClientOptions, Fec, Format, FrameRate, Rate, ServerOptions, Timing, Transport,
 };
 use rushes::{Pacing, Security};
 
 use crate::error::{ConfigError, NetError};
-use crate::options::{Setting, burst, fraction, unknown};
+use crate::options::{FEC_AUTO_MAX, Setting, burst, fraction, unknown};
 
 const TRANSPORTS: [(&str, Transport); 3] =
     [("udp", Transport::Udp), ("tcp", Transport::Tcp), ("rtp", Transport::Rtp)];
@@ -54,6 +54,14 @@ pub(super) fn requested_rate(rate: Rate) -> FrameRate {
     FrameRate { numerator: rate.numerator(), denominator: rate.denominator() }
 }
 
+/// Returns the ratio of repair packets.
+fn fec(setting: &Setting<'_, '_>) -> PyResult<Fec> {
+    if setting.value.is_instance_of::<pyo3::types::PyInt>() {
+        return Ok(Fec::Percent(setting.within(1, 100)?));
+    }
+    setting.word(&[("off", Fec::Off), ("auto", Fec::ByLoss(FEC_AUTO_MAX))])
+}
+
 fn security(setting: &Setting<'_, '_>) -> PyResult<Option<Security>> {
     Ok(Some(setting.get::<PyRef<'_, crate::security::Security>>()?.security.clone()))
 }
@@ -91,6 +99,7 @@ pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Server
             "burst" => options.burst = burst(setting)?,
             "adaptation" => options.adaptation = setting.word(&ADAPTATIONS)?,
             "recovery" => options.recovery = setting.get()?,
+            "fec" => options.fec = fec(setting)?,
             "clients_max" => options.clients_max = setting.int()?,
             "clients_per_host_max" => options.clients_per_host_max = setting.int()?,
             "timing" => options.timing = setting.word(&TIMINGS)?,

@@ -38,6 +38,10 @@ mirror! {
         packets_requested: u64 = |s: &LibraryClient| s.packets_requested,
         /// Packets that arrived after they had been requested.
         packets_recovered: u64 = |s: &LibraryClient| s.packets_recovered,
+        /// Packets that did not arrive and were computed from repair packets.
+        packets_repaired: u64 = |s: &LibraryClient| s.packets_repaired,
+        /// Repair packets that arrived, whether or not they were needed.
+        repairs: u64 = |s: &LibraryClient| s.repairs,
         /// Octets received, packet headers included.
         octets: u64 = |s: &LibraryClient| s.octets,
         /// Median time from the capture of the picture, by the server's clock, until the frame was
@@ -65,6 +69,8 @@ mirror! {
         packets_requested: u64 = |s: &LibraryServer| s.packets_requested,
         /// Packets among them that were sent again.
         packets_retransmitted: u64 = |s: &LibraryServer| s.packets_retransmitted,
+        /// Repair packets sent.
+        repairs: u64 = |s: &LibraryServer| s.repairs,
         /// Changes to a smaller format or rate, because a client reported losses.
         steps_down: u64 = |s: &LibraryServer| s.steps_down,
         /// Changes to a larger one, in the absence of losses.

@@ -90,6 +90,19 @@ impl Assembly {
         filling.flat_map(|slot| [slot.requests.due(), self.sweep_due(slot)]).flatten().min()
     }
 
+    /// Returns when [`handle_timeout`](Self::handle_timeout) notes that a frame is about to be given up:
+    /// shortly before. Until then, no thread needs to wait for missing packets of it that no other packet
+    /// shows; most frames are complete by then.
+    pub(super) fn late_due(&self, slot: &Slot) -> Option<Instant> {
+        let is_awaited = self.options.recovery && slot.claimed() < self.plan.packets();
+        (is_awaited && !slot.requests.is_late).then(|| self.sweep_at(slot))
+    }
+
+    fn sweep_at(&self, slot: &Slot) -> Instant {
+        let deadline = self.deadline(slot.first_at, slot.latest_at);
+        deadline.checked_sub(GRACE).unwrap_or(deadline)
+    }
+
     /// Returns when all missing packets of a frame that was announced are noted: shortly before the frame
     /// would be given up.
     ///
@@ -101,9 +114,8 @@ impl Assembly {
             return None;
         }
         let is_sent = slot.frame < self.announced && slot.claimed() < self.plan.packets();
-        let deadline = self.deadline(slot.first_at, slot.latest_at);
-        let due = deadline.checked_sub(GRACE).unwrap_or(deadline);
-        (is_sent && !slot.requests.is_swept).then_some(due)
+        let is_due = is_sent && slot.requests.is_late && !slot.requests.is_swept;
+        is_due.then(|| self.sweep_at(slot))
     }
 
     /// Writes the packets of one frame that are to be requested at `now` to `packets`; returns the

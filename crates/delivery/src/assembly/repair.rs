@@ -19,7 +19,8 @@ impl Assembly {
     /// lacks packets. Then call [`poll_repair`](Self::poll_repair).
     ///
     /// Nothing authenticates it, as nothing does any other packet: octets computed from a forged one are
-    /// wrong. They replace no octets that arrived.
+    /// wrong. They replace no octets that arrived. All repair packets of a frame have the ratio of the first;
+    /// a forged one with another that comes first keeps the frame from being repaired.
     pub fn take_repair(
         &mut self,
         now: Instant,
@@ -36,7 +37,10 @@ impl Assembly {
         }
         let frame = extend(self.next, header.frame);
         if frame < self.oldest {
-            // Its frame ended without it.
+            // Its frame ended without it; if that is long ago, it shows nothing about its socket.
+            if frame + u64::from(crate::gaps::PROGRESS_MAX) < self.oldest {
+                return self.discard_repair(Discard::Late);
+            }
             self.statistics.repairs += 1;
             return RepairOutcome::Discarded(Discard::Unneeded);
         }
@@ -93,6 +97,9 @@ impl Assembly {
                 let slot = &mut self.slots[at];
                 slot.reserve(packet);
                 slot.requests.handle_arrival(packet);
+            }
+            if let Some(repairs) = &mut self.slots[at].repairs {
+                repairs.note_begun(&block);
             }
             return Some(Repair { slot: at, unit: block.unit, block, lost });
         }

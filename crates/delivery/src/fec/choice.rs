@@ -51,7 +51,8 @@ pub struct LossReport {
 ///
 /// It is the lowest with which one of a thousand frames stays damaged if packets are lost independently,
 /// twice as often as in the worst second of the last ten; if packets stay lost nevertheless, up to eight
-/// times as often. There are no repair packets without losses, nor if requests alone achieve that.
+/// times as often. There are no repair packets without losses, nor if requests alone achieve that. The largest
+/// blocks count: shorter stripes are protected less. A packet that overtook others may count as lost.
 #[derive(Clone, Debug)]
 pub struct FecChoice {
     max: u8,

@@ -52,7 +52,7 @@ impl Repair {
 }
 
 impl Decoder {
-    /// Creates a decoder, and the shared tables if there are none yet, which takes some milliseconds.
+    /// Creates a decoder, and the shared tables if there are none yet, which takes a tenth of a second.
     pub fn new() -> Self {
         Self { codec: ReedSolomonDecoder::new(1, 1, 2).ok(), padded: Vec::new() }
     }

@@ -32,7 +32,7 @@ impl fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// Creates an encoder, and the shared tables if there are none yet, which takes some milliseconds.
+    /// Creates an encoder, and the shared tables if there are none yet, which takes a tenth of a second.
     pub fn new() -> Self {
         let codec = ReedSolomonEncoder::new(1, 1, 2).ok();
         Self { codec, padded: Vec::new(), octets: Vec::new() }
@@ -54,7 +54,8 @@ impl Encoder {
         let is_possible = (1..=crate::FEC_PERCENT_MAX).contains(&percent)
             && plan.can_repair()
             && octets.len() == stripe.bytes.len();
-        let (first, count) = plan.stripe_repairs(stripe, percent);
+        let (first, count) =
+            if is_possible { plan.stripe_repairs(stripe, percent) } else { (0, 0) };
         let len = plan.block(stripe, 0).map_or(2, |block| block.octets);
         if is_possible {
             self.octets.resize(count as usize * len, 0);
@@ -66,7 +67,8 @@ impl Encoder {
                 }
             }
         }
-        (plan.repair_index(percent, first)..).zip(self.octets.chunks_exact(len))
+        let first = if is_possible { plan.repair_index(percent, first) } else { 0 };
+        (first..).zip(self.octets.chunks_exact(len))
     }
 
     /// Computes the repair packets of the block at `at` in the stripe.

@@ -104,6 +104,11 @@ impl Repairs {
         }
     }
 
+    /// Notes that a block is being recovered: it is not returned again before another packet arrives.
+    pub(crate) fn note_begun(&mut self, block: &Block) {
+        self.ready.retain(|first| *first != block.first);
+    }
+
     /// Returns how many more packets of a block are needed than arrived or were noted as missing.
     pub(crate) fn needed(&self, block: &Block) -> u32 {
         let counts = self.blocks.get(block.number as usize).copied().unwrap_or_default();

@@ -2,16 +2,18 @@
 
 use super::{HEADER_BYTES, PACKETS_MAX, Plan, Stripe, Unit};
 
-/// Maximum packets of a block. A larger one recovers more, and takes more memory to compute.
+/// Maximum packets of a block, and their octets. A larger one recovers more, and takes more memory to
+/// compute.
 const BLOCK_MAX: u32 = 256;
+const BLOCK_OCTETS_MAX: usize = 1 << 20;
 
 /// Maximum repair packets for 100 packets.
 pub const FEC_PERCENT_MAX: u8 = 100;
 
 /// Packets of one stripe that are protected together.
 ///
-/// A stripe of up to 256 packets is one block. A longer one has several, and its packets belong to them
-/// in turn, so that the packets lost in a row are spread over all.
+/// A stripe of up to 256 packets and 1 MiB is one block. A longer one has several, and its packets belong to
+/// them in turn, so that the packets lost in a row are spread over all.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Block {
     /// Its number among the blocks of a frame.
@@ -56,9 +58,14 @@ fn repairs(packets: u32, percent: u8) -> u32 {
     (packets * u32::from(percent)).div_ceil(100)
 }
 
+/// Returns the number of blocks of a stripe, whose packets have `payload` octets.
+fn stripe_blocks(packets: u32, payload: usize) -> u32 {
+    packets.div_ceil((BLOCK_OCTETS_MAX / payload).clamp(1, BLOCK_MAX as usize) as u32)
+}
+
 /// Returns the number of repair packets of a stripe.
-fn stripe_repairs(packets: u32, percent: u8) -> u32 {
-    let blocks = packets.div_ceil(BLOCK_MAX);
+fn stripe_repairs(packets: u32, payload: usize, percent: u8) -> u32 {
+    let blocks = stripe_blocks(packets, payload);
     if blocks == 0 {
         return 0;
     }
@@ -76,13 +83,14 @@ impl Unit {
     /// Returns the number of blocks.
     pub(super) fn blocks(&self, payload: usize) -> u32 {
         let (stripes, rest) = self.stripes(payload);
-        stripes * self.stripe_packets.div_ceil(BLOCK_MAX) + rest.div_ceil(BLOCK_MAX)
+        stripes * stripe_blocks(self.stripe_packets, payload) + stripe_blocks(rest, payload)
     }
 
     /// Returns the number of repair packets.
     fn repairs(&self, payload: usize, percent: u8) -> u32 {
         let (stripes, rest) = self.stripes(payload);
-        stripes * stripe_repairs(self.stripe_packets, percent) + stripe_repairs(rest, percent)
+        stripes * stripe_repairs(self.stripe_packets, payload, percent)
+            + stripe_repairs(rest, payload, percent)
     }
 }
 
@@ -101,7 +109,8 @@ impl Plan {
         let of = |octets: usize| HEADER_BYTES + self.repair_len(octets);
         let of_unit = |unit: &Unit| {
             let (stripes, _) = unit.stripes(self.payload);
-            let whole = stripes as usize * stripe_repairs(unit.stripe_packets, percent) as usize;
+            let whole = stripes as usize
+                * stripe_repairs(unit.stripe_packets, self.payload, percent) as usize;
             let rest = unit.repairs(self.payload, percent) as usize - whole;
             whole * of(unit.stripe_bytes) + rest * of(unit.bytes % unit.stripe_bytes)
         };
@@ -120,7 +129,7 @@ impl Plan {
 
     /// Returns the packets of the largest block.
     pub(crate) fn block_max(&self) -> u32 {
-        let largest = |packets: u32| packets.div_ceil(packets.div_ceil(BLOCK_MAX).max(1));
+        let largest = |packets: u32| packets.div_ceil(stripe_blocks(packets, self.payload).max(1));
         let of_unit = |unit: &Unit| {
             let (_, rest) = unit.stripes(self.payload);
             largest(unit.stripe_packets).max(largest(rest))
@@ -136,7 +145,7 @@ impl Plan {
 
     /// Returns the number of blocks of a stripe.
     pub(crate) fn stripe_blocks(&self, stripe: &Stripe) -> u32 {
-        self.stripe_packets(stripe).len().div_ceil(BLOCK_MAX as usize) as u32
+        stripe_blocks(self.stripe_packets(stripe).len() as u32, self.payload)
     }
 
     /// Returns a block of a stripe.
@@ -144,7 +153,7 @@ impl Plan {
         let unit = self.units.get(stripe.unit)?;
         let (packets, stride) =
             (self.stripe_packets(stripe).len() as u32, self.stripe_blocks(stripe));
-        let before = stripe.index as u32 * unit.stripe_packets.div_ceil(BLOCK_MAX);
+        let before = stripe.index as u32 * stripe_blocks(unit.stripe_packets, self.payload);
         (index < stride).then(|| Block {
             number: unit.first_block + before + index,
             unit: stripe.unit,
@@ -166,8 +175,8 @@ impl Plan {
         let before = self.units.iter().take(stripe.unit);
         let before: u32 = before.map(|unit| unit.repairs(self.payload, percent)).sum();
         let whole = self.units.get(stripe.unit).map_or(0, |unit| unit.stripe_packets);
-        let count = stripe_repairs(self.stripe_packets(stripe).len() as u32, percent);
-        (before + stripe.index as u32 * stripe_repairs(whole, percent), count)
+        let count = stripe_repairs(self.stripe_packets(stripe).len() as u32, self.payload, percent);
+        (before + stripe.index as u32 * stripe_repairs(whole, self.payload, percent), count)
     }
 
     /// Returns the place of a repair packet, if the frame has one with this number.
@@ -179,7 +188,7 @@ impl Plan {
                 within -= all;
                 continue;
             }
-            let of_each = stripe_repairs(unit.stripe_packets, percent);
+            let of_each = stripe_repairs(unit.stripe_packets, self.payload, percent);
             let index = within.checked_div(of_each)?.min(unit.stripes(self.payload).0);
             let stripe = self.stripe(at, index as usize)?;
             let (within, blocks) = (within - index * of_each, self.stripe_blocks(&stripe));
@@ -222,6 +231,14 @@ mod tests {
         assert_eq!(blocks, [(2, 90, 3, 201), (3, 91, 3, 200), (4, 92, 3, 200)]);
         assert_eq!(plan.block_of(93).unwrap().number, 2);
         assert_eq!((plan.block_of(691), plan.blocks(), plan.block_max()), (None, 5, 201));
+    }
+
+    #[test]
+    fn a_block_has_at_most_a_mebibyte() {
+        let most = |payload: usize| {
+            Plan::new(&[(512 * payload, usize::MAX)], payload).unwrap().block_max()
+        };
+        assert_eq!([1, 4_096, 4_097, 65_503, 1 << 20].map(most), [256, 256, 171, 16, 1]);
     }
 
     #[test]

@@ -126,11 +126,14 @@ impl Control {
         let due =
             due.into_iter().chain([missing]).flatten().min().map_or(check, |due| due.min(check));
         let waker = Some(&*self.inner.shared.control);
-        if self.wire.socket.wait(self.wire.interest(), Some(due), waker).is_err() {
-            self.machine.handle_close();
-            return true;
+        match self.wire.socket.wait(self.wire.interest(), Some(due), waker) {
+            Ok(ready) if ready.readable => self.wire.read(&mut self.machine),
+            Ok(_) => {}
+            Err(_) => {
+                self.machine.handle_close();
+                return true;
+            }
         }
-        self.wire.read(&mut self.machine);
         self.machine.handle_timeout(Instant::now());
         true
     }

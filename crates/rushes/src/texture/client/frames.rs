@@ -181,7 +181,11 @@ impl Frames {
             return;
         }
         let ended = assembly.handle_timeout(now);
+        let is_missing = assembly.poll_requests_timeout().is_some_and(|due| due <= now);
         drop(assembly);
+        if is_missing {
+            self.requester.wake();
+        }
         if ended {
             self.hand_over();
         }

@@ -19,7 +19,7 @@ use std::{fmt, thread};
 use rushes_delivery::control::{
     Abilities, Change, ClockEstimate, FrameRate, Offer, Reason, Stopped, StoppedBy, Transport,
 };
-use rushes_delivery::{AssemblyOptions, AssemblyStatistics};
+use rushes_delivery::{AssemblyOptions, AssemblyStatistics, Decoder};
 use rushes_net::{TcpSocket, Waker};
 use rushes_texture::{Format, Layout};
 
@@ -302,6 +302,10 @@ impl Inner {
             deadline_min: deadline_min(self.options.deadline_min, rate),
             deadline_max: self.deadline_max(),
         };
+        if options.fec {
+            // The tables that all decoders share take long to compute, and no packet should wait for them.
+            drop(Decoder::new());
+        }
         let past = self.shared.frames().map(|frames| frames.statistics()).unwrap_or_default();
         let frames = Frames::new(
             (shape.clone(), threads),

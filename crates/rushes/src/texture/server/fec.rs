@@ -72,7 +72,7 @@ impl SessionFec {
         };
         let percent = choice.handle_report(now, report, plan);
         if percent != self.percent {
-            tracing::info!(percent, "a client's losses change its repair packets");
+            tracing::debug!(percent, "a client's losses change its repair packets");
         }
         self.percent = percent;
     }

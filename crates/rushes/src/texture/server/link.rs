@@ -146,6 +146,10 @@ impl UdpLink {
         for (index, packet) in encoder.encode(plan, stripe, job.fec_percent, octets) {
             if !self.slab.has_room(packet, octets_max) {
                 self.flush_repairs()?;
+                let requested = self.pace.work().poll_requested();
+                if !requested.is_empty() {
+                    self.retransmit(&requested)?;
+                }
             }
             self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
         }

@@ -132,6 +132,10 @@ impl TextureServer {
         let rate = FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
         SessionPace::new(options.paced(options.transport), rate)?;
         options.fec.check()?;
+        if options.fec != Fec::Off {
+            // The tables that all encoders share take long to compute, and no frame should wait for them.
+            drop(rushes_delivery::Encoder::new());
+        }
         let sealing = Sealing::new(options.security.as_ref(), End::Server)?;
         let listener = Arc::new(TcpListener::bind(local, &options.tcp)?);
         let inner = Arc::new(Inner {
