@@ -13,7 +13,7 @@ use rushes_proto::payload::opus::Opus;
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
-    agree, delivery, depacketise, fec, frames, parsers, participate, rate, read_report, receive,
+    agree, delivery, depacketise, extension, fec, frames, parsers, participate, rate, read_report, receive,
     secure, secure_reports, seeds, window,
 };
 
@@ -44,6 +44,7 @@ targets! {
     "delivery_plan": frames::plan, seeds::plans;
     "delivery_sealed": delivery::sealed, seeds::sealed;
     "delivery_window": window::send, seeds::credits;
+    "extension": extension, seeds::extensions;
     "fec": fec::decode, seeds::rtp;
     "media_files": parsers::media_files, seeds::media_files;
     "nal_units": parsers::nal_units, seeds::nal_units;
