@@ -406,6 +406,7 @@ Examples:
   rushes recv --sdp film.sdp -o film.mp4               video and audio, in step
   rushes recv --sdp camera.sdp -o camera.mp4 --keep          until Ctrl-C, a file for each sender
   rushes recv --from 5004 --srtp AEAD_AES_128_GCM --key-file film.key -o copy.265")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub(crate) struct RecvArgs {
     /// Port to listen on, optionally after an address to bind to or a multicast group to join; by
     /// default all IPv4 addresses, with [::] all IPv6 and IPv4 addresses

@@ -579,6 +579,7 @@ impl FrameBuilder {
             self.len = 0;
             std::mem::take(&mut self.data)
         };
+        let (elements, elements_len) = self.elements.of_frame();
         let frame = Frame {
             data,
             len,
@@ -587,7 +588,8 @@ impl FrameBuilder {
             ssrc: packet.ssrc,
             arrival: packet.arrival,
             captured: self.captured,
-            elements: self.elements.of_frame(),
+            elements,
+            elements_len,
             units: if self.per_unit || !self.prefixed { 1 } else { self.units },
             marker,
         };

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::elements::ReceivedElements;
+use super::elements::Ends;
 use super::pool::FramePool;
 use crate::rtp::{CaptureTime, Element};
 use crate::ssrc::Ssrc;
@@ -22,7 +23,9 @@ pub struct Frame {
     pub(super) ssrc: Ssrc,
     pub(super) arrival: Instant,
     pub(super) captured: Option<CaptureTime>,
-    pub(super) elements: Option<Box<ReceivedElements>>,
+    pub(super) elements: Option<Arc<Ends>>,
+    /// Octets of memory in its elements, unless they are those of an earlier frame, too.
+    pub(super) elements_len: usize,
     pub(super) units: u32,
     pub(super) marker: bool,
 }
@@ -86,7 +89,7 @@ impl Frame {
 
     /// Returns the octets of memory that the frame holds.
     pub(super) fn memory(&self) -> usize {
-        self.data.capacity() + self.elements.as_ref().map_or(0, |elements| elements.len())
+        self.data.capacity() + self.elements_len
     }
 
     /// Returns the number of NAL units; 1 for formats without NAL units.
