@@ -23,6 +23,7 @@ use rushes_proto::payload::{
 };
 use rushes_proto::repair::fec::{DecoderLimits, FecFormat};
 use rushes_proto::rtcp::{Compound, Packet, XrBlock};
+use rushes_proto::rtp::{Elements, Extension, ExtensionKind, ExtensionMap, TWO_BYTE_PROFILE};
 use rushes_proto::srtp::{
     BATCH_MAX, ExtensionIds, MasterKey, Policy, Protector, SrtcpProtector, SrtcpUnprotector, Suite,
     UnprotectError, Unprotector,
@@ -51,6 +52,32 @@ fn settings(flags: u8) -> FrameSettings {
         framing: if flags & 2 == 0 { Framing::AnnexB } else { Framing::LengthPrefixed },
         frame_len_max: FRAME_LEN_MAX,
         incomplete: flags & 8 != 0,
+    }
+}
+
+/// Returns the elements of header extensions that streams read: known ones, and one of an application.
+fn extensions() -> ExtensionMap {
+    (1..)
+        .zip(ExtensionKind::ALL)
+        .fold(ExtensionMap::default(), |map, (id, kind)| map.with(kind, id).unwrap_or(map))
+        .with_own(200)
+        .unwrap_or_default()
+}
+
+/// Reads `octets` as a header extension, whose profile are the first two: what frames have of it is
+/// read again, each element once.
+pub fn extension(octets: &[u8]) {
+    let Some((profile, data)) = octets.split_first_chunk() else { return };
+    let data = &data[..data.len() & !3];
+    let extension = Extension { profile: u16::from_be_bytes(*profile), data };
+    let (map, mut out) = (extensions(), Vec::new());
+    let read = map.read(extension, Some(NtpTime(1 << 40)), &mut out);
+    let Some(elements) = Elements::new(TWO_BYTE_PROFILE, &out) else { return };
+    let elements: Vec<_> = elements.map(|element| element.expect("it was written")).collect();
+    assert!(read.is_ok() || elements.is_empty());
+    for (n, element) in elements.iter().enumerate() {
+        assert!(map.contains(element.id));
+        assert!(elements[..n].iter().all(|other| other.id != element.id));
     }
 }
 
@@ -116,6 +143,8 @@ pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
     config.sources_max = 3;
     config.source_timeout = Duration::from_millis(100);
     config.fec = (flags & 4 != 0).then_some(FEC);
+    config.extensions = extensions();
+    config.wide_arrivals = true;
     let receivers = [(); 2].map(|()| Receiver::new(format.clone(), config.clone()));
     let [Ok(mut single), Ok(mut runs)] = receivers else { return };
     let from = SocketAddr::from((Ipv4Addr::LOCALHOST, 5004));
@@ -140,7 +169,9 @@ pub fn receive(format: Arc<dyn PayloadFormat>, octets: &[u8]) {
         loop {
             let (one, other) = (single.poll_frame(), runs.poll_frame());
             assert_eq!(one.as_deref(), other.as_deref());
-            let Some(frame) = one else { break };
+            let (Some(frame), Some(other)) = (one, other) else { break };
+            assert!(frame.first_elements().eq(other.first_elements()));
+            assert!(frame.last_elements().eq(other.last_elements()));
             assert!(frame.len() <= FRAME_LEN_MAX);
         }
         loop {

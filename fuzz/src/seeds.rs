@@ -135,6 +135,22 @@ pub fn rtp() -> Vec<Vec<u8>> {
     carried.iter().enumerate().map(|(n, (marker, payload))| packet(n, *marker, payload)).collect()
 }
 
+/// Returns header extensions in both forms, each after its profile.
+pub fn extensions() -> Vec<Vec<u8>> {
+    let elements = [
+        Element { id: 1, data: &[1; 16] },
+        Element { id: 4, data: b"mid" },
+        Element { id: 7, data: &[0x9e] },
+        Element { id: 9, data: &[1, 2] },
+    ];
+    let forms = [ExtensionForm::OneByte, ExtensionForm::TwoByte];
+    let write = |form: ExtensionForm| {
+        let extension = HeaderExtension::of_elements(form, &elements).expect("the elements fit");
+        [&extension.profile.to_be_bytes()[..], &extension.data].concat()
+    };
+    forms.map(write).into()
+}
+
 /// Returns packets for a receiver: in order, then with some swapped and removed.
 pub fn streams() -> Vec<Vec<u8>> {
     let mut packets = rtp();

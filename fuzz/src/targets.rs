@@ -14,8 +14,8 @@ use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
-    agree, delivery, depacketise, fec, frames, parsers, participate, rate, read_report, receive,
-    repairs, secure, secure_reports, seeds, window,
+    agree, delivery, depacketise, extension, fec, frames, parsers, participate, rate, read_report,
+    receive, repairs, secure, secure_reports, seeds, window,
 };
 
 /// A fuzz target. A program of `fuzz_targets` has the same name.
@@ -46,6 +46,7 @@ targets! {
     "delivery_repair": repairs::repair, seeds::repairs;
     "delivery_sealed": delivery::sealed, seeds::sealed;
     "delivery_window": window::send, seeds::credits;
+    "extension": extension, seeds::extensions;
     "fec": fec::decode, seeds::rtp;
     "media_files": parsers::media_files, seeds::media_files;
     "nal_units": parsers::nal_units, seeds::nal_units;

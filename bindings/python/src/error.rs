@@ -118,11 +118,13 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::FecSharesSsrc
         | E::FecSsrc { .. }
         | E::Mtu { .. }
+        | E::Extension(_)
         | E::NoFec
         | E::PacingRate
         | E::RatePriority
         | E::RateOfGroup { .. }
         | E::NoRtx
+        | E::NoTransportSequence
         | E::PacingShare { .. }
         | E::RtxPayloadType { .. }
         | E::RtxSsrc { .. }

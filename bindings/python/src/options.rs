@@ -268,18 +268,7 @@ pub(crate) fn burst(setting: &Setting<'_, '_>) -> PyResult<Burst> {
 
 /// Adds the elements of header extensions, given by name or URI with their identifiers.
 fn extensions(mut builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<StreamBuilder> {
-    let kinds = [
-        ("abs-capture-time", ExtensionKind::AbsCaptureTime),
-        ("ntp-64", ExtensionKind::Ntp64),
-        ("ntp-56", ExtensionKind::Ntp56),
-        ("mid", ExtensionKind::Mid),
-        ("rid", ExtensionKind::Rid),
-        ("repaired-rid", ExtensionKind::RepairedRid),
-        ("audio-level", ExtensionKind::AudioLevel),
-        ("abs-send-time", ExtensionKind::AbsSendTime),
-        ("transport-sequence", ExtensionKind::TransportSequence),
-        ("dependency-descriptor", ExtensionKind::DependencyDescriptor),
-    ];
+    let kinds = ExtensionKind::ALL.map(|kind| (kind.name(), kind));
     let mut map = ExtensionMap::default();
     for (name, id) in setting.get::<Bound<'_, PyDict>>()? {
         let id = setting.part(id).int()?;

@@ -271,5 +271,5 @@ def test_frames_carry_elements_of_header_extensions(session: rushes.Session) -> 
                 sender.push_frame(b"frame", elements=[("last", 9, b"x")])
     with pytest.raises(rushes.ConfigError, match="reserved"):
         session.stream("generic", extensions={"urn:example:seat": 15})
-    with pytest.raises(rushes.ConfigError, match="transport-wide"):
+    with pytest.raises(rushes.ConfigError, match="report_transport_wide"):
         session.stream("generic", report_transport_wide=True)

@@ -18,8 +18,9 @@ use crate::overwrite::OverwriteArgs;
 use crate::security::SecurityArgs;
 use crate::send::RateArgs;
 use crate::values::{
-    parse_burst, parse_capture_time, parse_clock_rate, parse_duration, parse_fec, parse_mtu,
-    parse_pacing, parse_payload_type, parse_rate, parse_size, parse_ssrc, parse_video_size,
+    parse_burst, parse_capture_time, parse_clock_rate, parse_duration, parse_extension, parse_fec,
+    parse_mtu, parse_pacing, parse_payload_type, parse_rate, parse_size, parse_ssrc,
+    parse_video_size,
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -124,6 +125,12 @@ pub(crate) struct StreamArgs {
     /// 1 ms, of pcmu and pcma 20 ms, or less where more channels do not fit. For senders
     #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
     pub(crate) packet_time: Option<Duration>,
+    /// Agree on an element of header extensions (RFC 8285): its identifier ID, 1 to 14 or 16 to 255,
+    /// and its URI or one of mid, rid, repaired-rid, audio-level, abs-send-time, transport-sequence,
+    /// dependency-descriptor. May be given several times; both ends need the same. Packets sent carry
+    /// mid (--mid), abs-send-time and transport-sequence
+    #[arg(long, value_parser = parse_extension, help_heading = "Stream", value_name = "ID=NAME")]
+    pub(crate) extension: Vec<(u8, String)>,
     /// Octets in each frame of a raw file
     #[arg(long, default_value = "64K", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]
@@ -342,6 +349,10 @@ pub(crate) struct SendArgs {
     /// SSRC, decimal or 0x hexadecimal; random by default
     #[arg(long, value_parser = parse_ssrc, help_heading = "Stream")]
     pub(crate) ssrc: Option<Ssrc>,
+    /// Identification of the media (a=mid), which packets carry with --extension ID=mid until the
+    /// receiver has reported on the stream
+    #[arg(long, help_heading = "Stream")]
+    pub(crate) mid: Option<String>,
     /// Confirm that the key is new, which permits --ssrc or --rtx-ssrc with it. A second run with
     /// the same key and SSRC would repeat the key stream
     #[arg(long, requires = "srtp", help_heading = "Security")]
@@ -437,6 +448,7 @@ Examples:
   rushes recv --sdp film.sdp -o film.mp4               video and audio, in step
   rushes recv --sdp camera.sdp -o camera.mp4 --keep          until Ctrl-C, a file for each sender
   rushes recv --from 5004 --srtp AEAD_AES_128_GCM --key-file film.key -o copy.265")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub(crate) struct RecvArgs {
     /// Port to listen on, optionally after an address to bind to or a multicast group to join; by
     /// default all IPv4 addresses, with [::] all IPv6 and IPv4 addresses
@@ -453,8 +465,9 @@ pub(crate) struct RecvArgs {
     /// container (.mp4, .mov, .mkv, .webm) the video and the audio. Unusable lines are reported and
     /// skipped. Only the SSRC that it names is accepted
     #[arg(long, value_name = "FILE",
-        conflicts_with_all = ["payload_type", "clock_rate", "channels", "capture_time", "rtcp_mux", "recovery",
-            "rtx_payload_type", "feedback", "report_arrivals"])]
+        conflicts_with_all = ["payload_type", "clock_rate", "channels", "capture_time", "extension",
+            "rtcp_mux", "recovery", "rtx_payload_type", "feedback", "report_arrivals",
+            "report_transport_wide"])]
     pub(crate) sdp: Option<PathBuf>,
     /// File to write; - for the standard output
     #[arg(long, short, value_name = "FILE", required_unless_present = "window")]
@@ -491,6 +504,10 @@ pub(crate) struct RecvArgs {
     /// Report the arrival of each packet to the sender (RFC 8888), which send --max-rate needs
     #[arg(long, conflicts_with = "no_rtcp", help_heading = "Control")]
     pub(crate) report_arrivals: bool,
+    /// Report the arrival of each packet by its transport-wide number, as browsers do, for senders
+    /// that follow such reports only: needs --extension ID=transport-sequence
+    #[arg(long, conflicts_with = "no_rtcp", help_heading = "Control")]
+    pub(crate) report_transport_wide: bool,
     /// End after this much silence, once the stream has begun
     #[arg(long, value_parser = parse_duration, default_value = "2s", value_name = "TIME")]
     pub(crate) idle_timeout: Duration,

@@ -36,6 +36,9 @@ pub(crate) fn set(
     if let Some(elements) = args.capture_time {
         builder = builder.extensions(elements);
     }
+    for (id, uri) in &args.extension {
+        builder = builder.extension(*id, uri);
+    }
     if let Some(dscp) = args.dscp {
         builder = builder.dscp(dscp);
     }

@@ -35,23 +35,34 @@ pub(crate) fn parse_video_size(text: &str) -> Result<[u16; 2], String> {
     Ok([width.parse().map_err(|_| wrong())?, height.parse().map_err(|_| wrong())?])
 }
 
-/// The name of a format of capture times: the end of its URI.
-fn extension_name(kind: ExtensionKind) -> &'static str {
-    kind.uri().rsplit(['/', ':']).next().unwrap_or_default()
-}
-
 /// An element of header extensions that carries the capture time: its format, and its identifier
 /// or 1.
 pub(crate) fn parse_capture_time(text: &str) -> Result<ExtensionMap, String> {
     let (name, id) = text.split_once(':').unwrap_or((text, "1"));
-    let kind = ExtensionKind::OF_CAPTURE.into_iter().find(|kind| extension_name(*kind) == name);
+    let kind = ExtensionKind::OF_CAPTURE.into_iter().find(|kind| kind.name() == name);
     let kind = kind.ok_or_else(|| {
-        let names = ExtensionKind::OF_CAPTURE.map(extension_name).join(", ");
+        let names = ExtensionKind::OF_CAPTURE.map(ExtensionKind::name).join(", ");
         format!("{name:?} is not one of {names}")
     })?;
     let id =
         id.parse().map_err(|_| format!("{id:?} is not an identifier, 1 to 14 or 16 to 255"))?;
     ExtensionMap::default().with(kind, id).map_err(|error| error.to_string())
+}
+
+/// An element of header extensions: its identifier, and its URI or the name of a known one.
+pub(crate) fn parse_extension(text: &str) -> Result<(u8, String), String> {
+    let form = || format!("{text:?} is not ID=NAME, such as 3=mid or 3=urn:example:seat");
+    let (id, name) = text.split_once('=').ok_or_else(form)?;
+    let id = id.parse().map_err(|_| form())?;
+    let known = ExtensionKind::ALL.into_iter().find(|kind| kind.name() == name);
+    match known {
+        Some(kind) => Ok((id, kind.uri().to_owned())),
+        None if name.contains(':') => Ok((id, name.to_owned())),
+        None => {
+            let names = ExtensionKind::ALL.map(ExtensionKind::name).join(", ");
+            Err(format!("{name:?} is neither a URI nor one of {names}"))
+        }
+    }
 }
 
 pub(crate) fn parse_mtu(text: &str) -> Result<usize, String> {

@@ -395,9 +395,11 @@ fn packets_before_a_report_name_the_stream_and_those_for_repair_always_do() {
         assert_eq!(names(packet, map), [mid.clone(), None, rid.clone()]);
         assert!(packet.len() <= LEN_MAX + 2);
     }
-    let too_long = "seventeen letters";
-    let refused = sender.with_names(Some(too_long), None).err();
+    let refused = sender.with_names(Some("seventeen-letters"), None).err();
     assert_eq!(refused, Some(ConfigError::StreamName { len: 17 }));
+    let plain = self::sender(Kind::Generic, LOW, Repair::None, None);
+    let refused = plain.with_names(None, Some("a b")).err();
+    assert_eq!(refused, Some(ConfigError::StreamName { len: 3 }));
 }
 
 #[test]
@@ -693,4 +695,73 @@ fn only_packets_with_elements_leave_the_fast_paths() {
     assert!(in_runs + 20 >= none.0 && behind + 20 >= none.1, "{in_runs} {behind} {none:?}");
     let every = FrameElements::default().with(Placement::Every, 1, [1]);
     assert_eq!(fast_packets(map, &every), (0, 0));
+}
+
+/// A packet of many units of one octet, with long elements: each unit is a frame when units are
+/// delivered.
+#[test]
+fn units_of_one_packet_share_its_elements() {
+    let map = (1..=10)
+        .filter(|id| *id != 15)
+        .fold(ExtensionMap::default(), |map, id| map.with_own(id).unwrap());
+    let mut listener = Listener::with(Kind::H264, Delivery::Unit, |config| {
+        (config.extensions, config.probation) = (map, 1);
+    });
+    let elements: Vec<u8> =
+        (1..=10_u8).flat_map(|id| [&[id, 254][..], &[id; 254]].concat()).collect();
+    let mut packet = vec![0x90, PAYLOAD_TYPE.value(), 0, 1, 0, 0, 0, 1];
+    packet.extend(SSRC.0.to_be_bytes());
+    packet.extend([0x10, 0]);
+    packet.extend((elements.len() as u16 / 4).to_be_bytes());
+    packet.extend(elements);
+    packet.push(24);
+    packet.extend([0, 1, 0x41].repeat(20_000));
+    let now = listener.epoch;
+    listener.receiver.handle_datagram(now, &packet);
+    let ready = listener.receiver.ready_octets();
+    let mut frames = 0;
+    while let Some(frame) = listener.receiver.poll_frame() {
+        assert_eq!(frame.element(10), Some(&[10; 254][..]));
+        frames += 1;
+    }
+    assert_eq!(frames, 20_000);
+    // The frames' own octets, and the elements once.
+    assert!(ready <= 64 * 20_000 + 2 * 2560, "{ready}");
+}
+
+#[test]
+fn a_stranger_does_not_move_the_numbers_of_a_connection() {
+    let map = ExtensionMap::default().with(ExtensionKind::TransportSequence, 1).unwrap();
+    let mut listener = Listener::with(Kind::Generic, Delivery::AccessUnit, |config| {
+        (config.extensions, config.wide_arrivals) = (map, true);
+    });
+    let packet = |ssrc: u32, sequence: u16, number: u16| {
+        let mut packet = vec![0x90, PAYLOAD_TYPE.value()];
+        packet.extend(sequence.to_be_bytes());
+        packet.extend(u32::from(sequence).to_be_bytes());
+        packet.extend(ssrc.to_be_bytes());
+        packet.extend([0xbe, 0xde, 0, 1, 0x11]);
+        packet.extend(number.to_be_bytes());
+        packet.extend([0, 7]);
+        packet
+    };
+    let [home, other] =
+        [5004, 5006].map(|port| Some(std::net::SocketAddr::from(([192, 0, 2, 1], port))));
+    let now = listener.epoch;
+    for n in 0..10 {
+        listener.receiver.handle_datagram_from(now, home, &packet(7, n, n));
+        if n == 0 {
+            continue;
+        }
+        // Of another source, of the same, and of a payload type that is not the stream's.
+        listener.receiver.handle_datagram_from(now, other, &packet(8, n, 30_000 + n));
+        listener.receiver.handle_datagram_from(now, other, &packet(7, n, 30_000 + n));
+        let mut beside = packet(9, n, 30_000 + n);
+        beside[1] = 20;
+        listener.receiver.handle_datagram_from(now, other, &beside);
+    }
+    let polled = std::iter::from_fn(|| listener.receiver.poll_wide_arrival());
+    let numbers: Vec<u16> = polled.map(|(TransportSequence(number), _)| number.0).collect();
+    // The first packet was on probation.
+    assert_eq!(numbers, (1..10).collect::<Vec<u16>>());
 }

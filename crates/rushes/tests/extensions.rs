@@ -137,10 +137,10 @@ fn wrong_settings_are_refused() {
         open(&|builder| builder.extension(2, uri).report_transport_wide(true).rtcp(false));
     assert!(matches!(refused, Some(Error::NoRtcp)));
     let mid = ExtensionKind::Mid.uri();
-    let refused = open(&|builder| builder.extension(2, mid).mid("seventeen letters"));
+    let refused = open(&|builder| builder.extension(2, mid).mid("seventeen-letters"));
     let expected = ConfigError::StreamName { len: 17 };
     assert!(matches!(refused, Some(Error::Config(error)) if error == expected));
-    assert!(open(&|builder| builder.extension(16, mid).mid("seventeen letters")).is_none());
+    assert!(open(&|builder| builder.extension(16, mid).mid("seventeen-letters")).is_none());
 
     let (mut sender, _receiver) = pair(|builder| builder);
     let elements = FrameElements::default().with(Placement::First, 1, [1]);

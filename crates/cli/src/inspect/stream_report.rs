@@ -11,7 +11,7 @@ use super::intake::Intake;
 use super::live::Live;
 use super::names::nal_unit_type;
 use super::report::SourceReport;
-use super::streams::{Stream, Tally};
+use super::streams::{ElementCount, Stream, Tally};
 use super::unknown::Appearance;
 
 /// One stream.
@@ -28,6 +28,10 @@ pub(crate) struct StreamReport {
     pub(crate) payload_type: u8,
     /// Packets of other payload types of the same source.
     pub(crate) other_payload_types: BTreeMap<u8, u64>,
+    /// Elements of header extensions (RFC 8285).
+    pub(crate) extension_elements: Vec<ExtensionElements>,
+    /// Header extensions that are no list of elements, or a damaged one.
+    pub(crate) other_extensions: u64,
     /// Seconds from the start of the capture.
     pub(crate) first: Option<f64>,
     pub(crate) last: Option<f64>,
@@ -40,6 +44,16 @@ pub(crate) struct StreamReport {
     pub(crate) content: Content,
     pub(crate) discards: BTreeMap<&'static str, u64>,
     pub(crate) rtcp: Option<SourceReport>,
+}
+
+/// Elements of header extensions with one identifier.
+#[derive(Debug, Serialize)]
+pub(crate) struct ExtensionElements {
+    pub(crate) id: u8,
+    pub(crate) elements: u64,
+    /// The least and the most octets.
+    pub(crate) shortest: usize,
+    pub(crate) longest: usize,
 }
 
 /// Statistics of reception.
@@ -135,6 +149,8 @@ impl StreamReport {
             clock_rate: live.encoding.clock_rate.hertz(),
             payload_type,
             other_payload_types,
+            extension_elements: tally.elements.iter().map(ExtensionElements::new).collect(),
+            other_extensions: tally.other_extensions,
             first: offset(tally.first),
             last: offset(tally.last),
             seconds: tally.duration().as_secs_f64(),
@@ -144,6 +160,13 @@ impl StreamReport {
             discards: discards.map(|(reason, count)| (reason.name(), count)).collect(),
             rtcp: intake.control.sources.get(&stream.key.ssrc).map(SourceReport::new),
         })
+    }
+}
+
+impl ExtensionElements {
+    fn new((id, count): (&u8, &ElementCount)) -> Self {
+        let ElementCount { elements, shortest, longest } = *count;
+        Self { id: *id, elements, shortest, longest }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::stream_report::{Content, Rates, Reception, StreamReport};
+use super::stream_report::{Content, ExtensionElements, Rates, Reception, StreamReport};
 use super::text::{listed, row, rows};
 use crate::report::counted;
 
@@ -11,6 +11,9 @@ impl StreamReport {
         writeln!(f, "\n{}  {} -> {}", self.ssrc, self.source, self.destination)?;
         row(f, "codec", &self.codec_text())?;
         row(f, "packets", &self.packet_text())?;
+        if let Some(extensions) = self.extension_text() {
+            row(f, "extensions", &extensions)?;
+        }
         row(f, "lost", &self.reception.loss_text())?;
         let Reception { jitter_ticks, jitter_ms, .. } = self.reception;
         if let (Some(ticks), Some(millis)) = (jitter_ticks, jitter_ms) {
@@ -51,6 +54,23 @@ impl StreamReport {
             let _ = write!(text, "; {} of type {payload_type}", counted(*packets, "packet"));
         }
         text
+    }
+
+    fn extension_text(&self) -> Option<String> {
+        let element = |row: &ExtensionElements| {
+            let ExtensionElements { id, elements, shortest, longest } = row;
+            let octets = if shortest == longest {
+                counted(*shortest as u64, "octet")
+            } else {
+                format!("{shortest} to {longest} octets")
+            };
+            format!("element {id} of {octets} {elements} times")
+        };
+        let mut rows: Vec<String> = self.extension_elements.iter().map(element).collect();
+        if self.other_extensions > 0 {
+            rows.push(format!("{} without a list of elements", self.other_extensions));
+        }
+        (!rows.is_empty()).then(|| rows.join(", "))
     }
 
     fn packet_text(&self) -> String {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use rushes::file::FileError;
-use rushes::proto::rtp::Packet;
+use rushes::proto::rtp::{Extension, Packet};
 use rushes::{SequenceNumber, Ssrc};
 
 use super::codec::Encodings;
@@ -75,6 +75,18 @@ pub(crate) struct Tally {
     pub(crate) first: Option<Duration>,
     pub(crate) last: Option<Duration>,
     pub(crate) payload_types: BTreeMap<u8, u64>,
+    /// The elements of header extensions, by identifier.
+    pub(crate) elements: BTreeMap<u8, ElementCount>,
+    /// Header extensions that are no list of elements, or a damaged one.
+    pub(crate) other_extensions: u64,
+}
+
+/// How often an element of header extensions occurs, and how long it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ElementCount {
+    pub(crate) elements: u64,
+    pub(crate) shortest: usize,
+    pub(crate) longest: usize,
 }
 
 /// A stream.
@@ -291,6 +303,28 @@ impl Tally {
         self.first = self.first.or(arrival.time);
         self.last = self.last.max(arrival.time);
         *self.payload_types.entry(packet.payload_type()).or_default() += 1;
+        if let Some(extension) = packet.extension() {
+            self.take_extension(extension);
+        }
+    }
+
+    fn take_extension(&mut self, extension: Extension<'_>) {
+        let Some(elements) = extension.elements() else {
+            self.other_extensions += 1;
+            return;
+        };
+        for element in elements {
+            let Ok(element) = element else {
+                self.other_extensions += 1;
+                return;
+            };
+            let len = element.data.len();
+            let new = ElementCount { elements: 0, shortest: len, longest: len };
+            let count = self.elements.entry(element.id).or_insert(new);
+            count.elements += 1;
+            count.shortest = count.shortest.min(len);
+            count.longest = count.longest.max(len);
+        }
     }
 
     /// Returns the time from the first packet to the last.

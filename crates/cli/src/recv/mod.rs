@@ -253,7 +253,8 @@ fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described
     let session = open_session(from.host.as_deref(), args)?;
     let builder = stream::set(session.stream(codec), &session, &args.stream, raw_video);
     let builder = stream::set_control(builder.local_port(from.port), &args.control)
-        .report_arrivals(args.report_arrivals);
+        .report_arrivals(args.report_arrivals)
+        .report_transport_wide(args.report_transport_wide);
     Ok(Described { builder, codec, parameter_sets: Vec::new() })
 }
 

@@ -380,6 +380,9 @@ fn build(
     if is_first {
         builder = args.rate.set(builder)?;
     }
+    if let Some(mid) = args.mid.as_ref().filter(|_| is_first) {
+        builder = builder.mid(mid);
+    }
     if let Some(fec) = args.fec {
         builder = builder.fec(fec.format(args.fec_format.into()));
     }

@@ -386,6 +386,36 @@ fn rtcp_names_the_sources_and_their_losses() {
 }
 
 #[test]
+fn elements_of_header_extensions_are_counted() {
+    let mut packets = rtp_packets(&media(OPUS), OPUS_SENDING);
+    let mut extend = |n: usize, extension: &[u8]| {
+        packets[n].1[0] |= 0x10;
+        packets[n].1.splice(12..12, extension.iter().copied());
+    };
+    for n in 20..30 {
+        extend(n, &[0xbe, 0xde, 0, 1, 0x10, 7, 0x30, 1]);
+    }
+    extend(30, &[0x10, 0, 0, 1, 3, 2, 1, 1]);
+    // An element beyond the end, and another format.
+    extend(31, &[0xbe, 0xde, 0, 1, 0x1f, 7, 0, 0]);
+    extend(32, &[0x12, 0x34, 0, 0]);
+    let bench = Bench::new();
+    let path = bench.capture(&capture_of(&packets).octets);
+    let (report, _) = inspect(&path, &[]);
+    let stream = &report["streams"][0];
+    let expected = json!([
+        { "id": 1, "elements": 10, "shortest": 1, "longest": 1 },
+        { "id": 3, "elements": 11, "shortest": 1, "longest": 2 },
+    ]);
+    assert_eq!(stream["extension_elements"], expected);
+    assert_eq!((&stream["other_extensions"], &stream["lost"]), (&json!(2), &json!(0)));
+    let line =
+        "element 1 of 1 octet 10 times, element 3 of 1 to 2 octets 11 times, 2 without a list";
+    let words = text(&run(&[path.to_str().unwrap()]).stdout);
+    assert!(words.contains(line), "{words}");
+}
+
+#[test]
 fn another_payload_type_of_the_same_source_is_no_loss() {
     let mut packets = rtp_packets(&media(OPUS), OPUS_SENDING);
     for n in [20, 21, 60] {

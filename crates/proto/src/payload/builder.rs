@@ -682,6 +682,7 @@ impl FrameBuilder {
             self.len = 0;
             std::mem::take(&mut self.data)
         };
+        let (elements, elements_len) = self.elements.of_frame();
         let frame = Frame {
             data,
             len,
@@ -691,7 +692,8 @@ impl FrameBuilder {
             arrival: packet.arrival,
             captured: self.captured,
             layers: self.layers,
-            elements: self.elements.of_frame(),
+            elements,
+            elements_len,
             units: if self.per_unit || !self.prefixed { 1 } else { self.units },
             marker,
             missing: Vec::new(),

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::ops::{Deref, Range};
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::elements::ReceivedElements;
+use super::elements::Ends;
 use super::layers::Layers;
 use super::pool::FramePool;
 use crate::rtp::{CaptureTime, Element};
@@ -25,7 +26,9 @@ pub struct Frame {
     pub(super) arrival: Instant,
     pub(super) captured: Option<CaptureTime>,
     pub(super) layers: Option<Layers>,
-    pub(super) elements: Option<Box<ReceivedElements>>,
+    pub(super) elements: Option<Arc<Ends>>,
+    /// Octets of memory in its elements, unless they are those of an earlier frame, too.
+    pub(super) elements_len: usize,
     pub(super) units: u32,
     pub(super) marker: bool,
     pub(super) missing: Vec<Range<usize>>,
@@ -111,7 +114,7 @@ impl Frame {
 
     /// Returns the octets of memory that the frame holds.
     pub(super) fn memory(&self) -> usize {
-        self.data.capacity() + self.elements.as_ref().map_or(0, |elements| elements.len())
+        self.data.capacity() + self.elements_len
     }
 
     /// Returns the number of NAL units; 1 for formats without NAL units.

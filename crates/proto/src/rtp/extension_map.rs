@@ -73,6 +73,22 @@ impl ExtensionKind {
         }
     }
 
+    /// Returns a short name, for programs: `mid`, `audio-level`, and so on.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AbsCaptureTime => "abs-capture-time",
+            Self::Ntp64 => "ntp-64",
+            Self::Ntp56 => "ntp-56",
+            Self::Mid => "mid",
+            Self::Rid => "rid",
+            Self::RepairedRid => "repaired-rid",
+            Self::AudioLevel => "audio-level",
+            Self::AbsSendTime => "abs-send-time",
+            Self::TransportSequence => "transport-sequence",
+            Self::DependencyDescriptor => "dependency-descriptor",
+        }
+    }
+
     /// Creates the kind that `uri` denotes, if it is known.
     pub fn of_uri(uri: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.uri() == uri)

@@ -158,10 +158,10 @@ pub enum ConfigError {
         /// Octets in the largest frame.
         frame: usize,
     },
-    /// A MID or RID is empty, or does not fit the form of header extensions.
+    /// A MID or RID is no token of SDP, or does not fit the form of header extensions.
     #[error(
-        "a MID or RID of {len} octets does not fit header extensions: it has 1 to 16, \
-         or up to 255 with an identifier of 16 or more"
+        "a MID or RID of {len} octets cannot be sent: it has 1 to 16 letters, digits and the like, \
+         or up to 255 with identifiers of header extensions from 16 on"
     )]
     StreamName {
         /// The length given, in octets.

@@ -207,7 +207,7 @@ impl Receiver {
         let number = self.transport_sequence(&packet);
         let outcome = self.take_packet(receipt, from, datagram, &packet);
         if let Some(number) = number {
-            self.note_wide_arrival(number, receipt, from, outcome.is_ok());
+            self.note_wide_arrival(number, receipt, from);
         }
         outcome
     }
@@ -293,13 +293,9 @@ impl Receiver {
             Some(n) => self.sources[n].sender_count.wall_clock(),
             None => self.early_report.filter(|(of, ..)| *of == ssrc).map(|(.., sent)| sent.ntp),
         };
-        match extensions.read(extension, reported, elements) {
-            Ok(read) => read.captured,
-            Err(_) => {
-                self.statistics.extensions_malformed += 1;
-                None
-            }
-        }
+        let read = extensions.read(extension, reported, elements);
+        self.statistics.extensions_malformed += u64::from(read.is_err());
+        read.ok().and_then(|read| read.captured)
     }
 
     /// Returns the transport-wide number of a packet, if it is to be reported.
@@ -310,17 +306,16 @@ impl Receiver {
         TransportSequence::find(id, extension).ok().flatten()
     }
 
-    /// Notes the arrival of a packet with a transport-wide number, unless it may be a stranger's: one
-    /// that was of no use counts, too, if it is from where a source sends.
+    /// Notes the arrival of a packet with a transport-wide number, even if it was of no use, unless it
+    /// may be a stranger's: the numbers are those of one connection, that of the first source.
     fn note_wide_arrival(
         &mut self,
         number: TransportSequence,
         receipt: Receipt,
         from: Option<SocketAddr>,
-        is_taken: bool,
     ) {
-        let is_from = |source: &super::inbound::Inbound| source.origin.address() == from;
-        if !is_taken && !self.is_authentic() && !self.sources.iter().any(is_from) {
+        let first = self.sources.first().map(|source| source.origin.address());
+        if first != Some(from) && !self.is_authentic() {
             return;
         }
         if self.wide_arrivals.len() >= WIDE_ARRIVALS_MAX {

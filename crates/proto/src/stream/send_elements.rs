@@ -146,16 +146,12 @@ impl SendElements {
         } else {
             0
         };
-        self.padded(self.own_len() + capture_len + self.frame.len_max(self.form))
+        padded(self.own_len() + capture_len + self.frame.len_max(self.form))
     }
 
     /// Returns the octets of a header extension of a packet for repair, with its introduction.
     pub(super) fn repair_len(&self) -> usize {
-        self.padded(self.own_len())
-    }
-
-    fn padded(&self, len: usize) -> usize {
-        if len == 0 { 0 } else { INTRODUCTION_LEN + len.next_multiple_of(4) }
+        padded(self.own_len())
     }
 
     /// Returns the octets of the elements that the stream has of itself. The room for its names stays
@@ -272,6 +268,11 @@ impl SendElements {
             batch.note_transport_sequence(number.0);
         }
     }
+}
+
+/// Returns the octets of a header extension with `len` octets of elements.
+fn padded(len: usize) -> usize {
+    if len == 0 { 0 } else { INTRODUCTION_LEN + len.next_multiple_of(4) }
 }
 
 /// Appends an extension; `false` if its length cannot be expressed.

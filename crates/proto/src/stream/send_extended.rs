@@ -10,8 +10,8 @@ use super::send_elements::{Stream, introduce};
 use crate::batch::Batch;
 use crate::repair::fec::red;
 use crate::rtp::{
-    CaptureTime, Element, ElementError, Elements, ExtensionForm, ExtensionMap, HEADER_LEN,
-    TransportCounter, write_elements,
+    CaptureTime, Element, ElementError, Elements, ExtensionForm, ExtensionKind, ExtensionMap,
+    HEADER_LEN, TransportCounter, write_elements,
 };
 use crate::time::{NtpTime, RtpTimestamp};
 
@@ -26,15 +26,18 @@ impl Sender {
     /// own always have them, as MID and repaired RID.
     ///
     /// # Errors
-    /// [`ConfigError::StreamName`] if a name is empty or does not fit the form of the extensions.
+    /// [`ConfigError::StreamName`] if a name is no token of SDP or does not fit the form of the
+    /// extensions.
     pub fn with_names(mut self, mid: Option<&str>, rid: Option<&str>) -> Result<Self, ConfigError> {
-        let Some(extending) = &mut self.extending else { return Ok(self) };
+        let form = self.extending.as_ref().map(|extending| extending.map().form());
+        let len_max = if form == Some(ExtensionForm::OneByte) { 16 } else { 255 };
         for name in [mid, rid].into_iter().flatten() {
-            let (form, len) = (extending.map().form(), name.len());
-            if len == 0 || !form.fits(if form == ExtensionForm::OneByte { 1 } else { 255 }, len) {
+            let len = name.len();
+            if !(1..=len_max).contains(&len) || !name.bytes().all(is_of_token) {
                 return Err(ConfigError::StreamName { len });
             }
         }
+        let Some(extending) = &mut self.extending else { return Ok(self) };
         extending.mid = mid.unwrap_or_default().into();
         extending.rid = rid.unwrap_or_default().into();
         Ok(self)
@@ -48,6 +51,12 @@ impl Sender {
             extending.set_counter(counter);
         }
         self
+    }
+
+    /// Returns whether packets have transport-wide numbers.
+    pub fn has_transport_sequence(&self) -> bool {
+        let map = self.extending.as_ref().map(|extending| extending.map());
+        map.is_some_and(|map| map.id(ExtensionKind::TransportSequence).is_some())
     }
 
     /// Sets whether a receiver knows the source by its SSRC, for example because it has reported on it.
@@ -243,4 +252,9 @@ impl Sender {
         self.end_fec_block_if_full(timestamp);
         Written::Placed
     }
+}
+
+/// Returns whether an octet may be in a token (RFC 8866 section 9).
+fn is_of_token(octet: u8) -> bool {
+    octet.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]".contains(&octet)
 }

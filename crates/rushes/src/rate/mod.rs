@@ -259,7 +259,9 @@ impl RateShare {
     ) {
         let mut state = self.state();
         state.is_reported = true;
-        state.reports = ReportKind::OfSources;
+        if packets.iter().any(|packet| packet.arrival.is_some()) {
+            state.reports = ReportKind::OfSources;
+        }
         let packets = packets.iter();
         let packets = packets.map(|packet| PacketFeedback::from_report(ssrc, instant, *packet));
         state.controller.handle_feedback(now, packets);

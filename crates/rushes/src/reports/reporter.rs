@@ -130,6 +130,7 @@ impl Reports for Reporter {
                         continue;
                     }
                 }
+                ControlEvent::WideArrivals { .. } if !self.outbox.is_numbered() => continue,
                 ControlEvent::WideArrivals { from, number, packets } => {
                     if let Some(rate) = &self.outbox.rate {
                         rate.handle_wide_report(now, (*from, *number), packets);

@@ -45,6 +45,17 @@ pub(super) const SCENES: &[Scene] = &[
         ],
     },
     Scene {
+        files: &["film.264"],
+        steps: &[
+            Start(
+                "rushes recv --from 5004 --codec h264 -o copy.264 --extension 3=transport-sequence --report-transport-wide",
+            ),
+            Run(
+                "rushes send film.264 --to 192.0.2.7:5004 --max-rate auto --extension 3=transport-sequence --extension 4=mid --mid 0",
+            ),
+        ],
+    },
+    Scene {
         files: &["film.mp4"],
         steps: &[
             Run("rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp --dry-run"),
