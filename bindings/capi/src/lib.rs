@@ -57,6 +57,6 @@ mod zrtp;
 pub use log::LogLevel;
 pub use options::{Codec, Extension};
 pub use options_control::{FecFormat, FecMode, RateMark, RecoveryMode, SdesItem};
-pub use raw_video::{Sampling, Scan};
 pub use options_security::{SrtpSuite, ZrtpPolicy};
+pub use raw_video::{Sampling, Scan};
 pub use texture::{TextureAdaptation, TextureTiming};

@@ -83,9 +83,8 @@ pub(crate) fn argument(message: impl Into<String>) -> Failure {
 }
 
 pub(crate) fn codec(number: i32) -> Result<rushes::Codec, Failure> {
-    const NAMES: [&str; 10] = [
-        "h264", "h265", "h266", "opus", "generic", "klv", "vp8", "vp9", "av1", "uncompressed",
-    ];
+    const NAMES: [&str; 10] =
+        ["h264", "h265", "h266", "opus", "generic", "klv", "vp8", "vp9", "av1", "uncompressed"];
     let name = usize::try_from(i64::from(number) - 1).ok().and_then(|place| NAMES.get(place));
     let codec = name.and_then(|name| rushes::Codec::named(name));
     codec.ok_or_else(|| argument(format!("{number} is not a codec")))

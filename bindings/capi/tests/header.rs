@@ -11,7 +11,7 @@ use cbindgen::{
 };
 
 /// The source files in the order of the header.
-const SOURCES: [&str; 22] = [
+const SOURCES: [&str; 23] = [
     "error",
     "context",
     "hook",

@@ -177,7 +177,8 @@ impl MediaReader {
 }
 
 /// Writes frames to a media file. The file appears under its name when it is finished, and is
-/// deleted otherwise. `raw_video` is the uncompressed video that is written. Leaving a `with` block finishes the file, unless an exception was raised.
+/// deleted otherwise. `raw_video` is the uncompressed video that is written. Leaving a `with` block
+/// finishes the file, unless an exception was raised.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct MediaWriter(Mutex<Option<Writer>>);

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use rushes::file::{FileError, MediaWriter};
+use rushes::payload::raw::RawVideo;
 use rushes::{Codec, Frame, Ssrc};
 
+use super::codec::Encoding;
 use super::streams::Key;
 use crate::overwrite::OverwriteArgs;
 
@@ -18,6 +20,8 @@ pub(crate) struct Extraction {
     stream: Option<Key>,
     writer: Option<MediaWriter>,
     codec: Codec,
+    /// The size of uncompressed video, if it was described.
+    raw_video: Option<RawVideo>,
     /// NAL units, Opus packets or frames written.
     pub(crate) units: u64,
     pub(crate) octets: u64,
@@ -34,6 +38,7 @@ impl Extraction {
             stream: None,
             writer: None,
             codec: Codec::Generic,
+            raw_video: None,
             units: 0,
             octets: 0,
             namesakes: 0,
@@ -45,8 +50,8 @@ impl Extraction {
         self.stream
     }
 
-    /// Offers a stream of `codec`; the first one with the SSRC is extracted.
-    pub(crate) fn consider(&mut self, key: Key, codec: Option<Codec>) {
+    /// Offers a stream of `encoding`; the first one with the SSRC is extracted.
+    pub(crate) fn consider(&mut self, key: Key, encoding: &Encoding) {
         if !self.ssrcs.contains(&key.ssrc) {
             return;
         }
@@ -55,7 +60,8 @@ impl Extraction {
             return;
         }
         self.stream = Some(key);
-        self.codec = codec.unwrap_or(Codec::Generic);
+        self.codec = encoding.codec.unwrap_or(Codec::Generic);
+        self.raw_video = encoding.raw_video();
     }
 
     /// Returns the extraction if `key` is its stream.
@@ -70,7 +76,13 @@ impl Extraction {
     pub(crate) fn write(&mut self, frame: &Frame) -> Result<(), FileError> {
         let writer = match &mut self.writer {
             Some(writer) => writer,
-            none => none.insert(self.overwrite.media_writer(&self.path, &[self.codec])?),
+            none => {
+                let mut writer = self.overwrite.media_writer(&self.path, &[self.codec])?;
+                if let Some(video) = self.raw_video {
+                    writer.set_raw_video(video, None)?;
+                }
+                none.insert(writer)
+            }
         };
         writer.write(frame, frame.timestamp())?;
         self.units += 1;

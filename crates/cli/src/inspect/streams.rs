@@ -265,7 +265,7 @@ impl Stream {
         let given = settings.encodings.given(self.key.ssrc, payload_type);
         let encoding = given.unwrap_or_else(|| guess(payload_type, &whole));
         if let Some(extraction) = &mut extraction {
-            extraction.consider(self.key, encoding.codec);
+            extraction.consider(self.key, &encoding);
         }
         let Some(mut live) =
             Live::new(self.key.ssrc, payload_type, encoding, settings.reorder_time)
