@@ -1935,7 +1935,8 @@ rushes_status rushes_stream_options_raw_video(const struct rushes_stream_options
                                               size_t size);
 
 // Whether frames of uncompressed video are delivered although parts of them are missing; by default
-// only whole frames are. rushes_frame_missing() returns these parts, which contain zeros.
+// only whole frames are. At least half of a frame must have arrived. rushes_frame_missing() returns the
+// missing parts, which contain zeros.
 rushes_status rushes_stream_options_incomplete_frames(const struct rushes_stream_options *options,
                                                       bool on);
 
