@@ -56,12 +56,12 @@ mod tests {
         let mut take = |origin, octets, missing: &[Range<usize>]| {
             String::from_utf8(conceal.conceal(origin, octets, missing).into_owned()).unwrap()
         };
-        assert_eq!(take(one, b"0bcd", &[0..1]), "0bcd", "nothing was before");
+        assert_eq!(take(one, b"0bcd", &[0..1; 1]), "0bcd", "nothing was before");
         assert_eq!(take(one, b"ABCD", &[]), "ABCD");
         assert_eq!(take(one, b"0000", &[1..2, 3..4]), "0B0D");
-        assert_eq!(take((Ssrc(1), true), b"00", &[0..2]), "00", "of another field");
-        assert_eq!(take(one, b"0000", &[0..4]), "0B0D");
-        assert_eq!(take(two, b"0123", &[0..4]), "0123", "of another source");
-        assert_eq!(take(two, b"012", &[0..3]), "012", "of another length");
+        assert_eq!(take((Ssrc(1), true), b"00", &[0..2; 1]), "00", "of another field");
+        assert_eq!(take(one, b"0000", &[0..4; 1]), "0B0D");
+        assert_eq!(take(two, b"0123", &[0..4; 1]), "0123", "of another source");
+        assert_eq!(take(two, b"012", &[0..3; 1]), "012", "of another length");
     }
 }

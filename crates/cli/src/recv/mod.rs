@@ -257,7 +257,8 @@ fn finish(
     builder: StreamBuilder,
     is_first: bool,
 ) -> anyhow::Result<StreamBuilder> {
-    let mut builder = builder.delivery(args.delivery.into()).incomplete_frames(args.missing.incomplete);
+    let mut builder =
+        builder.delivery(args.delivery.into()).incomplete_frames(args.missing.incomplete);
     if let Some(limit) = args.latency {
         builder = builder.latency(limit);
     }

@@ -227,7 +227,7 @@ fn gstreamer_sends_interlaced_video_in_fields() {
     // A frame's even lines, then its odd ones.
     let line = 320 * 2;
     let frames = fs::read(&file).unwrap();
-    let mut fields = Vec::new();
+    let mut fields: Vec<u8> = Vec::new();
     for frame in frames.chunks(180 * line) {
         for first in [0, 1] {
             fields.extend(frame.chunks(line).skip(first).step_by(2).flatten());
