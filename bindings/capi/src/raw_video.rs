@@ -58,7 +58,7 @@ pub enum Scan {
     InterlacedByField = 2,
 }
 
-/// The size, sampling and depth of uncompressed video. Later versions may add fields at the end.
+/// The size, sampling and depth of uncompressed video.
 ///
 /// A frame consists of its rows from the top, without space between them. A row is a line, in
 /// YCbCr-4:2:0 a pair of lines, as a sequence of pgroups (RFC 4175 section 4.3).
@@ -100,7 +100,7 @@ impl RawVideo {
         Self {
             width: video.width(),
             height: video.height(),
-            sampling: place.map_or(0, |place| place as i32 + 1),
+            sampling: place.and_then(|place| i32::try_from(place + 1).ok()).unwrap_or_default(),
             scan: match video.scan() {
                 LibraryScan::Progressive => 0,
                 LibraryScan::Interlaced => 1,
@@ -128,7 +128,8 @@ pub extern "C" fn rushes_stream_options_raw_video(
 }
 
 /// Whether frames of uncompressed video are delivered although parts of them are missing; by default
-/// only whole frames are. rushes_frame_missing() returns these parts, which contain zeros.
+/// only whole frames are. At least half of a frame must have arrived. rushes_frame_missing() returns the
+/// missing parts, which contain zeros.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_incomplete_frames(
     options: *const StreamOptions,

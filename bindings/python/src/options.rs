@@ -153,10 +153,7 @@ pub(crate) fn raw_video<'py>(setting: &Setting<'_, 'py>) -> PyResult<RawVideo> {
 }
 
 /// Returns the tuple of uncompressed video, without its scan if that is progressive.
-pub(crate) fn raw_video_tuple<'py>(
-    py: Python<'py>,
-    video: RawVideo,
-) -> PyResult<Bound<'py, PyTuple>> {
+pub(crate) fn raw_video_tuple(py: Python<'_>, video: RawVideo) -> PyResult<Bound<'_, PyTuple>> {
     let sampling = video.sampling().name();
     let (width, height, depth) = (video.width(), video.height(), video.depth());
     let scan = SCANS.iter().find(|(_, scan)| *scan == video.scan());

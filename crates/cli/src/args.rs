@@ -497,10 +497,8 @@ pub(crate) struct RecvArgs {
     /// Maximum wait for a missing packet (by default 50ms, with --recovery at least that long)
     #[arg(long, value_parser = parse_duration, help_heading = "Stream", value_name = "TIME")]
     pub(crate) reorder_time: Option<Duration>,
-    /// Also write frames of uncompressed video of which parts are missing; the parts are as in the frame
-    /// before
-    #[arg(long, help_heading = "Uncompressed video")]
-    pub(crate) incomplete: bool,
+    #[command(flatten)]
+    pub(crate) missing: MissingArgs,
     /// Report the arrival of each packet to the sender (RFC 8888), which send --max-rate needs
     #[arg(long, conflicts_with = "no_rtcp", help_heading = "Control")]
     pub(crate) report_arrivals: bool,
@@ -552,6 +550,15 @@ pub(crate) struct RecvArgs {
     pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// Missing parts of frames.
+#[derive(Args, Debug)]
+pub(crate) struct MissingArgs {
+    /// Also write frames of uncompressed video of which parts are missing, if at least half arrived; the
+    /// parts are as in the frame before
+    #[arg(long, help_heading = "Uncompressed video")]
+    pub(crate) incomplete: bool,
 }
 
 /// Options of the video window.

@@ -43,7 +43,7 @@ pub(crate) fn set(
         builder = builder.dscp(dscp);
     }
     if let Some(video) = raw_video {
-        builder = builder.raw_video(video);
+        builder = fit_frames(builder.raw_video(video));
     }
     match (session.peer().filter(IpAddr::is_multicast), &args.interface) {
         (Some(group), interface) => {
@@ -57,9 +57,20 @@ pub(crate) fn set(
     }
 }
 
+/// Octets in the largest frame that streams accept by default, and in the largest frame of uncompressed
+/// video: more than one of 8K has with 16 bits.
+const FRAME_LEN: usize = 64 << 20;
+const FRAME_LEN_MAX: usize = 256 << 20;
+
+/// Accepts frames of uncompressed video that are as large as agreed on.
+pub(crate) fn fit_frames(builder: StreamBuilder) -> StreamBuilder {
+    let len = builder.raw_parameters().map_or(0, |raw| raw.video.frame_len());
+    if (FRAME_LEN..=FRAME_LEN_MAX).contains(&len) { builder.frame_len_max(len) } else { builder }
+}
+
 /// Applies the options of `args` that a description does not determine.
 pub(crate) fn set_described(mut builder: StreamBuilder, args: &StreamArgs) -> StreamBuilder {
-    builder = builder
+    builder = fit_frames(builder)
         .socket_buffer(args.socket_buffer)
         .send_path(args.send_path)
         .receive_path(args.receive_path);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rushes::file::Sampling;
 use rushes::format::FormatOptions;
 use rushes::payload::PayloadFormat;
+use rushes::payload::raw::RawVideo;
 use rushes::proto::payload::nal::NalCodec;
 use rushes::sdp::{self, Description, SdpError, Warning};
 use rushes::{ClockRate, Codec, Ssrc};
@@ -104,11 +105,19 @@ impl Encoding {
         self.codec?.nal
     }
 
+    /// Returns the size, sampling and depth of uncompressed video, if it was described.
+    pub(crate) fn raw_video(&self) -> Option<RawVideo> {
+        self.options.raw.as_ref().map(|raw| raw.video)
+    }
+
     /// Returns the payload format that reads the encoding.
     pub(crate) fn format(&self) -> Arc<dyn PayloadFormat> {
         let mut options = self.options.clone();
         options.clock_rate = Some(self.clock_rate);
-        (self.codec.unwrap_or(Codec::Generic).payload)(&options)
+        // Without a description, the size of uncompressed video is not known: its frames are told apart
+        // only.
+        let codec = self.codec.filter(|codec| (codec.check)(&options).is_ok());
+        (codec.unwrap_or(Codec::Generic).payload)(&options)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use rushes::file::{FileError, MediaWriter, Sampling};
+use rushes::payload::raw::RawVideo;
 use rushes::{Codec, Frame, Ssrc};
 
 use super::codec::Encoding;
@@ -20,6 +21,8 @@ pub(crate) struct Extraction {
     writer: Option<MediaWriter>,
     codec: Codec,
     sampling: Option<Sampling>,
+    /// The size of uncompressed video, if it was described.
+    raw_video: Option<RawVideo>,
     /// NAL units, Opus packets or frames written.
     pub(crate) units: u64,
     pub(crate) octets: u64,
@@ -37,6 +40,7 @@ impl Extraction {
             writer: None,
             codec: Codec::Generic,
             sampling: None,
+            raw_video: None,
             units: 0,
             octets: 0,
             namesakes: 0,
@@ -60,6 +64,7 @@ impl Extraction {
         self.stream = Some(key);
         self.codec = encoding.codec.unwrap_or(Codec::Generic);
         self.sampling = encoding.sampling();
+        self.raw_video = encoding.raw_video();
     }
 
     /// Returns the extraction if `key` is its stream.
@@ -76,7 +81,11 @@ impl Extraction {
             Some(writer) => writer,
             none => {
                 let codecs = [(self.codec, self.sampling)];
-                none.insert(self.overwrite.media_writer(&self.path, &codecs)?)
+                let mut writer = self.overwrite.media_writer(&self.path, &codecs)?;
+                if let Some(video) = self.raw_video {
+                    writer.set_raw_video(video, None)?;
+                }
+                none.insert(writer)
             }
         };
         writer.write(frame, frame.timestamp())?;

@@ -264,7 +264,8 @@ fn finish(
     builder: StreamBuilder,
     is_first: bool,
 ) -> anyhow::Result<StreamBuilder> {
-    let mut builder = builder.delivery(args.delivery.into()).incomplete_frames(args.incomplete);
+    let mut builder =
+        builder.delivery(args.delivery.into()).incomplete_frames(args.missing.incomplete);
     if let Some(limit) = args.latency {
         builder = builder.latency(limit);
     }

@@ -136,7 +136,7 @@ impl<'a, 't> Reception<'a, 't> {
     ) -> Self {
         let (prefix, updated, packets, warned) = (track.prefix(), None, 0, false);
         let (keys, is_followed) = (None, false);
-        let conceal = args.incomplete.then(Conceal::default);
+        let conceal = args.missing.incomplete.then(Conceal::default);
         Self { args, together, track, prefix, updated, packets, warned, keys, is_followed, conceal }
     }
 

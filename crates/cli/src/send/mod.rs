@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use rushes::file::MediaReader;
-use rushes::payload::raw::RawVideo;
 use rushes::{Codec, Context, FrameRate, Pacing, StreamBuilder};
 use serde_json::json;
 
@@ -88,9 +87,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
             return Ok(Outcome::Done);
         }
     }
-    if args.sdp.is_none() && !args.output.quiet {
-        sources.iter().filter_map(|source| source.raw_video).for_each(note_video);
-    }
+    note_video(args, &sources);
     let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
     let is_one_of_several = sources.len() > 1;
     let mut sendings = Vec::new();
@@ -145,7 +142,9 @@ fn open_all(
 }
 
 /// Says what receivers of uncompressed video need, since packets do not.
-fn note_video(video: RawVideo) {
+fn note_video(args: &SendArgs, sources: &[Source]) {
+    let video = sources.iter().find_map(|source| source.raw_video);
+    let Some(video) = video.filter(|_| args.sdp.is_none() && !args.output.quiet) else { return };
     note!(
         "receivers need --codec uncompressed --size {}x{} --sampling {} --depth {}, or the \
          description that --sdp writes",

@@ -137,7 +137,7 @@ impl Sending<'_> {
     /// Sends the frames of a live source as they arrive.
     fn live(&mut self, film: &Film<'_>, mut reader: MediaReader) -> anyhow::Result<()> {
         let first = self.stream.sender().next_timestamp();
-        let rate = self.args.timing.fps.or(reader.frame_rate());
+        let rate = self.args.timing.fps.or_else(|| reader.frame_rate());
         let mut times = LiveTimes::new(rate, self.source.clock_rate, first);
         while !film.stop.is_requested() {
             let next = reader.next_frame_until(Instant::now() + LIVE_POLL_INTERVAL)?;

@@ -166,6 +166,17 @@ fn video_of_browsers_is_recognised() {
 }
 
 #[test]
+fn uncompressed_video_is_recognised_by_its_line_headers() {
+    // A line of four pixels with 24 bits in each packet (RFC 4175 section 4.2).
+    let line = |n: usize| [&[0, 0, 0, 12, 0, n as u8, 0, 0][..], &[n as u8 * 9; 12]].concat();
+    for payload_type in PAYLOAD_TYPES {
+        let stream = only_stream(&stream(payload_type, &pictures(3, line)), &[]);
+        assert_eq!(stream["codec"], "uncompressed video", "{payload_type}");
+        assert_eq!(stream["frames"], 100, "{stream}");
+    }
+}
+
+#[test]
 fn what_is_no_known_codec_is_not_named() {
     let mut noise = Noise(0x5eed);
     let mut any = |head: &'static [u8], len| noise.after(head, len);

@@ -203,3 +203,35 @@ fn gstreamer_sends_and_receives_uncompressed_video() {
         assert_same(form, &file, &back);
     }
 }
+
+#[test]
+fn gstreamer_sends_interlaced_video_in_fields() {
+    if !have(&["gst-launch-1.0"]) || !have_elements(&["rtpvrawpay", "videotestsrc"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [file, copy, sdp] =
+        ["frames.rgb", "fields.rgb", "x.sdp"].map(|name| folder.path().join(name));
+    let port = ports();
+    let text = format!(
+        "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=video {port} \
+         RTP/AVP 107\r\na=rtpmap:107 raw/90000\r\na=fmtp:107 sampling=YCbCr-4:2:2; width=320; \
+         height=180; depth=8; interlace\r\n"
+    );
+    fs::write(&sdp, text).unwrap();
+    let process = receive_described(&copy, &sdp, port, &["--idle-timeout", "1s"]);
+    let interlaced = "UYVY,interlace-mode=interleaved,field-order=top-field-first";
+    let form = Form { name: interlaced, ..FFMPEG[0] };
+    gstreamer_sends(Form { more: "", ..form }, &file, port, "");
+    received(process);
+    // A frame's even lines, then its odd ones.
+    let line = 320 * 2;
+    let frames = fs::read(&file).unwrap();
+    let mut fields: Vec<u8> = Vec::new();
+    for frame in frames.chunks(180 * line) {
+        for first in [0, 1] {
+            fields.extend(frame.chunks(line).skip(first).step_by(2).flatten());
+        }
+    }
+    assert!(fields.len() == 8 * 180 * line && fs::read(&copy).unwrap() == fields);
+}

@@ -43,7 +43,8 @@ pub struct FrameSettings {
     /// Maximum octets of a frame.
     pub frame_len_max: usize,
     /// Whether frames with missing parts are delivered, too, in formats whose packets state their
-    /// [place](PayloadFormat::placement); [`Frame::missing`] then returns these parts.
+    /// [place](PayloadFormat::placement); [`Frame::missing`] then returns these parts. At least half of a
+    /// frame must have arrived: a few packets must not cost the work of whole frames.
     pub incomplete: bool,
 }
 
@@ -647,7 +648,7 @@ impl FrameBuilder {
     /// Ends a frame whose packets state their place: it is whole if all of it was placed.
     fn close_placed(&mut self) {
         let Some(coverage) = &mut self.coverage else { return };
-        let is_enough = coverage.is_whole() || self.settings.incomplete && !coverage.is_empty();
+        let is_enough = coverage.is_whole() || self.settings.incomplete && coverage.is_half();
         if !is_enough || self.damaged {
             coverage.clear();
             self.clear_data();

@@ -14,6 +14,9 @@ pub struct Placement {
 /// Maximum number of missing ranges reported for a frame.
 const RANGES_MAX: usize = 4096;
 
+/// Words of bits in a block.
+const BLOCK: usize = 64;
+
 /// One bit for each grain of a frame.
 #[derive(Debug)]
 pub(super) struct Coverage {
@@ -21,6 +24,9 @@ pub(super) struct Coverage {
     grains: usize,
     /// Empty until the first part arrives.
     bits: Vec<u64>,
+    /// One bit for each block of `bits` of which some are set, so that forgetting them costs no more than
+    /// setting them did.
+    touched: Vec<u64>,
     /// Number of bits that are set.
     covered: usize,
 }
@@ -30,7 +36,7 @@ impl Coverage {
         let grain = placement.grain.max(1);
         let grains = placement.frame_len / grain;
         let placement = Placement { grain, ..placement };
-        Self { placement, grains, bits: Vec::new(), covered: 0 }
+        Self { placement, grains, bits: Vec::new(), touched: Vec::new(), covered: 0 }
     }
 
     /// Returns the octets of a frame.
@@ -40,7 +46,7 @@ impl Coverage {
 
     /// Returns the octets of memory.
     pub(super) fn memory(&self) -> usize {
-        self.bits.capacity() * size_of::<u64>()
+        (self.bits.capacity() + self.touched.capacity()) * size_of::<u64>()
     }
 
     /// Notes that `len` octets at `at` have arrived; both are whole grains within the frame.
@@ -48,6 +54,7 @@ impl Coverage {
     pub(super) fn add(&mut self, at: usize, len: usize) {
         if self.bits.is_empty() {
             self.bits = vec![0; self.grains.div_ceil(64)];
+            self.touched = vec![0; self.bits.len().div_ceil(BLOCK * 64)];
         }
         let (mut from, end) = (at / self.placement.grain, (at + len) / self.placement.grain);
         while from < end {
@@ -57,6 +64,9 @@ impl Coverage {
             let Some(bits) = self.bits.get_mut(word) else { return };
             self.covered += (mask & !*bits).count_ones() as usize;
             *bits |= mask;
+            if let Some(touched) = self.touched.get_mut(word / BLOCK / 64) {
+                *touched |= 1 << (word / BLOCK % 64);
+            }
             from += count;
         }
     }
@@ -67,6 +77,11 @@ impl Coverage {
         self.covered == self.grains
     }
 
+    /// Returns whether at least half of the frame has arrived.
+    pub(super) fn is_half(&self) -> bool {
+        2 * self.covered >= self.grains
+    }
+
     /// Returns whether nothing of the frame has arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.covered == 0
@@ -74,15 +89,20 @@ impl Coverage {
 
     /// Forgets what has arrived, for the next frame.
     pub(super) fn clear(&mut self) {
-        if self.covered > 0 {
-            self.bits.fill(0);
-            self.covered = 0;
+        for (n, touched) in self.touched.iter_mut().enumerate() {
+            while *touched != 0 {
+                let block = n * 64 + touched.trailing_zeros() as usize;
+                let end = self.bits.len().min((block + 1) * BLOCK);
+                self.bits.get_mut(block * BLOCK..end).unwrap_or_default().fill(0);
+                *touched &= *touched - 1;
+            }
         }
+        self.covered = 0;
     }
 
     /// Forgets what has arrived, and frees the memory.
     pub(super) fn free(&mut self) {
-        self.bits = Vec::new();
+        (self.bits, self.touched) = (Vec::new(), Vec::new());
         self.covered = 0;
     }
 
@@ -140,9 +160,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_missing_is_what_was_not_added(
-            grains in 1_usize..400,
+            grains in prop_oneof![1_usize..400, 8_000_usize..20_000],
             grain in 1_usize..9,
-            parts in prop::collection::vec((0_usize..400, 0_usize..90), 0..30),
+            parts in prop::collection::vec((0_usize..20_000, 0_usize..9_000), 0..30),
         ) {
             let mut coverage = coverage(grains, grain);
             let mut naive = vec![false; grains];
@@ -161,6 +181,8 @@ mod tests {
             prop_assert!(naive.iter().zip(&expected).all(|(have, missing)| have != missing));
             prop_assert_eq!(coverage.is_whole(), naive.iter().all(|have| *have));
             prop_assert_eq!(coverage.is_empty(), !naive.iter().any(|have| *have));
+            let covered = naive.iter().filter(|have| **have).count();
+            prop_assert_eq!(coverage.is_half(), 2 * covered >= grains);
             coverage.clear();
             prop_assert!(coverage.is_empty() && coverage.missing().len() == 1);
         }

@@ -48,7 +48,8 @@ const EVENTS_MAX: usize = 256;
 /// [`ReceiverConfig`] bounds the memory: a window and one unfinished frame per source, and
 /// [`memory_max`](ReceiverConfig::memory_max) for all sources together. Besides these the receiver
 /// keeps a decoder per source if there are [repair packets](ReceiverConfig::fec), within its limits,
-/// up to 32 MiB of free buffers for reuse, and finished frames until the caller drains them.
+/// up to 32 MiB of free buffers for reuse (or two of the largest frames, in formats whose frames all have
+/// one length), and finished frames until the caller drains them.
 pub struct Receiver {
     pub(super) format: Arc<dyn PayloadFormat>,
     pub(super) config: ReceiverConfig,

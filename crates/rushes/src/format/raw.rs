@@ -49,7 +49,6 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
         is_of: y4m::is_of,
     },
     evidence,
-    ffmpeg: Some("yuv4mpegpipe"),
     ..MediaFormat::UNKNOWN
 };
 

@@ -289,8 +289,9 @@ impl StreamBuilder {
     }
 
     /// Sets whether frames of uncompressed video are delivered although parts of them are missing;
-    /// by default only whole frames are. [`Frame::missing`](crate::Frame::missing) returns these
-    /// parts, so that they can be concealed; they contain zeros.
+    /// by default only whole frames are. At least half of a frame must have arrived.
+    /// [`Frame::missing`](crate::Frame::missing) returns the missing parts, so that they can be concealed;
+    /// they contain zeros.
     pub fn incomplete_frames(mut self, on: bool) -> Self {
         self.frame.incomplete = on;
         self

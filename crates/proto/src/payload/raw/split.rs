@@ -13,7 +13,7 @@ pub(super) struct RawPacketiser {
     video: RawVideo,
     row_len: usize,
     pgroup: Pgroup,
-    /// Maximum octets of a payload.
+    /// Octets of a payload within a line, and the maximum of others.
     limit: usize,
     /// Octets of the frame that are in packets, and all of them.
     sent: usize,
@@ -63,7 +63,11 @@ impl Packetiser for RawPacketiser {
         if limit < need {
             return Err(FrameError::PacketTooSmall { limit, need });
         }
-        (self.limit, self.len) = (limit, expected);
+        // A packet with the ends of lines is no longer than the others: the kernel takes packets of one
+        // length, of which the last may be shorter, as one.
+        let head = SEQUENCE_LEN + LINE_HEADER_LEN;
+        self.limit = limit - (limit - head) % self.pgroup.octets;
+        self.len = expected;
         self.is_second = self.is_second_next;
         self.is_second_next = self.video.is_interlaced() && !self.is_second;
         Ok(())

@@ -23,7 +23,10 @@ const LINE_LEN_MAX: usize = 1024;
 /// Maximum octets of a picture in a file: more than one of 8K has with 16 bits.
 const PICTURE_LEN_MAX: usize = 256 << 20;
 
-/// Returns whether a file begins like Y4M; an empty one may become one.
+/// The error of a larger one.
+const LARGE: &str = "is larger than 256 MiB";
+
+/// Returns whether a file begins like Y4M.
 pub(crate) fn is_of(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
@@ -94,12 +97,16 @@ impl Reader {
         if !is_of(rest) {
             let reason = "does not begin with YUV4MPEG2, as Y4M does, and frames without a header \
                           need their size";
-            return self.given.map(|video| Some(Kind::Frames(video))).ok_or(self.malformed(reason));
+            let video = self.given.ok_or_else(|| self.malformed(reason))?;
+            let is_small = video.frame_len() <= PICTURE_LEN_MAX;
+            return is_small
+                .then_some(Some(Kind::Frames(video)))
+                .ok_or_else(|| self.malformed(LARGE));
         }
         let Some((line, len)) = self.line()? else { return Ok(None) };
         let (video, rate) = parse_header(line).map_err(|reason| self.malformed(reason))?;
         let planes = Planes::of(video).filter(|planes| planes.len() <= PICTURE_LEN_MAX);
-        let planes = planes.ok_or(self.malformed("is larger than 256 MiB"))?;
+        let planes = planes.ok_or_else(|| self.malformed(LARGE))?;
         self.bytes.skip(len);
         Ok(Some(Kind::Y4m(planes, video, rate)))
     }
@@ -351,7 +358,7 @@ fn rate_of(ticks: i32) -> FrameRate {
     let usual = RATES.into_iter().min_by(|a, b| off(*a).total_cmp(&off(*b)));
     let usual = usual.filter(|rate| off(*rate) < 1.0);
     let exact = u32::try_from(ticks).ok().filter(|ticks| *ticks < 100 * hertz);
-    let (frames, seconds) = usual.unwrap_or((hertz, exact.unwrap_or_default()));
+    let (frames, seconds) = usual.unwrap_or_else(|| (hertz, exact.unwrap_or_default()));
     FrameRate::new(frames, seconds).unwrap_or(FrameRate::DEFAULT)
 }
 
@@ -461,6 +468,8 @@ mod tests {
         assert_eq!((frames, error), (vec![b"abcdef".into(), b"ABCDEF".into()], None));
         let (frames, error) = read(b"abcdefA", 5, Some(video));
         assert_eq!((frames.len(), error.unwrap().contains("is cut off")), (1, true));
+        let large = RawVideo::new(Sampling::Rgb, 16, 32_767, 32_767).unwrap();
+        assert!(read(b"abcdef", 5, Some(large)).1.unwrap().contains("larger than 256 MiB"));
     }
 
     #[test]
