@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rushes::Codec;
+use rushes::file::{MediaReader, ReadOptions};
 use serde_json::{Value, json};
 
 use super::{
@@ -262,4 +264,51 @@ fn the_codec_of_one_source_can_be_given() {
     assert_eq!(codecs(&["--codec", "99=h264"]).1, 1);
     let output = run(&[path.to_str().unwrap(), "--codec", "99=h264"]);
     assert!(text(&output.stderr).contains("no stream has the SSRC 99"));
+}
+
+/// Returns packets of so many samples each.
+fn sound(ticks: u32, group_len: usize) -> Packets {
+    let mut noise = Noise(0x50_0d);
+    (0..300).map(|n| (false, n * ticks, noise.after(&[], ticks as usize * group_len))).collect()
+}
+
+#[test]
+fn samples_are_recognised_by_their_number_or_by_a_static_payload_type() {
+    for (payload_type, ticks, group_len, codec, known) in [
+        (101, 48, 4, "L16", "a guess from the payloads"),
+        (102, 48, 2, "L16", "by default"),
+        (101, 6, 24, "L24", "a guess from the payloads"),
+        (10, 44, 4, "L16", "by RFC 3551"),
+        (11, 44, 2, "L16", "by RFC 3551"),
+        (0, 160, 1, "PCMU", "by RFC 3551"),
+        (8, 160, 1, "PCMA", "by RFC 3551"),
+        (9, 160, 1, "G722", "by RFC 3551"),
+    ] {
+        let stream = only_stream(&stream(payload_type, &sound(ticks, group_len)), &[]);
+        assert_eq!((&stream["codec"], &stream["codec_known"]), (&json!(codec), &json!(known)));
+    }
+}
+
+#[test]
+fn samples_are_extracted_with_silence_for_what_was_lost() {
+    let packets = sound(44, 4);
+    let mut captured = stream(10, &packets);
+    captured.drain(100..103);
+    let bench = Bench::new();
+    let (capture, copy) = (bench.capture(&capture_of(&captured).octets), bench.path("copy.wav"));
+    let more = ["--extract", "5", "-o", copy.to_str().unwrap()];
+    let (_, code) = inspect(&capture, &more);
+    assert_eq!(code, 0);
+    let mut reader = MediaReader::open(&copy, Codec::L16, ReadOptions::default()).unwrap();
+    let sampling = reader.sampling().unwrap();
+    assert_eq!((sampling.rate.hertz(), sampling.channels), (44_100, 2));
+    let mut samples = Vec::new();
+    while let Some(frame) = reader.next_frame().unwrap() {
+        samples.extend_from_slice(&frame.data);
+    }
+    let mut expected: Vec<Vec<u8>> = packets.into_iter().map(|(.., payload)| payload).collect();
+    for lost in &mut expected[100..103] {
+        lost.fill(0);
+    }
+    assert!(samples == expected.concat());
 }
