@@ -168,8 +168,14 @@ fn chunks_between_are_left_out_and_an_unknown_length_lasts_to_the_end() {
         let mut endless = file.clone();
         let len_at = at(b"data") + 4;
         endless[len_at..len_at + 4].copy_from_slice(&unknown.to_le_bytes());
+        endless[4..8].copy_from_slice(&unknown.to_le_bytes());
         assert_eq!(read(endless, Codec::L16).unwrap().0, signal, "{unknown:#x}");
     }
+    // A file without samples, with a chunk behind them.
+    let mut empty = [&file[..at(b"data") + 4], &[0; 4], b"LIST\x04\0\0\0abcd"].concat();
+    let len = empty.len() as u32 - 8;
+    empty[4..8].copy_from_slice(&len.to_le_bytes());
+    assert!(read(empty, Codec::L16).unwrap().0.is_empty());
     // RF64: the length is in ds64.
     let mut rf64 = file.clone();
     rf64[..4].copy_from_slice(b"RF64");
