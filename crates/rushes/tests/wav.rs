@@ -231,6 +231,14 @@ fn a_frame_that_ends_within_a_sample_is_no_part_of_a_file() {
 }
 
 #[test]
+fn samples_are_not_written_to_containers() {
+    for name in ["x.mkv", "x.MP4"] {
+        let error = MediaWriter::create(Path::new(name), Codec::L16).unwrap_err().to_string();
+        assert!(error.contains("L16 is not written to containers: name it .wav"), "{error}");
+    }
+}
+
+#[test]
 fn a_missing_file_has_no_codec() {
     assert_eq!(codec_of(Path::new("missing.wav")), None);
 }
