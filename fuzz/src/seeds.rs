@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rushes::file::{FileError, MediaReader, MediaWriter, ReadOptions};
+use rushes::file::{FileError, MediaReader, MediaWriter, ReadOptions, Sampling};
 use rushes::format::{FORMATS, FormatOptions, MediaFormat};
 use rushes::sdp::encoding_of;
 use rushes::{Codec, Context, Fec, FecFormat};
@@ -327,12 +327,27 @@ pub fn media_files() -> Vec<Vec<u8>> {
             .map(|name| format!("{}/../vectors/media/{name}", env!("CARGO_MANIFEST_DIR")));
         let file = path.map(|path| std::fs::read(path).expect("the file is in the repository"));
         let is_raw = codec == Codec::Uncompressed;
+        let samples = || codec.sample.map(|sample| samples(codec, 2 * sample.len()));
         let own = || if is_raw { y4m.to_vec() } else { klv.repeat(3) };
-        let mut octets = file.unwrap_or_else(own);
+        let mut octets = file.or_else(samples).unwrap_or_else(own);
         octets.truncate(4000);
         [&[place as u8], &octets[..]].concat()
     };
     Codec::all().enumerate().map(of).collect()
+}
+
+/// Returns a WAV file of a few samples in two channels.
+fn samples(codec: Codec, group_len: usize) -> Vec<u8> {
+    let path = std::env::temp_dir().join(format!("{}-{}.wav", std::process::id(), codec.name));
+    let sampling = Sampling { rate: ClockRate::OPUS, channels: 2 };
+    let writer = MediaWriter::create(&path, codec).expect("a file can be made");
+    let mut writer = writer.with_sampling(sampling);
+    writer.write(&vec![7; 100 * group_len], RtpTimestamp(0)).expect("the frame is whole");
+    writer.finish().expect("the file can be written");
+    let octets = std::fs::read(&path).expect("it was just written");
+    // It may be gone already.
+    let _ = std::fs::remove_file(path);
+    octets
 }
 
 /// Returns short films in each container, behind the number of their codec.

@@ -1502,6 +1502,13 @@ rushes_status rushes_stream_options_multicast(const struct rushes_stream_options
                                               uint8_t hops,
                                               bool is_heard_here);
 
+// The only host, a name or an address, from which the session's multicast group is received
+// (source-specific multicast, RFC 4607); by default any host. Datagrams from others that arrive
+// nevertheless are counted (`foreign`) and ignored. A stream that receives no group cannot be opened
+// with it.
+rushes_status rushes_stream_options_multicast_source(const struct rushes_stream_options *options,
+                                                     const char *host);
+
 // Sends an empty datagram at once, and whenever nothing was sent for `interval` nanoseconds, so
 // that address translators keep the path to this host open (RFC 6263); by default never. It needs
 // a remote port, and a thread that pulls or waits.

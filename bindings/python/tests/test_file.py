@@ -79,7 +79,8 @@ def test_samples_are_sent_and_recorded_as_they_are(tmp_path: Path) -> None:
     session = rushes.Context().session("127.0.0.1")
     options: rushes.StreamOptions = {"clock_rate": 96_000, "channels": 2, "packet_time": 0.000_5}
     monitor = session.stream("l24", **options)
-    camera = session.stream("l24", remote_port=monitor.local_address[1], **options)
+    options["remote_port"] = monitor.local_address[1]
+    camera = session.stream("l24", **options)
     for frame in reader:
         assert len(frame) == 48 * 6
         camera.push_frame(frame)

@@ -98,6 +98,15 @@ fn take(mut found: Vec<Described>, film: Option<&Path>) -> (Vec<Described>, Vec<
 /// Says which media of a description are not received.
 fn note_left_out(file: &Path, left_out: &[Described], refused: &[rushes::Error]) {
     for Described { codec, .. } in left_out {
+        if codec.sample.is_some() {
+            note!(
+                "{}: its {} media is left out. Try: --codec {} -o sound.wav for this one",
+                file.display(),
+                codec.title,
+                codec.name
+            );
+            continue;
+        }
         note!(
             "{}: its {} media is left out. Try: -o film.mkv for video and audio, or --codec {} for \
              this one",

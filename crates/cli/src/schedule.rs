@@ -159,7 +159,9 @@ impl Schedule {
     /// Returns the time of a frame that is due, and presented, so long after the beginning of the
     /// pass.
     fn time(&self, due: Duration, ticks: Option<i64>, presented: i64) -> FileTime {
-        let begin = i64::from(self.clock_rate.ticks(self.begin));
+        // The time was rounded down to nanoseconds; half a tick more gives the tick that it was.
+        let half = self.clock_rate.duration(1) / 2;
+        let begin = i64::from(self.clock_rate.ticks(self.begin + half));
         FileTime {
             due: self.begin + due,
             // Modulo 2³²: a picture that is presented before the first one sent has negative ticks.
@@ -253,6 +255,20 @@ mod tests {
         assert_eq!(rate(None, fps(25)), fps(25));
         assert_eq!(rate(None, fps(90_000)), fps(30));
         assert_eq!(rate(None, None), fps(30));
+    }
+
+    #[test]
+    fn samples_of_the_next_pass_follow_those_of_the_last_without_a_gap() {
+        let mut schedule = Schedule::new(None, None, ClockRate::new(44_100).unwrap());
+        let mut frame = MediaFrame::default();
+        frame.duration = Some(44);
+        for first in [0, 10_007 * 44, 2 * 10_007 * 44] {
+            assert_eq!(schedule.next(&frame).ticks, Some(first));
+            for _ in 1..10_007 {
+                schedule.next(&frame);
+            }
+            schedule.begin_again(schedule.end());
+        }
     }
 
     #[test]

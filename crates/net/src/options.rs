@@ -82,9 +82,9 @@ impl Default for SocketOptions {
 pub struct MulticastOptions {
     /// The group to join, of the socket's IP version.
     pub group: IpAddr,
-    /// The only hosts from which to receive what is sent to the group (RFC 4607, by IGMPv3 or MLDv2);
-    /// empty: any host. Linux allows ten of IPv4 by default. On Linux only, except for IPv4 groups with an
-    /// interface given by its address or chosen by the system.
+    /// The only hosts from which to receive what is sent to the group (RFC 4607, by version 3 of IGMP
+    /// or 2 of MLD); empty: any host. Linux allows ten of IPv4 by default. On Linux only, except for
+    /// IPv4 groups with an interface given by its address or chosen by the system.
     pub sources: Vec<IpAddr>,
     /// The interface to join and send through; with `None` the system chooses.
     pub interface: Option<Interface>,

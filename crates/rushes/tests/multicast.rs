@@ -15,7 +15,7 @@ use rushes::{
 };
 
 const GROUP: Ipv4Addr = Ipv4Addr::new(232, 255, 82, 84);
-const FIRST: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
+const FIRST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const SECOND: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -62,7 +62,7 @@ fn sender(group: Ipv4Addr, local: Ipv4Addr, port: u16) -> MediaStream {
 fn frames(receiver: &mut MediaStream, last: &[u8]) -> Vec<String> {
     let mut frames = Vec::new();
     while frames.last().is_none_or(|frame: &String| frame.as_bytes() != last) {
-        let frame = receiver.pull_frame(PATIENCE).unwrap().expect("a frame");
+        let frame = receiver.pull_frame(PATIENCE).unwrap().unwrap();
         frames.push(String::from_utf8(frame.to_vec()).unwrap());
     }
     frames

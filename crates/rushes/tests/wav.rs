@@ -168,8 +168,14 @@ fn chunks_between_are_left_out_and_an_unknown_length_lasts_to_the_end() {
         let mut endless = file.clone();
         let len_at = at(b"data") + 4;
         endless[len_at..len_at + 4].copy_from_slice(&unknown.to_le_bytes());
+        endless[4..8].copy_from_slice(&unknown.to_le_bytes());
         assert_eq!(read(endless, Codec::L16).unwrap().0, signal, "{unknown:#x}");
     }
+    // A file without samples, with a chunk behind them.
+    let mut empty = [&file[..at(b"data") + 4], &[0; 4], b"LIST\x04\0\0\0abcd"].concat();
+    let len = empty.len() as u32 - 8;
+    empty[4..8].copy_from_slice(&len.to_le_bytes());
+    assert!(read(empty, Codec::L16).unwrap().0.is_empty());
     // RF64: the length is in ds64.
     let mut rf64 = file.clone();
     rf64[..4].copy_from_slice(b"RF64");
@@ -222,6 +228,14 @@ fn a_frame_that_ends_within_a_sample_is_no_part_of_a_file() {
     assert!(writer.write(&[0; 7], RtpTimestamp(0)).is_err());
     writer.write(&[0; 6], RtpTimestamp(0)).unwrap();
     writer.finish().unwrap();
+}
+
+#[test]
+fn samples_are_not_written_to_containers() {
+    for name in ["x.mkv", "x.MP4"] {
+        let error = MediaWriter::create(Path::new(name), Codec::L16).unwrap_err().to_string();
+        assert!(error.contains("L16 is not written to containers: name it .wav"), "{error}");
+    }
 }
 
 #[test]

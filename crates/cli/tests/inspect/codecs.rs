@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rushes::Codec;
+use rushes::file::{MediaReader, ReadOptions};
 use serde_json::{Value, json};
 
 use super::{
@@ -187,12 +189,6 @@ fn what_is_no_known_codec_is_not_named() {
     // H.264 slice.
     all.push(("AMR, packed", speech(160, || any(&[0x61, 0x9c], 18))));
     all.push(("AMR", speech(160, || any(&[0xf0, 0x3c], 33))));
-    all.push(("L16, silent", speech(480, || vec![0; 960])));
-    // The samples are a tone, a triangle wave with a period of 109 samples.
-    let mut samples = (0_i32..).map(|n| ((n % 109 - 54).abs() * 400 - 10_800) as i16);
-    let mut tone = || samples.by_ref().take(480).flat_map(i16::to_be_bytes).collect();
-    all.push(("L16, a tone", speech(480, &mut tone)));
-    all.push(("PCMA, silent", speech(160, || vec![0xd5; 160])));
     all.push(("parameter sets only", pictures(1, |_| any(&[0x68, 0xee], 40))));
     all.push(("pictures without a first slice", pictures(1, |_| any(&[0x41, 0x1a], 40))));
     all.push(("SRTP of video", pictures(3, |_| any(&[], 1100))));
@@ -273,4 +269,70 @@ fn the_codec_of_one_source_can_be_given() {
     assert_eq!(codecs(&["--codec", "99=h264"]).1, 1);
     let output = run(&[path.to_str().unwrap(), "--codec", "99=h264"]);
     assert!(text(&output.stderr).contains("no stream has the SSRC 99"));
+}
+
+/// Returns packets of so many samples each.
+fn sound(ticks: u32, group_len: usize) -> Packets {
+    let mut noise = Noise(0x50_0d);
+    (0..300).map(|n| (false, n * ticks, noise.after(&[], ticks as usize * group_len))).collect()
+}
+
+#[test]
+fn samples_are_recognised_by_their_number_or_by_a_static_payload_type() {
+    for (payload_type, ticks, group_len, codec, known) in [
+        (101, 48, 4, "L16", "a guess from the payloads"),
+        (102, 48, 2, "L16", "by default"),
+        (101, 6, 24, "L24", "a guess from the payloads"),
+        (10, 44, 4, "L16", "by RFC 3551"),
+        (11, 44, 2, "L16", "by RFC 3551"),
+        (0, 160, 1, "PCMU", "by RFC 3551"),
+        (8, 160, 1, "PCMA", "by RFC 3551"),
+        (9, 160, 1, "G722", "by RFC 3551"),
+    ] {
+        let stream = only_stream(&stream(payload_type, &sound(ticks, group_len)), &[]);
+        assert_eq!((&stream["codec"], &stream["codec_known"]), (&json!(codec), &json!(known)));
+    }
+}
+
+#[test]
+fn silence_and_a_tone_are_samples() {
+    // A triangle wave with a period of 109 samples.
+    let mut samples = (0_i32..).map(|n| ((n % 109 - 54).abs() * 400 - 10_800) as i16);
+    let mut tone = || samples.by_ref().take(480).flat_map(i16::to_be_bytes).collect();
+    let all = [
+        ("L16", speech(480, || vec![0; 960])),
+        ("L16", speech(480, &mut tone)),
+        ("PCMA", speech(160, || vec![0xd5; 160])),
+        ("PCMU", speech(160, || vec![0xff; 160])),
+    ];
+    for (name, packets) in &all {
+        for payload_type in PAYLOAD_TYPES {
+            let stream = only_stream(&stream(payload_type, packets), &[]);
+            assert_eq!(stream["codec"], *name, "{payload_type}");
+        }
+    }
+}
+
+#[test]
+fn samples_are_extracted_with_silence_for_what_was_lost() {
+    let packets = sound(44, 4);
+    let mut captured = stream(10, &packets);
+    captured.drain(100..103);
+    let bench = Bench::new();
+    let (capture, copy) = (bench.capture(&capture_of(&captured).octets), bench.path("copy.wav"));
+    let more = ["--extract", "5", "-o", copy.to_str().unwrap()];
+    let (_, code) = inspect(&capture, &more);
+    assert_eq!(code, 0);
+    let mut reader = MediaReader::open(&copy, Codec::L16, ReadOptions::default()).unwrap();
+    let sampling = reader.sampling().unwrap();
+    assert_eq!((sampling.rate.hertz(), sampling.channels), (44_100, 2));
+    let mut samples = Vec::new();
+    while let Some(frame) = reader.next_frame().unwrap() {
+        samples.extend_from_slice(&frame.data);
+    }
+    let mut expected: Vec<Vec<u8>> = packets.into_iter().map(|(.., payload)| payload).collect();
+    for lost in &mut expected[100..103] {
+        lost.fill(0);
+    }
+    assert!(samples == expected.concat());
 }

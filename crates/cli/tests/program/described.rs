@@ -140,10 +140,10 @@ fn a_description_of_which_nothing_can_be_used_is_an_error() {
         assert_eq!(output.status.code(), Some(1), "{log}");
         assert!(log.contains(wanted), "{wanted} is not in\n{log}");
     }
-    std::fs::write(&sdp, "v=0\nm=video\nm=audio 9 RTP/AVP 0\n").unwrap();
+    std::fs::write(&sdp, "v=0\nm=video\nm=audio 9 RTP/AVP 9\n").unwrap();
     let output = run(&["recv", "--sdp", sdp.to_str().unwrap(), "-o", "x.264", "-q"]);
     let log = text(&output.stderr);
-    assert!(log.contains("line 2: the port of m=") && log.contains("PCMU"), "{log}");
+    assert!(log.contains("line 2: the port of m=") && log.contains("G722"), "{log}");
 }
 
 #[test]

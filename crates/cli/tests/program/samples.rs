@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rushes::file::{MediaWriter, Sampling};
 use rushes::{ClockRate, Codec, RtpTimestamp};
+use rushes_netsim::{Conditions, Loss, Path as NetworkPath, Relay, Straying};
 
 use crate::rig::{free_port, json, receiving, run, text};
 
@@ -58,6 +59,47 @@ fn a_wav_file_comes_out_as_it_went_in_by_its_description_alone() {
         assert_eq!(json(&received)["silence_ms"], 0.0);
         assert!(fs::read(path("copy.wav")).unwrap() == fs::read(path("sound.wav")).unwrap());
     }
+}
+
+#[test]
+fn what_a_network_loses_of_samples_is_silence_and_the_rest_is_in_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sound, copy) = (folder.path().join("sound.wav"), folder.path().join("copy.wav"));
+    make(&sound, Codec::L24, (48_000, 2), 480 * 100);
+    let port = free_port();
+    let from = format!("127.0.0.1:{port}");
+    let options = ["--codec", "l24", "--packet-time", "1ms"];
+    let receiver = receiving(port, &[&["--from", &from], &options[..2]].concat(), &copy);
+    // A burst is lost, and other packets are out of order.
+    let reordering = Straying::places(0.05, 1..=5);
+    let path = NetworkPath { loss: Loss::Outage(300..420), reordering, ..NetworkPath::default() };
+    let relay = Relay::to(from.parse().unwrap()).with_control().conditions(Conditions::both(path));
+    let relay = relay.seed(5).start().unwrap();
+    let to = relay.address().to_string();
+    let sent = run(&[&["send", sound.to_str().unwrap(), "--to", &to], &options[..]].concat());
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    let received = receiver.wait_with_output().unwrap();
+    relay.finish();
+    let report = json(&received);
+    assert_eq!((&report["packets_lost"], &report["silence_ms"]), (&120.into(), &120.0.into()));
+    let (sent, received) = (fs::read(&sound).unwrap(), fs::read(&copy).unwrap());
+    assert_eq!(sent.len(), received.len());
+    // 48 samples of two channels are a packet.
+    let header_len = sent.len() % 288;
+    let packets = sent[header_len..].chunks(288).zip(received[header_len..].chunks(288));
+    let silent = packets.enumerate().filter(|(n, (sent, received))| {
+        let is_silent = received.iter().all(|octet| *octet == 0);
+        assert!(is_silent || sent == received, "packet {n}");
+        is_silent
+    });
+    assert_eq!(silent.count(), 120);
+}
+
+#[test]
+fn a_source_belongs_to_a_group() {
+    let output = run(&["recv", "--from", "9", "--source", "::1", "--codec", "h264", "-o", "x.264"]);
+    let error = text(&output.stderr);
+    assert!(error.contains("--source is for a multicast group"), "{error}");
 }
 
 #[test]

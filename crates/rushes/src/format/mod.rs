@@ -68,9 +68,14 @@ pub use self::raw_parameters::RawParameters;
 use crate::error::Error;
 
 /// The formats that come with the library. [`guess`] tries them in this order: the durations of
-/// Opus packets are compared with their timestamps, which is stronger evidence than headers.
+/// Opus packets and of samples are compared with their timestamps, which is stronger evidence than
+/// headers.
 pub static FORMATS: &[&MediaFormat] = &[
     &opus::FORMAT,
+    &pcm::L16,
+    &pcm::L24,
+    &pcm::PCMU,
+    &pcm::PCMA,
     &h264::FORMAT,
     &h265::FORMAT,
     &h266::FORMAT,
@@ -79,10 +84,6 @@ pub static FORMATS: &[&MediaFormat] = &[
     &vp8::FORMAT,
     &vp9::FORMAT,
     &av1::FORMAT,
-    &pcm::L16,
-    &pcm::L24,
-    &pcm::PCMU,
-    &pcm::PCMA,
     &generic::FORMAT,
 ];
 

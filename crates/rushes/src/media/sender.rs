@@ -31,8 +31,8 @@ impl StreamSender {
     /// Opus packet. Returns when the kernel has accepted all of it.
     ///
     /// `timestamp` is its sampling instant in ticks of the stream's clock rate, as sent in the
-    /// packets. With `None` it is that of the previous frame plus one frame interval (Opus: plus
-    /// that frame's duration), starting at a random value.
+    /// packets. With `None` it is that of the previous frame plus one frame interval (Opus and
+    /// samples: plus that frame's duration), starting at a random value.
     ///
     /// With [`Pacing`](crate::Pacing), the default, sending a frame of more than one
     /// [`Burst`](crate::Burst) takes most of the frame interval. Sender reports assume that the

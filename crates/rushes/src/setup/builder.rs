@@ -598,11 +598,11 @@ impl StreamBuilder {
     /// Sets the only hosts from which the session's multicast group is received (source-specific
     /// multicast, RFC 4607); by default any host.
     ///
-    /// The network delivers nothing else (IGMPv3, MLDv2), and what arrives in another way is counted
-    /// ([`Statistics::foreign`](crate::Statistics)) and ignored, so that two senders to one group and
-    /// port are kept apart. A [description](Self::description) of a stream to a group names them
+    /// The network delivers nothing else (version 3 of IGMP, 2 of MLD), and what arrives in another
+    /// way is counted ([`Statistics::foreign`](crate::Statistics)) and ignored, so that two senders to
+    /// one group and port are kept apart. A [description](Self::description) of a stream to a group names them
     /// (`a=source-filter`, RFC 4570); without them it names this host, if the group is one of those
-    /// that have a single source (232.0.0.0/8, ff3x::/32).
+    /// that have a single source (`232.0.0.0/8`, `ff3x::/32`).
     pub fn multicast_sources(mut self, hosts: impl IntoIterator<Item = IpAddr>) -> Self {
         self.sources = hosts.into_iter().collect();
         self

@@ -27,7 +27,8 @@ const INSTEAD: &[(&str, &str)] = &[
     ("192.0.2.7:5006", "127.0.0.1:LOCAL"),
     ("192.0.2.7", "127.0.0.1"),
     ("239.1.2.3:5004", "239.1.2.3:5004 --interface lo"),
-    ("232.1.2.3:5004", "232.1.2.3:5004 --interface lo"),
+    // By its address, which is then that of the sender.
+    ("232.1.2.3:5004", "232.1.2.3:5004 --interface 127.0.0.1"),
     ("pattern:3840x2160", "pattern:384x216"),
     ("1920x1080", "192x108"),
     ("serve pattern ", "serve pattern:64x64 "),

@@ -81,7 +81,14 @@ pub(in crate::format::file) fn writer(
     };
     let other_than_opus = codecs.iter().copied().find(|codec| *codec != Codec::Opus);
     let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
-    let muxer: Box<dyn Muxer> = match &extension.to_ascii_lowercase()[..] {
+    let extension = extension.to_ascii_lowercase();
+    if let Some(codec) = codecs.iter().find(|codec| codec.sample.is_some())
+        && ["mp4", "m4v", "m4a", "mov", "mkv", "mka", "webm"].contains(&&extension[..])
+    {
+        let reason = format!("{} is not written to containers: name it .wav", codec.title);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    let muxer: Box<dyn Muxer> = match &extension[..] {
         _ if !(1..=TRACKS_MAX).contains(&codecs.len()) => return Ok(None),
         _ if !codecs.iter().all(|codec| CARRIED.contains(codec)) => return Ok(None),
         "mp4" | "m4v" | "m4a" | "mov" => Box::new(Fragmented::default()),

@@ -20,8 +20,8 @@ const RATE_MAX: u32 = 1_000_000;
 /// Octets of a `ds64` chunk up to the length of `data`, its second number.
 const LENGTHS_LEN: usize = 16;
 
-/// Lengths of `data` from here on, of a file that is no RF64, stand for samples up to its end: programs
-/// that write into a pipe do not know the length, and set one near the maximum of 31 or 32 bits.
+/// Lengths of a file and of `data` from here on, and of 0 in both, stand for samples up to the end:
+/// programs that write into a pipe do not know the length, and set one near the maximum of 31 or 32 bits.
 const ENDLESS_LEN: u32 = 0x7fff_0000;
 
 /// Octets of samples up to the end of the file.
@@ -109,6 +109,8 @@ pub(super) struct Chunks {
     /// Whether the file's own header was read.
     has_begun: bool,
     is_rf64: bool,
+    /// Whether the length of the file is not known.
+    is_open: bool,
     /// The length of `data` according to `ds64`.
     data_len: Option<u64>,
     pub(super) format: Option<Format>,
@@ -163,8 +165,8 @@ impl Chunks {
                 bytes.skip(CHUNK_HEADER_LEN);
                 self.data = Some(match self.data_len.filter(|_| self.is_rf64) {
                     Some(given) if len == UNKNOWN_LEN => given,
-                    _ if (1..ENDLESS_LEN).contains(&len) => len.into(),
-                    _ => ENDLESS,
+                    _ if len >= ENDLESS_LEN || len == 0 && self.is_open => ENDLESS,
+                    _ => len.into(),
                 });
             }
             _ => {
@@ -188,6 +190,9 @@ impl Chunks {
             return Err(WRONG);
         }
         (self.has_begun, self.is_rf64) = (true, begins(b"RF64"));
+        let [_, _, _, _, l0, l1, l2, l3, ..] = *header;
+        let len = u32::from_le_bytes([l0, l1, l2, l3]);
+        self.is_open = len == 0 || len >= ENDLESS_LEN;
         bytes.skip(FILE_HEADER_LEN);
         Ok(true)
     }
