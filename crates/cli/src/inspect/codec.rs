@@ -156,6 +156,9 @@ pub(crate) fn codecs_from_sdp(
         let name = codec.map_or_else(|| format.encoding.name(), |codec| codec.title).to_owned();
         let mut options = FormatOptions::default();
         options.channels = format.channels.or(Some(1));
+        if let sdp::Encoding::Other { parameters, .. } = &format.encoding {
+            options.parameters.clone_from(parameters);
+        }
         if let Some(codec) = codec {
             // Streams that the library cannot receive in this form are inspected nevertheless.
             let _ = (codec.accept)(format, &mut options);
@@ -186,5 +189,19 @@ mod tests {
         assert_eq!((encodings[&97].codec, &*encodings[&97].name), (None, "rtx"));
         assert_eq!(encodings[&100].clock_rate, ClockRate::OPUS);
         assert!(codecs_from_sdp(b"not a description").is_err());
+    }
+
+    #[test]
+    fn the_size_of_uncompressed_video_is_that_of_its_description() {
+        let text = "v=0\r\no=- 1 1 IN IP4 192.0.2.7\r\ns=x\r\nt=0 0\r\nc=IN IP4 192.0.2.9\r\n\
+                    m=video 5004 RTP/AVP 107\r\na=rtpmap:107 raw/90000\r\n\
+                    a=fmtp:107 sampling=RGB; width=4; height=2; depth=8\r\n";
+        let (encodings, _) = codecs_from_sdp(text.as_bytes()).unwrap();
+        let encoding = &encodings[&107];
+        assert_eq!(encoding.raw_video().map(|video| (video.width(), video.height())), Some((4, 2)));
+        assert_eq!(encoding.format().placement().map(|placement| placement.frame_len), Some(24));
+        // Without it, frames are told apart only.
+        let guessed = super::Encoding::of(Codec::Uncompressed, Known::Guessed);
+        assert!(guessed.raw_video().is_none() && guessed.format().placement().is_none());
     }
 }

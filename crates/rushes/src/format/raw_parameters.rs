@@ -111,10 +111,15 @@ impl RawParameters {
         parts.join("; ")
     }
 
-    /// Returns whether ST 2110-20 has the sampling, and numbers lines as in the video.
+    /// Returns whether ST 2110-20 has the sampling, and numbers lines as in the video. Lines numbered in
+    /// each field are always described so, since RFC 4175 numbers them otherwise.
     fn is_2110(&self) -> bool {
         let samplings = [Sampling::Rgb, Sampling::YCbCr444, Sampling::YCbCr422, Sampling::YCbCr420];
-        samplings.contains(&self.video.sampling()) && self.video.scan() != Scan::Interlaced
+        match self.video.scan() {
+            Scan::Progressive => samplings.contains(&self.video.sampling()),
+            Scan::Interlaced => false,
+            Scan::InterlacedByField => true,
+        }
     }
 }
 
@@ -232,7 +237,9 @@ mod tests {
             sampling in prop::sample::select(Sampling::all().collect::<Vec<_>>()),
             depth in prop::sample::select(vec![5, 8, 10, 12, 16]),
             size in (1_u16..=32_767, 1_u16..=32_767),
-            scan in prop::sample::select(vec![Scan::Progressive, Scan::Interlaced]),
+            scan in prop::sample::select(vec![
+                Scan::Progressive, Scan::Interlaced, Scan::InterlacedByField,
+            ]),
             rate in (1_u32..100_000, 1_u32..2_000),
         ) {
             let video = RawVideo::new(sampling, depth, size.0, size.1);
