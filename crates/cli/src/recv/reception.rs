@@ -69,6 +69,8 @@ pub(super) struct Received {
     pub(super) rtcp: RtcpSummary,
     pub(super) latency: Latency,
     pub(super) layers: LayerCounts,
+    /// Frames with missing parts, with `--incomplete`.
+    pub(super) frames_incomplete: u64,
     /// The silence in the file in place of lost samples.
     pub(super) silence: Duration,
     /// Why the file is not complete although nothing was lost.
@@ -233,6 +235,7 @@ impl<'a, 't> Reception<'a, 't> {
                 if let Some(layers) = frame.layers() {
                     received.layers.count(layers);
                 }
+                received.frames_incomplete += u64::from(!frame.missing().is_empty());
                 let capture = received.latency.take(&stream.media, frame);
                 stream.written.count(capture, arrival.elapsed());
                 self.write(octets, timestamp, arrival)
@@ -273,7 +276,7 @@ impl<'a, 't> Reception<'a, 't> {
         if !goes_on && is_done {
             (received.frames, received.octets, received.first) = (0, 0, None);
             received.latency = Latency::default();
-            received.layers = LayerCounts::default();
+            (received.layers, received.frames_incomplete) = (LayerCounts::default(), 0);
         }
         if !is_done {
             received.flaw = Some(MIXED);

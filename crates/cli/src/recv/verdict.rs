@@ -65,7 +65,10 @@ impl Verdict {
             lost += of_source.packets_lost.max(ends.min(u64::from(u32::MAX / 2)));
         }
         let is_whole = lost == 0 && counts.frames_dropped == 0 && !counts.is_of_another_format();
-        let is_complete = is_whole && received.frames > 0 && received.flaw.is_none();
+        let is_complete = is_whole
+            && received.frames > 0
+            && received.frames_incomplete == 0
+            && received.flaw.is_none();
         let statistics = stream.media.statistics();
         let other_files = stream.earlier.plus(received.contest.counts_of_next());
         let keys = hints::keys(&statistics.receive, &stream.media.rtcp().statistics());
@@ -86,6 +89,7 @@ impl Verdict {
             "octets_written": args.output_file.as_ref().map(|_| received.octets),
             "frames_received": received.frames,
             "frames_of_other_sources": received.frames_of_all.saturating_sub(received.frames),
+            "frames_incomplete": received.frames_incomplete,
             "frames_by_temporal_layer": received.layers.list(),
             "seconds": received.time.as_secs_f64(),
             "megabits_per_second": report::megabits(received.octets, received.time),
@@ -214,7 +218,13 @@ impl Verdict {
                 }
             };
             let (lost, dropped) = (counted(self.lost, "packet"), counted(frames_dropped, "frame"));
-            eprintln!("rushes: {prefix}incomplete: {lost} lost, {dropped} dropped{unusable}{keys}");
+            let partial = match received.frames_incomplete {
+                0 => String::new(),
+                frames => format!(", {} with missing parts", counted(frames, "frame")),
+            };
+            eprintln!(
+                "rushes: {prefix}incomplete: {lost} lost, {dropped} dropped{partial}{unusable}{keys}"
+            );
             return Outcome::Failed;
         }
         if args.until_bye && received.end == End::Silence {
