@@ -187,3 +187,34 @@ fn a_receiver_knows_the_round_trip_one_round_trip_after_its_first_report() {
         assert!(time <= 2 * delay * MS + 51 * MS, "{delay} ms each way: known after {time:?}");
     }
 }
+
+/// A few octets can claim 16 384 packets by transport-wide number.
+#[test]
+fn reports_by_transport_wide_number_are_bounded_and_read_only_if_wanted() {
+    let report = |arrived: usize| {
+        let mut writer = Writer::new();
+        writer.receiver_report(Ssrc(20), &[]);
+        for number in 0..3 {
+            let times = vec![Some(MS); arrived];
+            let sources = [Ssrc(20), Ssrc(10)];
+            writer.transport_wide(sources, SequenceNumber(7), number, &times);
+        }
+        writer.bytes().to_vec()
+    };
+    let packets = |session: &mut Session, datagram: &[u8]| -> Vec<usize> {
+        let (now, participant) = (session.now(), &mut session.parties[0].participant);
+        participant.handle_datagram(now, None, datagram).unwrap();
+        let events = std::iter::from_fn(|| participant.poll_event());
+        let wide = events.filter_map(|event| match event {
+            ControlEvent::WideArrivals { packets, .. } => Some(packets.len()),
+            _ => None,
+        });
+        wide.collect()
+    };
+    let mut session = two(PACKET_LEN_MAX);
+    assert!(packets(&mut session, &report(10)).is_empty());
+    session.parties[0].participant.read_wide_arrivals();
+    assert_eq!(packets(&mut session, &report(10)), [10; 3]);
+    assert_eq!(packets(&mut session, &report(1500)), [1500; 2]);
+    assert!(packets(&mut session, &report(5000)).is_empty());
+}

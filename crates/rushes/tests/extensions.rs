@@ -104,6 +104,7 @@ fn reports_by_transport_wide_number_cover_all_streams_of_a_port() {
     }
     let begin = Instant::now();
     let (mut arrived, mut missing) = (BTreeSet::new(), 0);
+    let mut latest = None;
     while arrived.len() < 100 {
         for (sender, receiver) in &mut ends {
             sender.push_frame(b"frame", None).unwrap();
@@ -114,6 +115,11 @@ fn reports_by_transport_wide_number_cover_all_streams_of_a_port() {
             let ControlEvent::WideArrivals { packets, .. } = event else { continue };
             missing += packets.iter().filter(|packet| packet.arrival.is_none()).count();
             let came = packets.iter().filter(|packet| packet.arrival.is_some());
+            // Whichever stream reports, by one clock.
+            for time in packets.iter().filter_map(|packet| packet.arrival.flatten()) {
+                assert!(latest.is_none_or(|latest| time.0 + 4000 >= latest), "{time:?} {latest:?}");
+                latest = Some(time.0);
+            }
             arrived.extend(came.map(|packet| packet.sequence.0));
         }
         assert!(begin.elapsed() < PATIENCE, "{}", arrived.len());
@@ -177,6 +183,11 @@ fn a_description_names_the_elements_and_what_reports_are_wanted() {
     }
     let receiver = Context::new().described(&media(&text)).unwrap();
     assert_eq!(receiver.extension_id(ExtensionKind::AudioLevel.uri()), Some(1));
+    let again = receiver.extension(5, ExtensionKind::AudioLevel.uri()).remote_port(5006);
+    assert_eq!(again.extension_id(ExtensionKind::AudioLevel.uri()), Some(5));
+    let again = again.session_bandwidth(1);
+    assert!(again.open().is_ok());
+    let receiver = Context::new().described(&media(&text)).unwrap();
     // An element that only the application knows is the application's to add.
     assert_eq!(receiver.extension_id("urn:example:seat"), None);
 }

@@ -15,7 +15,7 @@ use crate::ssrc::Ssrc;
 const TEXT_MAX: usize = 255;
 
 /// Maximum number of packets in one event about losses or arrivals.
-const SEQUENCES_MAX: usize = 4096;
+pub(super) const SEQUENCES_MAX: usize = 4096;
 
 /// Maximum number of limits in one notification event.
 const LIMITS_MAX: usize = 16;
@@ -154,9 +154,11 @@ impl Participant {
             let limits = limits.take(LIMITS_MAX).collect();
             self.emit(ControlEvent::BitRateNotified { from, limits });
         } else if let Some(wide) = feedback.transport_wide() {
-            let older = wide.packets().count().saturating_sub(SEQUENCES_MAX);
-            let (number, packets) = (wide.number(), wide.packets().skip(older).collect());
-            self.emit(ControlEvent::WideArrivals { from, number, packets });
+            if let Some(left) = self.wide_left.checked_sub(wide.count()) {
+                self.wide_left = left;
+                let (number, packets) = (wide.number(), wide.packets().collect());
+                self.emit(ControlEvent::WideArrivals { from, number, packets });
+            }
         } else if let Some(congestion) = feedback.congestion() {
             let instant = congestion.instant();
             for block in congestion.blocks().filter(|block| block.ssrc == own) {

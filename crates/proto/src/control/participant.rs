@@ -100,6 +100,10 @@ pub struct Participant {
     pub(super) stamps: VecDeque<u32>,
     pub(super) limits: Limits,
     pub(super) breakers: CircuitBreakers,
+    /// Packets in reports by transport-wide number that are read of one datagram, and how many of them
+    /// are left of the current one. Few octets can claim many packets.
+    pub(super) wide_max: usize,
+    pub(super) wide_left: usize,
     /// Number of datagrams that may still follow the last one.
     following: u8,
     pub(super) described: usize,
@@ -135,6 +139,8 @@ impl Participant {
             stamps: VecDeque::with_capacity(STAMPS_MAX),
             limits: Limits::default(),
             breakers: CircuitBreakers::default(),
+            wide_max: 0,
+            wide_left: 0,
             following: 0,
             described: 0,
             next_block: 0,
@@ -164,6 +170,7 @@ impl Participant {
         datagram: &[u8],
     ) -> Result<(), ControlError> {
         let len = datagram.len() + self.config.header_len;
+        self.wide_left = self.wide_max;
         self.statistics.received += 1;
         self.statistics.octets_received += len as u64;
         let Some(mut security) = self.security.take() else {
@@ -410,17 +417,25 @@ impl Participant {
         self.timer.want_feedback(now);
     }
 
+    /// Makes the participant read reports by transport-wide number
+    /// ([`ControlEvent::WideArrivals`]), of at most 4 096 packets in one datagram; by default it ignores
+    /// them.
+    pub fn read_wide_arrivals(&mut self) {
+        self.wide_max = super::answer::SEQUENCES_MAX;
+    }
+
     /// Reports the arrival times of a connection's packets by their transport-wide numbers, from
-    /// `begin` on; `media` is one of the sources
-    /// (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3).
+    /// `begin` on (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3). `media` is one of the
+    /// sources, and times are counted from `epoch`, which is the same for all participants of the
+    /// connection.
     pub fn report_wide_arrivals(
         &mut self,
         now: Instant,
-        media: Ssrc,
+        (media, epoch): (Ssrc, Instant),
         begin: SequenceNumber,
         times: &[Option<Instant>],
     ) {
-        self.pending.report_wide_arrivals(media, begin, times);
+        self.pending.report_wide_arrivals((media, epoch), begin, times);
         self.timer.want_feedback(now);
     }
 

@@ -48,7 +48,7 @@ struct WideArrivals {
     media: Ssrc,
     begin: SequenceNumber,
     times: Vec<Option<Instant>>,
-    /// The instant from which times are counted: that of the first arrival reported.
+    /// The instant from which times are counted.
     epoch: Option<Instant>,
     /// The number of the next report.
     number: u8,
@@ -193,12 +193,12 @@ impl Pending {
     /// replace those that wait and are reported anew.
     pub(super) fn report_wide_arrivals(
         &mut self,
-        media: Ssrc,
+        (media, epoch): (Ssrc, Instant),
         begin: SequenceNumber,
         times: &[Option<Instant>],
     ) {
         let wide = &mut self.wide;
-        wide.media = media;
+        (wide.media, wide.epoch) = (media, Some(epoch));
         let offset = usize::from(begin.0.wrapping_sub(wide.begin.0));
         if offset <= wide.times.len() {
             wide.times.truncate(offset);
@@ -218,12 +218,11 @@ impl Pending {
     /// Writes the waiting arrivals by transport-wide number up to `len_max` octets; the rest remains.
     pub(super) fn write_wide_arrivals(&mut self, writer: &mut Writer, own: Ssrc, len_max: usize) {
         let wide = &mut self.wide;
-        let Some(first) = wide.times.iter().flatten().next() else {
+        let Some(epoch) = wide.epoch.filter(|_| wide.times.iter().any(Option::is_some)) else {
             // Without any arrival there is nothing to report.
             wide.times.clear();
             return;
         };
-        let epoch = *wide.epoch.get_or_insert(*first);
         // A packet takes two octets and, with six others, two octets of a chunk.
         let room = len_max.saturating_sub(writer.len() + WIDE_HEAD_LEN) * 7 / 16;
         let count = wide.times.len().min(room);

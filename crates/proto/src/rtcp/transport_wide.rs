@@ -124,6 +124,11 @@ impl<'p> TransportWide<'p> {
         self.number
     }
 
+    /// Returns the number of packets.
+    pub fn count(&self) -> usize {
+        self.count.into()
+    }
+
     /// Returns the packets in order, at most 16 384.
     pub fn packets(&self) -> impl Iterator<Item = WideReport> + use<'p> {
         let Self { begin, count, chunks, mut deltas, .. } = *self;

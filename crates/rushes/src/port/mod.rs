@@ -150,6 +150,11 @@ impl Port {
         self.socket.local_address()
     }
 
+    /// Returns an instant before all arrivals, from which all streams count them.
+    pub(crate) fn epoch(&self) -> Instant {
+        self.epoch
+    }
+
     /// Returns the transport-wide numbers of the port's packets.
     pub(crate) fn wide(&self) -> &Arc<Wide> {
         &self.wide

@@ -30,8 +30,6 @@ pub(crate) struct Outbox {
     is_stopped: AtomicBool,
     /// Whether the application sends no more frames.
     has_ended: AtomicBool,
-    /// Whether packets have transport-wide numbers.
-    is_numbered: bool,
     /// Whether the peer has reported on the current SSRC.
     is_acknowledged: AtomicBool,
     /// The current SSRC; a collision changes it.
@@ -123,14 +121,12 @@ impl Outbox {
         loss_ratio: Option<LossRatio>,
     ) -> Self {
         let ssrc = AtomicU32::new(state.sender.config().ssrc.0);
-        let is_numbered = state.sender.has_transport_sequence();
         Self {
             state: Mutex::new(state),
             requested: Mutex::default(),
             any_requested: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
-            is_numbered,
             is_acknowledged: AtomicBool::new(false),
             ssrc,
             sent: Mutex::default(),
@@ -183,11 +179,6 @@ impl Outbox {
 
     pub(crate) fn ssrc(&self) -> Ssrc {
         Ssrc(self.ssrc.load(Relaxed))
-    }
-
-    /// Returns whether reports by transport-wide number can concern this stream.
-    pub(crate) fn is_numbered(&self) -> bool {
-        self.is_numbered
     }
 
     /// Notes that a receiver has reported on the current SSRC. The members of a group join at any

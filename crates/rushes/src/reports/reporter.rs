@@ -130,7 +130,6 @@ impl Reports for Reporter {
                         continue;
                     }
                 }
-                ControlEvent::WideArrivals { .. } if !self.outbox.is_numbered() => continue,
                 ControlEvent::WideArrivals { from, number, packets } => {
                     if let Some(rate) = &self.outbox.rate {
                         rate.handle_wide_report(now, (*from, *number), packets);
@@ -484,7 +483,8 @@ fn report_wide_arrivals(state: &mut State, port: &Port, now: Instant) -> Instant
     {
         wide_arrivals.clear();
         if let Some(begin) = port.wide().take_arrivals(wide_arrivals) {
-            participant.report_wide_arrivals(now, reception.ssrc, begin, wide_arrivals);
+            let of_port = (reception.ssrc, port.epoch());
+            participant.report_wide_arrivals(now, of_port, begin, wide_arrivals);
         }
         wide_times.note(now, wide_arrivals.len());
     } else if now >= wide_times.due() {

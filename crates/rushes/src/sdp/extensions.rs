@@ -42,6 +42,8 @@ impl StreamBuilder {
             mapping
         };
         let known = self.extensions.iter().map(|(kind, id)| (kind.uri(), id));
+        let is_named = |uri: &str| self.named_extensions.iter().any(|(_, name)| name == uri);
+        let known = known.filter(|(uri, _)| !is_named(uri));
         let named = self.named_extensions.iter().map(|(id, uri)| (&**uri, *id));
         known.chain(named).map(mapping).collect()
     }

@@ -467,7 +467,7 @@ impl StreamBuilder {
     }
 
     /// Adds an element of header extensions by its URI, known to the library or the application's own,
-    /// as `id`: 1..=14, or 16..=255, with which all extensions have headers that are longer by an octet
+    /// as `id`, in place of an earlier one: 1..=14, or 16..=255, with which all extensions have headers that are longer by an octet
     /// for each element. The other end must agree. See [`extensions`](Self::extensions).
     ///
     /// [`open`](Self::open) fails with [`Error::Extension`](crate::Error::Extension) if the
@@ -500,6 +500,7 @@ impl StreamBuilder {
     /// # }
     /// ```
     pub fn extension(mut self, id: u8, uri: &str) -> Self {
+        self.named_extensions.retain(|(_, other)| other != uri);
         self.named_extensions.push((id, uri.to_owned()));
         self
     }

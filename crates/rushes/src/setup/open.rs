@@ -269,6 +269,9 @@ impl StreamBuilder {
         };
         let mut participant = Participant::new(config, Instant::now());
         participant.set_circuit_breakers(self.control.breaks(in_group));
+        if sender.has_transport_sequence() {
+            participant.read_wide_arrivals();
+        }
         self.secure_participant(participant)
     }
 
