@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(encoding.raw_video().map(|video| (video.width(), video.height())), Some((4, 2)));
         assert_eq!(encoding.format().placement().map(|placement| placement.frame_len), Some(24));
         // Without it, frames are told apart only.
-        let guessed = super::Encoding::of(Codec::Uncompressed, Known::Guessed);
+        let guessed = Encoding::of(Codec::Uncompressed, Known::Guessed);
         assert!(guessed.raw_video().is_none() && guessed.format().placement().is_none());
     }
 }

@@ -53,3 +53,39 @@ fn what_strangers_send_does_not_count() {
     assert_eq!(json(&output)["complete"], true, "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(0));
 }
+
+/// Returns the payload of a frame of 4×4 pixels in YCbCr-4:2:2 of 8 bits with its first `lines`
+/// (RFC 4175 section 4).
+fn lines(lines: u8) -> Vec<u8> {
+    let mut payload = vec![0, 0];
+    for line in 0..lines {
+        let goes_on = if line + 1 < lines { 0x80 } else { 0 };
+        payload.extend_from_slice(&[0, 8, 0, line, goes_on, 0]);
+    }
+    payload.resize(payload.len() + 8 * usize::from(lines), 7);
+    payload
+}
+
+#[test]
+fn a_recording_with_frames_that_lack_parts_is_incomplete() {
+    let folder = tempfile::tempdir().unwrap();
+    for (partial, status) in [(0, 0), (3, 1)] {
+        let copy = folder.path().join(format!("copy-{partial}.y4m"));
+        let video = ["--codec", "uncompressed", "--size", "4x4", "--sampling", "4:2:2"];
+        let more = ["--payload-type", "99", "--incomplete"];
+        let (receiver, to) = listening(&copy, &[&video[..], &more].concat());
+        let mut source = Source::new(7, port_of(&to));
+        (0..20).for_each(|_| source.frame(&lines(4)));
+        (0..partial).for_each(|_| source.frame(&lines(3)));
+        source.goodbye();
+        let output = ended(receiver);
+        let report = json(&output);
+        assert_eq!(report["frames_incomplete"], partial, "{report}");
+        assert_eq!(
+            (output.status.code(), &report["complete"]),
+            (Some(status), &(partial == 0).into())
+        );
+        let log = text(&output.stderr);
+        assert!(partial == 0 || log.contains("3 frames with missing parts"), "{log}");
+    }
+}

@@ -155,9 +155,9 @@ pub trait Packetiser: Send {
         None
     }
 
-    /// Returns whether every frame is one packet, which then is the last of its frame without a marker
-    /// bit, too.
-    fn has_one_packet_frames(&self) -> bool {
+    /// Returns whether the last payload was the last one of its frame without having the marker bit, as
+    /// in formats of audio.
+    fn ends_unmarked(&self) -> bool {
         false
     }
 

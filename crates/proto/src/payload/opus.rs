@@ -111,7 +111,7 @@ impl Packetiser for OpusPacketiser {
         true
     }
 
-    fn has_one_packet_frames(&self) -> bool {
+    fn ends_unmarked(&self) -> bool {
         true
     }
 

@@ -148,7 +148,7 @@ impl PayloadFormat for Pcm {
     fn packetiser(&self) -> Box<dyn Packetiser> {
         let packet_samples = self.packet_samples();
         let (group_len, packet_len) = (self.group_len(), self.payload_len());
-        Box::new(PcmPacketiser { group_len, packet_samples, packet_len, sent: 0 })
+        Box::new(PcmPacketiser { group_len, packet_samples, packet_len, frame_len: 0, sent: 0 })
     }
 
     fn depacketiser(&self) -> Box<dyn Depacketiser> {
@@ -164,7 +164,8 @@ struct PcmPacketiser {
     group_len: usize,
     packet_samples: u32,
     packet_len: usize,
-    /// Octets of the frame that were sent.
+    /// Octets of the frame, and those that were sent.
+    frame_len: usize,
     sent: usize,
 }
 
@@ -186,7 +187,7 @@ impl Packetiser for PcmPacketiser {
             return Err(FrameError::SampleGroup { len, group_len });
         }
         self.check(limit)?;
-        self.sent = 0;
+        (self.frame_len, self.sent) = (len, 0);
         Ok(())
     }
 
@@ -199,6 +200,10 @@ impl Packetiser for PcmPacketiser {
         fragment.set_time_offset((self.sent / self.group_len) as u32);
         self.sent = end;
         true
+    }
+
+    fn ends_unmarked(&self) -> bool {
+        self.sent >= self.frame_len
     }
 
     fn duration(&self, frame: &[u8]) -> Option<u32> {
@@ -251,6 +256,8 @@ mod tests {
             let mut octets = vec![0; fragment.len()];
             fragment.write(frame, &mut octets);
             sent.push((fragment.time_offset(), octets));
+            let len: usize = sent.iter().map(|(_, octets)| octets.len()).sum();
+            assert_eq!(packetiser.ends_unmarked(), len == frame.len());
             fragment.clear();
         }
         Ok(sent)

@@ -120,7 +120,7 @@ impl Sender {
 
     /// Returns whether the current fragment is the last of its frame.
     fn is_last(&self) -> bool {
-        self.fragment.marker() || self.packetiser.has_one_packet_frames()
+        self.fragment.marker() || self.packetiser.ends_unmarked()
     }
 
     /// Does the work of [`write`](Self::write) for a packet with a header extension, or of a stream
