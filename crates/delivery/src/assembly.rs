@@ -164,8 +164,11 @@ pub struct AssemblyStatistics {
     pub packets_requested: u64,
     /// Packets that arrived after they had been requested.
     pub packets_recovered: u64,
-    /// Packets that were computed from repair packets, because they did not arrive.
+    /// Packets that were computed from repair packets, because they had not arrived.
     pub packets_repaired: u64,
+    /// Of these, packets that arrived afterwards: the path did not lose them. Those that arrive when the memory
+    /// of their frame holds another one are not noticed.
+    pub repaired_late: u64,
     /// Repair packets that arrived, whether or not they were needed.
     pub repairs: u64,
 }
@@ -290,6 +293,9 @@ impl Assembly {
             if frame.saturating_add(NEAR_MAX) >= self.oldest {
                 self.candidate = (0, 0);
             }
+            if !is_retransmitted {
+                self.handle_overtaken(frame, index);
+            }
             return self.discard(Discard::Late);
         }
         let slot = match self.slot_of(now, frame, is_retransmitted) {
@@ -297,6 +303,9 @@ impl Assembly {
             Err(claim) => return claim,
         };
         if !self.slots[slot].claim(index, now, is_retransmitted) {
+            if !is_retransmitted {
+                self.handle_overtaken(frame, index);
+            }
             return self.discard(Discard::Duplicate);
         }
         self.note_arrival(slot, index);
@@ -495,6 +504,9 @@ impl Assembly {
     /// Ends a frame and all frames before it: no more packets are placed in them.
     fn end(&mut self, slot: usize) {
         let it = &mut self.slots[slot];
+        if let Some(repairs) = &mut it.repairs {
+            repairs.release();
+        }
         if it.claimed() == 0 {
             // All its claims were undone, so there is nothing to hand over.
             it.stage = Stage::Free;

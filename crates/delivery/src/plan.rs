@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::HEADER_BYTES;
 
 pub use blocks::FEC_PERCENT_MAX;
-pub(crate) use blocks::{Block, RepairPlace};
+pub(crate) use blocks::{Block, RepairPlace, repairs};
 
 /// Maximum number of units of a frame.
 pub const UNITS_MAX: usize = 64;

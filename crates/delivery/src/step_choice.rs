@@ -46,6 +46,17 @@ const TRIAL: Duration = Duration::from_secs(30);
 /// How long losses with another cause than congestion are tolerated before they are judged again.
 const TOLERATED: Duration = Duration::from_secs(60);
 
+/// A report, and what is sent from then on.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    at: Instant,
+    /// The packets sent and lost until then.
+    sent: u64,
+    lost: u64,
+    /// The octets that are sent for each one of a step until the next report.
+    factor: f64,
+}
+
 /// Chooses among steps of a stream, from the largest bit rate to the smallest, by the packets that
 /// a client reports lost.
 ///
@@ -60,8 +71,7 @@ pub struct StepChoice {
     rates: Vec<u64>,
     step: usize,
     settled: Instant,
-    /// When each recent report came, and the packets sent and lost until then.
-    reports: VecDeque<(Instant, u64, u64)>,
+    reports: VecDeque<Report>,
     clean_since: Option<Instant>,
     /// The step before a smaller one was taken, and the share of lost packets then.
     reduced: Option<(usize, f64)>,
@@ -72,7 +82,7 @@ pub struct StepChoice {
     raised: Option<Instant>,
     /// The share of lost packets that is tolerated, and until when.
     tolerated: Option<(f64, Instant)>,
-    /// The octets that are sent for each one of a step.
+    /// The octets that are sent for each one of a step from now on.
     factor: f64,
 }
 
@@ -94,7 +104,8 @@ impl StepChoice {
         }
     }
 
-    /// Sets how many repair packets are sent for 100 packets: every step takes as much more of the path.
+    /// Sets how many repair packets are sent for 100 packets: every step takes as much more of the path
+    /// from the next report on.
     pub fn set_fec_percent(&mut self, percent: u8) {
         self.factor = 1.0 + f64::from(percent) / 100.0;
     }
@@ -111,22 +122,22 @@ impl StepChoice {
         if now < self.settled {
             self.reports.clear();
         }
-        if let [.., (before, ..), (last, ..)] = *self.reports.make_contiguous()
-            && last.saturating_duration_since(before) < SPACING
+        if let [.., before, last] = self.reports.make_contiguous()
+            && last.at.saturating_duration_since(before.at) < SPACING
         {
             self.reports.pop_back();
         }
-        self.reports.push_back((now, sent, lost));
-        while self.reports.len() > 2 && self.reports[1].0 + WINDOW <= now {
+        self.reports.push_back(Report { at: now, sent, lost, factor: self.factor });
+        while self.reports.len() > 2 && self.reports[1].at + WINDOW <= now {
             self.reports.pop_front();
         }
-        let &(from, sent_before, lost_before) = self.reports.front()?;
-        let window = now.saturating_duration_since(from);
-        let sent = sent.saturating_sub(sent_before);
+        let before = *self.reports.front()?;
+        let window = now.saturating_duration_since(before.at);
+        let sent = sent.saturating_sub(before.sent);
         if window < WINDOW_MIN || sent < PACKETS_MIN {
             return None;
         }
-        let loss = (lost.saturating_sub(lost_before) as f64 / sent as f64).min(1.0);
+        let loss = (lost.saturating_sub(before.lost) as f64 / sent as f64).min(1.0);
         self.tolerated = self.tolerated.filter(|&(_, until)| now < until);
         if self.raised.is_some_and(|raised| now >= raised + TRIAL) {
             (self.raised, self.patience) = (None, PATIENCE);
@@ -144,6 +155,17 @@ impl StepChoice {
         }
     }
 
+    /// Returns the octets that were sent for each one of a step on average since the first report.
+    fn factor_before(&self) -> f64 {
+        let (mut packets, mut octets) = (0.0, 0.0);
+        for (from, to) in self.reports.iter().zip(self.reports.iter().skip(1)) {
+            let sent = to.sent.saturating_sub(from.sent) as f64;
+            packets += sent;
+            octets += sent * from.factor;
+        }
+        if packets > 0.0 { octets / packets } else { self.factor }
+    }
+
     fn reduce(&mut self, now: Instant, window: Duration, loss: f64) -> Option<usize> {
         if let Some((before, loss_before)) = self.reduced
             && loss_before < LOSS_OTHER_MAX
@@ -158,7 +180,7 @@ impl StepChoice {
                 return Some(before);
             }
         }
-        let carried = *self.rates.get(self.step)? as f64 * self.factor * (1.0 - loss);
+        let carried = *self.rates.get(self.step)? as f64 * self.factor_before() * (1.0 - loss);
         if self.raised.take().is_some() {
             self.patience = (self.patience * 2).min(PATIENCE_MAX);
         }
@@ -259,6 +281,21 @@ mod tests {
         // 90 of 70 Mbit/s, and 45.
         path.run(30, 70, 0.0);
         assert_eq!(path.choice.step(), 2, "{:?}", path.steps);
+    }
+
+    #[test]
+    fn what_the_path_carries_is_known_by_the_repair_packets_that_were_sent() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        // A fifth is lost. Without repair packets so far, 80 were carried, of which 68 may be used; with 50 for
+        // 100 packets, 120 and 102. With 50 from now on, the smaller steps take 90 and 45.
+        for (before, step) in [(0, 2), (50, 1)] {
+            let mut choice = StepChoice::new(vec![100, 60, 30], start);
+            choice.set_fec_percent(before);
+            assert_eq!(choice.handle_report(at(500), 0, 0), None);
+            choice.set_fec_percent(50);
+            assert_eq!(choice.handle_report(at(1_000), 1_000, 200), Some(step), "{before}");
+        }
     }
 
     #[test]

@@ -234,6 +234,67 @@ fn late_packets_and_copies_hundreds_of_places_away_change_nothing() {
 }
 
 #[test]
+fn packets_that_others_overtook_do_not_stay_counted_as_lost() {
+    for loss in [0.0, 0.01] {
+        let late =
+            Path { reordering: Straying::places(0.02, 10..=40), ..path(Loss::Independent(loss)) };
+        for recovery in [false, true] {
+            let setting = Setting { percent: 20, recovery, ..Setting::default() };
+            let counts = World::new(&late, 4, setting).run().counts;
+            let lost = counts.packets_lost + counts.packets_recovered + counts.packets_repaired;
+            let lost = (lost - counts.repaired_late) as f64 / (FRAMES * u64::from(PACKETS)) as f64;
+            println!("{loss} {recovery}: {lost} {counts:?}");
+            assert!(counts.repaired_late > 100, "{counts:?}");
+            assert!((lost - loss).abs() < 0.003, "{loss}: {lost} {counts:?}");
+        }
+    }
+}
+
+#[test]
+fn a_packet_that_was_computed_and_arrives_is_counted_once() {
+    let plan = Plan::new(&[(8, 8), (8, 8)], 2).unwrap();
+    let options = AssemblyOptions { fec: true, recovery: true, ..AssemblyOptions::default() };
+    let mut assembly = Assembly::new(plan.clone(), options);
+    let (now, mut decoder, mut octets) = (Instant::now(), Decoder::new(), [0; 8]);
+    let mut encoder = Encoder::new();
+    let mut recover = |assembly: &mut Assembly, unit: usize| {
+        let packets = plan.unit_packets(unit);
+        for index in packets.start..packets.end - 2 {
+            assert!(matches!(
+                assembly.claim(now, UnitHeader { frame: 0, index }, 2),
+                Claim::Place(_)
+            ));
+        }
+        assembly.land(0, unit, 2);
+        let stripe = plan.stripe(unit, 0).unwrap();
+        for (index, octets) in encoder.encode(&plan, &stripe, 50, &[0; 8]) {
+            assembly.take_repair(now, UnitHeader { frame: 0, index }, octets);
+        }
+        let repair = assembly.poll_repair(&mut decoder).unwrap();
+        assert!(decoder.repair(&plan, &repair, &mut octets));
+        assembly.land_repair(&repair, true)
+    };
+    let late = |assembly: &mut Assembly, index, why| {
+        let claim = assembly.claim(now, UnitHeader { frame: 0, index }, 2);
+        assert_eq!(claim, Claim::Discard(why), "{index}");
+        assembly.statistics().repaired_late
+    };
+    assert!(!recover(&mut assembly, 0).ended);
+    assert_eq!(late(&mut assembly, 0, Discard::Duplicate), 0, "one that had arrived");
+    assert_eq!(late(&mut assembly, 8 + 2, Discard::Duplicate), 0, "one that was sent again");
+    assert_eq!(late(&mut assembly, 2, Discard::Duplicate), 1);
+    assert_eq!(late(&mut assembly, 2, Discard::Duplicate), 1, "a copy");
+    assert!(recover(&mut assembly, 1).ended);
+    assert_eq!(late(&mut assembly, 3, Discard::Late), 2, "the frame has ended");
+    assert_eq!(late(&mut assembly, 6, Discard::Late), 3);
+    assert_eq!(late(&mut assembly, 6, Discard::Late), 3);
+    let ending = assembly.poll_ending().unwrap();
+    assembly.release(now, ending.slot);
+    assert_eq!(late(&mut assembly, 7, Discard::Late), 4, "the frame was handed over");
+    assert_eq!(assembly.statistics().packets_repaired, 4);
+}
+
+#[test]
 fn packets_and_repair_packets_of_any_length_are_recovered() {
     for (payload, last) in [(1, 1), (2, 1), (7, 3), (64, 63), (65, 1), (130, 129)] {
         let setting = Setting { percent: 30, payload, last, recovery: true, ..Setting::default() };

@@ -12,7 +12,8 @@ mod texture_world;
 
 use std::net::UdpSocket;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rushes::delivery::UnitHeader;
 use rushes::delivery::control::{Abilities, Message, Offer, Wishes};
@@ -20,7 +21,7 @@ use rushes::texture::{
     Adaptation, ClientOptions, ClientStatistics, Fec, Format, Layout, ServerCounts, ServerOptions,
     TextureClient, TextureServer, TextureShape, Timing, Transport,
 };
-use rushes_netsim::{Loss, Path};
+use rushes_netsim::{Loss, Path, Straying};
 
 use route::Route;
 use texture_world::noise::Noise;
@@ -102,6 +103,30 @@ fn a_ratio_by_loss_adds_repair_packets_only_where_packets_are_lost() {
     assert_eq!(counts.repairs, 0);
     let (with, counts) = stream(0.05, FAR, options(Fec::ByLoss(50)));
     assert!(counts.repairs > 0 && with.packets_repaired > 0, "{with:?} {counts:?}");
+}
+
+#[test]
+fn packets_that_others_overtake_are_not_reported_as_lost() {
+    let server = serve(Fec::Percent(20));
+    let path = Path { reordering: Straying::places(0.05, 10..=40), ..Path::default() };
+    let route = Route::new(server.local_address(), path, 5);
+    let witness = Arc::new(Witness::new(Pictures::Round(8)));
+    let options = ClientOptions::default();
+    let client = TextureClient::connect(route.address(), witness, options).unwrap();
+    let (mut reported, end) = (0, Instant::now() + HANGS);
+    let (report, repaired) = loop {
+        let repaired = client.statistics().packets_repaired;
+        let report = server.reports().first().copied().unwrap_or_default();
+        // The report after this many were repaired.
+        if repaired > 400 && reported > 0 && report.frames > reported {
+            break (report, repaired);
+        }
+        reported = if repaired > 400 && reported == 0 { report.frames } else { reported };
+        assert!(Instant::now() < end, "{report:?} {repaired}");
+        thread::sleep(5 * MS);
+    };
+    assert!(report.packets_repaired < repaired / 4, "{report:?} {repaired}");
+    client.stop();
 }
 
 #[test]

@@ -4,9 +4,12 @@ use std::time::{Duration, Instant};
 
 use super::{Assembly, Claim, Discard, Landed, RepairOutcome};
 use crate::UnitHeader;
-use crate::fec::{Decoder, Repair, Seen};
+use crate::fec::{Decoder, Repair, Repairs, Seen};
 use crate::slot::Stage;
 use crate::wire::extend;
+
+/// Maximum octets of memory for the repair packets of all frames that are being received.
+const OCTETS_MAX: usize = 64 << 20;
 
 impl Assembly {
     /// Returns whether this is the header of a repair packet, for [`take_repair`](Self::take_repair): its
@@ -16,7 +19,7 @@ impl Assembly {
     }
 
     /// Takes a repair packet with these octets after its header: keeps a copy of them as long as its block
-    /// lacks packets. Then call [`poll_repair`](Self::poll_repair).
+    /// lacks packets, and at most 64 MiB of all. Then call [`poll_repair`](Self::poll_repair).
     ///
     /// Nothing authenticates it, as nothing does any other packet: octets computed from a forged one are
     /// wrong. They replace no octets that arrived. All repair packets of a frame have the ratio of the first;
@@ -49,9 +52,11 @@ impl Assembly {
             Err(Claim::Discard(why)) => return RepairOutcome::Discarded(why),
             Err(_) => return RepairOutcome::Blocked,
         };
+        let repairs = self.slots.iter().filter_map(|slot| slot.repairs.as_deref());
+        let room = OCTETS_MAX.saturating_sub(repairs.map(Repairs::memory).sum());
         let slot = &mut self.slots[slot];
         let Some(repairs) = &mut slot.repairs else { return self.discard_repair(Discard::Index) };
-        let seen = repairs.take(number, &place, octets);
+        let seen = repairs.take(number, &place, octets, room);
         match seen {
             Seen::Again => return self.discard_repair(Discard::Duplicate),
             Seen::Foreign => return self.discard_repair(Discard::Index),
@@ -111,12 +116,25 @@ impl Assembly {
         if is_computed {
             let packets = repair.lost.len() as u32;
             self.statistics.packets_repaired += u64::from(packets);
+            let slot = self.slots.get_mut(repair.slot);
+            if let Some(repairs) = slot.and_then(|slot| slot.repairs.as_mut()) {
+                repair.packets().for_each(|packet| repairs.note_computed(packet));
+            }
             return self.land(repair.slot, repair.unit, packets);
         }
         for packet in repair.packets() {
             self.release_place(repair.slot, packet);
         }
         Landed { tile: false, ended: self.is_ready() }
+    }
+
+    /// Handles a packet that is discarded because it has a place already, or its frame has ended: if it was
+    /// computed, the path did not lose it.
+    pub(super) fn handle_overtaken(&mut self, frame: u64, packet: u32) {
+        let slots = self.slots.iter_mut().filter(|slot| slot.frame == frame);
+        let mut repairs = slots.filter_map(|slot| slot.repairs.as_mut());
+        let was_computed = repairs.any(|repairs| repairs.take_computed(packet));
+        self.statistics.repaired_late += u64::from(was_computed);
     }
 
     /// Notes that a packet has a place in the frame of a slot.
@@ -150,5 +168,43 @@ impl Assembly {
         let answer = self.patience.answer_time(round_trip).as_nanos().max(1);
         let answers = self.options.deadline_max.as_nanos() / answer;
         u8::try_from(answers).unwrap_or(u8::MAX).min(crate::requests::TRIES_MAX)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "any instant will do")]
+mod tests {
+    use super::*;
+    use crate::{AssemblyOptions, Plan};
+
+    #[test]
+    fn the_memory_for_repair_packets_of_all_frames_is_limited_and_released() {
+        let (packets, payload) = (320, 1 << 16);
+        let plan = Plan::new(&[(packets * payload, usize::MAX)], payload).unwrap();
+        let options = AssemblyOptions { slots: 8, fec: true, ..AssemblyOptions::default() };
+        let (mut assembly, octets) = (Assembly::new(plan.clone(), options), vec![0; payload]);
+        let now = Instant::now();
+        let memory = |assembly: &Assembly| {
+            let of = |slot: &crate::slot::Slot| slot.repairs.as_ref().unwrap().memory();
+            assembly.slots.iter().map(of).sum::<usize>()
+        };
+        let take = |assembly: &mut Assembly, frame, number| {
+            let header = UnitHeader { frame, index: plan.repair_index(100, number) };
+            assembly.take_repair(now, header, &octets)
+        };
+        // Seven frames of 20 MiB.
+        let outcomes: Vec<_> = (0..7)
+            .flat_map(|frame| (0..packets as u32).map(move |number| (frame, number)))
+            .map(|(frame, number)| take(&mut assembly, frame, number))
+            .collect();
+        let kept = outcomes.iter().filter(|it| **it == RepairOutcome::Kept).count();
+        assert!(memory(&assembly) <= OCTETS_MAX && kept * payload > OCTETS_MAX / 2, "{kept}");
+        assembly.finish(7);
+        assert_eq!(memory(&assembly), 0);
+        while let Some(ending) = assembly.poll_ending() {
+            assembly.release(now, ending.slot);
+        }
+        assert_eq!(take(&mut assembly, 7, 0), RepairOutcome::Kept);
+        assert_eq!(memory(&assembly), payload);
     }
 }

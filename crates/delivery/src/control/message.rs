@@ -60,7 +60,7 @@ pub struct Report {
     /// Packets that arrived after they had been requested; 0 without
     /// [`Abilities::RECOVERY`](super::Abilities::RECOVERY).
     pub packets_recovered: u64,
-    /// Packets that were computed from repair packets; 0 without
+    /// Packets that were computed from repair packets and have not arrived since; 0 without
     /// [`Abilities::FEC`](super::Abilities::FEC).
     pub packets_repaired: u64,
     /// How many requests of a packet, one after the other, can be answered in time for its frame; 0 without

@@ -1,9 +1,10 @@
 //! The ratio of repair packets by the losses that a client reports.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use crate::Plan;
+use crate::plan::repairs;
+use crate::{FEC_PERCENT_MAX, Plan};
 
 /// The share of frames that may stay damaged.
 const DAMAGED: f64 = 0.001;
@@ -51,8 +52,9 @@ pub struct LossReport {
 ///
 /// It is the lowest with which one of a thousand frames stays damaged if packets are lost independently,
 /// twice as often as in the worst second of the last ten; if packets stay lost nevertheless, up to eight
-/// times as often. There are no repair packets without losses, nor if requests alone achieve that. The largest
-/// blocks count: shorter stripes are protected less. A packet that overtook others may count as lost.
+/// times as often. There are no repair packets without losses, nor if requests alone achieve that. A short
+/// stripe needs a higher ratio than a long one, and all have that of the one that needs most; a stripe of a few
+/// packets that has as many repair packets may still be damaged more often.
 #[derive(Clone, Debug)]
 pub struct FecChoice {
     max: u8,
@@ -72,7 +74,7 @@ impl FecChoice {
     /// first.
     pub fn new(max: u8) -> Self {
         Self {
-            max: max.min(crate::FEC_PERCENT_MAX),
+            max: max.min(FEC_PERCENT_MAX),
             reports: VecDeque::new(),
             losses: VecDeque::new(),
             percent: 0,
@@ -151,8 +153,8 @@ impl FecChoice {
 
 /// Returns the repair packets for 100 packets that a loss needs.
 fn needed(loss: f64, answers: u8, plan: &Plan) -> u8 {
-    let packets = plan.block_max();
-    if loss <= 0.0 || packets == 0 {
+    let (sizes, blocks) = (plan.block_sizes(), plan.blocks());
+    if loss <= 0.0 || blocks == 0 {
         return 0;
     }
     // The probability that every answer is lost.
@@ -160,10 +162,21 @@ fn needed(loss: f64, answers: u8, plan: &Plan) -> u8 {
     if answers > 0 && f64::from(plan.packets()) * loss * unanswered <= DAMAGED {
         return 0;
     }
-    let failing = (DAMAGED / f64::from(plan.blocks().max(1)) / unanswered).min(0.5);
-    let suffice = |repairs: &u32| exceeding(packets + repairs, *repairs, loss) <= failing;
-    let repairs = (0..packets).find(suffice).unwrap_or(packets);
-    (repairs * 100).div_ceil(packets) as u8
+    let most = (DAMAGED / unanswered).min(0.5 * f64::from(blocks));
+    let suffices = |percent: &u8| failing(&sizes, *percent, loss) <= most;
+    (0..FEC_PERCENT_MAX).find(suffices).unwrap_or(FEC_PERCENT_MAX)
+}
+
+/// Returns how many of a frame's blocks are not recovered on average, without those that have as many repair
+/// packets as packets: no ratio gives them more. `sizes` are the blocks by their number of packets.
+fn failing(sizes: &BTreeMap<u32, u32>, percent: u8, loss: f64) -> f64 {
+    let of_size = |(&packets, &blocks): (&u32, &u32)| {
+        let repairs = repairs(packets, percent);
+        let is_most = repairs >= packets;
+        let fails = if is_most { 0.0 } else { exceeding(packets + repairs, repairs, loss) };
+        fails * f64::from(blocks)
+    };
+    sizes.iter().map(of_size).sum()
 }
 
 /// Returns the probability that more than `most` of `packets` packets are lost.
@@ -238,6 +251,25 @@ mod tests {
         assert!((5..=8).contains(&at_1) && (16..=24).contains(&at_5), "{at_1} {at_5}");
         assert_eq!(session.run(9, 0.0, |_| false), at_5, "the worst second of ten counts");
         assert_eq!(session.run(3, 0.0, |_| false), 0);
+    }
+
+    #[test]
+    fn a_short_last_stripe_is_protected_as_well_as_the_others() {
+        let plan = Plan::new(&[(186 + 4, 186); 4], 1).unwrap();
+        for loss in [0.01, 0.02, 0.05] {
+            let mut session = Session { plan: plan.clone(), ..Session::new(1, 0) };
+            session.choice = FecChoice::new(100);
+            let percent = session.run(5, loss, |_| false);
+            let fails = |packets: u32| {
+                let repairs = repairs(packets, percent);
+                plan.units() as f64 * exceeding(packets + repairs, repairs, loss * 2.0)
+            };
+            let damaged = fails(186) + fails(4);
+            let has_most = repairs(4, percent) == 4 && fails(186) <= DAMAGED;
+            assert!(damaged <= DAMAGED || has_most, "{loss}: {percent} %, {damaged}");
+            // With 76 for 100 packets, 4 have 4.
+            assert!(percent <= 76, "{loss}: {percent} %");
+        }
     }
 
     #[test]

@@ -6,9 +6,6 @@ use crate::Plan;
 use crate::fec::Decoder;
 use crate::plan::{Block, RepairPlace};
 
-/// Maximum octets of repair packets that are kept for a frame.
-const OCTETS_MAX: usize = 32 << 20;
-
 /// What has arrived of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
@@ -48,6 +45,8 @@ pub(crate) struct Repairs {
     octets: Vec<u8>,
     /// The numbers of packets whose blocks may be recovered.
     ready: Vec<u32>,
+    /// One bit for each packet that was computed and has not arrived since.
+    computed: Vec<u64>,
 }
 
 impl Repairs {
@@ -60,6 +59,7 @@ impl Repairs {
             kept: BTreeMap::new(),
             octets: Vec::new(),
             ready: Vec::new(),
+            computed: vec![0; plan.packets().div_ceil(64) as usize],
         }
     }
 
@@ -69,9 +69,50 @@ impl Repairs {
         self.bits.fill(0);
         self.blocks.fill(Counts::default());
         self.claimed_of.fill(0);
+        self.computed.fill(0);
+        self.release();
+    }
+
+    /// Releases the memory of the kept packets: the frame has ended.
+    pub(crate) fn release(&mut self) {
         self.kept.clear();
-        self.octets.clear();
+        self.octets = Vec::new();
         self.ready.clear();
+    }
+
+    /// Returns the octets of memory for kept packets.
+    pub(crate) fn memory(&self) -> usize {
+        self.octets.capacity()
+    }
+
+    /// Makes room for so many more octets, if that takes at most `room` more memory.
+    fn reserve(&mut self, octets: usize, room: usize) -> bool {
+        let (capacity, needed) = (self.octets.capacity(), self.octets.len() + octets);
+        if needed <= capacity {
+            return true;
+        }
+        let grown = (capacity * 2).max(needed).min(capacity.saturating_add(room));
+        if grown < needed {
+            return false;
+        }
+        self.octets.reserve_exact(grown - self.octets.len());
+        true
+    }
+
+    /// Notes that a packet was computed.
+    pub(crate) fn note_computed(&mut self, packet: u32) {
+        if let Some(word) = self.computed.get_mut(packet as usize / 64) {
+            *word |= 1 << (packet % 64);
+        }
+    }
+
+    /// Returns whether a packet was computed and arrives now for the first time.
+    pub(crate) fn take_computed(&mut self, packet: u32) -> bool {
+        let Some(word) = self.computed.get_mut(packet as usize / 64) else { return false };
+        let bit = 1_u64 << (packet % 64);
+        let was = *word & bit != 0;
+        *word &= !bit;
+        was
     }
 
     /// Notes that a packet of a block has a place.
@@ -129,12 +170,14 @@ impl Repairs {
         }
     }
 
-    /// Takes a repair packet with these octets after its header.
+    /// Takes a repair packet with these octets after its header. It is kept if that takes at most `room` more
+    /// memory.
     pub(crate) fn take(
         &mut self,
         (percent, number): (u8, u32),
         repair: &RepairPlace,
         octets: &[u8],
+        room: usize,
     ) -> Seen {
         if *self.percent.get_or_insert(percent) != percent {
             return Seen::Foreign;
@@ -146,14 +189,16 @@ impl Repairs {
         }
         *word |= bit;
         let block = &repair.block;
-        let Some(counts) = self.blocks.get_mut(block.number as usize) else {
+        let Some(counts) = self.blocks.get(block.number as usize) else {
             return Seen::Foreign;
         };
         let is_needed = counts.packets + counts.repairs < block.packets;
-        if !is_needed || self.octets.len() + octets.len() > OCTETS_MAX {
+        if !is_needed || !self.reserve(octets.len(), room) {
             return Seen::Unneeded;
         }
-        counts.repairs += 1;
+        if let Some(counts) = self.blocks.get_mut(block.number as usize) {
+            counts.repairs += 1;
+        }
         self.kept.insert((block.number, repair.place), self.octets.len());
         self.octets.extend_from_slice(octets);
         self.note_ready(block);

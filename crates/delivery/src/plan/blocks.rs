@@ -1,5 +1,7 @@
 //! The blocks of packets that are protected together, and the numbers of their repair packets.
 
+use std::collections::BTreeMap;
+
 use super::{HEADER_BYTES, PACKETS_MAX, Plan, Stripe, Unit};
 
 /// Maximum packets of a block, and their octets. A larger one recovers more, and takes more memory to
@@ -54,7 +56,7 @@ pub(crate) struct RepairPlace {
 }
 
 /// Returns the number of repair packets of a block. There is at least one.
-fn repairs(packets: u32, percent: u8) -> u32 {
+pub(crate) fn repairs(packets: u32, percent: u8) -> u32 {
     (packets * u32::from(percent)).div_ceil(100)
 }
 
@@ -127,14 +129,21 @@ impl Plan {
         self.units.last().map_or(0, |unit| unit.first_block + unit.blocks(self.payload))
     }
 
-    /// Returns the packets of the largest block.
-    pub(crate) fn block_max(&self) -> u32 {
-        let largest = |packets: u32| packets.div_ceil(stripe_blocks(packets, self.payload).max(1));
-        let of_unit = |unit: &Unit| {
-            let (_, rest) = unit.stripes(self.payload);
-            largest(unit.stripe_packets).max(largest(rest))
-        };
-        self.units.iter().map(of_unit).max().unwrap_or_default()
+    /// Returns how many blocks of a frame have each number of packets.
+    pub(crate) fn block_sizes(&self) -> BTreeMap<u32, u32> {
+        let mut sizes = BTreeMap::new();
+        for unit in &self.units {
+            let (stripes, rest) = unit.stripes(self.payload);
+            for (packets, stripes) in [(unit.stripe_packets, stripes), (rest, 1)] {
+                let blocks = stripe_blocks(packets, self.payload);
+                let longer = packets.checked_rem(blocks).unwrap_or_default();
+                let of_each = packets.checked_div(blocks).unwrap_or_default();
+                *sizes.entry(of_each).or_default() += (blocks - longer) * stripes;
+                *sizes.entry(of_each + 1).or_default() += longer * stripes;
+            }
+        }
+        sizes.retain(|_, blocks| *blocks > 0);
+        sizes
     }
 
     /// Returns the octets of repair packets after their header, for a stripe of `octets` octets: an even
@@ -218,6 +227,10 @@ mod tests {
 
     use super::*;
 
+    fn block_max(plan: &Plan) -> u32 {
+        plan.block_sizes().into_keys().max().unwrap()
+    }
+
     #[test]
     fn a_short_stripe_is_one_block_and_a_long_one_has_blocks_of_every_nth_packet() {
         let plan = Plan::new(&[(90, 60), (601, 601)], 1).unwrap();
@@ -230,13 +243,13 @@ mod tests {
         let blocks: Vec<_> = blocks.iter().map(of).collect();
         assert_eq!(blocks, [(2, 90, 3, 201), (3, 91, 3, 200), (4, 92, 3, 200)]);
         assert_eq!(plan.block_of(93).unwrap().number, 2);
-        assert_eq!((plan.block_of(691), plan.blocks(), plan.block_max()), (None, 5, 201));
+        assert_eq!((plan.block_of(691), plan.blocks(), block_max(&plan)), (None, 5, 201));
     }
 
     #[test]
     fn a_block_has_at_most_a_mebibyte() {
         let most = |payload: usize| {
-            Plan::new(&[(512 * payload, usize::MAX)], payload).unwrap().block_max()
+            block_max(&Plan::new(&[(512 * payload, usize::MAX)], payload).unwrap())
         };
         assert_eq!([1, 4_096, 4_097, 65_503, 1 << 20].map(most), [256, 256, 171, 16, 1]);
     }
@@ -266,10 +279,15 @@ mod tests {
                 let block = plan.block_of(packet).unwrap();
                 let place = (packet - block.first) / block.stride;
                 prop_assert_eq!((block.packet(place), place), (packet, of_blocks[block.number as usize]));
-                prop_assert!(place < block.packets && block.packets <= plan.block_max());
+                prop_assert!(place < block.packets);
                 prop_assert!(block.octets >= plan.locate(packet).unwrap().bytes.len());
                 of_blocks[block.number as usize] += 1;
             }
+            let mut sizes = BTreeMap::new();
+            for packets in &of_blocks {
+                *sizes.entry(*packets).or_insert(0) += 1;
+            }
+            prop_assert_eq!(plan.block_sizes(), sizes);
             let (mut number, mut octets) = (0, 0);
             for (unit, _) in units.iter().enumerate() {
                 for stripe in (0..plan.stripe_count(unit)).map(|at| plan.stripe(unit, at).unwrap()) {

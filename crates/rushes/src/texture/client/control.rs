@@ -306,7 +306,7 @@ impl Control {
     }
 
     fn report(&self) -> Report {
-        let counts = self.inner.statistics();
+        let (counts, all) = (self.inner.statistics(), self.inner.counts());
         let micros = |latency: Option<Duration>| {
             latency.map_or(0, |latency| u32::try_from(latency.as_micros()).unwrap_or(u32::MAX))
         };
@@ -320,7 +320,7 @@ impl Control {
             latency_p50: micros(counts.latency_p50),
             latency_p99: micros(counts.latency_p99),
             packets_recovered: counts.packets_recovered,
-            packets_repaired: counts.packets_repaired,
+            packets_repaired: all.packets_repaired.saturating_sub(all.repaired_late),
             answers_in_time: self.answers_in_time(),
         }
     }

@@ -411,11 +411,16 @@ impl Inner {
         self.ended.notify_all();
     }
 
-    fn statistics(&self) -> ClientStatistics {
+    /// Returns the counts of all frames so far.
+    fn counts(&self) -> AssemblyStatistics {
         let now = self.shared.frames().map(|frames| frames.statistics()).unwrap_or_default();
+        sum(lock(&self.state).past, now)
+    }
+
+    fn statistics(&self) -> ClientStatistics {
+        let all = self.counts();
         let latencies = self.finished.latencies();
         let state = lock(&self.state);
-        let all = sum(state.past, now);
         ClientStatistics {
             frames_whole: all.frames_whole,
             frames_damaged: all.frames_damaged,
@@ -475,6 +480,7 @@ fn sum(a: AssemblyStatistics, b: AssemblyStatistics) -> AssemblyStatistics {
         packets_requested: a.packets_requested.saturating_add(b.packets_requested),
         packets_recovered: a.packets_recovered.saturating_add(b.packets_recovered),
         packets_repaired: a.packets_repaired.saturating_add(b.packets_repaired),
+        repaired_late: a.repaired_late.saturating_add(b.repaired_late),
         repairs: a.repairs.saturating_add(b.repairs),
     }
 }
