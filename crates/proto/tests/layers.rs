@@ -45,7 +45,8 @@ fn frame(kind: Kind, picture: Picture, temporal_id: u8, number: u8) -> Vec<u8> {
         (Kind::H266, Picture::Ordinary) => nal(&[0, next]),
         _ => {
             let shown = if picture == Picture::Key { 0x10 } else { 0x30 };
-            let size = [0x80 | 601_u16 as u8 & 0x7f, (601 >> 7) as u8];
+            // 601 in groups of seven bits.
+            let size = [0xd9, 0x04];
             [&[0x12, 0, 0x36, temporal_id << 5], &size[..], &[shown], &body].concat()
         }
     }

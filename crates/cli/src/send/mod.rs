@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use rushes::file::MediaReader;
-use rushes::{Codec, Context, FrameRate, Pacing, StreamBuilder};
+use rushes::{Codec, Context, FrameRate, Pacing, Ssrc, StreamBuilder};
 use serde_json::json;
 
 use self::film::Film;
@@ -26,7 +26,7 @@ use self::sending::Sending;
 use self::target::TargetFile;
 use self::thinning::Thinning;
 use self::watch::Watch;
-use crate::args::SendArgs;
+use crate::args::{ControlArgs, SendArgs};
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
 use crate::metrics;
@@ -311,23 +311,12 @@ fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
     Ok(())
 }
 
-/// Returns the stream of source `number`. A stream's options apply to the first one; the others use
-/// the ports after its ports, and default values.
-fn build(
+/// Refuses SSRCs that contradict the key, or that the description cannot name.
+fn check_sources(
     args: &SendArgs,
-    context: &Context,
-    source: &Source,
-    (number, rate): (u16, FrameRate),
-) -> anyhow::Result<StreamBuilder> {
-    let is_first = number == 0;
-    let (mut of_stream, mut control) = (args.stream.clone(), args.control.clone());
-    let ssrc = args.ssrc.filter(|_| is_first);
-    if !is_first {
-        (of_stream.payload_type, of_stream.clock_rate, of_stream.channels) = (None, None, None);
-        (control.rtcp_port, control.rtx_payload_type, control.rtx_ssrc) = (None, None, None);
-    }
-    let payload_type = of_stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
-    stream::check_rtx(&control, payload_type, ssrc)?;
+    control: &ControlArgs,
+    (is_first, ssrc): (bool, Option<Ssrc>),
+) -> anyhow::Result<()> {
     let sets_source = ssrc.is_some() || control.rtx_ssrc.is_some();
     if sets_source && args.security.has_given_key() && !args.fresh_key {
         let reason = "a second run with the same key and SSRC repeats the key stream, which reveals \
@@ -348,6 +337,27 @@ fn build(
         let reason = "--sdp can name --rtx-ssrc only together with --ssrc: give --ssrc too";
         return Err(Usage(reason.to_owned()).into());
     }
+    Ok(())
+}
+
+/// Returns the stream of source `number`. A stream's options apply to the first one; the others use
+/// the ports after its ports, and default values.
+fn build(
+    args: &SendArgs,
+    context: &Context,
+    source: &Source,
+    (number, rate): (u16, FrameRate),
+) -> anyhow::Result<StreamBuilder> {
+    let is_first = number == 0;
+    let (mut of_stream, mut control) = (args.stream.clone(), args.control.clone());
+    let ssrc = args.ssrc.filter(|_| is_first);
+    if !is_first {
+        (of_stream.payload_type, of_stream.clock_rate, of_stream.channels) = (None, None, None);
+        (control.rtcp_port, control.rtx_payload_type, control.rtx_ssrc) = (None, None, None);
+    }
+    let payload_type = of_stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
+    stream::check_rtx(&control, payload_type, ssrc)?;
+    check_sources(args, &control, (is_first, ssrc))?;
     let host = args.to.host.as_deref().unwrap_or("127.0.0.1");
     let session = context.session(host)?;
     let timing = args.timing;

@@ -93,18 +93,8 @@ impl StreamBuilder {
         options.packet_time.filter(|_| pcm.payload_len() <= PAYLOAD_LEN)
     }
 
-    fn media(&self, to: SocketAddr, encoding: Encoding) -> Result<Media, Error> {
-        self.check_rtx()?;
-        self.check_fec()?;
-        let codec = Codec::of_encoding(encoding.name());
-        let media_type = codec.map_or("video", |codec| codec.media);
-        let mut media = Media::new(MediaKind::of(media_type), to.port());
-        media.address = Some(Address::Ip(to.ip()));
-        media.ttl = match (&self.socket.multicast, to.is_ipv4() && to.ip().is_multicast()) {
-            (Some(multicast), true) => Some(multicast.ttl.min(255) as u8),
-            _ => None,
-        };
-        media.attributes.extend(self.source_filter(to));
+    /// Returns the format of the stream, of `codec` if that is known.
+    fn described_format(&self, codec: Option<Codec>, encoding: Encoding) -> Format {
         let mut format = Format::new(self.payload_type, encoding);
         if let Some(codec) = codec {
             if let Encoding::Other { parameters, .. } = &mut format.encoding
@@ -121,6 +111,22 @@ impl StreamBuilder {
         if let Some(clock_rate) = self.clock_rate {
             format.clock_rate = clock_rate;
         }
+        format
+    }
+
+    fn media(&self, to: SocketAddr, encoding: Encoding) -> Result<Media, Error> {
+        self.check_rtx()?;
+        self.check_fec()?;
+        let codec = Codec::of_encoding(encoding.name());
+        let media_type = codec.map_or("video", |codec| codec.media);
+        let mut media = Media::new(MediaKind::of(media_type), to.port());
+        media.address = Some(Address::Ip(to.ip()));
+        media.ttl = match (&self.socket.multicast, to.is_ipv4() && to.ip().is_multicast()) {
+            (Some(multicast), true) => Some(multicast.ttl.min(255) as u8),
+            _ => None,
+        };
+        media.attributes.extend(self.source_filter(to));
+        let mut format = self.described_format(codec, encoding);
         let control = &self.control;
         let recovers = control.recovery != Recovery::Off;
         let asks_arrivals = control.arrivals || control.rate.is_some();
@@ -186,8 +192,8 @@ impl Context {
     /// If the description has the SSRC of the stream ([`Media::ssrc`]) or of its retransmissions,
     /// no other is accepted. Otherwise any sender is accepted, since a description names the
     /// destination of media; but of a multicast group only the permitted senders (`a=source-filter`,
-    /// RFC 4570). [`Media::senders`] returns their addresses, for applications that check others. The stream reads the elements of header extensions that the
-    /// library knows (see [`StreamBuilder::extensions`]).
+    /// RFC 4570). [`Media::senders`] returns their addresses, for applications that check others. The
+    /// stream reads the elements of header extensions that the library knows (see [`StreamBuilder::extensions`]).
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the media cannot be received, `Error::Sdes` if it is secured and

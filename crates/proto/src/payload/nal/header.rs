@@ -154,10 +154,8 @@ fn extension_layers([first, second, third]: [u8; 3]) -> Layers {
     let (is_svc, flag) = (first & 0x80 != 0, first & 0x40 != 0);
     // `idr_flag` of SVC, `non_idr_flag` of MVC.
     let is_idr = flag == is_svc;
-    let (temporal_id, spatial_id) = match is_svc {
-        true => (third >> 5, second >> 4 & 7),
-        false => (third >> 3 & 7, 0),
-    };
+    let (temporal_id, spatial_id) =
+        if is_svc { (third >> 5, second >> 4 & 7) } else { (third >> 3 & 7, 0) };
     Layers::new(temporal_id, spatial_id, is_idr)
 }
 
