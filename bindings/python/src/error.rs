@@ -109,7 +109,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
     match error {
         E::Zrtp(Zrtp::Config(_))
         | E::AddressFamily { .. }
-        | E::Channels { .. }
+        | E::Channels
         | E::Cname { .. }
         | E::Config(_)
         | E::FecPayloadType { .. }
