@@ -1502,10 +1502,10 @@ rushes_status rushes_stream_options_multicast(const struct rushes_stream_options
                                               uint8_t hops,
                                               bool is_heard_here);
 
-// The only host, a name or an address, from which the session's multicast group is received
-// (source-specific multicast, RFC 4607); by default any host. Datagrams from others that arrive
-// nevertheless are counted (`foreign`) and ignored. A stream that receives no group cannot be opened
-// with it.
+// A host, a name or an address, from which the session's multicast group is received
+// (source-specific multicast, RFC 4607); each call adds one. By default any host. Datagrams from
+// others that arrive nevertheless are counted (`foreign`) and ignored. A stream that receives no
+// group cannot be opened with it.
 rushes_status rushes_stream_options_multicast_source(const struct rushes_stream_options *options,
                                                      const char *host);
 

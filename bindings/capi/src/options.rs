@@ -1,6 +1,7 @@
 //! Stream settings: media and timing.
 
 use std::ffi::c_char;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) secrets: Secrets,
     pub(crate) sas_hook: Option<Arc<zrtp::SasCallback>>,
     pub(crate) extensions: ExtensionMap,
+    /// The hosts from which the session's multicast group is received.
+    pub(crate) sources: Vec<IpAddr>,
 }
 
 /// The payload format of a stream.
@@ -159,7 +162,8 @@ pub extern "C" fn rushes_stream_options_new(
         let builder = session.stream(self::codec(codec)?);
         let secrets = Secrets::default();
         let extensions = ExtensionMap::default();
-        let settings = Settings { builder, session, secrets, sas_hook: None, extensions };
+        let sources = Vec::new();
+        let settings = Settings { builder, session, secrets, sas_hook: None, extensions, sources };
         pointer::write(options, handle::insert(StreamOptions(Mutex::new(settings)))?)
     })
 }

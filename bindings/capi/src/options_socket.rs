@@ -117,18 +117,21 @@ pub extern "C" fn rushes_stream_options_multicast(
     })
 }
 
-/// The only host, a name or an address, from which the session's multicast group is received
-/// (source-specific multicast, RFC 4607); by default any host. Datagrams from others that arrive
-/// nevertheless are counted (`foreign`) and ignored. A stream that receives no group cannot be opened
-/// with it.
+/// A host, a name or an address, from which the session's multicast group is received
+/// (source-specific multicast, RFC 4607); each call adds one. By default any host. Datagrams from
+/// others that arrive nevertheless are counted (`foreign`) and ignored. A stream that receives no
+/// group cannot be opened with it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_multicast_source(
     options: *const StreamOptions,
     host: *const c_char,
 ) -> Status {
-    change(options, |builder| {
+    change_all(options, |settings| {
         let host = rushes::net::resolve(pointer::text(host)?, 0)?.ip();
-        Ok(builder.multicast_sources([host]))
+        settings.sources.push(host);
+        let sources = settings.sources.iter().copied();
+        settings.builder = settings.builder.clone().multicast_sources(sources);
+        Ok(())
     })
 }
 

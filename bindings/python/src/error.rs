@@ -109,6 +109,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
     match error {
         E::Zrtp(Zrtp::Config(_))
         | E::AddressFamily { .. }
+        | E::Channels
         | E::Cname { .. }
         | E::Config(_)
         | E::Format { .. }
@@ -126,9 +127,12 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::NoRtx
         | E::NoTransportSequence
         | E::PacingShare { .. }
+        | E::PacketTime { .. }
         | E::RtxPayloadType { .. }
         | E::RtxSsrc { .. }
         | E::SharedPort { .. }
+        | E::SourceWithoutGroup
+        | E::StaticPayloadType { .. }
         | E::UnspecifiedPeer { .. }
         | E::Unsupported(_) => ConfigError::new_err(text),
         E::CircuitBreaker { .. } => CircuitBreakerError::new_err(text),

@@ -56,6 +56,8 @@ KEY = bytes(range(28))
         ({"remote_prot": 1}, TypeError, "a setting of a stream; did you mean \"remote_port\""),
         ({"multicast": {"tll": 1}}, rushes.ConfigError, "did you mean \"ttl\""),
         ({"delivery": "units"}, rushes.ConfigError, "did you mean \"unit\""),
+        ({"packet_time": 1.0}, rushes.ConfigError, "a packet time of 1s is outside"),
+        ({"channels": 0}, rushes.ConfigError, "channel"),
         ({"mtu": 1.5}, TypeError, "mtu: "),
         ({"mtu": "large"}, TypeError, "mtu: "),
         ({"security": "please"}, TypeError, "security: "),
@@ -66,6 +68,11 @@ def test_a_wrong_setting_is_named(
 ) -> None:
     with pytest.raises(kind, match=words):
         session.stream("h265", **settings)
+
+
+def test_a_static_payload_type_of_another_rate_is_a_wrong_setting(session: rushes.Session) -> None:
+    with pytest.raises(rushes.ConfigError, match="16000"):
+        session.stream("pcmu", payload_type=0, clock_rate=16_000)
 
 
 def test_an_argument_out_of_range_is_named(session: rushes.Session) -> None:

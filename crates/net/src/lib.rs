@@ -78,6 +78,7 @@ pub use buffer::{BufferSize, BufferSizes};
 pub use counters::Counters;
 pub use error::{NetError, SendError, SendErrorKind, WriteError, WriteErrorKind};
 pub use lend::{LEND_MIN, Loan};
+pub use multicast::source_with;
 pub use options::{Interface, MulticastOptions, ReceivePath, SendPath, SocketOptions, UnknownPath};
 pub use receive::{Arena, Datagram, Datagrams};
 pub use resolve::{is_local, resolve, source_towards};

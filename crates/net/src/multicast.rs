@@ -1,12 +1,12 @@
 //! Joining a multicast group.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use socket2::Socket;
+use socket2::{Domain, Socket, Type};
 
 use crate::error::NetError;
-use crate::options::{Interface, MulticastOptions};
+use crate::options::{Interface, MulticastOptions, SocketOptions};
 use crate::sys;
 
 /// Joins the group and configures sending to groups.
@@ -21,18 +21,47 @@ pub(crate) fn join(
     if !options.group.is_multicast() || options.group.is_ipv4() != local.is_ipv4() {
         return Err(NetError::NotAGroup { group: options.group, local });
     }
-    let is_source = |it: &IpAddr| it.is_ipv4() == options.group.is_ipv4() && !it.is_multicast();
-    if let Some(host) = options.sources.iter().find(|it| !is_source(it)) {
-        return Err(NetError::NotASource { group: options.group, host: *host });
-    }
+    options.check_sources()?;
+    // The system refuses a source that has been joined.
+    let mut options = options.clone();
+    options.sources.sort_unstable();
+    options.sources.dedup();
+    let options = &options;
     let index = index_of(options)?;
     let joined = match options.group {
         IpAddr::V4(group) => join_v4(socket, group, index, options),
-        IpAddr::V6(group) => join_v6(socket, group, index.unwrap_or(0), options),
+        IpAddr::V6(group) => join_v6(socket, group, index, options),
     };
     joined
         .and_then(|()| sys::receive_own_groups_only(socket, local))
         .map_err(|source| NetError::Multicast { group: options.group, source })
+}
+
+/// Returns the address from which a socket with these options sends to `to`, or `None` if there is no
+/// route, no such interface, or it has no address.
+pub fn source_with(to: SocketAddr, options: &SocketOptions) -> Option<IpAddr> {
+    let socket = Socket::new(Domain::for_address(to), Type::DGRAM, None).ok()?;
+    if let Some(name) = &options.interface {
+        sys::bind_device(&socket, name).ok()?;
+    }
+    if let Some(multicast) = &options.multicast {
+        send_through(&socket, index_of(multicast).ok()?, multicast).ok()?;
+    }
+    // Connecting a UDP socket sends nothing; it only queries the routing table.
+    let port = if to.port() == 0 { 9 } else { to.port() };
+    socket.connect(&SocketAddr::new(to.ip(), port).into()).ok()?;
+    let address = socket.local_addr().ok()?.as_socket()?.ip();
+    Some(address).filter(|address| !address.is_unspecified())
+}
+
+/// Chooses the interface for sending to groups.
+fn send_through(socket: &Socket, index: Option<u32>, options: &MulticastOptions) -> io::Result<()> {
+    match (&options.interface, index) {
+        (_, Some(index)) if options.group.is_ipv4() => sys::send_v4_through(socket, index),
+        (_, Some(index)) => socket.set_multicast_if_v6(index),
+        (Some(Interface::Address(address)), None) => socket.set_multicast_if_v4(address),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the index of the interface if the user gave an index or a name.
@@ -62,13 +91,10 @@ fn join_v4(
         }
         (Some(Interface::Address(address)), None) => {
             join_v4_through(socket, group, *address, &options.sources)?;
-            socket.set_multicast_if_v4(address)?;
         }
         _ => join_v4_through(socket, group, Ipv4Addr::UNSPECIFIED, &options.sources)?,
     }
-    if let Some(index) = index {
-        sys::send_v4_through(socket, index)?;
-    }
+    send_through(socket, index, options)?;
     socket.set_multicast_ttl_v4(options.ttl)?;
     socket.set_multicast_loop_v4(options.loop_back)
 }
@@ -92,16 +118,16 @@ fn join_v4_through(
 fn join_v6(
     socket: &Socket,
     group: Ipv6Addr,
-    index: u32,
+    index: Option<u32>,
     options: &MulticastOptions,
 ) -> io::Result<()> {
     if options.sources.is_empty() {
-        socket.join_multicast_v6(&group, index)?;
+        socket.join_multicast_v6(&group, index.unwrap_or(0))?;
     }
     for source in &options.sources {
-        sys::join_source(socket, group.into(), *source, index)?;
+        sys::join_source(socket, group.into(), *source, index.unwrap_or(0))?;
     }
-    socket.set_multicast_if_v6(index)?;
+    send_through(socket, index, options)?;
     socket.set_multicast_hops_v6(options.ttl)?;
     socket.set_multicast_loop_v6(options.loop_back)
 }

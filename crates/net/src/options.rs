@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::error::NetError;
+
 /// Settings of a socket.
 #[allow(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -100,6 +102,19 @@ impl MulticastOptions {
     /// network only (TTL 1), with loop-back.
     pub fn new(group: IpAddr) -> Self {
         Self { group, sources: Vec::new(), interface: None, ttl: 1, loop_back: true }
+    }
+
+    /// Checks that the sources can send to the group, as joining does.
+    ///
+    /// # Errors
+    /// [`NetError::NotASource`], with the first one that cannot.
+    pub fn check_sources(&self) -> Result<(), NetError> {
+        let group = self.group;
+        let is_source = |it: &IpAddr| it.is_ipv4() == group.is_ipv4() && !it.is_multicast();
+        match self.sources.iter().find(|it| !is_source(it)) {
+            Some(host) => Err(NetError::NotASource { group, host: *host }),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Resolving host names.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 use crate::error::NetError;
+use crate::multicast::source_with;
+use crate::options::SocketOptions;
 
 /// Returns the address of `host`, which is an IPv4 or IPv6 address (also in brackets, also with a
 /// zone as in `fe80::1%eth0`) or a name. If a name has both kinds of address, the IPv4 one is used.
@@ -35,15 +37,7 @@ pub fn is_local(address: IpAddr) -> bool {
 /// Returns the local address that datagrams to `peer` are sent from, or `None` if there is no
 /// route.
 pub fn source_towards(peer: SocketAddr) -> Option<IpAddr> {
-    let any = match peer {
-        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    // Connecting a UDP socket sends nothing; it only queries the routing table.
-    let socket = UdpSocket::bind((any, 0)).ok()?;
-    let port = if peer.port() == 0 { 9 } else { peer.port() };
-    socket.connect(SocketAddr::new(peer.ip(), port)).ok()?;
-    socket.local_addr().ok().map(|address| address.ip())
+    source_with(peer, &SocketOptions::default())
 }
 
 #[cfg(test)]

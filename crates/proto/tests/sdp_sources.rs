@@ -47,12 +47,52 @@ fn senders_are_those_of_the_filter_for_the_address() {
     assert_eq!(senders(&["a=source-filter:incl IN IP4 * 192.0.2.10 192.0.2.11"]).len(), 2);
     for other in [
         "a=source-filter: incl IN IP4 232.3.4.6 192.0.2.10",
-        "a=source-filter: excl IN IP4 232.3.4.5 192.0.2.10",
-        "a=source-filter: incl IN * 232.3.4.5 192.0.2.10 camera.example.com",
-        "a=source-filter: incl IN IP4",
-        "a=source-filter:",
+        "a=source-filter: incl IN * 232.3.4.5.example 192.0.2.10",
     ] {
         assert!(senders(&[other]).is_empty(), "{other}");
+    }
+}
+
+#[test]
+fn a_filter_holds_for_its_address_however_that_is_spelt() {
+    for (address, destination) in [
+        ("IP6 FF3E:0:0:0:0:0:8000:1", "ff3e::8000:1"),
+        ("IP6 ff3e::8000:1", "FF3E:0::8000:0001"),
+        ("IP4 Group.Example.com", "group.example.COM"),
+    ] {
+        let filter = format!("a=source-filter: incl IN * {destination} 2001:DB8:0::7");
+        let senders = media(&[&format!("c=IN {address}"), &filter]).senders();
+        assert_eq!(senders, ["2001:db8::7".parse::<IpAddr>().unwrap()], "{filter}");
+    }
+}
+
+#[test]
+fn a_filter_that_cannot_be_used_is_told_and_kept() {
+    for (filter, reason) in [
+        (
+            "excl IN IP4 232.3.4.5 192.0.2.10",
+            "the mode excl of a=source-filter is not incl; the line is left out",
+        ),
+        (
+            "incl IN * 232.3.4.5 192.0.2.10 camera.example.com",
+            "the address is a name, camera.example.com, which must be looked up first",
+        ),
+        ("incl IN IP4 232.3.4.5", "the sources of a=source-filter is missing or malformed"),
+        ("incl IN IP4", "the destination of a=source-filter is missing or malformed"),
+        ("", "the mode of a=source-filter is missing or malformed"),
+    ] {
+        for (before, line) in [("m=video 5004 RTP/AVP 31\n", 4), ("", 3)] {
+            let text = format!(
+                "v=0\nc=IN IP4 232.3.4.5/127\n{before}a=source-filter: {filter}\n\
+                 m=video 5006 RTP/AVP 31\n"
+            );
+            let (description, warnings) =
+                Description::parse_with_warnings(text.as_bytes()).unwrap();
+            assert_eq!((warnings.len(), warnings[0].line), (1, line), "{text}");
+            assert!(warnings[0].to_string().contains(reason), "{}", warnings[0]);
+            assert!(description.media[0].senders().is_empty(), "{text}");
+            assert!(description.write().contains("a=source-filter"), "{text}");
+        }
     }
 }
 

@@ -5,14 +5,15 @@
 #[path = "../../../interop/skipped.rs"]
 mod skipped;
 
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use std::time::Duration;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
 
 use rushes::net::Interface;
 use rushes::sdp::{Description, encoding_of};
 use rushes::{
     Codec, Context, Error, MediaStream, MulticastOptions, Pacing, RtpTimestamp, StreamBuilder,
 };
+use socket2::{Domain, Socket, Type};
 
 const GROUP: Ipv4Addr = Ipv4Addr::new(232, 255, 82, 84);
 const FIRST: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -115,6 +116,69 @@ fn a_host_that_sends_past_the_group_is_counted_and_ignored() {
 }
 
 #[test]
+fn a_source_that_is_given_twice_is_joined_once() {
+    if !has_multicast() {
+        return;
+    }
+    let port = free_port();
+    let mut receivers = vec![receiver(port, &[FIRST, SECOND, FIRST])];
+    let mut options = MulticastOptions::new(GROUP.into());
+    options.interface = Some(Interface::Name("lo".to_owned()));
+    options.sources = vec![FIRST.into(); 2];
+    let by_name = member(GROUP, Ipv4Addr::UNSPECIFIED, port).multicast(options);
+    receivers.push(by_name.open().unwrap());
+    let mut sender = sender(GROUP, FIRST, port);
+    sender.push_frame(b"frame", RtpTimestamp(1)).unwrap();
+    for receiver in &mut receivers {
+        assert_eq!(frames(receiver, b"frame"), ["frame"]);
+    }
+}
+
+/// Sends a report without blocks from another host than the source.
+fn report_to(host: Ipv4Addr, port: u16) {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+    socket.bind(&SocketAddr::from((SECOND, 0)).into()).unwrap();
+    socket.set_multicast_if_v4(&FIRST).unwrap();
+    let report = [0x80, 201, 0, 1, 0, 0, 0, 7];
+    socket.send_to(&report, &SocketAddr::from((host, port)).into()).unwrap();
+}
+
+/// Serves a stream until it has received or ignored a datagram; returns the numbers of both.
+fn heard(stream: &mut MediaStream) -> (u64, u64) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let counts = (stream.rtcp().statistics().received, stream.statistics().foreign);
+        if counts != (0, 0) || Instant::now() > until {
+            return counts;
+        }
+        assert!(stream.pull_frame(Duration::from_millis(5)).unwrap().is_none());
+    }
+}
+
+#[test]
+fn a_sender_that_names_its_sources_hears_the_reports_of_receivers() {
+    if !has_multicast() {
+        return;
+    }
+    for is_muxed in [false, true] {
+        let port = free_port();
+        let control = if is_muxed { port } else { port + 1 };
+        let member = || {
+            let member = member(GROUP, Ipv4Addr::UNSPECIFIED, port).rtcp(true);
+            member.rtcp_mux(is_muxed).multicast_sources([FIRST.into()])
+        };
+        for to in [GROUP, FIRST] {
+            let mut sender = member().remote_port(port).open().unwrap();
+            report_to(to, control);
+            assert_eq!(heard(&mut sender), (1, 0), "{to} {is_muxed}");
+        }
+        let mut receiver = member().open().unwrap();
+        report_to(FIRST, control);
+        assert_eq!(heard(&mut receiver), (0, 1), "{is_muxed}");
+    }
+}
+
+#[test]
 fn a_group_that_another_socket_has_joined_is_not_received() {
     if !has_multicast() {
         return;
@@ -139,8 +203,12 @@ fn sources_are_hosts_of_the_groups_family_and_belong_to_a_group() {
     };
     assert!(matches!(open(FIRST, "127.0.0.1"), Error::SourceWithoutGroup));
     for source in ["::1", "239.1.2.3"] {
-        let error = open(GROUP, source).to_string();
-        assert!(error.contains("is no host that can send to 232.255.82.84"), "{error}");
+        let of_receiver = open(GROUP, source).to_string();
+        let member = member(GROUP, Ipv4Addr::UNSPECIFIED, 0).rtcp(true).rtcp_mux(true);
+        let sender = member.remote_port(9).multicast_sources([source.parse().unwrap()]);
+        for error in [of_receiver, sender.open().unwrap_err().to_string()] {
+            assert!(error.contains("is no host that can send to 232.255.82.84"), "{error}");
+        }
     }
 }
 
@@ -168,6 +236,18 @@ fn a_description_names_the_sources_and_only_they_are_received() {
             .remote_port(5004),
     );
     assert!(own.contains("a=source-filter: incl IN IP6 ff3e::8000:1 2001:db8::7\r\n"), "{own}");
+
+    // This host has the address of the interface that it sends through.
+    let through = |interface: Interface| {
+        let options =
+            MulticastOptions { interface: Some(interface), ..MulticastOptions::new(GROUP.into()) };
+        text(stream(&GROUP.to_string()).multicast(options))
+    };
+    let line_of_loopback = "a=source-filter: incl IN IP4 232.255.82.84 127.0.0.1\r\n";
+    let described_there = through(Interface::Address(FIRST));
+    assert!(described_there.contains(line_of_loopback), "{described_there}");
+    let unknown = through(Interface::Name("none0".to_owned()));
+    assert!(!unknown.contains("source-filter"), "{unknown}");
 
     let description = Description::parse(described.as_bytes()).unwrap();
     assert_eq!(description.media[0].senders(), sources);

@@ -48,6 +48,11 @@ fn error(octets: Vec<u8>, codec: Codec) -> String {
     read(octets, codec).unwrap_err().to_string()
 }
 
+/// Returns the codec of the samples of a file.
+fn sample_of(octets: &[u8]) -> Option<Codec> {
+    CODECS.into_iter().find(|codec| (codec.files.is_of)(octets))
+}
+
 /// Returns a signal of so many sample groups.
 fn signal(codec: Codec, channels: u8, groups: usize) -> Vec<u8> {
     (0..groups * group_len(codec, channels)).map(|n| (n * 37 + n / 251) as u8).collect()
@@ -145,6 +150,16 @@ fn silence_is_no_longer_than_the_sound_and_ten_seconds() {
 }
 
 #[test]
+fn a_jump_of_the_clock_is_no_silence_however_long_the_recording() {
+    let sound = signal(Codec::L16, 1, 30 * 8000);
+    let frames = [(0, &sound[..]), (40 * 8000, &sound), (81 * 8000, &sound)];
+    let (file, silence) = write(Codec::L16, sampling(8000, 1), &frames);
+    // The gap of 10 s is silence, and that of 11 s is none.
+    assert_eq!(silence, Duration::from_secs(10));
+    assert_eq!(read(file, Codec::L16).unwrap().0.len(), 100 * 16_000);
+}
+
+#[test]
 fn a_million_jumps_of_the_clock_make_no_large_file() {
     let frame = [0; 2];
     let jumps: Vec<(u32, &[u8])> =
@@ -171,6 +186,12 @@ fn chunks_between_are_left_out_and_an_unknown_length_lasts_to_the_end() {
         endless[4..8].copy_from_slice(&unknown.to_le_bytes());
         assert_eq!(read(endless, Codec::L16).unwrap().0, signal, "{unknown:#x}");
     }
+    // Lengths that a program sets which cannot go back to write the right ones.
+    let mut piped = file.clone();
+    let len_at = at(b"data") + 4;
+    piped[len_at..len_at + 4].copy_from_slice(&0x7fff_f000_u32.to_le_bytes());
+    piped[4..8].copy_from_slice(&(0x7fff_f000 + len_at as u32 - 4).to_le_bytes());
+    assert_eq!(read(piped, Codec::L16).unwrap().0, signal);
     // A file without samples, with a chunk behind them.
     let mut empty = [&file[..at(b"data") + 4], &[0; 4], b"LIST\x04\0\0\0abcd"].concat();
     let len = empty.len() as u32 - 8;
@@ -183,6 +204,13 @@ fn chunks_between_are_left_out_and_an_unknown_length_lasts_to_the_end() {
     rf64[28..36].copy_from_slice(&400_u64.to_le_bytes());
     let len_at = at(b"data") + 4;
     rf64[len_at..len_at + 4].fill(0xff);
+    assert_eq!(read(rf64.clone(), Codec::L16).unwrap().0, signal[..400]);
+    // BW64, with lengths of many other chunks.
+    rf64[..4].copy_from_slice(b"BW64");
+    assert_eq!(sample_of(&rf64), Some(Codec::L16));
+    let table = vec![7; 2000];
+    rf64[16..20].copy_from_slice(&(28 + 2000_u32).to_le_bytes());
+    rf64.splice(48..48, table);
     assert_eq!(read(rf64, Codec::L16).unwrap().0, signal[..400]);
 }
 

@@ -136,6 +136,22 @@ static void arguments_out_of_range_are_told(void) {
     pair_close(&pair);
 }
 
+static void every_source_of_a_group_counts(void) {
+    struct pair pair = pair_sessions();
+    rushes_session *session;
+    rushes_stream_options *options;
+    rushes_stream *stream;
+    OK(rushes_session_new(pair.context, "232.255.82.84", NULL, &session));
+    OK(rushes_stream_options_new(session, RUSHES_CODEC_GENERIC, &options));
+    OK(rushes_stream_options_multicast_source(options, "::1"));
+    OK(rushes_stream_options_multicast_source(options, "127.0.0.1"));
+    CHECK(rushes_stream_open(options, &stream) != RUSHES_OK);
+    CHECK(strstr(rushes_last_error_message(), "::1 is no host that can send") != NULL);
+    OK(rushes_stream_options_close(options));
+    OK(rushes_session_close(session));
+    pair_close(&pair);
+}
+
 static void nap(void) {
     struct timespec time = {0, 1000000};
     nanosleep(&time, NULL);
@@ -369,6 +385,7 @@ int main(void) {
     what_is_closed_is_gone();
     frames_are_released_once();
     arguments_out_of_range_are_told();
+    every_source_of_a_group_counts();
     one_thread_pulls_and_closing_wakes_it();
     closing_an_opening_wakes_who_waits();
     a_receive_hook_may_close_its_own_stream();

@@ -49,7 +49,7 @@ pub(super) fn look(octets: &[u8]) -> Option<Look> {
 
 /// Returns whether a file with these first octets is a WAV file.
 pub(super) fn is_wav(octets: &[u8]) -> bool {
-    let begins = octets.starts_with(b"RIFF") || octets.starts_with(b"RF64");
+    let begins = [b"RIFF", b"RF64", b"BW64"].iter().any(|mark| octets.starts_with(*mark));
     begins && octets.get(8..12) == Some(b"WAVE")
 }
 

@@ -48,6 +48,14 @@ impl Address {
         }
     }
 
+    /// Returns whether `text` is this address, in any spelling.
+    pub(super) fn is_written_as(&self, text: &str) -> bool {
+        match self {
+            Self::Ip(address) => text.parse() == Ok(*address),
+            Self::Name { name, .. } => name.eq_ignore_ascii_case(text),
+        }
+    }
+
     /// Reads `<nettype> <addrtype>`, which precede each address; returns whether it is IPv6.
     fn parse_type(fields: &mut Fields<'_>) -> Result<bool, Problem> {
         let network = next(fields, "the network type")?;

@@ -87,6 +87,9 @@ pub enum Unsupported {
     /// The port is 0: the media is refused or not in use (RFC 3264 section 6).
     #[error("the media is refused: its port is 0")]
     Rejected,
+    /// Senders are excluded, instead of the only permitted ones included (RFC 4570).
+    #[error("the mode {0} of a=source-filter is not incl")]
+    SourceFilter(String),
     /// One H.265 stream is sent in several RTP streams (RFC 7798 section 7.1, `tx-mode`).
     #[error("tx-mode={0} of H265 is not SRST")]
     TransmissionMode(String),

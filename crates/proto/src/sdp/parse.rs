@@ -9,7 +9,7 @@ use super::error::SdpError;
 use super::extension_map::ExtensionMapping;
 use super::line::{Line, lines, next, next_number, number_of, text, trim};
 use super::media::Direction;
-use super::source::is_source_filter;
+use super::source::{check_source_filter, is_source_filter};
 use super::warning::{LeftOut, Problem, Warning, Warnings};
 use super::{MEDIA_MAX, extension_map, parse_media};
 
@@ -96,9 +96,13 @@ fn session_line(
                 }
                 None => {
                     let attribute = Attribute::new(name, value);
-                    let is_default = is_source_filter(&attribute);
-                    let kept = if is_default { &mut defaults.source_filters } else { others };
-                    kept.push(attribute);
+                    if !is_source_filter(&attribute) {
+                        others.push(attribute);
+                        return Ok(());
+                    }
+                    // Kept in any case, as written.
+                    defaults.source_filters.push(attribute);
+                    check_source_filter(value)?;
                 }
             }
         }

@@ -11,7 +11,7 @@ use super::line::{Fields, Line, next, next_number, number, number_of, trim};
 use super::media::{Media, MediaKind, Profile, RtcpPort};
 use super::parse::{Defaults, bandwidth, direction};
 use super::parse_formats::formats;
-use super::source::{Source, SourceGroup, is_source_filter};
+use super::source::{Source, SourceGroup, check_source_filter, is_source_filter};
 use super::warning::{LeftOut, Problem, Warnings};
 use super::{FORMATS_MAX, SOURCES_MAX, extension_map};
 use crate::ssrc::{PayloadType, Ssrc};
@@ -158,6 +158,12 @@ fn attribute(line: Line<'_>, media: &mut Media) -> Result<(), Problem> {
                     return Err(problem);
                 }
             }
+            true
+        }
+        "source-filter" => {
+            // Kept in any case, as written.
+            media.attributes.push(Attribute::new(name, value));
+            check_source_filter(value)?;
             true
         }
         "framerate" => keep(&mut media.frame_rate, frame_rate(value)),

@@ -4,7 +4,10 @@ use core::net::IpAddr;
 
 use super::address::Address;
 use super::attribute::Attribute;
+use super::error::Unsupported;
+use super::line::next;
 use super::media::Media;
+use super::warning::Problem;
 use crate::ssrc::Ssrc;
 
 /// Semantics of groups in which the first source is a stream and the others repair it:
@@ -69,15 +72,15 @@ impl Media {
 
     /// Returns the only addresses from which packets are accepted (`a=source-filter: incl`, RFC
     /// 4570): those of the media, or otherwise those of the session. Empty if packets of any sender
-    /// are accepted, and if a sender is given by a domain name, which would have to be resolved.
+    /// are accepted, and if a sender is given by a domain name, which would have to be resolved; of
+    /// that, and of filters that exclude senders, reading gives a [`Warning`](super::Warning).
     pub fn senders(&self) -> Vec<IpAddr> {
         let filters = self.attributes.iter().filter(|one| is_source_filter(one));
+        let filters = filters.filter_map(|one| source_filter(&one.value).ok());
         let mut senders = Vec::new();
-        for words in filters.map(|one| one.value.split_ascii_whitespace().collect::<Vec<_>>()) {
-            let [mode, _network, _kind, destination, sources @ ..] = &words[..] else { continue };
-            let ours = self.address.as_ref().map(Address::text);
-            let is_ours = *destination == "*" || ours.as_deref() == Some(*destination);
-            if !mode.eq_ignore_ascii_case("incl") || !is_ours {
+        for (destination, sources) in filters {
+            let is_ours = |address: &Address| address.is_written_as(destination);
+            if destination != "*" && !self.address.as_ref().is_some_and(is_ours) {
                 continue;
             }
             for source in sources {
@@ -92,4 +95,31 @@ impl Media {
 /// Returns whether `attribute` is an `a=source-filter`.
 pub(super) fn is_source_filter(attribute: &Attribute) -> bool {
     attribute.name.eq_ignore_ascii_case("source-filter")
+}
+
+/// Returns the problem with the value of an `a=source-filter` from which senders are not known.
+pub(super) fn check_source_filter(value: &str) -> Result<(), Problem> {
+    let (_, sources) = source_filter(value)?;
+    match sources.into_iter().find(|source| source.parse::<IpAddr>().is_err()) {
+        Some(name) => Err(Unsupported::HostName(name.to_owned()).into()),
+        None => Ok(()),
+    }
+}
+
+/// Reads `incl <nettype> <addrtype> <destination> <source> …` (RFC 4570 section 3); returns the
+/// destination and the sources.
+fn source_filter(value: &str) -> Result<(&str, Vec<&str>), Problem> {
+    let mut fields = value.split_ascii_whitespace();
+    let mode = next(&mut fields, "the mode of a=source-filter")?;
+    if !mode.eq_ignore_ascii_case("incl") {
+        return Err(Unsupported::SourceFilter(mode.to_owned()).into());
+    }
+    next(&mut fields, "the network type of a=source-filter")?;
+    next(&mut fields, "the address type of a=source-filter")?;
+    let destination = next(&mut fields, "the destination of a=source-filter")?;
+    let sources: Vec<&str> = fields.collect();
+    if sources.is_empty() {
+        return Err(Problem::Malformed("the sources of a=source-filter"));
+    }
+    Ok((destination, sources))
 }

@@ -191,8 +191,7 @@ impl Port {
 
     /// Passes a datagram of RTCP to all streams of the port.
     pub(super) fn handle_report(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
-        let is_other = self.only_from.is_some_and(|only| only.host != from.ip());
-        if is_other || !self.is_source(from.ip()) {
+        if !self.accepts_reports(from.ip()) {
             self.note_foreign();
             return;
         }

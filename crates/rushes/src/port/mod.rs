@@ -63,14 +63,28 @@ pub(crate) enum Control {
     Separate(Box<UdpSocket>),
 }
 
+/// The only hosts that are heard in a multicast group.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// Their addresses; all hosts if empty.
+    pub(crate) hosts: Vec<IpAddr>,
+    /// Whether only media is meant: a sender is told by all members what they receive.
+    pub(crate) only_of_media: bool,
+}
+
+impl Sources {
+    fn contain(&self, host: IpAddr) -> bool {
+        self.hosts.is_empty() || self.hosts.contains(&host)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Port {
     socket: UdpSocket,
     control: Control,
     waker: Waker,
     only_from: Option<OnlyFrom>,
-    /// The only hosts that are heard in a multicast group; all if empty.
-    sources: Vec<IpAddr>,
+    sources: Sources,
     /// Locked by the reading thread.
     read_state: Mutex<ReadState>,
     inboxes: Mutex<Inboxes>,
@@ -102,7 +116,7 @@ impl Port {
         socket: UdpSocket,
         control: Control,
         only_from: Option<OnlyFrom>,
-        sources: Vec<IpAddr>,
+        sources: Sources,
     ) -> Result<Self, Error> {
         let random = getrandom::u32().map_err(|error| Error::Random(error.to_string()))?;
         let first_number = random as u16;
@@ -134,12 +148,13 @@ impl Port {
 
     /// Returns whether media from this address is accepted.
     fn accepts_media(&self, from: SocketAddr) -> bool {
-        self.is_source(from.ip()) && self.only_from.is_none_or(|only| only.sends_media(from))
+        self.sources.contain(from.ip()) && self.only_from.is_none_or(|only| only.sends_media(from))
     }
 
-    /// Returns whether the host is heard: in a multicast group, if it is one of the sources.
-    fn is_source(&self, host: IpAddr) -> bool {
-        self.sources.is_empty() || self.sources.contains(&host)
+    /// Returns whether RTCP from this host is accepted.
+    fn accepts_reports(&self, host: IpAddr) -> bool {
+        let is_source = self.sources.only_of_media || self.sources.contain(host);
+        is_source && self.only_from.is_none_or(|only| only.host == host)
     }
 
     pub(crate) fn socket(&self) -> &UdpSocket {

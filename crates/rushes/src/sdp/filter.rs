@@ -16,7 +16,7 @@ impl StreamBuilder {
         }
         if sources.is_empty() && is_of_one_source(to.ip()) {
             let own = Some(self.session.local(0).ip()).filter(|own| !own.is_unspecified());
-            sources.extend(own.or_else(|| rushes_net::source_towards(to)));
+            sources.extend(own.or_else(|| rushes_net::source_with(to, &self.socket)));
         }
         if sources.is_empty() || !to.ip().is_multicast() {
             return None;

@@ -75,7 +75,7 @@ impl StreamBuilder {
     /// [`Error::RtxPayloadType`] and [`Error::RtxSsrc`] as when the stream is opened.
     pub fn description(&self, encoding: Encoding) -> Result<Description, Error> {
         let to = self.destination().ok_or(Error::NoDestination)?;
-        let local = rushes_net::source_towards(to).unwrap_or_else(|| unspecified(to));
+        let local = rushes_net::source_with(to, &self.socket).unwrap_or_else(|| unspecified(to));
         let (_, ntp) = self.session.context.wall_clock();
         let mut description = Description::new(Origin::new(ntp.0 >> 32, local), "Rushes");
         description.media.push(self.media(to, encoding)?);

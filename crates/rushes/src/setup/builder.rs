@@ -601,7 +601,8 @@ impl StreamBuilder {
     ///
     /// The network delivers nothing else (version 3 of IGMP, 2 of MLD), and what arrives in another
     /// way is counted ([`Statistics::foreign`](crate::Statistics)) and ignored, so that two senders to
-    /// one group and port are kept apart. A [description](Self::description) of a stream to a group names them
+    /// one group and port are kept apart. A stream that sends to the group still hears the RTCP of any
+    /// member. A [description](Self::description) of a stream to a group names them
     /// (`a=source-filter`, RFC 4570); without them it names this host, if the group is one of those
     /// that have a single source (`232.0.0.0/8`, `ff3x::/32`).
     pub fn multicast_sources(mut self, hosts: impl IntoIterator<Item = IpAddr>) -> Self {

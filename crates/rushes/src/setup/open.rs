@@ -122,7 +122,9 @@ impl StreamBuilder {
             let (local, peer) = (self.session.local(0).ip(), only.host);
             return Err(Error::AddressFamily { local, peer });
         }
-        let port = self.session.port(self.local_port, &self.socket, control, self.only_from)?;
+        let sends = self.destination().is_some();
+        let port =
+            self.session.port(self.local_port, &self.socket, control, self.only_from, sends)?;
         Ok((self, port))
     }
 

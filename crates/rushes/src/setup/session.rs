@@ -18,7 +18,7 @@ use crate::agreement::{Agreement, SasStatus, Warning, ZrtpConfig};
 use crate::error::Error;
 use crate::format::Codec;
 use crate::lock::lock;
-use crate::port::{Control, OnlyFrom, Port};
+use crate::port::{Control, OnlyFrom, Port, Sources};
 use crate::rate::PathRate;
 
 /// Maximum attempts to find a free pair of ports.
@@ -179,13 +179,14 @@ impl Session {
 
     /// Returns the session's port `local_port`. Opens it with `options`, and with RTCP as requested
     /// by `control`, unless it is open already. It accepts datagrams only from `only_from` or, if
-    /// that is `None`, from the session's peer.
+    /// that is `None`, from the session's peer; if it `sends` to a group, RTCP from any member.
     pub(crate) fn port(
         &self,
         local_port: u16,
         options: &SocketOptions,
         control: ControlPort,
         only_from: Option<OnlyFrom>,
+        sends: bool,
     ) -> Result<Arc<Port>, Error> {
         let mut ports = lock(&self.ports);
         ports.retain(|port| port.strong_count() > 0);
@@ -196,10 +197,11 @@ impl Session {
         if let Some(port) = open {
             return Ok(port);
         }
-        let (socket, control) = self.bind(local_port, options, control)?;
+        let (socket, control) = self.bind(local_port, options, control, sends)?;
         let peer = self.peer().filter(|peer| !peer.is_multicast());
         let only_from = only_from.or_else(|| peer.map(|host| OnlyFrom { host, port: None }));
         let sources = options.multicast.as_ref().map(|it| it.sources.clone()).unwrap_or_default();
+        let sources = Sources { hosts: sources, only_of_media: sends };
         let port = Arc::new(Port::new(socket, control, only_from, sources)?);
         ports.push(Arc::downgrade(&port));
         Ok(port)
@@ -216,13 +218,23 @@ impl Session {
         local_port: u16,
         options: &SocketOptions,
         control: ControlPort,
+        sends: bool,
     ) -> Result<(UdpSocket, Control), Error> {
         let options = &SocketOptions { dual_stack: self.is_dual_stack(), ..options.clone() };
+        let mut for_reports = options.clone();
+        if let Some(multicast) = for_reports.multicast.as_mut().filter(|_| sends) {
+            // All members of a group report to it.
+            multicast.check_sources()?;
+            multicast.sources.clear();
+        }
         let local_control = match control {
-            ControlPort::Off | ControlPort::Muxed => {
+            ControlPort::Off => {
                 let socket = UdpSocket::bind(self.local(local_port), options)?;
-                let muxed = control == ControlPort::Muxed;
-                return Ok((socket, if muxed { Control::Muxed } else { Control::Off }));
+                return Ok((socket, Control::Off));
+            }
+            ControlPort::Muxed => {
+                let socket = UdpSocket::bind(self.local(local_port), &for_reports)?;
+                return Ok((socket, Control::Muxed));
             }
             ControlPort::Separate(port) => port,
         };
@@ -235,7 +247,7 @@ impl Session {
             zero_copy: false,
             // The rate of reports does not depend on marks.
             ecn: 0,
-            ..options.clone()
+            ..for_reports
         };
         let mut attempts = if local_port == 0 { PAIR_ATTEMPTS } else { 1 };
         loop {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | H.264, H.265, H.266 | Annex B bitstream, or 4-octet lengths |
 //! | Opus | Ogg Opus (RFC 7845) |
-//! | L16, L24, PCMU, PCMA | WAV, also of more than 4 GiB (RF64) |
+//! | L16, L24, PCMU, PCMA | WAV, also of more than 4 GiB (RF64, BW64) |
 //! | VP8, VP9, AV1 | IVF; AV1 also temporal units one after the other |
 //! | uncompressed video | Y4M, or frames one after the other |
 //! | KLV | items one after the other (SMPTE ST 336) |

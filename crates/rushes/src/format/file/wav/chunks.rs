@@ -20,9 +20,9 @@ const RATE_MAX: u32 = 1_000_000;
 /// Octets of a `ds64` chunk up to the length of `data`, its second number.
 const LENGTHS_LEN: usize = 16;
 
-/// Lengths of a file and of `data` from here on, and of 0 in both, stand for samples up to the end:
-/// programs that write into a pipe do not know the length, and set one near the maximum of 31 or 32 bits.
-const ENDLESS_LEN: u32 = 0x7fff_0000;
+/// Programs that write into a pipe do not know the length of `data`, and set one near the maximum of 31
+/// or 32 bits. From here on it is trusted only if the file has it too, and the samples may end before.
+const DOUBTFUL_LEN: u32 = 0x7fff_0000;
 
 /// Octets of samples up to the end of the file.
 pub(super) const ENDLESS: u64 = u64::MAX;
@@ -108,9 +108,10 @@ pub(super) fn format_in(head: &[u8]) -> Option<Format> {
 pub(super) struct Chunks {
     /// Whether the file's own header was read.
     has_begun: bool,
-    is_rf64: bool,
-    /// Whether the length of the file is not known.
-    is_open: bool,
+    /// Whether it is one of RF64 or BW64, with lengths in `ds64`.
+    is_long: bool,
+    /// The length of the file according to its header; `None` if that does not know it.
+    file_len: Option<u64>,
     /// The length of `data` according to `ds64`.
     data_len: Option<u64>,
     pub(super) format: Option<Format>,
@@ -118,6 +119,8 @@ pub(super) struct Chunks {
     left_out: u64,
     /// The octets of samples that follow, once `data` has begun.
     pub(super) data: Option<u64>,
+    /// Whether the file may end before `data`.
+    pub(super) may_end_early: bool,
 }
 
 impl Chunks {
@@ -145,55 +148,94 @@ impl Chunks {
         let [name @ .., l0, l1, l2, l3] = *header;
         let len = u32::from_le_bytes([l0, l1, l2, l3]);
         match &name {
-            b"fmt " | b"ds64" => {
+            b"data" => {
+                bytes.skip(CHUNK_HEADER_LEN);
+                self.begin_data(len, bytes.position());
+                return Ok(true);
+            }
+            b"fmt " => {
                 let len = len as usize;
                 if len > FORMAT_LEN_MAX {
                     return Err("is a chunk of more octets than it may have");
                 }
                 let Some(chunk) = rest.get(..len) else { return Ok(false) };
-                if name == *b"fmt " {
-                    self.format = Some(Format::parse(chunk).ok_or("is too short for a format")?);
-                } else {
-                    self.data_len = chunk
-                        .get(8..LENGTHS_LEN)
-                        .and_then(|it| Some(u64::from_le_bytes(*it.first_chunk()?)));
-                }
-                bytes.skip(CHUNK_HEADER_LEN);
-                self.left_out = len as u64 + (len as u64 & 1);
+                self.format = Some(Format::parse(chunk).ok_or("is too short for a format")?);
             }
-            b"data" => {
-                bytes.skip(CHUNK_HEADER_LEN);
-                self.data = Some(match self.data_len.filter(|_| self.is_rf64) {
-                    Some(given) if len == UNKNOWN_LEN => given,
-                    _ if len >= ENDLESS_LEN || len == 0 && self.is_open => ENDLESS,
-                    _ => len.into(),
-                });
+            // Lengths of other chunks follow, which are not needed.
+            b"ds64" if len as usize >= LENGTHS_LEN => {
+                let Some(lengths) = rest.first_chunk::<LENGTHS_LEN>() else { return Ok(false) };
+                self.data_len = lengths.last_chunk().map(|it| u64::from_le_bytes(*it));
             }
-            _ => {
-                bytes.skip(CHUNK_HEADER_LEN);
-                self.left_out = u64::from(len) + u64::from(len & 1);
-            }
+            _ => {}
         }
+        bytes.skip(CHUNK_HEADER_LEN);
+        self.left_out = u64::from(len) + u64::from(len & 1);
         Ok(true)
+    }
+
+    /// Notes the length of `data`, whose samples begin at `position`.
+    fn begin_data(&mut self, len: u32, position: u64) {
+        if let (true, UNKNOWN_LEN, Some(given)) = (self.is_long, len, self.data_len) {
+            self.data = Some(given);
+            return;
+        }
+        self.may_end_early = len >= DOUBTFUL_LEN;
+        let is_beyond = self.file_len.is_some_and(|file| position + u64::from(len) > file);
+        let is_endless = match len {
+            0 => self.file_len.is_none(),
+            UNKNOWN_LEN => true,
+            _ => self.may_end_early && is_beyond,
+        };
+        self.data = Some(if is_endless { ENDLESS } else { len.into() });
     }
 
     /// Reads the file's own header.
     fn begin(&mut self, bytes: &mut Bytes) -> Result<bool, &'static str> {
-        const WRONG: &str = "is not of a WAV file, which begins with RIFF or RF64, and WAVE";
+        const WRONG: &str = "is not of a WAV file, which begins with RIFF, RF64 or BW64, and WAVE";
         let head = bytes.rest();
         let begins = |mark: &[u8]| mark.iter().zip(head).all(|(a, b)| a == b);
-        if !begins(b"RIFF") && !begins(b"RF64") {
+        let is_long = begins(b"RF64") || begins(b"BW64");
+        if !begins(b"RIFF") && !is_long {
             return Err(WRONG);
         }
         let Some(header) = head.first_chunk::<FILE_HEADER_LEN>() else { return Ok(false) };
         if !header.ends_with(b"WAVE") {
             return Err(WRONG);
         }
-        (self.has_begun, self.is_rf64) = (true, begins(b"RF64"));
+        (self.has_begun, self.is_long) = (true, is_long);
         let [_, _, _, _, l0, l1, l2, l3, ..] = *header;
         let len = u32::from_le_bytes([l0, l1, l2, l3]);
-        self.is_open = len == 0 || len >= ENDLESS_LEN;
+        let is_known = len != 0 && len != UNKNOWN_LEN;
+        self.file_len = is_known.then(|| u64::from(len) + CHUNK_HEADER_LEN as u64);
         bytes.skip(FILE_HEADER_LEN);
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the octets of samples in a file with these lengths.
+    fn data_len(file_len: u32, data_len: u32) -> Option<u64> {
+        let (file_len, data_len) = (file_len.to_le_bytes(), data_len.to_le_bytes());
+        let mut bytes = Bytes::default();
+        bytes.feed(&[b"RIFF", &file_len[..], b"WAVEdata", &data_len].concat());
+        let mut chunks = Chunks::default();
+        while chunks.advance(&mut bytes).unwrap() {}
+        chunks.data
+    }
+
+    #[test]
+    fn a_length_of_gigabytes_is_trusted_if_the_file_is_as_long() {
+        let len = 3_000_000_000;
+        for file_len in [len + 12, len + 500, u32::MAX, 0] {
+            assert_eq!(data_len(file_len, len), Some(len.into()), "{file_len}");
+        }
+        for (file_len, len) in [(len + 11, len), (u32::MAX, u32::MAX), (0, 0), (0, u32::MAX)] {
+            assert_eq!(data_len(file_len, len), Some(ENDLESS), "{file_len} {len}");
+        }
+        assert_eq!(data_len(12, 0), Some(0));
+        assert_eq!(data_len(12, 1000), Some(1000), "another program's mistake");
     }
 }

@@ -1,8 +1,9 @@
-//! WAV: samples in a RIFF file, or an RF64 file of more than 4 GiB (EBU Tech 3306).
+//! WAV: samples in a RIFF file or, of more than 4 GiB, an RF64 file (EBU Tech 3306) or BW64 file (ITU-R
+//! BS.2088).
 //!
 //! All numbers are little-endian, samples too, while those of RTP are in network byte order. A file is
 //! `RIFF`, a length (4), `WAVE`, and chunks: a name (4), a length (4), octets, and one more after an odd
-//! number of them. `fmt ` describes the samples, `data` holds them. RF64 has the lengths of 64 bits in
+//! number of them. `fmt ` describes the samples, `data` holds them. The lengths of 64 bits are in
 //! the chunk `ds64`.
 
 mod chunks;

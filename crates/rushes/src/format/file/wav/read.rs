@@ -111,7 +111,7 @@ impl FrameReader for Wav {
         let len = most.min(have);
         let len = len - len % group_len;
         if len == 0 {
-            let is_cut = left != ENDLESS && left > have as u64;
+            let is_cut = left > have as u64 && left != ENDLESS && !self.chunks.may_end_early;
             return match (most, is_cut) {
                 // Chunks behind the samples.
                 (0, _) => {

@@ -16,7 +16,7 @@ use super::{
 const LENGTHS_LEN: usize = 28;
 const LENGTHS_AT: u64 = 12;
 
-/// Silence that a file may have beyond as much as it has sound.
+/// The longest silence, and silence that a file may have beyond as much as it has sound.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Writes a file of `sample`, with this rate and channels unless others are set.
@@ -103,14 +103,15 @@ impl WavWriter {
     }
 
     /// Returns how many samples are missing before one of `timestamp`: none if the timestamp goes back,
-    /// or so far on that the file would be mostly silence, as after a jump of the sender's clock.
+    /// or so far on that the sender's clock seems to have jumped: by more than 10 s, or so often that the
+    /// file would be mostly silence.
     fn missing(&self, timestamp: RtpTimestamp) -> u64 {
         let gap = self.next.map_or(0, |next| timestamp.distance(next));
         let gap = u64::try_from(gap).unwrap_or(0);
         let written = self.data_len / self.group_len() as u64;
-        let most = SILENCE_MAX.as_secs() * u64::from(self.sampling.rate.hertz()) + written;
+        let longest = SILENCE_MAX.as_secs() * u64::from(self.sampling.rate.hertz());
         // What was written is sound and silence.
-        let most = most.saturating_sub(2 * self.silent);
+        let most = (longest + written).saturating_sub(2 * self.silent).min(longest);
         if gap <= most { gap } else { 0 }
     }
 
