@@ -146,14 +146,16 @@ enum rushes_codec
     RUSHES_CODEC_VP9 = 8,
     // AV1. A frame is a temporal unit.
     RUSHES_CODEC_AV1 = 9,
+    // Uncompressed video, RFC 4175, which needs rushes_stream_options_raw_video().
+    RUSHES_CODEC_UNCOMPRESSED = 10,
     // Samples of 16 bits, RFC 3551: of each channel in turn, in network byte order.
-    RUSHES_CODEC_L16 = 10,
+    RUSHES_CODEC_L16 = 11,
     // Samples of 24 bits, RFC 3190.
-    RUSHES_CODEC_L24 = 11,
+    RUSHES_CODEC_L24 = 12,
     // Samples in the mu-law of ITU-T G.711, RFC 3551.
-    RUSHES_CODEC_PCMU = 12,
+    RUSHES_CODEC_PCMU = 13,
     // Samples in the A-law of ITU-T G.711, RFC 3551.
-    RUSHES_CODEC_PCMA = 13,
+    RUSHES_CODEC_PCMA = 14,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -286,6 +288,72 @@ enum rushes_rate_mark
 typedef enum rushes_rate_mark rushes_rate_mark;
 #else
 typedef int32_t rushes_rate_mark;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The samples of a pixel of uncompressed video, in the order in which they are sent (RFC 4175). In the
+// modes with MORE (RFC 4421), one component has one bit more than the others.
+enum rushes_sampling
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Red, green, blue.
+    RUSHES_SAMPLING_RGB = 1,
+    // Red, green, blue, alpha.
+    RUSHES_SAMPLING_RGBA = 2,
+    // Blue, green, red.
+    RUSHES_SAMPLING_BGR = 3,
+    // Blue, green, red, alpha.
+    RUSHES_SAMPLING_BGRA = 4,
+    // YCbCr-4:4:4: Cb, Y, Cr.
+    RUSHES_SAMPLING_YCBCR444 = 5,
+    // YCbCr-4:2:2: Cb, Y, Cr, Y of two pixels.
+    RUSHES_SAMPLING_YCBCR422 = 6,
+    // YCbCr-4:2:0: Y, Y, Y, Y, Cb, Cr of two pixels in each of two lines.
+    RUSHES_SAMPLING_YCBCR420 = 7,
+    // YCbCr-4:1:1: Cb, Y, Y, Cr, Y, Y of four pixels.
+    RUSHES_SAMPLING_YCBCR411 = 8,
+    // RGB+.
+    RUSHES_SAMPLING_RGB_MORE_BLUE = 9,
+    // RG+B.
+    RUSHES_SAMPLING_RGB_MORE_GREEN = 10,
+    // R+GB.
+    RUSHES_SAMPLING_RGB_MORE_RED = 11,
+    // BGR+.
+    RUSHES_SAMPLING_BGR_MORE_RED = 12,
+    // BG+R.
+    RUSHES_SAMPLING_BGR_MORE_GREEN = 13,
+    // B+GR.
+    RUSHES_SAMPLING_BGR_MORE_BLUE = 14,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_sampling rushes_sampling;
+#else
+typedef int32_t rushes_sampling;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// How lines of uncompressed video are scanned and numbered.
+enum rushes_scan
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // All lines together.
+    RUSHES_SCAN_PROGRESSIVE = 0,
+    // In two fields, whose lines have their numbers in the frame (RFC 4175). A field is pushed and
+    // received as one frame; fields are pushed in turn, the first of a frame first.
+    RUSHES_SCAN_INTERLACED = 1,
+    // The same with lines numbered from 0 in each field (ST 2110-20).
+    RUSHES_SCAN_INTERLACED_BY_FIELD = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_scan rushes_scan;
+#else
+typedef int32_t rushes_scan;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -740,6 +808,10 @@ typedef struct rushes_frame_view {
     bool begins_layer;
     // Whether no later frame of a higher temporal layer needs one of that layer before this frame.
     bool begins_higher;
+    // The number of ranges that are missing, which rushes_frame_missing() returns; 0 for a whole frame.
+    size_t missing;
+    // Whether it is the second field of a frame of interlaced uncompressed video.
+    bool is_second_field;
 } rushes_frame_view;
 
 // A reception report about one source (RFC 3550 section 6.4.1).
@@ -1076,6 +1148,23 @@ typedef struct rushes_peer {
     char cname[256];
 } rushes_peer;
 
+// The size, sampling and depth of uncompressed video.
+//
+// A frame consists of its rows from the top, without space between them. A row is a line, in
+// YCbCr-4:2:0 a pair of lines, as a sequence of pgroups (RFC 4175 section 4.3).
+typedef struct rushes_raw_video {
+    // Pixels of a line, 1..=32767.
+    uint16_t width;
+    // Lines of a frame, 1..=32767.
+    uint16_t height;
+    // A rushes_sampling.
+    int32_t sampling;
+    // A rushes_scan.
+    int32_t scan;
+    // Bits of a sample: 8, 10, 12 or 16; 1..=15 for the samplings with MORE.
+    uint8_t depth;
+} rushes_raw_video;
+
 // Options for reading a file. A field that is 0 has its default. Later versions may add fields at
 // the end.
 typedef struct rushes_read_options {
@@ -1088,6 +1177,8 @@ typedef struct rushes_read_options {
     uint32_t rate_seconds;
     // Not 0 if a length of four octets precedes each NAL unit of the file instead of a start code.
     uint8_t length_prefixed;
+    // The uncompressed video in a file that has no header to say it; none if its width is 0.
+    struct rushes_raw_video raw_video;
     // Nanoseconds of samples in a frame of L16, L24, PCMU and PCMA, at most 200 ms; by default as
     // rushes_stream_options_packet_time() says.
     uint64_t packet_time;
@@ -1973,6 +2064,38 @@ rushes_status rushes_stream_capture_latency(const struct rushes_stream *stream,
 rushes_status rushes_stream_frame_latency(const struct rushes_stream *stream,
                                           const struct rushes_frame *frame,
                                           int64_t *latency);
+
+// The size, sampling and depth of uncompressed video, which must be set for its streams; `size` is
+// sizeof(rushes_raw_video).
+rushes_status rushes_stream_options_raw_video(const struct rushes_stream_options *options,
+                                              const struct rushes_raw_video *video,
+                                              size_t size);
+
+// Whether frames of uncompressed video are delivered although parts of them are missing; by default
+// only whole frames are. At least half of a frame must have arrived. rushes_frame_missing() returns the
+// missing parts, which contain zeros.
+rushes_status rushes_stream_options_incomplete_frames(const struct rushes_stream_options *options,
+                                                      bool on);
+
+// Gets the octets of a frame of uncompressed video, or of a field of interlaced video; `size` is
+// sizeof(rushes_raw_video).
+rushes_status rushes_raw_video_frame_len(const struct rushes_raw_video *video,
+                                         size_t size,
+                                         size_t *len);
+
+// Gets the range of octets that is missing from a frame, `*begin` up to but not including `*end`,
+// of those counted in rushes_frame_view.missing from 0 on, in order. RUSHES_ERROR_ARGUMENT if there is
+// no such range. May be called on any thread.
+rushes_status rushes_frame_missing(const struct rushes_frame *frame,
+                                   size_t number,
+                                   size_t *begin,
+                                   size_t *end);
+
+// Gets the size, sampling and depth of the uncompressed video in a file; of a live source, after its
+// first frame. `size` is sizeof(rushes_raw_video). RUSHES_TIMEOUT if they are not known.
+rushes_status rushes_media_reader_raw_video(const struct rushes_media_reader *reader,
+                                            struct rushes_raw_video *video,
+                                            size_t size);
 
 // Opens a media file; close it with rushes_media_reader_close(). `path` is its name, or "-" for
 // the standard input. `codec` is a rushes_codec; 0 derives it from the name's extension. `options`
