@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use ends::master;
 use rushes_netsim::Path;
 use rushes_proto::payload::{
-    Delivery, Depacketiser, Fragment, FrameBuilder, FrameError, PacketInfo, Packetiser,
+    Delivery, Depacketiser, Fragment, Frame, FrameBuilder, FrameError, PacketInfo, Packetiser,
     PayloadError, PayloadFormat, Run,
 };
 use rushes_proto::repair::RequestTiming;
@@ -218,9 +218,8 @@ fn taken(batch: &Batch) -> Vec<Sent> {
     octets.zip(numbers).map(|(octets, number)| Sent { octets, number: *number }).collect()
 }
 
-fn number(timestamp: RtpTimestamp, kind: Kind) -> usize {
-    let ticks = if kind == Kind::Opus { 960 } else { kind.format().clock_rate().hertz() / 30 };
-    (timestamp.distance(FIRST).unsigned_abs() / ticks) as usize
+fn number(frame: &Frame, kind: Kind) -> usize {
+    (frame.timestamp().distance(FIRST).unsigned_abs() / kind.ticks(frame.len())) as usize
 }
 
 /// Sends a stream over `path`; returns how many frames arrived.
@@ -269,7 +268,7 @@ fn deliver(
     listener.finish();
     check_arrivals(&mut listener, &arrived);
     for frame in &listener.frames {
-        let n = number(frame.timestamp(), kind);
+        let n = number(frame, kind);
         let is_single = counts[n] == 1;
         let expected = ids.expected(n, true, is_single);
         assert_eq!(collected(frame.first_elements()), expected, "{case:?} {n}");
