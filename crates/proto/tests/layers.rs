@@ -1,4 +1,4 @@
-//! Temporal layers that are left out by a sender: what arrives, and what it tells of its layers.
+//! A sender leaves out temporal layers: which frames arrive, and which layers they tell.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod world;

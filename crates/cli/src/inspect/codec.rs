@@ -114,8 +114,8 @@ impl Encoding {
     pub(crate) fn format(&self) -> Arc<dyn PayloadFormat> {
         let mut options = self.options.clone();
         options.clock_rate = Some(self.clock_rate);
-        // Without a description, the size of uncompressed video is not known: its frames are told apart
-        // only.
+        // Only a description says the size of uncompressed video. Without one, frames are counted by
+        // their marker bits, and their octets are not put in place.
         let codec = self.codec.filter(|codec| (codec.check)(&options).is_ok());
         (codec.unwrap_or(Codec::Generic).payload)(&options)
     }
@@ -200,7 +200,7 @@ mod tests {
         let encoding = &encodings[&107];
         assert_eq!(encoding.raw_video().map(|video| (video.width(), video.height())), Some((4, 2)));
         assert_eq!(encoding.format().placement().map(|placement| placement.frame_len), Some(24));
-        // Without it, frames are told apart only.
+        // Without a description the size is not known.
         let guessed = Encoding::of(Codec::Uncompressed, Known::Guessed);
         assert!(guessed.raw_video().is_none() && guessed.format().placement().is_none());
     }

@@ -457,7 +457,8 @@ impl FrameBuilder {
         }
     }
 
-    /// Notes the layers of the unit about to be opened, or of the frame, if they are told.
+    /// Notes the layers of the next unit, `None` if its headers do not tell them. Those of a frame are
+    /// the layers of all of its units.
     pub fn note_layers(&mut self, layers: Option<Layers>) {
         let before = self.layers.filter(|_| !self.per_unit);
         self.layers = Layers::join(before, layers);

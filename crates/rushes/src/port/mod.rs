@@ -68,7 +68,8 @@ pub(crate) enum Control {
 pub(crate) struct Sources {
     /// Their addresses; all hosts if empty.
     pub(crate) hosts: Vec<IpAddr>,
-    /// Whether only media is meant: a sender is told by all members what they receive.
+    /// Whether RTCP is taken from all hosts. A sender needs it: every member of the group reports what
+    /// it receives.
     pub(crate) only_of_media: bool,
 }
 
