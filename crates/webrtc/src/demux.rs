@@ -1,0 +1,1 @@
+//! Which protocol a datagram on the media's port is of (RFC 7983).

@@ -1,0 +1,1 @@
+//! Which pair of addresses carries the media (ICE, RFC 8445).
