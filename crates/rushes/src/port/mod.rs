@@ -10,6 +10,7 @@
 mod control;
 mod inbox;
 mod outbox;
+mod path;
 mod read;
 mod retransmissions;
 mod traits;
@@ -17,7 +18,7 @@ mod traits;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rushes_net::{SendQueue, UdpSocket, Waker};
@@ -31,6 +32,7 @@ use crate::rate::Wide;
 
 pub(crate) use self::inbox::Inbox;
 pub(crate) use self::outbox::{Outbox, SendState};
+pub(crate) use self::path::Path;
 pub(crate) use self::read::{Progress, Wait};
 pub(crate) use self::retransmissions::Retransmissions;
 pub(crate) use self::traits::Reports;
@@ -101,6 +103,8 @@ pub(crate) struct Port {
     unrouted: AtomicU64,
     /// The transport-wide numbers of the packets of all streams.
     wide: Arc<Wide>,
+    /// Where the peer is, if that may change; all streams of the port follow it.
+    path: OnceLock<Arc<Path>>,
     #[cfg(feature = "zrtp")]
     side: Mutex<Option<Arc<dyn SideProtocol>>>,
 }
@@ -142,6 +146,7 @@ impl Port {
             foreign: AtomicU64::new(0),
             unrouted: AtomicU64::new(0),
             wide: Arc::new(Wide::new(SequenceNumber(first_number))),
+            path: OnceLock::new(),
             #[cfg(feature = "zrtp")]
             side: Mutex::default(),
         })
@@ -174,6 +179,17 @@ impl Port {
     /// Returns the transport-wide numbers of the port's packets.
     pub(crate) fn wide(&self) -> &Arc<Wide> {
         &self.wide
+    }
+
+    /// Returns where the peer is, if that may change.
+    pub(crate) fn path(&self) -> Option<&Arc<Path>> {
+        self.path.get()
+    }
+
+    /// Lets the streams of the port follow `path`; it cannot be replaced.
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn follow(&self, path: Arc<Path>) {
+        let _ = self.path.set(path);
     }
 
     /// Counts an ignored datagram whose address is not its source's.

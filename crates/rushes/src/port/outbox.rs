@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rushes_net::{LEND_MIN, Loan, SendError, SendErrorKind, SendQueue, UdpSocket};
@@ -13,7 +13,7 @@ use rushes_proto::repair::fec::LossRatio;
 use rushes_proto::stream::{SendStatistics, Sender};
 use rushes_proto::{Batch, LentSlab, RtpTimestamp, SequenceNumber, Ssrc};
 
-use super::Retransmissions;
+use super::{Path, Retransmissions};
 use crate::lock::lock;
 use crate::rate::RateShare;
 
@@ -35,7 +35,9 @@ pub(crate) struct Outbox {
     /// The current SSRC; a collision changes it.
     ssrc: AtomicU32,
     pub(super) sent: Mutex<Sent>,
-    pub(super) to: Option<SocketAddr>,
+    to: Option<SocketAddr>,
+    /// Where frames go instead of `to`, if that may change.
+    pub(crate) path: Option<Arc<Path>>,
     timeout: Duration,
     /// The congestion controller, with rate control.
     pub(crate) rate: Option<RateShare>,
@@ -131,6 +133,7 @@ impl Outbox {
             ssrc,
             sent: Mutex::default(),
             to,
+            path: None,
             timeout,
             loss_ratio: loss_ratio.map(Mutex::new),
             rate: None,
@@ -170,7 +173,7 @@ impl Outbox {
     }
 
     pub(crate) fn to(&self) -> Option<SocketAddr> {
-        self.to
+        self.path.as_ref().map_or(self.to, |path| path.selected())
     }
 
     pub(crate) fn timeout(&self) -> Duration {
@@ -184,7 +187,7 @@ impl Outbox {
     /// Notes that a receiver has reported on the current SSRC. The members of a group join at any
     /// time, so one of them does not speak for the others.
     pub(crate) fn note_acknowledged(&self) {
-        let is_unicast = self.to.is_some_and(|to| !to.ip().is_multicast());
+        let is_unicast = self.to().is_some_and(|to| !to.ip().is_multicast());
         self.is_acknowledged.store(is_unicast, Relaxed);
     }
 

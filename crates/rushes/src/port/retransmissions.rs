@@ -159,7 +159,7 @@ impl Outbox {
         write: impl FnMut(SequenceNumber, &mut Batch) -> bool,
     ) -> Result<bool, SendError> {
         self.any_requested.store(false, Relaxed);
-        let (Some(retransmissions), Some(to)) = (retransmissions, self.to) else {
+        let (Some(retransmissions), Some(to)) = (retransmissions, self.to()) else {
             lock(&self.requested).clear();
             return Ok(true);
         };

@@ -430,6 +430,9 @@ impl Reporter {
     /// Returns the destination of reports: as configured, or the address that the peer's reports
     /// come from.
     fn destination(&self, port: &Port, learned: Option<SocketAddr>) -> Option<SocketAddr> {
+        if let Some(path) = port.path() {
+            return path.selected();
+        }
         if self.config.to.is_some() {
             return self.config.to;
         }

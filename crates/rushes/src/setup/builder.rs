@@ -62,6 +62,10 @@ pub struct StreamBuilder {
     pub(crate) socket: SocketOptions,
     pub(crate) control: ControlSettings,
     pub(crate) security: Option<Security>,
+    /// Whether frames go where the port's [`Path`](crate::port::Path) leads.
+    pub(crate) follows_path: bool,
+    /// The payload type of sent packets, if it is not that of received ones.
+    pub(crate) send_type: Option<PayloadType>,
     #[cfg(feature = "zrtp")]
     pub(crate) chain: crate::agreement::ChainStart,
 }
@@ -113,6 +117,8 @@ impl StreamBuilder {
             socket,
             control: ControlSettings::default(),
             security: None,
+            follows_path: false,
+            send_type: None,
             #[cfg(feature = "zrtp")]
             chain: crate::agreement::ChainStart::default(),
         }

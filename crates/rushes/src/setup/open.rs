@@ -65,6 +65,21 @@ impl StreamBuilder {
 
     /// Checks the settings, and binds the socket.
     pub(crate) fn bind(mut self) -> Result<(Self, Arc<Port>), Error> {
+        self.check()?;
+        let control = match (self.control.rtcp, self.control.mux) {
+            (false, _) => ControlPort::Off,
+            (true, true) => ControlPort::Muxed,
+            (true, false) => ControlPort::Separate(self.control.local_port),
+        };
+        let sends = self.destination().is_some();
+        let port =
+            self.session.port(self.local_port, &self.socket, control, self.only_from, sends)?;
+        Ok((self, port))
+    }
+
+    /// Checks the settings before a socket is bound, so that a wrong one leaves nothing behind, and
+    /// completes those that follow from others.
+    pub(crate) fn check(&mut self) -> Result<(), Error> {
         if !(100..=65_535).contains(&self.mtu) {
             return Err(Error::Mtu { mtu: self.mtu });
         }
@@ -93,12 +108,6 @@ impl StreamBuilder {
         }
         self.check_fec()?;
         self.check_samples()?;
-        let control = match (self.control.rtcp, self.control.mux) {
-            (false, _) => ControlPort::Off,
-            (true, true) => ControlPort::Muxed,
-            (true, false) => ControlPort::Separate(self.control.local_port),
-        };
-        // Checked before the socket is bound, so that a wrong setting leaves nothing behind.
         self.stream_format.check(&self.format)?;
         let format = self.stream_format.payload(&self.format);
         let limit = self.frame.frame_len_max;
@@ -122,10 +131,7 @@ impl StreamBuilder {
             let (local, peer) = (self.session.local(0).ip(), only.host);
             return Err(Error::AddressFamily { local, peer });
         }
-        let sends = self.destination().is_some();
-        let port =
-            self.session.port(self.local_port, &self.socket, control, self.only_from, sends)?;
-        Ok((self, port))
+        Ok(())
     }
 
     /// Opens the stream on a port that is bound.
@@ -180,7 +186,7 @@ impl StreamBuilder {
         let rtx_len = if self.retransmission_type().is_some() { 2 } else { 0 };
         let config = SenderConfig {
             ssrc,
-            payload_type: self.payload_type,
+            payload_type: self.send_type.unwrap_or(self.payload_type),
             first_sequence,
             first_timestamp,
             clock_rate: self.clock_rate.unwrap_or_else(|| format.clock_rate()),
@@ -371,6 +377,7 @@ impl StreamBuilder {
         let loss_ratio = self.control.fec.and_then(Fec::loss_ratio);
         let mut outbox = Outbox::new(state, to, self.send_timeout, loss_ratio);
         outbox.rate = self.rate_share(&port);
+        outbox.path = port.path().filter(|_| self.follows_path).cloned();
         // Sets what repair packets take of the target.
         drop(outbox.lock());
         let outbox = Arc::new(outbox);
@@ -437,7 +444,7 @@ pub(super) fn random_word() -> Result<u32, Error> {
 }
 
 /// Returns a random SSRC that is none of `others`.
-pub(super) fn random_ssrc_except(others: &[Option<Ssrc>]) -> Result<Ssrc, Error> {
+pub(crate) fn random_ssrc_except(others: &[Option<Ssrc>]) -> Result<Ssrc, Error> {
     loop {
         let ssrc = Ssrc(random_word()?);
         if !others.contains(&Some(ssrc)) {

@@ -1,0 +1,37 @@
+//! Errors of connections that are set up by offer and answer.
+
+use rushes_proto::sdp::SdpError;
+use rushes_webrtc::dtls::DtlsError;
+use rushes_webrtc::negotiation::NegotiationError;
+use thiserror::Error;
+
+/// The error of a [`Peer`](crate::peer::Peer).
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum PeerError {
+    /// This end has closed the connection.
+    #[error("the connection is closed")]
+    Closed,
+    /// The peer has closed the connection.
+    #[error("the peer has closed the connection")]
+    ClosedByPeer,
+    /// The keys cannot be agreed on.
+    #[error("DTLS: {0}")]
+    Dtls(#[from] DtlsError),
+    /// A description cannot be read.
+    #[error("the description of the peer: {0}")]
+    Description(#[from] SdpError),
+    /// Offer and answer do not fit.
+    #[error("{0}")]
+    Negotiation(#[from] NegotiationError),
+    /// No pair of addresses reaches the peer.
+    #[error(
+        "no path to the peer: none of its addresses answers; both ends may be behind address translators \
+         or firewalls, which a STUN server can help with"
+    )]
+    NoPath,
+    /// An answer was given although there is no offer that it can belong to, or an offer although there
+    /// is one already.
+    #[error("{0}")]
+    Order(&'static str),
+}
