@@ -71,6 +71,8 @@ mod security {
     #[derive(Clone, Debug)]
     pub(crate) enum Security {}
 }
+#[cfg(feature = "webrtc")]
+pub mod peer;
 pub mod sdp;
 mod setup;
 mod stats;

@@ -19,7 +19,7 @@ use rushes::file::MediaReader;
 use rushes::{Codec, Context, FrameRate, Pacing, Ssrc, StreamBuilder};
 use serde_json::json;
 
-use self::film::Film;
+pub(crate) use self::film::{Film, beginning};
 pub(crate) use self::rate::RateArgs;
 use self::refusals::Refusals;
 use self::sending::Sending;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         Source::all(&args.file, args.audio.as_deref(), &args.stream, args.output.quiet)?;
     check(args, &sources)?;
     let mut readers = open_all(args, &mut sources)?;
-    let beginning = film::beginning(&mut readers)?;
+    let beginning = beginning(&mut readers)?;
     let schedules: Vec<_> = sources
         .iter()
         .zip(&readers)

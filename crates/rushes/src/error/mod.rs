@@ -1,5 +1,7 @@
 //! The library's error type.
 
+#[cfg(feature = "webrtc")]
+mod peer;
 #[cfg(feature = "srtp")]
 mod sdes;
 #[cfg(feature = "zrtp")]
@@ -17,6 +19,8 @@ use rushes_proto::stream::ConfigError;
 use rushes_proto::{ClockRate, PayloadType, Ssrc};
 use thiserror::Error;
 
+#[cfg(feature = "webrtc")]
+pub use self::peer::PeerError;
 #[cfg(feature = "srtp")]
 pub use self::sdes::SdesError;
 #[cfg(feature = "zrtp")]
@@ -207,6 +211,14 @@ pub enum Error {
     #[cfg(feature = "zrtp")]
     #[error(transparent)]
     Zrtp(#[from] ZrtpError),
+    /// A connection that is set up by offer and answer cannot be.
+    #[cfg(feature = "webrtc")]
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// The addresses of this machine cannot be listed.
+    #[cfg(feature = "webrtc")]
+    #[error("cannot list the addresses of this machine: {0}")]
+    LocalAddresses(#[source] std::io::Error),
     /// [`begin`](crate::StreamBuilder::begin) was called for a stream that does not agree on keys.
     #[cfg(feature = "zrtp")]
     #[error("this stream does not agree on keys: call open instead of begin")]

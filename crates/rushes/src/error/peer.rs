@@ -2,6 +2,7 @@
 
 use rushes_proto::sdp::SdpError;
 use rushes_webrtc::dtls::DtlsError;
+use rushes_webrtc::ice::{AgentError, CredentialsError};
 use rushes_webrtc::negotiation::NegotiationError;
 use thiserror::Error;
 
@@ -21,6 +22,12 @@ pub enum PeerError {
     /// A description cannot be read.
     #[error("the description of the peer: {0}")]
     Description(#[from] SdpError),
+    /// The credentials of ICE in the peer's description cannot be used.
+    #[error("the peer's credentials of ICE: {0}")]
+    Credentials(#[from] CredentialsError),
+    /// The peer cannot be looked for.
+    #[error("ICE: {0}")]
+    Ice(#[from] AgentError),
     /// Offer and answer do not fit.
     #[error("{0}")]
     Negotiation(#[from] NegotiationError),

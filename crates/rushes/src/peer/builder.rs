@@ -26,6 +26,7 @@ pub struct PeerBuilder {
     servers: Vec<SocketAddr>,
     certificate: Option<Certificate>,
     is_lite: bool,
+    has_loopback: bool,
     socket: SocketOptions,
 }
 
@@ -40,6 +41,7 @@ impl Context {
             servers: Vec::new(),
             certificate: None,
             is_lite: false,
+            has_loopback: false,
             socket: SocketOptions::default(),
         }
     }
@@ -54,6 +56,12 @@ impl PeerBuilder {
     pub fn local_address(mut self, host: &str) -> Result<Self, Error> {
         self.session = self.session.local_address(host)?;
         Ok(self)
+    }
+
+    /// Tells the peer the addresses of loopback, too: for a peer on this machine.
+    pub fn with_loopback(mut self) -> Self {
+        self.has_loopback = true;
+        self
     }
 
     /// Sets the local UDP port; 0, the default, takes a free one.
@@ -91,25 +99,26 @@ impl PeerBuilder {
     /// [`Error::Net`] if the socket cannot be bound, [`Error::Random`] if the operating system returns no random
     /// numbers, [`Error::Peer`] if a certificate cannot be made.
     pub fn open(self) -> Result<Peer, Error> {
-        let Self { session, local_port, servers, certificate, is_lite, socket } = self;
+        let Self { session, local_port, servers, certificate, is_lite, has_loopback, socket } = self;
         let certificate = match certificate {
             Some(certificate) => certificate,
             None => session.context.certificate()?,
         };
-        let credentials = Credentials::from_octets(&random::<24>()?);
+        let credentials = Credentials::from_random(&random()?);
         let settings = Settings {
             credentials: credentials.clone(),
             certificate,
             is_lite,
             session_id: u64::from_be_bytes(random()?) >> 1,
         };
-        let config = AgentConfig { is_lite, ..AgentConfig::new(credentials, random()?) };
+        let config =
+            AgentConfig { credentials, is_controlling: false, is_lite, random: random()? };
         let now = Instant::now();
         let mut agent = Agent::new(config, now);
         let port = session.port(local_port, &socket, ControlPort::Muxed, None, false)?;
-        for address in local_addresses(port.local_address())? {
+        for address in local_addresses(port.local_address(), has_loopback)? {
             // Addresses that cannot be candidates are left out.
-            let _ = agent.add_local(address);
+            let _ = agent.add_local(address, now);
         }
         for server in servers {
             let _ = agent.add_stun_server(server, now);
@@ -121,7 +130,7 @@ impl PeerBuilder {
 }
 
 /// Returns the addresses at which a socket bound to `bound` is reached.
-fn local_addresses(bound: SocketAddr) -> Result<Vec<SocketAddr>, Error> {
+fn local_addresses(bound: SocketAddr, has_loopback: bool) -> Result<Vec<SocketAddr>, Error> {
     if !bound.ip().is_unspecified() {
         return Ok(vec![bound]);
     }
@@ -129,7 +138,7 @@ fn local_addresses(bound: SocketAddr) -> Result<Vec<SocketAddr>, Error> {
     if bound.is_ipv4() {
         hosts.retain(IpAddr::is_ipv4);
     }
-    if hosts.is_empty() {
+    if hosts.is_empty() || has_loopback {
         let v4 = IpAddr::V4(Ipv4Addr::LOCALHOST);
         hosts.push(if bound.is_ipv4() { v4 } else { Ipv6Addr::LOCALHOST.into() });
     }

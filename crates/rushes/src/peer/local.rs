@@ -81,8 +81,8 @@ impl Peer {
         let fingerprint = certificate.fingerprint().to_string();
         let mut local = LocalSession::new(*session_id, context.cname()?, fingerprint);
         local.ice = Some(LocalIce {
-            ufrag: credentials.ufrag.clone(),
-            password: credentials.password.clone(),
+            ufrag: credentials.ufrag().to_owned(),
+            password: credentials.password().to_owned(),
             candidates: candidates.iter().map(ToString::to_string).collect(),
             is_lite: *is_lite,
             trickles: false,
@@ -115,12 +115,11 @@ impl Peer {
     /// Returns what the handshake needs: our certificate, and the peer's fingerprints.
     pub(super) fn handshake(&self, agreed: &Negotiated) -> Result<dtls::Config, Error> {
         let expected = agreed.remote.fingerprints.iter().filter_map(|text| text.parse().ok());
-        let config = dtls::Config::new(
-            self.settings.certificate.clone(),
-            agreed.role == DtlsRole::Client,
-            expected.collect(),
-        );
-        Ok(config)
+        Ok(dtls::Config {
+            certificate: self.settings.certificate.clone(),
+            is_client: agreed.role == DtlsRole::Client,
+            expected: expected.collect(),
+        })
     }
 }
 

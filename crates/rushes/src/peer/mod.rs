@@ -193,7 +193,11 @@ impl Peer {
     /// the value of `a=candidate`. Addresses that cannot be used (TCP, names of mDNS) are left out.
     pub fn add_candidate(&self, candidate: &str) {
         if let Ok(candidate) = candidate.parse::<Candidate>() {
-            self.transport.with_agent(Instant::now(), |agent| agent.add_remote(candidate));
+            let now = Instant::now();
+            let added = self.transport.with_agent(now, |agent| agent.add_remote(&candidate, now));
+            if let Err(error) = added {
+                tracing::debug!(%error, "a candidate of the peer is left out");
+            }
         }
     }
 
@@ -249,22 +253,25 @@ impl Peer {
     fn begin(&mut self, agreed: Negotiated, has_offered: bool) -> Result<(), Error> {
         let config = self.handshake(&agreed)?;
         let now = Instant::now();
-        let remote = &agreed.remote;
-        // A full agent controls one of a server that only answers (RFC 8445 section 6.1.1).
-        let is_controlling =
-            !self.settings.is_lite && (has_offered || remote.is_lite);
+        let no_ice = PeerError::Order("the peer does not use ICE, by which it could be reached");
+        let remote = agreed.remote.ice.as_ref().ok_or(no_ice)?;
         let credentials = ice::Credentials::new(&remote.ufrag, &remote.password);
-        let credentials = credentials.map_err(|_| PeerError::Order("credentials of ICE"))?;
-        self.transport.with_agent(now, |agent| {
+        let credentials = credentials.map_err(PeerError::from)?;
+        // A full agent controls one of a server that only answers (RFC 8445 section 6.1.1).
+        let is_controlling = !self.settings.is_lite && (has_offered || remote.is_lite);
+        let begun = self.transport.with_agent(now, |agent| {
             agent.set_controlling(is_controlling);
-            agent.set_remote_credentials(credentials);
+            agent.set_remote_credentials(&credentials, now)?;
             for candidate in remote.candidates.iter().filter_map(|text| text.parse().ok()) {
-                agent.add_remote(candidate);
+                // The limit of candidates leaves further ones out.
+                let _ = agent.add_remote(&candidate, now);
             }
             if remote.end_of_candidates {
                 agent.end_of_candidates();
             }
+            Ok::<_, ice::AgentError>(())
         });
+        begun.map_err(PeerError::from)?;
         self.transport.begin(now, config);
         self.state = State::Agreed(Box::new(agreed));
         Ok(())

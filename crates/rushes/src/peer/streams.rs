@@ -18,6 +18,8 @@ use crate::setup::{Recovery, StreamBuilder};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PeerStream {
+    /// The number of the stream among those [added](Peer::add), from 0.
+    pub index: usize,
     /// The identification of the media in the description (`a=mid`).
     pub mid: Option<String>,
     /// Audio or video.
@@ -50,6 +52,7 @@ pub(super) fn open(
         builder.mid.clone_from(&media.mid);
         builder.check()?;
         streams.push(PeerStream {
+            index: agreed_media.local,
             mid: media.mid.clone(),
             kind: media.kind.clone(),
             codec,

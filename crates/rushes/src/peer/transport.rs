@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
@@ -16,8 +16,6 @@ use crate::port::{Path, Port, SideProtocol, earlier};
 
 /// Maximum number of events that wait to be polled; the oldest are dropped.
 const EVENTS_MAX: usize = 64;
-/// Maximum number of peers' hosts for which the local address is remembered.
-const ROUTES_MAX: usize = 64;
 
 /// What happened to a peer's connection.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -54,8 +52,6 @@ struct Inner {
     /// Why the connection has ended.
     ended: Option<PeerError>,
     events: VecDeque<PeerEvent>,
-    /// The local address from which a host is reached.
-    routes: Vec<(IpAddr, SocketAddr)>,
 }
 
 impl SideProtocol for Transport {
@@ -112,7 +108,6 @@ impl Transport {
             keys: None,
             ended: None,
             events: VecDeque::new(),
-            routes: Vec::new(),
         };
         let (bound, inner) = (port.local_address(), Mutex::new(inner));
         let transport =
@@ -134,9 +129,6 @@ impl Transport {
     pub(super) fn with_agent<T>(&self, now: Instant, act: impl FnOnce(&mut Agent) -> T) -> T {
         let mut inner = self.lock();
         let outcome = act(&mut inner.agent);
-        for address in inner.agent.remote_addresses() {
-            self.path.admit(address);
-        }
         self.process_output(&mut inner, now);
         outcome
     }
@@ -149,6 +141,11 @@ impl Transport {
     /// Returns why the connection has ended.
     pub(super) fn ended(&self) -> Option<PeerError> {
         self.lock().ended.clone()
+    }
+
+    /// Returns the addresses at which the peer may find this end.
+    pub(super) fn local_candidates(&self) -> Vec<ice::Candidate> {
+        self.lock().agent.local_candidates().to_vec()
     }
 
     pub(super) fn poll_event(&self) -> Option<PeerEvent> {
@@ -171,32 +168,10 @@ impl Transport {
         inner.ended.get_or_insert(PeerError::Closed);
     }
 
-    /// Returns our address as a host sees it that sends to us; `None` if it cannot be reached.
-    fn local_for(&self, inner: &mut Inner, from: SocketAddr) -> Option<SocketAddr> {
-        if !self.bound.ip().is_unspecified() {
-            return Some(self.bound);
-        }
-        if let Some((_, local)) = inner.routes.iter().find(|(host, _)| *host == from.ip()) {
-            return Some(*local);
-        }
-        let options = rushes_net::SocketOptions::default();
-        let host = rushes_net::source_with(from, &options)?;
-        let local = SocketAddr::new(host, self.bound.port());
-        if inner.routes.len() >= ROUTES_MAX {
-            inner.routes.remove(0);
-        }
-        inner.routes.push((from.ip(), local));
-        Some(local)
-    }
-
     fn handle_stun(&self, inner: &mut Inner, now: Instant, from: SocketAddr, datagram: &[u8]) {
-        let is_ours = || inner.agent.is_for_us(datagram);
-        if !self.path.admits(from) && !is_ours() {
-            return;
-        }
-        let Some(local) = self.local_for(inner, from) else { return };
-        inner.agent.handle_datagram(now, local, from, datagram);
-        if !self.path.admits(from) && inner.agent.remote_addresses().any(|known| known == from) {
+        if inner.agent.handle_datagram(now, self.bound, from, datagram)
+            && inner.agent.accepts_media_from(from)
+        {
             self.path.admit(from);
         }
     }
@@ -206,7 +181,10 @@ impl Transport {
         if self.path.selected().is_some()
             && let Some(config) = inner.handshake.take()
         {
-            inner.dtls = Some(Association::new(config, now));
+            match Association::new(config, now) {
+                Ok(dtls) => inner.dtls = Some(dtls),
+                Err(error) => inner.end(PeerError::Dtls(error)),
+            }
         }
     }
 

@@ -16,4 +16,8 @@ pub use self::control::Recovery;
 pub use self::fec::Fec;
 #[cfg(feature = "zrtp")]
 pub use self::opening::Opening;
+#[cfg(feature = "webrtc")]
+pub(crate) use self::open::random_ssrc_except;
 pub use self::session::Session;
+#[cfg(feature = "webrtc")]
+pub(crate) use self::session::ControlPort;

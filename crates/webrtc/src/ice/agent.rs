@@ -282,6 +282,11 @@ impl Agent {
         self.inner.controlling()
     }
 
+    /// Sets whether we nominate, once it is known who made the offer (RFC 8445 section 6.1.1).
+    pub fn set_controlling(&mut self, is_controlling: bool) {
+        self.inner.set_controlling(is_controlling);
+    }
+
     /// Returns whether a pair is selected whose peer consents to media.
     pub fn is_connected(&self) -> bool {
         self.selected.is_some()
