@@ -41,6 +41,9 @@ const MAX_USER_NAME: usize = 128;
 /// The most datagrams that wait for [`Agent::poll_datagram`].
 const MAX_OUTBOX: usize = 256;
 
+/// The least time between two checks, `Ta` (RFC 8445 section 14.2).
+const PACE: Duration = Duration::from_millis(50);
+
 /// The longest time between checks on a pair that works: RFC 7675 section 5.1 forbids less than 4 seconds.
 const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 
@@ -141,6 +144,10 @@ pub struct Agent {
     remotes: Vec<SocketAddr>,
     /// Identifiers of the peer's last requests and where these came from.
     requests: VecDeque<(TransactionId, SocketAddr)>,
+    /// When `is` last had time to do something.
+    stepped: Instant,
+    /// Whether a request has arrived since: `is` looks at a nomination only when it has time.
+    is_nudged: bool,
     /// Requests that `is` keeps until it has the peer's credentials.
     early: usize,
     checks: Checks,
@@ -176,6 +183,8 @@ impl Agent {
             mapped: Vec::new(),
             remotes: Vec::new(),
             requests: VecDeque::new(),
+            stepped: now,
+            is_nudged: false,
             early: 0,
             checks: Checks::default(),
             paths: Paths::default(),

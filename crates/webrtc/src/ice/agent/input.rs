@@ -78,6 +78,7 @@ impl Agent {
             return None;
         }
         self.statistics.requests_received += 1;
+        self.is_nudged = true;
         self.early += usize::from(is_early);
         if self.is_lite && !is_early {
             // A lite agent sends no checks: those of the peer are all that shows that it still listens.
