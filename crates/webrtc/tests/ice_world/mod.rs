@@ -1,6 +1,7 @@
 //! Two agents, NATs, a STUN server, and a network between them in virtual time.
 #![allow(dead_code, reason = "each test uses a part of the world")]
 
+pub(crate) mod forge;
 pub(crate) mod nat;
 
 use std::net::SocketAddr;
