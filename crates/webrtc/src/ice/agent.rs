@@ -20,11 +20,10 @@ use super::paths::{CONSENT, Path, Paths};
 use super::stun::TransactionId;
 
 /// The most host candidates: addresses of one machine.
-pub(super) const MAX_HOSTS: usize = 16;
+const MAX_HOSTS: usize = 16;
 
-/// The most candidates that STUN servers and the peer may make known of us. A NAT that maps each destination
-/// to another port makes one for each.
-pub(super) const MAX_REFLEXIVE: usize = 32;
+/// The most server-reflexive candidates: a NAT may map each server to another port, and change its mind.
+const MAX_REFLEXIVE: usize = 32;
 
 /// The most STUN servers.
 const MAX_SERVERS: usize = 8;
@@ -40,6 +39,9 @@ const MAX_USER_NAME: usize = 128;
 
 /// The most datagrams that wait for [`Agent::poll_datagram`].
 const MAX_OUTBOX: usize = 256;
+
+/// The least time between two checks, `Ta` (RFC 8445 section 14.2).
+const PACE: Duration = Duration::from_millis(50);
 
 /// The longest time between checks on a pair that works: RFC 7675 section 5.1 forbids less than 4 seconds.
 const CHECK_INTERVAL: Duration = Duration::from_secs(4);
@@ -135,12 +137,16 @@ pub struct Agent {
     locals: Vec<Candidate>,
     servers: Vec<SocketAddr>,
     gather: Gather,
-    /// Addresses of ours that the peer or servers saw.
-    mapped: Vec<SocketAddr>,
     /// Addresses of the peer that `is` knows.
     remotes: Vec<SocketAddr>,
+    /// Those of them that the caller added.
+    signalled: Vec<SocketAddr>,
     /// Identifiers of the peer's last requests and where these came from.
     requests: VecDeque<(TransactionId, SocketAddr)>,
+    /// When `is` last had time to do something.
+    stepped: Instant,
+    /// Whether a request has arrived since: `is` looks at a nomination only when it has time.
+    is_nudged: bool,
     /// Requests that `is` keeps until it has the peer's credentials.
     early: usize,
     checks: Checks,
@@ -173,9 +179,11 @@ impl Agent {
             locals: Vec::new(),
             servers: Vec::new(),
             gather,
-            mapped: Vec::new(),
+            signalled: Vec::new(),
             remotes: Vec::new(),
             requests: VecDeque::new(),
+            stepped: now,
+            is_nudged: false,
             early: 0,
             checks: Checks::default(),
             paths: Paths::default(),
@@ -208,7 +216,7 @@ impl Agent {
         (self.early, self.waiting, self.given_up) = (0, None, None);
         (self.has_all_remotes, self.has_failed) = (false, false);
         self.locals.clear();
-        self.mapped.clear();
+        self.signalled.clear();
         self.remotes.clear();
         self.requests.clear();
         self.outbox.clear();
@@ -241,7 +249,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Adds a candidate of the peer. One that is known already changes nothing.
+    /// Adds a candidate of the peer. A second one with the same address changes nothing.
     ///
     /// # Errors
     /// If there are 100 addresses of the peer already, if the candidate belongs to other credentials, or after
@@ -255,7 +263,11 @@ impl Agent {
         if known.zip(candidate.ufrag()).is_some_and(|(known, ufrag)| known.ufrag != ufrag) {
             return Err(AgentError::OtherCredentials);
         }
+        if self.signalled.contains(&candidate.address) {
+            return Ok(());
+        }
         self.note_remote(candidate.address, "remote candidates")?;
+        self.signalled.push(candidate.address);
         self.inner.add_remote_candidate(is::Candidate::from_parts(
             candidate.foundation.clone(),
             1,

@@ -3,19 +3,22 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use is::Protocol;
 use is::stun::{StunMessage, StunPacket};
+use is::{DefaultSha1HmacProvider, Protocol, Sha1HmacProvider};
 
 use super::super::gather::Verdict;
 use super::super::paths::Path;
 use super::super::stun::{Binding, Class, TransactionId};
-use super::{Agent, MAX_OUTBOX, MAX_REFLEXIVE};
+use super::{Agent, MAX_OUTBOX};
 
 /// The most requests that are kept until the peer's credentials are known.
 const MAX_EARLY: usize = 8;
 
 /// How many of the peer's requests are remembered, so that a copy from another address has no effect.
 const MAX_REQUESTS: usize = 256;
+
+/// More octets than a success response to a check has.
+const MAX_RESPONSE: usize = 128;
 
 impl Agent {
     /// Processes a STUN datagram. `local` is the host candidate at which it arrived; if the caller has one socket
@@ -78,6 +81,7 @@ impl Agent {
             return None;
         }
         self.statistics.requests_received += 1;
+        self.is_nudged = true;
         self.early += usize::from(is_early);
         if self.is_lite && !is_early {
             // A lite agent sends no checks: those of the peer are all that shows that it still listens.
@@ -104,24 +108,29 @@ impl Agent {
         }
         let check = self.checks.find(binding.id(), local, from)?;
         let is_success = binding.class() == Class::Success;
-        if is_success && !self.may_map(binding.mapped_address()?) || self.paths.is_lost(check.path)
-        {
+        if self.paths.is_lost(check.path) {
             return None;
         }
         let message = StunMessage::parse(datagram).ok()?;
         if !self.inner.accepts_message(&message) {
             return None;
         }
-        let Path { local: destination, remote: source } = check.path;
-        let packet = StunPacket { proto: Protocol::Udp, source, destination, message };
         self.checks.remove(check.id);
-        if is_success {
-            let round_trip = self.now.duration_since(check.sent);
+        let Path { local: destination, remote: source } = check.path;
+        let unmapped;
+        let message = if is_success {
+            let round_trip = self.now.saturating_duration_since(check.sent);
             self.paths.answered(check.path, self.now, Some(round_trip));
             self.statistics.responses_received += 1;
-        } else if binding.error_code() == Some(403) {
-            self.lose(check.path);
-        }
+            unmapped = self.unmapped(&message, check.path)?;
+            StunMessage::parse(&unmapped).ok()?
+        } else {
+            if binding.error_code() == Some(403) {
+                self.lose(check.path);
+            }
+            message
+        };
+        let packet = StunPacket { proto: Protocol::Udp, source, destination, message };
         self.inner.handle_packet(self.now, packet).then_some(())
     }
 
@@ -136,16 +145,16 @@ impl Agent {
             .or_else(|| self.hosts.iter().copied().find(|host| host.is_ipv4() == from.is_ipv4()))
     }
 
-    /// Returns whether `is` may make a candidate of an address that the peer saw.
-    fn may_map(&mut self, address: SocketAddr) -> bool {
-        if self.hosts.contains(&address) || self.mapped.contains(&address) {
-            return true;
-        }
-        let has_room = self.mapped.len() < MAX_REFLEXIVE;
-        if has_room {
-            self.mapped.push(address);
-        }
-        has_room
+    /// Returns a success response to a check as if the peer had seen the host candidate itself. `is` would make
+    /// a candidate of each other address and never forget it, but use it for nothing.
+    fn unmapped(&self, message: &StunMessage<'_>, path: Path) -> Option<Vec<u8>> {
+        let password = self.inner.remote_credentials()?.pass.as_bytes();
+        let mut octets = vec![0; MAX_RESPONSE];
+        let response = StunMessage::binding_reply(message.trans_id(), path.local);
+        let hmac = |key: &[u8], parts: &[&[u8]]| DefaultSha1HmacProvider.sha1_hmac(key, parts);
+        let length = response.to_bytes(Some(password), &mut octets, hmac).ok()?;
+        octets.truncate(length);
+        Some(octets)
     }
 
     /// Returns whether a request is known from elsewhere. MESSAGE-INTEGRITY does not cover addresses, so that

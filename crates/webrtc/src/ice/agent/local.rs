@@ -97,7 +97,8 @@ impl Agent {
     pub(super) fn add_mapped(&mut self, mapped: Mapped) {
         let Mapped { base, server, address } = mapped;
         let is_known = self.locals.iter().any(|known| known.address == address);
-        if is_known || self.mapped.len() >= MAX_REFLEXIVE || !is_usable(address) {
+        let reflexive = self.locals.len() - self.hosts.len();
+        if is_known || reflexive >= MAX_REFLEXIVE || !is_usable(address) {
             return;
         }
         let Ok(candidate) = is::Candidate::server_reflexive(address, base, Protocol::Udp) else {
@@ -107,7 +108,6 @@ impl Agent {
         else {
             return;
         };
-        self.mapped.push(address);
         self.announce(Candidate {
             foundation: foundation(CandidateKind::ServerReflexive, base, Some(server)),
             priority,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::paths::Path;
-use super::{Agent, CONSENT, Event, PATIENCE, Transmit};
+use super::{Agent, CONSENT, Event, PACE, PATIENCE, Transmit};
 
 /// How long the selected pair may be silent while another answers: two checks in a row and their repetition.
 const SILENCE: Duration = Duration::from_secs(9);
@@ -28,9 +28,10 @@ impl Agent {
         self.watch_selected();
         for _ in 0..MAX_STEPS {
             // More often than `is` asks for would be faster than RFC 8445 section 14 allows.
-            if self.inner.poll_timeout().is_some_and(|due| now < due) {
+            if self.step().is_some_and(|due| now < due) {
                 break;
             }
+            (self.stepped, self.is_nudged) = (now, false);
             self.inner.handle_timeout(now);
             self.collect();
         }
@@ -47,12 +48,17 @@ impl Agent {
             return None;
         }
         let due = [
-            self.inner.poll_timeout(),
+            self.step(),
             self.gather.next_timeout(),
             self.failure(),
             self.selected.map(|(path, since)| self.last_answer(path, since) + CONSENT),
         ];
         due.into_iter().flatten().min()
+    }
+
+    /// Returns when `is` is to have time next.
+    fn step(&mut self) -> Option<Instant> {
+        if self.is_nudged { Some(self.stepped + PACE) } else { self.inner.poll_timeout() }
     }
 
     /// Returns when an agent without a pair gives up.
