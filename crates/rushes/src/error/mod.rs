@@ -1,5 +1,6 @@
 //! The library's error type.
 
+mod destinations;
 #[cfg(feature = "srtp")]
 mod sdes;
 #[cfg(feature = "zrtp")]
@@ -17,6 +18,7 @@ use rushes_proto::stream::ConfigError;
 use rushes_proto::{ClockRate, PayloadType, Ssrc};
 use thiserror::Error;
 
+pub use self::destinations::DestinationsError;
 #[cfg(feature = "srtp")]
 pub use self::sdes::SdesError;
 #[cfg(feature = "zrtp")]
@@ -57,6 +59,9 @@ pub enum Error {
     /// A stream's setting is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The stream cannot send to its several destinations.
+    #[error(transparent)]
+    Destinations(#[from] DestinationsError),
     /// The media that a description names is encrypted, which needs the feature `srtp`.
     #[cfg(not(feature = "srtp"))]
     #[error("the description requires encrypted media (SRTP), which this build does not support")]
