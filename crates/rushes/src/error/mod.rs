@@ -1,5 +1,6 @@
 //! The library's error type.
 
+mod destinations;
 #[cfg(feature = "webrtc")]
 mod peer;
 #[cfg(feature = "srtp")]
@@ -19,6 +20,7 @@ use rushes_proto::stream::ConfigError;
 use rushes_proto::{ClockRate, PayloadType, Ssrc};
 use thiserror::Error;
 
+pub use self::destinations::DestinationsError;
 #[cfg(feature = "webrtc")]
 pub use self::peer::PeerError;
 #[cfg(feature = "srtp")]
@@ -61,6 +63,9 @@ pub enum Error {
     /// A stream's setting is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The stream cannot send to its several destinations.
+    #[error(transparent)]
+    Destinations(#[from] DestinationsError),
     /// The media that a description names is encrypted, which needs the feature `srtp`.
     #[cfg(not(feature = "srtp"))]
     #[error("the description requires encrypted media (SRTP), which this build does not support")]

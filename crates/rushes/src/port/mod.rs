@@ -8,6 +8,7 @@
 //! The modules above it (a stream's reports, key agreement) register with the port: see `traits`.
 
 mod control;
+mod destinations;
 mod inbox;
 mod outbox;
 mod path;
@@ -30,6 +31,7 @@ use crate::error::Error;
 use crate::lock::lock;
 use crate::rate::Wide;
 
+pub(crate) use self::destinations::{DESTINATIONS_MAX, Destinations, Targets};
 pub(crate) use self::inbox::Inbox;
 pub(crate) use self::outbox::{Outbox, SendState};
 pub(crate) use self::path::Path;
@@ -39,7 +41,7 @@ pub(crate) use self::traits::Reports;
 #[cfg(feature = "zrtp")]
 pub(crate) use self::traits::SideProtocol;
 
-/// The only peer whose datagrams are accepted.
+/// A peer whose datagrams are accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct OnlyFrom {
     pub(crate) host: IpAddr,
@@ -86,7 +88,8 @@ pub(crate) struct Port {
     socket: UdpSocket,
     control: Control,
     waker: Waker,
-    only_from: Option<OnlyFrom>,
+    /// The only peers whose datagrams are accepted; any if empty.
+    accepted: Vec<OnlyFrom>,
     sources: Sources,
     /// Locked by the reading thread.
     read_state: Mutex<ReadState>,
@@ -120,7 +123,7 @@ impl Port {
     pub(crate) fn new(
         socket: UdpSocket,
         control: Control,
-        only_from: Option<OnlyFrom>,
+        accepted: Vec<OnlyFrom>,
         sources: Sources,
     ) -> Result<Self, Error> {
         let random = getrandom::u32().map_err(|error| Error::Random(error.to_string()))?;
@@ -138,7 +141,7 @@ impl Port {
             control,
             socket,
             waker: Waker::new()?,
-            only_from,
+            accepted,
             sources,
             inboxes: Mutex::default(),
             waiting: Mutex::default(),
@@ -154,13 +157,15 @@ impl Port {
 
     /// Returns whether media from this address is accepted.
     fn accepts_media(&self, from: SocketAddr) -> bool {
-        self.sources.contain(from.ip()) && self.only_from.is_none_or(|only| only.sends_media(from))
+        let is_accepted =
+            self.accepted.is_empty() || self.accepted.iter().any(|only| only.sends_media(from));
+        is_accepted && self.sources.contain(from.ip())
     }
 
     /// Returns whether RTCP from this host is accepted.
-    fn accepts_reports(&self, host: IpAddr) -> bool {
+    pub(crate) fn accepts_reports(&self, host: IpAddr) -> bool {
         let is_source = self.sources.only_of_media || self.sources.contain(host);
-        is_source && self.only_from.is_none_or(|only| only.host == host)
+        is_source && (self.accepted.is_empty() || self.accepted.iter().any(|it| it.host == host))
     }
 
     pub(crate) fn socket(&self) -> &UdpSocket {

@@ -3,6 +3,7 @@
 mod builder;
 mod context;
 mod control;
+mod destinations;
 mod fec;
 mod open;
 #[cfg(feature = "zrtp")]
