@@ -1,7 +1,6 @@
 //! Errors of connections that are set up by offer and answer.
 
-use rushes_proto::sdp::SdpError;
-use rushes_webrtc::dtls::DtlsError;
+use rushes_webrtc::dtls::{CertificateError, DtlsError};
 use rushes_webrtc::ice::{AgentError, CredentialsError};
 use rushes_webrtc::negotiation::NegotiationError;
 use thiserror::Error;
@@ -16,19 +15,19 @@ pub enum PeerError {
     /// The peer has closed the connection.
     #[error("the peer has closed the connection")]
     ClosedByPeer,
+    /// The certificate of this end cannot be made.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     /// The keys cannot be agreed on.
     #[error("DTLS: {0}")]
     Dtls(#[from] DtlsError),
-    /// A description cannot be read.
-    #[error("the description of the peer: {0}")]
-    Description(#[from] SdpError),
     /// The credentials of ICE in the peer's description cannot be used.
     #[error("the peer's credentials of ICE: {0}")]
     Credentials(#[from] CredentialsError),
     /// The peer cannot be looked for.
     #[error("ICE: {0}")]
     Ice(#[from] AgentError),
-    /// Offer and answer do not fit.
+    /// A description cannot be read, or offer and answer do not fit.
     #[error("{0}")]
     Negotiation(#[from] NegotiationError),
     /// No pair of addresses reaches the peer.

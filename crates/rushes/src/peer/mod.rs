@@ -44,7 +44,7 @@ mod transport;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rushes_proto::sdp::{Description, Encoding};
+use rushes_proto::sdp::Encoding;
 pub use rushes_proto::sdp::{Direction, MediaKind};
 pub use rushes_webrtc::dtls::{Certificate, Fingerprint};
 use rushes_webrtc::ice::Candidate;
@@ -86,7 +86,7 @@ pub struct Peer {
 #[derive(Debug)]
 enum State {
     New,
-    Offered(Box<Description>),
+    Offered,
     Agreed(Box<Negotiated>),
     /// The streams were handed over.
     Connected,
@@ -130,10 +130,9 @@ impl Peer {
         }
         self.gather()?;
         let local = self.local_session()?;
-        let offer = negotiation::offer(&local);
-        let text = offer.write();
-        self.state = State::Offered(Box::new(offer));
-        Ok(text)
+        let offer = negotiation::offer(&local).map_err(PeerError::from)?;
+        self.state = State::Offered;
+        Ok(offer.write())
     }
 
     /// Takes the peer's answer to the [`offer`](Self::offer).
@@ -141,11 +140,11 @@ impl Peer {
     /// # Errors
     /// [`Error::Peer`] if the answer cannot be read, or does not fit the offer.
     pub fn set_answer(&mut self, answer: &str) -> Result<(), Error> {
-        let State::Offered(offer) = &self.state else {
+        if !matches!(self.state, State::Offered) {
             return Err(PeerError::Order("an answer without an offer").into());
-        };
-        let answer = Description::parse(answer.as_bytes()).map_err(PeerError::from)?;
-        let agreed = negotiation::accept(&self.local_session()?, offer, &answer);
+        }
+        let answer = negotiation::read(answer).map_err(PeerError::from)?;
+        let agreed = negotiation::accept(&self.local_session()?, &answer);
         let agreed = agreed.map_err(PeerError::from)?;
         self.begin(agreed, true)
     }
@@ -161,7 +160,7 @@ impl Peer {
         if !matches!(self.state, State::New) {
             return Err(PeerError::Order("there is an offer or an answer already").into());
         }
-        let offer = Description::parse(offer.as_bytes()).map_err(PeerError::from)?;
+        let offer = negotiation::read(offer).map_err(PeerError::from)?;
         self.gather()?;
         let (answer, agreed) =
             negotiation::answer(&self.local_session()?, &offer).map_err(PeerError::from)?;

@@ -56,8 +56,8 @@ pub(super) fn open(
             mid: media.mid.clone(),
             kind: media.kind.clone(),
             codec,
-            sends: agreed_media.sends,
-            receives: agreed_media.receives,
+            sends: agreed_media.sends(),
+            receives: agreed_media.receives(),
             stream: builder.open_on(peer.port.clone())?,
         });
     }
@@ -75,11 +75,11 @@ fn shares_type(agreed: &Negotiated, media: &AgreedMedia) -> bool {
 /// Returns the settings of a stream as both ends have agreed.
 fn configured(local: &LocalStream, agreed: &AgreedMedia, shares_type: bool) -> StreamBuilder {
     let mut builder = local.builder.clone();
-    let received = agreed.receive.first().filter(|_| agreed.receives);
+    let received = agreed.receive.first().filter(|_| agreed.receives());
     let format = received.unwrap_or(&agreed.send);
     builder.payload_type = format.payload_type;
-    builder.send_type = Some(agreed.send.payload_type).filter(|_| agreed.sends);
-    builder.follows_path = agreed.sends;
+    builder.send_type = Some(agreed.send.payload_type).filter(|_| agreed.sends());
+    builder.follows_path = agreed.sends();
     if let Some(received) = received {
         let framing: Framing = builder.format.framing;
         if let Ok((_, options)) = Codec::of_description(&received.remote) {
@@ -91,15 +91,15 @@ fn configured(local: &LocalStream, agreed: &AgreedMedia, shares_type: bool) -> S
     builder.control.mux = true;
     builder.control.feedback = Some(true);
     builder.control.reduced_size = agreed.reduced_size;
-    builder.control.recovery = recovery(&agreed.send, received, agreed.sends);
+    builder.control.recovery = recovery(&agreed.send, received, agreed.sends());
     if !matches!(builder.control.recovery, Recovery::Rtx(_)) {
         builder.control.rtx_ssrc = None;
     } else {
-        builder.control.remote_rtx_ssrc = agreed.remote_rtx_ssrc.filter(|_| agreed.receives);
+        builder.control.remote_rtx_ssrc = agreed.remote_rtx_ssrc.filter(|_| agreed.receives());
     }
     builder.extensions = ExtensionMap::default().with_mixed_forms(agreed.extmap_allow_mixed);
     let used = agreed.extensions.iter();
-    let used = used.filter(|it| (agreed.sends && it.sends) || (agreed.receives && it.receives));
+    let used = used.filter(|it| (agreed.sends() && it.sends) || (agreed.receives() && it.receives));
     builder.named_extensions = used.map(|it| (it.id, it.uri.clone())).collect();
     let is_wide = received.is_some_and(|it| it.feedback.contains(&Feedback::TransportCc))
         && builder.extension_id(ExtensionKind::TransportSequence.uri()).is_some();

@@ -38,7 +38,7 @@ pub(crate) use self::path::Path;
 pub(crate) use self::read::{Progress, Wait};
 pub(crate) use self::retransmissions::Retransmissions;
 pub(crate) use self::traits::Reports;
-#[cfg(feature = "zrtp")]
+#[cfg(any(feature = "webrtc", feature = "zrtp"))]
 pub(crate) use self::traits::SideProtocol;
 
 /// A peer whose datagrams are accepted.
@@ -108,7 +108,7 @@ pub(crate) struct Port {
     wide: Arc<Wide>,
     /// Where the peer is, if that may change; all streams of the port follow it.
     path: OnceLock<Arc<Path>>,
-    #[cfg(feature = "zrtp")]
+    #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     side: Mutex<Option<Arc<dyn SideProtocol>>>,
 }
 
@@ -150,7 +150,7 @@ impl Port {
             unrouted: AtomicU64::new(0),
             wide: Arc::new(Wide::new(SequenceNumber(first_number))),
             path: OnceLock::new(),
-            #[cfg(feature = "zrtp")]
+            #[cfg(any(feature = "webrtc", feature = "zrtp"))]
             side: Mutex::default(),
         })
     }
@@ -186,6 +186,11 @@ impl Port {
         &self.wide
     }
 
+    /// Returns whether an address is the peer's, as far as that is known.
+    fn follows(&self, from: SocketAddr) -> bool {
+        self.path.get().is_none_or(|path| path.admits(from))
+    }
+
     /// Returns where the peer is, if that may change.
     pub(crate) fn path(&self) -> Option<&Arc<Path>> {
         self.path.get()
@@ -213,7 +218,7 @@ impl Port {
     }
 
     /// Registers a protocol beside RTP; `false` if there is one already.
-    #[cfg(feature = "zrtp")]
+    #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     pub(crate) fn set_side_protocol(&self, protocol: Arc<dyn SideProtocol>) -> bool {
         let mut side = lock(&self.side);
         let is_free = side.is_none();
@@ -224,7 +229,7 @@ impl Port {
     }
 
     /// Removes `protocol`, if it is registered.
-    #[cfg(feature = "zrtp")]
+    #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     pub(crate) fn clear_side_protocol(&self, protocol: &Arc<dyn SideProtocol>) {
         lock(&self.side).take_if(|registered| Arc::ptr_eq(registered, protocol));
     }

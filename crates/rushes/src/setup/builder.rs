@@ -34,7 +34,7 @@ pub struct StreamBuilder {
     pub(super) also_to: Vec<SocketAddr>,
     pub(crate) payload_type: PayloadType,
     pub(crate) ssrc: Option<Ssrc>,
-    pub(super) remote_ssrc: Option<Ssrc>,
+    pub(crate) remote_ssrc: Option<Ssrc>,
     pub(super) only_from: Option<OnlyFrom>,
     pub(crate) clock_rate: Option<ClockRate>,
     pub(super) mtu: usize,
