@@ -1,7 +1,6 @@
 //! Settings of a peer's connection.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use rushes_net::SocketOptions;
@@ -115,7 +114,7 @@ impl PeerBuilder {
             AgentConfig { credentials, is_controlling: false, is_lite, random: random()? };
         let now = Instant::now();
         let mut agent = Agent::new(config, now);
-        let port = session.port(local_port, &socket, ControlPort::Muxed, None, false)?;
+        let port = session.port(local_port, &socket, ControlPort::Muxed, Vec::new(), false)?;
         for address in local_addresses(port.local_address(), has_loopback)? {
             // Addresses that cannot be candidates are left out.
             let _ = agent.add_local(address, now);
@@ -134,13 +133,8 @@ fn local_addresses(bound: SocketAddr, has_loopback: bool) -> Result<Vec<SocketAd
     if !bound.ip().is_unspecified() {
         return Ok(vec![bound]);
     }
-    let mut hosts = rushes_net::local_addresses().map_err(Error::LocalAddresses)?;
-    if bound.is_ipv4() {
-        hosts.retain(IpAddr::is_ipv4);
-    }
-    if hosts.is_empty() || has_loopback {
-        let v4 = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        hosts.push(if bound.is_ipv4() { v4 } else { Ipv6Addr::LOCALHOST.into() });
-    }
-    Ok(hosts.into_iter().map(|host| SocketAddr::new(host, bound.port())).collect())
+    let hosts = rushes_net::local_addresses(has_loopback).map_err(Error::LocalAddresses)?;
+    let is_reached = |host: &IpAddr| host.is_ipv4() || bound.is_ipv6();
+    let at_port = |host| SocketAddr::new(host, bound.port());
+    Ok(hosts.into_iter().filter(is_reached).map(at_port).collect())
 }

@@ -10,7 +10,7 @@ use rushes_webrtc::demux::{self, Kind};
 use rushes_webrtc::dtls::{self, Association};
 use rushes_webrtc::ice::{self, Agent};
 
-use super::error::PeerError;
+use crate::error::PeerError;
 use crate::lock::lock;
 use crate::port::{Path, Port, SideProtocol, earlier};
 

@@ -84,7 +84,7 @@ impl Context {
             return Ok(certificate.clone());
         }
         let certificate = rushes_webrtc::dtls::Certificate::generate();
-        let certificate = certificate.map_err(crate::error::PeerError::from)?;
+        let certificate = certificate.map_err(error::PeerError::from)?;
         Ok(self.shared.certificate.get_or_init(|| certificate).clone())
     }
 
