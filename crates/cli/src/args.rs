@@ -17,6 +17,7 @@ use crate::metrics::MetricsArgs;
 use crate::overwrite::OverwriteArgs;
 use crate::security::SecurityArgs;
 use crate::send::RateArgs;
+use crate::token::EntryArgs;
 use crate::values::{
     parse_burst, parse_capture_time, parse_clock_rate, parse_duration, parse_extension, parse_fec,
     parse_mtu, parse_pacing, parse_payload_type, parse_rate, parse_size, parse_ssrc,
@@ -55,7 +56,7 @@ fn payload_type_help() -> String {
     format!("RTP payload type; default {}", types.join(", "))
 }
 
-fn codec_parser() -> impl TypedValueParser<Value = Codec> {
+pub(crate) fn codec_parser() -> impl TypedValueParser<Value = Codec> {
     let value = |name| PossibleValue::new(name).help(Codec::named(name).map_or("", |it| it.title));
     let names = PossibleValuesParser::new(codec_names().into_iter().map(value));
     names.try_map(|name| Codec::named(&name).ok_or("not a codec"))
@@ -135,6 +136,18 @@ pub(crate) struct StreamArgs {
     #[arg(long, default_value = "64K", value_parser = parse_size, help_heading = "Stream",
         value_name = "OCTETS")]
     pub(crate) frame_size: usize,
+}
+
+impl Default for StreamArgs {
+    /// Returns the values of a command line without any of the options.
+    fn default() -> Self {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            stream: StreamArgs,
+        }
+        <Line as clap::Parser>::parse_from(["rushes"]).stream
+    }
 }
 
 impl StreamArgs {
@@ -344,8 +357,18 @@ pub(crate) struct SendArgs {
     /// Host and port to send to. Given several times, at most 64, each packet goes to all of them, and
     /// is made once: all have one key, each gets the packets that it requests, and one that cannot be
     /// reached stops no other. --sdp describes the first
-    #[arg(long, required = true, value_parser = parse_to, value_name = "HOST:PORT")]
+    #[arg(long, required_unless_present = "whip", value_parser = parse_to, value_name = "HOST:PORT")]
     pub(crate) to: Vec<Endpoint>,
+    /// Publish to the server of WHIP at this URL (RFC 9725), such as an engine that carries the stream to
+    /// browsers
+    #[arg(long, value_name = "URL", help_heading = "WebRTC",
+        conflicts_with_all = ["to", "local_port", "ssrc", "mid", "sdp", "zero_copy", "max_rate", "fec",
+            "payload_type", "clock_rate", "socket_buffer", "send_path", "receive_path", "interface",
+            "ttl", "dscp", "capture_time", "extension", "size", "no_rtcp", "rtcp_mux", "rtcp_port",
+            "rtx_payload_type", "rtx_ssrc", "feedback", "keep_alive", "srtp", "zrtp"])]
+    pub(crate) whip: Option<String>,
+    #[command(flatten)]
+    pub(crate) entry: EntryArgs,
     /// Local port; 0 selects a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
     pub(crate) local_port: u16,
@@ -459,10 +482,20 @@ pub(crate) struct RecvArgs {
         long,
         value_parser = parse_from,
         value_name = "[BIND:]PORT",
-        required_unless_present = "sdp",
+        required_unless_present_any = ["sdp", "whep"],
         conflicts_with = "sdp"
     )]
     pub(crate) from: Option<Endpoint>,
+    /// Play from the server of WHEP at this URL, such as `rushes serve` or an engine
+    #[arg(long, value_name = "URL", help_heading = "WebRTC",
+        conflicts_with_all = ["from", "sdp", "keep", "ssrc", "peer", "sources", "report_arrivals",
+            "report_transport_wide", "payload_type", "clock_rate", "socket_buffer", "send_path",
+            "receive_path", "interface", "ttl", "dscp", "capture_time", "extension", "size", "no_rtcp",
+            "rtcp_mux", "rtcp_port", "rtx_payload_type", "rtx_ssrc", "feedback", "keep_alive", "fec",
+            "srtp", "zrtp"])]
+    pub(crate) whep: Option<String>,
+    #[command(flatten)]
+    pub(crate) entry: EntryArgs,
     /// Description of the stream (SDP), which gives its codec, port, payload type and all other
     /// settings; of several media, the first that can be received or that --codec names, and for a
     /// container (.mp4, .mov, .mkv, .webm) the video and the audio. Unusable lines are reported and

@@ -9,6 +9,7 @@ use crate::inspect::InspectArgs;
 use crate::keygen::KeygenArgs;
 use crate::log::Verbosity;
 use crate::pages::ManArgs;
+use crate::serve::ServeArgs;
 use crate::texture::TextureArgs;
 
 /// Stream video and audio between machines in real time, over RTP.
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive a stream into a file
     Recv(RecvArgs),
+    /// Show a file or a live source to browsers, or what one of them publishes (WebRTC)
+    Serve(ServeArgs),
     /// Report the contents of a capture, and extract streams from it
     Inspect(InspectArgs),
     /// Encode, decode, send and receive frames in texture formats
@@ -62,6 +65,7 @@ impl Command {
             Self::Loopback(args) => args.output,
             Self::Send(args) => args.output,
             Self::Recv(args) => args.output,
+            Self::Serve(args) => args.output,
             Self::Texture(args) => args.output(),
             Self::Inspect(InspectArgs { quiet, verbose, .. }) => {
                 return Verbosity { quiet: *quiet, verbose: verbose.verbose };

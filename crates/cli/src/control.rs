@@ -127,6 +127,12 @@ pub(crate) struct RtcpSummary {
 }
 
 impl RtcpSummary {
+    /// Returns how many key frames were requested so far.
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn key_frames(&self) -> u64 {
+        self.key_frames
+    }
+
     /// Handles the events received so far. Keeps the goodbye of the source being `written`, even if
     /// many others arrive.
     pub(crate) fn poll(&mut self, stream: &MediaStream, written: Option<Ssrc>) {

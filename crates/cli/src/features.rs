@@ -7,6 +7,8 @@ use crate::command_line::Command;
 pub(crate) const BUILT: &[&str] = &[
     #[cfg(feature = "bench")]
     "bench",
+    #[cfg(feature = "webrtc")]
+    "webrtc",
     #[cfg(feature = "window")]
     "window",
 ];
@@ -15,6 +17,9 @@ pub(crate) const BUILT: &[&str] = &[
 pub(crate) fn check(command: &Command, built: &[&str]) -> Result<(), Usage> {
     let (feature, part, instead) = match command {
         Command::Bench(_) => ("bench", "measurements", ""),
+        Command::Serve(_) => ("webrtc", "WebRTC", ". send and recv need none with --to and --from"),
+        Command::Send(args) if args.whip.is_some() => ("webrtc", "WebRTC", ". --to needs none"),
+        Command::Recv(args) if args.whep.is_some() => ("webrtc", "WebRTC", ". --from needs none"),
         Command::Recv(args) if args.window.window => {
             ("window", "windows", ". --output-file FILE needs none")
         }
@@ -85,6 +90,6 @@ mod tests {
 
     #[test]
     fn this_program_of_the_tests_has_every_feature() {
-        assert_eq!(BUILT, ["bench", "window"]);
+        assert_eq!(BUILT, ["bench", "webrtc", "window"]);
     }
 }

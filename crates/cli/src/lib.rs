@@ -40,11 +40,15 @@ mod schedule;
 mod secret_file;
 mod security;
 mod send;
+mod serve;
 mod source;
 mod stop;
 mod stream;
 mod texture;
+mod token;
 mod values;
+#[cfg(feature = "webrtc")]
+mod webrtc;
 mod zrtp;
 
 use std::ffi::OsString;
@@ -107,6 +111,10 @@ fn run_command(command: &Command) -> anyhow::Result<Outcome> {
         Command::Loopback(args) => loopback::run(args),
         Command::Send(args) => send::run(args),
         Command::Recv(args) => recv::run(args),
+        #[cfg(feature = "webrtc")]
+        Command::Serve(args) => serve::run(args),
+        #[cfg(not(feature = "webrtc"))]
+        Command::Serve(_) => Ok(Outcome::Failed),
         Command::Texture(args) => texture::run(args),
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::run(args),

@@ -68,6 +68,13 @@ pub(crate) struct SecurityArgs {
 #[derive(Clone)]
 pub(crate) struct SecretText(Zeroizing<String>);
 
+#[cfg(feature = "webrtc")]
+impl SecretText {
+    pub(crate) fn text(&self) -> Zeroizing<String> {
+        self.0.clone()
+    }
+}
+
 impl From<String> for SecretText {
     fn from(text: String) -> Self {
         Self(Zeroizing::new(text))

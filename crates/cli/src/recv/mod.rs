@@ -11,6 +11,8 @@ mod hints;
 mod keep;
 mod layers;
 mod reception;
+#[cfg(feature = "webrtc")]
+mod played;
 mod together;
 mod track;
 mod verdict;
@@ -50,6 +52,10 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     #[cfg(feature = "window")]
     if args.window.window {
         return window::run(args, &interrupt);
+    }
+    #[cfg(feature = "webrtc")]
+    if let Some(url) = &args.whep {
+        return played::receive(args, url, &interrupt);
     }
     receive(args, build(args)?, None, &interrupt)
 }

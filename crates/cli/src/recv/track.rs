@@ -67,28 +67,40 @@ impl Stream {
             std::io::stderr().write_all(text.as_bytes())?;
             Ok(())
         })?;
-        let Some((mut media, agreed)) = opened else { return Ok(None) };
+        let Some((media, agreed)) = opened else { return Ok(None) };
         zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
+        let mut stream = Self::of(args, media, codec)?;
+        (stream.agreed, stream.sampling) = (agreed, sampling);
+        (stream.parameter_sets, stream.raw) = (parameter_sets, raw);
+        Ok(Some(stream))
+    }
+
+    /// Takes an open stream.
+    pub(super) fn of(
+        args: &RecvArgs,
+        mut media: MediaStream,
+        codec: Codec,
+    ) -> anyhow::Result<Self> {
         if !args.output.quiet {
-            let is_given = args.sdp.is_some() || args.stream.payload_type.is_some();
-            let mut hints = Hints::new(codec, is_given);
+            let is_given = args.sdp.is_some() || args.whep.is_some();
+            let mut hints = Hints::new(codec, is_given || args.stream.payload_type.is_some());
             media.receiver()?.on_event(move |event| {
                 security::report_event(&event);
                 hints.take(&event);
             });
         }
-        Ok(Some(Self {
+        Ok(Self {
             media,
-            agreed,
+            agreed: None,
             codec,
-            sampling,
-            parameter_sets,
-            raw,
+            sampling: None,
+            parameter_sets: Vec::new(),
+            raw: None,
             written: Arc::default(),
             next: Contest::default(),
             rtcp: RtcpSummary::default(),
             earlier: Counts::default(),
-        }))
+        })
     }
 
     /// Returns the stream as metrics see it.

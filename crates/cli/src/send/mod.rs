@@ -1,5 +1,7 @@
 //! `rushes send`: sends a file, or the tracks of one, to a host.
 
+#[cfg(feature = "webrtc")]
+mod browsers;
 mod destinations;
 mod film;
 mod rate;
@@ -9,6 +11,7 @@ mod sending;
 mod target;
 mod thinning;
 mod watch;
+mod way;
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -20,7 +23,6 @@ use rushes::file::MediaReader;
 use rushes::{Codec, Context, FrameRate, Pacing, Ssrc, StreamBuilder};
 use serde_json::json;
 
-use self::destinations::port;
 pub(crate) use self::film::{Film, beginning};
 pub(crate) use self::rate::RateArgs;
 use self::refusals::Refusals;
@@ -28,6 +30,7 @@ use self::sending::Sending;
 use self::target::TargetFile;
 use self::thinning::Thinning;
 use self::watch::Watch;
+use self::way::Way;
 use crate::args::{ControlArgs, SendArgs};
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
@@ -67,6 +70,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         })
         .collect();
     let context = stream::context(&args.control)?;
+    let way = Way::new(args, &context)?;
     // A description carries the key to the receiver, so a random one is made if none is given: the
     // same for all streams, whose SSRCs differ.
     let secured = match args.sdp {
@@ -75,7 +79,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     };
     let mut builders = Vec::new();
     for (number, (source, schedule)) in sources.iter().zip(&schedules).enumerate() {
-        let builder = build(args, &context, source, (number as u16, schedule.rate()))?;
+        let builder = build(args, &context, &way, source, (number as u16, schedule.rate()))?;
         builders.push(security::set(builder, secured.clone()));
     }
     if let Some(file) = &args.sdp {
@@ -92,22 +96,24 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     note_video(args, &sources);
     let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
     let is_one_of_several = sources.len() > 1;
-    let mut sendings = Vec::new();
-    for ((source, builder), schedule) in sources.into_iter().zip(builders).zip(schedules) {
-        let opened = zrtp::open(builder, || interrupt.is_requested(), None, |_| Ok(()))?;
-        let Some((stream, agreed)) = opened else {
-            anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
-        };
-        zrtp::print_agreed(agreed.as_ref(), args.output.quiet);
-        let name = is_one_of_several.then_some((sendings.len(), source.codec));
-        sendings.push(sending(args, source, (stream, agreed), schedule, name));
+    let Some(mut opened) = way.open(args, builders, &sources, &interrupt)? else {
+        anyhow::bail!("interrupted before keys were agreed on; nothing was sent");
+    };
+    let (mut sendings, mut of_sendings) = (Vec::new(), Vec::new());
+    let open = sources.into_iter().zip(opened.take_streams()).zip(schedules).zip(readers);
+    for (number, (((source, stream), schedule), reader)) in open.enumerate() {
+        let Some(stream) = stream else { continue };
+        let name = is_one_of_several.then_some((number, source.codec));
+        sendings.push(sending(args, source, stream, schedule, name));
+        of_sendings.push(reader);
     }
+    opened.watch(&mut sendings)?;
     for (number, sending) in sendings.iter().enumerate() {
         metrics.observe(|| observed(number, sending));
     }
     let watch = Watch::new(&sendings, args.rate.target_rate_to.as_ref())?;
     let film = Film::new(sendings.len(), &interrupt);
-    send(&mut sendings, readers, &film, &interrupt, watch)?;
+    send(&mut sendings, of_sendings, &film, &interrupt, watch)?;
     report::print(args, &sendings)?;
     for agreed in sendings.iter().filter_map(|it| it.agreed.as_ref()) {
         if args.security.zrtp_ask {
@@ -249,6 +255,8 @@ fn sending(
         outage: Outage::new(args.give_up, args.output.quiet),
         refusals: Refusals::default(),
         thinning,
+        #[cfg(feature = "webrtc")]
+        browsers: None,
         position: 0,
         time: Duration::ZERO,
     }
@@ -345,6 +353,7 @@ fn check_sources(
 fn build(
     args: &SendArgs,
     context: &Context,
+    way: &Way,
     source: &Source,
     (number, rate): (u16, FrameRate),
 ) -> anyhow::Result<StreamBuilder> {
@@ -358,30 +367,20 @@ fn build(
     let payload_type = of_stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
     stream::check_rtx(&control, payload_type, ssrc)?;
     check_sources(args, &control, (is_first, ssrc))?;
-    let to = destinations::first(args)?;
-    let session = context.session(destinations::host(to))?;
     let timing = args.timing;
     let pacing = match (timing.pacing, timing.flat_out) {
         (Some(pacing), _) => pacing,
         (None, true) => Pacing::Off,
         (None, false) => Pacing::default(),
     };
-    let local_port = if args.local_port == 0 { Some(0) } else { port(args.local_port, number) };
-    let ports = local_port.zip(port(to.port, number));
-    let (local_port, remote_port) = ports.ok_or_else(destinations::no_port)?;
-    let builder = session.stream(source.codec);
-    let mut builder = stream::set(builder, &session, &of_stream, source.raw_video);
+    let mut builder = way.stream(args, context, source, (number, &of_stream, &control))?;
     builder = source
         .set(builder)
-        .local_port(local_port)
-        .remote_port(remote_port)
         .frame_rate(rate)
         .pacing(pacing)
         .burst(timing.burst.unwrap_or_default())
         .circuit_breakers(!args.no_circuit_breakers)
         .zero_copy(args.zero_copy);
-    builder = destinations::add(builder, args, number)?;
-    builder = stream::set_control(builder, &control);
     if is_first {
         builder = args.rate.set(builder)?;
     }

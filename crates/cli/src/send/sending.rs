@@ -1,10 +1,13 @@
 //! One stream of a film, or of a live source, while it is sent.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use rushes::file::{MediaFrame, MediaReader, NextFrame};
 use rushes::{Error, MediaStream, RtpTimestamp};
 
+#[cfg(feature = "webrtc")]
+use super::browsers::Browsers;
 use super::film::Film;
 use super::refusals::Refusals;
 use super::thinning::Thinning;
@@ -48,6 +51,9 @@ pub(super) struct Sending<'a> {
     pub(super) refusals: Refusals,
     /// Leaves out pictures of a file, with rate control.
     pub(super) thinning: Option<Thinning>,
+    /// What a stream to a server for browsers needs.
+    #[cfg(feature = "webrtc")]
+    pub(super) browsers: Option<Browsers>,
     /// Octets read.
     pub(super) position: u64,
     /// The time from the first frame to the last.
@@ -122,6 +128,8 @@ impl Sending<'_> {
             if !self.args.timing.flat_out {
                 self.wait_until(film, film.start + time.due)?;
             }
+            let Some(frame) = self.prepare(frame)? else { continue };
+            let frame = &*frame;
             if !self.keeps(frame, time.due) {
                 self.position += frame.data.len() as u64;
                 self.end_silence(time.due)?;
@@ -155,7 +163,8 @@ impl Sending<'_> {
             if !self.args.timing.flat_out {
                 self.wait_until(film, time.due)?;
             }
-            self.push(film, frame, (Some(time.timestamp), time.captured))?;
+            let Some(frame) = self.prepare(frame)? else { continue };
+            self.push(film, &frame, (Some(time.timestamp), time.captured))?;
             if times.turns_out_a_file() && !self.args.output.quiet && !self.args.timing.flat_out {
                 note!(
                     "{} is ahead of real time; it is now sent at 30 frames per second \
@@ -165,6 +174,30 @@ impl Sending<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Lets the stream end with a connection, and prepares it for browsers.
+    #[cfg(feature = "webrtc")]
+    pub(super) fn follow(&mut self, connection: rushes::peer::PeerHandle) -> anyhow::Result<()> {
+        self.browsers = Some(Browsers::new(connection, &self.source)?);
+        Ok(())
+    }
+
+    /// Returns a frame as it is sent; `None` if it is left out, and counted as read.
+    #[cfg_attr(not(feature = "webrtc"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
+    fn prepare<'f>(
+        &mut self,
+        frame: &'f MediaFrame,
+    ) -> anyhow::Result<Option<Cow<'f, MediaFrame>>> {
+        #[cfg(feature = "webrtc")]
+        if let Some(browsers) = &mut self.browsers {
+            let prepared = browsers.prepare(frame, self.rtcp.key_frames())?;
+            if prepared.is_none() {
+                self.position += frame.data.len() as u64;
+            }
+            return Ok(prepared.map(Cow::Owned));
+        }
+        Ok(Some(Cow::Borrowed(frame)))
     }
 
     /// Sends a packet without payload if so many pictures are left out that a receiver may take the

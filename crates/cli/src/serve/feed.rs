@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rushes::RtpTimestamp;
-use rushes::file::{MediaFrame, MediaReader, NextFrame};
+use rushes::file::{BrowserFrames, MediaFrame, MediaReader, NextFrame};
 
 use super::hub::{Hub, Sample};
 use crate::live::LiveTimes;
@@ -25,6 +25,8 @@ pub(super) struct Feed<'a> {
     /// How often a file is shown; 0 until Ctrl-C.
     pub(super) repeat: u64,
     pub(super) fps: Option<rushes::FrameRate>,
+    /// Prepares video for browsers; `None` of what needs no preparation.
+    pub(super) frames: Option<BrowserFrames>,
 }
 
 impl Feed<'_> {
@@ -50,7 +52,7 @@ impl Feed<'_> {
                     return Ok(());
                 }
                 let ticks = time.ticks.unwrap_or_else(|| self.source.clock_rate.ticks(time.due));
-                self.show(frame, ticks, time.captured(self.film.start));
+                self.show(frame, ticks, time.captured(self.film.start))?;
             }
             anyhow::ensure!(!is_empty, "{}: contains no frame", self.source.name());
             self.film.end_pass(self.schedule.end());
@@ -82,16 +84,22 @@ impl Feed<'_> {
             };
             let time = times.next(frame, Instant::now());
             if self.wait_until(time.due) {
-                self.show(frame, time.timestamp.0, time.captured);
+                self.show(frame, time.timestamp.0, time.captured)?;
             }
         }
         Ok(())
     }
 
-    fn show(&self, frame: &MediaFrame, ticks: u32, captured: Instant) {
+    fn show(&mut self, frame: &MediaFrame, ticks: u32, captured: Instant) -> anyhow::Result<()> {
+        let mut frame = frame.clone();
+        if let Some(frames) = &mut self.frames
+            && !frames.prepare(&mut frame)?
+        {
+            return Ok(());
+        }
         let is_key = (self.source.codec.is_key_frame)(&frame.data);
-        let data = frame.data.clone();
-        self.hub.show(Sample { track: self.track, data, ticks, captured, is_key });
+        self.hub.show(Sample { track: self.track, data: frame.data, ticks, captured, is_key });
+        Ok(())
     }
 
     /// Waits until `due`; returns `false` if the show is stopped before.

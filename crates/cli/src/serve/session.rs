@@ -1,12 +1,14 @@
 //! What the HTTP server and the thread of a session share.
 
 use std::net::IpAddr;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-use rushes::peer::Peer;
+use rushes::peer::{Peer, PeerHandle};
 use rushes::{Context, Error};
+use rushes_whip::{Reason, Refusal};
 
 /// How long a peer may take from its offer to the first packet.
 pub(super) const CONNECT_TIME: Duration = Duration::from_secs(20);
@@ -19,19 +21,34 @@ pub(super) struct Session {
     local: IpAddr,
     is_over: AtomicBool,
     left_out: AtomicU64,
+    /// The connection, once there is one.
+    connection: OnceLock<PeerHandle>,
 }
 
 impl Session {
     pub(super) fn new(id: &str, local: IpAddr) -> Self {
         let (is_over, left_out) = (AtomicBool::new(false), AtomicU64::new(0));
-        Self { id: id.to_owned(), local, is_over, left_out }
+        Self { id: id.to_owned(), local, is_over, left_out, connection: OnceLock::new() }
     }
 
     /// Creates this end of the connection. A client that has reached this machine by loopback is on it, and a
     /// browser on it may have no other address.
     pub(super) fn peer(&self, context: &Context) -> Result<Peer, Error> {
-        let builder = context.peer();
-        if self.local.is_loopback() { builder.with_loopback().open() } else { builder.open() }
+        let mut builder = context.peer();
+        if self.local.is_loopback() {
+            builder = builder.with_loopback();
+        }
+        let peer = builder.open()?;
+        let _ = self.connection.set(peer.handle());
+        Ok(peer)
+    }
+
+    /// Takes further addresses of the client, or restarts ICE.
+    pub(super) fn patch(&self, fragment: &str) -> Result<Option<String>, Refusal> {
+        let gone = || Refusal::new(Reason::NotFound, "the session has no connection");
+        let connection = self.connection.get().ok_or_else(gone)?;
+        let malformed = |error: Error| Refusal::new(Reason::Malformed, error.to_string());
+        connection.handle_fragment(fragment).map_err(malformed)
     }
 
     pub(super) fn id(&self) -> &str {

@@ -113,7 +113,6 @@ impl Endpoint for Sessions {
 /// Says to the client why its offer is refused.
 fn refusal(error: &Error) -> Refusal {
     let reason = match error {
-        Error::Peer(PeerError::Description(_)) => Reason::Malformed,
         Error::Peer(PeerError::Negotiation(_)) => Reason::NotAcceptable,
         Error::Peer(PeerError::Credentials(_) | PeerError::Ice(_) | PeerError::Order(_)) => {
             Reason::Unprocessable

@@ -37,6 +37,7 @@
 //! ```
 
 mod builder;
+mod handle;
 mod local;
 mod streams;
 mod transport;
@@ -52,6 +53,7 @@ use rushes_webrtc::negotiation::{self, Negotiated};
 pub use rushes_webrtc::{dtls, ice};
 
 pub use self::builder::PeerBuilder;
+pub use self::handle::PeerHandle;
 use self::local::LocalStream;
 pub use self::streams::PeerStream;
 use self::transport::Transport;
@@ -60,10 +62,12 @@ use crate::error::Error;
 pub use crate::error::PeerError;
 use crate::format::Codec;
 use crate::port::{Port, SideProtocol};
-use crate::setup::{Session, StreamBuilder};
+use crate::setup::{Recovery, Session, StreamBuilder};
 
 /// Longest sleep while waiting: the peer's candidates may come meanwhile.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The minimum that links of IPv6 carry (RFC 8200 section 5), which tunnels keep to.
+const MTU: usize = 1280;
 /// How long an offer or an answer waits for the addresses that STUN servers tell.
 const GATHERING_TIME: Duration = Duration::from_secs(2);
 
@@ -96,9 +100,11 @@ impl Peer {
     /// Begins to set up a stream of the peer, with settings of its own; [`add`](Self::add) takes it.
     ///
     /// Its address, ports, payload type, keys and header extensions are agreed on, so that settings of these
-    /// have no effect.
+    /// have no effect. By default packets have at most 1 280 octets, which every path carries, and lost packets of
+    /// video are requested ([`Recovery::On`]).
     pub fn stream(&self, codec: Codec) -> StreamBuilder {
-        self.session.stream(codec)
+        let builder = self.session.stream(codec).mtu(MTU).rtcp_mux(true);
+        if codec.media == "video" { builder.recovery(Recovery::On) } else { builder }
     }
 
     /// Adds a stream to what is offered or answered, in the order of the calls.
@@ -188,6 +194,11 @@ impl Peer {
         streams::open(self, &agreed, &keys).map(Some)
     }
 
+    /// Returns a handle for other threads.
+    pub fn handle(&self) -> PeerHandle {
+        PeerHandle { transport: self.transport.clone() }
+    }
+
     /// Adds an address of the peer that was found after its description was written (trickle ICE, RFC 8838):
     /// the value of `a=candidate`. Addresses that cannot be used (TCP, names of mDNS) are left out.
     pub fn add_candidate(&self, candidate: &str) {
@@ -271,7 +282,7 @@ impl Peer {
             Ok::<_, ice::AgentError>(())
         });
         begun.map_err(PeerError::from)?;
-        self.transport.begin(now, config);
+        self.transport.begin(now, credentials, config);
         self.state = State::Agreed(Box::new(agreed));
         Ok(())
     }

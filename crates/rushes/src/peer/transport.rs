@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use rushes_webrtc::demux::{self, Kind};
 use rushes_webrtc::dtls::{self, Association};
-use rushes_webrtc::ice::{self, Agent};
+use rushes_webrtc::ice::{self, Agent, Credentials};
 
 use crate::error::PeerError;
 use crate::lock::lock;
@@ -45,6 +45,8 @@ pub(super) struct Transport {
 
 struct Inner {
     agent: Agent,
+    /// The credentials of the peer, once they are known.
+    remote: Option<Credentials>,
     /// What the DTLS handshake will need; `None` once it has begun or before the peer is known.
     handshake: Option<dtls::Config>,
     dtls: Option<Association>,
@@ -103,6 +105,7 @@ impl Transport {
         let path = Arc::new(Path::default());
         let inner = Inner {
             agent,
+            remote: None,
             handshake: None,
             dtls: None,
             keys: None,
@@ -119,10 +122,31 @@ impl Transport {
 
     /// Begins to look for the peer: its credentials and candidates are in the agent by then. The
     /// handshake begins with `config` when the first path is found.
-    pub(super) fn begin(&self, now: Instant, config: dtls::Config) {
+    pub(super) fn begin(&self, now: Instant, remote: Credentials, config: dtls::Config) {
         let mut inner = self.lock();
+        inner.remote = Some(remote);
         inner.handshake = Some(config);
         self.process_output(&mut inner, now);
+    }
+
+    /// Returns whether the peer has these credentials.
+    pub(super) fn is_of(&self, remote: &Credentials) -> bool {
+        self.lock().remote.as_ref() == Some(remote)
+    }
+
+    /// Looks for a path again, with other credentials of both ends.
+    pub(super) fn restart(
+        &self,
+        now: Instant,
+        own: &Credentials,
+        remote: &Credentials,
+    ) -> Result<(), ice::AgentError> {
+        let mut inner = self.lock();
+        inner.agent.restart(own.clone(), now);
+        inner.agent.set_remote_credentials(remote, now)?;
+        inner.remote = Some(remote.clone());
+        self.process_output(&mut inner, now);
+        Ok(())
     }
 
     /// Calls `act` with the agent, and sends what it has to say.

@@ -1,0 +1,60 @@
+//! `recv --whep`: a stream that a server of WHEP plays.
+
+use rushes::Codec;
+use rushes::file::MediaWriter;
+use rushes::peer::Direction;
+
+use super::together::Together;
+use super::track::Stream;
+use super::{named_codec, record};
+use crate::args::RecvArgs;
+use crate::interrupt::Interrupt;
+use crate::metrics::Metrics;
+use crate::progress::note;
+use crate::webrtc::{self, Entered};
+use crate::{Outcome, stream};
+
+/// Receives what the server at `url` plays, until it ends.
+pub(super) fn receive(
+    args: &RecvArgs,
+    url: &str,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome> {
+    let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
+    let context = stream::context(&args.control)?;
+    let mut peer = webrtc::peer(&context, &args.entry, url)?;
+    for codec in codecs(args)? {
+        let mut builder = peer.stream(codec);
+        if let Some(recovery) = args.control.recovery {
+            builder = builder.recovery(recovery.into());
+        }
+        peer.add(super::finish(args, builder, false)?, Direction::RecvOnly);
+    }
+    let mut entered = Entered::new(peer, &args.entry, url)?;
+    let Some(played) = entered.connect(|| interrupt.is_requested())? else {
+        anyhow::bail!("interrupted before keys were agreed on; nothing was received");
+    };
+    if !args.output.quiet {
+        note!("playing from {}", entered.resource_url());
+    }
+    let together = Together::new(played.len(), interrupt);
+    let open = played.into_iter().map(|it| Stream::of(args, it.stream, it.codec));
+    let mut streams = open.collect::<anyhow::Result<Vec<_>>>()?;
+    for (number, stream) in streams.iter().enumerate() {
+        metrics.observe(|| stream.observed(number));
+    }
+    let recorded = record(args, &mut streams, args.output_file.as_deref(), &together, None)?;
+    Ok(recorded.outcome)
+}
+
+/// Returns the codecs that are received: that of the file, or the video and the audio of a container.
+fn codecs(args: &RecvArgs) -> anyhow::Result<Vec<Codec>> {
+    let both = [Codec::H264, Codec::Opus];
+    if args.stream.codec.is_none()
+        && let Some(file) = &args.output_file
+        && MediaWriter::holds(file, &both)
+    {
+        return Ok(both.to_vec());
+    }
+    Ok(vec![named_codec(args)?])
+}

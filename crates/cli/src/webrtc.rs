@@ -1,0 +1,101 @@
+//! `--whip` and `--whep`: a connection that is entered over HTTP.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rushes::peer::{Peer, PeerHandle, PeerStream};
+use rushes::{Context, Error};
+use rushes_whip::{Client, ClientOptions, Roots, Session};
+
+use crate::Usage;
+use crate::progress::note;
+use crate::token::EntryArgs;
+
+/// The largest packets that go to a server: every path carries them.
+pub(crate) const MTU: usize = 1280;
+/// How long a server may take from the answer to the first path and keys.
+const CONNECT_TIME: Duration = Duration::from_secs(20);
+/// Interval between checks for Ctrl-C.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A connection that a server of WHIP or WHEP has accepted. It ends when this is dropped.
+pub(crate) struct Entered {
+    peer: Peer,
+    session: Session,
+}
+
+/// Creates this end of a connection to the server at `url`.
+pub(crate) fn peer(context: &Context, args: &EntryArgs, url: &str) -> anyhow::Result<Peer> {
+    let mut builder = context.peer();
+    if is_here(url) {
+        builder = builder.with_loopback();
+    }
+    if let Some(server) = &args.stun {
+        let (host, port) = server.rsplit_once(':').unwrap_or((server, "3478"));
+        let port = port.parse().map_err(|_| Usage(format!("--stun {server}: {port} is no port")))?;
+        builder = builder.stun_server(rushes::net::resolve(host, port)?);
+    }
+    Ok(builder.open()?)
+}
+
+/// Returns whether a URL names this machine.
+fn is_here(url: &str) -> bool {
+    let host = url.split("://").nth(1).unwrap_or(url);
+    ["localhost", "127.", "[::1]"].iter().any(|name| host.starts_with(name))
+}
+
+impl Entered {
+    /// Posts the offer of `peer` to the server at `url`, and takes its answer.
+    pub(crate) fn new(mut peer: Peer, args: &EntryArgs, url: &str) -> anyhow::Result<Self> {
+        let roots = match &args.trust {
+            Some(file) => {
+                Roots::Pem(std::fs::read(file).with_context(|| file.display().to_string())?)
+            }
+            None => Roots::System,
+        };
+        let client = Client::new(ClientOptions { roots, ..ClientOptions::default() })?;
+        let token = args.token.read()?;
+        let offer = peer.offer()?;
+        let session = client.post(url, token.as_ref(), &offer)?;
+        let answer = session.answer().to_owned();
+        let mut entered = Self { peer, session };
+        entered.peer.set_answer(&answer).context("the server's answer")?;
+        Ok(entered)
+    }
+
+    /// Waits for the path and the keys; returns `None` if it is stopped first.
+    pub(crate) fn connect(
+        &mut self,
+        is_stopped: impl Fn() -> bool,
+    ) -> anyhow::Result<Option<Vec<PeerStream>>> {
+        let start = Instant::now();
+        while !is_stopped() {
+            if let Some(streams) = self.peer.connect(POLL_INTERVAL)? {
+                anyhow::ensure!(!streams.is_empty(), "the server takes none of the media");
+                return Ok(Some(streams));
+            }
+            if start.elapsed() >= CONNECT_TIME {
+                return Err(Error::Peer(rushes::peer::PeerError::NoPath).into());
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a handle to the connection.
+    pub(crate) fn handle(&self) -> PeerHandle {
+        self.peer.handle()
+    }
+
+    /// Returns the URL of the session.
+    pub(crate) fn resource_url(&self) -> &str {
+        self.session.resource_url()
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if let Err(error) = self.session.clone().delete() {
+            note!("the server keeps the session: {error}");
+        }
+    }
+}
