@@ -94,7 +94,9 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        if let Err(error) = self.session.clone().delete() {
+        let deleted = self.session.clone().delete();
+        // A server that has ended the connection may have forgotten the session.
+        if let (Err(error), None) = (deleted, self.peer.ended()) {
             note!("the server keeps the session: {error}");
         }
     }

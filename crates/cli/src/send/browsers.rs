@@ -28,6 +28,13 @@ impl Browsers {
         Ok(Self { connection, frames, answered: 0 })
     }
 
+    /// Goes on with the beginning of the file.
+    pub(super) fn begin_again(&mut self) {
+        if let Some(frames) = &mut self.frames {
+            frames.begin_again();
+        }
+    }
+
     /// Returns the frame as it is sent, or `None` if it is left out. `requested` is the number of key frames that
     /// the server has requested so far.
     ///

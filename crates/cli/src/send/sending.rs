@@ -108,6 +108,10 @@ impl Sending<'_> {
                 }
             };
             self.schedule.begin_again(begin);
+            #[cfg(feature = "webrtc")]
+            if let Some(browsers) = &mut self.browsers {
+                browsers.begin_again();
+            }
             reader = self.source.open(self.args.timing.fps)?;
         }
         Ok(())

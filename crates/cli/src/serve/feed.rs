@@ -67,6 +67,9 @@ impl Feed<'_> {
                 }
             };
             self.schedule.begin_again(begin);
+            if let Some(frames) = &mut self.frames {
+                frames.begin_again();
+            }
             reader = self.source.open(self.fps)?;
         }
         Ok(())

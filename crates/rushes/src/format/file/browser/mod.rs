@@ -137,6 +137,11 @@ impl BrowserFrames {
         })
     }
 
+    /// Goes on with the beginning of the file: its pictures follow those so far.
+    pub fn begin_again(&mut self) {
+        self.latest = None;
+    }
+
     /// Answers a request of a browser for a key frame (PLI or FIR).
     pub fn request_key_frame(&mut self) -> KeyFrameAnswer {
         if !self.waits && self.since_key <= RECENT {
