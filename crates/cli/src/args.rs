@@ -320,6 +320,7 @@ Examples:
   rushes send film.264 --audio film.opus --to 192.0.2.7:5004
   rushes send film.264 --to [2001:db8::7]:5004 --fps 59.94 --loop 10
   rushes send film.266 --to 239.1.2.3:5004 --pacing 900M
+  rushes send film.265 --to 192.0.2.7:5004 --to 192.0.2.8:5004     to two hosts
   rushes send film.265 --to 192.0.2.7:5004 --recovery rtx --sdp film.sdp
   ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -f h264 - |
     rushes send - --codec h264 --to 192.0.2.7:5004     a live camera
@@ -340,9 +341,11 @@ pub(crate) struct SendArgs {
     /// --ssrc and --payload-type, are those of the video
     #[arg(long, value_name = "FILE")]
     pub(crate) audio: Option<PathBuf>,
-    /// Host and port to send to
-    #[arg(long, value_parser = parse_to, value_name = "HOST:PORT")]
-    pub(crate) to: Endpoint,
+    /// Host and port to send to. Given several times, at most 64, each packet goes to all of them, and
+    /// is made once: all have one key, each gets the packets that it requests, and one that cannot be
+    /// reached stops no other. --sdp describes the first
+    #[arg(long, required = true, value_parser = parse_to, value_name = "HOST:PORT")]
+    pub(crate) to: Vec<Endpoint>,
     /// Local port; 0 selects a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
     pub(crate) local_port: u16,

@@ -185,7 +185,7 @@ pub(crate) fn write(
 
 /// Returns the encoding of the source with its first parameter sets. A live source can be read only
 /// once, so its parameter sets are only in its frames.
-fn encoding_of(source: &Source) -> anyhow::Result<Encoding> {
+pub(crate) fn encoding_of(source: &Source) -> anyhow::Result<Encoding> {
     let frame = if source.is_live() { Vec::new() } else { describing_frame(source)? };
     sdp::encoding_of(source.codec, &frame).ok_or_else(|| {
         let named = Codec::all().filter(|codec| codec.encoding.is_some());

@@ -26,6 +26,8 @@ const FROM: Wanted = Wanted { option: "--from ", port: 5004, is_remote: false };
 const LISTEN: Wanted = Wanted { option: "--listen ", port: 7000, is_remote: false };
 const SERVER: Wanted = Wanted { option: "", port: 7000, is_remote: true };
 const METRICS: Wanted = Wanted { option: "--metrics ", port: 9464, is_remote: false };
+#[cfg(feature = "webrtc")]
+const HTTP: Wanted = Wanted { option: "--http ", port: 8080, is_remote: false };
 const PEER: Wanted = Wanted { option: "--peer ", port: 5004, is_remote: true };
 
 /// Parses the value of `send --to`.
@@ -46,6 +48,12 @@ pub(crate) fn parse_listen(text: &str) -> Result<Endpoint, String> {
 /// Parses the value of `--metrics`.
 pub(crate) fn parse_metrics(text: &str) -> Result<Endpoint, String> {
     METRICS.endpoint(text)
+}
+
+/// Parses the value of `serve --http`.
+#[cfg(feature = "webrtc")]
+pub(crate) fn parse_http(text: &str) -> Result<Endpoint, String> {
+    HTTP.endpoint(text)
 }
 
 /// Parses the server of `texture view`.

@@ -44,6 +44,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `options.rs` | the settings of a socket |
+//! | `addresses.rs` | the addresses of this machine |
 //! | `buffer.rs` | the sizes of the kernel's buffers |
 //! | `socket.rs` | binding, probing, the UDP socket itself |
 //! | `send.rs`, `group.rs` | sending; grouping datagrams into messages |
@@ -57,6 +58,7 @@
 //! | `sys/` | the system calls: the only unsafe code |
 #![deny(unsafe_code)]
 
+mod addresses;
 mod buffer;
 mod counters;
 mod dual_stack;
@@ -74,6 +76,7 @@ mod stamp;
 mod sys;
 mod tcp;
 
+pub use addresses::local_addresses;
 pub use buffer::{BufferSize, BufferSizes};
 pub use counters::Counters;
 pub use error::{NetError, SendError, SendErrorKind, WriteError, WriteErrorKind};

@@ -199,6 +199,7 @@ fn profile() -> impl Strategy<Value = Profile> {
         Just(Profile::Avpf),
         Just(Profile::Savp),
         Just(Profile::Savpf),
+        (any::<bool>(), any::<bool>()).prop_map(|(tcp, feedback)| Profile::Dtls { tcp, feedback }),
         (word(), "([a-z]{1,4}( [0-9]{1,3}){0,2})?")
             .prop_map(|(transport, formats)| Profile::Other { transport, formats }),
     ]

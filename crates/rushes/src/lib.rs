@@ -71,6 +71,8 @@ mod security {
     #[derive(Clone, Debug)]
     pub(crate) enum Security {}
 }
+#[cfg(feature = "webrtc")]
+pub mod peer;
 pub mod sdp;
 mod setup;
 mod stats;
@@ -79,9 +81,9 @@ pub mod texture;
 #[cfg(feature = "zrtp")]
 pub mod zrtp;
 
-pub use error::Error;
 #[cfg(feature = "srtp")]
 pub use error::SdesError;
+pub use error::{DestinationsError, Error};
 pub use format::{Codec, file};
 pub use media::{Hook, MediaStream, StreamHandle, StreamReceiver, StreamSender};
 pub use pace::{Burst, Pacing, sleep_until};
@@ -89,7 +91,7 @@ pub use reports::Rtcp;
 #[cfg(feature = "srtp")]
 pub use security::Security;
 pub use setup::{Context, Fec, Recovery, Session, StreamBuilder};
-pub use stats::{Histogram, RateStatistics, Statistics};
+pub use stats::{DestinationStatistics, Histogram, RateStatistics, Statistics};
 
 #[cfg(feature = "texture")]
 pub use rushes_delivery as delivery;

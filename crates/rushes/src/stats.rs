@@ -1,5 +1,6 @@
 //! A stream's counters, in one snapshot.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use rushes_net::Counters;
@@ -99,4 +100,18 @@ mod tests {
         assert_eq!(histogram.total(), 5);
         assert_eq!(histogram.sum(), Duration::from_micros(20_001_002));
     }
+}
+
+/// How sending to one destination of a stream works.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct DestinationStatistics {
+    /// Its address.
+    pub to: SocketAddr,
+    /// Datagrams of media that were lost to it because the system refused to send them there, for
+    /// example without a route, while another destination got them. Those that no destination got are
+    /// errors instead. What is lost on the way is in its reports.
+    pub datagrams_unsent: u64,
+    /// Whether the latest attempt to send to it failed in this way.
+    pub is_failing: bool,
 }

@@ -9,9 +9,9 @@ use crate::interrupt::Interrupt;
 use crate::stop::Stop;
 
 /// A film that is sent as one or more streams.
-pub(super) struct Film<'a> {
-    pub(super) start: Instant,
-    pub(super) stop: Stop<'a>,
+pub(crate) struct Film<'a> {
+    pub(crate) start: Instant,
+    pub(crate) stop: Stop<'a>,
     streams: usize,
     passes: Mutex<Passes>,
 }
@@ -30,13 +30,13 @@ struct Passes {
 
 impl<'a> Film<'a> {
     /// Creates a film of `streams` streams that begins now.
-    pub(super) fn new(streams: usize, interrupt: &'a Interrupt) -> Self {
+    pub(crate) fn new(streams: usize, interrupt: &'a Interrupt) -> Self {
         let passes = Mutex::new(Passes::default());
         Self { start: Instant::now(), stop: Stop::new(interrupt), streams, passes }
     }
 
     /// Records that a stream has ended the current pass, at `end`.
-    pub(super) fn end_pass(&self, end: Duration) {
+    pub(crate) fn end_pass(&self, end: Duration) {
         let mut passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         passes.ended += 1;
         passes.end = passes.end.max(end);
@@ -49,7 +49,7 @@ impl<'a> Film<'a> {
 
     /// Returns when the pass after `passed` others begins; `None` while another stream has not
     /// ended the pass before it.
-    pub(super) fn begin_of_pass(&self, passed: usize) -> Option<Duration> {
+    pub(crate) fn begin_of_pass(&self, passed: usize) -> Option<Duration> {
         let passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         (passes.passed >= passed).then_some(passes.begin)
     }
@@ -57,9 +57,9 @@ impl<'a> Film<'a> {
 
 /// The times of the containers at which a film begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Beginning {
+pub(crate) struct Beginning {
     /// The earliest time at which a frame is decoded.
-    pub(super) decoded: MediaTime,
+    pub(crate) decoded: MediaTime,
     /// The earliest time at which a frame is presented, but not before time 0: frames with earlier
     /// times only prepare decoders.
     presented: MediaTime,
@@ -68,13 +68,13 @@ pub(super) struct Beginning {
 impl Beginning {
     /// Returns the time from the first frame's decoding to the first presentation, at which a file
     /// without times begins.
-    pub(super) fn delay(self) -> Duration {
+    pub(crate) fn delay(self) -> Duration {
         self.presented.since(self.decoded)
     }
 }
 
 /// Returns the beginning of the film whose files `readers` read.
-pub(super) fn beginning(readers: &mut [Option<MediaReader>]) -> anyhow::Result<Beginning> {
+pub(crate) fn beginning(readers: &mut [Option<MediaReader>]) -> anyhow::Result<Beginning> {
     let mut first: Option<Beginning> = None;
     for reader in readers.iter_mut().flatten().filter(|reader| !reader.is_live()) {
         let frame = reader.peek()?;

@@ -1,5 +1,6 @@
 //! `rushes send`: sends a file, or the tracks of one, to a host.
 
+mod destinations;
 mod film;
 mod rate;
 mod refusals;
@@ -19,7 +20,8 @@ use rushes::file::MediaReader;
 use rushes::{Codec, Context, FrameRate, Pacing, Ssrc, StreamBuilder};
 use serde_json::json;
 
-use self::film::Film;
+use self::destinations::port;
+pub(crate) use self::film::{Film, beginning};
 pub(crate) use self::rate::RateArgs;
 use self::refusals::Refusals;
 use self::sending::Sending;
@@ -48,7 +50,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
         Source::all(&args.file, args.audio.as_deref(), &args.stream, args.output.quiet)?;
     check(args, &sources)?;
     let mut readers = open_all(args, &mut sources)?;
-    let beginning = film::beginning(&mut readers)?;
+    let beginning = beginning(&mut readers)?;
     let schedules: Vec<_> = sources
         .iter()
         .zip(&readers)
@@ -279,9 +281,7 @@ fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
     }
     let codecs: Vec<_> = sources.iter().map(|source| source.codec).collect();
     stream::check_samples(&args.stream, &codecs)?;
-    if args.to.port == 0 {
-        return Err(Usage("--to needs a port from 1 to 65535".to_owned()));
-    }
+    destinations::check(args, sources.len())?;
     if args.dry_run && args.security.zrtp {
         let reason = "--dry-run cannot describe a --zrtp stream: its values are new in each run";
         return Err(Usage(reason.to_owned()));
@@ -358,8 +358,8 @@ fn build(
     let payload_type = of_stream.payload_type.unwrap_or_else(|| source.codec.payload_type());
     stream::check_rtx(&control, payload_type, ssrc)?;
     check_sources(args, &control, (is_first, ssrc))?;
-    let host = args.to.host.as_deref().unwrap_or("127.0.0.1");
-    let session = context.session(host)?;
+    let to = destinations::first(args)?;
+    let session = context.session(destinations::host(to))?;
     let timing = args.timing;
     let pacing = match (timing.pacing, timing.flat_out) {
         (Some(pacing), _) => pacing,
@@ -367,13 +367,8 @@ fn build(
         (None, false) => Pacing::default(),
     };
     let local_port = if args.local_port == 0 { Some(0) } else { port(args.local_port, number) };
-    let ports = local_port.zip(port(args.to.port, number));
-    let (local_port, remote_port) = ports.ok_or_else(|| {
-        Usage(
-            "the second stream needs two ports after those of the first: give lower ones"
-                .to_owned(),
-        )
-    })?;
+    let ports = local_port.zip(port(to.port, number));
+    let (local_port, remote_port) = ports.ok_or_else(destinations::no_port)?;
     let builder = session.stream(source.codec);
     let mut builder = stream::set(builder, &session, &of_stream, source.raw_video);
     builder = source
@@ -385,6 +380,7 @@ fn build(
         .burst(timing.burst.unwrap_or_default())
         .circuit_breakers(!args.no_circuit_breakers)
         .zero_copy(args.zero_copy);
+    builder = destinations::add(builder, args, number)?;
     builder = stream::set_control(builder, &control);
     if is_first {
         builder = args.rate.set(builder)?;
@@ -402,9 +398,4 @@ fn build(
         builder = builder.rtx_ssrc(ssrc);
     }
     Ok(builder)
-}
-
-/// Returns the port of stream `number`, if the first has `port`.
-fn port(port: u16, number: u16) -> Option<u16> {
-    port.checked_add(PORTS * number)
 }

@@ -1,6 +1,6 @@
 //! The report of what was sent, and the exit code.
 
-use rushes::Statistics;
+use rushes::{DestinationStatistics, Statistics};
 use serde_json::{Value, json};
 
 use super::sending::Sending;
@@ -34,11 +34,37 @@ fn object(sending: &Sending<'_>) -> Value {
         "zrtp": sending.agreed.as_ref().map(zrtp::Agreed::object),
         "seconds": sending.time.as_secs_f64(),
         "megabits_per_second": report::megabits(statistics.send.frame_octets, sending.time),
+        "destinations": destinations(sending),
         "sent": report::sent(&statistics),
         "unsent": sending.outage.report(),
         "rate": rate(sending, &statistics),
         "rtcp": sending.rtcp.report(stream),
     })
+}
+
+/// Returns the destinations and the datagrams that could not be sent to each, though to others they
+/// could. A packet counts once in all other values.
+fn destinations(sending: &Sending<'_>) -> Value {
+    let all = sending.stream.handle().destinations();
+    let object = |it: &DestinationStatistics| json!({ "to": it.to.to_string(), "unsent": it.datagrams_unsent });
+    all.iter().map(object).collect()
+}
+
+/// Prints how sending to each of several destinations went.
+fn print_destinations(sending: &Sending<'_>, refused: u64) {
+    let all = sending.stream.handle().destinations();
+    if all.len() < 2 {
+        return;
+    }
+    eprintln!("destinations: {}, each of which was sent these packets", all.len());
+    for it in all.iter().filter(|it| it.datagrams_unsent > 0) {
+        let datagrams = counted(it.datagrams_unsent, "datagram");
+        eprintln!("not sent to {}: {datagrams}, which the system refused", it.to);
+    }
+    if refused > 0 {
+        let messages = counted(refused, "message");
+        eprintln!("refused: {messages} that a destination's port is closed");
+    }
 }
 
 /// Returns the state of rate control at the end; `null` without it.
@@ -70,6 +96,7 @@ fn print_text(sending: &Sending<'_>) {
         report::megabits(send.frame_octets, *time),
         statistics.socket.calls() as f64 / send.frames.max(1) as f64,
     );
+    print_destinations(sending, statistics.socket.refused);
     if send.frames_cut > 0 {
         eprintln!("cut: {}, of which not all packets were sent", counted(send.frames_cut, "frame"));
     }

@@ -203,9 +203,10 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Returns whether the destination's port was closed all the time.
+    /// Returns whether the only destination's port was closed all the time. Of several, the count does
+    /// not say which one was.
     pub(super) fn is_refused(&self) -> bool {
-        self.refusals.is_all() && !self.rtcp.has_reports()
+        self.args.to.len() == 1 && self.refusals.is_all() && !self.rtcp.has_reports()
     }
 
     /// Waits until `due` or the end, and answers requests meanwhile.

@@ -20,7 +20,7 @@ impl Attribute {
     }
 
     /// Returns the value of the first of `attributes` called `name`, ignoring case.
-    pub(super) fn find<'a>(attributes: &'a [Self], name: &str) -> Option<&'a str> {
+    pub fn find<'a>(attributes: &'a [Self], name: &str) -> Option<&'a str> {
         let found = attributes.iter().find(|one| one.name.eq_ignore_ascii_case(name))?;
         Some(&found.value)
     }

@@ -128,8 +128,8 @@ impl Media {
         &self,
         check: impl Fn(&Format) -> Result<T, Unsupported>,
     ) -> Result<(&Format, T), Unsupported> {
-        if let Profile::Other { transport, .. } = &self.profile {
-            return Err(Unsupported::Transport(transport.clone()));
+        if matches!(self.profile, Profile::Other { .. } | Profile::Dtls { .. }) {
+            return Err(Unsupported::Transport(self.profile.name().to_owned()));
         }
         if self.port == 0 {
             return Err(Unsupported::Rejected);
@@ -155,7 +155,7 @@ impl Media {
     /// Returns whether the media is encrypted or authenticated (SRTP), judged by its profile and by
     /// the presence of keys, even unreadable ones.
     pub fn is_secured(&self) -> bool {
-        matches!(self.profile, Profile::Savp | Profile::Savpf)
+        matches!(self.profile, Profile::Savp | Profile::Savpf | Profile::Dtls { .. })
             || !self.crypto.is_empty()
             || self.attribute("crypto").is_some()
     }
@@ -257,13 +257,53 @@ pub enum Profile {
     Savp,
     /// `RTP/SAVPF`: encrypted, with early feedback (RFC 5124).
     Savpf,
+    /// `UDP/TLS/RTP/SAVP` and its relatives: encrypted, with keys from DTLS (RFC 5764 section 8,
+    /// RFC 7850 section 3).
+    Dtls {
+        /// Over TCP: `TCP/DTLS/…` instead of `UDP/TLS/…`.
+        tcp: bool,
+        /// With early feedback: `SAVPF` instead of `SAVP`.
+        feedback: bool,
+    },
     /// Another transport; its formats may not be payload types and are kept as written.
     Other {
-        /// The transport, such as `UDP/TLS/RTP/SAVPF`.
+        /// The transport, such as `UDP/DTLS/SCTP`.
         transport: String,
         /// The formats, separated by spaces.
         formats: String,
     },
+}
+
+impl Profile {
+    /// Returns the transport as it stands in an `m=` line.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Avp => "RTP/AVP",
+            Self::Avpf => "RTP/AVPF",
+            Self::Savp => "RTP/SAVP",
+            Self::Savpf => "RTP/SAVPF",
+            Self::Dtls { tcp: false, feedback: false } => "UDP/TLS/RTP/SAVP",
+            Self::Dtls { tcp: false, feedback: true } => "UDP/TLS/RTP/SAVPF",
+            Self::Dtls { tcp: true, feedback: false } => "TCP/DTLS/RTP/SAVP",
+            Self::Dtls { tcp: true, feedback: true } => "TCP/DTLS/RTP/SAVPF",
+            Self::Other { transport, .. } => transport,
+        }
+    }
+
+    /// Returns the profile called `name`, ignoring case, whose formats are payload types.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_uppercase().as_str() {
+            "RTP/AVP" => Self::Avp,
+            "RTP/AVPF" => Self::Avpf,
+            "RTP/SAVP" => Self::Savp,
+            "RTP/SAVPF" => Self::Savpf,
+            "UDP/TLS/RTP/SAVP" => Self::Dtls { tcp: false, feedback: false },
+            "UDP/TLS/RTP/SAVPF" => Self::Dtls { tcp: false, feedback: true },
+            "TCP/DTLS/RTP/SAVP" => Self::Dtls { tcp: true, feedback: false },
+            "TCP/DTLS/RTP/SAVPF" => Self::Dtls { tcp: true, feedback: true },
+            _ => return None,
+        })
+    }
 }
 
 /// The destination of RTCP.

@@ -79,17 +79,12 @@ fn media_line(
         let problem = Problem::Malformed("the number of ports of m=");
         warnings.add(line.number, problem, LeftOut::Part);
     }
-    media.profile = match transport.to_ascii_uppercase().as_str() {
-        "RTP/AVP" => Profile::Avp,
-        "RTP/AVPF" => Profile::Avpf,
-        "RTP/SAVP" => Profile::Savp,
-        "RTP/SAVPF" => Profile::Savpf,
-        _ => {
-            let formats = fields.collect::<Vec<_>>().join(" ");
-            media.profile = Profile::Other { transport: transport.to_owned(), formats };
-            return Ok((media, Vec::new()));
-        }
+    let Some(profile) = Profile::of(transport) else {
+        let formats = fields.collect::<Vec<_>>().join(" ");
+        media.profile = Profile::Other { transport: transport.to_owned(), formats };
+        return Ok((media, Vec::new()));
     };
+    media.profile = profile;
     Ok((media, payload_types(line, fields, warnings)))
 }
 

@@ -186,15 +186,10 @@ impl Writer {
 
 /// Returns the transport and the formats, as listed in `m=`.
 fn transport(media: &Media) -> String {
-    let transport = match &media.profile {
-        Profile::Avp => "RTP/AVP",
-        Profile::Avpf => "RTP/AVPF",
-        Profile::Savp => "RTP/SAVP",
-        Profile::Savpf => "RTP/SAVPF",
-        Profile::Other { transport, formats } => {
-            return format!("{} {formats}", token(transport));
-        }
-    };
+    let transport = media.profile.name();
+    if let Profile::Other { formats, .. } = &media.profile {
+        return format!("{} {formats}", token(transport));
+    }
     let formats = media.formats.iter().map(|format| format.payload_type);
     let payload_types = formats.chain(media.unmapped.iter().copied());
     format!("{transport}{}", words(payload_types.map(|one| one.value().to_string())))

@@ -137,6 +137,21 @@ impl<'s, 'f> Outgoing<'s, 'f> {
         self.sender.retransmit(now, sequence, sent, batch)
     }
 
+    /// Retransmits a packet to one of several receivers in the middle of the frame; see
+    /// [`Sender::retransmit_to`].
+    ///
+    /// # Errors
+    /// Those of [`Sender::retransmit`].
+    pub fn retransmit_to(
+        &mut self,
+        now: Instant,
+        (receiver, sequence): (usize, SequenceNumber),
+        sent: &Batch,
+        batch: &mut Batch,
+    ) -> Result<bool, Refusal> {
+        self.sender.retransmit_to(now, (receiver, sequence), sent, batch)
+    }
+
     /// Returns the frame's timestamp.
     pub fn timestamp(&self) -> RtpTimestamp {
         self.timestamp

@@ -145,6 +145,17 @@ impl Sender {
         self
     }
 
+    /// Makes the sender limit the retransmissions to each of this number of receivers, 1..=64, by
+    /// themselves; by default there is one. Set it after
+    /// [`with_history`](Self::with_history).
+    #[must_use]
+    pub fn with_receivers(mut self, receivers: usize) -> Self {
+        if let Some(repair) = &mut self.repair {
+            repair.history = History::for_receivers(repair.history.packets(), receivers);
+        }
+        self
+    }
+
     /// Protects all packets of the sender (RFC 3711).
     ///
     /// # Errors
@@ -199,13 +210,28 @@ impl Sender {
         sent: &Batch,
         batch: &mut Batch,
     ) -> Result<bool, Refusal> {
+        self.retransmit_to(now, (0, sequence), sent, batch)
+    }
+
+    /// As [`retransmit`](Self::retransmit), for receiver number `receiver` of
+    /// [several](Self::with_receivers): the requests of each are limited by themselves.
+    ///
+    /// # Errors
+    /// As [`retransmit`](Self::retransmit).
+    pub fn retransmit_to(
+        &mut self,
+        now: Instant,
+        (receiver, sequence): (usize, SequenceNumber),
+        sent: &Batch,
+        batch: &mut Batch,
+    ) -> Result<bool, Refusal> {
         if batch.free() < self.config.packet_len_max + rtx::HEADER_LEN {
             return Ok(false);
         }
         self.set_now(now);
         let rest = (self.protector.as_deref_mut(), self.extending.as_deref_mut());
         let outcome = match &mut self.repair {
-            Some(repair) => repair.write(now, sequence, sent, batch, rest),
+            Some(repair) => repair.write(now, (receiver, sequence), sent, batch, rest),
             None => Err(Refusal::Unknown),
         };
         match outcome {
@@ -490,12 +516,12 @@ impl Repair {
     fn write(
         &mut self,
         now: Instant,
-        sequence: SequenceNumber,
+        (receiver, sequence): (usize, SequenceNumber),
         sent: &Batch,
         batch: &mut Batch,
         (protector, extending): (Option<&mut Protector>, Option<&mut SendElements>),
     ) -> Result<bool, Refusal> {
-        let packet = self.history.recall(now, sequence, sent)?;
+        let packet = self.history.recall_for(now, receiver, sequence, sent)?;
         let Retransmission::Rtx { payload_type, ssrc, .. } = self.retransmission else {
             let Some(place) = batch.place(packet.len()) else { return Ok(false) };
             place.copy_from_slice(packet);

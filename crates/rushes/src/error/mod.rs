@@ -1,5 +1,8 @@
 //! The library's error type.
 
+mod destinations;
+#[cfg(feature = "webrtc")]
+mod peer;
 #[cfg(feature = "srtp")]
 mod sdes;
 #[cfg(feature = "zrtp")]
@@ -17,6 +20,9 @@ use rushes_proto::stream::ConfigError;
 use rushes_proto::{ClockRate, PayloadType, Ssrc};
 use thiserror::Error;
 
+pub use self::destinations::DestinationsError;
+#[cfg(feature = "webrtc")]
+pub use self::peer::PeerError;
 #[cfg(feature = "srtp")]
 pub use self::sdes::SdesError;
 #[cfg(feature = "zrtp")]
@@ -57,6 +63,9 @@ pub enum Error {
     /// A stream's setting is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The stream cannot send to its several destinations.
+    #[error(transparent)]
+    Destinations(#[from] DestinationsError),
     /// The media that a description names is encrypted, which needs the feature `srtp`.
     #[cfg(not(feature = "srtp"))]
     #[error("the description requires encrypted media (SRTP), which this build does not support")]
@@ -207,6 +216,14 @@ pub enum Error {
     #[cfg(feature = "zrtp")]
     #[error(transparent)]
     Zrtp(#[from] ZrtpError),
+    /// A connection that is set up by offer and answer cannot be.
+    #[cfg(feature = "webrtc")]
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// The addresses of this machine cannot be listed.
+    #[cfg(feature = "webrtc")]
+    #[error("cannot list the addresses of this machine: {0}")]
+    LocalAddresses(#[source] std::io::Error),
     /// [`begin`](crate::StreamBuilder::begin) was called for a stream that does not agree on keys.
     #[cfg(feature = "zrtp")]
     #[error("this stream does not agree on keys: call open instead of begin")]

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::pace::{Pace, sleep_until};
 use crate::port::{Outbox, Port, Retransmissions, SendState};
 use crate::reports::{Attached, Rtcp};
+use crate::stats::DestinationStatistics;
 
 /// The interval at which a burst that waits looks for reports that change the rate.
 const RATE_INTERVAL: Duration = Duration::from_millis(2);
@@ -92,7 +93,8 @@ impl StreamSender {
         let entered = reporter.span.enter();
         reporter.check_frame()?;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
-        let to = outbox.to().ok_or(Error::NoDestination)?;
+        let destinations = outbox.destinations();
+        destinations.first().ok_or(Error::NoDestination)?;
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, retransmissions } = &mut *state;
         let capture = CaptureTime::new(self.attached.ntp(captured));
@@ -111,19 +113,20 @@ impl StreamSender {
         if retransmissions.is_none() && outbox.begin(sampled) {
             reporter.announce(port);
         }
-        self.pacer.start(Instant::now(), octets);
+        self.pacer.start(Instant::now(), octets.saturating_mul(destinations.count()));
         if let Some(rate) = &outbox.rate {
             self.pacer.follow(rate.pacing_rate(Instant::now()));
         }
         let pacer = &mut *self.pacer;
-        let mut bursts =
-            Bursts { pacer, outbox, port, to, batch, queue, retransmissions, unstamped };
+        let mut bursts = Bursts { pacer, outbox, port, batch, queue, retransmissions, unstamped };
         let (outcome, is_cut) = bursts.send(&mut outgoing);
         drop(outgoing);
         if outcome.is_err() || (is_cut && !outbox.is_stopped()) {
             // Lets receivers detect the loss now rather than with the next frame.
             sender.keep_alive(batch);
-            let _ = socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now());
+            let _ = destinations.send(batch.lengths().len(), |to| {
+                socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now())
+            });
         }
         let now = Instant::now();
         if let Some(rate) = &outbox.rate {
@@ -157,7 +160,8 @@ impl StreamSender {
         let Attached { port, reporter, .. } = &*self.attached;
         reporter.check_sending()?;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
-        let to = outbox.to().ok_or(Error::NoDestination)?;
+        let destinations = outbox.destinations();
+        destinations.first().ok_or(Error::NoDestination)?;
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, .. } = &mut *state;
         SendState::make_ready(socket, batch, queue, outbox.timeout())?;
@@ -165,7 +169,9 @@ impl StreamSender {
         sender.keep_alive(batch);
         outbox.note_packets(batch);
         let deadline = Instant::now() + outbox.timeout();
-        let outcome = socket.send(queue, batch.bytes(), batch.lengths(), to, deadline);
+        let outcome = destinations.send(batch.lengths().len(), |to| {
+            socket.send(queue, batch.bytes(), batch.lengths(), to, deadline)
+        });
         outbox.note(Instant::now(), &state.sender, None);
         drop(state);
         self.poll_port();
@@ -209,8 +215,15 @@ impl StreamSender {
         }
         self.has_warned = true;
         let _entered = self.attached.reporter.span.enter();
-        if let Some(to) = self.destination() {
-            tracing::warn!("nothing listens on {to}: the host answers that the port is closed");
+        let to: Vec<_> = self.attached.outbox().destinations().addresses().collect();
+        match &*to {
+            [] => {}
+            [to] => {
+                tracing::warn!("nothing listens on {to}: the host answers that the port is closed");
+            }
+            _ => tracing::warn!(
+                "nothing listens on one of {to:?}: a host answers that the port is closed"
+            ),
         }
     }
 
@@ -229,7 +242,12 @@ impl StreamSender {
         self.attached.outbox().ssrc()
     }
 
-    /// Returns the destination of frames, if there is one.
+    /// Returns the destinations of frames, the session's peer first, and how sending to each works.
+    pub fn destinations(&self) -> Vec<DestinationStatistics> {
+        self.attached.outbox().destinations().statistics()
+    }
+
+    /// Returns the first destination of frames, if there is one.
     pub fn destination(&self) -> Option<SocketAddr> {
         self.attached.outbox().to()
     }
@@ -244,7 +262,7 @@ impl StreamSender {
         self.attached.outbox().sent().statistics
     }
 
-    /// Returns the number of ICMP messages which report that the destination's port is closed
+    /// Returns the number of ICMP messages which report that a destination's port is closed
     /// ([`Counters::refused`]). The first is logged; sending continues, because a receiver may start
     /// later, and anyone who knows the addresses can forge such messages.
     ///
@@ -277,7 +295,6 @@ struct Bursts<'s> {
     pacer: &'s mut dyn Pace,
     outbox: &'s Outbox,
     port: &'s Port,
-    to: SocketAddr,
     batch: &'s mut Batch,
     queue: &'s mut SendQueue,
     retransmissions: &'s mut Option<Retransmissions>,
@@ -291,7 +308,7 @@ impl Bursts<'_> {
     fn send(&mut self, outgoing: &mut Outgoing<'_, '_>) -> (Result<(), SendError>, bool) {
         let (socket, outbox) = (self.port.socket(), self.outbox);
         loop {
-            if let Some(octets) = self.pacer.burst_len() {
+            if let Some(octets) = self.burst_len() {
                 outgoing.limit_batches(octets);
             }
             let ready = SendState::make_ready(socket, self.batch, self.queue, outbox.timeout());
@@ -299,7 +316,7 @@ impl Bursts<'_> {
                 return (ready, false);
             }
             if let Some(left) = self.unstamped {
-                let len = self.pacer.burst_len().unwrap_or(SLAB_LEN).min(left);
+                let len = self.burst_len().unwrap_or(SLAB_LEN).min(left);
                 self.unstamped = Some(left - len);
                 if len > 0 && !self.wait(len, len.div_ceil(PACKET_LEN)) {
                     return (Ok(()), true);
@@ -315,7 +332,8 @@ impl Bursts<'_> {
             }
             outbox.note_packets(self.batch);
             let deadline = Instant::now() + outbox.timeout();
-            let sent = SendState::send(socket, self.batch, self.queue, self.to, deadline);
+            let destinations = outbox.destinations();
+            let sent = SendState::send(socket, self.batch, self.queue, destinations, deadline);
             if sent.is_err() {
                 return (sent, false);
             }
@@ -324,10 +342,17 @@ impl Bursts<'_> {
         }
     }
 
-    /// Waits until a burst of `len` octets may be sent; returns `false` if the rest of the frame must
-    /// not be.
+    /// Returns the maximum octets of a burst to each destination: they share the limit, because they
+    /// share the first queue. `None` if bursts are not limited.
+    fn burst_len(&self) -> Option<usize> {
+        Some(self.pacer.burst_len()? / self.outbox.destinations().count().max(1))
+    }
+
+    /// Waits until a burst of `len` octets to each destination may be sent; returns `false` if the rest
+    /// of the frame must not be.
     fn wait(&mut self, len: usize, packets: usize) -> bool {
-        wait_for_burst(self.pacer, self.outbox, self.port, (len, packets))
+        let count = self.outbox.destinations().count();
+        wait_for_burst(self.pacer, self.outbox, self.port, (len * count, packets * count))
     }
 }
 

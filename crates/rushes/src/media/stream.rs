@@ -12,7 +12,7 @@ use super::receiver::StreamReceiver;
 use super::sender::StreamSender;
 use crate::error::Error;
 use crate::reports::{Attached, Rtcp};
-use crate::stats::Statistics;
+use crate::stats::{DestinationStatistics, Statistics};
 
 /// One stream of media to and from a peer; made by a [`StreamBuilder`](crate::StreamBuilder).
 ///
@@ -151,6 +151,11 @@ impl StreamHandle {
     /// Returns the stream's counters.
     pub fn statistics(&self) -> Statistics {
         self.attached.statistics()
+    }
+
+    /// Returns the destinations of frames; see [`StreamSender::destinations`].
+    pub fn destinations(&self) -> Vec<DestinationStatistics> {
+        self.attached.outbox().destinations().statistics()
     }
 
     /// Ends sending: a thread that is pushing a frame returns within about 100 ms with

@@ -89,7 +89,7 @@ impl Port {
             return;
         }
         self.due.store(u64::MAX, Relaxed);
-        let mut due = None;
+        let mut due = self.serve_side(now);
         // The lock is not held: a hook may open or close streams.
         for n in 0.. {
             let reports = lock(&self.reports).get(n).cloned();
@@ -103,6 +103,20 @@ impl Port {
         }
         if let Some(due) = due {
             self.due_at(due);
+        }
+    }
+
+    /// Lets the protocol beside RTP do what is due; returns when something is due next.
+    fn serve_side(&self, now: Instant) -> Option<Instant> {
+        #[cfg(any(feature = "webrtc", feature = "zrtp"))]
+        {
+            let side = lock(&self.side).clone();
+            side.and_then(|side| side.serve(now))
+        }
+        #[cfg(not(any(feature = "webrtc", feature = "zrtp")))]
+        {
+            let _ = now;
+            None
         }
     }
 
@@ -162,7 +176,7 @@ impl Port {
     }
 
     /// Reads one batch, waiting for it until `until` at most.
-    #[cfg(feature = "zrtp")]
+    #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     pub(crate) fn run_once(&self, until: Instant) -> Result<(), Error> {
         let seen = self.wake_ups();
         self.serve(Instant::now());
@@ -191,7 +205,7 @@ impl Port {
 
     /// Passes a datagram of RTCP to all streams of the port.
     pub(super) fn handle_report(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
-        if !self.accepts_reports(from.ip()) {
+        if !self.accepts_reports(from.ip()) || !self.follows(from) {
             self.note_foreign();
             return;
         }

@@ -8,8 +8,10 @@
 //! The modules above it (a stream's reports, key agreement) register with the port: see `traits`.
 
 mod control;
+mod destinations;
 mod inbox;
 mod outbox;
+mod path;
 mod read;
 mod retransmissions;
 mod traits;
@@ -17,7 +19,7 @@ mod traits;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rushes_net::{SendQueue, UdpSocket, Waker};
@@ -29,15 +31,17 @@ use crate::error::Error;
 use crate::lock::lock;
 use crate::rate::Wide;
 
+pub(crate) use self::destinations::{DESTINATIONS_MAX, Destinations, Targets};
 pub(crate) use self::inbox::Inbox;
 pub(crate) use self::outbox::{Outbox, SendState};
+pub(crate) use self::path::Path;
 pub(crate) use self::read::{Progress, Wait};
 pub(crate) use self::retransmissions::Retransmissions;
 pub(crate) use self::traits::Reports;
-#[cfg(feature = "zrtp")]
+#[cfg(any(feature = "webrtc", feature = "zrtp"))]
 pub(crate) use self::traits::SideProtocol;
 
-/// The only peer whose datagrams are accepted.
+/// A peer whose datagrams are accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct OnlyFrom {
     pub(crate) host: IpAddr,
@@ -84,7 +88,8 @@ pub(crate) struct Port {
     socket: UdpSocket,
     control: Control,
     waker: Waker,
-    only_from: Option<OnlyFrom>,
+    /// The only peers whose datagrams are accepted; any if empty.
+    accepted: Vec<OnlyFrom>,
     sources: Sources,
     /// Locked by the reading thread.
     read_state: Mutex<ReadState>,
@@ -101,7 +106,9 @@ pub(crate) struct Port {
     unrouted: AtomicU64,
     /// The transport-wide numbers of the packets of all streams.
     wide: Arc<Wide>,
-    #[cfg(feature = "zrtp")]
+    /// Where the peer is, if that may change; all streams of the port follow it.
+    path: OnceLock<Arc<Path>>,
+    #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     side: Mutex<Option<Arc<dyn SideProtocol>>>,
 }
 
@@ -116,7 +123,7 @@ impl Port {
     pub(crate) fn new(
         socket: UdpSocket,
         control: Control,
-        only_from: Option<OnlyFrom>,
+        accepted: Vec<OnlyFrom>,
         sources: Sources,
     ) -> Result<Self, Error> {
         let random = getrandom::u32().map_err(|error| Error::Random(error.to_string()))?;
@@ -134,7 +141,7 @@ impl Port {
             control,
             socket,
             waker: Waker::new()?,
-            only_from,
+            accepted,
             sources,
             inboxes: Mutex::default(),
             waiting: Mutex::default(),
@@ -142,20 +149,23 @@ impl Port {
             foreign: AtomicU64::new(0),
             unrouted: AtomicU64::new(0),
             wide: Arc::new(Wide::new(SequenceNumber(first_number))),
-            #[cfg(feature = "zrtp")]
+            path: OnceLock::new(),
+            #[cfg(any(feature = "webrtc", feature = "zrtp"))]
             side: Mutex::default(),
         })
     }
 
     /// Returns whether media from this address is accepted.
     fn accepts_media(&self, from: SocketAddr) -> bool {
-        self.sources.contain(from.ip()) && self.only_from.is_none_or(|only| only.sends_media(from))
+        let is_accepted =
+            self.accepted.is_empty() || self.accepted.iter().any(|only| only.sends_media(from));
+        is_accepted && self.sources.contain(from.ip())
     }
 
     /// Returns whether RTCP from this host is accepted.
-    fn accepts_reports(&self, host: IpAddr) -> bool {
+    pub(crate) fn accepts_reports(&self, host: IpAddr) -> bool {
         let is_source = self.sources.only_of_media || self.sources.contain(host);
-        is_source && self.only_from.is_none_or(|only| only.host == host)
+        is_source && (self.accepted.is_empty() || self.accepted.iter().any(|it| it.host == host))
     }
 
     pub(crate) fn socket(&self) -> &UdpSocket {
@@ -176,6 +186,22 @@ impl Port {
         &self.wide
     }
 
+    /// Returns whether an address is the peer's, as far as that is known.
+    fn follows(&self, from: SocketAddr) -> bool {
+        self.path.get().is_none_or(|path| path.admits(from))
+    }
+
+    /// Returns where the peer is, if that may change.
+    pub(crate) fn path(&self) -> Option<&Arc<Path>> {
+        self.path.get()
+    }
+
+    /// Lets the streams of the port follow `path`; it cannot be replaced.
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn follow(&self, path: Arc<Path>) {
+        let _ = self.path.set(path);
+    }
+
     /// Counts an ignored datagram whose address is not its source's.
     pub(crate) fn note_foreign(&self) {
         self.foreign.fetch_add(1, Relaxed);
@@ -192,7 +218,7 @@ impl Port {
     }
 
     /// Registers a protocol beside RTP; `false` if there is one already.
-    #[cfg(feature = "zrtp")]
+    #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     pub(crate) fn set_side_protocol(&self, protocol: Arc<dyn SideProtocol>) -> bool {
         let mut side = lock(&self.side);
         let is_free = side.is_none();
@@ -203,7 +229,7 @@ impl Port {
     }
 
     /// Removes `protocol`, if it is registered.
-    #[cfg(feature = "zrtp")]
+    #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     pub(crate) fn clear_side_protocol(&self, protocol: &Arc<dyn SideProtocol>) {
         lock(&self.side).take_if(|registered| Arc::ptr_eq(registered, protocol));
     }

@@ -13,7 +13,7 @@ use rushes_proto::repair::fec::LossRatio;
 use rushes_proto::stream::{SendStatistics, Sender};
 use rushes_proto::{Batch, LentSlab, RtpTimestamp, SequenceNumber, Ssrc};
 
-use super::Retransmissions;
+use super::{Destinations, Retransmissions, Targets};
 use crate::lock::lock;
 use crate::rate::RateShare;
 
@@ -24,7 +24,8 @@ use crate::rate::RateShare;
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(super) state: Mutex<SendState>,
-    pub(super) requested: Mutex<Vec<SequenceNumber>>,
+    /// Requested packets, and who requested them.
+    pub(super) requested: Mutex<Vec<(SequenceNumber, Targets)>>,
     pub(super) any_requested: AtomicBool,
     /// Whether a circuit breaker has stopped the stream.
     is_stopped: AtomicBool,
@@ -35,7 +36,7 @@ pub(crate) struct Outbox {
     /// The current SSRC; a collision changes it.
     ssrc: AtomicU32,
     pub(super) sent: Mutex<Sent>,
-    pub(super) to: Option<SocketAddr>,
+    destinations: Destinations,
     timeout: Duration,
     /// The congestion controller, with rate control.
     pub(crate) rate: Option<RateShare>,
@@ -94,29 +95,34 @@ impl SendState {
         Ok(())
     }
 
-    /// Sends the batch, with zero copy if that is enabled and the batch is large enough.
+    /// Sends the batch, with zero copy if that is enabled, the batch is large enough and there is one
+    /// destination: memory is lent once.
     pub(crate) fn send(
         socket: &UdpSocket,
         batch: &mut Batch,
         queue: &mut SendQueue,
-        to: SocketAddr,
+        destinations: &Destinations,
         deadline: Instant,
     ) -> Result<(), SendError> {
         if socket.zero_copy()
             && batch.bytes().len() >= LEND_MIN
+            && !destinations.are_several()
+            && let Some(to) = destinations.first()
             && let Some(LentSlab { number, memory, range }) = batch.lend()
         {
             let loan = Loan { slab: memory, start: range.start, number };
             return socket.send_lent(queue, loan, batch.lengths(), to, deadline);
         }
-        socket.send(queue, batch.bytes(), batch.lengths(), to, deadline)
+        destinations.send(batch.lengths().len(), |to| {
+            socket.send(queue, batch.bytes(), batch.lengths(), to, deadline)
+        })
     }
 }
 
 impl Outbox {
     pub(crate) fn new(
         state: SendState,
-        to: Option<SocketAddr>,
+        destinations: Destinations,
         timeout: Duration,
         loss_ratio: Option<LossRatio>,
     ) -> Self {
@@ -130,7 +136,7 @@ impl Outbox {
             is_acknowledged: AtomicBool::new(false),
             ssrc,
             sent: Mutex::default(),
-            to,
+            destinations,
             timeout,
             loss_ratio: loss_ratio.map(Mutex::new),
             rate: None,
@@ -169,8 +175,13 @@ impl Outbox {
         }
     }
 
+    /// Returns the first destination.
     pub(crate) fn to(&self) -> Option<SocketAddr> {
-        self.to
+        self.destinations.first()
+    }
+
+    pub(crate) fn destinations(&self) -> &Destinations {
+        &self.destinations
     }
 
     pub(crate) fn timeout(&self) -> Duration {
@@ -181,11 +192,12 @@ impl Outbox {
         Ssrc(self.ssrc.load(Relaxed))
     }
 
-    /// Notes that a receiver has reported on the current SSRC. The members of a group join at any
-    /// time, so one of them does not speak for the others.
+    /// Notes that a receiver has reported on the current SSRC. The members of a group and the
+    /// programs at several destinations join at any time, so one of them does not speak for the others.
     pub(crate) fn note_acknowledged(&self) {
-        let is_unicast = self.to.is_some_and(|to| !to.ip().is_multicast());
-        self.is_acknowledged.store(is_unicast, Relaxed);
+        let is_single = !self.destinations.are_several();
+        let is_host = self.to().is_some_and(|to| !to.ip().is_multicast());
+        self.is_acknowledged.store(is_single && is_host, Relaxed);
     }
 
     pub(crate) fn set_ssrc(&self, ssrc: Ssrc) {

@@ -140,7 +140,7 @@ impl Port {
     /// Passes datagrams to their streams; returns the number of datagrams.
     fn distribute(&self, own: Option<&Inbox>, now: Instant, datagrams: Datagrams<'_>) -> usize {
         let inboxes = lock(&self.inboxes);
-        #[cfg(feature = "zrtp")]
+        #[cfg(any(feature = "webrtc", feature = "zrtp"))]
         let side = lock(&self.side).clone();
         let taken = datagrams.len();
         // Consecutive datagrams are often for one stream. Its lock is kept for all of them, and a
@@ -156,11 +156,15 @@ impl Port {
                 self.note_foreign();
                 continue;
             }
-            #[cfg(feature = "zrtp")]
+            #[cfg(any(feature = "webrtc", feature = "zrtp"))]
             if let Some(side) = &side
                 && side.owns(datagram.data)
             {
                 side.handle_datagram(now, *datagram.from, datagram.data);
+                continue;
+            }
+            if !self.follows(*datagram.from) {
+                self.note_foreign();
                 continue;
             }
             let Some(id) = inboxes.route(datagram.data) else {

@@ -1,5 +1,6 @@
 //! Retransmissions of a stream: requested packets are sent again without waiting for room.
 
+use std::net::SocketAddr;
 use std::sync::TryLockError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -8,69 +9,109 @@ use rushes_net::{SendError, SendErrorKind, SendQueue, UdpSocket};
 use rushes_proto::stream::Outgoing;
 use rushes_proto::{Batch, SequenceNumber};
 
+use super::destinations::{Destinations, Targets};
 use super::outbox::{Outbox, SendState};
 use crate::lock::lock;
 
 /// Maximum number of requested packets in a queue.
 const REQUESTED_MAX: usize = 4096;
 
+/// Of this number of retransmissions to one of several destinations, one goes to all: under SRTP, a
+/// receiver that got none of 2¹⁵ packets of the retransmission stream could not estimate the index of
+/// the next (RFC 3711 section 3.3.1), and some of these may be lost.
+const FOR_ALL_INTERVAL: u64 = 4096;
+
 /// The batch of retransmissions, which is kept until the send buffer has room.
 #[derive(Debug)]
 pub(crate) struct Retransmissions {
     batch: Batch,
-    /// Datagrams of the batch that were sent already.
+    /// The destinations that the batch is still to be sent to.
+    targets: Targets,
+    /// Datagrams of the batch that were sent to the first of them already.
     sent: usize,
-    /// Packets that the batch had no room for.
-    requested: Vec<SequenceNumber>,
+    /// Packets that are not in the batch, and who requested them.
+    requested: Vec<(SequenceNumber, Targets)>,
+    /// The number of packets so far.
+    written: u64,
 }
 
 impl Retransmissions {
     pub(crate) fn new() -> Self {
-        Self { batch: Batch::new(), sent: 0, requested: Vec::new() }
+        let targets = Targets::default();
+        Self { batch: Batch::new(), targets, sent: 0, requested: Vec::new(), written: 0 }
     }
 
     /// Writes requested packets with `write`, which returns whether there was room, and passes them
-    /// to `note` and `send`, batch after batch. Returns `false` if the send buffer is full before
-    /// all are sent.
+    /// to `note` and, for each destination that requested them, to `send`, batch after batch. Returns
+    /// `false` if the send buffer is full before all are sent.
+    ///
+    /// # Errors
+    /// The first error of a destination. What it requested is dropped, and others get theirs.
     fn serve(
         &mut self,
-        mut write: impl FnMut(SequenceNumber, &mut Batch) -> bool,
+        destinations: &Destinations,
+        mut write: impl FnMut((usize, SequenceNumber), &mut Batch) -> bool,
         note: impl Fn(&Batch),
-        mut send: impl FnMut(&[u8], &[u16]) -> Result<(), SendError>,
+        mut send: impl FnMut(SocketAddr, &[u8], &[u16]) -> Result<(), SendError>,
     ) -> Result<bool, SendError> {
+        let mut failed = None;
         loop {
-            let (done, rest) = self.batch.lengths().split_at(self.sent);
-            if !rest.is_empty() {
+            while let Some(target) = self.targets.first() {
+                let (done, rest) = self.batch.lengths().split_at(self.sent);
                 let start = done.iter().map(|len| usize::from(*len)).sum();
-                match send(&self.batch.bytes()[start..], rest) {
-                    Ok(()) => {}
-                    Err(SendError { kind: SendErrorKind::BufferFull, sent }) => {
+                let rest_of_bytes = &self.batch.bytes()[start..];
+                match destinations.at(target).map(|to| send(to, rest_of_bytes, rest)) {
+                    Some(Err(SendError { kind: SendErrorKind::BufferFull, sent })) => {
                         self.sent += sent;
                         return Ok(false);
                     }
-                    Err(error) => {
-                        self.clear();
-                        return Err(error);
+                    Some(Err(error)) => {
+                        let unsent = rest.len().saturating_sub(error.sent);
+                        destinations.note_unsent(target, unsent, &error);
+                        self.forget(target);
+                        failed.get_or_insert(error);
                     }
+                    Some(Ok(())) | None => {}
                 }
+                self.targets.remove(target);
+                self.sent = 0;
             }
             self.batch.clear();
-            self.sent = 0;
-            if self.requested.is_empty() {
-                return Ok(true);
-            }
-            let written = self.requested.iter().take_while(|n| write(**n, &mut self.batch)).count();
+            let Some((_, targets)) = self.requested.first().copied() else {
+                return failed.map_or(Ok(true), Err);
+            };
+            self.fill(targets, &mut write);
             note(&self.batch);
-            // A packet that fits no batch would be tried for ever.
-            let fits_no_batch = written == 0 && self.batch.is_empty();
-            self.requested.drain(..written.max(usize::from(fits_no_batch)));
+            if !self.batch.is_empty() {
+                let before = self.written;
+                self.written += self.batch.lengths().len() as u64;
+                let is_for_all = before / FOR_ALL_INTERVAL != self.written / FOR_ALL_INTERVAL;
+                self.targets = if is_for_all { destinations.all() } else { targets };
+            }
         }
     }
 
-    fn clear(&mut self) {
-        self.batch.clear();
-        self.sent = 0;
-        self.requested.clear();
+    /// Fills the batch with the next packets that `targets` requested.
+    fn fill(
+        &mut self,
+        targets: Targets,
+        write: &mut impl FnMut((usize, SequenceNumber), &mut Batch) -> bool,
+    ) {
+        let Self { batch, requested, .. } = self;
+        let receiver = targets.first().unwrap_or(0);
+        let next = requested.iter().take_while(|(_, of)| *of == targets);
+        let written = next.take_while(|(n, _)| write((receiver, *n), batch)).count();
+        // A packet that fits no batch would be tried for ever.
+        let fits_no_batch = written == 0 && batch.is_empty();
+        requested.drain(..written.max(usize::from(fits_no_batch)));
+    }
+
+    /// Drops what only `target` has requested.
+    fn forget(&mut self, target: usize) {
+        self.requested.retain_mut(|(_, targets)| {
+            targets.remove(target);
+            !targets.is_empty()
+        });
     }
 }
 
@@ -80,15 +121,23 @@ impl Outbox {
         self.any_requested.load(Relaxed)
     }
 
-    /// Queues packets for retransmission; sends them at once unless a frame is being sent.
-    pub(crate) fn retransmit_soon(&self, socket: &UdpSocket, sequences: &[SequenceNumber]) {
-        if self.is_stopped() {
+    /// Queues packets for retransmission to `targets`; sends them at once unless a frame is being sent.
+    pub(crate) fn retransmit_soon(
+        &self,
+        socket: &UdpSocket,
+        sequences: &[SequenceNumber],
+        targets: Targets,
+    ) {
+        if self.is_stopped() || targets.is_empty() {
             return;
         }
         {
             let mut requested = lock(&self.requested);
-            let room = REQUESTED_MAX.saturating_sub(requested.len());
-            requested.extend(sequences.iter().take(room));
+            // Each destination has its share of the queue.
+            let queued = requested.iter().filter(|(_, of)| *of == targets).count();
+            let share = REQUESTED_MAX / self.destinations().count().max(1);
+            let room = share.saturating_sub(queued).min(REQUESTED_MAX - requested.len());
+            requested.extend(sequences.iter().take(room).map(|sequence| (*sequence, targets)));
         }
         self.any_requested.store(true, Relaxed);
         self.retransmit_requested(socket);
@@ -106,9 +155,9 @@ impl Outbox {
             let SendState { sender, batch, queue, retransmissions } = &mut *state;
             reclaim_slabs(socket, batch, queue);
             let outcome =
-                self.send_requested(socket, retransmissions, queue, |sequence, retransmissions| {
+                self.send_requested(socket, retransmissions, queue, |packet, retransmissions| {
                     sender
-                        .retransmit(Instant::now(), sequence, batch, retransmissions)
+                        .retransmit_to(Instant::now(), packet, batch, retransmissions)
                         .unwrap_or(true)
                 });
             {
@@ -139,9 +188,9 @@ impl Outbox {
         reclaim_slabs(socket, batch, queue);
         let batch = &*batch;
         let outcome =
-            self.send_requested(socket, retransmissions, queue, |sequence, retransmissions| {
+            self.send_requested(socket, retransmissions, queue, |packet, retransmissions| {
                 outgoing
-                    .retransmit(Instant::now(), sequence, batch, retransmissions)
+                    .retransmit_to(Instant::now(), packet, batch, retransmissions)
                     .unwrap_or(true)
             });
         if let Err(error) = outcome {
@@ -156,10 +205,12 @@ impl Outbox {
         socket: &UdpSocket,
         retransmissions: &mut Option<Retransmissions>,
         queue: &mut SendQueue,
-        write: impl FnMut(SequenceNumber, &mut Batch) -> bool,
+        write: impl FnMut((usize, SequenceNumber), &mut Batch) -> bool,
     ) -> Result<bool, SendError> {
         self.any_requested.store(false, Relaxed);
-        let (Some(retransmissions), Some(to)) = (retransmissions, self.to) else {
+        let destinations = self.destinations();
+        let Some(retransmissions) = retransmissions.as_mut().filter(|_| destinations.count() > 0)
+        else {
             lock(&self.requested).clear();
             return Ok(true);
         };
@@ -174,8 +225,9 @@ impl Outbox {
         // the lock for reading.
         let now = Instant::now();
         let note = |batch: &Batch| self.note_packets(batch);
-        let all = retransmissions
-            .serve(write, note, |bytes, lengths| socket.send(queue, bytes, lengths, to, now))?;
+        let all = retransmissions.serve(destinations, write, note, |to, bytes, lengths| {
+            socket.send(queue, bytes, lengths, to, now)
+        })?;
         if !all {
             self.any_requested.store(true, Relaxed);
         }
@@ -194,29 +246,49 @@ fn reclaim_slabs(socket: &UdpSocket, batch: &mut Batch, queue: &mut SendQueue) {
 mod tests {
     use super::*;
 
+    fn destinations(count: u8) -> Destinations {
+        let address = |host| (SocketAddr::from(([192, 0, 2, host], 5004)), None);
+        Destinations::new((0..count).map(address))
+    }
+
+    fn only(target: usize) -> Targets {
+        let mut targets = Targets::default();
+        targets.add(target);
+        targets
+    }
+
     /// Writes packet `sequence` as its two octets.
-    fn write(sequence: SequenceNumber, batch: &mut Batch) -> bool {
+    fn write((_, sequence): (usize, SequenceNumber), batch: &mut Batch) -> bool {
         let place = batch.place(2);
         place.map(|place| place.copy_from_slice(&sequence.0.to_be_bytes())).is_some()
+    }
+
+    fn numbers(bytes: &[u8]) -> impl Iterator<Item = u16> {
+        bytes.chunks_exact(2).map(|packet| u16::from_be_bytes([packet[0], packet[1]]))
+    }
+
+    fn refused(lengths: &[u16]) -> SendError {
+        SendError { kind: SendErrorKind::Mismatch { lengths: 0, bytes: lengths.len() }, sent: 0 }
     }
 
     #[test]
     fn a_full_send_buffer_delays_no_reader_and_loses_no_retransmission() {
         let mut retransmissions = Retransmissions::new();
         let requested: Vec<u16> = (0..1000).collect();
-        retransmissions.requested.extend(requested.iter().copied().map(SequenceNumber));
+        let queued = requested.iter().map(|n| (SequenceNumber(*n), only(0)));
+        retransmissions.requested.extend(queued);
         let mut arrived = Vec::new();
         let mut calls = 0;
         loop {
             // In each round, the send buffer has room for three datagrams.
             let outcome = retransmissions.serve(
+                &destinations(1),
                 write,
                 |_| {},
-                |bytes, lengths| {
+                |_, bytes, lengths| {
                     calls += 1;
                     let sent = lengths.len().min(3);
-                    let octets = bytes.chunks_exact(2).take(sent);
-                    arrived.extend(octets.map(|packet| u16::from_be_bytes([packet[0], packet[1]])));
+                    arrived.extend(numbers(&bytes[..2 * sent]));
                     if sent == lengths.len() {
                         return Ok(());
                     }
@@ -233,19 +305,80 @@ mod tests {
 
     #[test]
     fn a_packet_that_cannot_be_sent_is_dropped_and_blocks_no_other() {
+        let all = destinations(1);
         let mut retransmissions = Retransmissions::new();
-        retransmissions.requested.push(SequenceNumber(1));
-        let refused = |_: &[u8], lengths: &[u16]| {
-            Err(SendError {
-                kind: SendErrorKind::Mismatch { lengths: 0, bytes: lengths.len() },
-                sent: 0,
-            })
-        };
-        assert!(retransmissions.serve(write, |_| {}, refused).is_err());
-        let nothing = |_: &[u8], _: &[u16]| panic!("nothing is requested");
-        assert!(retransmissions.serve(write, |_| {}, nothing).unwrap());
+        retransmissions.requested.push((SequenceNumber(1), only(0)));
+        let fail = |_, _: &[u8], lengths: &[u16]| Err(refused(lengths));
+        assert!(retransmissions.serve(&all, write, |_| {}, fail).is_err());
+        let nothing = |_, _: &[u8], _: &[u16]| panic!("nothing is requested");
+        assert!(retransmissions.serve(&all, write, |_| {}, nothing).unwrap());
         // A packet that fits no batch is dropped, too.
-        retransmissions.requested.push(SequenceNumber(2));
-        assert!(retransmissions.serve(|_, _| false, |_| {}, nothing).unwrap());
+        retransmissions.requested.push((SequenceNumber(2), only(0)));
+        assert!(retransmissions.serve(&all, |_, _| false, |_| {}, nothing).unwrap());
+    }
+
+    #[test]
+    fn each_destination_gets_what_it_requested_although_the_buffer_is_full_or_another_is_dead() {
+        let all = destinations(3);
+        let mut retransmissions = Retransmissions::new();
+        let both = {
+            let mut both = only(0);
+            both.add(2);
+            both
+        };
+        for (n, targets) in [(1, only(0)), (2, only(1)), (3, both), (4, both), (5, only(2))] {
+            retransmissions.requested.push((SequenceNumber(n), targets));
+        }
+        let mut arrived = vec![Vec::new(); 3];
+        let mut rounds = 0;
+        let mut outcome = Ok(false);
+        while matches!(outcome, Ok(false)) {
+            rounds += 1;
+            assert!(rounds < 100, "requests are repeated for ever");
+            let mut room = 1;
+            outcome = retransmissions.serve(
+                &all,
+                write,
+                |_| {},
+                |to, bytes, lengths| {
+                    let at = all.addresses().position(|it| it == to).unwrap();
+                    if at == 1 {
+                        return Err(refused(lengths));
+                    }
+                    let sent = lengths.len().min(room);
+                    room -= sent;
+                    arrived[at].extend(numbers(&bytes[..2 * sent]));
+                    if sent == lengths.len() {
+                        return Ok(());
+                    }
+                    Err(SendError { kind: SendErrorKind::BufferFull, sent })
+                },
+            );
+        }
+        assert_eq!(arrived, [vec![1, 3, 4], vec![], vec![3, 4, 5]]);
+        let unsent: Vec<_> = all.statistics().iter().map(|it| it.datagrams_unsent).collect();
+        assert_eq!(unsent, [0, 1, 0]);
+    }
+
+    #[test]
+    fn now_and_then_a_retransmission_goes_to_all() {
+        let all = destinations(2);
+        let mut retransmissions = Retransmissions::new();
+        let mut gap = [0_u64; 2];
+        for n in 0..60_000 {
+            retransmissions.requested.push((SequenceNumber(n), only(0)));
+            let sent = retransmissions.serve(
+                &all,
+                write,
+                |_| {},
+                |to, _, _| {
+                    gap[all.addresses().position(|it| it == to).unwrap()] = 0;
+                    Ok(())
+                },
+            );
+            assert!(sent.unwrap());
+            gap = gap.map(|gap| gap + 1);
+            assert!(gap[1].max(gap[0]) <= FOR_ALL_INTERVAL, "{gap:?}");
+        }
     }
 }

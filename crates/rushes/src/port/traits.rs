@@ -22,11 +22,17 @@ pub(crate) trait Reports: Send + Sync + fmt::Debug {
 }
 
 /// A protocol beside RTP and RTCP on the media's own port, such as key agreement.
-#[cfg(feature = "zrtp")]
+#[cfg(any(feature = "webrtc", feature = "zrtp"))]
 pub(crate) trait SideProtocol: Send + Sync + fmt::Debug {
     /// Returns whether a datagram is of this protocol.
     fn owns(&self, datagram: &[u8]) -> bool;
 
     /// Handles a datagram that it [owns](Self::owns).
     fn handle_datagram(&self, now: Instant, from: SocketAddr, datagram: &[u8]);
+
+    /// Does what is due at `now`, and returns when something is due next. By default nothing is: the
+    /// protocol is driven by the thread that waits for its end.
+    fn serve(&self, _now: Instant) -> Option<Instant> {
+        None
+    }
 }

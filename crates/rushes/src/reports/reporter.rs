@@ -37,10 +37,10 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 const ECHOES_MAX: usize = 16;
 
 /// The configuration of a reporter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ReporterConfig {
-    /// The destination of reports; by default the address that the peer's reports come from.
-    pub(crate) to: Option<SocketAddr>,
+    /// The destinations of reports; if there are none, the address that the peer's reports come from.
+    pub(crate) to: Vec<SocketAddr>,
     /// The port for RTCP of a peer whose address is not known yet.
     pub(crate) port: Option<u16>,
     /// The local address of the stream's port, for messages.
@@ -69,7 +69,7 @@ struct State {
     /// The addresses from which media sources report.
     origins: Origins,
     /// A report that did not fit the send buffer; it is sent before the next one.
-    unsent: Vec<u8>,
+    unsent: Unsent,
     /// Our own addresses, found in our packets that multicast loops back.
     echoes: Vec<SocketAddr>,
     receptions: Vec<Reception>,
@@ -138,7 +138,7 @@ impl Reports for Reporter {
                 }
                 _ => {}
             }
-            self.note(port, event);
+            self.note(port, Some(from), event);
         }
     }
 
@@ -173,8 +173,9 @@ impl Reports for Reporter {
                 }
                 due = earlier(due, Some(now + RETRY_INTERVAL));
             }
-            let to = self.destination(port, *learned);
-            if let Some(to) = to.filter(|_| *announced) {
+            let found = self.destination(port, *learned);
+            let to = if self.config.to.is_empty() { found.as_slice() } else { &self.config.to };
+            if !to.is_empty() && *announced {
                 if send_reports(participant, port, to, unsent, (now, &sent, receptions)) {
                     due = earlier(due, participant.poll_timeout());
                 } else {
@@ -185,7 +186,7 @@ impl Reports for Reporter {
                 due = earlier(due, Some(now + RETRY_INTERVAL));
             }
             while let Some(event) = participant.poll_event() {
-                self.note(port, event);
+                self.note(port, None, event);
             }
         }
         due = earlier(due, self.serve_rate(port, now));
@@ -232,7 +233,7 @@ impl Reporter {
                 learned: None,
                 early: None,
                 origins: Origins::default(),
-                unsent: Vec::new(),
+                unsent: Unsent::default(),
                 echoes: Vec::new(),
                 receptions: Vec::new(),
                 sequences: Vec::new(),
@@ -321,7 +322,7 @@ impl Reporter {
         });
         self.serve(port, now);
         // The lock is not held meanwhile, so that the reading thread is not blocked.
-        while !self.state().unsent.is_empty() && now.elapsed() < LEAVE_TIMEOUT {
+        while !self.state().unsent.datagram.is_empty() && now.elapsed() < LEAVE_TIMEOUT {
             sleep_until(Instant::now() + FULL_PAUSE);
             self.serve(port, Instant::now());
         }
@@ -345,7 +346,7 @@ impl Reporter {
                     "the peer sends no reports of arrivals (RFC 8888): the rate falls to its minimum"
                 );
             }
-            self.note(port, event);
+            self.note(port, None, event);
         }
         due
     }
@@ -404,8 +405,9 @@ impl Reporter {
         self.events.push(event);
     }
 
-    /// Handles an event, then queues it for the application.
-    fn note(&self, port: &Port, event: ControlEvent) {
+    /// Handles an event, caused by a datagram from `from` if there is an address, then queues it for
+    /// the application.
+    fn note(&self, port: &Port, from: Option<SocketAddr>, event: ControlEvent) {
         match &event {
             ControlEvent::Collision { new, .. } => {
                 self.outbox.set_ssrc(*new);
@@ -420,18 +422,24 @@ impl Reporter {
                 self.outbox.note_acknowledged();
             }
             ControlEvent::PacketsLost { sequences, .. } => {
-                self.outbox.retransmit_soon(port.socket(), sequences);
+                let destinations = self.outbox.destinations();
+                let all = || destinations.all();
+                let to = from.map_or_else(all, |from| destinations.of_reports_from(from));
+                self.outbox.retransmit_soon(port.socket(), sequences, to);
             }
             _ => {}
         }
         self.events.push(event);
     }
 
-    /// Returns the destination of reports: as configured, or the address that the peer's reports
+    /// Returns the destination of reports if none is configured: the address that the peer's reports
     /// come from.
     fn destination(&self, port: &Port, learned: Option<SocketAddr>) -> Option<SocketAddr> {
-        if self.config.to.is_some() {
-            return self.config.to;
+        if let Some(path) = port.path() {
+            return path.selected();
+        }
+        if !self.config.to.is_empty() {
+            return None;
         }
         let media = self.media_source(port);
         // The reports of a host that sends no media must not redirect ours from one that does.
@@ -463,7 +471,7 @@ impl Reporter {
 
     /// Sends an empty datagram, which opens a path and is otherwise ignored (RFC 6263 section 4.1).
     fn keep_alive(&self, port: &Port, now: Instant) {
-        if let Some(to) = self.outbox.to() {
+        for to in self.outbox.destinations().addresses() {
             port.send_on_media(&[], to);
         }
         self.outbox.note_keep_alive(now);
@@ -493,22 +501,42 @@ fn report_wide_arrivals(state: &mut State, port: &Port, now: Instant) -> Instant
     wide_times.due()
 }
 
+/// A report that did not fit the send buffer, and the number of destinations that have it.
+#[derive(Default)]
+struct Unsent {
+    datagram: Vec<u8>,
+    sent: usize,
+}
+
+/// Sends a datagram to all destinations from number `sent` on, and counts them there; `false` if the
+/// send buffer is full.
+fn send_to_all(port: &Port, datagram: &[u8], to: &[SocketAddr], sent: &mut usize) -> bool {
+    while let Some(next) = to.get(*sent) {
+        if !port.send_rtcp(datagram, *next) {
+            return false;
+        }
+        *sent += 1;
+    }
+    true
+}
+
 /// Sends the datagrams of `participant`; `false` if the send buffer is full. The datagram that did
 /// not fit is stored in `unsent`.
 fn send_reports(
     participant: &mut Participant,
     port: &Port,
-    to: SocketAddr,
-    unsent: &mut Vec<u8>,
+    to: &[SocketAddr],
+    unsent: &mut Unsent,
     (now, sent, received): (Instant, &MediaSent, &[Reception]),
 ) -> bool {
-    if !unsent.is_empty() && !port.send_rtcp(unsent, to) {
+    if !unsent.datagram.is_empty() && !send_to_all(port, &unsent.datagram, to, &mut unsent.sent) {
         return false;
     }
-    unsent.clear();
+    unsent.datagram.clear();
     while let Some(datagram) = participant.poll_datagram(now, sent, received) {
-        if !port.send_rtcp(datagram, to) {
-            unsent.extend_from_slice(datagram);
+        unsent.sent = 0;
+        if !send_to_all(port, datagram, to, &mut unsent.sent) {
+            unsent.datagram.extend_from_slice(datagram);
             return false;
         }
     }

@@ -94,7 +94,7 @@ impl StreamBuilder {
     }
 
     /// Returns the format of the stream, of `codec` if that is known.
-    fn described_format(&self, codec: Option<Codec>, encoding: Encoding) -> Format {
+    pub(crate) fn described_format(&self, codec: Option<Codec>, encoding: Encoding) -> Format {
         let mut format = Format::new(self.payload_type, encoding);
         if let Some(codec) = codec {
             if let Encoding::Other { parameters, .. } = &mut format.encoding

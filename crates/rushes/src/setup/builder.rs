@@ -1,6 +1,6 @@
 //! Settings of a stream.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use rushes_net::{MulticastOptions, ReceivePath, SendPath, SocketOptions};
@@ -30,9 +30,11 @@ pub struct StreamBuilder {
     pub(crate) stream_format: StreamFormat,
     pub(super) local_port: u16,
     pub(super) remote_port: Option<u16>,
+    /// Destinations beside the peer.
+    pub(super) also_to: Vec<SocketAddr>,
     pub(crate) payload_type: PayloadType,
     pub(crate) ssrc: Option<Ssrc>,
-    pub(super) remote_ssrc: Option<Ssrc>,
+    pub(crate) remote_ssrc: Option<Ssrc>,
     pub(super) only_from: Option<OnlyFrom>,
     pub(crate) clock_rate: Option<ClockRate>,
     pub(super) mtu: usize,
@@ -62,6 +64,10 @@ pub struct StreamBuilder {
     pub(crate) socket: SocketOptions,
     pub(crate) control: ControlSettings,
     pub(crate) security: Option<Security>,
+    /// Whether frames go where the port's [`Path`](crate::port::Path) leads.
+    pub(crate) follows_path: bool,
+    /// The payload type of sent packets, if it is not that of received ones.
+    pub(crate) send_type: Option<PayloadType>,
     #[cfg(feature = "zrtp")]
     pub(crate) chain: crate::agreement::ChainStart,
 }
@@ -83,6 +89,7 @@ impl StreamBuilder {
             stream_format,
             local_port: 0,
             remote_port: None,
+            also_to: Vec::new(),
             payload_type,
             ssrc: None,
             remote_ssrc: None,
@@ -113,6 +120,8 @@ impl StreamBuilder {
             socket,
             control: ControlSettings::default(),
             security: None,
+            follows_path: false,
+            send_type: None,
             #[cfg(feature = "zrtp")]
             chain: crate::agreement::ChainStart::default(),
         }
@@ -154,7 +163,7 @@ impl StreamBuilder {
     /// Sets the only host to accept packets from, and the port of its media if that is known.
     ///
     /// Packets from others are counted ([`Statistics::foreign`](crate::Statistics)) and ignored.
-    /// The default is the session's peer, or any host if there is no peer or it is a multicast
+    /// The default is the session's peer and [further destinations](Self::also_to), or any host if there is no peer or it is a multicast
     /// group.
     ///
     /// Addresses can be forged; SRTP and ZRTP keep strangers out reliably.

@@ -21,13 +21,21 @@ pub struct Context {
 struct Shared {
     cname: OnceLock<String>,
     wall_clock: (Instant, NtpTime),
+    /// The certificate by which peers recognise the application, once one was needed.
+    #[cfg(feature = "webrtc")]
+    certificate: OnceLock<rushes_webrtc::dtls::Certificate>,
 }
 
 impl Default for Shared {
     fn default() -> Self {
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let ntp = NtpTime::from_unix(since_epoch.unwrap_or(Duration::ZERO));
-        Self { cname: OnceLock::new(), wall_clock: (Instant::now(), ntp) }
+        Self {
+            cname: OnceLock::new(),
+            wall_clock: (Instant::now(), ntp),
+            #[cfg(feature = "webrtc")]
+            certificate: OnceLock::new(),
+        }
     }
 }
 
@@ -67,6 +75,17 @@ impl Context {
     /// once, so that it never jumps.
     pub(crate) fn wall_clock(&self) -> (Instant, NtpTime) {
         self.shared.wall_clock
+    }
+
+    /// Returns the certificate by which peers recognise the application, the same for all of them.
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn certificate(&self) -> Result<rushes_webrtc::dtls::Certificate, Error> {
+        if let Some(certificate) = self.shared.certificate.get() {
+            return Ok(certificate.clone());
+        }
+        let certificate = rushes_webrtc::dtls::Certificate::generate();
+        let certificate = certificate.map_err(error::PeerError::from)?;
+        Ok(self.shared.certificate.get_or_init(|| certificate).clone())
     }
 
     /// Creates a session with one peer: a host name, an IPv4 or IPv6 address, or a multicast group.

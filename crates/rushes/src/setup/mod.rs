@@ -3,6 +3,7 @@
 mod builder;
 mod context;
 mod control;
+mod destinations;
 mod fec;
 mod open;
 #[cfg(feature = "zrtp")]
@@ -16,4 +17,8 @@ pub use self::control::Recovery;
 pub use self::fec::Fec;
 #[cfg(feature = "zrtp")]
 pub use self::opening::Opening;
+#[cfg(feature = "webrtc")]
+pub(crate) use self::open::random_ssrc_except;
 pub use self::session::Session;
+#[cfg(feature = "webrtc")]
+pub(crate) use self::session::ControlPort;

@@ -22,7 +22,7 @@ use crate::error::{self, Error};
 use crate::format::{PACKET_TIME_MAX, StreamFormat};
 use crate::media::{MediaStream, Receiving, StreamReceiver, StreamSender};
 use crate::pace::Pacer;
-use crate::port::{Inbox, Outbox, Port, Retransmissions, SendState};
+use crate::port::{Destinations, Inbox, Outbox, Port, Retransmissions, SendState};
 use crate::rate::RateShare;
 use crate::reports::{Attached, Reporter, ReporterConfig};
 
@@ -65,6 +65,22 @@ impl StreamBuilder {
 
     /// Checks the settings, and binds the socket.
     pub(crate) fn bind(mut self) -> Result<(Self, Arc<Port>), Error> {
+        self.check()?;
+        let control = match (self.control.rtcp, self.control.mux) {
+            (false, _) => ControlPort::Off,
+            (true, true) => ControlPort::Muxed,
+            (true, false) => ControlPort::Separate(self.control.local_port),
+        };
+        let sends = self.destination().is_some();
+        let port =
+            self.session.port(self.local_port, &self.socket, control, self.accepted(), sends)?;
+        self.check_heard(&port)?;
+        Ok((self, port))
+    }
+
+    /// Checks the settings before a socket is bound, so that a wrong one leaves nothing behind, and
+    /// completes those that follow from others.
+    pub(crate) fn check(&mut self) -> Result<(), Error> {
         if !(100..=65_535).contains(&self.mtu) {
             return Err(Error::Mtu { mtu: self.mtu });
         }
@@ -82,23 +98,22 @@ impl StreamBuilder {
         if (*recovery != Recovery::Off || reports || rate.is_some()) && !rtcp {
             return Err(Error::NoRtcp);
         }
+        if !self.also_to.is_empty() {
+            // Memory is lent once, and such a socket would not hear of closed ports.
+            self.socket.zero_copy = false;
+        }
         let extensions = self.extension_map()?;
         if *wide_arrivals && extensions.id(ExtensionKind::TransportSequence).is_none() {
             return Err(Error::NoTransportSequence);
         }
         self.check_rtx()?;
         self.check_rate()?;
+        self.check_destinations()?;
         if let Some(settings) = &self.control.rate {
             self.socket.ecn = settings.mark() as u8;
         }
         self.check_fec()?;
         self.check_samples()?;
-        let control = match (self.control.rtcp, self.control.mux) {
-            (false, _) => ControlPort::Off,
-            (true, true) => ControlPort::Muxed,
-            (true, false) => ControlPort::Separate(self.control.local_port),
-        };
-        // Checked before the socket is bound, so that a wrong setting leaves nothing behind.
         self.stream_format.check(&self.format)?;
         let format = self.stream_format.payload(&self.format);
         let limit = self.frame.frame_len_max;
@@ -122,10 +137,7 @@ impl StreamBuilder {
             let (local, peer) = (self.session.local(0).ip(), only.host);
             return Err(Error::AddressFamily { local, peer });
         }
-        let sends = self.destination().is_some();
-        let port =
-            self.session.port(self.local_port, &self.socket, control, self.only_from, sends)?;
-        Ok((self, port))
+        Ok(())
     }
 
     /// Opens the stream on a port that is bound.
@@ -160,7 +172,7 @@ impl StreamBuilder {
             port.socket().enable_refusals();
         }
         let inbox = port.add(route, receiver)?;
-        Ok(self.assemble(Parts { port, inbox, sender, pacer, to, participant }))
+        Ok(self.assemble(Parts { port, inbox, sender, pacer, participant }))
     }
 
     /// Returns the destination of frames, if there is one.
@@ -180,7 +192,7 @@ impl StreamBuilder {
         let rtx_len = if self.retransmission_type().is_some() { 2 } else { 0 };
         let config = SenderConfig {
             ssrc,
-            payload_type: self.payload_type,
+            payload_type: self.send_type.unwrap_or(self.payload_type),
             first_sequence,
             first_timestamp,
             clock_rate: self.clock_rate.unwrap_or_else(|| format.clock_rate()),
@@ -204,7 +216,8 @@ impl StreamBuilder {
                 first_sequence: self.first_sequence(random_word()?),
             },
         };
-        Ok(sender.with_history(HISTORY_PACKETS, retransmission))
+        let receivers = 1 + self.also_to.len();
+        Ok(sender.with_history(HISTORY_PACKETS, retransmission).with_receivers(receivers))
     }
 
     /// Returns the SSRC that was set, or a random one.
@@ -351,7 +364,7 @@ impl StreamBuilder {
     }
 
     fn assemble(self, parts: Parts) -> MediaStream {
-        let Parts { port, inbox, sender, pacer, to, participant } = parts;
+        let Parts { port, inbox, sender, pacer, participant } = parts;
         let recovers = self.control.recovery != Recovery::Off;
         {
             let mut receiver = inbox.lock();
@@ -364,23 +377,21 @@ impl StreamBuilder {
         }
         let state = SendState {
             sender,
-            batch: self.batch(port.socket().zero_copy()),
+            batch: self.batch(port.socket().zero_copy() && self.also_to.is_empty()),
             queue: port.socket().send_queue(),
             retransmissions: recovers.then(Retransmissions::new),
         };
         let loss_ratio = self.control.fec.and_then(Fec::loss_ratio);
-        let mut outbox = Outbox::new(state, to, self.send_timeout, loss_ratio);
+        let destinations = match port.path() {
+            Some(path) if self.follows_path => Destinations::along(path.clone()),
+            _ => self.destinations(),
+        };
+        let to_control = self.control_addresses(&port, &destinations);
+        let mut outbox = Outbox::new(state, destinations, self.send_timeout, loss_ratio);
         outbox.rate = self.rate_share(&port);
         // Sets what repair packets take of the target.
         drop(outbox.lock());
         let outbox = Arc::new(outbox);
-        let to_control = match to {
-            Some(to) => self.control_address(to),
-            // A group's members report to the group.
-            None => self.session.peer.filter(|peer| peer.ip().is_multicast()).and_then(|group| {
-                Some(SocketAddr::new(group.ip(), port.control_address()?.port()))
-            }),
-        };
         let config = ReporterConfig {
             to: to_control,
             port: self.control.remote_port,
@@ -410,8 +421,20 @@ impl StreamBuilder {
         }
     }
 
+    /// Returns the addresses to which RTCP is sent; none if they are not known yet.
+    fn control_addresses(&self, port: &Port, destinations: &Destinations) -> Vec<SocketAddr> {
+        if destinations.count() > 0 {
+            return destinations.reports().collect();
+        }
+        // A group's members report to the group.
+        let group = self.session.peer.filter(|peer| peer.ip().is_multicast());
+        let of_group =
+            |group: SocketAddr| Some(SocketAddr::new(group.ip(), port.control_address()?.port()));
+        group.and_then(of_group).into_iter().collect()
+    }
+
     /// Returns the address at which the peer receives RTCP, if its media goes to `to`.
-    fn control_address(&self, mut to: SocketAddr) -> Option<SocketAddr> {
+    pub(super) fn control_address(&self, mut to: SocketAddr) -> Option<SocketAddr> {
         let port = match (self.control.remote_port, self.control.mux) {
             (Some(port), _) => port,
             (None, true) => to.port(),
@@ -428,7 +451,6 @@ struct Parts {
     inbox: Arc<Inbox>,
     sender: Sender,
     pacer: Box<Pacer>,
-    to: Option<SocketAddr>,
     participant: Option<Participant>,
 }
 
@@ -437,7 +459,7 @@ pub(super) fn random_word() -> Result<u32, Error> {
 }
 
 /// Returns a random SSRC that is none of `others`.
-pub(super) fn random_ssrc_except(others: &[Option<Ssrc>]) -> Result<Ssrc, Error> {
+pub(crate) fn random_ssrc_except(others: &[Option<Ssrc>]) -> Result<Ssrc, Error> {
     loop {
         let ssrc = Ssrc(random_word()?);
         if !others.contains(&Some(ssrc)) {

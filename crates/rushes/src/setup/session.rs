@@ -178,14 +178,14 @@ impl Session {
     }
 
     /// Returns the session's port `local_port`. Opens it with `options`, and with RTCP as requested
-    /// by `control`, unless it is open already. It accepts datagrams only from `only_from` or, if
-    /// that is `None`, from the session's peer; if it `sends` to a group, RTCP from any member.
+    /// by `control`, unless it is open already. It accepts datagrams only from `accepted`, or from any
+    /// host if that is empty; if it `sends` to a group, RTCP from any member.
     pub(crate) fn port(
         &self,
         local_port: u16,
         options: &SocketOptions,
         control: ControlPort,
-        only_from: Option<OnlyFrom>,
+        accepted: Vec<OnlyFrom>,
         sends: bool,
     ) -> Result<Arc<Port>, Error> {
         let mut ports = lock(&self.ports);
@@ -198,11 +198,9 @@ impl Session {
             return Ok(port);
         }
         let (socket, control) = self.bind(local_port, options, control, sends)?;
-        let peer = self.peer().filter(|peer| !peer.is_multicast());
-        let only_from = only_from.or_else(|| peer.map(|host| OnlyFrom { host, port: None }));
         let sources = options.multicast.as_ref().map(|it| it.sources.clone()).unwrap_or_default();
         let sources = Sources { hosts: sources, only_of_media: sends };
-        let port = Arc::new(Port::new(socket, control, only_from, sources)?);
+        let port = Arc::new(Port::new(socket, control, accepted, sources)?);
         ports.push(Arc::downgrade(&port));
         Ok(port)
     }

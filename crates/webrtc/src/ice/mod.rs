@@ -1,1 +1,32 @@
 //! Which pair of addresses carries the media (ICE, RFC 8445).
+//!
+//! An [`Agent`] gathers candidates ([`Candidate`]), checks each of them against those of the peer by STUN
+//! (RFC 8489), selects a pair that works, and watches it (consent, RFC 7675). Candidates may arrive at any
+//! time (trickle ICE, RFC 8838). The state machine of the checks is that of the crate `is`.
+//!
+//! **What the crate `is` draws itself.** The transaction identifiers of checks come from a generator that
+//! is not cryptographic. A response counts only if its MESSAGE-INTEGRITY is right, so that a guessed
+//! identifier is worth nothing. Everything else that must be unpredictable is made from octets of the caller:
+//! credentials, tie-breaker, and the transaction identifiers of requests to STUN servers, whose responses
+//! nothing else protects.
+//!
+//! **Not in scope.** Relayed candidates (TURN, RFC 8656) are not gathered: relays need credentials, timers and
+//! a framing of every media packet. A peer's relayed candidates are used like any others, so that a path exists
+//! where either end, or a server with a public address, has a relay. ICE over TCP (RFC 6544), several
+//! components (RTCP is multiplexed, RFC 5761), and names of multicast DNS are not in scope either: see
+//! [`CandidateError`].
+
+mod agent;
+mod candidate;
+mod checks;
+mod credentials;
+mod error;
+mod gather;
+mod paths;
+mod stun;
+
+pub use agent::{Agent, AgentConfig, Event, Statistics, Transmit};
+pub use candidate::{Candidate, CandidateError, CandidateKind};
+pub use credentials::{Credentials, CredentialsError};
+pub use error::AgentError;
+pub use stun::ufrags_of;

@@ -15,6 +15,7 @@ pub use dependence::{Dependence, DependenceReader};
 pub use header::{NalCodec, NalHeader};
 pub use picture::{
     PictureClock, PictureFormat, PictureLookAhead, PictureOrder, PictureTime, Position,
+    parameter_set_id,
 };
 pub use reader::{AccessUnitReader, ReadError};
 pub use start_code::find_start_codes;

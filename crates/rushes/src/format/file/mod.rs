@@ -19,6 +19,7 @@
 //! removed otherwise; if the disk is full, it is kept.
 
 mod arrival_clock;
+mod browser;
 mod bytes;
 #[cfg(feature = "containers")]
 mod container;
@@ -40,6 +41,9 @@ mod writer;
 pub(super) mod y4m;
 
 pub use self::arrival_clock::ArrivalClock;
+pub use self::browser::{
+    BrowserFrame, BrowserFrames, BrowserVideo, BrowserVideoError, KeyFrameAnswer, NextBrowserFrame,
+};
 pub use self::bytes::Bytes;
 #[cfg(feature = "containers")]
 pub use self::container::{Track, tracks};

@@ -216,6 +216,18 @@ impl MediaReader {
         Ok(self)
     }
 
+    pub(super) fn codec(&self) -> Codec {
+        self.codec
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn framing(&self) -> Framing {
+        self.framing
+    }
+
     /// Returns whether this is a live source, whose frames arrive as they are made.
     pub fn is_live(&self) -> bool {
         matches!(self.input, Input::Live(_))

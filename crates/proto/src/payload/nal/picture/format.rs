@@ -18,6 +18,19 @@ pub struct PictureFormat {
     pub bit_depth_chroma: u8,
 }
 
+/// Returns the identifier of a parameter set, which includes its header: a later set of the same type
+/// with the same identifier replaces it. Of H.264 (SPS, PPS, subset SPS) and H.265 (VPS, SPS, PPS);
+/// `None` of others, and if it is damaged.
+pub fn parameter_set_id(codec: NalCodec, unit: &[u8]) -> Option<u8> {
+    let header = codec.header(unit)?;
+    let octets = unit.get(codec.header_len()..)?;
+    match codec {
+        NalCodec::H264 => h264::parameter_set_id(header.nal_type, octets),
+        NalCodec::H265 => h265::parameter_set_id(header.nal_type, octets),
+        NalCodec::H266 => None,
+    }
+}
+
 impl PictureFormat {
     /// Returns the format that a sequence parameter set of `codec` declares; `None` if `unit`,
     /// which includes its header, is damaged or not such a set.

@@ -18,7 +18,7 @@ mod vui;
 #[cfg(test)]
 mod write;
 
-pub use format::PictureFormat;
+pub use format::{PictureFormat, parameter_set_id};
 pub use look_ahead::PictureLookAhead;
 pub use position::Position;
 

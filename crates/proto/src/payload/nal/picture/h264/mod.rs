@@ -18,6 +18,15 @@ pub(super) fn picture_format(octets: &[u8]) -> Option<PictureFormat> {
     sets::read_sps(octets)?.1?.format
 }
 
+/// Returns the identifier of the parameter set of type `nal_type` in `octets`.
+pub(super) fn parameter_set_id(nal_type: u8, octets: &[u8]) -> Option<u8> {
+    match nal_type {
+        7 | 15 => Some(sets::read_sps(octets)?.0),
+        8 => Some(sets::read_pps(octets)?.0),
+        _ => None,
+    }
+}
+
 /// The parameter sets of a stream, and its last picture.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {

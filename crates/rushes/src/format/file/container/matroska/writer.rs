@@ -261,7 +261,7 @@ mod tests {
         let parts: Vec<_> = children(list)
             .map(|(_, entry)| {
                 let (found, _) = at(number(entry, 0x53ac));
-                assert_eq!(number(entry, 0x53ab), found.into());
+                assert_eq!(number(entry, 0x53ab), u64::from(found));
                 found
             })
             .collect();

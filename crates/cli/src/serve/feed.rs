@@ -1,0 +1,110 @@
+//! Where the frames come from: the tracks of a file, again and again, or a live source.
+
+use std::time::{Duration, Instant};
+
+use rushes::RtpTimestamp;
+use rushes::file::{MediaFrame, MediaReader, NextFrame};
+
+use super::hub::{Hub, Sample};
+use crate::live::LiveTimes;
+use crate::schedule::Schedule;
+use crate::send::Film;
+use crate::source::Source;
+
+/// Interval between checks for Ctrl-C, while nothing is due.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A source that is shown.
+pub(super) struct Feed<'a> {
+    pub(super) source: Source,
+    /// The number of its track.
+    pub(super) track: usize,
+    pub(super) schedule: Schedule,
+    pub(super) film: &'a Film<'a>,
+    pub(super) hub: &'a Hub,
+    /// How often a file is shown; 0 until Ctrl-C.
+    pub(super) repeat: u64,
+    pub(super) fps: Option<rushes::FrameRate>,
+}
+
+impl Feed<'_> {
+    /// Shows all frames.
+    pub(super) fn run(mut self, reader: Option<MediaReader>) -> anyhow::Result<()> {
+        match reader {
+            Some(reader) => self.passes(reader),
+            None => {
+                let reader = self.source.open(self.fps)?;
+                self.live(reader)
+            }
+        }
+    }
+
+    /// Shows a file as often as requested.
+    fn passes(&mut self, mut reader: MediaReader) -> anyhow::Result<()> {
+        for passed in 1.. {
+            let mut is_empty = true;
+            while let Some(frame) = reader.next_frame()? {
+                is_empty = false;
+                let time = self.schedule.next(frame);
+                if !self.wait_until(self.film.start + time.due) {
+                    return Ok(());
+                }
+                let ticks = time.ticks.unwrap_or_else(|| self.source.clock_rate.ticks(time.due));
+                self.show(frame, ticks, time.captured(self.film.start));
+            }
+            anyhow::ensure!(!is_empty, "{}: contains no frame", self.source.name());
+            self.film.end_pass(self.schedule.end());
+            if self.repeat == passed as u64 {
+                break;
+            }
+            let begin = loop {
+                match self.film.begin_of_pass(passed) {
+                    Some(begin) => break begin,
+                    None if !self.wait_until(Instant::now() + POLL_INTERVAL) => return Ok(()),
+                    None => {}
+                }
+            };
+            self.schedule.begin_again(begin);
+            reader = self.source.open(self.fps)?;
+        }
+        Ok(())
+    }
+
+    /// Shows the frames of a live source as they arrive.
+    fn live(&mut self, mut reader: MediaReader) -> anyhow::Result<()> {
+        let rate = self.fps.or_else(|| reader.frame_rate());
+        let mut times = LiveTimes::new(rate, self.source.clock_rate, RtpTimestamp(0));
+        while !self.film.stop.is_requested() {
+            let frame = match reader.next_frame_until(Instant::now() + POLL_INTERVAL)? {
+                NextFrame::Frame(frame) => frame,
+                NextFrame::Pending => continue,
+                NextFrame::End => break,
+            };
+            let time = times.next(frame, Instant::now());
+            if self.wait_until(time.due) {
+                self.show(frame, time.timestamp.0, time.captured);
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&self, frame: &MediaFrame, ticks: u32, captured: Instant) {
+        let is_key = (self.source.codec.is_key_frame)(&frame.data);
+        let data = frame.data.clone();
+        self.hub.show(Sample { track: self.track, data, ticks, captured, is_key });
+    }
+
+    /// Waits until `due`; returns `false` if the show is stopped before.
+    fn wait_until(&self, due: Instant) -> bool {
+        loop {
+            let now = Instant::now();
+            if self.film.stop.is_requested() {
+                return false;
+            }
+            if now >= due {
+                return true;
+            }
+            rushes::sleep_until(due.min(now + POLL_INTERVAL));
+        }
+    }
+}

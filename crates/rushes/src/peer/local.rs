@@ -1,0 +1,188 @@
+//! What this end has and wants, for offers and answers.
+
+use rushes_proto::rtp::ExtensionKind;
+use rushes_proto::sdp::{Direction, Encoding, ExtensionMapping, Feedback, H264Parameters, MediaKind};
+use rushes_proto::{PayloadType, Ssrc};
+use rushes_webrtc::dtls::{self, Certificate};
+use rushes_webrtc::ice::Credentials;
+use rushes_webrtc::negotiation::{
+    DtlsRole, LocalFormat, LocalIce, LocalMedia, LocalSession, Msid, Negotiated,
+};
+
+use super::Peer;
+use crate::error::{Error, PeerError};
+use crate::format::{Codec, StreamFormat};
+use crate::setup::{Recovery, StreamBuilder, random_ssrc_except};
+
+/// The profiles of H.264 that a receiver offers, at level 5.2: constrained baseline, main, high.
+const PROFILES: [[u8; 3]; 3] = [[0x42, 0xe0, 0x34], [0x4d, 0x00, 0x34], [0x64, 0x00, 0x34]];
+/// Constrained baseline at level 3.1, which every peer has (RFC 7742 section 6.2).
+const BASELINE: [u8; 3] = [0x42, 0xe0, 0x1f];
+/// Payload types for formats beyond the first of a codec, the last ones first.
+const DYNAMIC: std::ops::RangeInclusive<u8> = 96..=127;
+
+/// What belongs to this end of a connection, whatever its media.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) credentials: Credentials,
+    pub(super) certificate: Certificate,
+    pub(super) is_lite: bool,
+    pub(super) session_id: u64,
+}
+
+/// A stream that is offered or answered.
+#[derive(Debug)]
+pub(super) struct LocalStream {
+    pub(super) builder: StreamBuilder,
+    pub(super) direction: Direction,
+    /// Describes the media, if the application knows it.
+    pub(super) encoding: Option<Encoding>,
+}
+
+impl LocalStream {
+    pub(super) fn codec(&self) -> Option<Codec> {
+        match &self.builder.stream_format {
+            StreamFormat::Codec(codec) => Some(*codec),
+            StreamFormat::Own(_) => None,
+        }
+    }
+
+    fn receives(&self) -> bool {
+        matches!(self.direction, Direction::RecvOnly | Direction::SendRecv)
+    }
+
+    /// Returns the encodings that are offered, the preferred one first.
+    fn encodings(&self, codec: Codec) -> Vec<Encoding> {
+        let encoding = self.encoding.clone().unwrap_or_else(|| (codec.describe)(&codec, &[]));
+        let Encoding::H264(parameters) = encoding else { return vec![encoding] };
+        let of_profile = |profile_level_id| {
+            Encoding::H264(H264Parameters {
+                profile_level_id: Some(profile_level_id),
+                packetization_mode: 1,
+                ..parameters.clone()
+            })
+        };
+        match parameters.profile_level_id {
+            Some(known) => vec![of_profile(known)],
+            // Nothing is decoded here, so that every profile is welcome.
+            None if self.receives() => PROFILES.into_iter().map(of_profile).collect(),
+            None => vec![of_profile(BASELINE)],
+        }
+    }
+}
+
+impl Peer {
+    /// Returns what this end has and wants. SSRCs stay the same from the first call on.
+    pub(super) fn local_session(&mut self) -> Result<LocalSession, Error> {
+        self.choose_ssrcs()?;
+        let context = &self.session.context;
+        let Settings { credentials, certificate, is_lite, session_id } = &self.settings;
+        let candidates = self.transport.local_candidates();
+        let fingerprint = certificate.fingerprint().to_string();
+        let mut local = LocalSession::new(*session_id, context.cname()?, fingerprint);
+        local.ice = Some(LocalIce {
+            ufrag: credentials.ufrag().to_owned(),
+            password: credentials.password().to_owned(),
+            candidates: candidates.iter().map(ToString::to_string).collect(),
+            is_lite: *is_lite,
+            trickles: false,
+        });
+        if let Some(candidate) = candidates.first() {
+            local.address = candidate.address();
+        }
+        let mut types = Types::default();
+        for stream in &self.media {
+            local.media.push(described(stream, &mut types)?);
+        }
+        Ok(local)
+    }
+
+    /// Gives each stream an SSRC of its own, and one for its retransmissions: all have the same keys.
+    fn choose_ssrcs(&mut self) -> Result<(), Error> {
+        let mut taken: Vec<Option<Ssrc>> = Vec::new();
+        for LocalStream { builder, .. } in &mut self.media {
+            let recovers = builder.control.recovery != Recovery::Off;
+            for ssrc in [&mut builder.ssrc, &mut builder.control.rtx_ssrc].into_iter().take(1 + usize::from(recovers)) {
+                if ssrc.is_none() || taken.contains(ssrc) {
+                    *ssrc = Some(random_ssrc_except(&taken)?);
+                }
+                taken.push(*ssrc);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what the handshake needs: our certificate, and the peer's fingerprints.
+    pub(super) fn handshake(&self, agreed: &Negotiated) -> Result<dtls::Config, Error> {
+        let expected = agreed.remote.fingerprints.iter().filter_map(|text| text.parse().ok());
+        Ok(dtls::Config {
+            certificate: self.settings.certificate.clone(),
+            is_client: agreed.role == DtlsRole::Client,
+            expected: expected.collect(),
+        })
+    }
+}
+
+/// Returns a stream as media that is offered or answered.
+fn described(stream: &LocalStream, types: &mut Types) -> Result<LocalMedia, Error> {
+    let builder = &stream.builder;
+    let codec = stream.codec().ok_or(PeerError::Order("an own payload format has no name"))?;
+    let kind = MediaKind::of(codec.media);
+    let recovers = builder.control.recovery != Recovery::Off;
+    let mut formats = Vec::new();
+    for encoding in stream.encodings(codec) {
+        let mut format = builder.described_format(Some(codec), encoding);
+        format.payload_type = types.take(builder.payload_type)?;
+        if kind == MediaKind::Video {
+            format.feedback = vec![Feedback::NackPli, Feedback::CcmFir, Feedback::TransportCc];
+        }
+        let rtx = if recovers { Some(types.take_last()?) } else { None };
+        if recovers {
+            format.feedback.insert(0, Feedback::Nack);
+        }
+        formats.push(LocalFormat { format, rtx });
+    }
+    let mut media = LocalMedia::new(kind, stream.direction, formats);
+    media.extensions.push(ExtensionMapping::new(1, ExtensionKind::Mid.uri()));
+    if stream.receives() || builder.control.rate.is_some() {
+        media.extensions.push(ExtensionMapping::new(2, ExtensionKind::TransportSequence.uri()));
+    }
+    media.ssrc = builder.ssrc;
+    media.rtx_ssrc = builder.control.rtx_ssrc.filter(|_| recovers);
+    let stream = builder.session.context.cname()?.to_owned();
+    media.msid = Some(Msid { stream, track: None });
+    Ok(media)
+}
+
+/// The payload types that are in use: all media shares a path, on which each type has one meaning.
+#[derive(Default)]
+struct Types(Vec<u8>);
+
+impl Types {
+    /// Takes `preferred` if it is free, and otherwise the first free one.
+    fn take(&mut self, preferred: PayloadType) -> Result<PayloadType, Error> {
+        let preferred = preferred.value();
+        let free = std::iter::once(preferred).chain(DYNAMIC).find(|it| !self.0.contains(it));
+        self.note(free)
+    }
+
+    /// Takes the last free one.
+    fn take_last(&mut self) -> Result<PayloadType, Error> {
+        let free = DYNAMIC.rev().find(|it| !self.0.contains(it));
+        self.note(free)
+    }
+
+    fn note(&mut self, free: Option<u8>) -> Result<PayloadType, Error> {
+        let too_many = || PeerError::Order("more formats than payload types: offer fewer streams");
+        let value = free.ok_or_else(too_many)?;
+        self.0.push(value);
+        PayloadType::new(value).ok_or_else(|| too_many().into())
+    }
+}
+
+/// Returns random octets.
+pub(super) fn random<const LEN: usize>() -> Result<[u8; LEN], Error> {
+    let mut octets = [0; LEN];
+    getrandom::fill(&mut octets).map_err(|error| Error::Random(error.to_string()))?;
+    Ok(octets)
+}

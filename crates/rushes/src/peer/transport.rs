@@ -1,0 +1,249 @@
+//! ICE and DTLS on the port of a peer's media: finds the path, then agrees on the keys.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::Instant;
+
+use rushes_webrtc::demux::{self, Kind};
+use rushes_webrtc::dtls::{self, Association};
+use rushes_webrtc::ice::{self, Agent};
+
+use crate::error::PeerError;
+use crate::lock::lock;
+use crate::port::{Path, Port, SideProtocol, earlier};
+
+/// Maximum number of events that wait to be polled; the oldest are dropped.
+const EVENTS_MAX: usize = 64;
+
+/// What happened to a peer's connection.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum PeerEvent {
+    /// Media goes to another address from now on: the first one, or a better one.
+    Path {
+        /// Our address.
+        local: SocketAddr,
+        /// The peer's address.
+        remote: SocketAddr,
+    },
+    /// The peer has not answered for a while; it may return.
+    Disconnected,
+    /// The connection has ended: the peer has closed it, or it has failed.
+    Ended(PeerError),
+}
+
+/// ICE and DTLS of one peer.
+pub(super) struct Transport {
+    inner: Mutex<Inner>,
+    path: Arc<Path>,
+    port: Weak<Port>,
+    /// Our own address of the port; unspecified if it is bound to all.
+    bound: SocketAddr,
+}
+
+struct Inner {
+    agent: Agent,
+    /// What the DTLS handshake will need; `None` once it has begun or before the peer is known.
+    handshake: Option<dtls::Config>,
+    dtls: Option<Association>,
+    keys: Option<dtls::Keys>,
+    /// Why the connection has ended.
+    ended: Option<PeerError>,
+    events: VecDeque<PeerEvent>,
+}
+
+impl SideProtocol for Transport {
+    fn owns(&self, datagram: &[u8]) -> bool {
+        matches!(demux::kind(datagram), Kind::Stun | Kind::Dtls)
+    }
+
+    fn handle_datagram(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        let mut inner = self.lock();
+        if inner.ended.is_some() {
+            return;
+        }
+        match demux::kind(datagram) {
+            Kind::Stun => self.handle_stun(&mut inner, now, from, datagram),
+            // Only the peer is answered.
+            Kind::Dtls if self.path.admits(from) => {
+                self.begin_handshake(&mut inner, now);
+                if let Some(dtls) = &mut inner.dtls {
+                    dtls.handle_datagram(now, datagram);
+                }
+            }
+            _ => return,
+        }
+        self.process_output(&mut inner, now);
+    }
+
+    fn serve(&self, now: Instant) -> Option<Instant> {
+        let mut inner = self.lock();
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if is_due(inner.agent.next_timeout()) {
+            inner.agent.handle_timeout(now);
+        }
+        if let Some(dtls) = &mut inner.dtls
+            && is_due(dtls.next_timeout())
+        {
+            dtls.handle_timeout(now);
+        }
+        self.process_output(&mut inner, now);
+        if inner.ended.is_some() {
+            return None;
+        }
+        earlier(inner.agent.next_timeout(), inner.dtls.as_ref().and_then(Association::next_timeout))
+    }
+}
+
+impl Transport {
+    /// Creates the transport of `port`, and registers it there.
+    pub(super) fn new(port: &Arc<Port>, agent: Agent) -> Arc<Self> {
+        let path = Arc::new(Path::default());
+        let inner = Inner {
+            agent,
+            handshake: None,
+            dtls: None,
+            keys: None,
+            ended: None,
+            events: VecDeque::new(),
+        };
+        let (bound, inner) = (port.local_address(), Mutex::new(inner));
+        let transport =
+            Arc::new(Self { inner, path: path.clone(), port: Arc::downgrade(port), bound });
+        port.follow(path);
+        port.set_side_protocol(transport.clone());
+        transport
+    }
+
+    /// Begins to look for the peer: its credentials and candidates are in the agent by then. The
+    /// handshake begins with `config` when the first path is found.
+    pub(super) fn begin(&self, now: Instant, config: dtls::Config) {
+        let mut inner = self.lock();
+        inner.handshake = Some(config);
+        self.process_output(&mut inner, now);
+    }
+
+    /// Calls `act` with the agent, and sends what it has to say.
+    pub(super) fn with_agent<T>(&self, now: Instant, act: impl FnOnce(&mut Agent) -> T) -> T {
+        let mut inner = self.lock();
+        let outcome = act(&mut inner.agent);
+        self.process_output(&mut inner, now);
+        outcome
+    }
+
+    /// Returns the keys, once.
+    pub(super) fn take_keys(&self) -> Option<dtls::Keys> {
+        self.lock().keys.take()
+    }
+
+    /// Returns why the connection has ended.
+    pub(super) fn ended(&self) -> Option<PeerError> {
+        self.lock().ended.clone()
+    }
+
+    /// Returns the addresses at which the peer may find this end.
+    pub(super) fn local_candidates(&self) -> Vec<ice::Candidate> {
+        self.lock().agent.local_candidates().to_vec()
+    }
+
+    pub(super) fn poll_event(&self) -> Option<PeerEvent> {
+        self.lock().events.pop_front()
+    }
+
+    /// Returns whether a pair of addresses carries the media.
+    pub(super) fn is_connected(&self) -> bool {
+        let inner = self.lock();
+        inner.ended.is_none() && inner.agent.is_connected()
+    }
+
+    /// Tells the peer that the connection ends.
+    pub(super) fn close(&self, now: Instant) {
+        let mut inner = self.lock();
+        if let Some(dtls) = &mut inner.dtls {
+            dtls.close(now);
+        }
+        self.process_output(&mut inner, now);
+        inner.ended.get_or_insert(PeerError::Closed);
+    }
+
+    fn handle_stun(&self, inner: &mut Inner, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        if inner.agent.handle_datagram(now, self.bound, from, datagram)
+            && inner.agent.accepts_media_from(from)
+        {
+            self.path.admit(from);
+        }
+    }
+
+    /// Begins the handshake if the peer is known and a path to it is found.
+    fn begin_handshake(&self, inner: &mut Inner, now: Instant) {
+        if self.path.selected().is_some()
+            && let Some(config) = inner.handshake.take()
+        {
+            match Association::new(config, now) {
+                Ok(dtls) => inner.dtls = Some(dtls),
+                Err(error) => inner.end(PeerError::Dtls(error)),
+            }
+        }
+    }
+
+    /// Sends pending datagrams, and notes what happened.
+    fn process_output(&self, inner: &mut Inner, now: Instant) {
+        while let Some(event) = inner.agent.poll_event() {
+            match event {
+                ice::Event::Selected { local, remote } => {
+                    self.path.select(remote);
+                    inner.note(PeerEvent::Path { local, remote });
+                }
+                ice::Event::Disconnected => inner.note(PeerEvent::Disconnected),
+                ice::Event::Failed => inner.end(PeerError::NoPath),
+                _ => {}
+            }
+        }
+        self.begin_handshake(inner, now);
+        let Some(port) = self.port.upgrade() else { return };
+        while let Some(ice::Transmit { to, datagram, .. }) = inner.agent.poll_datagram() {
+            port.send_on_media(&datagram, to);
+        }
+        let Some(dtls) = &mut inner.dtls else { return };
+        if let Some(to) = self.path.selected() {
+            while let Some(datagram) = dtls.poll_datagram() {
+                port.send_on_media(&datagram, to);
+            }
+        }
+        while let Some(event) = inner.dtls.as_mut().and_then(Association::poll_event) {
+            match event {
+                dtls::Event::Keys(keys) => inner.keys = Some(keys),
+                dtls::Event::Failed(error) => inner.end(PeerError::Dtls(error)),
+                dtls::Event::Closed => inner.end(PeerError::ClosedByPeer),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner)
+    }
+}
+
+impl Inner {
+    fn note(&mut self, event: PeerEvent) {
+        if self.events.len() >= EVENTS_MAX {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    fn end(&mut self, error: PeerError) {
+        if self.ended.is_none() {
+            self.ended = Some(error.clone());
+            self.note(PeerEvent::Ended(error));
+        }
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transport").field("bound", &self.bound).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,143 @@
+//! Peers by offer and answer, over real sockets of loopback.
+#![cfg(feature = "webrtc")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rushes::peer::{Direction, Peer, PeerError, PeerEvent, PeerStream};
+use rushes::{Codec, Context, Error, Recovery};
+
+const TIME: Duration = Duration::from_secs(10);
+
+/// An access unit of H.264 with parameter sets, whose slice has `len` octets.
+fn picture(number: u8, len: usize) -> Vec<u8> {
+    let mut unit = b"\0\0\0\x01\x67\x42\xc0\x1e\xd9\0\0\0\x01\x68\xce\x38\x80\0\0\0\x01\x65".to_vec();
+    unit.resize(unit.len() + len, number | 0x80);
+    unit
+}
+
+fn peer() -> Peer {
+    Context::new().peer().local_address("127.0.0.1").unwrap().open().unwrap()
+}
+
+/// Connects two peers, each on a thread of its own.
+fn connect(mut offerer: Peer, mut answerer: Peer) -> [(Peer, Vec<PeerStream>); 2] {
+    let offer = offerer.offer().unwrap();
+    let answer = answerer.answer(&offer).unwrap();
+    offerer.set_answer(&answer).unwrap();
+    let other = thread::spawn(move || {
+        let streams = answerer.connect(TIME).unwrap().unwrap();
+        (answerer, streams)
+    });
+    let streams = offerer.connect(TIME).unwrap().unwrap();
+    [(offerer, streams), other.join().unwrap()]
+}
+
+#[test]
+fn video_and_audio_go_both_ways_on_one_path() {
+    let (mut alice, mut bob) = (peer(), peer());
+    for peer in [&mut alice, &mut bob] {
+        peer.add(peer.stream(Codec::H264), Direction::SendRecv);
+        peer.add(peer.stream(Codec::Opus), Direction::SendRecv);
+    }
+    let [(_alice, mut ours), (_bob, mut theirs)] = connect(alice, bob);
+    assert_eq!((ours.len(), theirs.len()), (2, 2));
+    assert_eq!(ours[0].stream.local_address(), ours[1].stream.local_address(), "one path");
+    for (from, to) in [(0, 1), (1, 0)] {
+        let ends = [&mut ours, &mut theirs];
+        let [a, b] = ends;
+        let (sender, receiver) = if from < to { (a, b) } else { (b, a) };
+        for number in 0..20 {
+            let frame = picture(number, 5_000);
+            sender[0].stream.push_frame(&frame, None).unwrap();
+            sender[1].stream.push_frame(&[0xf8, number, 0xfe], None).unwrap();
+            let video = receiver[0].stream.pull_frame(TIME).unwrap().unwrap();
+            let audio = receiver[1].stream.pull_frame(TIME).unwrap().unwrap();
+            assert!(video.data() == frame && audio.data() == [0xf8, number, 0xfe]);
+        }
+    }
+}
+
+#[test]
+fn a_stream_in_one_direction_is_not_sent_in_the_other() {
+    let (mut camera, mut monitor) = (peer(), peer());
+    camera.add(camera.stream(Codec::H264), Direction::SendOnly);
+    monitor.add(monitor.stream(Codec::H264), Direction::RecvOnly);
+    let [(_camera, mut sent), (_monitor, mut received)] = connect(camera, monitor);
+    assert!(sent[0].sends && !sent[0].receives && received[0].receives && !received[0].sends);
+    let frame = picture(1, 300);
+    sent[0].stream.push_frame(&frame, None).unwrap();
+    assert_eq!(received[0].stream.pull_frame(TIME).unwrap().unwrap().data(), frame);
+    let pushed = received[0].stream.push_frame(&frame, None);
+    assert!(matches!(pushed, Err(Error::NoDestination)), "{pushed:?}");
+}
+
+#[test]
+fn what_is_not_agreed_on_has_no_stream() {
+    let (mut alice, mut bob) = (peer(), peer());
+    alice.add(alice.stream(Codec::Vp8), Direction::SendRecv);
+    alice.add(alice.stream(Codec::Opus), Direction::SendRecv);
+    bob.add(bob.stream(Codec::H264), Direction::SendRecv);
+    bob.add(bob.stream(Codec::Opus), Direction::SendRecv);
+    let [(_alice, ours), (_bob, theirs)] = connect(alice, bob);
+    assert_eq!((ours.len(), theirs.len()), (1, 1));
+    assert_eq!((ours[0].codec, ours[0].index), (Codec::Opus, 1));
+}
+
+#[test]
+fn a_peer_with_another_certificate_gets_no_keys() {
+    let (mut alice, mut bob, mallory) = (peer(), peer(), peer());
+    alice.add(alice.stream(Codec::H264), Direction::SendRecv);
+    bob.add(bob.stream(Codec::H264), Direction::SendRecv);
+    drop(mallory);
+    let offer = alice.offer().unwrap();
+    let answer = bob.answer(&offer).unwrap();
+    let line = answer.lines().find(|line| line.starts_with("a=fingerprint:")).unwrap();
+    let digit = if line.ends_with('0') { "1" } else { "0" };
+    let wrong = format!("{}{digit}", &line[..line.len() - 1]);
+    alice.set_answer(&answer.replace(line, &wrong)).unwrap();
+    let other = thread::spawn(move || {
+        // A client may have sent its last message before it learns that it is refused.
+        let streams = bob.connect(TIME);
+        let deadline = Instant::now() + TIME;
+        if let Ok(Some(mut streams)) = streams {
+            while bob.ended().is_none() && Instant::now() < deadline {
+                assert!(streams[0].stream.pull_frame(Duration::from_millis(20)).unwrap().is_none());
+            }
+        }
+        bob.ended()
+    });
+    let connected = alice.connect(TIME);
+    assert!(matches!(connected, Err(Error::Peer(PeerError::Dtls(_)))), "{connected:?}");
+    assert!(other.join().unwrap().is_some(), "the other end was not told");
+}
+
+#[test]
+fn a_peer_that_closes_is_noticed() {
+    let (mut alice, mut bob) = (peer(), peer());
+    alice.add(alice.stream(Codec::H264), Direction::SendRecv);
+    bob.add(bob.stream(Codec::H264), Direction::SendRecv);
+    let [(alice, ours), (bob, mut theirs)] = connect(alice, bob);
+    drop((ours, alice));
+    let deadline = Instant::now() + TIME;
+    while bob.ended().is_none() && Instant::now() < deadline {
+        theirs[0].stream.pull_frame(Duration::from_millis(20)).unwrap();
+    }
+    assert_eq!(bob.ended(), Some(PeerError::ClosedByPeer));
+    let events: Vec<_> = std::iter::from_fn(|| bob.poll_event()).collect();
+    assert!(matches!(events[0], PeerEvent::Path { .. }), "{events:?}");
+    assert_eq!(events.last(), Some(&PeerEvent::Ended(PeerError::ClosedByPeer)));
+}
+
+#[test]
+fn offers_and_answers_have_an_order() {
+    let mut alice = peer();
+    alice.add(alice.stream(Codec::H264).recovery(Recovery::Off), Direction::SendRecv);
+    assert!(matches!(alice.set_answer(""), Err(Error::Peer(PeerError::Order(_)))));
+    assert!(matches!(alice.connect(TIME), Err(Error::Peer(PeerError::Order(_)))));
+    let offer = alice.offer().unwrap();
+    assert!(matches!(alice.offer(), Err(Error::Peer(PeerError::Order(_)))));
+    assert!(matches!(alice.answer(&offer), Err(Error::Peer(PeerError::Order(_)))));
+    assert!(matches!(alice.set_answer("v=1"), Err(Error::Peer(PeerError::Negotiation(_)))));
+}

@@ -1,0 +1,384 @@
+//! The agent: our candidates, the peer's, and the pair that is selected.
+
+mod input;
+mod local;
+mod output;
+mod watch;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use is::{IceAgent, IceCreds, Protocol};
+
+use super::candidate::{Candidate, CandidateKind};
+use super::checks::Checks;
+use super::credentials::Credentials;
+use super::error::AgentError;
+use super::gather::Gather;
+use super::paths::{CONSENT, Path, Paths};
+use super::stun::TransactionId;
+
+/// The most host candidates: addresses of one machine.
+const MAX_HOSTS: usize = 16;
+
+/// The most server-reflexive candidates: a NAT may map each server to another port, and change its mind.
+const MAX_REFLEXIVE: usize = 32;
+
+/// The most STUN servers.
+const MAX_SERVERS: usize = 8;
+
+/// The most addresses of the peer, signalled or seen. `is` never forgets one.
+const MAX_REMOTES: usize = 100;
+
+/// The most pairs (RFC 8445 section 6.1.2.5).
+const MAX_PAIRS: usize = 100;
+
+/// The most octets of USERNAME that `is` can write.
+const MAX_USER_NAME: usize = 128;
+
+/// The most datagrams that wait for [`Agent::poll_datagram`].
+const MAX_OUTBOX: usize = 256;
+
+/// The least time between two checks, `Ta` (RFC 8445 section 14.2).
+const PACE: Duration = Duration::from_millis(50);
+
+/// The longest time between checks on a pair that works: RFC 7675 section 5.1 forbids less than 4 seconds.
+const CHECK_INTERVAL: Duration = Duration::from_secs(4);
+
+/// How long an agent without a pair waits before it fails (RFC 8863 section 4).
+const PATIENCE: Duration = Duration::from_millis(39_500);
+
+/// What an agent is made of.
+#[derive(Debug, Clone)]
+pub struct AgentConfig {
+    /// Our credentials, as the description that we send has them.
+    pub credentials: Credentials,
+    /// Whether we nominate. RFC 8445 section 6.1.1: the offerer, and always a full agent whose peer is lite. If
+    /// both ends believe so, the tie-breaker decides.
+    pub is_controlling: bool,
+    /// Whether the agent is lite: it only answers. For servers with public addresses.
+    pub is_lite: bool,
+    /// Unpredictable octets, new for each agent: they make the tie-breaker and the transaction identifiers of
+    /// requests to STUN servers.
+    pub random: [u8; 32],
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// We have a further candidate; send it to the peer.
+    LocalCandidate(Candidate),
+    /// From now on media goes from `local` to `remote`. May come again, with a better or another pair.
+    Selected {
+        /// Our address, the base of the local candidate.
+        local: SocketAddr,
+        /// The peer's address.
+        remote: SocketAddr,
+    },
+    /// The peer has not answered for 30 seconds: sending media must stop (RFC 7675 section 5.1). Another pair
+    /// may be selected; the same one not without a restart.
+    Disconnected,
+    /// No pair works. Only [`Agent::restart`] helps.
+    Failed,
+}
+
+/// A datagram to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transmit {
+    /// The address of ours to send it from: one of those given to [`Agent::add_local`].
+    pub local: SocketAddr,
+    /// Where to send it.
+    pub to: SocketAddr,
+    /// A whole STUN message.
+    pub datagram: Vec<u8>,
+}
+
+/// What an agent has done since it was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Checks that we sent.
+    pub requests_sent: u64,
+    /// Valid responses to our checks.
+    pub responses_received: u64,
+    /// Valid checks of the peer.
+    pub requests_received: u64,
+    /// STUN messages that were not for us, not authentic, replayed, or too many.
+    pub refused: u64,
+    /// The last round trip on the selected pair.
+    pub round_trip: Option<Duration>,
+}
+
+/// One end of an ICE session.
+///
+/// Each datagram that [`demux`](crate::demux) finds to be STUN goes to [`handle_datagram`](Self::handle_datagram);
+/// after each call the outputs are to be polled, and [`handle_timeout`](Self::handle_timeout) is to be called at
+/// [`next_timeout`](Self::next_timeout).
+///
+/// **Limits.** 16 host candidates, 8 STUN servers, 100 addresses of the peer, 100 pairs. At most one check is
+/// sent each 50 ms (RFC 8445 section 14.2), whatever arrives, and a request of the peer is answered by one
+/// datagram that is not longer. A request without the right password is not answered at all.
+///
+/// **Consent.** A selected pair is checked each 4 seconds (RFC 7675 allows 4 to 6; the interval is not random,
+/// as RFC 7675 asks, because that of `is` is not). If the selected pair falls silent for 9 seconds while
+/// another answers, the other is selected.
+#[derive(Debug)]
+pub struct Agent {
+    inner: IceAgent,
+    credentials: Credentials,
+    is_lite: bool,
+    tie_breaker: u64,
+    /// The time of the last call that had one.
+    now: Instant,
+    hosts: Vec<SocketAddr>,
+    /// Our candidates that the peer should know.
+    locals: Vec<Candidate>,
+    servers: Vec<SocketAddr>,
+    gather: Gather,
+    /// Addresses of the peer that `is` knows.
+    remotes: Vec<SocketAddr>,
+    /// Those of them that the caller added.
+    signalled: Vec<SocketAddr>,
+    /// Identifiers of the peer's last requests and where these came from.
+    requests: VecDeque<(TransactionId, SocketAddr)>,
+    /// When `is` last had time to do something.
+    stepped: Instant,
+    /// Whether a request has arrived since: `is` looks at a nomination only when it has time.
+    is_nudged: bool,
+    /// Requests that `is` keeps until it has the peer's credentials.
+    early: usize,
+    checks: Checks,
+    paths: Paths,
+    selected: Option<(Path, Instant)>,
+    /// Since when an agent without a pair waits for one.
+    waiting: Option<Instant>,
+    /// When the selected pair was last given up for another.
+    given_up: Option<Instant>,
+    has_all_remotes: bool,
+    has_failed: bool,
+    statistics: Statistics,
+    events: VecDeque<Event>,
+    outbox: VecDeque<Transmit>,
+}
+
+impl Agent {
+    /// Makes an agent without candidates.
+    pub fn new(config: AgentConfig, now: Instant) -> Self {
+        let mut gather = Gather::new(&config.random);
+        let tie_breaker = gather.tie_breaker();
+        let inner = make(&config.credentials, config.is_lite, config.is_controlling, tie_breaker);
+        let mut agent = Self {
+            inner,
+            credentials: config.credentials,
+            is_lite: config.is_lite,
+            tie_breaker,
+            now,
+            hosts: Vec::new(),
+            locals: Vec::new(),
+            servers: Vec::new(),
+            gather,
+            signalled: Vec::new(),
+            remotes: Vec::new(),
+            requests: VecDeque::new(),
+            stepped: now,
+            is_nudged: false,
+            early: 0,
+            checks: Checks::default(),
+            paths: Paths::default(),
+            selected: None,
+            waiting: None,
+            given_up: None,
+            has_all_remotes: false,
+            has_failed: false,
+            statistics: Statistics::default(),
+            events: VecDeque::new(),
+            outbox: VecDeque::new(),
+        };
+        agent.inner.handle_timeout(now);
+        agent.collect();
+        agent
+    }
+
+    /// Starts over with new credentials: forgets the peer's credentials and candidates, asks the STUN servers
+    /// again, and announces all local candidates again (RFC 8445 section 9).
+    ///
+    /// Media may go on through the selected pair until another one is selected, or until the peer has not
+    /// answered for 30 seconds.
+    pub fn restart(&mut self, credentials: Credentials, now: Instant) {
+        self.now = now;
+        let is_controlling = self.inner.controlling();
+        self.inner = make(&credentials, self.is_lite, is_controlling, self.tie_breaker);
+        self.credentials = credentials;
+        self.checks = Checks::default();
+        self.paths.forgive();
+        (self.early, self.waiting, self.given_up) = (0, None, None);
+        (self.has_all_remotes, self.has_failed) = (false, false);
+        self.locals.clear();
+        self.signalled.clear();
+        self.remotes.clear();
+        self.requests.clear();
+        self.outbox.clear();
+        self.inner.handle_timeout(now);
+        for host in std::mem::take(&mut self.hosts) {
+            // Each was accepted before.
+            let _ = self.announce_host(host);
+        }
+        self.gather.restart(now);
+        self.collect();
+    }
+
+    /// Sets the peer's credentials: checks start, and requests are answered.
+    ///
+    /// # Errors
+    /// [`AgentError::UserName`] if both user name fragments have more than 127 octets together; `is` can write no
+    /// longer user name. RFC 8839 section 5.4 allows 32 octets each in descriptions that are sent.
+    pub fn set_remote_credentials(
+        &mut self,
+        remote: &Credentials,
+        now: Instant,
+    ) -> Result<(), AgentError> {
+        let length = remote.ufrag().len() + 1 + self.credentials.ufrag().len();
+        if length > MAX_USER_NAME {
+            return Err(AgentError::UserName { length, limit: MAX_USER_NAME });
+        }
+        self.now = now;
+        self.inner.set_remote_credentials(creds(remote));
+        self.waiting = Some(now);
+        Ok(())
+    }
+
+    /// Adds a candidate of the peer. A second one with the same address changes nothing.
+    ///
+    /// # Errors
+    /// If there are 100 addresses of the peer already, if the candidate belongs to other credentials, or after
+    /// [`end_of_candidates`](Self::end_of_candidates).
+    pub fn add_remote(&mut self, candidate: &Candidate, now: Instant) -> Result<(), AgentError> {
+        self.now = now;
+        if self.has_all_remotes {
+            return Err(AgentError::AfterEnd);
+        }
+        let known = self.inner.remote_credentials();
+        if known.zip(candidate.ufrag()).is_some_and(|(known, ufrag)| known.ufrag != ufrag) {
+            return Err(AgentError::OtherCredentials);
+        }
+        if self.signalled.contains(&candidate.address) {
+            return Ok(());
+        }
+        self.note_remote(candidate.address, "remote candidates")?;
+        self.signalled.push(candidate.address);
+        self.inner.add_remote_candidate(is::Candidate::from_parts(
+            candidate.foundation.clone(),
+            1,
+            Protocol::Udp,
+            candidate.priority,
+            candidate.address,
+            kind(candidate.kind),
+            candidate.related,
+            None,
+            candidate.ufrag.clone(),
+        ));
+        self.waiting = self.waiting.map(|_| now);
+        self.collect();
+        Ok(())
+    }
+
+    /// The peer has no further candidates (RFC 8838 section 13, RFC 8840 section 4.3).
+    pub fn end_of_candidates(&mut self) {
+        self.has_all_remotes = true;
+    }
+
+    /// Returns whether we nominate; a conflict may have changed it.
+    pub fn is_controlling(&self) -> bool {
+        self.inner.controlling()
+    }
+
+    /// Sets whether we nominate, once it is known who made the offer (RFC 8445 section 6.1.1).
+    pub fn set_controlling(&mut self, is_controlling: bool) {
+        self.inner.set_controlling(is_controlling);
+    }
+
+    /// Returns whether a pair is selected whose peer consents to media.
+    pub fn is_connected(&self) -> bool {
+        self.selected.is_some()
+    }
+
+    /// Returns whether no pair was found; [`restart`](Self::restart) helps.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Returns our address and the peer's of the selected pair.
+    pub fn selected(&self) -> Option<(SocketAddr, SocketAddr)> {
+        self.selected.map(|(path, _)| (path.local, path.remote))
+    }
+
+    /// Returns whether media may come from this address: a pair with it has been checked. Media that is in flight
+    /// while another pair is selected still counts.
+    pub fn accepts_media_from(&self, from: SocketAddr) -> bool {
+        self.inner.has_viable_remote_candidate(from)
+            || self.selected.is_some_and(|(path, _)| path.remote == from)
+    }
+
+    /// Returns our credentials.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// Returns counts, and the round trip on the selected pair.
+    pub fn statistics(&self) -> Statistics {
+        let round_trip = self.selected.and_then(|(path, _)| self.paths.round_trip(path));
+        Statistics { round_trip, ..self.statistics }
+    }
+
+    /// Returns the next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Returns the next datagram to be sent.
+    pub fn poll_datagram(&mut self) -> Option<Transmit> {
+        self.outbox.pop_front()
+    }
+
+    /// Notes an address of the peer.
+    fn note_remote(&mut self, address: SocketAddr, what: &'static str) -> Result<(), AgentError> {
+        if self.remotes.contains(&address) {
+            return Ok(());
+        }
+        if self.remotes.len() >= MAX_REMOTES {
+            return Err(AgentError::TooMany { what, limit: MAX_REMOTES });
+        }
+        self.remotes.push(address);
+        Ok(())
+    }
+}
+
+fn make(
+    credentials: &Credentials,
+    is_lite: bool,
+    is_controlling: bool,
+    tie_breaker: u64,
+) -> IceAgent {
+    let mut inner = IceAgent::new(creds(credentials));
+    inner.set_ice_lite(is_lite);
+    inner.set_controlling(is_controlling);
+    inner.set_control_tie_breaker(tie_breaker);
+    inner.set_max_candidate_pairs(MAX_PAIRS);
+    inner.set_max_stun_rto(CHECK_INTERVAL);
+    inner
+}
+
+fn creds(credentials: &Credentials) -> IceCreds {
+    IceCreds { ufrag: credentials.ufrag().to_owned(), pass: credentials.password().to_owned() }
+}
+
+fn kind(kind: CandidateKind) -> is::CandidateKind {
+    match kind {
+        CandidateKind::Host => is::CandidateKind::Host,
+        CandidateKind::ServerReflexive => is::CandidateKind::ServerReflexive,
+        CandidateKind::PeerReflexive => is::CandidateKind::PeerReflexive,
+        CandidateKind::Relayed => is::CandidateKind::Relayed,
+    }
+}
