@@ -165,6 +165,12 @@ impl Association {
         Ok(association)
     }
 
+    /// Returns whether a datagram begins a handshake: only for such a one is a server needed.
+    pub fn begins_with(datagram: &[u8]) -> bool {
+        let is_dtls = demux::kind(datagram) == Kind::Dtls && datagram.len() <= DATAGRAM_MAX;
+        is_dtls && Plain::first(datagram).is_some_and(|it| it.is_first() && it.random().is_some())
+    }
+
     /// Handles a datagram from the peer. Those that are not DTLS, or longer than [`DATAGRAM_MAX`], are
     /// dropped.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) {
