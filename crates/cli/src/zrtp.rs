@@ -136,7 +136,7 @@ impl Shown {
         while let Some((address, error)) = opening.poll_failed() {
             self.failed += 1;
             if self.failed <= FAILED_SHOWN {
-                let reason = explain(error.into());
+                let reason = explain(error);
                 eprintln!("rushes: no keys for {address}, still waiting: {reason:#}");
             }
             if self.failed == FAILED_SHOWN {

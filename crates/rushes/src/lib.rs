@@ -53,6 +53,8 @@ struct FromRust;
 
 #[cfg(feature = "zrtp")]
 mod agreement;
+#[cfg(feature = "webrtc")]
+pub mod dtls;
 mod error;
 pub mod format;
 #[cfg(feature = "zrtp")]
@@ -90,6 +92,8 @@ pub use pace::{Burst, Pacing, sleep_until};
 pub use reports::Rtcp;
 #[cfg(feature = "srtp")]
 pub use security::Security;
+#[cfg(any(feature = "webrtc", feature = "zrtp"))]
+pub use setup::Opening;
 pub use setup::{Context, Fec, Recovery, Session, StreamBuilder};
 pub use stats::{DestinationStatistics, Histogram, RateStatistics, Statistics};
 

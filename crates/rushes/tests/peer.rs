@@ -12,7 +12,8 @@ const TIME: Duration = Duration::from_secs(10);
 
 /// An access unit of H.264 with parameter sets, whose slice has `len` octets.
 fn picture(number: u8, len: usize) -> Vec<u8> {
-    let mut unit = b"\0\0\0\x01\x67\x42\xc0\x1e\xd9\0\0\0\x01\x68\xce\x38\x80\0\0\0\x01\x65".to_vec();
+    let mut unit =
+        b"\0\0\0\x01\x67\x42\xc0\x1e\xd9\0\0\0\x01\x68\xce\x38\x80\0\0\0\x01\x65".to_vec();
     unit.resize(unit.len() + len, number | 0x80);
     unit
 }

@@ -30,7 +30,8 @@ fn both_ends_get_the_same_keys_and_keep_them() {
 
 #[test]
 fn every_handshake_has_other_keys() {
-    let [a, b] = [connected(), connected()].map(|world| world.keys()[0].clone());
+    let (a, b) = (connected(), connected());
+    let (a, b) = (a.keys()[0], b.keys()[0]);
     assert_ne!(a.send, b.send);
 }
 
@@ -91,9 +92,7 @@ fn a_client_without_an_answer_fails_in_time_and_a_server_waits() {
     assert!(world.elapsed() <= Duration::from_secs(40), "{:?}", world.elapsed());
     assert!(world.ends[SERVER].events.is_empty());
     // It still accepts a client that comes later.
-    let mut late = config(CLIENT);
-    late.certificate = certificate(CLIENT);
-    world.ends[CLIENT] = End::new(late);
+    world.ends[CLIENT] = End::at(world.now, config(CLIENT));
     world.run(&mut pass);
     world.keys();
 }

@@ -2,6 +2,8 @@
 
 mod destinations;
 #[cfg(feature = "webrtc")]
+mod dtls;
+#[cfg(feature = "webrtc")]
 mod peer;
 #[cfg(feature = "srtp")]
 mod sdes;
@@ -21,6 +23,8 @@ use rushes_proto::{ClockRate, PayloadType, Ssrc};
 use thiserror::Error;
 
 pub use self::destinations::DestinationsError;
+#[cfg(feature = "webrtc")]
+pub use self::dtls::DtlsSetupError;
 #[cfg(feature = "webrtc")]
 pub use self::peer::PeerError;
 #[cfg(feature = "srtp")]
@@ -66,6 +70,10 @@ pub enum Error {
     /// The stream cannot send to its several destinations.
     #[error(transparent)]
     Destinations(#[from] DestinationsError),
+    /// The key agreement by DTLS failed.
+    #[cfg(feature = "webrtc")]
+    #[error(transparent)]
+    Dtls(#[from] DtlsSetupError),
     /// The media that a description names is encrypted, which needs the feature `srtp`.
     #[cfg(not(feature = "srtp"))]
     #[error("the description requires encrypted media (SRTP), which this build does not support")]
@@ -225,7 +233,7 @@ pub enum Error {
     #[error("cannot list the addresses of this machine: {0}")]
     LocalAddresses(#[source] std::io::Error),
     /// [`begin`](crate::StreamBuilder::begin) was called for a stream that does not agree on keys.
-    #[cfg(feature = "zrtp")]
+    #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     #[error("this stream does not agree on keys: call open instead of begin")]
     NoZrtp,
     /// The stream's keys have not been agreed on yet.

@@ -98,7 +98,8 @@ impl PeerBuilder {
     /// [`Error::Net`] if the socket cannot be bound, [`Error::Random`] if the operating system returns no random
     /// numbers, [`Error::Peer`] if a certificate cannot be made.
     pub fn open(self) -> Result<Peer, Error> {
-        let Self { session, local_port, servers, certificate, is_lite, has_loopback, socket } = self;
+        let Self { session, local_port, servers, certificate, is_lite, has_loopback, socket } =
+            self;
         let certificate = match certificate {
             Some(certificate) => certificate,
             None => session.context.certificate()?,
@@ -110,8 +111,7 @@ impl PeerBuilder {
             is_lite,
             session_id: u64::from_be_bytes(random()?) >> 1,
         };
-        let config =
-            AgentConfig { credentials, is_controlling: false, is_lite, random: random()? };
+        let config = AgentConfig { credentials, is_controlling: false, is_lite, random: random()? };
         let now = Instant::now();
         let mut agent = Agent::new(config, now);
         let port = session.port(local_port, &socket, ControlPort::Muxed, Vec::new(), false)?;

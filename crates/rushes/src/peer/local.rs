@@ -1,7 +1,9 @@
 //! What this end has and wants, for offers and answers.
 
 use rushes_proto::rtp::ExtensionKind;
-use rushes_proto::sdp::{Direction, Encoding, ExtensionMapping, Feedback, H264Parameters, MediaKind};
+use rushes_proto::sdp::{
+    Direction, Encoding, ExtensionMapping, Feedback, H264Parameters, MediaKind,
+};
 use rushes_proto::{PayloadType, Ssrc};
 use rushes_webrtc::dtls::{self, Certificate};
 use rushes_webrtc::ice::Credentials;
@@ -102,7 +104,10 @@ impl Peer {
         let mut taken: Vec<Option<Ssrc>> = Vec::new();
         for LocalStream { builder, .. } in &mut self.media {
             let recovers = builder.control.recovery != Recovery::Off;
-            for ssrc in [&mut builder.ssrc, &mut builder.control.rtx_ssrc].into_iter().take(1 + usize::from(recovers)) {
+            for ssrc in [&mut builder.ssrc, &mut builder.control.rtx_ssrc]
+                .into_iter()
+                .take(1 + usize::from(recovers))
+            {
                 if ssrc.is_none() || taken.contains(ssrc) {
                     *ssrc = Some(random_ssrc_except(&taken)?);
                 }

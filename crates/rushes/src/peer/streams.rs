@@ -47,8 +47,7 @@ pub(super) fn open(
         let Some(local) = peer.media.get(agreed_media.local) else { continue };
         let Some(codec) = local.codec() else { continue };
         let shares_type = shares_type(agreed, agreed_media);
-        let mut builder =
-            configured(local, agreed_media, shares_type).security(security.clone());
+        let mut builder = configured(local, agreed_media, shares_type).security(security.clone());
         builder.mid.clone_from(&media.mid);
         builder.check()?;
         streams.push(PeerStream {

@@ -288,6 +288,16 @@ impl Port {
     }
 }
 
+#[cfg(any(feature = "webrtc", feature = "zrtp"))]
+impl Drop for Port {
+    fn drop(&mut self) {
+        let Some(side) = lock(&self.side).take() else { return };
+        for (to, datagram) in side.leave(Instant::now()) {
+            self.send_on_media(&datagram, to);
+        }
+    }
+}
+
 /// Returns the earlier of two optional instants.
 pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {

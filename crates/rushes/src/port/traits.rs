@@ -35,4 +35,9 @@ pub(crate) trait SideProtocol: Send + Sync + fmt::Debug {
     fn serve(&self, _now: Instant) -> Option<Instant> {
         None
     }
+
+    /// Returns the datagrams that tell peers of the end of the port, and their addresses.
+    fn leave(&self, _now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
+        Vec::new()
+    }
 }

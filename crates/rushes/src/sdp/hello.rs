@@ -14,8 +14,11 @@ const ZRTP_HASH: &str = "zrtp-hash";
 
 impl StreamBuilder {
     /// Puts the hash of the stream's Hello into its description.
-    pub(super) fn describe_hello(&self, media: &mut Media) -> Result<(), Error> {
-        let Some(Security::Zrtp(config)) = &self.security else { return Ok(()) };
+    pub(super) fn describe_hello(
+        &self,
+        config: &ZrtpConfig,
+        media: &mut Media,
+    ) -> Result<(), Error> {
         let hash = self.session.agreement(config)?.hello_hash(self.chain.peek()?);
         let value = format!("{} {}", String::from_utf8_lossy(&VERSION), hex::write(&hash));
         media.attributes.push(Attribute::new(ZRTP_HASH, value));

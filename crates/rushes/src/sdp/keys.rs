@@ -16,10 +16,7 @@ impl StreamBuilder {
     pub(super) fn describe_security(&self, media: &mut Media) -> Result<(), Error> {
         let Some(security) = &self.security else { return Ok(()) };
         let Some(keys) = security.known_keys() else {
-            #[cfg(feature = "zrtp")]
-            return self.describe_hello(media);
-            #[cfg(not(feature = "zrtp"))]
-            return Ok(());
+            return self.describe_agreement(security, media);
         };
         let encrypted = keys.policy.encrypted_extensions;
         let is_described = |id| media.extensions.iter().any(|it| it.id == u16::from(id));
@@ -38,8 +35,32 @@ impl StreamBuilder {
         Ok(())
     }
 
+    /// Puts what the peer needs for the key agreement into the description.
+    #[cfg_attr(
+        not(any(feature = "webrtc", feature = "zrtp")),
+        allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "no key agreement")
+    )]
+    fn describe_agreement(&self, security: &Security, media: &mut Media) -> Result<(), Error> {
+        match security {
+            #[cfg(feature = "zrtp")]
+            Security::Zrtp(config) => self.describe_hello(config, media),
+            #[cfg(feature = "webrtc")]
+            Security::Dtls(config) => self.describe_certificate(config, media),
+            Security::Keys { .. } => {
+                let _ = media;
+                Ok(())
+            }
+        }
+    }
+
     /// Secures the stream as described in `media`: by the first usable `a=crypto` line.
     pub(super) fn with_security_of(self, media: &Media) -> Result<Self, Error> {
+        if let Profile::Dtls { .. } = media.profile {
+            #[cfg(feature = "webrtc")]
+            return self.with_certificate_of(media);
+            #[cfg(not(feature = "webrtc"))]
+            return Err(SdesError::Missing.into());
+        }
         if !media.is_secured() {
             #[cfg(feature = "zrtp")]
             return Ok(self.with_hello_hash_of(media));

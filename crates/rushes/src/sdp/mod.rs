@@ -20,6 +20,8 @@
 //! # }
 //! ```
 
+#[cfg(feature = "webrtc")]
+mod certificate;
 mod extensions;
 mod fec;
 mod filter;
@@ -214,7 +216,10 @@ impl Context {
             Some(rtx) => Recovery::Rtx(rtx.payload_type),
             None => Recovery::Verbatim,
         };
-        let has_feedback = matches!(media.profile, Profile::Avpf | Profile::Savpf);
+        let has_feedback = matches!(
+            media.profile,
+            Profile::Avpf | Profile::Savpf | Profile::Dtls { feedback: true, .. }
+        );
         let mut builder = session
             .stream(codec)
             .local_port(media.port)

@@ -29,6 +29,10 @@ pub enum Security {
     /// [`zrtp`](crate::zrtp). Media is neither sent nor accepted before the agreement.
     #[cfg(feature = "zrtp")]
     Zrtp(crate::agreement::ZrtpConfig),
+    /// Keys that both ends agree on by DTLS (RFC 5764) on the media's own port; see
+    /// [`dtls`](crate::dtls). Media is neither sent nor accepted before the agreement.
+    #[cfg(feature = "webrtc")]
+    Dtls(crate::dtls::DtlsConfig),
 }
 
 /// The keys of a stream, once they are known.
@@ -43,8 +47,8 @@ pub(crate) struct KnownKeys<'a> {
 impl Security {
     /// Returns the keys unless both ends must agree on them first.
     #[cfg_attr(
-        not(feature = "zrtp"),
-        allow(clippy::unnecessary_wraps, reason = "`None` with ZRTP")
+        not(any(feature = "webrtc", feature = "zrtp")),
+        allow(clippy::unnecessary_wraps, reason = "`None` with key agreement")
     )]
     pub(crate) fn known_keys(&self) -> Option<KnownKeys<'_>> {
         match self {
@@ -53,6 +57,8 @@ impl Security {
             }
             #[cfg(feature = "zrtp")]
             Self::Zrtp(_) => None,
+            #[cfg(feature = "webrtc")]
+            Self::Dtls(_) => None,
         }
     }
 

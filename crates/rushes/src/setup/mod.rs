@@ -6,7 +6,7 @@ mod control;
 mod destinations;
 mod fec;
 mod open;
-#[cfg(feature = "zrtp")]
+#[cfg(any(feature = "webrtc", feature = "zrtp"))]
 mod opening;
 mod security;
 mod session;
@@ -15,10 +15,10 @@ pub use self::builder::StreamBuilder;
 pub use self::context::Context;
 pub use self::control::Recovery;
 pub use self::fec::Fec;
-#[cfg(feature = "zrtp")]
-pub use self::opening::Opening;
 #[cfg(feature = "webrtc")]
 pub(crate) use self::open::random_ssrc_except;
-pub use self::session::Session;
+#[cfg(any(feature = "webrtc", feature = "zrtp"))]
+pub use self::opening::Opening;
 #[cfg(feature = "webrtc")]
 pub(crate) use self::session::ControlPort;
+pub use self::session::Session;

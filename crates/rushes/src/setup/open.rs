@@ -55,9 +55,9 @@ impl StreamBuilder {
     /// [`Error::Net`] if the port is in use or the socket cannot be set up,
     /// [`Error::SharedPort`], or the error of an invalid setting.
     pub fn open(self) -> Result<MediaStream, Error> {
-        #[cfg(feature = "zrtp")]
-        if let Some(crate::security::Security::Zrtp(_)) = &self.security {
-            return self.open_by_zrtp();
+        #[cfg(any(feature = "webrtc", feature = "zrtp"))]
+        if self.awaits_keys() {
+            return self.open_agreeing();
         }
         let (builder, port) = self.bind()?;
         builder.open_on(port)

@@ -37,7 +37,10 @@ impl StreamBuilder {
     /// A secured stream begins at a sequence number below 2¹⁵, so that a receiver that misses the
     /// first packets still estimates the packet index correctly (RFC 3711 section 3.3.1).
     #[cfg(feature = "srtp")]
-    #[cfg_attr(not(feature = "zrtp"), allow(unused_mut, reason = "modified with ZRTP"))]
+    #[cfg_attr(
+        not(any(feature = "webrtc", feature = "zrtp")),
+        allow(unused_mut, reason = "modified with key agreement")
+    )]
     pub fn security(mut self, mut security: Security) -> Self {
         // A hash of the peer's Hello from a description is kept.
         #[cfg(feature = "zrtp")]
@@ -47,12 +50,21 @@ impl StreamBuilder {
         {
             config.peer_hello_hash = before.peer_hello_hash;
         }
+        // The peer's certificate and role from a description are kept, too.
+        #[cfg(feature = "webrtc")]
+        if let (Some(Security::Dtls(before)), Security::Dtls(config)) =
+            (&mut self.security, &mut security)
+            && config.expected.is_empty()
+        {
+            config.expected.append(&mut before.expected);
+            config.setup = before.setup;
+        }
         self.security = Some(security);
         self
     }
 
     /// Returns whether the stream agrees on its keys with the peer, which makes opening it slow.
-    #[cfg(feature = "zrtp")]
+    #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     pub fn agrees_on_keys(&self) -> bool {
         self.awaits_keys()
     }

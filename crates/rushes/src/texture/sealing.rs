@@ -36,6 +36,10 @@ pub(super) struct Sealing {
 
 impl Sealing {
     pub(super) fn new(security: Option<&Security>, end: End) -> Result<Self, TextureError> {
+        #[cfg(feature = "webrtc")]
+        if let Some(Security::Dtls(_)) = security {
+            return Err(Error::from(crate::error::DtlsSetupError::Texture).into());
+        }
         let secret = match security.and_then(Security::known_keys) {
             None => None,
             Some(keys) => {

@@ -41,6 +41,10 @@ const RETRANSMISSIONS: usize = 6;
 /// How long a handshake may take, from its first message.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(30);
 
+/// The shortest time between two timeouts. The engine asks for one at once, again and again, when a
+/// message is missing from a flight of DTLS 1.3, and would send an acknowledgement each time.
+const TIMEOUT_MIN: Duration = Duration::from_millis(50);
+
 /// Timeouts after this time are the engine's way of saying that there are none.
 const FOREVER: Duration = Duration::from_secs(24 * 3600);
 
@@ -75,7 +79,8 @@ pub struct Config {
 pub enum Event {
     /// The handshake is complete and the peer is the expected one: media may be sent.
     Keys(Keys),
-    /// The handshake failed; there will be no keys.
+    /// The handshake failed, and there will be no keys. After [`Keys`](Self::Keys): the peer broke the
+    /// protocol, or has not confirmed the last message of the handshake.
     Failed(DtlsError),
     /// The peer ended the association after the handshake.
     Closed,
@@ -160,6 +165,12 @@ impl Association {
         Ok(association)
     }
 
+    /// Returns whether a datagram begins a handshake: only for such a one is a server needed.
+    pub fn begins_with(datagram: &[u8]) -> bool {
+        let is_dtls = demux::kind(datagram) == Kind::Dtls && datagram.len() <= DATAGRAM_MAX;
+        is_dtls && Plain::first(datagram).is_some_and(|it| it.is_first() && it.random().is_some())
+    }
+
     /// Handles a datagram from the peer. Those that are not DTLS, or longer than [`DATAGRAM_MAX`], are
     /// dropped.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) {
@@ -168,16 +179,29 @@ impl Association {
             return;
         }
         self.peer.received = self.peer.received.saturating_add(datagram.len());
-        let Some(engine) = &mut self.engine else { return };
-        let outcome = engine.handle_timeout(now).and_then(|()| engine.handle_packet(datagram));
-        match outcome {
-            Ok(()) => self.collect(now, true),
+        if let Err(error) = self.pass_on(now, datagram) {
+            self.give_up(now, error);
+            // It may have been a client's first message, after too many that were incomplete.
+            if !self.config.is_client
+                && let Err(error) = self.pass_on(now, datagram)
+            {
+                self.give_up(now, error);
+            }
+        }
+    }
+
+    /// Passes a datagram to the engine, and takes what it puts out.
+    fn pass_on(&mut self, now: Instant, datagram: &[u8]) -> Result<(), dimpl::Error> {
+        let Some(engine) = &mut self.engine else { return Ok(()) };
+        match engine.handle_timeout(now).and_then(|()| engine.handle_packet(datagram)) {
             // The engine has not changed: it was no answer to the first message.
             Err(dimpl::Error::UnexpectedMessage(
                 UnexpectedMessageError::UnrecognizedAutoServerResponse,
-            )) => self.collect(now, true),
-            Err(error) => self.give_up(now, error),
+            ))
+            | Ok(()) => self.collect(now, true),
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     /// Retransmits what is due, or fails if the peer does not answer.
@@ -187,7 +211,8 @@ impl Association {
         {
             self.fail(error);
         }
-        let Some(engine) = &mut self.engine else { return };
+        let is_due = self.timeout.is_some_and(|due| due <= now);
+        let Some(engine) = self.engine.as_mut().filter(|_| is_due) else { return };
         match engine.handle_timeout(now) {
             Ok(()) => self.collect(now, false),
             Err(error) => self.give_up(now, error),
@@ -254,26 +279,36 @@ impl Association {
 
     /// Checks a datagram before the engine sees it, which takes every error as final.
     fn admits(&mut self, now: Instant, datagram: &[u8]) -> bool {
-        let Some(record) = Plain::first(datagram) else { return true };
+        let is_waiting = !self.config.is_client && !self.peer.is_proved;
+        let Some(record) = Plain::first(datagram) else { return !is_waiting };
         if self.is_complete {
             // Only the peer's last flight may come again.
             return record.is_handshake();
         }
-        let is_waiting = !self.config.is_client && !self.peer.is_proved;
-        if let Some(description) = record.fatal_alert() {
-            if !is_waiting && self.doubt.is_none() {
-                self.doubt = Some((now + DOUBT, DtlsError::Alert { description }));
-            }
+        if is_waiting {
+            return record.is_client_hello() && self.admits_hello(now, record);
+        }
+        if let Some(description) = record.fatal_alert()
+            && self.doubt.is_none()
+        {
+            self.doubt = Some((now + DOUBT, DtlsError::Alert { description }));
+        }
+        record.is_of_handshake()
+    }
+
+    /// Checks a client's message before its address is proved. A new first message replaces what came
+    /// before it.
+    fn admits_hello(&mut self, now: Instant, record: Plain<'_>) -> bool {
+        if !record.is_first() {
+            return true;
+        }
+        let Some(random) = record.random() else { return false };
+        let is_answered = self.peer.random == Some(random) && self.peer.sent > 0;
+        if !is_answered && let Err(error) = self.begin(now) {
+            self.fail(error);
             return false;
         }
-        if let Some(random) = record.first_hello().filter(|_| is_waiting) {
-            let is_other = self.peer.random.is_some_and(|before| before != random);
-            if is_other && let Err(error) = self.begin(now) {
-                self.fail(error);
-                return false;
-            }
-            self.peer.random = Some(random);
-        }
+        self.peer.random = Some(random);
         true
     }
 
@@ -289,7 +324,7 @@ impl Association {
                 }
                 Output::BufferTooSmall { needed } => self.buffer.resize(needed, 0),
                 Output::Timeout(at) => {
-                    self.timeout = Some(at).filter(|at| *at < now + FOREVER);
+                    self.timeout = Some(at.max(now + TIMEOUT_MIN)).filter(|at| *at < now + FOREVER);
                     break;
                 }
                 Output::Connected => outcome.is_connected = true,
@@ -363,9 +398,7 @@ impl Association {
     fn give_up(&mut self, now: Instant, error: dimpl::Error) {
         if self.is_complete {
             // Only the peer itself can cause it now, for example by renegotiation.
-            self.end();
-            self.events.push_back(Event::Closed);
-            return;
+            return self.fail(error_of(error));
         }
         let error = error_of(error);
         self.attempts += u32::from(self.peer.is_proved);

@@ -5,6 +5,7 @@ const RECORD_LEN: usize = 13;
 /// Octets of the header of a handshake message or its fragment (RFC 6347 section 4.2.2).
 const HANDSHAKE_LEN: usize = 12;
 
+const CHANGE_CIPHER_SPEC: u8 = 20;
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
@@ -28,6 +29,8 @@ pub(super) struct Plain<'a> {
 struct Message<'a> {
     kind: u8,
     number: u16,
+    /// Whether the body begins with the message's first octet.
+    is_beginning: bool,
     body: &'a [u8],
 }
 
@@ -41,9 +44,14 @@ impl<'a> Plain<'a> {
         Some(Self { kind: header[0], body: rest.get(..len)? }).filter(|_| is_plain)
     }
 
-    /// Returns whether it is of the handshake.
+    /// Returns whether it carries handshake messages.
     pub(super) fn is_handshake(self) -> bool {
         self.kind == HANDSHAKE
+    }
+
+    /// Returns whether it can belong to a handshake.
+    pub(super) fn is_of_handshake(self) -> bool {
+        self.is_handshake() || (self.kind == CHANGE_CIPHER_SPEC && *self.body == [1])
     }
 
     /// Returns the description of a fatal alert.
@@ -54,17 +62,28 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// Returns the random of the first `ClientHello` of a handshake.
-    pub(super) fn first_hello(self) -> Option<[u8; 32]> {
+    /// Returns whether it is a `ClientHello` or part of one.
+    pub(super) fn is_client_hello(self) -> bool {
+        self.message().is_some_and(|message| message.kind == CLIENT_HELLO)
+    }
+
+    /// Returns whether it begins the first message of a handshake.
+    pub(super) fn is_first(self) -> bool {
+        self.message().is_some_and(|message| message.is_beginning && message.number == 0)
+    }
+
+    /// Returns the random of a `ClientHello`.
+    pub(super) fn random(self) -> Option<[u8; 32]> {
         let message = self.message()?;
-        let is_first = message.kind == CLIENT_HELLO && message.number == 0;
-        message.body.get(2..34)?.try_into().ok().filter(|_| is_first)
+        let has_random = message.kind == CLIENT_HELLO && message.is_beginning;
+        message.body.get(2..34)?.try_into().ok().filter(|_| has_random)
     }
 
     /// Returns whether the record asks the client to prove its address.
     pub(super) fn asks_for_proof(self) -> bool {
         let Some(message) = self.message() else { return false };
         match message.kind {
+            _ if !message.is_beginning => false,
             HELLO_VERIFY_REQUEST => true,
             SERVER_HELLO => message.body.get(2..6) == Some(&RETRY),
             _ => false,
@@ -73,9 +92,10 @@ impl<'a> Plain<'a> {
 
     fn message(self) -> Option<Message<'a>> {
         let (header, body) = self.body.split_at_checked(HANDSHAKE_LEN)?;
-        let is_beginning = self.kind == HANDSHAKE && header[6..9] == [0, 0, 0];
         let number = u16::from_be_bytes([header[4], header[5]]);
-        Some(Message { kind: header[0], number, body }).filter(|_| is_beginning)
+        let is_beginning = header[6..9] == [0, 0, 0];
+        Some(Message { kind: header[0], number, is_beginning, body })
+            .filter(|_| self.is_handshake())
     }
 }
 
@@ -94,7 +114,7 @@ mod tests {
         let alert = fatal_alert(42);
         let record = Plain::first(&alert).unwrap();
         assert_eq!(record.fatal_alert(), Some(42));
-        assert!(!record.is_handshake() && record.first_hello().is_none());
+        assert!(!record.is_of_handshake() && !record.is_client_hello());
         let mut encrypted = alert;
         encrypted[4] = 1;
         assert!(Plain::first(&encrypted).is_none());
@@ -111,8 +131,8 @@ mod tests {
                 octets[19..22].fill(0);
             }
             if let Some(record) = Plain::first(&octets) {
-                let is_hello = record.first_hello().is_some();
-                proptest::prop_assert!(!(is_hello && record.asks_for_proof()));
+                proptest::prop_assert!(!(record.is_client_hello() && record.asks_for_proof()));
+                proptest::prop_assert!(record.random().is_none() || record.is_client_hello());
                 proptest::prop_assert!(!(record.is_handshake() && record.fatal_alert().is_some()));
             }
         }

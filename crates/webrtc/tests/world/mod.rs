@@ -10,6 +10,9 @@ use rushes_webrtc::dtls::{Association, Certificate, Config, DtlsError, Event, Ke
 /// The time after which a test gives up.
 const LONG: Duration = Duration::from_secs(200);
 
+/// The steps after which a test gives up.
+const STEPS_MAX: u32 = 10_000;
+
 /// The client and the server.
 pub(crate) const CLIENT: usize = 0;
 pub(crate) const SERVER: usize = 1;
@@ -51,7 +54,11 @@ pub(crate) struct End {
 
 impl End {
     pub(crate) fn new(config: Config) -> Self {
-        let association = Association::new(config, epoch()).unwrap();
+        Self::at(epoch(), config)
+    }
+
+    pub(crate) fn at(now: Instant, config: Config) -> Self {
+        let association = Association::new(config, now).unwrap();
         Self { association, events: Vec::new() }
     }
 
@@ -153,8 +160,11 @@ impl World {
 
     /// Runs until nothing is under way and no timeout is set.
     pub(crate) fn run(&mut self, middle: &mut Middle<'_>) {
+        let mut steps = 0;
         while self.step(middle) {
-            assert!(self.elapsed() < LONG, "the two ends do not come to an end");
+            steps += 1;
+            let is_long = self.elapsed() > LONG || steps > STEPS_MAX;
+            assert!(!is_long, "the two ends do not come to an end: {:?}", self.elapsed());
         }
     }
 }
