@@ -211,13 +211,31 @@ fn media_may_go_on_during_a_restart() {
     let mut world = pair([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
     world.introduce();
     assert!(world.run(10 * SECOND, World::is_connected));
-    let now = world.instant();
-    for (n, end) in world.ends.iter_mut().enumerate() {
-        end.agent.restart(ice_world::credentials(n as u8 + 2), now);
-    }
-    assert!(world.is_connected());
-    // Nobody answers the restart: consent ends.
+    let restart = |world: &mut World, first| {
+        let now = world.instant();
+        for (n, end) in world.ends.iter_mut().enumerate() {
+            end.agent.restart(ice_world::credentials(n as u8 + first), now);
+            end.events.clear();
+        }
+        assert!(world.is_connected());
+    };
+    restart(&mut world, 2);
+    // Signalling takes long: consent ends, and nothing has failed.
     assert!(world.run(40 * SECOND, |world| !world.is_connected()));
+    world.run(100 * SECOND, |_| false);
+    for end in &world.ends {
+        assert!(end.has(&Event::Disconnected) && !end.has(&Event::Failed));
+    }
+    // The new credentials have not lost the path.
+    world.introduce();
+    assert!(world.run(10 * SECOND, World::is_connected));
+    restart(&mut world, 4);
+    world.introduce();
+    let is_selected = |end: &End| end.time_of(|event| matches!(event, Event::Selected { .. }));
+    let all = |world: &World| world.ends.iter().all(|end| is_selected(end).is_some());
+    assert!(world.run(10 * SECOND, all), "the same path is selected anew");
+    world.run(100 * SECOND, |_| false);
+    assert!(world.ends.iter().all(|end| !end.has(&Event::Disconnected)));
 }
 
 #[test]

@@ -119,7 +119,9 @@ pub struct Statistics {
 ///
 /// **Limits.** 16 host candidates, 8 STUN servers, 100 addresses of the peer, 100 pairs. At most one check is
 /// sent each 50 ms (RFC 8445 section 14.2), whatever arrives, and a request of the peer is answered by one
-/// datagram that is not longer. A request without the right password is not answered at all.
+/// datagram of at most 76 octets. A request without the right password is not answered at all, nor is a copy of
+/// one of the last 1024 from another address. A lite agent cannot check that an address is the peer's: whoever
+/// records and alters the path between both ends can lead its media elsewhere by older copies.
 ///
 /// **Consent.** A selected pair is checked each 4 seconds (RFC 7675 allows 4 to 6; the interval is not random,
 /// as RFC 7675 asks, because that of `is` is not). If the selected pair falls silent for 9 seconds while
@@ -151,11 +153,16 @@ pub struct Agent {
     early: usize,
     checks: Checks,
     paths: Paths,
+    /// The selected path, and when it was last known to be answered as it was selected.
     selected: Option<(Path, Instant)>,
+    /// Whether it was selected before a restart and is used until there is another.
+    is_carried: bool,
     /// Since when an agent without a pair waits for one.
     waiting: Option<Instant>,
     /// When the selected pair was last given up for another.
     given_up: Option<Instant>,
+    /// How often it was.
+    give_ups: usize,
     has_all_remotes: bool,
     has_failed: bool,
     statistics: Statistics,
@@ -188,8 +195,10 @@ impl Agent {
             checks: Checks::default(),
             paths: Paths::default(),
             selected: None,
+            is_carried: false,
             waiting: None,
             given_up: None,
+            give_ups: 0,
             has_all_remotes: false,
             has_failed: false,
             statistics: Statistics::default(),
@@ -213,7 +222,8 @@ impl Agent {
         self.credentials = credentials;
         self.checks = Checks::default();
         self.paths.forgive();
-        (self.early, self.waiting, self.given_up) = (0, None, None);
+        (self.early, self.waiting, self.given_up, self.give_ups) = (0, None, None, 0);
+        self.is_carried = self.selected.is_some();
         (self.has_all_remotes, self.has_failed) = (false, false);
         self.locals.clear();
         self.signalled.clear();
@@ -287,6 +297,11 @@ impl Agent {
     /// The peer has no further candidates (RFC 8838 section 13, RFC 8840 section 4.3).
     pub fn end_of_candidates(&mut self) {
         self.has_all_remotes = true;
+    }
+
+    /// Sets whether we nominate, once it is known who made the offer (RFC 8445 section 6.1.1).
+    pub fn set_controlling(&mut self, is_controlling: bool) {
+        self.inner.set_controlling(is_controlling);
     }
 
     /// Returns whether we nominate; a conflict may have changed it.

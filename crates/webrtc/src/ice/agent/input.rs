@@ -15,7 +15,7 @@ use super::{Agent, MAX_OUTBOX};
 const MAX_EARLY: usize = 8;
 
 /// How many of the peer's requests are remembered, so that a copy from another address has no effect.
-const MAX_REQUESTS: usize = 256;
+const MAX_REQUESTS: usize = 1024;
 
 /// More octets than a success response to a check has.
 const MAX_RESPONSE: usize = 128;

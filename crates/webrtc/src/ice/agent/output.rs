@@ -34,11 +34,13 @@ impl Agent {
         if self.paths.is_lost(path) {
             return;
         }
-        let is_other = self.selected.is_none_or(|(selected, _)| selected != path);
+        let is_other =
+            self.is_carried || self.selected.is_none_or(|(selected, _)| selected != path);
         let since = self.paths.last(path).unwrap_or(self.now);
         self.selected = Some((path, since));
+        self.is_carried = false;
         self.waiting = None;
-        self.gather.stop();
+        self.gather.settle();
         if is_other {
             self.events.push_back(Event::Selected { local: path.local, remote: path.remote });
         }

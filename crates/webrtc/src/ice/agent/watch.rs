@@ -11,6 +11,9 @@ const SILENCE: Duration = Duration::from_secs(9);
 /// How recently the other pair must have answered.
 const RECENT: Duration = Duration::from_secs(5);
 
+/// How often that is done until a restart.
+const MAX_GIVE_UPS: usize = 100;
+
 /// Calls of `is` in one call of ours: one, and one for each request that it kept.
 const MAX_STEPS: usize = 12;
 
@@ -37,7 +40,6 @@ impl Agent {
         }
         if self.failure().is_some_and(|at| now >= at) {
             self.has_failed = true;
-            self.gather.stop();
             self.events.push_back(Event::Failed);
         }
     }
@@ -82,10 +84,16 @@ impl Agent {
 
     /// Ends consent: nothing is sent on this path any more.
     pub(super) fn lose(&mut self, path: Path) {
-        self.paths.lose(path);
-        if self.selected.is_some_and(|(selected, _)| selected == path) {
+        let is_selected = self.selected.is_some_and(|(selected, _)| selected == path);
+        if is_selected && self.is_carried {
+            // What was selected before a restart: the new credentials have not lost it.
+            self.is_carried = false;
+        } else {
+            self.paths.lose(path);
+            self.waiting = self.waiting.or(Some(self.now).filter(|_| is_selected));
+        }
+        if is_selected {
             self.selected = None;
-            self.waiting = Some(self.now);
             self.events.push_back(Event::Disconnected);
         }
     }
@@ -95,18 +103,15 @@ impl Agent {
     fn give_up(&mut self, path: Path) {
         let recent = self.now.checked_sub(RECENT).unwrap_or(self.now);
         let is_repeated = self.given_up.is_some_and(|at| self.now < at + SILENCE);
-        if self.is_lite || is_repeated || !self.paths.other_since(path, recent) {
+        let has_other = self.paths.other_since(path, recent);
+        // `is` keeps what is given up, so that this has an end, too.
+        if self.is_lite || is_repeated || !has_other || self.give_ups >= MAX_GIVE_UPS {
             return;
         }
         self.given_up = Some(self.now);
-        let candidates: Vec<_> = self
-            .inner
-            .remote_candidates()
-            .filter(|candidate| candidate.addr() == path.remote)
-            .collect();
-        if self.inner.remote_candidates().count() + candidates.len() > 2 * super::MAX_REMOTES {
-            return;
-        }
+        self.give_ups += 1;
+        let is_of_path = |candidate: &is::Candidate| candidate.addr() == path.remote;
+        let candidates: Vec<_> = self.inner.remote_candidates().filter(is_of_path).collect();
         for candidate in candidates {
             self.inner.invalidate_candidate(&candidate);
             self.inner.add_remote_candidate(candidate);
