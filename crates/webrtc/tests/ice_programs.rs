@@ -8,12 +8,15 @@ mod ice_real;
 mod skipped;
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use ice_real::networks::Networks;
 use ice_real::{RealEnd, Socket, now, run};
 use rushes_webrtc::ice::{Agent, AgentConfig, Candidate, CandidateKind, Credentials};
+
+/// The address of the first private network's agent.
+const INNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 2));
 
 /// The system's Python, for which Debian has aioice.
 const PYTHON: &str = "/usr/bin/python3";
@@ -30,20 +33,40 @@ struct Aioice {
 }
 
 impl Aioice {
-    /// Starts it in a role, for a peer that is `full` or `lite`.
-    fn start(role: &str, peer: &str) -> Option<Self> {
+    /// Starts it by a command, in a role, for a peer that is `full` or `lite`, perhaps with a relay.
+    fn start(mut command: Command, arguments: &[&str]) -> Option<Self> {
         let tried =
             Command::new(PYTHON).args(["-c", "import aioice"]).stderr(Stdio::null()).status();
         if !tried.is_ok_and(|status| status.success()) {
             skipped::missing("aioice", "python3-aioice");
             return None;
         }
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ice_real/peer.py");
-        let mut command = Command::new(PYTHON);
-        command.args([script, role, peer]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ice_real/peer.py"));
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Some(Self { child, lines })
+    }
+
+    /// Makes each known to the other.
+    fn introduce(&mut self, end: &mut RealEnd) {
+        let first = self.line();
+        let (ufrag, password) = first.split_once(' ').unwrap();
+        let remote = Credentials::new(ufrag, password).unwrap();
+        end.agent.set_remote_credentials(&remote, now()).unwrap();
+        while let Some(line) = Some(self.line()).filter(|line| line != "end") {
+            end.agent.add_remote(&line.parse::<Candidate>().unwrap(), now()).unwrap();
+        }
+        end.agent.end_of_candidates();
+        let ours = end.agent.credentials().clone();
+        self.write(format!("{} {}", ours.ufrag(), ours.password()));
+        let all = end.agent.local_candidates();
+        // aioice loses its way if its relay refuses a private address.
+        let is_useful = |candidate: &&Candidate| candidate.address().ip() != INNER;
+        for candidate in all.iter().filter(is_useful).cloned().collect::<Vec<_>>() {
+            self.write(candidate);
+        }
+        self.write("end");
     }
 
     fn line(&mut self) -> String {
@@ -65,23 +88,10 @@ impl Drop for Aioice {
 /// Connects to aioice in a role of its own, and has data returned.
 fn connect_to_aioice(role: &str, is_lite: bool) {
     let kind = if is_lite { "lite" } else { "full" };
-    let Some(mut peer) = Aioice::start(role, kind) else { return };
+    let Some(mut peer) = Aioice::start(Command::new(PYTHON), &[role, kind]) else { return };
     let socket = Socket::bind("127.0.0.1:0").unwrap();
     let mut end = RealEnd::new(config(1, role == "controlled", is_lite), socket);
-    let first = peer.line();
-    let (ufrag, password) = first.split_once(' ').unwrap();
-    let remote = Credentials::new(ufrag, password).unwrap();
-    end.agent.set_remote_credentials(&remote, now()).unwrap();
-    while let Some(line) = Some(peer.line()).filter(|line| line != "end") {
-        end.agent.add_remote(&line.parse::<Candidate>().unwrap(), now()).unwrap();
-    }
-    end.agent.end_of_candidates();
-    let ours = end.agent.credentials().clone();
-    peer.write(format!("{} {}", ours.ufrag(), ours.password()));
-    for candidate in end.agent.local_candidates().to_vec() {
-        peer.write(candidate);
-    }
-    peer.write("end");
+    peer.introduce(&mut end);
     let start = now();
     run(&mut [&mut end], |ends| ends[0].agent.is_connected());
     println!("aioice {role}, lite {is_lite}: connected after {:?}", now() - start);
@@ -124,8 +134,8 @@ fn networks(masquerade: [&str; 2]) -> Option<(Networks, ice_real::networks::Runn
         skipped::not_here("no network namespaces with NAT");
         return None;
     };
-    let server = "turnserver -n -L 203.0.113.1 -p 3478 --stun-only --no-tls --no-dtls --no-cli \
-                  --log-file stdout --pidfile /dev/null --userdb /dev/null";
+    let server = "turnserver -n -L 203.0.113.1 -p 3478 --lt-cred-mech --user user:secret --realm test \
+                  --no-tls --no-dtls --no-cli --log-file stdout --pidfile /dev/null --userdb /dev/null";
     let server = networks.open.start(server);
     Some((networks, server))
 }
@@ -201,4 +211,23 @@ fn an_agent_behind_a_symmetric_nat_reaches_one_with_a_public_address() {
         assert_eq!(seen.ip().to_string(), "203.0.113.2");
         assert!(reflexive(&first).iter().all(|candidate| candidate.address() != seen));
     }
+}
+
+#[test]
+fn a_relay_of_the_peer_leads_through_nats_that_cannot_be_passed_without() {
+    let all = networks(["masquerade", "masquerade fully-random"]);
+    let Some((networks, _server)) = all else { return };
+    let mut end = RealEnd::new(config(0, true, false), networks.inner[0].socket("10.1.0.2:5000"));
+    end.agent.add_stun_server(server(), now()).unwrap();
+    run(&mut [&mut end], |ends| !ends[0].agent.is_gathering());
+    let command = networks.inner[1].command(PYTHON);
+    let arguments = ["controlled", "full", "203.0.113.1"];
+    let Some(mut peer) = Aioice::start(command, &arguments) else { return };
+    peer.introduce(&mut end);
+    run(&mut [&mut end], |ends| ends[0].agent.is_connected());
+    let relay = end.agent.selected().unwrap().1;
+    assert_eq!(relay.ip(), server().ip());
+    end.send(b"some media");
+    run(&mut [&mut end], |ends| !ends[0].data.is_empty());
+    assert_eq!(end.data[0], (relay, b"some media".to_vec()));
 }

@@ -324,10 +324,10 @@ impl Agent {
         self.selected.map(|(path, _)| (path.local, path.remote))
     }
 
-    /// Returns whether media may come from this address: a pair with it has been checked. Media that is in flight
-    /// while another pair is selected still counts.
+    /// Returns whether media may come from this address: the peer has answered our checks from there within 30
+    /// seconds, or it is selected. Media in flight while another pair is selected still counts.
     pub fn accepts_media_from(&self, from: SocketAddr) -> bool {
-        self.inner.has_viable_remote_candidate(from)
+        self.paths.has_answered(from, self.now)
             || self.selected.is_some_and(|(path, _)| path.remote == from)
     }
 

@@ -35,17 +35,23 @@ impl Network {
         format!("/proc/{}/ns/net", self.holder.id())
     }
 
-    /// Returns a command of the shell to be run within.
-    fn command(&self, script: &str) -> Command {
+    /// Returns a command to be run within.
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
-        let link = format!("--net={}", self.link());
-        command.args([&link, "sh", "-ec", script]).stdin(Stdio::null());
+        command.args([&format!("--net={}", self.link()), program]);
+        command
+    }
+
+    /// Returns a command of the shell to be run within, quietly.
+    fn shell(&self, script: &str) -> Command {
+        let mut command = self.command("sh");
+        command.args(["-ec", script]).stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
     fn sh(&self, script: &str) -> bool {
-        self.command(script).status().is_ok_and(|status| status.success())
+        self.shell(script).status().is_ok_and(|status| status.success())
     }
 
     /// Opens a socket within.
@@ -61,7 +67,7 @@ impl Network {
 
     /// Starts a program within, which ends with the returned value.
     pub(crate) fn start(&self, program: &str) -> Running {
-        Running(self.command(&format!("exec {program}")).spawn().unwrap())
+        Running(self.shell(&format!("exec {program}")).spawn().unwrap())
     }
 }
 

@@ -5,11 +5,15 @@ import sys
 import aioice
 import aioice.ice
 
-aioice.ice.get_host_addresses = lambda *_, **__: ["127.0.0.1"]
 
-
-async def main(role, peer):
-    connection = aioice.Connection(ice_controlling=role == "controlling")
+async def main(role, peer, relay=None):
+    if relay:
+        server = (relay, 3478)
+        options = {"turn_server": server, "turn_username": "user", "turn_password": "secret"}
+    else:
+        aioice.ice.get_host_addresses = lambda *_, **__: ["127.0.0.1"]
+        options = {}
+    connection = aioice.Connection(ice_controlling=role == "controlling", **options)
     connection.remote_is_lite = peer == "lite"
     await connection.gather_candidates()
     print(connection.local_username, connection.local_password)
