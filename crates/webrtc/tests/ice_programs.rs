@@ -1,6 +1,11 @@
 //! Agents on real sockets: with another program's ICE (aioice), and behind real NATs with a real STUN server
 //! (coturn).
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "here the agent runs on real sockets in real time"
+)]
 #![cfg(target_os = "linux")]
 
 mod ice_real;

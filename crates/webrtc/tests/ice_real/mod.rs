@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-#[allow(clippy::disallowed_types, reason = "tests try the agent on real sockets")]
 pub(crate) type Socket = std::net::UdpSocket;
 
 use rushes_webrtc::ice::{Agent, AgentConfig, Event};
@@ -14,7 +13,6 @@ use rushes_webrtc::ice::{Agent, AgentConfig, Event};
 /// How long anything here may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-#[allow(clippy::disallowed_methods, reason = "tests try the agent in real time")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
