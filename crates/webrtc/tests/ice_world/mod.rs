@@ -176,9 +176,8 @@ impl World {
 
     fn leave(&mut self, number: usize, transmit: Transmit) {
         let Transmit { local, to, datagram } = transmit;
-        let is_behind = |nat: &Nat| nat.is_inside(to);
         let nat = &mut self.ends[number].nat;
-        if nat.as_ref().is_some_and(is_behind) {
+        if nat.is_some() && nat::is_private(to) {
             return;
         }
         let from = nat.as_mut().map_or(local, |nat| nat.outwards(local, to));
