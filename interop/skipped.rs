@@ -113,7 +113,9 @@ fn package(program: &str) -> &str {
         "go" => "golang-go",
         "import" | "convert" => "imagemagick",
         "ip" | "tc" => "iproute2",
-        "unshare" => "util-linux",
+        "nft" => "nftables",
+        "nsenter" | "unshare" => "util-linux",
+        "turnserver" => "coturn",
         "Xvfb" => "xvfb",
         program => program,
     }

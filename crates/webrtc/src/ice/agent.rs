@@ -3,6 +3,7 @@
 mod input;
 mod local;
 mod output;
+mod peer;
 mod watch;
 
 use std::collections::VecDeque;
@@ -12,12 +13,13 @@ use std::time::{Duration, Instant};
 use is::{IceAgent, IceCreds, Protocol};
 
 use super::candidate::{Candidate, CandidateKind};
-use super::checks::Checks;
 use super::credentials::Credentials;
 use super::error::AgentError;
 use super::gather::Gather;
-use super::paths::{CONSENT, Path, Paths};
-use super::stun::TransactionId;
+use super::interface::{AgentConfig, Event, Statistics, Transmit};
+use super::paths::Paths;
+use peer::Peer;
+use watch::Watch;
 
 /// The most host candidates: addresses of one machine.
 const MAX_HOSTS: usize = 16;
@@ -28,9 +30,6 @@ const MAX_REFLEXIVE: usize = 32;
 /// The most STUN servers.
 const MAX_SERVERS: usize = 8;
 
-/// The most addresses of the peer, signalled or seen. `is` never forgets one.
-const MAX_REMOTES: usize = 100;
-
 /// The most pairs (RFC 8445 section 6.1.2.5).
 const MAX_PAIRS: usize = 100;
 
@@ -40,76 +39,8 @@ const MAX_USER_NAME: usize = 128;
 /// The most datagrams that wait for [`Agent::poll_datagram`].
 const MAX_OUTBOX: usize = 256;
 
-/// The least time between two checks, `Ta` (RFC 8445 section 14.2).
-const PACE: Duration = Duration::from_millis(50);
-
 /// The longest time between checks on a pair that works: RFC 7675 section 5.1 forbids less than 4 seconds.
 const CHECK_INTERVAL: Duration = Duration::from_secs(4);
-
-/// How long an agent without a pair waits before it fails (RFC 8863 section 4).
-const PATIENCE: Duration = Duration::from_millis(39_500);
-
-/// What an agent is made of.
-#[derive(Debug, Clone)]
-pub struct AgentConfig {
-    /// Our credentials, as the description that we send has them.
-    pub credentials: Credentials,
-    /// Whether we nominate. RFC 8445 section 6.1.1: the offerer, and always a full agent whose peer is lite. If
-    /// both ends believe so, the tie-breaker decides.
-    pub is_controlling: bool,
-    /// Whether the agent is lite: it only answers. For servers with public addresses.
-    pub is_lite: bool,
-    /// Unpredictable octets, new for each agent: they make the tie-breaker and the transaction identifiers of
-    /// requests to STUN servers.
-    pub random: [u8; 32],
-}
-
-/// What happened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Event {
-    /// We have a further candidate; send it to the peer.
-    LocalCandidate(Candidate),
-    /// From now on media goes from `local` to `remote`. May come again, with a better or another pair.
-    Selected {
-        /// Our address, the base of the local candidate.
-        local: SocketAddr,
-        /// The peer's address.
-        remote: SocketAddr,
-    },
-    /// The peer has not answered for 30 seconds: sending media must stop (RFC 7675 section 5.1). Another pair
-    /// may be selected; the same one not without a restart.
-    Disconnected,
-    /// No pair works. Only [`Agent::restart`] helps.
-    Failed,
-}
-
-/// A datagram to be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transmit {
-    /// The address of ours to send it from: one of those given to [`Agent::add_local`].
-    pub local: SocketAddr,
-    /// Where to send it.
-    pub to: SocketAddr,
-    /// A whole STUN message.
-    pub datagram: Vec<u8>,
-}
-
-/// What an agent has done since it was made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// Checks that we sent.
-    pub requests_sent: u64,
-    /// Valid responses to our checks.
-    pub responses_received: u64,
-    /// Valid checks of the peer.
-    pub requests_received: u64,
-    /// STUN messages that were not for us, not authentic, replayed, or too many.
-    pub refused: u64,
-    /// The last round trip on the selected pair.
-    pub round_trip: Option<Duration>,
-}
 
 /// One end of an ICE session.
 ///
@@ -119,7 +50,9 @@ pub struct Statistics {
 ///
 /// **Limits.** 16 host candidates, 8 STUN servers, 100 addresses of the peer, 100 pairs. At most one check is
 /// sent each 50 ms (RFC 8445 section 14.2), whatever arrives, and a request of the peer is answered by one
-/// datagram that is not longer. A request without the right password is not answered at all.
+/// datagram of at most 76 octets. A request without the right password is not answered at all, nor is a copy of
+/// one of the last 1024 from another address. A lite agent cannot check that an address is the peer's: whoever
+/// records and alters the path between both ends can lead its media elsewhere by older copies.
 ///
 /// **Consent.** A selected pair is checked each 4 seconds (RFC 7675 allows 4 to 6; the interval is not random,
 /// as RFC 7675 asks, because that of `is` is not). If the selected pair falls silent for 9 seconds while
@@ -128,36 +61,21 @@ pub struct Statistics {
 pub struct Agent {
     inner: IceAgent,
     credentials: Credentials,
-    is_lite: bool,
     tie_breaker: u64,
     /// The time of the last call that had one.
     now: Instant,
+    /// When `is` last had time to do something.
+    stepped: Instant,
+    /// Whether a request has arrived since: `is` looks at a nomination only when it has time.
+    is_nudged: bool,
     hosts: Vec<SocketAddr>,
     /// Our candidates that the peer should know.
     locals: Vec<Candidate>,
     servers: Vec<SocketAddr>,
     gather: Gather,
-    /// Addresses of the peer that `is` knows.
-    remotes: Vec<SocketAddr>,
-    /// Those of them that the caller added.
-    signalled: Vec<SocketAddr>,
-    /// Identifiers of the peer's last requests and where these came from.
-    requests: VecDeque<(TransactionId, SocketAddr)>,
-    /// When `is` last had time to do something.
-    stepped: Instant,
-    /// Whether a request has arrived since: `is` looks at a nomination only when it has time.
-    is_nudged: bool,
-    /// Requests that `is` keeps until it has the peer's credentials.
-    early: usize,
-    checks: Checks,
+    peer: Peer,
     paths: Paths,
-    selected: Option<(Path, Instant)>,
-    /// Since when an agent without a pair waits for one.
-    waiting: Option<Instant>,
-    /// When the selected pair was last given up for another.
-    given_up: Option<Instant>,
-    has_all_remotes: bool,
-    has_failed: bool,
+    watch: Watch,
     statistics: Statistics,
     events: VecDeque<Event>,
     outbox: VecDeque<Transmit>,
@@ -172,26 +90,17 @@ impl Agent {
         let mut agent = Self {
             inner,
             credentials: config.credentials,
-            is_lite: config.is_lite,
             tie_breaker,
             now,
+            stepped: now,
+            is_nudged: false,
             hosts: Vec::new(),
             locals: Vec::new(),
             servers: Vec::new(),
             gather,
-            signalled: Vec::new(),
-            remotes: Vec::new(),
-            requests: VecDeque::new(),
-            stepped: now,
-            is_nudged: false,
-            early: 0,
-            checks: Checks::default(),
+            peer: Peer::default(),
             paths: Paths::default(),
-            selected: None,
-            waiting: None,
-            given_up: None,
-            has_all_remotes: false,
-            has_failed: false,
+            watch: Watch::default(),
             statistics: Statistics::default(),
             events: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -208,17 +117,13 @@ impl Agent {
     /// answered for 30 seconds.
     pub fn restart(&mut self, credentials: Credentials, now: Instant) {
         self.now = now;
-        let is_controlling = self.inner.controlling();
-        self.inner = make(&credentials, self.is_lite, is_controlling, self.tie_breaker);
+        let (is_lite, is_controlling) = (self.inner.ice_lite(), self.inner.controlling());
+        self.inner = make(&credentials, is_lite, is_controlling, self.tie_breaker);
         self.credentials = credentials;
-        self.checks = Checks::default();
+        self.peer = Peer::default();
+        self.watch = self.watch.restart();
         self.paths.forgive();
-        (self.early, self.waiting, self.given_up) = (0, None, None);
-        (self.has_all_remotes, self.has_failed) = (false, false);
         self.locals.clear();
-        self.signalled.clear();
-        self.remotes.clear();
-        self.requests.clear();
         self.outbox.clear();
         self.inner.handle_timeout(now);
         for host in std::mem::take(&mut self.hosts) {
@@ -245,7 +150,7 @@ impl Agent {
         }
         self.now = now;
         self.inner.set_remote_credentials(creds(remote));
-        self.waiting = Some(now);
+        self.watch.wait(now);
         Ok(())
     }
 
@@ -256,18 +161,16 @@ impl Agent {
     /// [`end_of_candidates`](Self::end_of_candidates).
     pub fn add_remote(&mut self, candidate: &Candidate, now: Instant) -> Result<(), AgentError> {
         self.now = now;
-        if self.has_all_remotes {
+        if self.peer.has_all_candidates {
             return Err(AgentError::AfterEnd);
         }
         let known = self.inner.remote_credentials();
         if known.zip(candidate.ufrag()).is_some_and(|(known, ufrag)| known.ufrag != ufrag) {
             return Err(AgentError::OtherCredentials);
         }
-        if self.signalled.contains(&candidate.address) {
+        if !self.peer.signal(candidate.address)? {
             return Ok(());
         }
-        self.note_remote(candidate.address, "remote candidates")?;
-        self.signalled.push(candidate.address);
         self.inner.add_remote_candidate(is::Candidate::from_parts(
             candidate.foundation.clone(),
             1,
@@ -279,14 +182,19 @@ impl Agent {
             None,
             candidate.ufrag.clone(),
         ));
-        self.waiting = self.waiting.map(|_| now);
+        self.watch.wait_on(now);
         self.collect();
         Ok(())
     }
 
     /// The peer has no further candidates (RFC 8838 section 13, RFC 8840 section 4.3).
     pub fn end_of_candidates(&mut self) {
-        self.has_all_remotes = true;
+        self.peer.has_all_candidates = true;
+    }
+
+    /// Sets whether we nominate, once it is known who made the offer (RFC 8445 section 6.1.1).
+    pub fn set_controlling(&mut self, is_controlling: bool) {
+        self.inner.set_controlling(is_controlling);
     }
 
     /// Returns whether we nominate; a conflict may have changed it.
@@ -301,24 +209,24 @@ impl Agent {
 
     /// Returns whether a pair is selected whose peer consents to media.
     pub fn is_connected(&self) -> bool {
-        self.selected.is_some()
+        self.watch.selected().is_some()
     }
 
     /// Returns whether no pair was found; [`restart`](Self::restart) helps.
     pub fn has_failed(&self) -> bool {
-        self.has_failed
+        self.watch.has_failed()
     }
 
     /// Returns our address and the peer's of the selected pair.
     pub fn selected(&self) -> Option<(SocketAddr, SocketAddr)> {
-        self.selected.map(|(path, _)| (path.local, path.remote))
+        self.watch.selected().map(|path| (path.local, path.remote))
     }
 
-    /// Returns whether media may come from this address: a pair with it has been checked. Media that is in flight
-    /// while another pair is selected still counts.
+    /// Returns whether media may come from this address: the peer has answered our checks from there within 30
+    /// seconds, or it is selected. Media in flight while another pair is selected still counts.
     pub fn accepts_media_from(&self, from: SocketAddr) -> bool {
-        self.inner.has_viable_remote_candidate(from)
-            || self.selected.is_some_and(|(path, _)| path.remote == from)
+        self.paths.has_answered(from, self.now)
+            || self.watch.selected().is_some_and(|path| path.remote == from)
     }
 
     /// Returns our credentials.
@@ -328,7 +236,7 @@ impl Agent {
 
     /// Returns counts, and the round trip on the selected pair.
     pub fn statistics(&self) -> Statistics {
-        let round_trip = self.selected.and_then(|(path, _)| self.paths.round_trip(path));
+        let round_trip = self.watch.selected().and_then(|path| self.paths.round_trip(path));
         Statistics { round_trip, ..self.statistics }
     }
 
@@ -340,18 +248,6 @@ impl Agent {
     /// Returns the next datagram to be sent.
     pub fn poll_datagram(&mut self) -> Option<Transmit> {
         self.outbox.pop_front()
-    }
-
-    /// Notes an address of the peer.
-    fn note_remote(&mut self, address: SocketAddr, what: &'static str) -> Result<(), AgentError> {
-        if self.remotes.contains(&address) {
-            return Ok(());
-        }
-        if self.remotes.len() >= MAX_REMOTES {
-            return Err(AgentError::TooMany { what, limit: MAX_REMOTES });
-        }
-        self.remotes.push(address);
-        Ok(())
     }
 }
 

@@ -64,12 +64,14 @@ pub(super) struct Gather {
     /// Identifiers made so far.
     made: u64,
     queries: Vec<Query>,
+    /// Whether a pair is selected.
+    is_settled: bool,
 }
 
 impl Gather {
     pub(super) fn new(random: &[u8; 32]) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, random);
-        Self { key, made: 0, queries: Vec::new() }
+        Self { key, made: 0, queries: Vec::new(), is_settled: false }
     }
 
     /// Returns the octets of the next identifier: unpredictable without the key.
@@ -98,6 +100,7 @@ impl Gather {
 
     /// Asks all servers again, as after a restart.
     pub(super) fn restart(&mut self, now: Instant) {
+        self.is_settled = false;
         let asked: Vec<_> =
             self.queries.drain(..).map(|query| (query.local, query.server)).collect();
         for (local, server) in asked {
@@ -105,9 +108,11 @@ impl Gather {
         }
     }
 
-    /// Ends all queries: a pair is selected, and its checks keep the mapping.
-    pub(super) fn stop(&mut self) {
-        for query in &mut self.queries {
+    /// Ends repetition: a pair is selected, and its checks keep the mapping. First answers are still awaited; their
+    /// candidates may be needed later.
+    pub(super) fn settle(&mut self) {
+        self.is_settled = true;
+        for query in self.queries.iter_mut().filter(|query| query.is_answered) {
             query.next = None;
         }
     }
@@ -164,7 +169,7 @@ impl Gather {
         };
         let mapped = response.mapped_address().filter(|_| response.class() == Class::Success);
         // An error is final: these servers ask for nothing that we could add.
-        query.next = mapped.map(|_| now + REFRESH);
+        query.next = mapped.filter(|_| !self.is_settled).map(|_| now + REFRESH);
         query.sends = 0;
         query.is_answered |= mapped.is_some();
         let (base, server) = (query.local, query.server);

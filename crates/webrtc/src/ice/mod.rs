@@ -22,11 +22,13 @@ mod checks;
 mod credentials;
 mod error;
 mod gather;
+mod interface;
 mod paths;
 mod stun;
 
-pub use agent::{Agent, AgentConfig, Event, Statistics, Transmit};
+pub use agent::Agent;
 pub use candidate::{Candidate, CandidateError, CandidateKind};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::AgentError;
+pub use interface::{AgentConfig, Event, Statistics, Transmit};
 pub use stun::ufrags_of;

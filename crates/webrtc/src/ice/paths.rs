@@ -50,6 +50,12 @@ impl Paths {
         self.answer(path)?.round_trip
     }
 
+    /// Returns whether the peer has answered from an address that consent has not ended for.
+    pub(super) fn has_answered(&self, remote: SocketAddr, now: Instant) -> bool {
+        let is_fresh = |answer: &Answer| now.duration_since(answer.at) < CONSENT;
+        self.answers.iter().any(|answer| answer.path.remote == remote && is_fresh(answer))
+    }
+
     /// Returns whether another path than this one was answered on since then.
     pub(super) fn other_since(&self, path: Path, since: Instant) -> bool {
         self.answers.iter().any(|answer| answer.path != path && answer.at >= since)

@@ -32,27 +32,27 @@ impl Check {
         let id = TransId::new();
         let (role, priority) = (*is_controlling, 0x6E00_01FF);
         let check = StunMessage::binding_request(user_name, id, role, 7, priority, *use_candidate);
-        write(check, password.as_deref())
+        write(&check, password.as_deref())
     }
 }
 
 /// Writes a success response to a request of ours.
 pub(crate) fn response(request: &[u8], mapped: SocketAddr, password: Option<&str>) -> Vec<u8> {
     let id = StunMessage::parse(request).unwrap().trans_id();
-    write(StunMessage::binding_reply(id, mapped), password)
+    write(&StunMessage::binding_reply(id, mapped), password)
 }
 
 /// Writes an error response to a request of ours.
 pub(crate) fn error(request: &[u8], code: u16, password: Option<&str>) -> Vec<u8> {
     let id = StunMessage::parse(request).unwrap().trans_id();
     let builder = StunMessageBuilder::new().binding().failure().error_code(code, "no");
-    write(builder.build(id), password)
+    write(&builder.build(id), password)
 }
 
-fn write(message: StunMessage<'_>, password: Option<&str>) -> Vec<u8> {
+fn write(message: &StunMessage<'_>, password: Option<&str>) -> Vec<u8> {
     let mut octets = vec![0; 1200];
     let hmac = |key: &[u8], parts: &[&[u8]]| DefaultSha1HmacProvider.sha1_hmac(key, parts);
-    let len = message.to_bytes(password.map(str::as_bytes), &mut octets, hmac).unwrap();
+    let len = (*message).to_bytes(password.map(str::as_bytes), &mut octets, hmac).unwrap();
     octets.truncate(len);
     octets
 }

@@ -54,6 +54,8 @@ pub(crate) struct End {
     pub(crate) nat: Option<Nat>,
     /// Whether the peer learns of its candidates.
     pub(crate) is_signalled: bool,
+    /// Whether it knows at which of its addresses a datagram arrived.
+    pub(crate) knows_local: bool,
     pub(crate) events: Vec<(Duration, Event)>,
 }
 
@@ -63,7 +65,7 @@ impl End {
         for host in hosts {
             agent.add_local(address(host), now).unwrap();
         }
-        Self { agent, nat: None, is_signalled: true, events: Vec::new() }
+        Self { agent, nat: None, is_signalled: true, knows_local: true, events: Vec::new() }
     }
 
     pub(crate) fn behind(mut self, nat: Nat, now: Instant) -> Self {
@@ -174,9 +176,8 @@ impl World {
 
     fn leave(&mut self, number: usize, transmit: Transmit) {
         let Transmit { local, to, datagram } = transmit;
-        let is_behind = |nat: &Nat| nat.is_inside(to);
         let nat = &mut self.ends[number].nat;
-        if nat.as_ref().is_some_and(is_behind) {
+        if nat.is_some() && nat::is_private(to) {
             return;
         }
         let from = nat.as_mut().map_or(local, |nat| nat.outwards(local, to));
@@ -199,7 +200,8 @@ impl World {
             None => Some(packet.to),
         };
         let Some(to) = to else { return };
-        end.agent.handle_datagram(now, to, packet.from, &packet.octets);
+        let local = if end.knows_local { to } else { address("0.0.0.0:1000") };
+        end.agent.handle_datagram(now, local, packet.from, &packet.octets);
         self.arrived.push((number, Packet { to, ..packet }));
     }
 }

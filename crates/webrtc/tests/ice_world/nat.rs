@@ -33,11 +33,6 @@ impl Nat {
         Self { kind, public: public.parse().unwrap(), mappings: Vec::new() }
     }
 
-    /// Returns whether a destination is private: another network's, from here.
-    pub(crate) fn is_inside(&self, to: SocketAddr) -> bool {
-        matches!(to.ip(), IpAddr::V4(ip) if ip.is_private())
-    }
-
     pub(crate) fn outwards(&mut self, inner: SocketAddr, to: SocketAddr) -> SocketAddr {
         let kind = self.kind;
         let fits = |mapping: &&mut Mapping| {
@@ -58,6 +53,11 @@ impl Nat {
         let may = self.kind == Kind::FullCone || mapping.destinations.contains(&from);
         may.then_some(mapping.inner)
     }
+}
+
+/// Returns whether an address is one of a private network, to which no NAT leads.
+pub(crate) fn is_private(address: SocketAddr) -> bool {
+    matches!(address.ip(), IpAddr::V4(ip) if ip.is_private())
 }
 
 /// Answers a Binding request as a STUN server does.

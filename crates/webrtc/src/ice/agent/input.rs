@@ -8,14 +8,11 @@ use is::{DefaultSha1HmacProvider, Protocol, Sha1HmacProvider};
 
 use super::super::gather::Verdict;
 use super::super::paths::Path;
-use super::super::stun::{Binding, Class, TransactionId};
+use super::super::stun::{Binding, Class};
 use super::{Agent, MAX_OUTBOX};
 
 /// The most requests that are kept until the peer's credentials are known.
 const MAX_EARLY: usize = 8;
-
-/// How many of the peer's requests are remembered, so that a copy from another address has no effect.
-const MAX_REQUESTS: usize = 256;
 
 /// More octets than a success response to a check has.
 const MAX_RESPONSE: usize = 128;
@@ -33,7 +30,7 @@ impl Agent {
         datagram: &[u8],
     ) -> bool {
         self.now = now;
-        let is_accepted = !self.has_failed && self.accept(local, from, datagram).is_some();
+        let is_accepted = !self.watch.has_failed() && self.accept(local, from, datagram).is_some();
         self.statistics.refused += u64::from(!is_accepted);
         if is_accepted {
             self.collect();
@@ -65,25 +62,25 @@ impl Agent {
             return None;
         }
         let path = Path { local: self.host_for(local, from)?, remote: from };
-        let is_full = self.outbox.len() >= MAX_OUTBOX || is_early && self.early >= MAX_EARLY;
+        let is_full = self.outbox.len() >= MAX_OUTBOX || is_early && self.peer.early >= MAX_EARLY;
         if is_full || self.paths.is_lost(path) {
             return None;
         }
         let message = StunMessage::parse(datagram).ok()?;
-        if !self.inner.accepts_message(&message) || self.is_copy(binding.id(), from) {
+        if !self.inner.accepts_message(&message) || self.peer.is_copy(binding.id(), from) {
             return None;
         }
         let packet =
             StunPacket { proto: Protocol::Udp, source: from, destination: path.local, message };
-        self.note_remote(from, "addresses").ok()?;
-        self.note_request(binding.id(), from);
+        self.peer.note(from)?;
+        self.peer.note_request(binding.id(), from);
         if !self.inner.handle_packet(self.now, packet) {
             return None;
         }
         self.statistics.requests_received += 1;
         self.is_nudged = true;
-        self.early += usize::from(is_early);
-        if self.is_lite && !is_early {
+        self.peer.early += usize::from(is_early);
+        if self.inner.ice_lite() && !is_early {
             // A lite agent sends no checks: those of the peer are all that shows that it still listens.
             self.paths.answered(path, self.now, None);
         }
@@ -106,7 +103,7 @@ impl Agent {
                 return Some(());
             }
         }
-        let check = self.checks.find(binding.id(), local, from)?;
+        let check = self.peer.checks.find(binding.id(), local, from)?;
         let is_success = binding.class() == Class::Success;
         if self.paths.is_lost(check.path) {
             return None;
@@ -115,7 +112,7 @@ impl Agent {
         if !self.inner.accepts_message(&message) {
             return None;
         }
-        self.checks.remove(check.id);
+        self.peer.checks.remove(check.id);
         let Path { local: destination, remote: source } = check.path;
         let unmapped;
         let message = if is_success {
@@ -140,7 +137,7 @@ impl Agent {
             return self.hosts.contains(&local).then_some(local);
         }
         let selected =
-            self.selected.filter(|(path, _)| path.remote == from).map(|(path, _)| path.local);
+            self.watch.selected().filter(|path| path.remote == from).map(|path| path.local);
         selected
             .or_else(|| self.hosts.iter().copied().find(|host| host.is_ipv4() == from.is_ipv4()))
     }
@@ -155,18 +152,5 @@ impl Agent {
         let length = response.to_bytes(Some(password), &mut octets, hmac).ok()?;
         octets.truncate(length);
         Some(octets)
-    }
-
-    /// Returns whether a request is known from elsewhere. MESSAGE-INTEGRITY does not cover addresses, so that
-    /// anyone on the path could send a copy from a victim's address.
-    fn is_copy(&self, id: TransactionId, from: SocketAddr) -> bool {
-        self.requests.iter().any(|(known, source)| *known == id && *source != from)
-    }
-
-    fn note_request(&mut self, id: TransactionId, from: SocketAddr) {
-        if self.requests.len() >= MAX_REQUESTS {
-            self.requests.pop_front();
-        }
-        self.requests.push_back((id, from));
     }
 }

@@ -8,7 +8,8 @@ use is::Protocol;
 use super::super::candidate::{Candidate, CandidateKind, is_usable};
 use super::super::error::AgentError;
 use super::super::gather::Mapped;
-use super::{Agent, Event, MAX_HOSTS, MAX_REFLEXIVE, MAX_SERVERS};
+use super::super::interface::Event;
+use super::{Agent, MAX_HOSTS, MAX_REFLEXIVE, MAX_SERVERS};
 
 impl Agent {
     /// Adds a host candidate: an address of this machine and the port of the caller's socket. STUN servers are
@@ -39,7 +40,7 @@ impl Agent {
     /// If the agent is lite, if there are 8 servers already, or if the address cannot be one of a server.
     pub fn add_stun_server(&mut self, server: SocketAddr, now: Instant) -> Result<(), AgentError> {
         self.now = now;
-        if self.is_lite {
+        if self.inner.ice_lite() {
             return Err(AgentError::Lite);
         }
         if !is_usable(server) {

@@ -3,9 +3,10 @@
 use is::IceAgentEvent;
 
 use super::super::checks::Check;
+use super::super::interface::{Event, Transmit};
 use super::super::paths::Path;
 use super::super::stun::{Binding, Class};
-use super::{Agent, Event, MAX_OUTBOX, Transmit};
+use super::{Agent, MAX_OUTBOX};
 
 impl Agent {
     /// Takes over all outputs of `is`.
@@ -18,7 +19,7 @@ impl Agent {
             }
             let binding = Binding::parse(&datagram);
             if let Some(request) = binding.filter(|binding| binding.class() == Class::Request) {
-                self.checks.push(Check { id: request.id(), path, sent: self.now });
+                self.peer.checks.push(Check { id: request.id(), path, sent: self.now });
                 self.statistics.requests_sent += 1;
             }
             self.outbox.push_back(Transmit { local: path.local, to: path.remote, datagram });
@@ -34,12 +35,9 @@ impl Agent {
         if self.paths.is_lost(path) {
             return;
         }
-        let is_other = self.selected.is_none_or(|(selected, _)| selected != path);
         let since = self.paths.last(path).unwrap_or(self.now);
-        self.selected = Some((path, since));
-        self.waiting = None;
-        self.gather.stop();
-        if is_other {
+        self.gather.settle();
+        if self.watch.select(path, since) {
             self.events.push_back(Event::Selected { local: path.local, remote: path.remote });
         }
     }

@@ -1,0 +1,64 @@
+//! What is known of the peer since the last restart.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use super::super::checks::Checks;
+use super::super::error::AgentError;
+use super::super::stun::TransactionId;
+
+/// The most addresses of the peer, signalled or seen. `is` never forgets one.
+pub(super) const MAX_REMOTES: usize = 100;
+
+/// How many of the peer's requests are remembered.
+const MAX_REQUESTS: usize = 1024;
+
+/// The peer's addresses, its requests, and our checks that it may still answer.
+#[derive(Debug, Default)]
+pub(super) struct Peer {
+    /// Addresses that `is` knows.
+    remotes: Vec<SocketAddr>,
+    /// Those of them that the caller added.
+    signalled: Vec<SocketAddr>,
+    pub(super) has_all_candidates: bool,
+    /// Identifiers of the last requests and where these came from.
+    requests: VecDeque<(TransactionId, SocketAddr)>,
+    /// Requests that `is` keeps until it has the peer's credentials.
+    pub(super) early: usize,
+    pub(super) checks: Checks,
+}
+
+impl Peer {
+    /// Notes the address of a candidate; returns whether the caller adds it for the first time.
+    pub(super) fn signal(&mut self, address: SocketAddr) -> Result<bool, AgentError> {
+        if self.signalled.contains(&address) {
+            return Ok(false);
+        }
+        let (what, limit) = ("remote candidates", MAX_REMOTES);
+        self.note(address).ok_or(AgentError::TooMany { what, limit })?;
+        self.signalled.push(address);
+        Ok(true)
+    }
+
+    /// Notes an address, or returns `None` if there are too many.
+    pub(super) fn note(&mut self, address: SocketAddr) -> Option<()> {
+        if self.remotes.contains(&address) {
+            return Some(());
+        }
+        let has_room = self.remotes.len() < MAX_REMOTES;
+        has_room.then(|| self.remotes.push(address))
+    }
+
+    /// Returns whether a request is known from elsewhere. MESSAGE-INTEGRITY does not cover addresses, so that
+    /// anyone on the path could send a copy from a victim's address.
+    pub(super) fn is_copy(&self, id: TransactionId, from: SocketAddr) -> bool {
+        self.requests.iter().any(|(known, source)| *known == id && *source != from)
+    }
+
+    pub(super) fn note_request(&mut self, id: TransactionId, from: SocketAddr) {
+        if self.requests.len() >= MAX_REQUESTS {
+            self.requests.pop_front();
+        }
+        self.requests.push_back((id, from));
+    }
+}

@@ -1,0 +1,69 @@
+//! What goes into an agent and what comes out.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::candidate::Candidate;
+use super::credentials::Credentials;
+
+/// What an agent is made of.
+#[derive(Debug, Clone)]
+pub struct AgentConfig {
+    /// Our credentials, as the description that we send has them.
+    pub credentials: Credentials,
+    /// Whether we nominate. RFC 8445 section 6.1.1: the offerer, and always a full agent whose peer is lite. If
+    /// both ends believe so, the tie-breaker decides.
+    pub is_controlling: bool,
+    /// Whether the agent is lite: it only answers. For servers with public addresses.
+    pub is_lite: bool,
+    /// Unpredictable octets, new for each agent: they make the tie-breaker and the transaction identifiers of
+    /// requests to STUN servers.
+    pub random: [u8; 32],
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// We have a further candidate; send it to the peer.
+    LocalCandidate(Candidate),
+    /// From now on media goes from `local` to `remote`. May come again, with a better or another pair.
+    Selected {
+        /// Our address, the base of the local candidate.
+        local: SocketAddr,
+        /// The peer's address.
+        remote: SocketAddr,
+    },
+    /// The peer has not answered for 30 seconds: sending media must stop (RFC 7675 section 5.1). Another pair
+    /// may be selected; the same one not without a restart.
+    Disconnected,
+    /// No pair works. Only [`Agent::restart`](super::Agent::restart) helps.
+    Failed,
+}
+
+/// A datagram to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transmit {
+    /// The address of ours to send it from: one of those given to [`Agent::add_local`](super::Agent::add_local).
+    pub local: SocketAddr,
+    /// Where to send it.
+    pub to: SocketAddr,
+    /// A whole STUN message.
+    pub datagram: Vec<u8>,
+}
+
+/// What an agent has done since it was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Checks that we sent.
+    pub requests_sent: u64,
+    /// Valid responses to our checks.
+    pub responses_received: u64,
+    /// Valid checks of the peer.
+    pub requests_received: u64,
+    /// STUN messages that were not for us, not authentic, replayed, or too many.
+    pub refused: u64,
+    /// The last round trip on the selected pair.
+    pub round_trip: Option<Duration>,
+}
