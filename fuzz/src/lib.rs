@@ -5,6 +5,7 @@ pub mod corpus;
 pub mod delivery;
 pub mod fec;
 pub mod frames;
+pub mod negotiation;
 pub mod parsers;
 pub mod rate;
 pub mod repairs;

@@ -14,8 +14,8 @@ use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
-    agree, delivery, depacketise, extension, fec, frames, parsers, participate, rate, read_report,
-    receive, repairs, secure, secure_reports, seeds, window,
+    agree, delivery, depacketise, extension, fec, frames, negotiation, parsers, participate, rate,
+    read_report, receive, repairs, secure, secure_reports, seeds, window,
 };
 
 /// A fuzz target. A program of `fuzz_targets` has the same name.
@@ -50,6 +50,7 @@ targets! {
     "fec": fec::decode, seeds::rtp;
     "media_files": parsers::media_files, seeds::media_files;
     "nal_units": parsers::nal_units, seeds::nal_units;
+    "negotiation": negotiation::negotiate, negotiation::descriptions;
     "ogg_opus": parsers::ogg_opus, seeds::ogg_opus;
     "payload_formats": formats, seeds::formats;
     "payload_generic": |octets| depacketise(&Generic::default(), octets),
