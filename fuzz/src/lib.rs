@@ -6,6 +6,7 @@ pub mod delivery;
 pub mod fec;
 pub mod frames;
 pub mod ice;
+pub mod negotiation;
 pub mod parsers;
 pub mod rate;
 pub mod repairs;

@@ -14,7 +14,7 @@ use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
-    agree, delivery, depacketise, extension, fec, frames, ice, parsers, participate, rate,
+    agree, delivery, depacketise, extension, fec, frames, ice, negotiation, parsers, participate, rate,
     read_report, receive, repairs, secure, secure_reports, seeds, window,
 };
 
@@ -51,6 +51,7 @@ targets! {
     "ice": ice::handle, ice::seeds;
     "media_files": parsers::media_files, seeds::media_files;
     "nal_units": parsers::nal_units, seeds::nal_units;
+    "negotiation": negotiation::negotiate, negotiation::descriptions;
     "ogg_opus": parsers::ogg_opus, seeds::ogg_opus;
     "payload_formats": formats, seeds::formats;
     "payload_generic": |octets| depacketise(&Generic::default(), octets),

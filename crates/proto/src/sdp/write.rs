@@ -159,6 +159,9 @@ impl Writer {
             self.line("a=rtcp-rsize");
         }
         match media.direction {
+            // The default, which peers that negotiate keys by DTLS do not know (RFC 9429 section 5.2.1
+            // requires the line).
+            Direction::SendRecv if media.attribute("setup").is_some() => self.line("a=sendrecv"),
             Direction::SendRecv => {}
             Direction::SendOnly => self.line("a=sendonly"),
             Direction::RecvOnly => self.line("a=recvonly"),

@@ -38,7 +38,7 @@ pub fn accept(local: &LocalSession, answer: &Description) -> Result<Negotiated, 
         outcomes.push(if bundle::is_refused(answer, &groups, index) {
             Err(Refusal::ByPeer)
         } else {
-            check_media(media).and_then(|()| accept_media(local, index, media))
+            check_media(answer, &groups, index).and_then(|()| accept_media(local, index, media))
         });
     }
     // The first media of the group has the transport of all, even if it is inactive (RFC 9143
@@ -56,6 +56,8 @@ pub fn accept(local: &LocalSession, answer: &Description) -> Result<Negotiated, 
         let is_bundled = group.is_some_and(|group| group.contains(&index));
         if outcome.is_ok() && index != tagged && !is_bundled {
             *outcome = Err(Refusal::NotBundled);
+        } else if let Ok(agreed) = outcome {
+            agreed.reduced_size = bundle::reduced_size(answer, index, tagged);
         }
     }
     let remote = transport::read(answer, tagged)?;
@@ -84,6 +86,7 @@ fn accept_media(
     agreed.receive = received(ours, answered, &found);
     let mixed = agreed.extmap_allow_mixed;
     agreed.extensions = extensions::accept(&ours.extensions, &answered.extensions, mixed);
+    extensions::in_ways(&mut agreed.extensions, ways);
     Ok(agreed)
 }
 

@@ -22,6 +22,9 @@ pub(super) fn agree(
     let receive: Vec<AgreedFormat> =
         found.iter().filter_map(|it| formats::agreed(ours, remote, it)).collect();
     let mixed = section::allows_mixed(remote);
+    let (mut elements, _) = extensions::answer(&ours.extensions, &remote.extensions, mixed);
+    extensions::in_ways(&mut elements, ways);
+    let has_rtx = receive.iter().any(|it| it.rtx.is_some());
     let source = remote.ssrc();
     let announced = remote.ssrcs.iter().find(|it| Some(it.ssrc) == source);
     Some(AgreedMedia {
@@ -29,12 +32,12 @@ pub(super) fn agree(
         direction: section::direction(ways.sends, ways.receives),
         send,
         receive,
-        extensions: extensions::answer(&ours.extensions, &remote.extensions, mixed).0,
+        extensions: elements,
         extmap_allow_mixed: mixed,
         reduced_size: remote.reduced_size,
         congestion_feedback: ours.congestion_feedback && remote.congestion_feedback,
         remote_ssrc: source,
-        remote_rtx_ssrc: source.and_then(|ssrc| remote.rtx_ssrc(ssrc)),
+        remote_rtx_ssrc: source.filter(|_| has_rtx).and_then(|ssrc| remote.rtx_ssrc(ssrc)),
         remote_cname: announced.and_then(|it| it.cname.clone()),
         remote_msid: remote.attribute("msid").and_then(Msid::parse),
         send_limit: section::bit_rate(remote),

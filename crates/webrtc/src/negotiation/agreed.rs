@@ -66,7 +66,8 @@ pub struct RemoteIce {
     pub password: String,
     /// `a=ice-lite`: the peer only answers checks.
     pub is_lite: bool,
-    /// The values of `a=candidate`, at most [`CANDIDATES_MAX`](super::CANDIDATES_MAX), as written.
+    /// The values of `a=candidate`, at most [`CANDIDATES_MAX`](super::CANDIDATES_MAX), as written,
+    /// without those of RTCP on a port of its own.
     pub candidates: Vec<String>,
     /// `a=end-of-candidates`: no further candidates follow (RFC 8840 section 8.2).
     pub end_of_candidates: bool,
@@ -92,9 +93,10 @@ pub struct AgreedMedia {
     pub local: usize,
     /// Which ways the media goes: [`SendOnly`](Direction::SendOnly) if only we send.
     pub direction: Direction,
-    /// The format that we send, under the payload type under which the peer receives it.
+    /// The format that we send, under the payload type under which the peer receives it; of no use if we
+    /// do not send.
     pub send: AgreedFormat,
-    /// The formats that the peer may send, under the payload types under which we receive them. An
+    /// The formats that the peer may send, if we receive, under the payload types under which we receive them. An
     /// answer of ours has one; an answer of the peer may have more, the preferred one first.
     pub receive: Vec<AgreedFormat>,
     /// The header extension elements of both ends.
@@ -108,7 +110,7 @@ pub struct AgreedMedia {
     pub congestion_feedback: bool,
     /// The peer's source, if exactly one is announced.
     pub remote_ssrc: Option<Ssrc>,
-    /// The peer's source of retransmissions, if announced.
+    /// The peer's source of retransmissions, if announced and agreed on.
     pub remote_rtx_ssrc: Option<Ssrc>,
     /// The canonical name of the peer's source, if announced.
     pub remote_cname: Option<String>,

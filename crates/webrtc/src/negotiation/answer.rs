@@ -100,7 +100,7 @@ fn choose(
         let choice = if bundle::is_refused(offer, groups, index) {
             Err(Refusal::ByPeer)
         } else {
-            check_media(offered).and_then(|()| choose_one(local, &free, offered))
+            check_media(offer, groups, index).and_then(|()| choose_one(local, &free, offered))
         };
         if let Some(taken) = choice.as_ref().ok().and_then(|it| free.get_mut(it.local)) {
             *taken = false;
@@ -111,7 +111,12 @@ fn choose(
 }
 
 /// Checks what does not depend on our media.
-pub(super) fn check_media(media: &Media) -> Result<(), Refusal> {
+pub(super) fn check_media(
+    description: &Description,
+    groups: &[Vec<usize>],
+    index: usize,
+) -> Result<(), Refusal> {
+    let media = &description.media[index];
     if !matches!(media.kind, MediaKind::Audio | MediaKind::Video) {
         return Err(Refusal::Kind(section::kind_name(media).to_owned()));
     }
@@ -119,7 +124,7 @@ pub(super) fn check_media(media: &Media) -> Result<(), Refusal> {
     if let Profile::Other { transport, .. } = &media.profile {
         return Err(Refusal::Transport(transport.clone()));
     }
-    if !section::is_mux(media) {
+    if !bundle::is_mux(description, groups, index) {
         return Err(Refusal::NoMux);
     }
     Ok(())
@@ -193,8 +198,8 @@ impl Plan {
             }
             let tagged = group.iter().find(|index| is_used(index) && has_transport(index));
             let is_rtp = |index: &&usize| {
-                let media = &offer.media[**index];
-                check_media(media).is_ok() && !media.formats.is_empty()
+                let has_format = !offer.media[**index].formats.is_empty();
+                check_media(offer, groups, **index).is_ok() && has_format
             };
             let carrier = || group.iter().find(|index| has_transport(index) && is_rtp(index));
             if let Some(&tagged) = tagged.or_else(carrier) {
@@ -272,7 +277,8 @@ impl Writer<'_> {
         let agreed = agree(*local, ours, offered, *ways, core::slice::from_ref(found));
         let mut media = self.framed(offered);
         self.write_transport(index, &mut media);
-        let Some(agreed) = agreed else { return (media, None) };
+        let Some(mut agreed) = agreed else { return (media, None) };
+        agreed.reduced_size = bundle::reduced_size(self.offer, index, self.plan.tagged);
         media.direction = agreed.direction;
         let remote = &offered.formats[found.remote];
         media.formats.push(formats::answer(&ours.formats[found.local], remote, *ways));

@@ -3,7 +3,7 @@
 use rushes_proto::sdp::{Description, MEDIA_MAX};
 
 use super::error::{MediaLine, NegotiationError};
-use super::section::{all, is_bundle_only, mid};
+use super::section::{self, all, is_bundle_only, mid};
 
 /// Returns the BUNDLE groups of `description`: the indices of the media of each, in its order.
 /// Names without media are left out.
@@ -34,6 +34,22 @@ pub(super) fn is_refused(description: &Description, groups: &[Vec<usize>], index
     let media = &description.media[index];
     let is_bundled = || groups.iter().any(|group| group.contains(&index));
     media.port == 0 && !(is_bundle_only(media) && is_bundled())
+}
+
+/// Returns whether RTP and RTCP of media `index` share a port. Attributes that are the same for the whole
+/// group may stand in one media of it only (RFC 9143 section 7.1.3).
+pub(super) fn is_mux(description: &Description, groups: &[Vec<usize>], index: usize) -> bool {
+    let is_mux = |index: &usize| section::is_mux(&description.media[*index]);
+    let group = groups.iter().find(|group| group.contains(&index));
+    is_mux(&index) || group.is_some_and(|group| group.iter().any(is_mux))
+}
+
+/// Returns whether RTCP need not be compound in media `index`, whose transport is that of `tagged`; as for
+/// [`is_mux`], the line may stand there only.
+pub(super) fn reduced_size(description: &Description, index: usize, tagged: usize) -> bool {
+    let media = &description.media[index];
+    let source = if section::is_mux(media) { media } else { &description.media[tagged] };
+    source.reduced_size
 }
 
 /// Checks that each `a=mid` is unique.

@@ -3,6 +3,7 @@
 use rushes_proto::sdp::{Direction, ExtensionMapping};
 
 use super::agreed::AgreedExtension;
+use super::formats::Ways;
 use super::section::{direction, receives, sends};
 
 /// The largest identifier of the one-byte form.
@@ -58,6 +59,15 @@ pub(super) fn accept(
     };
     agreed.retain(is_kept);
     agreed
+}
+
+/// Restricts `elements` to the ways that their media goes.
+pub(super) fn in_ways(elements: &mut Vec<AgreedExtension>, ways: Ways) {
+    for element in elements.iter_mut() {
+        element.sends &= ways.sends;
+        element.receives &= ways.receives;
+    }
+    elements.retain(|element| element.sends || element.receives);
 }
 
 /// Returns the ways of an element; those of the media if it has none of its own.

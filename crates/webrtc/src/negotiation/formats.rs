@@ -6,7 +6,7 @@ use rushes_proto::sdp::{
 
 use super::agreed::AgreedFormat;
 use super::error::Refusal;
-use super::h264::{self, Fit, Shortfall};
+use super::h264::{self, Shortfall};
 use super::local::{LocalFormat, LocalMedia};
 
 /// Which ways a format is used.
@@ -31,6 +31,9 @@ pub(super) struct Match {
     pub(super) shortfall: Option<Shortfall>,
 }
 
+/// How near two formats of one encoding are that do not fit, 0 being nearest, and why they do not.
+type Misfit = (u8, Refusal);
+
 /// Parameters that two formats must have in common, with the values that apply if they are absent,
 /// by encoding name: RFC 9628 section 6 and the AV1 payload format, section 7.2.
 const IDENTIFYING: [(&str, &str, &str); 2] = [("VP9", "profile-id", "0"), ("AV1", "profile", "0")];
@@ -43,7 +46,7 @@ pub(super) fn matches(
     ways: Ways,
 ) -> Result<Vec<Match>, Refusal> {
     let mut found = Vec::new();
-    let mut nearest = None;
+    let mut refusals = Vec::new();
     for (ours, format) in local.formats.iter().enumerate() {
         let from = found.len();
         for (theirs, offered) in remote.formats.iter().enumerate() {
@@ -51,13 +54,15 @@ pub(super) fn matches(
                 Ok((rank, shortfall)) => {
                     found.push((rank, Match { local: ours, remote: theirs, shortfall }));
                 }
-                Err(Some(refusal)) => nearest = Some(nearest.unwrap_or(refusal)),
+                Err(Some(refusal)) => refusals.push(refusal),
                 Err(None) => {}
             }
         }
         found[from..].sort_by_key(|(rank, _)| *rank);
     }
     if found.is_empty() {
+        let nearest =
+            refusals.into_iter().min_by_key(|(rank, _)| *rank).map(|(_, refusal)| refusal);
         return Err(nearest.unwrap_or_else(|| Refusal::NoFormat {
             theirs: names(remote.formats.iter()),
             ours: names(local.formats.iter().map(|it| &it.format)),
@@ -66,13 +71,13 @@ pub(super) fn matches(
     Ok(found.into_iter().map(|(_, found)| found).collect())
 }
 
-/// Returns how well `remote` fits `local`, 0 being best. The error is the reason why they are not
-/// the same although their encodings are, if they are.
+/// Returns how well `remote` fits `local`, 0 being best, and what is missing. If their encodings are the
+/// same, the error is the reason why they do not fit, with how near they are.
 fn compare(
     local: &Format,
     remote: &Format,
     ways: Ways,
-) -> Result<(u8, Option<Shortfall>), Option<Refusal>> {
+) -> Result<(u8, Option<Shortfall>), Option<Misfit>> {
     if !local.encoding.name().eq_ignore_ascii_case(remote.encoding.name())
         || local.clock_rate != remote.clock_rate
     {
@@ -123,10 +128,10 @@ fn compare_h264(
     ours: &H264Parameters,
     theirs: &H264Parameters,
     ways: Ways,
-) -> Result<(u8, Option<Shortfall>), Refusal> {
+) -> Result<(u8, Option<Shortfall>), Misfit> {
     let (mode, wanted) = (theirs.packetization_mode, ours.packetization_mode);
     if mode != wanted && (ways.sends || mode > wanted) {
-        return Err(Refusal::PacketizationMode(mode));
+        return Err((u8::MAX, Refusal::PacketizationMode(mode)));
     }
     let mut rank = if mode == wanted { 0 } else { 4 };
     let mut missing = None;
@@ -134,25 +139,22 @@ fn compare_h264(
         return Ok((rank, None));
     }
     if ways.sends {
-        match h264::fit(theirs, ours, true) {
-            Fit::Same => {}
-            Fit::Includes => rank += 1,
-            Fit::LowLevel(shortfall) if ways.strict_levels => {
-                return Err(Refusal::Profile(shortfall));
+        let fit = h264::fit(theirs, ours, true);
+        rank += u8::from(!fit.is_same_profile);
+        if let Some(shortfall) = fit.shortfall {
+            if !fit.decodes || ways.strict_levels {
+                return Err((rank, Refusal::Profile(shortfall)));
             }
-            Fit::LowLevel(shortfall) => {
-                rank += 2;
-                missing = Some(shortfall);
-            }
-            Fit::OtherProfile(shortfall) => return Err(Refusal::Profile(shortfall)),
+            rank += 2;
+            missing = Some(shortfall);
         }
     }
     if ways.receives {
-        match h264::fit(ours, theirs, false) {
-            Fit::OtherProfile(shortfall) => return Err(Refusal::Profile(shortfall)),
-            Fit::Includes => rank += 1,
-            // The answer names our level.
-            Fit::Same | Fit::LowLevel(_) => {}
+        let fit = h264::fit(ours, theirs, false);
+        rank += u8::from(!fit.is_same_profile);
+        // A level of theirs above ours is no reason to refuse: the answer names our level.
+        if let Some(shortfall) = fit.shortfall.filter(|_| !fit.decodes) {
+            return Err((rank, Refusal::Profile(shortfall)));
         }
     }
     Ok((rank, missing))
@@ -167,8 +169,8 @@ fn value<'a>(text: &'a str, parameter: &str, absent: &'a str) -> &'a str {
 fn names<'a>(formats: impl Iterator<Item = &'a Format>) -> String {
     const NAMES_MAX: usize = 8;
     let mut names: Vec<&str> = Vec::new();
-    for format in formats {
-        let name = format.encoding.name();
+    let formats = formats.filter(|it| !matches!(it.encoding, Encoding::Rtx { .. }));
+    for name in formats.map(|it| it.encoding.name()) {
         if !names.iter().any(|it| it.eq_ignore_ascii_case(name)) {
             names.push(name);
         }

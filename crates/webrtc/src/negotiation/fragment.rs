@@ -2,6 +2,7 @@
 
 use super::CANDIDATES_MAX;
 use super::error::NegotiationError;
+use super::transport::is_of_rtp;
 
 /// Maximum length of a fragment, in octets.
 const FRAGMENT_LEN_MAX: usize = 64 << 10;
@@ -38,9 +39,11 @@ pub struct FragmentMedia {
 }
 
 impl Fragment {
-    /// Returns all candidates, of whichever media: with BUNDLE all of them are of the one transport.
+    /// Returns the candidates of all media, without those of RTCP on a port of its own: with BUNDLE all
+    /// are of the one transport.
     pub fn candidates(&self) -> impl Iterator<Item = &str> {
-        self.media.iter().flat_map(|media| &media.candidates).map(String::as_str)
+        let all = self.media.iter().flat_map(|media| &media.candidates).map(String::as_str);
+        all.filter(|candidate| is_of_rtp(candidate))
     }
 
     /// Returns whether no further candidates follow: the session or each media says so.

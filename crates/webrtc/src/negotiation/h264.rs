@@ -161,35 +161,27 @@ impl fmt::Display for Shortfall {
 
 /// How well a receiver's parameters fit a stream's.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Fit {
-    /// The same profile, and the level suffices.
-    Same,
-    /// A profile that includes that of the stream, and the level suffices.
-    Includes,
-    /// The profile suffices, the level does not.
-    LowLevel(Shortfall),
-    /// The profile does not suffice.
-    OtherProfile(Shortfall),
+pub(super) struct Fit {
+    /// Whether both have the same profile.
+    pub(super) is_same_profile: bool,
+    /// Whether the receiver's profile includes that of the stream.
+    pub(super) decodes: bool,
+    /// What the receiver says that it cannot decode: profile or level does not suffice.
+    pub(super) shortfall: Option<Shortfall>,
 }
 
 /// Returns how well `decoder` fits the stream of `stream`.
 pub(super) fn fit(decoder: &H264Parameters, stream: &H264Parameters, at_peer: bool) -> Fit {
     let [decoder, stream] = [decoder, stream].map(|it| it.profile_level_id.unwrap_or(DEFAULT));
-    let shortfall = || Shortfall {
-        decoder: format!("{} up to level {}", Profile::of(decoder), Level::of(decoder)),
-        stream: format!("{} {}", Profile::of(stream), Level::of(stream)),
+    let (from, to) = (Profile::of(stream), Profile::of(decoder));
+    let (needed, level) = (Level::of(stream), Level::of(decoder));
+    let decodes = to.decodes(from);
+    let shortfall = (!decodes || level < needed).then(|| Shortfall {
+        decoder: format!("{to} up to level {level}"),
+        stream: format!("{from} {needed}"),
         at_peer,
-    };
-    let (ours, theirs) = (Profile::of(stream), Profile::of(decoder));
-    if !theirs.decodes(ours) {
-        Fit::OtherProfile(shortfall())
-    } else if Level::of(decoder) < Level::of(stream) {
-        Fit::LowLevel(shortfall())
-    } else if theirs == ours {
-        Fit::Same
-    } else {
-        Fit::Includes
-    }
+    });
+    Fit { is_same_profile: from == to, decodes, shortfall }
 }
 
 /// Returns whether levels of the two directions may differ (`level-asymmetry-allowed`).
@@ -241,4 +233,67 @@ pub(super) fn offer(local: &H264Parameters) -> H264Parameters {
         offer.other.push((ASYMMETRY.to_owned(), "1".to_owned()));
     }
     offer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_of_table_5_are_recognised() {
+        use Profile::*;
+        let table = [
+            ([0x42, 0xe0, 31], ConstrainedBaseline),
+            ([0x42, 0xc0, 31], ConstrainedBaseline),
+            ([0x42, 0x40, 31], ConstrainedBaseline),
+            ([0x4d, 0x80, 31], ConstrainedBaseline),
+            ([0x58, 0xc0, 31], ConstrainedBaseline),
+            ([0x42, 0x00, 31], Baseline),
+            ([0x42, 0x80, 31], Baseline),
+            ([0x58, 0x80, 31], Baseline),
+            ([0x4d, 0x00, 31], Main),
+            ([0x4d, 0x40, 31], Main),
+            ([0x58, 0x00, 31], Extended),
+            ([0x64, 0x00, 31], High),
+            ([0x64, 0x0c, 31], ConstrainedHigh),
+            ([0x6e, 0x00, 31], High10),
+            ([0x6e, 0x10, 31], High10Intra),
+            ([0x7a, 0x00, 31], High422),
+            ([0x7a, 0x10, 31], High422Intra),
+            ([0xf4, 0x00, 31], High444),
+            ([0xf4, 0x10, 31], High444Intra),
+            ([0x2c, 0x10, 31], Cavlc444Intra),
+            ([0x07, 0x00, 31], Other(7)),
+        ];
+        for (id, profile) in table {
+            assert_eq!(Profile::of(id), profile, "{id:02x?}");
+            assert!(profile.decodes(profile));
+        }
+        assert!(High.decodes(ConstrainedBaseline) && !High.decodes(Baseline));
+        assert!(Baseline.decodes(ConstrainedBaseline) && !ConstrainedBaseline.decodes(Baseline));
+    }
+
+    #[test]
+    fn level_1b_is_between_1_and_1_1() {
+        let levels = [[0x42, 0, 10], [0x42, 0x10, 11], [0x42, 0, 11]].map(Level::of);
+        assert!(levels.is_sorted_by(|a, b| a < b));
+        assert_eq!(Level::of([0x64, 0, 9]), levels[1]);
+        assert_eq!(levels.map(|level| level.to_string()), ["1.0", "1b", "1.1"]);
+    }
+
+    #[test]
+    fn the_level_of_an_answer_is_ours_if_levels_may_differ_or_else_the_lower_one() {
+        let id = |flags, level| [0x42, flags, level];
+        let table = [
+            (id(0xe0, 40), id(0xe0, 31), true, 40),
+            (id(0xe0, 40), id(0xe0, 31), false, 31),
+            (id(0xe0, 30), id(0xe0, 31), false, 30),
+            (id(0xe0, 30), id(0xe0, 31), true, 30),
+            // 11 with constraint_set3_flag is level 1b, which the offer's flags cannot express.
+            (id(0xf0, 11), id(0xe0, 31), true, 31),
+        ];
+        for (ours, theirs, asymmetric, expected) in table {
+            assert_eq!(answered_level(ours, theirs, asymmetric), expected, "{ours:?} {theirs:?}");
+        }
+    }
 }

@@ -58,7 +58,8 @@ fn ice(description: &Description, media: &Media) -> Option<RemoteIce> {
     }
     let options = both("ice-options");
     let mut options = options.iter().flat_map(|it| it.split_ascii_whitespace());
-    let candidates = all(&media.attributes, "candidate").take(CANDIDATES_MAX);
+    let candidates = all(&media.attributes, "candidate").filter(|it| is_of_rtp(it));
+    let candidates = candidates.take(CANDIDATES_MAX);
     Some(RemoteIce {
         ufrag: ufrag.to_owned(),
         password: password.to_owned(),
@@ -67,6 +68,12 @@ fn ice(description: &Description, media: &Media) -> Option<RemoteIce> {
         end_of_candidates: !both("end-of-candidates").is_empty(),
         trickle: options.any(|option| option == "trickle"),
     })
+}
+
+/// Returns whether a candidate is of component 1. Those of component 2 are for RTCP on a port of its own
+/// (RFC 8839 section 5.1).
+pub(super) fn is_of_rtp(candidate: &str) -> bool {
+    candidate.split_ascii_whitespace().nth(1) == Some("1")
 }
 
 /// Returns our DTLS role in the answer to media `index` of `offer` (RFC 8842 section 5.3).
