@@ -7,6 +7,9 @@ use hyper::header;
 use super::exchange::Reply;
 use super::field;
 
+/// Maximum time that a server may ask a client to wait.
+const RETRY_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Maximum characters of a server's explanation that are shown.
 const DETAIL_MAX: usize = 300;
 
@@ -97,7 +100,7 @@ pub enum ClientError {
     Conflict {
         /// The server's explanation.
         detail: String,
-        /// When to try again.
+        /// When to try again, if the server says so in seconds; at most a day.
         retry_after: Option<Duration>,
     },
     /// The ICE session has changed since the entity-tag was sent (412, 428).
@@ -110,7 +113,7 @@ pub enum ClientError {
         status: u16,
         /// The server's explanation.
         detail: String,
-        /// When to try again.
+        /// When to try again, if the server says so in seconds; at most a day.
         retry_after: Option<Duration>,
     },
     /// The endpoint does not take fragments, or not such (405, 422, 501 to PATCH).
@@ -159,8 +162,9 @@ impl ClientError {
     /// The error for a status that is neither successful nor a redirection that is followed.
     pub(super) fn refused(reply: &Reply, url: &str) -> Self {
         let detail = detail(reply);
-        let retry_after = field(&reply.fields, header::RETRY_AFTER)
-            .and_then(|value| value.trim().parse().ok().map(Duration::from_secs));
+        let retry_after = field(&reply.fields, header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| value.trim().parse().ok());
+        let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds).min(RETRY_MAX));
         match reply.status.as_u16() {
             401 => Self::Unauthorized(detail),
             403 => Self::Forbidden(detail),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -208,11 +208,11 @@ impl Transport {
         let max = self.options.body_max;
         match Limited::new(body, max).collect().await {
             Ok(body) => Ok(body.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => Err(ClientError::BodyTooLarge(max)),
-            Err(error) => match error.downcast::<hyper::Error>() {
-                Ok(error) => Err(ClientError::Http { host: host.to_owned(), error: *error }),
-                Err(_) => Err(ClientError::BodyTooLarge(max)),
-            },
+            Err(error) => Err(match error.downcast::<hyper::Error>() {
+                Ok(error) => ClientError::Http { host: host.to_owned(), error: *error },
+                // The other kind of error is the limit's.
+                Err(_) => ClientError::BodyTooLarge(max),
+            }),
         }
     }
 }

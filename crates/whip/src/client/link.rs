@@ -77,7 +77,7 @@ fn next_link(text: &str) -> Option<(Option<IceServer>, &str)> {
 /// Reads `name`, `name=token` or `name="text"`; returns what follows, too.
 fn parameter(text: &str) -> Option<(&str, String, &str)> {
     let text = text.trim_start();
-    let end = text.find(|c: char| matches!(c, '=' | ';' | ',')).unwrap_or(text.len());
+    let end = text.find(['=', ';', ',']).unwrap_or(text.len());
     let name = text[..end].trim_end();
     let Some(value) = text[end..].strip_prefix('=') else {
         return Some((name, String::new(), &text[end..]));

@@ -74,7 +74,8 @@ impl Client {
     ///
     /// `url` begins with `https://`, or with `http://`, which lets others on the network read the
     /// token and replace the answer. Redirections (307 and 308) are followed, but not from HTTPS to
-    /// HTTP; the token goes to the same host only.
+    /// HTTP. The token goes along to other hosts, because services distribute clients in this way
+    /// and expect it (RFC 9725 sections 4.5 and 4.7.1). There is no support for proxies.
     ///
     /// # Errors
     /// [`ClientError`], whose text says what to do.
@@ -86,19 +87,17 @@ impl Client {
     ) -> Result<Session, ClientError> {
         self.transport.run(async |transport| {
             let mut url = Url::parse(url)?;
-            let mut token = token.cloned();
             for _ in 0..=REDIRECTIONS_MAX {
                 let body = Some((SDP, offer));
-                let request = Request::new(Method::POST, &url, token.as_ref(), body);
+                let request = Request::new(Method::POST, &url, token, body);
                 let reply = transport.exchange(&request).await?;
                 if !is_redirection(reply.status) {
-                    return self.session(url, token, &reply);
+                    return self.session(&url, token, &reply);
                 }
                 let next = location(&reply, &url)?.ok_or(ClientError::NoLocation)?;
                 if url.is_encrypted() && !next.is_encrypted() {
                     return Err(ClientError::Downgrade(next.to_string()));
                 }
-                token = token.filter(|_| url.has_origin_of(&next));
                 url = next;
             }
             Err(ClientError::Redirections)
@@ -107,8 +106,8 @@ impl Client {
 
     fn session(
         &self,
-        url: Url,
-        token: Option<Token>,
+        url: &Url,
+        token: Option<&Token>,
         reply: &Reply,
     ) -> Result<Session, ClientError> {
         let has_offer = reply.content_type().is_some_and(|kind| is_type(kind, SDP));
@@ -122,13 +121,13 @@ impl Client {
             let kind = reply.content_type().unwrap_or("none");
             return Err(ClientError::ContentType { found: kind.to_owned(), expected: SDP });
         }
-        let resource = location(reply, &url)?.ok_or(ClientError::NoLocation)?;
+        let resource = location(reply, url)?.ok_or(ClientError::NoLocation)?;
         if url.is_encrypted() && !resource.is_encrypted() {
             return Err(ClientError::Downgrade(resource.to_string()));
         }
         Ok(Session {
             client: self.clone(),
-            token,
+            token: token.cloned(),
             resource,
             answer: reply.text()?.to_owned(),
             etag: field(&reply.fields, header::ETAG).map(str::to_owned),

@@ -144,11 +144,12 @@ class Panel {
   list(stats, rate) {
     const codecs = [stats.videoCodec, stats.audioCodec].filter(Boolean).join(", ");
     const size = stats.frameWidth ? `${stats.frameWidth} × ${stats.frameHeight}` : "–";
+    const trip = stats.roundTripTime ? `${(stats.roundTripTime * 1000).toFixed(1)} ms` : "–";
     const rows = [
       ["Resolution", size],
       ["Frames per second", Math.round(stats.framesPerSecond)],
       ["Lost packets", stats.packetsLost],
-      ["Round trip", `${(stats.roundTripTime * 1000).toFixed(1)} ms`],
+      ["Round trip", trip],
       ["Bit rate", `${(rate / 1e6).toFixed(2)} Mbit/s`],
       ["Formats", codecs || "–"],
     ];

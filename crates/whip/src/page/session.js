@@ -1,7 +1,9 @@
 // One session of WHIP or WHEP (RFC 9725, draft-ietf-wish-whep): an offer, an answer, an end.
 
-// How long to collect candidates before the offer is sent, in milliseconds.
+// How long to collect candidates before the offer is sent, in milliseconds: if there is one, and if
+// there is none yet, which a browser that has just started may take long to find.
 const GATHERING_MAX = 1000;
+const FIRST_MAX = 5000;
 
 // A refusal, in the server's words.
 export class Refusal extends Error {
@@ -31,9 +33,15 @@ async function refusal(response) {
 
 function gathered(connection) {
   return new Promise((resolve) => {
-    const check = () => connection.iceGatheringState === "complete" && resolve();
+    let isLate = false;
+    const check = () => {
+      const hasCandidate = connection.localDescription.sdp.includes("a=candidate:");
+      if (connection.iceGatheringState === "complete" || (isLate && hasCandidate)) resolve();
+    };
     connection.addEventListener("icegatheringstatechange", check);
-    setTimeout(resolve, GATHERING_MAX);
+    connection.addEventListener("icecandidate", check);
+    setTimeout(() => check((isLate = true)), GATHERING_MAX);
+    setTimeout(resolve, FIRST_MAX);
     check();
   });
 }

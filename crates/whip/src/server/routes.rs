@@ -74,17 +74,10 @@ pub(super) async fn handle(
         Some(Resource::Endpoint(kind)) if matches!(head.method, Method::GET | Method::HEAD) => {
             discovered(kind)
         }
-        Some(resource) => {
-            let checked = check_origin(config, &head.headers, addresses.local);
-            let checked = checked.and_then(|()| check_token(config, &head.headers));
-            match checked {
-                Err(response) => *response,
-                Ok(()) => {
-                    let request = Checked { shared: &shared, addresses, fields: &head.headers };
-                    request.answer(&head.method, resource, body, on_body).await
-                }
-            }
-        }
+        Some(resource) => match Checked::new(&shared, addresses, &head.headers) {
+            Ok(request) => request.answer(&head.method, resource, body, on_body).await,
+            Err(response) => *response,
+        },
     };
     share(config, &head.method, &head.headers, &mut response);
     response
@@ -118,7 +111,17 @@ struct Checked<'a> {
     fields: &'a HeaderMap,
 }
 
-impl Checked<'_> {
+impl<'a> Checked<'a> {
+    fn new(
+        shared: &'a Arc<Shared>,
+        addresses: Addresses,
+        fields: &'a HeaderMap,
+    ) -> Result<Self, Box<Answer>> {
+        check_origin(&shared.config, fields, addresses.local)?;
+        check_token(&shared.config, fields)?;
+        Ok(Self { shared, addresses, fields })
+    }
+
     async fn answer(
         &self,
         method: &Method,

@@ -142,13 +142,24 @@ fn redirections_keep_method_and_offer() {
 }
 
 #[test]
-fn a_redirection_to_another_host_does_not_take_the_token_along() {
+fn a_redirection_to_another_host_takes_the_token_along() {
     let (other, heads) = scripted(vec![created("Location: s\r\n")]);
     let (first, _) = scripted(vec![response(307, &format!("Location: http://{other}/\r\n"), "")]);
     let token: Token = "secret".parse().unwrap();
     client().post(&format!("http://{first}/"), Some(&token), OFFER).unwrap();
     let head = heads.recv().unwrap();
-    assert!(head.starts_with("POST / ") && !head.contains("secret"), "{head}");
+    assert!(head.starts_with("POST / ") && head.contains("Bearer secret"), "{head}");
+}
+
+#[test]
+fn a_server_may_not_ask_for_a_wait_that_cannot_be_added_to_a_time() {
+    for seconds in ["18446744073709551615", "99999999999999999999", "-1", "soon"] {
+        let fields = format!("Retry-After: {seconds}\r\n");
+        let error = post(vec![response(503, &fields, "")]).unwrap_err();
+        let ClientError::Busy { retry_after, .. } = error else { panic!("{error}") };
+        let expected = seconds.starts_with("184").then(|| Duration::from_secs(86_400));
+        assert_eq!(retry_after, expected, "{seconds}");
+    }
 }
 
 #[test]

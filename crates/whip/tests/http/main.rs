@@ -5,6 +5,7 @@ mod client;
 mod curl;
 mod fake;
 mod hostile;
+mod page;
 mod requests;
 mod server;
 #[path = "../../../../interop/skipped.rs"]

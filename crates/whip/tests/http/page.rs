@@ -1,0 +1,79 @@
+//! The page, as a file and in Chromium.
+
+use std::process::Command;
+
+use rushes_whip::ServerConfig;
+
+use crate::fake::{address, serve, url};
+use crate::requests::request;
+use crate::skipped;
+
+#[test]
+fn the_page_and_all_that_it_names_come_from_this_server() {
+    let (server, _fake) = serve(ServerConfig { publish: false, ..ServerConfig::default() });
+    let get = |path: &str| request(address(&server), &format!("GET {path}"), "", None);
+    let page = get("/");
+    assert_eq!(page.status, 200);
+    assert_eq!(page.field("content-type"), Some("text/html; charset=utf-8"));
+    assert!(page.body.contains("data-serves=\"whep\""), "{}", page.body);
+    let policy = page.field("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+    let named = page.body.split(['"', '\'']).filter(|text| {
+        let (_, extension) = text.rsplit_once('.').unwrap_or_default();
+        matches!(extension, "css" | "js" | "svg")
+    });
+    let named: Vec<_> = named.collect();
+    assert!(named.len() >= 3, "{named:?}");
+    for file in named.into_iter().chain(["session.js"]) {
+        let found = get(&format!("/{file}"));
+        assert_eq!(found.status, 200, "{file}");
+        assert!(!found.body.contains("http://") || file == "icon.svg", "{file}");
+        assert!(!found.body.contains("https://"), "{file}");
+    }
+    // The policy forbids scripts in the text.
+    assert!(!page.body.contains(" on") && !page.body.contains("<script>"), "{}", page.body);
+    let head = request(address(&server), "HEAD /?play", "", None);
+    assert_eq!((head.status, &*head.body), (200, ""));
+}
+
+/// Opens a page, lets it work for `milliseconds` of its own time, and returns its text and what its console says.
+fn browse(url: &str, milliseconds: u32) -> (String, String) {
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new("chromium")
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
+        .args(["--no-first-run", "--disable-background-networking", "--dump-dom"])
+        .arg(format!("--virtual-time-budget={milliseconds}"))
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(url)
+        .output()
+        .unwrap();
+    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+    let console = text(&output.stderr);
+    let lines = console.lines().filter(|line| line.contains("CONSOLE"));
+    (text(&output.stdout), lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn the_page_runs_in_chromium_without_a_message_on_its_console() {
+    if !skipped::have(&["chromium"]) {
+        return;
+    }
+    let (server, _fake) = serve(ServerConfig::default());
+    let (page, console) = browse(&url(&server, "/"), 1000);
+    assert_eq!(console, "");
+    // The script shows the panels of what the server has.
+    assert!(page.contains("<section id=\"play\" aria-labelledby=\"play-title\">"), "{page}");
+    assert!(page.contains("<section id=\"publish\" aria-labelledby=\"publish-title\">"), "{page}");
+}
+
+#[test]
+fn the_page_asks_for_a_token() {
+    if !skipped::have(&["chromium"]) {
+        return;
+    }
+    let token = Some("secret".parse().unwrap());
+    let (server, fake) = serve(ServerConfig { token, ..ServerConfig::default() });
+    let (page, _) = browse(&url(&server, "/?play"), 10_000);
+    assert!(page.contains("<form id=\"access\" class=\"notice\">"), "{page}");
+    assert_eq!(fake.events(), []);
+}
