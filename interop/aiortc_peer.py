@@ -6,7 +6,8 @@
     aiortc_peer.py whep URL          receives until the other end closes, or for --seconds
 
 The files (--video, --audio) are what FFmpeg reads with time-stamps (MP4, not Annex B); they are encoded again, as
-H.264 and Opus. What is received is decoded and counted. The last line of standard output is one object of JSON with what was counted.
+H.264 and Opus. What is received is decoded and counted. The last line of standard output is one object of JSON with
+what was counted.
 """
 
 import argparse
