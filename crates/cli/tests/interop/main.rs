@@ -1,4 +1,4 @@
-//! Software of other projects at the other end: FFmpeg, GStreamer, pion, Prometheus.
+//! Software of other projects at the other end: FFmpeg, GStreamer, pion, Janus, Prometheus.
 //!
 //! With `RUSHES_INTEROP=require`, which `.ci/run` sets, a missing program is a failure; otherwise
 //! its tests are skipped with a message. All traffic stays on 127.0.0.1.
@@ -11,6 +11,7 @@ mod films;
 mod frames;
 mod gstreamer;
 mod header_extensions;
+mod janus;
 mod media;
 mod metrics;
 mod pion;

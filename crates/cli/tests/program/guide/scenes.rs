@@ -258,6 +258,36 @@ pub(super) const SCENES: &[Scene] = &[
             Run("rushes inspect call.pcapng --extract 1f2e3d4c -o film.265"),
         ],
     },
+    // Another receiver stands for the engines.
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Run("rushes keygen AES_CM_128_HMAC_SHA1_80 > camera.key"),
+            Start(
+                "rushes recv --from 5004 --codec h264 -o copy.264 --srtp AES_CM_128_HMAC_SHA1_80 \
+                   --key-file camera.key",
+            ),
+            Run("rushes send film.264 --to 192.0.2.7:5004 --srtp AES_CM_128_HMAC_SHA1_80 \
+                 --key-file camera.key"),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Run("rushes send film.264 --to 192.0.2.7:5004 --sdp film.sdp --dry-run"),
+            Start("rushes recv --sdp film.sdp -o copy.264"),
+            Run("rushes send film.264 --to 192.0.2.7:5004"),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Start("rushes recv --from 5004 --codec h264 -o copy.264 --ssrc 1111"),
+            Run(
+                "rushes send film.264 --to 192.0.2.7:5004 --ssrc 1111 --feedback --recovery verbatim",
+            ),
+        ],
+    },
     // The first five minutes.
     Scene { files: &[], steps: &[Run("rushes loopback")] },
     Scene {
@@ -505,6 +535,11 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
                   vectors/media/hevc_192x128_90f_tiny_nals.265",
         reason: "needs the package of Python",
         proof: Some(("bindings/python/tests/test_package.py", "stream_file.py")),
+    },
+    Elsewhere {
+        command: "ffmpeg -rtsp_transport tcp -i rtsp://192.0.2.7:8554/camera -c copy copy.264",
+        reason: "needs MediaMTX",
+        proof: None,
     },
     Elsewhere {
         command: "mpv --demuxer-lavf-o=protocol_whitelist=[file,udp,rtp] film.sdp",
