@@ -1,5 +1,7 @@
 //! Certificate and role of DTLS in descriptions (`a=fingerprint`, `a=setup`; RFC 8122, RFC 8842).
 
+use std::borrow::Cow;
+
 use rushes_proto::sdp::{Attribute, Media, Profile};
 
 use crate::dtls::{DtlsConfig, Fingerprint, Setup};
@@ -12,6 +14,14 @@ const SETUP: &str = "setup";
 
 /// Maximum fingerprints that are read from a description.
 const FINGERPRINTS_MAX: usize = 16;
+
+/// Returns media with keys from DTLS as media with other keys, whose formats are the same.
+pub(super) fn as_rtp(media: &Media) -> Cow<'_, Media> {
+    if !matches!(media.profile, Profile::Dtls { .. }) {
+        return Cow::Borrowed(media);
+    }
+    Cow::Owned(Media { profile: Profile::Savp, ..media.clone() })
+}
 
 impl StreamBuilder {
     /// Puts the fingerprint of the certificate, and which end begins, into the description.

@@ -199,9 +199,13 @@ impl Context {
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the media cannot be received, `Error::Sdes` if it is secured and
-    /// its keys cannot be used.
+    /// its keys cannot be used, `Error::Dtls` if keys cannot be agreed on as it says.
     pub fn described(&self, media: &Media) -> Result<StreamBuilder, Error> {
-        let (format, (codec, options)) = media.first_supported(Codec::of_description)?;
+        #[cfg(feature = "webrtc")]
+        let rtp = certificate::as_rtp(media);
+        #[cfg(not(feature = "webrtc"))]
+        let rtp = media;
+        let (format, (codec, options)) = rtp.first_supported(Codec::of_description)?;
         let session = match media.ip() {
             Ok(group) if group.is_multicast() => self.session(&group.to_string())?,
             Ok(host) if host.is_loopback() => {
