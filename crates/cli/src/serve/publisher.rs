@@ -13,8 +13,8 @@ use super::session::{CONNECT_TIME, Session};
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The shortest interval of requests for key frames.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(500);
-/// What a publisher may send.
-const CODECS: [Codec; 2] = [Codec::H264, Codec::Opus];
+/// What a publisher may send as video, the preferred format first.
+const VIDEO: [Codec; 4] = [Codec::H264, Codec::Vp8, Codec::Vp9, Codec::Av1];
 
 /// What is to be received from one publisher.
 pub(super) struct Publisher {
@@ -32,9 +32,11 @@ impl Publisher {
         offer: &str,
     ) -> Result<(String, Self), Error> {
         let mut peer = session.peer(context)?;
-        for codec in CODECS {
-            peer.add(peer.stream(codec), Direction::RecvOnly);
+        peer.add(peer.stream(VIDEO[0]), Direction::RecvOnly);
+        for codec in &VIDEO[1..] {
+            peer.add_alternative(peer.stream(*codec));
         }
+        peer.add(peer.stream(Codec::Opus), Direction::RecvOnly);
         let answer = peer.answer(offer)?;
         Ok((answer, Self { peer, hub: hub.clone(), session: session.clone() }))
     }

@@ -35,13 +35,47 @@ pub(super) struct Settings {
 /// A stream that is offered or answered.
 #[derive(Debug)]
 pub(super) struct LocalStream {
-    pub(super) builder: StreamBuilder,
     pub(super) direction: Direction,
+    /// The formats that it may have, the preferred one first.
+    pub(super) choices: Vec<Choice>,
+    /// Our SSRC, and that of our retransmissions, once they are chosen.
+    ssrcs: Option<[Ssrc; 2]>,
+}
+
+/// A format that a stream may have.
+#[derive(Debug)]
+pub(super) struct Choice {
+    pub(super) builder: StreamBuilder,
     /// Describes the media, if the application knows it.
     pub(super) encoding: Option<Encoding>,
 }
 
 impl LocalStream {
+    pub(super) fn new(direction: Direction, choice: Choice) -> Self {
+        Self { direction, choices: vec![choice], ssrcs: None }
+    }
+
+    fn receives(&self) -> bool {
+        matches!(self.direction, Direction::RecvOnly | Direction::SendRecv)
+    }
+
+    /// Returns the choice to which a format of ours belongs, by its number among all of the stream.
+    pub(super) fn choice(&self, format: usize) -> Option<&Choice> {
+        let all = self.choices.iter();
+        let mut each = all.flat_map(|it| {
+            let formats = it.codec().map_or(0, |codec| it.encodings(codec, self.receives()).len());
+            std::iter::repeat_n(it, formats)
+        });
+        each.nth(format)
+    }
+
+    /// Returns our SSRC, and that of our retransmissions.
+    pub(super) fn ssrcs(&self) -> Option<[Ssrc; 2]> {
+        self.ssrcs
+    }
+}
+
+impl Choice {
     pub(super) fn codec(&self) -> Option<Codec> {
         match &self.builder.stream_format {
             StreamFormat::Codec(codec) => Some(*codec),
@@ -49,12 +83,8 @@ impl LocalStream {
         }
     }
 
-    fn receives(&self) -> bool {
-        matches!(self.direction, Direction::RecvOnly | Direction::SendRecv)
-    }
-
     /// Returns the encodings that are offered, the preferred one first.
-    fn encodings(&self, codec: Codec) -> Vec<Encoding> {
+    fn encodings(&self, codec: Codec, receives: bool) -> Vec<Encoding> {
         let encoding = self.encoding.clone().unwrap_or_else(|| (codec.describe)(&codec, &[]));
         let Encoding::H264(parameters) = encoding else { return vec![encoding] };
         let of_profile = |profile_level_id| {
@@ -67,7 +97,7 @@ impl LocalStream {
         match parameters.profile_level_id {
             Some(known) => vec![of_profile(known)],
             // Nothing is decoded here, so that every profile is welcome.
-            None if self.receives() => PROFILES.into_iter().map(of_profile).collect(),
+            None if receives => PROFILES.into_iter().map(of_profile).collect(),
             None => vec![of_profile(BASELINE)],
         }
     }
@@ -102,17 +132,17 @@ impl Peer {
     /// Gives each stream an SSRC of its own, and one for its retransmissions: all have the same keys.
     fn choose_ssrcs(&mut self) -> Result<(), Error> {
         let mut taken: Vec<Option<Ssrc>> = Vec::new();
-        for LocalStream { builder, .. } in &mut self.media {
-            let recovers = builder.control.recovery != Recovery::Off;
-            for ssrc in [&mut builder.ssrc, &mut builder.control.rtx_ssrc]
-                .into_iter()
-                .take(1 + usize::from(recovers))
-            {
-                if ssrc.is_none() || taken.contains(ssrc) {
-                    *ssrc = Some(random_ssrc_except(&taken)?);
+        for stream in &mut self.media {
+            let ssrcs = match stream.ssrcs {
+                Some(ssrcs) => ssrcs,
+                None => {
+                    let ssrc = random_ssrc_except(&taken)?;
+                    taken.push(Some(ssrc));
+                    [ssrc, random_ssrc_except(&taken)?]
                 }
-                taken.push(*ssrc);
-            }
+            };
+            taken.extend(ssrcs.map(Some));
+            stream.ssrcs = Some(ssrcs);
         }
         Ok(())
     }
@@ -130,32 +160,40 @@ impl Peer {
 
 /// Returns a stream as media that is offered or answered.
 fn described(stream: &LocalStream, types: &mut Types) -> Result<LocalMedia, Error> {
-    let builder = &stream.builder;
-    let codec = stream.codec().ok_or(PeerError::Order("an own payload format has no name"))?;
-    let kind = MediaKind::of(codec.media);
-    let recovers = builder.control.recovery != Recovery::Off;
-    let mut formats = Vec::new();
-    for encoding in stream.encodings(codec) {
-        let mut format = builder.described_format(Some(codec), encoding);
-        format.payload_type = types.take(builder.payload_type)?;
-        if kind == MediaKind::Video {
-            format.feedback = vec![Feedback::NackPli, Feedback::CcmFir, Feedback::TransportCc];
+    let (mut formats, mut kind) = (Vec::new(), MediaKind::Video);
+    let (mut recovers_any, mut has_rate) = (false, false);
+    for choice in &stream.choices {
+        let builder = &choice.builder;
+        let codec = choice.codec().ok_or(PeerError::Order("an own payload format has no name"))?;
+        kind = MediaKind::of(codec.media);
+        let recovers = builder.control.recovery != Recovery::Off;
+        recovers_any |= recovers;
+        has_rate |= builder.control.rate.is_some();
+        for encoding in choice.encodings(codec, stream.receives()) {
+            let mut format = builder.described_format(Some(codec), encoding);
+            format.payload_type = types.take(builder.payload_type)?;
+            if kind == MediaKind::Video {
+                format.feedback =
+                    vec![Feedback::NackPli, Feedback::CcmFir, Feedback::TransportCc];
+            }
+            let rtx = if recovers { Some(types.take_last()?) } else { None };
+            if recovers {
+                format.feedback.insert(0, Feedback::Nack);
+            }
+            formats.push(LocalFormat { format, rtx });
         }
-        let rtx = if recovers { Some(types.take_last()?) } else { None };
-        if recovers {
-            format.feedback.insert(0, Feedback::Nack);
-        }
-        formats.push(LocalFormat { format, rtx });
     }
     let mut media = LocalMedia::new(kind, stream.direction, formats);
     media.extensions.push(ExtensionMapping::new(1, ExtensionKind::Mid.uri()));
-    if stream.receives() || builder.control.rate.is_some() {
+    if stream.receives() || has_rate {
         media.extensions.push(ExtensionMapping::new(2, ExtensionKind::TransportSequence.uri()));
     }
-    media.ssrc = builder.ssrc;
-    media.rtx_ssrc = builder.control.rtx_ssrc.filter(|_| recovers);
-    let stream = builder.session.context.cname()?.to_owned();
-    media.msid = Some(Msid { stream, track: None });
+    media.ssrc = stream.ssrcs.map(|[ssrc, _]| ssrc);
+    media.rtx_ssrc = stream.ssrcs.map(|[_, rtx]| rtx).filter(|_| recovers_any);
+    if let Some(choice) = stream.choices.first() {
+        let stream = choice.builder.session.context.cname()?.to_owned();
+        media.msid = Some(Msid { stream, track: None });
+    }
     Ok(media)
 }
 

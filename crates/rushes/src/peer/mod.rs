@@ -54,7 +54,7 @@ pub use rushes_webrtc::{dtls, ice};
 
 pub use self::builder::PeerBuilder;
 pub use self::handle::PeerHandle;
-use self::local::LocalStream;
+use self::local::{Choice, LocalStream};
 pub use self::streams::PeerStream;
 pub use self::transport::PeerEvent;
 use self::transport::Transport;
@@ -109,7 +109,7 @@ impl Peer {
 
     /// Adds a stream to what is offered or answered, in the order of the calls.
     pub fn add(&mut self, stream: StreamBuilder, direction: Direction) {
-        self.media.push(LocalStream { builder: stream, direction, encoding: None });
+        self.media.push(LocalStream::new(direction, Choice { builder: stream, encoding: None }));
     }
 
     /// Adds a stream as [`add`](Self::add) does, whose media is described by `encoding` (see
@@ -121,7 +121,17 @@ impl Peer {
         direction: Direction,
         encoding: Encoding,
     ) {
-        self.media.push(LocalStream { builder: stream, direction, encoding: Some(encoding) });
+        let choice = Choice { builder: stream, encoding: Some(encoding) };
+        self.media.push(LocalStream::new(direction, choice));
+    }
+
+    /// Adds another format for the stream that was added last: the first one that the peer has, too, is taken. All of
+    /// them are video, or all are audio. Without a stream it is added as one that is only received.
+    pub fn add_alternative(&mut self, stream: StreamBuilder) {
+        match self.media.last_mut() {
+            Some(last) => last.choices.push(Choice { builder: stream, encoding: None }),
+            None => self.add(stream, Direction::RecvOnly),
+        }
     }
 
     /// Returns the offer (RFC 8866), for the peer to answer.

@@ -7,7 +7,7 @@ use rushes_webrtc::dtls::Keys;
 use rushes_webrtc::negotiation::{AgreedFormat, AgreedMedia, Negotiated};
 
 use super::Peer;
-use super::local::LocalStream;
+use super::local::Choice;
 use crate::error::Error;
 use crate::format::Codec;
 use crate::media::MediaStream;
@@ -45,10 +45,17 @@ pub(super) fn open(
     for media in &agreed.media {
         let Ok(agreed_media) = &media.outcome else { continue };
         let Some(local) = peer.media.get(agreed_media.local) else { continue };
-        let Some(codec) = local.codec() else { continue };
+        let received = agreed_media.receive.first().filter(|_| agreed_media.receives());
+        let format = received.unwrap_or(&agreed_media.send);
+        let Some(choice) = local.choice(format.local) else { continue };
+        let Some(codec) = choice.codec() else { continue };
         let shares_type = shares_type(agreed, agreed_media);
-        let mut builder = configured(local, agreed_media, shares_type).security(security.clone());
+        let mut builder = configured(choice, agreed_media, shares_type).security(security.clone());
         builder.mid.clone_from(&media.mid);
+        let ssrcs = local.ssrcs();
+        builder.ssrc = ssrcs.map(|[ssrc, _]| ssrc);
+        let is_rtx = matches!(builder.control.recovery, Recovery::Rtx(_));
+        builder.control.rtx_ssrc = ssrcs.map(|[_, rtx]| rtx).filter(|_| is_rtx);
         builder.check()?;
         streams.push(PeerStream {
             index: agreed_media.local,
@@ -72,8 +79,8 @@ fn shares_type(agreed: &Negotiated, media: &AgreedMedia) -> bool {
 }
 
 /// Returns the settings of a stream as both ends have agreed.
-fn configured(local: &LocalStream, agreed: &AgreedMedia, shares_type: bool) -> StreamBuilder {
-    let mut builder = local.builder.clone();
+fn configured(choice: &Choice, agreed: &AgreedMedia, shares_type: bool) -> StreamBuilder {
+    let mut builder = choice.builder.clone();
     let received = agreed.receive.first().filter(|_| agreed.receives());
     let format = received.unwrap_or(&agreed.send);
     builder.payload_type = format.payload_type;
@@ -91,9 +98,7 @@ fn configured(local: &LocalStream, agreed: &AgreedMedia, shares_type: bool) -> S
     builder.control.feedback = Some(true);
     builder.control.reduced_size = agreed.reduced_size;
     builder.control.recovery = recovery(&agreed.send, received, agreed.sends());
-    if !matches!(builder.control.recovery, Recovery::Rtx(_)) {
-        builder.control.rtx_ssrc = None;
-    } else {
+    if matches!(builder.control.recovery, Recovery::Rtx(_)) {
         builder.control.remote_rtx_ssrc = agreed.remote_rtx_ssrc.filter(|_| agreed.receives());
     }
     builder.extensions = ExtensionMap::default().with_mixed_forms(agreed.extmap_allow_mixed);

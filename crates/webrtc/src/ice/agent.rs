@@ -192,11 +192,6 @@ impl Agent {
         self.peer.has_all_candidates = true;
     }
 
-    /// Sets whether we nominate, once it is known who made the offer (RFC 8445 section 6.1.1).
-    pub fn set_controlling(&mut self, is_controlling: bool) {
-        self.inner.set_controlling(is_controlling);
-    }
-
     /// Returns whether we nominate; a conflict may have changed it.
     pub fn is_controlling(&self) -> bool {
         self.inner.controlling()
