@@ -274,6 +274,22 @@ fn two_agents_of_the_same_role_agree() {
 }
 
 #[test]
+fn a_lite_agent_stays_controlled_whatever_its_peer_believes() {
+    for seed in 0..20 {
+        let epoch = epoch();
+        let lite = |n| rushes_webrtc::ice::AgentConfig { is_lite: n == 1, ..config(n) };
+        let of = |n| rushes_webrtc::ice::AgentConfig { is_controlling: n == 1, ..lite(n) };
+        let config = |n| rushes_webrtc::ice::AgentConfig { random: [seed; 32], ..of(n) };
+        let ends = [0, 1].map(|n| End::new(config(n), &[&format!("198.51.100.{n}:1000")], epoch));
+        let mut world = World::new(ends, epoch, Conditions::mobile(), 1);
+        world.ends[1].agent.set_controlling(true);
+        world.introduce();
+        assert!(world.run(10 * SECOND, World::is_connected));
+        assert!(world.ends[0].agent.is_controlling() && !world.ends[1].agent.is_controlling());
+    }
+}
+
+#[test]
 fn a_lite_agent_answers_and_is_selected_and_notices_the_end() {
     let epoch = epoch();
     let lite = rushes_webrtc::ice::AgentConfig { is_lite: true, ..config(1) };

@@ -7,6 +7,7 @@ mod peer;
 mod watch;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -57,7 +58,6 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 /// **Consent.** A selected pair is checked each 4 seconds (RFC 7675 allows 4 to 6; the interval is not random,
 /// as RFC 7675 asks, because that of `is` is not). If the selected pair falls silent for 9 seconds while
 /// another answers, the other is selected.
-#[derive(Debug)]
 pub struct Agent {
     inner: IceAgent,
     credentials: Credentials,
@@ -85,7 +85,8 @@ impl Agent {
     /// Makes an agent without candidates.
     pub fn new(config: AgentConfig, now: Instant) -> Self {
         let mut gather = Gather::new(&config.random);
-        let tie_breaker = gather.tie_breaker();
+        // A lite agent must be controlled: it wins each conflict of roles.
+        let tie_breaker = if config.is_lite { u64::MAX } else { gather.tie_breaker() };
         let inner = make(&config.credentials, config.is_lite, config.is_controlling, tie_breaker);
         let mut agent = Self {
             inner,
@@ -192,9 +193,9 @@ impl Agent {
         self.peer.has_all_candidates = true;
     }
 
-    /// Sets whether we nominate, once it is known who made the offer (RFC 8445 section 6.1.1).
+    /// Sets whether we nominate, once it is known who made the offer (RFC 8445 section 6.1.1). A lite agent never does.
     pub fn set_controlling(&mut self, is_controlling: bool) {
-        self.inner.set_controlling(is_controlling);
+        self.inner.set_controlling(is_controlling && !self.inner.ice_lite());
     }
 
     /// Returns whether we nominate; a conflict may have changed it.
@@ -246,6 +247,16 @@ impl Agent {
     }
 }
 
+/// Without what `is` contains: passwords.
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Agent");
+        shown.field("credentials", &self.credentials).field("locals", &self.locals);
+        shown.field("watch", &self.watch).field("statistics", &self.statistics);
+        shown.finish_non_exhaustive()
+    }
+}
+
 fn make(
     credentials: &Credentials,
     is_lite: bool,
@@ -254,7 +265,7 @@ fn make(
 ) -> IceAgent {
     let mut inner = IceAgent::new(creds(credentials));
     inner.set_ice_lite(is_lite);
-    inner.set_controlling(is_controlling);
+    inner.set_controlling(is_controlling && !is_lite);
     inner.set_control_tie_breaker(tie_breaker);
     inner.set_max_candidate_pairs(MAX_PAIRS);
     inner.set_max_stun_rto(CHECK_INTERVAL);
