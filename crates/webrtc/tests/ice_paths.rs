@@ -95,6 +95,19 @@ fn every_pair_of_nats_is_passed_that_can_be_without_a_relay() {
 }
 
 #[test]
+fn candidates_that_come_late_are_checked() {
+    let mut world = pair([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
+    world.ends.iter_mut().for_each(|end| end.is_signalled = false);
+    world.introduce();
+    assert!(!world.run(30 * SECOND, World::is_connected));
+    let now = world.instant();
+    let late = "1 1 udp 2130706431 203.0.113.1 2000 typ host".parse().unwrap();
+    world.ends[0].agent.add_remote(&late, now).unwrap();
+    assert!(world.run(SECOND, World::is_connected), "one candidate is enough");
+    assert!(world.ends.iter().all(|end| !end.has(&Event::Failed)));
+}
+
+#[test]
 fn a_peer_without_candidates_is_found_by_its_checks() {
     for silent in 0..2 {
         let mut world = pair([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
