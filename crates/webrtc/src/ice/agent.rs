@@ -49,11 +49,12 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 /// after each call the outputs are to be polled, and [`handle_timeout`](Self::handle_timeout) is to be called at
 /// [`next_timeout`](Self::next_timeout).
 ///
-/// **Limits.** 16 host candidates, 8 STUN servers, 100 addresses of the peer, 100 pairs. At most one check is
-/// sent each 50 ms (RFC 8445 section 14.2), whatever arrives, and a request of the peer is answered by one
-/// datagram of at most 76 octets. A request without the right password is not answered at all, nor is a copy of
-/// one of the last 1024 from another address. A lite agent cannot check that an address is the peer's: whoever
-/// records and alters the path between both ends can lead its media elsewhere by older copies.
+/// **Limits.** 16 host candidates, 8 STUN servers, 100 addresses of the peer, 100 pairs of candidates, and 200 pairs
+/// that only requests have made known. At most one check is sent each 50 ms (RFC 8445 section 14.2), whatever
+/// arrives, and a request of the peer is answered by one datagram of at most 76 octets. A request without the
+/// right password is not answered at all, nor is a copy of one of the last 1024 requests from another address.
+/// A lite agent cannot check that an address is the peer's: whoever has recorded older requests on the path can
+/// lead its media elsewhere by copies of them.
 ///
 /// **Consent.** A selected pair is checked each 4 seconds (RFC 7675 allows 4 to 6; the interval is not random,
 /// as RFC 7675 asks, because that of `is` is not). If the selected pair falls silent for 9 seconds while
@@ -135,7 +136,8 @@ impl Agent {
         self.collect();
     }
 
-    /// Sets the peer's credentials: checks start, and requests are answered.
+    /// Sets the peer's credentials: checks start, and requests are answered. If the peer has restarted, call
+    /// [`restart`](Self::restart) first.
     ///
     /// # Errors
     /// [`AgentError::UserName`] if both user name fragments have more than 127 octets together; `is` can write no
