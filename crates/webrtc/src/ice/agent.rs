@@ -195,14 +195,15 @@ impl Agent {
         self.peer.has_all_candidates = true;
     }
 
-    /// Sets whether we nominate, once it is known who made the offer (RFC 8445 section 6.1.1). A lite agent never does.
-    pub fn set_controlling(&mut self, is_controlling: bool) {
-        self.inner.set_controlling(is_controlling && !self.inner.ice_lite());
-    }
-
     /// Returns whether we nominate; a conflict may have changed it.
     pub fn is_controlling(&self) -> bool {
         self.inner.controlling()
+    }
+
+    /// Sets whether we nominate, once it is known who made the offer (RFC 8445 section 6.1.1).
+    /// A lite agent never does.
+    pub fn set_controlling(&mut self, is_controlling: bool) {
+        self.inner.set_controlling(is_controlling && !self.inner.ice_lite());
     }
 
     /// Returns whether a pair is selected whose peer consents to media.
