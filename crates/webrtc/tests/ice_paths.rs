@@ -95,6 +95,19 @@ fn every_pair_of_nats_is_passed_that_can_be_without_a_relay() {
 }
 
 #[test]
+fn candidates_that_come_late_are_checked() {
+    let mut world = pair([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
+    world.ends.iter_mut().for_each(|end| end.is_signalled = false);
+    world.introduce();
+    assert!(!world.run(30 * SECOND, World::is_connected));
+    let now = world.instant();
+    let late = "1 1 udp 2130706431 203.0.113.1 2000 typ host".parse().unwrap();
+    world.ends[0].agent.add_remote(&late, now).unwrap();
+    assert!(world.run(SECOND, World::is_connected), "one candidate is enough");
+    assert!(world.ends.iter().all(|end| !end.has(&Event::Failed)));
+}
+
+#[test]
 fn a_peer_without_candidates_is_found_by_its_checks() {
     for silent in 0..2 {
         let mut world = pair([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
@@ -270,6 +283,22 @@ fn two_agents_of_the_same_role_agree() {
         assert!(world.run(10 * SECOND, World::is_connected));
         let roles = world.ends.each_ref().map(|end| end.agent.is_controlling());
         assert_ne!(roles[0], roles[1]);
+    }
+}
+
+#[test]
+fn a_lite_agent_stays_controlled_whatever_its_peer_believes() {
+    for seed in 0..20 {
+        let epoch = epoch();
+        let lite = |n| rushes_webrtc::ice::AgentConfig { is_lite: n == 1, ..config(n) };
+        let of = |n| rushes_webrtc::ice::AgentConfig { is_controlling: n == 1, ..lite(n) };
+        let config = |n| rushes_webrtc::ice::AgentConfig { random: [seed; 32], ..of(n) };
+        let ends = [0, 1].map(|n| End::new(config(n), &[&format!("198.51.100.{n}:1000")], epoch));
+        let mut world = World::new(ends, epoch, Conditions::mobile(), 1);
+        world.ends[1].agent.set_controlling(true);
+        world.introduce();
+        assert!(world.run(10 * SECOND, World::is_connected));
+        assert!(world.ends[0].agent.is_controlling() && !world.ends[1].agent.is_controlling());
     }
 }
 

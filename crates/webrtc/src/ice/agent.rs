@@ -7,6 +7,7 @@ mod peer;
 mod watch;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -48,16 +49,16 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 /// after each call the outputs are to be polled, and [`handle_timeout`](Self::handle_timeout) is to be called at
 /// [`next_timeout`](Self::next_timeout).
 ///
-/// **Limits.** 16 host candidates, 8 STUN servers, 100 addresses of the peer, 100 pairs. At most one check is
-/// sent each 50 ms (RFC 8445 section 14.2), whatever arrives, and a request of the peer is answered by one
-/// datagram of at most 76 octets. A request without the right password is not answered at all, nor is a copy of
-/// one of the last 1024 from another address. A lite agent cannot check that an address is the peer's: whoever
-/// records and alters the path between both ends can lead its media elsewhere by older copies.
+/// **Limits.** 16 host candidates, 8 STUN servers, 100 addresses of the peer, 100 pairs of candidates, and 200 pairs
+/// that only requests have made known. At most one check is sent each 50 ms (RFC 8445 section 14.2), whatever
+/// arrives, and a request of the peer is answered by one datagram of at most 76 octets. A request without the
+/// right password is not answered at all, nor is a copy of one of the last 1024 requests from another address.
+/// A lite agent cannot check that an address is the peer's: whoever has recorded older requests on the path can
+/// lead its media elsewhere by copies of them.
 ///
 /// **Consent.** A selected pair is checked each 4 seconds (RFC 7675 allows 4 to 6; the interval is not random,
 /// as RFC 7675 asks, because that of `is` is not). If the selected pair falls silent for 9 seconds while
 /// another answers, the other is selected.
-#[derive(Debug)]
 pub struct Agent {
     inner: IceAgent,
     credentials: Credentials,
@@ -85,7 +86,8 @@ impl Agent {
     /// Makes an agent without candidates.
     pub fn new(config: AgentConfig, now: Instant) -> Self {
         let mut gather = Gather::new(&config.random);
-        let tie_breaker = gather.tie_breaker();
+        // A lite agent must be controlled: it wins each conflict of roles.
+        let tie_breaker = if config.is_lite { u64::MAX } else { gather.tie_breaker() };
         let inner = make(&config.credentials, config.is_lite, config.is_controlling, tie_breaker);
         let mut agent = Self {
             inner,
@@ -134,7 +136,8 @@ impl Agent {
         self.collect();
     }
 
-    /// Sets the peer's credentials: checks start, and requests are answered.
+    /// Sets the peer's credentials: checks start, and requests are answered. If the peer has restarted, call
+    /// [`restart`](Self::restart) first.
     ///
     /// # Errors
     /// [`AgentError::UserName`] if both user name fragments have more than 127 octets together; `is` can write no
@@ -198,8 +201,9 @@ impl Agent {
     }
 
     /// Sets whether we nominate, once it is known who made the offer (RFC 8445 section 6.1.1).
+    /// A lite agent never does.
     pub fn set_controlling(&mut self, is_controlling: bool) {
-        self.inner.set_controlling(is_controlling);
+        self.inner.set_controlling(is_controlling && !self.inner.ice_lite());
     }
 
     /// Returns whether a pair is selected whose peer consents to media.
@@ -246,6 +250,16 @@ impl Agent {
     }
 }
 
+/// Without what `is` contains: passwords.
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Agent");
+        shown.field("credentials", &self.credentials).field("locals", &self.locals);
+        shown.field("watch", &self.watch).field("statistics", &self.statistics);
+        shown.finish_non_exhaustive()
+    }
+}
+
 fn make(
     credentials: &Credentials,
     is_lite: bool,
@@ -254,7 +268,7 @@ fn make(
 ) -> IceAgent {
     let mut inner = IceAgent::new(creds(credentials));
     inner.set_ice_lite(is_lite);
-    inner.set_controlling(is_controlling);
+    inner.set_controlling(is_controlling && !is_lite);
     inner.set_control_tie_breaker(tie_breaker);
     inner.set_max_candidate_pairs(MAX_PAIRS);
     inner.set_max_stun_rto(CHECK_INTERVAL);

@@ -1,5 +1,6 @@
 //! What goes into an agent and what comes out.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -7,18 +8,29 @@ use super::candidate::Candidate;
 use super::credentials::Credentials;
 
 /// What an agent is made of.
-#[derive(Debug, Clone)]
+///
+/// `Debug` shows neither the password nor the random octets.
+#[derive(Clone)]
 pub struct AgentConfig {
     /// Our credentials, as the description that we send has them.
     pub credentials: Credentials,
     /// Whether we nominate. RFC 8445 section 6.1.1: the offerer, and always a full agent whose peer is lite. If
     /// both ends believe so, the tie-breaker decides.
     pub is_controlling: bool,
-    /// Whether the agent is lite: it only answers. For servers with public addresses.
+    /// Whether the agent is lite: it only answers, and never nominates. For servers with public addresses, whose
+    /// peers are full agents.
     pub is_lite: bool,
     /// Unpredictable octets, new for each agent: they make the tie-breaker and the transaction identifiers of
     /// requests to STUN servers.
     pub random: [u8; 32],
+}
+
+impl fmt::Debug for AgentConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("AgentConfig");
+        shown.field("credentials", &self.credentials).field("is_lite", &self.is_lite);
+        shown.field("is_controlling", &self.is_controlling).finish_non_exhaustive()
+    }
 }
 
 /// What happened.

@@ -72,7 +72,7 @@ impl Agent {
         }
         let packet =
             StunPacket { proto: Protocol::Udp, source: from, destination: path.local, message };
-        self.peer.note(from)?;
+        self.peer.note_path(path)?;
         self.peer.note_request(binding.id(), from);
         if !self.inner.handle_packet(self.now, packet) {
             return None;

@@ -5,10 +5,14 @@ use std::net::SocketAddr;
 
 use super::super::checks::Checks;
 use super::super::error::AgentError;
+use super::super::paths::Path;
 use super::super::stun::TransactionId;
 
 /// The most addresses of the peer, signalled or seen. `is` never forgets one.
-pub(super) const MAX_REMOTES: usize = 100;
+const MAX_REMOTES: usize = 100;
+
+/// The most pairs that the peer's requests may make: `is` limits those of candidates only.
+const MAX_REQUESTED: usize = 200;
 
 /// How many of the peer's requests are remembered.
 const MAX_REQUESTS: usize = 1024;
@@ -20,6 +24,8 @@ pub(super) struct Peer {
     remotes: Vec<SocketAddr>,
     /// Those of them that the caller added.
     signalled: Vec<SocketAddr>,
+    /// Paths of requests.
+    requested: Vec<Path>,
     pub(super) has_all_candidates: bool,
     /// Identifiers of the last requests and where these came from.
     requests: VecDeque<(TransactionId, SocketAddr)>,
@@ -41,12 +47,22 @@ impl Peer {
     }
 
     /// Notes an address, or returns `None` if there are too many.
-    pub(super) fn note(&mut self, address: SocketAddr) -> Option<()> {
+    fn note(&mut self, address: SocketAddr) -> Option<()> {
         if self.remotes.contains(&address) {
             return Some(());
         }
         let has_room = self.remotes.len() < MAX_REMOTES;
         has_room.then(|| self.remotes.push(address))
+    }
+
+    /// Notes the path of a request, or returns `None` if there are too many.
+    pub(super) fn note_path(&mut self, path: Path) -> Option<()> {
+        if self.requested.contains(&path) {
+            return Some(());
+        }
+        self.note(path.remote).filter(|()| self.requested.len() < MAX_REQUESTED)?;
+        self.requested.push(path);
+        Some(())
     }
 
     /// Returns whether a request is known from elsewhere. MESSAGE-INTEGRITY does not cover addresses, so that
