@@ -87,7 +87,7 @@ fn offers_of_other_programs_are_answered() {
             "the peer only {kind}s, and so does this end; one of them must change its direction"
         )
     };
-    let table: [(&str, LocalSession, &[&str]); 13] = [
+    let table: [(&str, LocalSession, &[&str]); 14] = [
         (
             text!("chromium_publish"),
             receiver(),
@@ -104,6 +104,7 @@ fn offers_of_other_programs_are_answered() {
         (text!("aiortc_view"), vp8_publisher(), &["sends opus 96", "sends VP8 97 rtx 98"]),
         (text!("pion_publish"), receiver(), &["receives opus 111", "receives H264 102 rtx 103"]),
         (text!("pion_view"), publisher(), &["sends opus 111", "sends H264 106 rtx 107"]),
+        (text!("gstreamer_publish"), caller(), &["both opus 97", "both H264 96"]),
         (text!("rfc9725_offer"), receiver(), &["receives opus 111", "receives VP8 96 rtx 97"]),
     ];
     for (text, local, expected) in table {
@@ -128,7 +129,7 @@ fn answers_of_other_programs_are_accepted() {
     let refused = "the peer refuses it (port 0)";
     let publishes: &[&str] = &["sends opus 111", "sends H264 96 rtx 97"];
     let views: &[&str] = &["receives opus 111", "receives H264 96 rtx 97"];
-    let table: [(&str, &LocalSession, &[&str]); 9] = [
+    let table: [(&str, &LocalSession, &[&str]); 10] = [
         (text!("chromium_answer_publisher"), &publisher(), publishes),
         (text!("chromium_answer_receiver"), &viewer, views),
         (text!("firefox_answer_publisher"), &publisher(), &["sends opus 111", refused]),
@@ -141,6 +142,7 @@ fn answers_of_other_programs_are_accepted() {
         (text!("aiortc_answer_receiver"), &viewer, views),
         (text!("pion_answer_publisher"), &publisher(), publishes),
         (text!("pion_answer_receiver"), &viewer, views),
+        (text!("gstreamer_answer_publisher"), &publisher(), &["sends opus 111", "sends H264 96"]),
         (text!("rfc9725_answer"), &vp8_publisher(), &["sends opus 111", "sends VP8 96 rtx 97"]),
     ];
     for (text, local, expected) in table {
@@ -202,6 +204,17 @@ fn a_profile_that_the_peer_does_not_decode_is_refused_in_words() {
     let (_, negotiated) = answered(&film, text!("aiortc_view"));
     let expected = "the peer decodes H.264 baseline up to level 3.1, our stream is high 4.0";
     assert_eq!(outcomes(&negotiated)[1], expected);
+}
+
+#[test]
+fn an_answer_without_a_profile_has_that_of_the_offer() {
+    let mut film = publisher();
+    film.media[1] = video_of(Direction::SendOnly, vec![h264(96, Some([0x64, 0x00, 0x28]))]);
+    film.strict_levels = true;
+    let text = text!("gstreamer_answer_publisher");
+    assert!(!text.contains("profile-level-id"));
+    let negotiated = accept(&film, &read(text).unwrap()).unwrap();
+    assert_eq!(outcomes(&negotiated), ["sends opus 111", "sends H264 96"]);
 }
 
 /// An offer of one video, with these lines below it.

@@ -1,6 +1,6 @@
 //! The peer's answer to our offer (RFC 3264 section 7).
 
-use rushes_proto::sdp::{Description, Media};
+use rushes_proto::sdp::{Description, Encoding, Media};
 
 use super::agree::agree;
 use super::agreed::{AgreedFormat, AgreedMedia, Negotiated, NegotiatedMedia};
@@ -80,6 +80,7 @@ fn accept_media(
 ) -> Result<AgreedMedia, Refusal> {
     let ours = &local.media[index];
     let ways = ways(local, ours, answered.direction)?;
+    let answered = &with_profiles(ours, answered);
     let found = formats::matches(ours, answered, ways)?;
     let agreed = agree(index, ours, answered, ways, &found);
     let mut agreed = agreed.ok_or_else(|| not_wanted(answered))?;
@@ -88,6 +89,22 @@ fn accept_media(
     agreed.extensions = extensions::accept(&ours.extensions, &answered.extensions, mixed);
     extensions::in_ways(&mut agreed.extensions, ways);
     Ok(agreed)
+}
+
+/// Returns `answered` with the profiles of our offer where H.264 has none: an answer must keep the profile
+/// or leave out the format (RFC 6184 section 8.2.2), and GStreamer leaves out the parameter.
+fn with_profiles(ours: &LocalMedia, answered: &Media) -> Media {
+    let mut answered = answered.clone();
+    for format in &mut answered.formats {
+        let mut offered = ours.formats.iter().map(|it| &it.format);
+        let offered = offered.find(|it| it.payload_type == format.payload_type);
+        if let Some(Encoding::H264(our)) = offered.map(|it| &it.encoding)
+            && let Encoding::H264(their) = &mut format.encoding
+        {
+            their.profile_level_id = their.profile_level_id.or(our.profile_level_id);
+        }
+    }
+    answered
 }
 
 /// Returns the formats that the peer may send, in its order, under the payload types of our offer.
