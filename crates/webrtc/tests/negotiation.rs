@@ -129,7 +129,7 @@ fn answers_of_other_programs_are_accepted() {
     let refused = "the peer refuses it (port 0)";
     let publishes: &[&str] = &["sends opus 111", "sends H264 96 rtx 97"];
     let views: &[&str] = &["receives opus 111", "receives H264 96 rtx 97"];
-    let table: [(&str, &LocalSession, &[&str]); 10] = [
+    let table: [(&str, &LocalSession, &[&str]); 12] = [
         (text!("chromium_answer_publisher"), &publisher(), publishes),
         (text!("chromium_answer_receiver"), &viewer, views),
         (text!("firefox_answer_publisher"), &publisher(), &["sends opus 111", refused]),
@@ -142,6 +142,8 @@ fn answers_of_other_programs_are_accepted() {
         (text!("aiortc_answer_receiver"), &viewer, views),
         (text!("pion_answer_publisher"), &publisher(), publishes),
         (text!("pion_answer_receiver"), &viewer, views),
+        (text!("livekit_answer_publisher"), &publisher(), publishes),
+        (text!("mediamtx_answer_publisher"), &publisher(), &["sends opus 111", "sends H264 96"]),
         (text!("gstreamer_answer_publisher"), &publisher(), &["sends opus 111", "sends H264 96"]),
         (text!("rfc9725_answer"), &vp8_publisher(), &["sends opus 111", "sends VP8 96 rtx 97"]),
     ];
@@ -604,4 +606,14 @@ fn bundled_media_may_not_give_a_payload_type_two_meanings() {
     let (_, negotiated) = answered(&local, &text);
     let expected = "payload type 96 means another format in other media of the BUNDLE group";
     assert_eq!(outcomes(&negotiated), ["both H264 96 rtx 97", expected]);
+}
+
+#[test]
+fn media_that_an_answer_refuses_and_leaves_in_the_group_has_no_transport() {
+    let text = text!("chromium_answer_publisher");
+    let refused = text.replace("m=audio 9", "m=audio 0");
+    let negotiated = accept(&publisher(), &read(&refused).unwrap()).unwrap();
+    let expected = ["the peer refuses it (port 0)", "sends H264 96 rtx 97"];
+    assert_eq!(outcomes(&negotiated), expected);
+    assert!(negotiated.remote.ice.is_some());
 }

@@ -42,10 +42,11 @@ pub fn accept(local: &LocalSession, answer: &Description) -> Result<Negotiated, 
         });
     }
     // The first media of the group has the transport of all, even if it is inactive (RFC 9143
-    // section 7.3.1); without a group, the first media that is used.
+    // section 7.3.1); some peers leave refused media in the group. Without a group, it is the first media
+    // that is used.
     let group = groups.iter().find(|group| group.iter().any(|index| outcomes[*index].is_ok()));
-    let tagged = match group.and_then(|group| group.first()) {
-        Some(&first) => Some(first).filter(|first| answer.media[*first].port != 0),
+    let tagged = match group {
+        Some(group) => group.iter().copied().find(|index| answer.media[*index].port != 0),
         None => outcomes.iter().position(Result::is_ok),
     };
     let Some(tagged) = tagged else {
