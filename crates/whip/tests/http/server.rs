@@ -1,5 +1,6 @@
 //! The server's routes and statuses.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::thread;
 
@@ -250,6 +251,24 @@ fn sessions_end_with_the_server_and_its_ports_are_free() {
     assert_eq!(fake.events().len(), 4);
     drop(start().unwrap());
     drop(silent);
+}
+
+#[test]
+fn a_session_that_opens_while_the_server_ends_is_closed() {
+    let (server, fake) = serve(ServerConfig::default());
+    let mut stream = crate::requests::connect(address(&server));
+    let head = "POST /whip HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/sdp\r\n";
+    stream.write_all(format!("{head}Content-Length: 4\r\n\r\nwait").as_bytes()).unwrap();
+    fake.wait_for_waiting(1);
+    thread::scope(|scope| {
+        let end = scope.spawn(|| drop(server));
+        // The connection has ended, thus the server is at its end.
+        assert_eq!(crate::requests::read(stream), "");
+        fake.release();
+        end.join().unwrap();
+    });
+    assert_eq!(fake.events().len(), 2, "{:?}", fake.events());
+    assert_eq!(fake.open_sessions(), 0);
 }
 
 #[test]
