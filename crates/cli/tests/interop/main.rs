@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod containers;
+mod destinations;
 mod fec;
 mod ffmpeg;
 mod films;
