@@ -17,6 +17,13 @@ const SEND_CAMERA: &str = "rushes send film.264 --to 192.0.2.7:5004 --srtp AEAD_
 pub(super) const SCENES: &[Scene] = &[
     Scene { files: &["film.265"], steps: &[Start(RECV_265), Run(SEND_265)] },
     Scene {
+        files: &["film.264"],
+        steps: &[
+            Start(RECV_264),
+            Run("rushes send film.264 --to 192.0.2.7:5004 --to 192.0.2.8:5004"),
+        ],
+    },
+    Scene {
         files: &["film.mp4"],
         steps: &[Start(RECV_MP4), Run("rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp")],
     },
