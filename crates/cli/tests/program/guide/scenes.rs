@@ -549,6 +549,16 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
         proof: None,
     },
     Elsewhere {
+        command: "rushes send film.264 --whip http://192.0.2.7:7880/whip/v1 --token-file room.token",
+        reason: "needs LiveKit",
+        proof: None,
+    },
+    Elsewhere {
+        command: "rushes send film.264 --whip http://192.0.2.7:8889/camera/whip",
+        reason: "needs MediaMTX",
+        proof: None,
+    },
+    Elsewhere {
         command: "mpv --demuxer-lavf-o=protocol_whitelist=[file,udp,rtp] film.sdp",
         reason: "needs mpv",
         proof: None,
