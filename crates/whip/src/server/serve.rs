@@ -99,7 +99,9 @@ async fn connection(
     // Answers are one write; an error costs time only.
     let _ = socket.set_nodelay(true);
     let timeout = tokio::time::sleep(shared.config.request_timeout);
-    let addresses = Addresses { peer, local };
+    // A socket of both address families has those of IPv4 within IPv6.
+    let canonical = |address: SocketAddr| (address.ip().to_canonical(), address.port()).into();
+    let addresses = Addresses { peer: canonical(peer), local: canonical(local) };
     let exchange = async {
         match tls {
             None => exchange(socket, addresses, shared, &place).await,

@@ -1,6 +1,7 @@
 //! The server's routes and statuses.
 
 use std::io::Write;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::thread;
 
@@ -269,6 +270,26 @@ fn a_session_that_opens_while_the_server_ends_is_closed() {
     });
     assert_eq!(fake.events().len(), 2, "{:?}", fake.events());
     assert_eq!(fake.open_sessions(), 0);
+}
+
+#[test]
+fn a_socket_of_both_address_families_treats_loopback_of_ipv4_as_such() {
+    let fake = Arc::<Fake>::default();
+    let any = [(Ipv6Addr::UNSPECIFIED, 0).into()];
+    let Ok(server) = Server::bind(&any, ServerConfig::default(), fake.clone()) else {
+        return crate::skipped::not_here("there is no IPv6");
+    };
+    let address = ([127, 0, 0, 1], address(&server).port()).into();
+    assert_eq!(post(address, "/whip", "", OFFER).status, 201);
+    let (peer, local) = fake.peers()[0];
+    assert!(peer.is_ipv4() && local == address, "{peer} {local}");
+    let rebound = format!(
+        "POST /whip HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/sdp\r\n\
+         Content-Length: {}\r\n\r\n{OFFER}",
+        OFFER.len()
+    );
+    let answer = crate::requests::exchange(address, rebound.as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
 }
 
 #[test]
