@@ -189,7 +189,8 @@ fn a_level_that_the_peer_does_not_name_is_reported_and_refused_if_wanted() {
     film.media[1] = video_of(Direction::SendOnly, vec![h264(96, Some([0x42, 0xe0, 0x28]))]);
     let (description, negotiated) = answered(&film, text!("chromium_view"));
     let video = negotiated.media[1].outcome.as_ref().unwrap();
-    let expected = "the peer decodes H.264 constrained baseline up to level 3.1, our stream is constrained baseline 4.0";
+    let expected = "the peer decodes H.264 constrained baseline up to level 3.1, our stream is \
+                    constrained baseline 4.0";
     assert_eq!(video.shortfall.as_ref().unwrap().to_string(), expected);
     // Levels may differ, so that the answer names ours.
     let Encoding::H264(parameters) = &description.media[1].formats[0].encoding else { panic!() };

@@ -131,8 +131,10 @@ fn check_media(local: &LocalSession, index: usize) -> Result<(), String> {
             return Err(format!("identifier {} {what}", extension.id));
         }
     }
-    let is_vague = |it: &LocalFormat| matches!(&it.format.encoding, Encoding::H264(it) if it.profile_level_id.is_none());
-    if media.formats.iter().any(is_vague) {
+    let encodings = media.formats.iter().map(|it| &it.format.encoding);
+    let mut h264 =
+        encodings.filter_map(|it| if let Encoding::H264(it) = it { Some(it) } else { None });
+    if h264.any(|it| it.profile_level_id.is_none()) {
         return Err("an offer of H.264 needs a profile_level_id".to_owned());
     }
     Ok(())
