@@ -28,3 +28,4 @@ mod secured;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;
 mod uncompressed;
+mod webrtc;
