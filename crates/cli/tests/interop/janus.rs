@@ -1,17 +1,15 @@
 //! Janus at the other end: its mount points take RTP and SRTP.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::media::{H264, assert_same};
-use crate::rig::{Process, have, ports, receive, received, rushes, send};
+use crate::rig::{Process, await_tcp, free_tcp_port, have, ports, receive, received, rushes, send};
 
 const SUITE: &str = "AES_CM_128_HMAC_SHA1_80";
 const PLAIN: u16 = 1;
@@ -96,18 +94,6 @@ impl Janus {
         });
         let answer = post(&self.handle, json!({"janus": "message", "body": body}));
         assert_eq!(answer["plugindata"]["data"]["streaming"], "ok", "{answer}");
-    }
-}
-
-fn free_tcp_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-fn await_tcp(port: u16) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(Instant::now() < deadline, "nothing listens on port {port}");
-        sleep(Duration::from_millis(20));
     }
 }
 

@@ -30,3 +30,4 @@ mod secured;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;
 mod uncompressed;
+mod webrtc;

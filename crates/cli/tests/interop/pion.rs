@@ -16,18 +16,26 @@ use crate::skipped;
 /// `None`.
 pub(crate) fn pion() -> Option<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    program(&BUILT, "pion")
+}
+
+/// Returns the program of a folder of `interop`, as [`pion`] does.
+pub(crate) fn program(
+    built: &'static OnceLock<Result<PathBuf, String>>,
+    name: &str,
+) -> Option<&'static Path> {
     let build = || {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop/pion");
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pion");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop").join(name);
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let built =
             Command::new("go").arg("build").arg("-o").arg(&program).current_dir(source).output();
         match built {
             Ok(output) if output.status.success() => Ok(program),
-            Ok(output) => Err(format!("pion: {}", String::from_utf8_lossy(&output.stderr))),
+            Ok(output) => Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr))),
             Err(error) => Err(format!("go: {error}")),
         }
     };
-    let built = BUILT.get_or_init(build);
+    let built = built.get_or_init(build);
     built.as_deref().inspect_err(|reason| skipped::not_here(reason)).ok()
 }
 
