@@ -163,7 +163,9 @@ const CLEAR: [(&str, &str, &str); 4] = [
     ),
 ];
 
-// GStreamer's `rawvideoparse` sets timestamps, by which `identity` keeps the frame rate.
+// FFmpeg would send frames of a file that it copies as fields, because nothing says that they are none; of
+// frames that it writes again it knows. GStreamer's `rawvideoparse` sets timestamps, by which `identity`
+// keeps the frame rate.
 const RAW: [(&str, &str, &str); 4] = [
     (
         "Rushes",
@@ -182,7 +184,7 @@ const RAW: [(&str, &str, &str); 4] = [
     (
         "FFmpeg",
         "ffmpeg -nostdin -v error -re -f rawvideo -pixel_format uyvy422 -video_size 1920x1080 \
-         -framerate {fps} -i {file} -c copy -f rtp -payload_type 96 \
+         -framerate {fps} -i {file} -c:v rawvideo -f rtp -payload_type 96 \
          rtp://{host}:{port}?pkt_size=1472&buffer_size=4194304",
         "ffmpeg -nostdin -v error -protocol_whitelist file,udp,rtp -probesize 32 \
          -analyzeduration 0 -fpsprobesize 0 -reorder_queue_size 0 -buffer_size 4194304 -i {sdp} \

@@ -158,7 +158,7 @@ impl Call {
         let mut writer = Writer::new();
         let own = Ssrc(100 + number as u32);
         writer.receiver_report(own, &[]);
-        writer.nack(own, self.stream.ssrc(), [sequence].into_iter());
+        writer.nack(own, self.stream.ssrc(), [sequence]);
         self.to_sender(&self.receivers[number], &writer);
     }
 

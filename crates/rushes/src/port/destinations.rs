@@ -193,14 +193,15 @@ impl Destination {
 
     fn note_sent(&self) {
         if self.is_failing.load(Relaxed) && self.is_failing.swap(false, Relaxed) {
-            tracing::info!(to = ?self.address(), "sending to this destination works again");
+            tracing::debug!(to = ?self.address(), "sending to this destination works again");
         }
     }
 
-    /// Counts datagrams; the first failure is logged.
+    /// Counts datagrams. The first failure is a warning; a destination that comes and goes must not fill
+    /// the log.
     fn note_unsent(&self, datagrams: usize, error: &SendError) {
-        self.unsent.fetch_add(datagrams as u64, Relaxed);
-        if !self.is_failing.swap(true, Relaxed) {
+        let is_first = self.unsent.fetch_add(datagrams as u64, Relaxed) == 0;
+        if !self.is_failing.swap(true, Relaxed) && is_first {
             tracing::warn!(
                 to = ?self.address(), %error, "packets are lost to this destination; others get them"
             );

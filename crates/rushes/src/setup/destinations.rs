@@ -97,7 +97,7 @@ impl StreamBuilder {
         }
         let mut earlier: Vec<(SocketAddr, Option<SocketAddr>)> = Vec::new();
         for to in [first].into_iter().chain(self.also_to.iter().copied()) {
-            self.check_destination(first, to)?;
+            check_destination(first, to)?;
             let is_first = earlier.is_empty();
             let reports =
                 if is_first { self.control_address(to) } else { self.default_control_address(to) };
@@ -116,21 +116,6 @@ impl StreamBuilder {
                 }
             }
             earlier.push((to, reports));
-        }
-        Ok(())
-    }
-
-    /// Checks one of several destinations by itself.
-    fn check_destination(&self, first: SocketAddr, to: SocketAddr) -> Result<(), Error> {
-        error::check_peer(to.ip())?;
-        if to.ip().is_multicast() {
-            return Err(DestinationsError::Group { group: to.ip() }.into());
-        }
-        if to.port() == 0 {
-            return Err(DestinationsError::NoPort { host: to.ip() }.into());
-        }
-        if to.is_ipv4() != first.is_ipv4() {
-            return Err(DestinationsError::Families { first: first.ip(), other: to.ip() }.into());
         }
         Ok(())
     }
@@ -155,4 +140,19 @@ impl StreamBuilder {
         }
         Some(to)
     }
+}
+
+/// Checks one of several destinations by itself.
+fn check_destination(first: SocketAddr, to: SocketAddr) -> Result<(), Error> {
+    error::check_peer(to.ip())?;
+    if to.ip().is_multicast() {
+        return Err(DestinationsError::Group { group: to.ip() }.into());
+    }
+    if to.port() == 0 {
+        return Err(DestinationsError::NoPort { host: to.ip() }.into());
+    }
+    if to.is_ipv4() != first.is_ipv4() {
+        return Err(DestinationsError::Families { first: first.ip(), other: to.ip() }.into());
+    }
+    Ok(())
 }

@@ -129,7 +129,9 @@ mod tests {
 
     fn of(access_units: &[Vec<u8>]) -> ParameterSets {
         let mut sets = ParameterSets::new(NalCodec::H264);
-        access_units.iter().for_each(|it| sets.note(it));
+        for access_unit in access_units {
+            sets.note(access_unit);
+        }
         sets
     }
 
@@ -169,7 +171,7 @@ mod tests {
             sets.note(&[&[0, 0, 0, 1, 0x6f, a, b][..], &[7; 1000]].concat());
         }
         assert!(sets.sets.len() <= SETS_MAX, "{}", sets.sets.len());
-        let large = [&[0, 0, 0, 1, 0x68, 0x80][..], &[7; OCTETS_MAX]].concat();
+        let large = [&[0, 0, 0, 1, 0x68, 0x80][..], &vec![7; OCTETS_MAX]].concat();
         sets.note(&large);
         assert!(sets.sets.is_empty());
     }
