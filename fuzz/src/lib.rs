@@ -3,8 +3,10 @@
 
 pub mod corpus;
 pub mod delivery;
+pub mod dtls;
 pub mod fec;
 pub mod frames;
+pub mod ice;
 pub mod parsers;
 pub mod rate;
 pub mod repairs;

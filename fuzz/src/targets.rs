@@ -14,8 +14,8 @@ use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
-    agree, delivery, depacketise, extension, fec, frames, parsers, participate, rate, read_report,
-    receive, repairs, secure, secure_reports, seeds, window,
+    agree, delivery, depacketise, dtls, extension, fec, frames, ice, parsers, participate, rate,
+    read_report, receive, repairs, secure, secure_reports, seeds, window,
 };
 
 /// A fuzz target. A program of `fuzz_targets` has the same name.
@@ -46,8 +46,11 @@ targets! {
     "delivery_repair": repairs::repair, seeds::repairs;
     "delivery_sealed": delivery::sealed, seeds::sealed;
     "delivery_window": window::send, seeds::credits;
+    "demux": dtls::read, dtls::texts;
+    "dtls": dtls::shake_hands, dtls::seeds;
     "extension": extension, seeds::extensions;
     "fec": fec::decode, seeds::rtp;
+    "ice": ice::handle, ice::seeds;
     "media_files": parsers::media_files, seeds::media_files;
     "nal_units": parsers::nal_units, seeds::nal_units;
     "ogg_opus": parsers::ogg_opus, seeds::ogg_opus;

@@ -1,5 +1,10 @@
 //! Handshakes with OpenSSL at the other end, in both roles.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "OpenSSL has sockets and a clock"
+)]
 
 #[path = "../../../interop/skipped.rs"]
 mod skipped;
@@ -24,7 +29,6 @@ const PROFILES: [(&str, Suite); 3] = [
     ("SRTP_AEAD_AES_256_GCM", Suite::AeadAes256Gcm),
 ];
 
-#[allow(clippy::disallowed_methods, reason = "OpenSSL has a clock")]
 fn now() -> Instant {
     Instant::now()
 }
