@@ -3,6 +3,7 @@
 
 pub mod corpus;
 pub mod delivery;
+pub mod dtls;
 pub mod fec;
 pub mod frames;
 pub mod ice;

@@ -14,7 +14,8 @@ use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
-    agree, delivery, depacketise, extension, fec, frames, ice, negotiation, parsers, participate, rate,
+    agree, delivery, depacketise, dtls, extension, fec, frames, ice, negotiation, parsers, participate,
+    rate,
     read_report, receive, repairs, secure, secure_reports, seeds, window,
 };
 
@@ -46,6 +47,8 @@ targets! {
     "delivery_repair": repairs::repair, seeds::repairs;
     "delivery_sealed": delivery::sealed, seeds::sealed;
     "delivery_window": window::send, seeds::credits;
+    "demux": dtls::read, dtls::texts;
+    "dtls": dtls::shake_hands, dtls::seeds;
     "extension": extension, seeds::extensions;
     "fec": fec::decode, seeds::rtp;
     "ice": ice::handle, ice::seeds;

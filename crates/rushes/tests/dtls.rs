@@ -1,6 +1,6 @@
 //! Streams whose keys are agreed on by DTLS.
 #![cfg(feature = "webrtc")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
 use std::thread;

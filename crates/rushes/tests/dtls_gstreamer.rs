@@ -1,6 +1,6 @@
 //! Streams whose keys are agreed on by DTLS, with GStreamer at the other end, in both roles.
 #![cfg(feature = "webrtc")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../../../interop/skipped.rs"]
 mod skipped;

@@ -1,5 +1,10 @@
 //! Handshakes with OpenSSL at the other end, in both roles.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "OpenSSL has sockets and a clock"
+)]
 
 #[path = "../../../interop/skipped.rs"]
 mod skipped;
@@ -15,6 +20,9 @@ use rushes_webrtc::dtls::{
     Association, Certificate, Config, DtlsError, Event, Fingerprint, HashFunction, Keys,
 };
 
+/// How OpenSSL shows its certificate.
+const CERTIFICATE: [&str; 4] = ["-cert", "certificate.pem", "-key", "key.pem"];
+
 const LONG: Duration = Duration::from_secs(20);
 
 /// The protection profiles, as OpenSSL calls them.
@@ -24,7 +32,6 @@ const PROFILES: [(&str, Suite); 3] = [
     ("SRTP_AEAD_AES_256_GCM", Suite::AeadAes256Gcm),
 ];
 
-#[allow(clippy::disallowed_methods, reason = "OpenSSL has a clock")]
 fn now() -> Instant {
     Instant::now()
 }
@@ -70,7 +77,7 @@ impl Peer {
         let len = (2 * suite.key_and_salt_len()).to_string();
         let mut process = Command::new("openssl")
             .args(arguments)
-            .args(["-dtls1_2", "-use_srtp", profile, "-cert", "certificate.pem", "-key", "key.pem"])
+            .args(["-dtls1_2", "-use_srtp", profile])
             .args(["-keymatexport", "EXTRACTOR-dtls_srtp", "-keymatexportlen", &len])
             .current_dir(folder)
             .stdin(Stdio::piped())
@@ -104,6 +111,15 @@ impl Drop for Peer {
 
 /// Moves datagrams until there is an event.
 fn handshake(association: &mut Association, socket: &UdpSocket) -> Event {
+    exchange(association, socket, Association::poll_event)
+}
+
+/// Moves datagrams until `outcome` has one.
+fn exchange<T>(
+    association: &mut Association,
+    socket: &UdpSocket,
+    outcome: impl Fn(&mut Association) -> Option<T>,
+) -> T {
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let start = now();
     loop {
@@ -118,8 +134,8 @@ fn handshake(association: &mut Association, socket: &UdpSocket) -> Event {
         while let Some(datagram) = association.poll_datagram() {
             let _ = socket.send(&datagram);
         }
-        if let Some(event) = association.poll_event() {
-            return event;
+        if let Some(outcome) = outcome(association) {
+            return outcome;
         }
         assert!(start.elapsed() < LONG, "nothing happens");
     }
@@ -160,6 +176,7 @@ fn a_client_and_openssl_have_the_same_keys() {
         drop(spare);
         let accept = to.to_string();
         let arguments = ["s_server", "-accept", &accept, "-Verify", "1"];
+        let arguments = [&arguments[..], &CERTIFICATE].concat();
         let mut peer = Peer::begin(folder.path(), &arguments, profile);
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(to).unwrap();
@@ -183,7 +200,8 @@ fn a_server_and_openssl_have_the_same_keys_and_end_together() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = socket.local_addr().unwrap().to_string();
         let mut server = ours(&certificate, &der, false);
-        let mut peer = Peer::begin(folder.path(), &["s_client", "-connect", &to], profile);
+        let arguments = [&["s_client", "-connect", &to][..], &CERTIFICATE].concat();
+        let mut peer = Peer::begin(folder.path(), &arguments, profile);
         let Event::Keys(keys) = handshake(&mut server, &socket) else { panic!("no keys") };
         assert_keys(&keys, &peer.exported(), profile.1, false);
         // At the end of its input, it says that it closes the association.
@@ -203,11 +221,28 @@ fn another_certificate_of_openssl_is_refused() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = socket.local_addr().unwrap().to_string();
     let mut server = ours(&own, own.der(), false);
-    let mut peer = Peer::begin(folder.path(), &["s_client", "-connect", &to], PROFILES[0]);
+    let arguments = [&["s_client", "-connect", &to][..], &CERTIFICATE].concat();
+    let mut peer = Peer::begin(folder.path(), &arguments, PROFILES[0]);
     let found = Fingerprint::of(HashFunction::Sha256, &der);
     let failed = Event::Failed(DtlsError::Fingerprint { found });
     assert_eq!(handshake(&mut server, &socket), failed);
     let mut output = String::new();
     peer.output.read_to_string(&mut output).unwrap();
     assert!(!peer.process.wait().unwrap().success(), "the alert ends it: {output}");
+}
+
+#[test]
+fn a_client_without_a_certificate_gets_no_keys() {
+    if !skipped::have(&["openssl"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let own = Certificate::generate().unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = socket.local_addr().unwrap().to_string();
+    let mut server = ours(&own, own.der(), false);
+    let _peer = Peer::begin(folder.path(), &["s_client", "-connect", &to], PROFILES[0]);
+    let error = exchange(&mut server, &socket, |it| it.last_error().cloned());
+    assert!(matches!(error, DtlsError::Handshake(_)), "{error}");
+    assert_eq!(server.poll_event(), None);
 }
