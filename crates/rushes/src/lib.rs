@@ -47,7 +47,7 @@
 struct Readme;
 
 /// The programs of the guide's page for Rust, compiled and run.
-#[cfg(all(doctest, feature = "srtp"))]
+#[cfg(all(doctest, feature = "webrtc"))]
 #[doc = include_str!("../../../docs/from-rust.md")]
 struct FromRust;
 

@@ -33,6 +33,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("1920x1080", "192x108"),
     ("serve pattern ", "serve pattern:64x64 "),
     ("http://127.0.0.1:9464", "http://127.0.0.1:METRICS"),
+    ("--duration 10s", "--duration 2s"),
     ("--metrics 9464", "--metrics METRICS"),
 ];
 
@@ -42,6 +43,8 @@ struct Ports {
     media: u16,
     texture: u16,
     metrics: u16,
+    /// Of a server for browsers.
+    http: u16,
     /// Of a sender.
     local: u16,
 }
@@ -56,7 +59,8 @@ impl Ports {
             }
             media = audio;
         }
-        Self { media, texture: free_port(), metrics: free_port(), local: free_port() }
+        let [texture, metrics, http, local] = std::array::from_fn(|_| free_port());
+        Self { media, texture, metrics, http, local }
     }
 
     /// Returns a command of a page, as it can be run here.
@@ -65,6 +69,8 @@ impl Ports {
         for (there, here) in INSTEAD {
             adapted = adapted.replace(there, here);
         }
+        // With the colon, which ports that contain these digits lack.
+        adapted = adapted.replace(":8080", &format!(":{}", self.http));
         for (there, here) in [
             ("5004", self.media),
             ("7000", self.texture),
@@ -79,7 +85,7 @@ impl Ports {
 
     /// Returns whether some process listens on a port that others of the scene send to.
     fn is_listening(&self) -> bool {
-        let names = [self.media, self.texture].map(|port| format!(":{port:04X} "));
+        let names = [self.media, self.texture, self.http].map(|port| format!(":{port:04X} "));
         let tables = ["udp", "udp6", "tcp", "tcp6"].map(|name| format!("/proc/net/{name}"));
         tables
             .iter()
