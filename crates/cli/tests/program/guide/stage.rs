@@ -69,8 +69,6 @@ impl Ports {
         for (there, here) in INSTEAD {
             adapted = adapted.replace(there, here);
         }
-        // With the colon, which ports that contain these digits lack.
-        adapted = adapted.replace(":8080", &format!(":{}", self.http));
         for (there, here) in [
             ("5004", self.media),
             ("7000", self.texture),
@@ -80,7 +78,7 @@ impl Ports {
         ] {
             adapted = adapted.replace(there, &here.to_string());
         }
-        adapted
+        adapted.replace(":8080", &format!(":{}", self.http))
     }
 
     /// Returns whether some process listens on a port that others of the scene send to.
