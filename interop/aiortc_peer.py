@@ -57,26 +57,29 @@ def lose(per_cent):
 class Session:
     """One connection, with what it sends or receives."""
 
-    def __init__(self, role, options, sends):
+    def __init__(self, role, options, kinds):
+        """Sends tracks of these kinds."""
         self.role, self.options = role, options
         self.pc = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self.ended = asyncio.Event()
         self.frames = {}
+        # Tracks that have not ended.
+        self.open = 0
         self.readers = []
         self.sizes = set()
         self.tracks = []
         self.pc.on("connectionstatechange", self.changed)
         self.pc.on("track", self.receive)
-        if sends:
-            self.send()
+        self.send(kinds)
 
     def changed(self):
         if self.pc.connectionState in ("failed", "closed"):
             self.ended.set()
 
-    def send(self):
+    def send(self, kinds):
+        files = [getattr(self.options, kind) for kind in kinds]
         # A player is not kept alive by its tracks.
-        self.players = [MediaPlayer(file) for file in (self.options.video, self.options.audio) if file]
+        self.players = [MediaPlayer(file) for file in files if file]
         for player in self.players:
             track = player.video or player.audio
             self.tracks.append(track)
@@ -96,12 +99,15 @@ class Session:
                 try:
                     frame = await track.recv()
                 except MediaStreamError:
-                    self.ended.set()
+                    self.open -= 1
+                    if self.open == 0:
+                        self.ended.set()
                     return
                 self.frames[track.kind] = self.frames.get(track.kind, 0) + 1
                 if track.kind == "video":
                     self.sizes.add(f"{frame.width}x{frame.height}")
 
+        self.open += 1
         self.readers.append(asyncio.ensure_future(read()))
 
     async def run(self, leave=None):
@@ -156,7 +162,7 @@ def request(options, method, url, body=None):
 
 async def client(options):
     publishes = options.role == "whip"
-    session = Session(f"{options.role} client", options, publishes)
+    session = Session(f"{options.role} client", options, ["video", "audio"] if publishes else [])
     if not publishes:
         prefer_h264(session.pc.addTransceiver("video", direction="recvonly"))
         session.pc.addTransceiver("audio", direction="recvonly")
@@ -173,7 +179,9 @@ async def serve(options):
     loop, opened = asyncio.get_running_loop(), asyncio.Queue()
 
     async def accept(path, offer):
-        session = Session(f"{path[1:]} server", options, path == "/whep")
+        # aiortc cannot leave a track out of its answer.
+        kinds = [kind for kind in ("video", "audio") if path == "/whep" and f"m={kind}" in offer]
+        session = Session(f"{path[1:]} server", options, kinds)
         answer = await session.answer(offer)
         opened.put_nowait(session)
         return session, answer

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Drives a browser without a screen: opens a page, waits, and evaluates an expression in it.
 
-    browser.py chromium|firefox URL [--seconds N] [--evaluate JS] [--screenshot FILE.png]
+    browser.py chromium|firefox URL [--first JS] [--seconds N] [--evaluate JS] [--screenshot FILE.png]
 
 Prints the value, which may be a promise's, as one line of JSON. Cameras and microphones are made up and allowed,
 connections to loopback are allowed, and addresses are shown. Only Python's own library is used: Chromium is driven
@@ -21,7 +21,7 @@ import tempfile
 import time
 
 PATIENCE = 60
-
+EMPTY = "about:blank"
 STATISTICS = "window.rushes.stats()"
 
 
@@ -41,7 +41,7 @@ class Chromium:
             "--autoplay-policy=no-user-gesture-required", "--allow-loopback-in-peer-connection",
             "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream",
             "--disable-features=WebRtcHideLocalIpsWithMdns", "--disable-background-networking",
-            "about:blank",
+            EMPTY,
         ]
         self.process = start(["bash", "-c", script, "bash", program, *arguments], [commands, answers])
         os.close(commands)
@@ -188,6 +188,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("browser", choices=browsers)
     parser.add_argument("url")
+    parser.add_argument("--first", metavar="JS", help="what is done once the page is loaded, such as a click")
     parser.add_argument("--seconds", type=float, default=5, help="time between the page and the evaluation")
     parser.add_argument("--evaluate", default=STATISTICS, metavar="JS", help=f"expression (default: {STATISTICS})")
     parser.add_argument("--screenshot", metavar="FILE", help="a picture of the page, after the evaluation")
@@ -201,6 +202,12 @@ def main():
         browser = kind(program, profile)
         try:
             browser.open(options.url)
+            # The empty page that was there before does not count.
+            blank = options.url != EMPTY and "location.href !== 'about:blank' && "
+            while not browser.evaluate(f"{blank or ''}document.readyState === 'complete'"):
+                time.sleep(0.05)
+            if options.first:
+                browser.evaluate(options.first)
             time.sleep(options.seconds)
             json.dump(browser.evaluate(options.evaluate), sys.stdout)
             print(flush=True)

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{
-    Abilities, Change, Channel, Client, ClientEvent, ControlSecret, FormatSet, FrameNotice,
-    FrameRate, Message, Nack, Offer, Opening, Reason, Report, Server, ServerEvent,
-    ServerStatistics, State, Timeline, Token, Transport, TransportSet, VideoMode, Wishes,
+    Abilities, Change, Channel, Client, ClientEvent, ControlSecret, FormatSet, FrameNotice, FrameRate,
+    Message, Nack, Offer, Opening, Reason, Report, Server, ServerEvent, ServerStatistics, State,
+    Timeline, Token, Transport, TransportSet, VideoMode, Wishes,
 };
 
 use crate::packets;

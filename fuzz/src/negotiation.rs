@@ -31,9 +31,12 @@ pub fn negotiate(octets: &[u8]) {
 
 /// Offers and answers of ours, those of browsers and others, and a fragment.
 pub fn descriptions() -> Vec<Vec<u8>> {
-    let offers = sessions().map(|local| offer(&local).expect("the session is valid"));
-    let answers = offers.iter().zip(sessions()).filter_map(|(offered, local)| {
-        answer(&local, offered).ok().map(|(answered, _)| answered.write().into_bytes())
+    let sessions = sessions();
+    // That of the last session says too little of H.264 for an offer.
+    let offers: Vec<_> = sessions.iter().filter_map(|local| offer(local).ok()).collect();
+    let answers = offers.iter().flat_map(|offered| {
+        let answers = sessions.iter().filter_map(|local| answer(local, offered).ok());
+        answers.map(|(answered, _)| answered.write().into_bytes()).collect::<Vec<_>>()
     });
     let ours = offers.iter().map(|it| it.write().into_bytes()).chain(answers);
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/webrtc/tests/sdp");
@@ -47,8 +50,9 @@ pub fn descriptions() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// An end that sends and receives, with ICE, and one that only receives, without.
-fn sessions() -> [LocalSession; 2] {
+/// An end that sends and receives, with ICE, one that only receives, without, and one that receives any
+/// H.264.
+fn sessions() -> [LocalSession; 3] {
     let number = |value| PayloadType::new(value).expect("the payload type is valid");
     let h264 = |profile_level_id| {
         Encoding::H264(H264Parameters {
@@ -72,15 +76,20 @@ fn sessions() -> [LocalSession; 2] {
         ..LocalIce::default()
     };
     let opus = || Encoding::Opus(OpusParameters::default());
-    [(Direction::SendRecv, Some([0x42, 0xe0, 0x1f]), Some(ice)), (Direction::RecvOnly, None, None)]
-        .map(|(direction, profile_level_id, ice)| {
-            let mut local = LocalSession::new(1, "cname", "sha-256 AB:CD");
-            local.ice = ice;
-            local.address = ([192, 0, 2, 1], 5004).into();
-            local.media = vec![
-                media(MediaKind::Audio, direction, 111, opus()),
-                media(MediaKind::Video, direction, 96, h264(profile_level_id)),
-            ];
-            local
-        })
+    let receives = Direction::RecvOnly;
+    [
+        (Direction::SendRecv, Some([0x42, 0xe0, 0x1f]), Some(ice.clone())),
+        (receives, Some([0x64, 0x00, 0x34]), None),
+        (receives, None, Some(ice)),
+    ]
+    .map(|(direction, profile_level_id, ice)| {
+        let mut local = LocalSession::new(1, "cname", "sha-256 AB:CD");
+        local.ice = ice;
+        local.address = ([192, 0, 2, 1], 5004).into();
+        local.media = vec![
+            media(MediaKind::Audio, direction, 111, opus()),
+            media(MediaKind::Video, direction, 96, h264(profile_level_id)),
+        ];
+        local
+    })
 }

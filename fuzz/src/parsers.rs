@@ -1,14 +1,18 @@
 //! Parsers of raw octets.
 
 use std::collections::HashSet;
+use std::time::Instant;
 
-use rushes::file::{MediaFrame, MediaReader, OpusHead, ReadOptions};
+use rushes::file::{
+    BrowserVideo, MediaFrame, MediaReader, NextBrowserFrame, OpusHead, ReadOptions,
+};
 use rushes::{Codec, Context};
 use rushes_proto::payload::Framing;
 use rushes_proto::payload::h265::H265;
 use rushes_proto::payload::h266::H266;
 use rushes_proto::payload::nal::{
     AccessUnitReader, DependenceReader, NalCodec, PictureClock, PictureLookAhead, find_units,
+    parameter_set_id,
 };
 use rushes_proto::rtp::{Header, Packet as RtpPacket};
 use rushes_proto::sdp::{Crypto, Description, LeftOut, SdpError, WARNINGS_MAX};
@@ -68,6 +72,9 @@ pub fn nal_units(octets: &[u8]) {
             assert!(units.windows(2).all(|pair| pair[0].end < pair[1].start));
             for codec in [NalCodec::H264, NalCodec::H265, NalCodec::H266] {
                 DependenceReader::new(codec).read(octets, &units);
+                for unit in &units {
+                    let _ = parameter_set_id(codec, &octets[unit.clone()]);
+                }
             }
         }
     }
@@ -97,6 +104,31 @@ pub fn media_files(octets: &[u8]) {
         let _ = (codec.is_key_frame)(&frame.data);
         let _ = (codec.describe)(&codec, &frame.data);
     }
+    browser_video(octets, codec, options);
+}
+
+/// Reads a file as browsers decode it, with a request for a key frame now and then.
+fn browser_video(octets: &[u8], codec: Codec, options: ReadOptions) {
+    let reader = MediaReader::from_octets(octets.to_vec(), "fuzz", codec, options);
+    let Ok(Ok(mut video)) = reader.map(BrowserVideo::new) else { return };
+    let mut left_out = 0;
+    let mut n = 0;
+    loop {
+        if n % 16 == 15 {
+            let _ = video.request_key_frame();
+        }
+        match video.next_frame_until(Instant::now()) {
+            Ok(NextBrowserFrame::Frame(next)) => {
+                assert!(n > 0 || next.is_key);
+                left_out += next.left_out_before;
+                n += 1;
+            }
+            Ok(NextBrowserFrame::End) | Err(_) => break,
+            // Frames are left out.
+            Ok(NextBrowserFrame::Pending) => {}
+        }
+    }
+    assert!(left_out <= video.left_out());
 }
 
 /// Returns whether a frame is not longer than its file: start codes may be written for shorter

@@ -29,16 +29,12 @@ struct Model {
 
 impl Model {
     fn new([units, bytes, stripe, payload, percent, slots, flags]: [u8; 7]) -> Option<Self> {
-        let of = |unit: u8| {
-            (usize::from(bytes) * 3 + usize::from(unit) + 1, usize::from(stripe) * 2 + 1)
-        };
+        let of = |unit: u8| (usize::from(bytes) * 3 + usize::from(unit) + 1, usize::from(stripe) * 2 + 1);
         let units: Vec<_> = (0..=units & 3).map(of).collect();
         let plan = Plan::new(&units, usize::from(payload & 31) + 1).ok()?;
         let percent = percent % 100 + 1;
-        let sent: Vec<Vec<u8>> = units
-            .iter()
-            .map(|(octets, _)| (0..*octets).map(|at| (at * 7 + 1) as u8).collect())
-            .collect();
+        let sent: Vec<Vec<u8>> =
+            units.iter().map(|(octets, _)| (0..*octets).map(|at| (at * 7 + 1) as u8).collect()).collect();
         let (mut encoder, mut packets) = (Encoder::new(), Vec::new());
         for (unit, octets) in sent.iter().enumerate() {
             for stripe in (0..plan.stripe_count(unit)).filter_map(|at| plan.stripe(unit, at)) {
@@ -88,9 +84,7 @@ impl Model {
                 RepairOutcome::Discarded(_) | RepairOutcome::Blocked => None,
             }
         } else {
-            let Claim::Place(place) = self.assembly.claim(self.now, header, octets.len()) else {
-                return;
-            };
+            let Claim::Place(place) = self.assembly.claim(self.now, header, octets.len()) else { return };
             self.memory[place.slot][place.unit][place.bytes.clone()].copy_from_slice(octets);
             let packets = self.assembly.plan().packets();
             let is_forged = self.has_forged;
@@ -99,9 +93,8 @@ impl Model {
             let index = header.index % packets;
             assert!(!std::mem::replace(&mut arrived[index as usize], true), "placed twice");
             let is_in_order = self.assembly.is_in_order(header);
-            let gaps = is_in_order
-                .then(|| self.finder.handle_packet(self.assembly.plan(), header))
-                .flatten();
+            let gaps =
+                is_in_order.then(|| self.finder.handle_packet(self.assembly.plan(), header)).flatten();
             self.assembly.land(place.slot, place.unit, 1);
             gaps
         };

@@ -4,6 +4,7 @@ import (
 	"os"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
@@ -57,6 +58,8 @@ func (t *tally) take(packet *rtp.Packet, retransmitted bool) (int64, bool) {
 type receiver struct {
 	mutex  sync.Mutex
 	tracks sync.WaitGroup
+	// Tracks that have not ended.
+	open atomic.Int32
 	// By kind, "video" or "audio".
 	Tallies map[string]*tally
 	packets map[string]map[int64]*rtp.Packet
@@ -64,13 +67,18 @@ type receiver struct {
 	keep bool
 }
 
-// newReceiver calls ended when a track ends.
+// newReceiver calls ended when the last track ends.
 func newReceiver(pc *webrtc.PeerConnection, keep bool, ended func()) *receiver {
 	r := &receiver{Tallies: map[string]*tally{}, packets: map[string]map[int64]*rtp.Packet{}, keep: keep}
 	pc.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 		r.tracks.Add(1)
 		defer r.tracks.Done()
-		defer ended()
+		r.open.Add(1)
+		defer func() {
+			if r.open.Add(-1) == 0 {
+				ended()
+			}
+		}()
 		if track.Kind() == webrtc.RTPCodecTypeVideo {
 			_ = pc.WriteRTCP([]rtcp.Packet{&rtcp.PictureLossIndication{MediaSSRC: uint32(track.SSRC())}})
 		}

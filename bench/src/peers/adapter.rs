@@ -67,9 +67,15 @@ impl Adapter {
         })
     }
 
-    /// Rushes, FFmpeg and GStreamer, in the clear and secured.
-    pub(super) fn usual(secured: bool) -> anyhow::Result<Vec<Self>> {
-        let lines: &[(&str, &str, &str)] = if secured { &SECURED } else { &CLEAR };
+    /// Rushes, FFmpeg and GStreamer with `codec`, in the clear and secured. Uncompressed video is not
+    /// measured secured.
+    pub(super) fn usual(codec: Codec, secured: bool) -> anyhow::Result<Vec<Self>> {
+        let lines: &[(&str, &str, &str)] = match (codec == Codec::Uncompressed, secured) {
+            (true, false) => &RAW,
+            (true, true) => &[],
+            (false, false) => &CLEAR,
+            (false, true) => &SECURED,
+        };
         let adapter = |&(name, send, receive): &(&str, &str, &str)| {
             Self::parse(name, Some(send), Some(receive), secured)
         };
@@ -157,6 +163,45 @@ const CLEAR: [(&str, &str, &str); 4] = [
     ),
 ];
 
+// GStreamer's `rawvideoparse` sets timestamps, by which `identity` keeps the frame rate.
+const RAW: [(&str, &str, &str); 4] = [
+    (
+        "Rushes",
+        "{rushes} send {file} --to {host}:{port} --codec uncompressed --size 1920x1080 --sampling 4:2:2 \
+         --depth 8 --payload-type 96 --fps {fps} --quiet",
+        "{rushes} recv --from {host}:{port} --codec uncompressed --size 1920x1080 --sampling 4:2:2 \
+         --depth 8 --payload-type 96 -o - --quiet",
+    ),
+    (
+        "Rushes, unpaced",
+        "{rushes} send {file} --to {host}:{port} --codec uncompressed --size 1920x1080 --sampling 4:2:2 \
+         --depth 8 --payload-type 96 --fps {fps} --quiet --pacing off",
+        "{rushes} recv --from {host}:{port} --codec uncompressed --size 1920x1080 --sampling 4:2:2 \
+         --depth 8 --payload-type 96 -o - --quiet",
+    ),
+    (
+        "FFmpeg",
+        "ffmpeg -nostdin -v error -re -f rawvideo -pixel_format uyvy422 -video_size 1920x1080 \
+         -framerate {fps} -i {file} -c copy -f rtp -payload_type 96 \
+         rtp://{host}:{port}?pkt_size=1472&buffer_size=4194304",
+        "ffmpeg -nostdin -v error -protocol_whitelist file,udp,rtp -probesize 32 \
+         -analyzeduration 0 -fpsprobesize 0 -reorder_queue_size 0 -buffer_size 4194304 -i {sdp} \
+         -c copy -f rawvideo pipe:1",
+    ),
+    (
+        "GStreamer",
+        "gst-launch-1.0 -q filesrc location={file} blocksize=4147200 ! \
+         rawvideoparse width=1920 height=1080 format=uyvy framerate={fps}/1 ! \
+         identity sync=true ! queue ! rtpvrawpay pt=96 mtu=1472 ! \
+         udpsink host={host} port={port} sync=false async=false buffer-size=4194304",
+        "gst-launch-1.0 -q -e udpsrc address={host} port={port} buffer-size=4194304 \
+         caps=application/x-rtp,media=video,clock-rate=90000,encoding-name=RAW,payload=96,\
+         sampling=(string)YCbCr-4:2:2,depth=(string)8,width=(string)1920,height=(string)1080 ! \
+         queue max-size-buffers=0 max-size-bytes=0 max-size-time=0 ! rtpvrawdepay ! \
+         fdsink async=false sync=false",
+    ),
+];
+
 const SECURED: [(&str, &str, &str); 3] = [
     (
         "Rushes",
@@ -200,14 +245,17 @@ mod tests {
 
     #[test]
     fn the_usual_commands_have_no_place_that_cannot_be_filled() {
-        for secured in [false, true] {
-            let places = Places { codec: Codec::H264, ..Places::any() };
-            for adapter in Adapter::usual(secured).unwrap() {
+        for (codec, secured) in
+            [(Codec::H264, false), (Codec::H264, true), (Codec::Uncompressed, false)]
+        {
+            let places = Places { codec, ..Places::any() };
+            for adapter in Adapter::usual(codec, secured).unwrap() {
                 for words in [adapter.send.unwrap(), adapter.receive.unwrap()] {
                     let filled = filled(&words, &places).unwrap();
                     assert!(filled.iter().all(|word| !word.contains('{')), "{filled:?}");
                     assert!(
                         filled.iter().any(|word| word.contains("264")
+                            || word.contains("1080")
                             || word.contains(".sdp")
                             || word.is_empty()),
                         "{filled:?}"

@@ -3,11 +3,22 @@
 use rushes::Codec;
 
 use super::adapter::{HOST, KEY};
+use crate::sequence::raw;
 
 /// Returns a description of the stream to `port`. The parameter sets are in the stream.
 pub(super) fn sdp(codec: Codec, port: u16, is_secured: bool) -> String {
     let encoding = codec.encoding.unwrap_or_default();
-    let parameters = if codec == Codec::H264 { "\r\na=fmtp:96 packetization-mode=1" } else { "" };
+    let (width, height) = raw::SIZE;
+    let parameters = if codec == Codec::H264 {
+        "\r\na=fmtp:96 packetization-mode=1".to_owned()
+    } else if codec == Codec::Uncompressed {
+        format!(
+            "\r\na=fmtp:96 sampling=YCbCr-4:2:2; width={width}; height={height}; depth=8; \
+             colorimetry=BT709-2"
+        )
+    } else {
+        String::new()
+    };
     // Some programs accept no key with the profile RTP/SAVP, which would be the correct one.
     let crypto = if is_secured {
         format!("a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:{KEY}\r\n")
@@ -28,7 +39,9 @@ mod tests {
 
     #[test]
     fn descriptions_are_understood() {
-        for (codec, name) in [(Codec::H264, "H264"), (Codec::H265, "H265")] {
+        for (codec, name) in
+            [(Codec::H264, "H264"), (Codec::H265, "H265"), (Codec::Uncompressed, "raw")]
+        {
             for is_secured in [false, true] {
                 let text = sdp(codec, 5004, is_secured);
                 let again = Description::parse(text.as_bytes()).unwrap().write();

@@ -10,9 +10,9 @@ use rushes::net::{SocketOptions, UdpSocket};
 use rushes::proto::rtp::Packet;
 use rushes::proto::stream::{Sender, SenderConfig};
 use rushes::proto::{Batch, SequenceNumber};
-use rushes::{ClockRate, FrameRate, PayloadType, RtpTimestamp, Ssrc, sleep_until};
+use rushes::{ClockRate, Codec, FrameRate, PayloadType, RtpTimestamp, Ssrc, sleep_until};
 
-use crate::sequence::Sequence;
+use crate::sequence::{Sequence, raw};
 
 /// Octets in the largest datagram: the maximum in an Ethernet packet with IPv4.
 const PACKET_LEN: usize = 1472;
@@ -38,7 +38,11 @@ struct Packets {
 
 impl Source {
     pub(super) fn of(sequence: &Sequence) -> anyhow::Result<Self> {
-        let packetiser = (sequence.codec.payload)(&FormatOptions::default()).packetiser();
+        let mut options = FormatOptions::default();
+        if sequence.codec == Codec::Uncompressed {
+            options.raw = Some(raw::video()?.into());
+        }
+        let packetiser = (sequence.codec.payload)(&options).packetiser();
         let config = SenderConfig {
             ssrc: Ssrc(0x1234_5678),
             payload_type: PayloadType::H264,

@@ -30,7 +30,7 @@ use crate::sweep::{Plan, sweep as sweep_rates};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct PeersArgs {
-    /// Codecs: h264, h265; both by default
+    /// Codecs: h264, h265, uncompressed (1920 by 1080, 4:2:2 of 8 bits); the first two by default
     #[arg(long, value_parser = parse_codec, value_name = "CODEC")]
     codec: Vec<Codec>,
     /// Bit rate of the sequence at 120 access units per second, in Mbit/s
@@ -61,8 +61,8 @@ pub(crate) struct PeersArgs {
 
 const HELP: &str = "\
 Each row is a program that is started by a command: Rushes (send and recv) at its defaults and unpaced,
-FFmpeg and GStreamer, each with options chosen for its best result, and one of your own. The parts
-measured are
+FFmpeg and GStreamer, each with options chosen for its best result, and one of your own. Uncompressed
+video is of one size, whatever --bit-rate is, and its frames count like access units. The parts measured are
 
   whole    its sender and its receiver: access units that the receiver wrote, octet for octet
   send     its sender, into a sink that counts packets and is never the slower end
@@ -111,10 +111,10 @@ impl PeersArgs {
     }
 
     /// Returns the programs and their measured parts, in the order of the table.
-    fn rows(&self, settings: &Settings) -> anyhow::Result<Vec<(Adapter, Part)>> {
+    fn rows(&self, settings: &Settings, codec: Codec) -> anyhow::Result<Vec<(Adapter, Part)>> {
         let mut rows = Vec::new();
-        let mut clear = Adapter::usual(false)?;
-        let mut secured = Adapter::usual(true)?;
+        let mut clear = Adapter::usual(codec, false)?;
+        let mut secured = Adapter::usual(codec, true)?;
         if self.only {
             clear.retain(|adapter| adapter.name == "Rushes");
             secured.clear();
@@ -149,18 +149,22 @@ impl PeersArgs {
 
 impl Measure for PeersArgs {
     fn figures(&self, settings: &Settings) -> anyhow::Result<Vec<Figure>> {
-        let rows = self.rows(settings)?;
         let plan = plan(self.from, self.to, settings.quick);
         let mut lines = Vec::new();
         for (n, codec) in self.codecs(settings).into_iter().enumerate() {
-            let sequence = Sequence::make(codec, self.bit_rate * 1_000_000)?;
+            let is_raw = codec == Codec::Uncompressed;
+            let sequence = if is_raw {
+                Sequence::raw()?
+            } else {
+                Sequence::make(codec, self.bit_rate * 1_000_000)?
+            };
             let mut measuring = Measuring {
                 settings,
                 sequence: &sequence,
                 rig: Rig::new(&sequence)?,
                 start_ups: Vec::new(),
             };
-            if !settings.quick && !self.only {
+            if !settings.quick && !self.only && !is_raw {
                 // Starts higher, as it is the fastest.
                 let first = (plan.first * 8.0).min(plan.last);
                 lines.push(measuring.kernel(&Plan { first, ..plan.clone() })?);
@@ -168,6 +172,7 @@ impl Measure for PeersArgs {
             let is_of = |(adapter, part): &&(Adapter, Part)| {
                 n == 0 || self.only || !adapter.secured && *part == Part::Whole
             };
+            let rows = self.rows(settings, codec)?;
             let rows: Vec<_> = rows.iter().filter(is_of).cloned().collect();
             // Programs that are compared with each other take turns.
             let is_alike = |(one, part): &(Adapter, Part), (other, its): &(Adapter, Part)| {
@@ -249,10 +254,12 @@ impl Measuring<'_> {
 
 fn parse_codec(text: &str) -> Result<Codec, String> {
     match Codec::named(text) {
-        Some(codec) if [Codec::H264, Codec::H265].contains(&codec) => Ok(codec),
+        Some(codec) if [Codec::H264, Codec::H265, Codec::Uncompressed].contains(&codec) => {
+            Ok(codec)
+        }
         Some(codec) if codec == Codec::H266 => {
             Err("neither FFmpeg nor GStreamer has RTP for H.266".to_owned())
         }
-        _ => Err(format!("{text:?} is not one of h264, h265")),
+        _ => Err(format!("{text:?} is not one of h264, h265, uncompressed")),
     }
 }

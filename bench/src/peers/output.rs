@@ -3,7 +3,6 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
-use anyhow::Context;
 use rushes::payload::Framing;
 use rushes::payload::nal::{NalCodec, find_start_codes, find_units};
 
@@ -22,7 +21,9 @@ const LOST_MAX: usize = 512;
 #[derive(Clone, Debug)]
 pub(super) struct Expected<'a> {
     octets: &'a [u8],
-    codec: NalCodec,
+    codec: Option<NalCodec>,
+    /// Octets of each frame of uncompressed video; 0 of others.
+    frame_len: usize,
     /// Each NAL unit, and its access unit's number.
     units: Vec<(Range<usize>, usize)>,
     /// NAL units of each access unit.
@@ -31,7 +32,7 @@ pub(super) struct Expected<'a> {
 
 impl<'a> Expected<'a> {
     pub(super) fn of(sequence: &'a Sequence) -> anyhow::Result<Self> {
-        let codec = sequence.codec.nal.context("the sequence has no NAL units")?;
+        let Some(codec) = sequence.codec.nal else { return Self::of_raw(sequence) };
         let (mut units, mut counts, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for (number, unit) in sequence.units.iter().enumerate() {
             let octets = &sequence.octets[unit.octets.clone()];
@@ -45,7 +46,18 @@ impl<'a> Expected<'a> {
             }
             counts.push(units.len() - before);
         }
-        Ok(Self { octets: &sequence.octets, codec, units, counts })
+        let codec = Some(codec);
+        Ok(Self { octets: &sequence.octets, codec, frame_len: 0, units, counts })
+    }
+
+    /// Frames of one length, each of which counts as a unit.
+    fn of_raw(sequence: &'a Sequence) -> anyhow::Result<Self> {
+        let frame_len = sequence.units.first().map_or(0, |unit| unit.octets.len());
+        let is_alike = sequence.units.iter().all(|unit| unit.octets.len() == frame_len);
+        anyhow::ensure!(is_alike && frame_len > 0, "the sequence has neither NAL units nor frames");
+        let units = sequence.units.iter().zip(0..).map(|(unit, n)| (unit.octets.clone(), n));
+        let (units, counts) = (units.collect(), vec![1; sequence.units.len()]);
+        Ok(Self { octets: &sequence.octets, codec: None, frame_len, units, counts })
     }
 }
 
@@ -86,6 +98,9 @@ impl<'a> Output<'a> {
         mut from: impl Read,
         lengths: [u64; 2],
     ) -> io::Result<Found> {
+        if expected.codec.is_none() {
+            return search_frames(expected, from, lengths);
+        }
         let mut output = Self { lengths, ..Self::new(expected) };
         while output.read(&mut from)? {}
         Ok(output.found)
@@ -150,7 +165,7 @@ impl<'a> Output<'a> {
         // zero.
         let end = self.found.octets.saturating_sub((behind + zeros) as u64);
         let expected = self.expected;
-        if !is_coded_picture(expected.codec, nal) {
+        if !expected.codec.is_some_and(|codec| is_coded_picture(codec, nal)) {
             return;
         }
         let period = expected.units.len();
@@ -171,6 +186,39 @@ impl<'a> Output<'a> {
             for (within, length) in self.found.within.iter_mut().zip(self.lengths) {
                 *within += u64::from(end <= length);
             }
+        }
+    }
+}
+
+/// Counts the frames of uncompressed video, which lie at multiples of their length: a receiver leaves
+/// out whole frames, or writes damaged ones at their full length.
+fn search_frames(
+    expected: &Expected<'_>,
+    mut from: impl Read,
+    lengths: [u64; 2],
+) -> io::Result<Found> {
+    let mut found = Found::default();
+    let mut frame = vec![0; expected.frame_len];
+    let (mut filled, mut next) = (0, 0);
+    loop {
+        let len = from.read(&mut frame[filled..])?;
+        if len == 0 {
+            return Ok(found);
+        }
+        filled += len;
+        found.octets += len as u64;
+        if filled < frame.len() {
+            continue;
+        }
+        filled = 0;
+        let period = expected.units.len();
+        let place = (next..next + period)
+            .find(|n| expected.octets[expected.units[n % period].0.clone()] == frame[..]);
+        let Some(place) = place else { continue };
+        next = place + 1;
+        found.whole += 1;
+        for (within, length) in found.within.iter_mut().zip(lengths) {
+            *within += u64::from(found.octets <= length);
         }
     }
 }
@@ -208,6 +256,23 @@ mod tests {
                 assert_eq!(found.within, [4, found.whole], "{codec:?} {step}");
             }
         }
+    }
+
+    #[test]
+    fn frames_of_uncompressed_video_are_found_and_lost_or_changed_ones_are_not() {
+        let sequence = Sequence::raw().unwrap();
+        let len = sequence.units[0].octets.len();
+        let twice = sequence.octets.repeat(2);
+        for step in [1000, usize::MAX] {
+            let found = found(&sequence, &twice, step);
+            assert_eq!((found.whole, found.octets), (8, twice.len() as u64));
+            assert_eq!(found.within, [4, 8], "{step}");
+        }
+        let mut damaged = twice;
+        damaged[len + 7] ^= 1;
+        damaged.drain(3 * len..4 * len);
+        assert_eq!(found(&sequence, &damaged, usize::MAX).whole, 6);
+        assert_eq!(found(&sequence, &damaged[..len - 1], usize::MAX).whole, 0);
     }
 
     #[test]

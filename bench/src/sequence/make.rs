@@ -127,10 +127,10 @@ fn has_zero(word: u64) -> bool {
 }
 
 /// A cheap generator of reproducible pseudo-random numbers (G. Marsaglia's xorshift64*).
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;

@@ -5,6 +5,7 @@ mod h264;
 mod h265;
 mod h266;
 mod make;
+pub(crate) mod raw;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,8 @@ pub(crate) enum Origin {
     Made(u64),
     /// Access units of one slice each, of H.265.
     Slices(Sizes),
+    /// Uncompressed video of one format; see [`raw`].
+    Raw,
     File(PathBuf),
 }
 
@@ -84,6 +87,7 @@ impl Sequence {
         match origin {
             Origin::Made(bit_rate) => Self::make(codec, *bit_rate),
             Origin::Slices(sizes) => Ok(Self::slices(codec, *sizes)),
+            Origin::Raw => Self::raw(),
             Origin::File(path) => Self::read(path, codec),
         }
     }
@@ -104,6 +108,11 @@ impl Sequence {
     /// as the others are on average. It is the same every time.
     pub(crate) fn make(codec: Codec, bit_rate: u64) -> anyhow::Result<Self> {
         make::sequence(codec, bit_rate)
+    }
+
+    /// Frames of uncompressed video, 1920 by 1080.
+    pub(crate) fn raw() -> anyhow::Result<Self> {
+        raw::sequence()
     }
 
     /// Reads the access units of a file, at most 512 MiB of them.
@@ -171,6 +180,7 @@ impl Sequence {
         let codec = self.codec.title;
         match &self.origin {
             Origin::Made(bit_rate) => format!("{codec}, {} Mbit/s", bit_rate / 1_000_000),
+            Origin::Raw => format!("{codec}, {} by {}", raw::SIZE.0, raw::SIZE.1),
             Origin::Slices(sizes) => format!("{codec}, {} octets", sizes.mean),
             Origin::File(path) => {
                 let name = path.file_name().unwrap_or(path.as_os_str());

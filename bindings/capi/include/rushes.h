@@ -1384,6 +1384,16 @@ rushes_status rushes_stream_options_local_port(const struct rushes_stream_option
 rushes_status rushes_stream_options_remote_port(const struct rushes_stream_options *options,
                                                 uint16_t port);
 
+// Adds a destination, as a name or an address and its port, to the session's peer at the remote port:
+// each packet is sent to all of them, 64 at most. The frame is split, protected and kept for
+// retransmission once; a destination gets alone the packets that it requests, and one that cannot be
+// reached stops no other. RTCP goes to the port after this one, or with rtcp_mux to the same. All have
+// the stream's keys. Opening the stream fails if the destinations cannot be served together: one given
+// twice, groups, both IP versions, rate control, ZRTP.
+rushes_status rushes_stream_options_also_to(const struct rushes_stream_options *options,
+                                            const char *host,
+                                            uint16_t port);
+
 // The payload type to send and to accept, 0..=63 or 96..=127 (RFC 5761); by default 96 for H.264,
 // 97 for H.265, 98 for H.266, 111 for Opus, 0 for PCMU, 8 for PCMA, 99 for generic frames.
 rushes_status rushes_stream_options_payload_type(const struct rushes_stream_options *options,

@@ -642,6 +642,8 @@ public:
     }
     RUSHES_OPTION(local_port, (std::uint16_t port), (get(), port))
     RUSHES_OPTION(remote_port, (std::uint16_t port), (get(), port))
+    RUSHES_OPTION(also_to, (const std::string &host, std::uint16_t port),
+                  (get(), host.c_str(), port))
     RUSHES_OPTION(payload_type, (std::uint8_t type), (get(), type))
     RUSHES_OPTION(ssrc, (std::uint32_t ssrc), (get(), ssrc))
     RUSHES_OPTION(remote_ssrc, (std::uint32_t ssrc), (get(), ssrc))

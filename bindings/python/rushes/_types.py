@@ -96,6 +96,7 @@ class StreamOptions(TypedDict, total=False):
 
     local_port: int
     remote_port: int
+    also_to: Sequence[tuple[str, int]]
     payload_type: int
     ssrc: int
     remote_ssrc: int

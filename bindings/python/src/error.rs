@@ -112,6 +112,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::Channels
         | E::Cname { .. }
         | E::Config(_)
+        | E::Destinations(_)
         | E::Format { .. }
         | E::FrameLen { .. }
         | E::FecPayloadType { .. }

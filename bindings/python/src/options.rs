@@ -1,6 +1,6 @@
 //! Converts keywords of `Session.stream` to settings of a stream.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -256,6 +256,17 @@ fn only_from(setting: &Setting<'_, '_>) -> PyResult<(IpAddr, Option<u16>)> {
     Ok((address.ip(), port))
 }
 
+/// Returns destinations, each a host and a port.
+fn destinations(setting: &Setting<'_, '_>) -> PyResult<Vec<SocketAddr>> {
+    let mut destinations = Vec::new();
+    for (host, port) in setting.get::<Vec<(String, Bound<'_, PyAny>)>>()? {
+        let port = setting.part(port).int()?;
+        let resolved = setting.value.py().detach(|| rushes::net::resolve(&host, port));
+        destinations.push(resolved.map_err(|error| setting.wrong(error))?);
+    }
+    Ok(destinations)
+}
+
 pub(crate) fn burst(setting: &Setting<'_, '_>) -> PyResult<Burst> {
     let (octets, time) = setting.get::<(Bound<'_, PyAny>, f64)>()?;
     let octets = setting.part(octets).int()?;
@@ -349,6 +360,7 @@ fn socket(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<
     Ok(Some(match setting.name {
         "local_port" => builder.local_port(setting.int()?),
         "remote_port" => builder.remote_port(setting.int()?),
+        "also_to" => destinations(setting)?.into_iter().fold(builder, StreamBuilder::also_to),
         "socket_buffer" => builder.socket_buffer(setting.int()?),
         "spin" => builder.spin(setting.seconds()?),
         "send_timeout" => builder.send_timeout(setting.seconds()?),

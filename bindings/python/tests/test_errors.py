@@ -22,6 +22,7 @@ KEY = bytes(range(28))
         ({"ssrc": 2**200}, rushes.ConfigError, "ssrc: 160.* is outside 0 to 4294967295"),
         ({"dscp": 64}, rushes.ConfigError, "dscp: 64 is outside 0 to 63"),
         ({"only_from": ("::1", 65_536)}, rushes.ConfigError, "only_from: 65536 is outside 0 to 65"),
+        ({"also_to": [("::1", -1)]}, rushes.ConfigError, "also_to: -1 is outside 0 to 65535"),
         ({"multicast": {"ttl": 256}}, rushes.ConfigError, "ttl: 256 is outside 0 to 255"),
         ({"reorder_window": (0, 1)}, rushes.ConfigError, "reorder_window: 0 is outside 1 to 16384"),
         ({"first_packet": (65_536, 0)}, rushes.ConfigError, "first_packet: 65536 is outside"),

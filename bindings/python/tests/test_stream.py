@@ -26,6 +26,23 @@ def test_a_session_receives_on_a_local_address(session: rushes.Session) -> None:
         rushes.Context().session("0.0.0.0")
 
 
+def test_one_stream_reaches_several_destinations(session: rushes.Session) -> None:
+    with (
+        session.stream("generic", probation=1) as left,
+        session.stream("generic", probation=1) as right,
+    ):
+        first, second = left.local_address[1], right.local_address[1]
+        others = [("127.0.0.1", second)]
+        with session.stream("generic", remote_port=first, also_to=others) as sender:
+            sender.push_frame(b"both")
+            for receiver in (left, right):
+                frame = receiver.pull_frame(TIME_LIMIT)
+                assert frame is not None
+                assert bytes(frame) == b"both"
+        with pytest.raises(rushes.ConfigError, match="given twice"):
+            session.stream("generic", remote_port=first, also_to=[("127.0.0.1", first)])
+
+
 def test_a_frame_arrives_as_it_was_sent(pair: Make) -> None:
     receiver, sender = pair()
     sent = access_unit(b"picture" * 40_000)

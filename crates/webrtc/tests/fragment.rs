@@ -62,6 +62,14 @@ fn candidates_beyond_the_limit_are_skipped() {
 }
 
 #[test]
+fn attributes_with_control_characters_are_skipped() {
+    let text = "m=audio 9 RTP/AVP 0\r\na=candidate:1\u{b}1 1 udp 1 192.0.2.1 1 typ host\r\n";
+    let fragment = Fragment::parse(text).unwrap();
+    assert!(fragment.media[0].candidates.is_empty());
+    assert_eq!(Fragment::parse(&fragment.write()).unwrap(), fragment);
+}
+
+#[test]
 fn no_text_of_a_fragment_can_inject_a_line() {
     let mut fragment =
         Fragment { ufrag: Some("ab\r\na=ice-lite".to_owned()), ..Fragment::default() };

@@ -5,7 +5,9 @@
 mod support;
 
 use rushes_proto::Ssrc;
-use rushes_proto::sdp::{Description, Direction, Encoding, ExtensionMapping, MediaKind};
+use rushes_proto::sdp::{
+    Description, Direction, Encoding, ExtensionMapping, H265Parameters, H266Parameters, MediaKind,
+};
 use rushes_webrtc::negotiation::{
     AgreedMedia, DtlsRole, LocalSession, Negotiated, accept, answer, offer, read,
 };
@@ -85,7 +87,7 @@ fn offers_of_other_programs_are_answered() {
             "the peer only {kind}s, and so does this end; one of them must change its direction"
         )
     };
-    let table: [(&str, LocalSession, &[&str]); 13] = [
+    let table: [(&str, LocalSession, &[&str]); 14] = [
         (
             text!("chromium_publish"),
             receiver(),
@@ -102,6 +104,7 @@ fn offers_of_other_programs_are_answered() {
         (text!("aiortc_view"), vp8_publisher(), &["sends opus 96", "sends VP8 97 rtx 98"]),
         (text!("pion_publish"), receiver(), &["receives opus 111", "receives H264 102 rtx 103"]),
         (text!("pion_view"), publisher(), &["sends opus 111", "sends H264 106 rtx 107"]),
+        (text!("gstreamer_publish"), caller(), &["both opus 97", "both H264 96"]),
         (text!("rfc9725_offer"), receiver(), &["receives opus 111", "receives VP8 96 rtx 97"]),
     ];
     for (text, local, expected) in table {
@@ -126,7 +129,7 @@ fn answers_of_other_programs_are_accepted() {
     let refused = "the peer refuses it (port 0)";
     let publishes: &[&str] = &["sends opus 111", "sends H264 96 rtx 97"];
     let views: &[&str] = &["receives opus 111", "receives H264 96 rtx 97"];
-    let table: [(&str, &LocalSession, &[&str]); 9] = [
+    let table: [(&str, &LocalSession, &[&str]); 12] = [
         (text!("chromium_answer_publisher"), &publisher(), publishes),
         (text!("chromium_answer_receiver"), &viewer, views),
         (text!("firefox_answer_publisher"), &publisher(), &["sends opus 111", refused]),
@@ -139,6 +142,9 @@ fn answers_of_other_programs_are_accepted() {
         (text!("aiortc_answer_receiver"), &viewer, views),
         (text!("pion_answer_publisher"), &publisher(), publishes),
         (text!("pion_answer_receiver"), &viewer, views),
+        (text!("livekit_answer_publisher"), &publisher(), publishes),
+        (text!("mediamtx_answer_publisher"), &publisher(), &["sends opus 111", "sends H264 96"]),
+        (text!("gstreamer_answer_publisher"), &publisher(), &["sends opus 111", "sends H264 96"]),
         (text!("rfc9725_answer"), &vp8_publisher(), &["sends opus 111", "sends VP8 96 rtx 97"]),
     ];
     for (text, local, expected) in table {
@@ -183,7 +189,8 @@ fn a_level_that_the_peer_does_not_name_is_reported_and_refused_if_wanted() {
     film.media[1] = video_of(Direction::SendOnly, vec![h264(96, Some([0x42, 0xe0, 0x28]))]);
     let (description, negotiated) = answered(&film, text!("chromium_view"));
     let video = negotiated.media[1].outcome.as_ref().unwrap();
-    let expected = "the peer decodes H.264 constrained baseline up to level 3.1, our stream is constrained baseline 4.0";
+    let expected = "the peer decodes H.264 constrained baseline up to level 3.1, our stream is \
+                    constrained baseline 4.0";
     assert_eq!(video.shortfall.as_ref().unwrap().to_string(), expected);
     // Levels may differ, so that the answer names ours.
     let Encoding::H264(parameters) = &description.media[1].formats[0].encoding else { panic!() };
@@ -200,6 +207,17 @@ fn a_profile_that_the_peer_does_not_decode_is_refused_in_words() {
     let (_, negotiated) = answered(&film, text!("aiortc_view"));
     let expected = "the peer decodes H.264 baseline up to level 3.1, our stream is high 4.0";
     assert_eq!(outcomes(&negotiated)[1], expected);
+}
+
+#[test]
+fn an_answer_without_a_profile_has_that_of_the_offer() {
+    let mut film = publisher();
+    film.media[1] = video_of(Direction::SendOnly, vec![h264(96, Some([0x64, 0x00, 0x28]))]);
+    film.strict_levels = true;
+    let text = text!("gstreamer_answer_publisher");
+    assert!(!text.contains("profile-level-id"));
+    let negotiated = accept(&film, &read(text).unwrap()).unwrap();
+    assert_eq!(outcomes(&negotiated), ["sends opus 111", "sends H264 96"]);
 }
 
 /// An offer of one video, with these lines below it.
@@ -466,7 +484,7 @@ fn changed_credentials_are_an_ice_restart() {
 fn sessions_that_cannot_be_described_are_refused_before_they_are_offered() {
     let way = Direction::SendOnly;
     let mut twice = publisher();
-    twice.media[1] = video_of(way, vec![h264(96, None), other(96, "VP8")]);
+    twice.media[1] = video_of(way, vec![other(96, "VP9"), other(96, "VP8")]);
     let mut other_type = publisher();
     other_type.media[1] = video_of(way, vec![other(111, "VP8")]);
     let mut identifiers = publisher();
@@ -476,15 +494,127 @@ fn sessions_that_cannot_be_described_are_refused_before_they_are_offered() {
     let mut data = publisher();
     data.media[0].kind = MediaKind::Application;
     let table = [
-        (session(Vec::new()), "media 1 of this end: there is none"),
+        (session(Vec::new()), "media 1 of this end: an offer has 1 to 64 media, not 0"),
         (twice, "media 2 of this end: payload type 96 is used twice"),
         (other_type, "media 2 of this end: payload type 111 is used twice"),
         (identifiers, "media 2 of this end: identifier 1 is used for two header extensions"),
         (mids, "media 2 of this end: another media has the mid 0, too"),
+        (receiver(), "media 2 of this end: an offer of H.264 needs a profile_level_id"),
         (data, "media 1 of this end: only audio and video are supported"),
     ];
     for (local, expected) in table {
         let error = offer(&local).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn formats_are_the_same_if_their_packets_are() {
+    let encoded = |encoding| {
+        let mut format = other(96, "");
+        format.encoding = encoding;
+        format
+    };
+    let h265 = |parameters| encoded(Encoding::H265(parameters));
+    let any = H265Parameters::default();
+    let main = H265Parameters { profile_id: Some(1), ..any.clone() };
+    let table = [
+        (other(96, "VP9"), "VP9/90000", "", true),
+        (other(96, "vp9"), "VP9/90000", "profile-id=0", true),
+        (other(96, "VP9"), "VP9/90000", "profile-id=2", false),
+        (other(96, "AV1"), "AV1/90000", "level-idx=5;profile=0;tier=0", true),
+        (other(96, "AV1"), "AV1/90000", "profile=1", false),
+        (other(96, "VP8"), "VP8/90000", "max-fs=12288", true),
+        (other(96, "VP8"), "VP8/48000", "", false),
+        (other(96, "VP8"), "VP9/90000", "", false),
+        (h265(any.clone()), "H265/90000", "profile-id=2", true),
+        (h265(main.clone()), "H265/90000", "", true),
+        (h265(main), "H265/90000", "profile-id=2", false),
+        (h265(any), "H265/90000", "tx-mode=MRST", false),
+        (encoded(Encoding::H266(H266Parameters::default())), "H266/90000", "", true),
+        (opus(96), "opus/48000/2", "", true),
+        (opus(96), "OPUS/48000", "", true),
+        (opus(96), "opus/24000/2", "", false),
+        (pcmu(), "PCMU/8000", "", true),
+        (pcmu(), "PCMU/8000/1", "", true),
+        (pcmu(), "PCMU/8000/2", "", false),
+    ];
+    for (ours, map, parameters, expected) in table {
+        let lines = format!("a=rtpmap:96 {map}\r\na=fmtp:96 {parameters}\r\n");
+        let text = format!(
+            "v=0\r\ns=-\r\nc=IN IP4 192.0.2.7\r\na=fingerprint:sha-256 AA\r\na=setup:actpass\r\n\
+             m=video 6000 UDP/TLS/RTP/SAVPF 96\r\na=rtcp-mux\r\n{lines}"
+        );
+        let mut local = plain();
+        local.media[0] = video_of(Direction::SendRecv, vec![ours]);
+        let found = answer(&local, &read(&text).unwrap());
+        assert_eq!(found.is_ok(), expected, "{lines}");
+        let Ok((description, _)) = found else { continue };
+        let Encoding::Other { parameters: written, .. } = &description.media[0].formats[0].encoding
+        else {
+            continue;
+        };
+        let is_identified = parameters.contains("profile");
+        assert_eq!(written, if is_identified { parameters } else { "" });
+    }
+}
+
+#[test]
+fn packets_of_mode_0_are_received_but_not_sent() {
+    let text = plain_offer("", "").replace("packetization-mode=1;", "");
+    for (direction, expected) in [(Direction::SendOnly, None), (Direction::RecvOnly, Some(0))] {
+        let mut local = plain();
+        local.media[0].direction = direction;
+        let found = answer(&local, &read(&text).unwrap()).ok();
+        let mode = found.map(|(description, _)| match &description.media[0].formats[0].encoding {
+            Encoding::H264(parameters) => parameters.packetization_mode,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(mode, expected);
+    }
+}
+
+#[test]
+fn reports_of_arrivals_are_agreed_on_if_both_ends_have_them() {
+    let line = "a=rtcp-fb:* ack ccfb\r\n";
+    for (ours, theirs) in [(true, line), (true, ""), (false, line)] {
+        let mut local = plain();
+        local.media[0].congestion_feedback = ours;
+        let (description, negotiated) = answered(&local, &plain_offer("", theirs));
+        let expected = ours && !theirs.is_empty();
+        assert_eq!(negotiated.agreed().all(|(_, it)| it.congestion_feedback), expected);
+        assert_eq!(description.write().contains(line), expected);
+    }
+}
+
+#[test]
+fn an_answer_that_moves_a_header_extension_loses_it() {
+    let text = text!("chromium_answer_publisher").replace("a=extmap:1 ", "a=extmap:5 ");
+    let negotiated = accept(&publisher(), &read(&text).unwrap()).unwrap();
+    for (_, media) in negotiated.agreed() {
+        let uris: Vec<&str> = media.extensions.iter().map(|it| it.uri.as_str()).collect();
+        assert_eq!(uris, [WIDE]);
+    }
+}
+
+#[test]
+fn bundled_media_may_not_give_a_payload_type_two_meanings() {
+    let audio = "a=mid:v\r\nm=audio 6002 UDP/TLS/RTP/SAVPF 96\r\na=rtpmap:96 opus/48000/2\r\n\
+                 a=rtcp-mux\r\na=setup:actpass\r\na=mid:a\r\n";
+    let text = plain_offer("a=group:BUNDLE v a\r\n", audio);
+    let mut local = plain();
+    local.media[1] = audio_of(Direction::SendRecv, vec![opus(111)]);
+    let (_, negotiated) = answered(&local, &text);
+    let expected = "payload type 96 means another format in other media of the BUNDLE group";
+    assert_eq!(outcomes(&negotiated), ["both H264 96 rtx 97", expected]);
+}
+
+#[test]
+fn media_that_an_answer_refuses_and_leaves_in_the_group_has_no_transport() {
+    let text = text!("chromium_answer_publisher");
+    let refused = text.replace("m=audio 9", "m=audio 0");
+    let negotiated = accept(&publisher(), &read(&refused).unwrap()).unwrap();
+    let expected = ["the peer refuses it (port 0)", "sends H264 96 rtx 97"];
+    assert_eq!(outcomes(&negotiated), expected);
+    assert!(negotiated.remote.ice.is_some());
 }

@@ -66,6 +66,25 @@ static void a_session_receives_on_a_local_address() {
     CHECK(frame && text_of(*frame) == "one");
 }
 
+static void one_stream_reaches_several_destinations() {
+    rushes::context context;
+    auto session = context.create_session("127.0.0.1");
+    auto options = session.stream(rushes::codec::generic);
+    options.probation(1);
+    auto left = options.open();
+    auto right = options.open();
+    auto sending = session.stream(rushes::codec::generic);
+    sending.remote_port(left.local_port()).also_to("127.0.0.1", right.local_port());
+    auto sender = sending.open();
+    sender.push_frame(bytes_of("both"));
+    for (auto *receiver : {&left, &right}) {
+        auto frame = receiver->pull_frame(10s);
+        CHECK(frame && text_of(*frame) == "both");
+    }
+    sending.also_to("127.0.0.1", right.local_port());
+    CHECK(thrown([&] { (void)sending.open(); }) == RUSHES_ERROR_ARGUMENT);
+}
+
 static void objects_move_and_close() {
     rushes::context context;
     auto session = context.create_session("127.0.0.1", "127.0.0.1");
@@ -458,6 +477,7 @@ int main(int argc, char **) {
         a_log_hook_that_throws_ends_the_process();
     }
     a_session_receives_on_a_local_address();
+    one_stream_reaches_several_destinations();
     objects_move_and_close();
     frames_carry_their_capture_time();
     a_target_rate_is_set_and_read();

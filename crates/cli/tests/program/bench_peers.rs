@@ -42,6 +42,20 @@ fn any_program_is_measured_by_its_two_commands() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn uncompressed_video_is_measured_like_other_video() {
+    let arguments = ["bench", "peers", "--quick", "--json", "--only", "--codec", "uncompressed"];
+    let output = run(&[&arguments[..], &["--from", "30", "--to", "30"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let rows = json(&output)["figures"][0]["rows"].as_array().unwrap().clone();
+    for part in ["whole", "send", "receive"] {
+        let row = row(&rows, "Rushes", part);
+        let counted = ["measured", "lost too much", "too fast"];
+        assert!(counted.iter().any(|state| row["state"] == *state), "{row}");
+    }
+}
+
+#[test]
 fn a_missing_program_is_reported_in_its_row() {
     let absent = ["--peer", "nobody", "--receive-command", "no-program-is-called-so {sdp} {out}"];
     let rows = rows(&absent);

@@ -74,6 +74,8 @@ mod texture_rig;
 #[cfg(unix)]
 mod texture_secured;
 mod unusable;
+#[cfg(all(unix, feature = "webrtc"))]
+mod webrtc;
 #[cfg(all(target_os = "linux", feature = "window"))]
 mod window;
 #[cfg(all(target_os = "linux", feature = "window"))]

@@ -525,7 +525,7 @@ impl StreamBuilder {
     /// Sets the identification of the stream's media in descriptions (`a=mid`, RFC 5888). With the
     /// element [`Mid`](crate::ExtensionKind::Mid) among the [extensions](Self::extensions), packets
     /// carry it: all until a report of the receiver shows that it knows the stream's SSRC (to a
-    /// group: all), and always those of retransmissions and repair streams.
+    /// group or several destinations: all), and always those of retransmissions and repair streams.
     ///
     /// [`open`](Self::open) fails with [`Error::Config`](crate::Error::Config) if it is empty or
     /// longer than an element may be.

@@ -1,6 +1,6 @@
 //! The peer's answer to our offer (RFC 3264 section 7).
 
-use rushes_proto::sdp::{Description, Media};
+use rushes_proto::sdp::{Description, Encoding, Media};
 
 use super::agree::agree;
 use super::agreed::{AgreedFormat, AgreedMedia, Negotiated, NegotiatedMedia};
@@ -42,10 +42,11 @@ pub fn accept(local: &LocalSession, answer: &Description) -> Result<Negotiated, 
         });
     }
     // The first media of the group has the transport of all, even if it is inactive (RFC 9143
-    // section 7.3.1); without a group, the first media that is used.
+    // section 7.3.1); some peers leave refused media in the group. Without a group, it is the first media
+    // that is used.
     let group = groups.iter().find(|group| group.iter().any(|index| outcomes[*index].is_ok()));
-    let tagged = match group.and_then(|group| group.first()) {
-        Some(&first) => Some(first).filter(|first| answer.media[*first].port != 0),
+    let tagged = match group {
+        Some(group) => group.iter().copied().find(|index| answer.media[*index].port != 0),
         None => outcomes.iter().position(Result::is_ok),
     };
     let Some(tagged) = tagged else {
@@ -80,6 +81,7 @@ fn accept_media(
 ) -> Result<AgreedMedia, Refusal> {
     let ours = &local.media[index];
     let ways = ways(local, ours, answered.direction)?;
+    let answered = &with_profiles(ours, answered);
     let found = formats::matches(ours, answered, ways)?;
     let agreed = agree(index, ours, answered, ways, &found);
     let mut agreed = agreed.ok_or_else(|| not_wanted(answered))?;
@@ -88,6 +90,22 @@ fn accept_media(
     agreed.extensions = extensions::accept(&ours.extensions, &answered.extensions, mixed);
     extensions::in_ways(&mut agreed.extensions, ways);
     Ok(agreed)
+}
+
+/// Returns `answered` with the profiles of our offer where H.264 has none: an answer must keep the profile
+/// or leave out the format (RFC 6184 section 8.2.2), and GStreamer leaves out the parameter.
+fn with_profiles(ours: &LocalMedia, answered: &Media) -> Media {
+    let mut answered = answered.clone();
+    for format in &mut answered.formats {
+        let mut offered = ours.formats.iter().map(|it| &it.format);
+        let offered = offered.find(|it| it.payload_type == format.payload_type);
+        if let Some(Encoding::H264(our)) = offered.map(|it| &it.encoding)
+            && let Encoding::H264(their) = &mut format.encoding
+        {
+            their.profile_level_id = their.profile_level_id.or(our.profile_level_id);
+        }
+    }
+    answered
 }
 
 /// Returns the formats that the peer may send, in its order, under the payload types of our offer.

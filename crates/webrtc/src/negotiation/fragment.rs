@@ -38,6 +38,11 @@ pub struct FragmentMedia {
     pub end_of_candidates: bool,
 }
 
+/// Returns whether a character may not stand in a line.
+fn is_forbidden(character: char) -> bool {
+    character.is_control() && character != '\t'
+}
+
 impl Fragment {
     /// Returns the candidates of all media, without those of RTCP on a port of its own: with BUNDLE all
     /// are of the one transport.
@@ -52,8 +57,8 @@ impl Fragment {
         self.end_of_candidates || all
     }
 
-    /// Reads a fragment. Unknown lines are skipped, as RFC 8840 section 9.2 requires, and further
-    /// candidates than the limit.
+    /// Reads a fragment. Unknown lines are skipped, as RFC 8840 section 9.2 requires, and so are attributes
+    /// with control characters and candidates beyond the limit.
     ///
     /// # Errors
     /// [`NegotiationError::Fragment`] if it is longer than 64 KiB, has more media than a description
@@ -77,10 +82,10 @@ impl Fragment {
                 if fragment.media.len() == MEDIA_MAX {
                     return error(index + 1, "there are more than 64 media");
                 }
-                let line = value.to_owned();
+                let line = value.replace(is_forbidden, " ");
                 fragment.media.push(FragmentMedia { line, ..FragmentMedia::default() });
             }
-            if kind != "a" {
+            if kind != "a" || value.contains(is_forbidden) {
                 continue;
             }
             let (name, value) = value.split_once(':').unwrap_or((value, ""));
@@ -119,8 +124,7 @@ impl Fragment {
     pub fn write(&self) -> String {
         let mut to = String::new();
         let mut put = |name: &str, value: &str| {
-            let line = format!("{name}{value}");
-            to.push_str(&line.replace(|it: char| it.is_control(), " "));
+            to.push_str(&format!("{name}{value}").replace(is_forbidden, " "));
             to.push_str("\r\n");
         };
         if self.is_lite {

@@ -32,7 +32,7 @@
 //!
 //! **One layer.** Simulcast (RFC 8853) and restrictions by `a=rid` (RFC 8851) are not answered, so that a
 //! peer that offers several layers sends one stream: an offerer must not send simulcast that the answer
-//! lacks (RFC 8853 section 5.3.2).
+//! lacks (RFC 8853 section 5.3.3).
 //!
 //! **Repair** is by retransmission (RFC 4588). `red`, `ulpfec` and `flexfec-03` are not taken.
 //!

@@ -6,7 +6,7 @@ use rushes_proto::sdp::{
 };
 
 use super::error::NegotiationError;
-use super::local::{LocalMedia, LocalSession};
+use super::local::{LocalFormat, LocalMedia, LocalSession};
 use super::{FORMATS_OF_MEDIA_MAX, formats, section, transport};
 
 /// Returns the description that offers all media of `local`, in one BUNDLE group.
@@ -14,7 +14,8 @@ use super::{FORMATS_OF_MEDIA_MAX, formats, section, transport};
 /// # Errors
 /// [`NegotiationError::Local`] if two media cannot share a transport: they have the same payload
 /// type for different formats, the same identifier for different header extensions, or the same
-/// `mid`; if there is no media, or more than the limits; if media is neither audio nor video.
+/// `mid`; if there is no media, or more than the limits; if media is neither audio nor video; if the
+/// profile of H.264 is not given.
 pub fn offer(local: &LocalSession) -> Result<Description, NegotiationError> {
     check(local)?;
     let mut description = describe(local);
@@ -92,51 +93,72 @@ pub(super) fn describe_limits_and_sources(
 
 /// Checks that the media of `local` can share a transport and be described.
 fn check(local: &LocalSession) -> Result<(), NegotiationError> {
-    let mistake = |media, mistake: String| Err(NegotiationError::Local { media, mistake });
-    if local.media.is_empty() {
-        return mistake(0, "there is none; an offer needs at least one".to_owned());
+    let count = local.media.len();
+    if !(1..=MEDIA_MAX).contains(&count) {
+        let mistake = format!("an offer has 1 to {MEDIA_MAX} media, not {count}");
+        return Err(NegotiationError::Local { media: 0, mistake });
     }
-    if local.media.len() > MEDIA_MAX {
-        return mistake(MEDIA_MAX, format!("an offer has at most {MEDIA_MAX}"));
+    let mut types = Vec::new();
+    for media in 0..count {
+        let checked =
+            check_media(local, media).and_then(|()| check_types(local, media, &mut types));
+        checked.map_err(|mistake| NegotiationError::Local { media, mistake })?;
     }
-    let mut types: Vec<(u8, Encoding)> = Vec::new();
-    for (index, media) in local.media.iter().enumerate() {
-        if !matches!(media.kind, MediaKind::Audio | MediaKind::Video) {
-            return mistake(index, "only audio and video are supported".to_owned());
+    Ok(())
+}
+
+/// Checks what does not depend on payload types; the error is the mistake.
+fn check_media(local: &LocalSession, index: usize) -> Result<(), String> {
+    let media = &local.media[index];
+    if !matches!(media.kind, MediaKind::Audio | MediaKind::Video) {
+        return Err("only audio and video are supported".to_owned());
+    }
+    if !(1..=FORMATS_OF_MEDIA_MAX).contains(&media.formats.len()) {
+        return Err(format!("it needs 1 to {FORMATS_OF_MEDIA_MAX} formats"));
+    }
+    let own = mid(local, index);
+    if own.is_empty() || !own.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it)) {
+        return Err("a mid consists of letters, digits, - and _".to_owned());
+    }
+    if (0..index).any(|other| mid(local, other) == own) {
+        return Err(format!("another media has the mid {own}, too"));
+    }
+    for (place, extension) in media.extensions.iter().enumerate() {
+        let others = local.media[..index].iter().flat_map(|other| &other.extensions);
+        let mut others = others.chain(&media.extensions[..place]);
+        if others.any(|it| it.id == extension.id && it.uri != extension.uri) {
+            let what = "is used for two header extensions; each needs one of its own";
+            return Err(format!("identifier {} {what}", extension.id));
         }
-        if !(1..=FORMATS_OF_MEDIA_MAX).contains(&media.formats.len()) {
-            return mistake(index, format!("it needs 1 to {FORMATS_OF_MEDIA_MAX} formats"));
-        }
-        let own = mid(local, index);
-        if (0..index).any(|other| mid(local, other) == own) {
-            return mistake(index, format!("another media has the mid {own}, too"));
-        }
-        if own.is_empty()
-            || !own.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it))
+    }
+    let encodings = media.formats.iter().map(|it| &it.format.encoding);
+    let mut h264 =
+        encodings.filter_map(|it| if let Encoding::H264(it) = it { Some(it) } else { None });
+    if h264.any(|it| it.profile_level_id.is_none()) {
+        return Err("an offer of H.264 needs a profile_level_id".to_owned());
+    }
+    Ok(())
+}
+
+/// Checks the payload types of one media and adds them to those of the media before it.
+fn check_types(
+    local: &LocalSession,
+    index: usize,
+    types: &mut Vec<(u8, Encoding)>,
+) -> Result<(), String> {
+    let first = types.len();
+    for LocalFormat { format, rtx } in &local.media[index].formats {
+        let apt = format.payload_type;
+        let rtx = rtx.map(|it| (it.value(), Encoding::Rtx { apt, rtx_time: None }));
+        for (payload_type, encoding) in
+            [(apt.value(), format.encoding.clone())].into_iter().chain(rtx)
         {
-            return mistake(index, "a mid consists of letters, digits, - and _".to_owned());
-        }
-        let first = types.len();
-        for format in &media.formats {
-            let rtx = |apt| Encoding::Rtx { apt, rtx_time: None };
-            let main = (format.format.payload_type.value(), format.format.encoding.clone());
-            let rtx = format.rtx.map(|it| (it.value(), rtx(format.format.payload_type)));
-            for (payload_type, encoding) in [Some(main), rtx].into_iter().flatten() {
-                let used = types.iter().position(|it| it.0 == payload_type);
-                if used.is_some_and(|at| at >= first || types[at].1 != encoding) {
-                    let what = "is used twice; each format needs one of its own";
-                    return mistake(index, format!("payload type {payload_type} {what}"));
-                }
-                types.push((payload_type, encoding));
+            let used = types.iter().position(|it| it.0 == payload_type);
+            if used.is_some_and(|at| at >= first || types[at].1 != encoding) {
+                let what = "is used twice; each format needs one of its own";
+                return Err(format!("payload type {payload_type} {what}"));
             }
-        }
-        for extension in &media.extensions {
-            let mut others = local.media[..index].iter().flat_map(|other| &other.extensions);
-            if others.any(|it| it.id == extension.id && it.uri != extension.uri) {
-                let id = extension.id;
-                let what = "is used for two header extensions; each needs one of its own";
-                return mistake(index, format!("identifier {id} {what}"));
-            }
+            types.push((payload_type, encoding));
         }
     }
     Ok(())

@@ -265,6 +265,10 @@ addEventListener("pagehide", () => {
 // For tests and for the console: the panels' states and numbers, and their buttons.
 window.rushes = {
   play: () => player.start(),
+  // The level of sound is 0 while it is muted.
+  unmute: () => {
+    player.video.muted = false;
+  },
   publish: (source = "camera") => publisher.start(source),
   stop: () => {
     player.stop();

@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -33,26 +33,38 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_MAX: u64 = 1 << 20;
 
-/// Serves connections until `end` resolves, then drops them.
+/// Serves connections until `end` resolves, then ends them.
 pub(super) async fn serve(
     listeners: Vec<TcpListener>,
     shared: Arc<Shared>,
     end: oneshot::Receiver<()>,
 ) {
     let places = Places::new(shared.config.connections_max);
+    let (running, ended) = watch::channel(());
     let mut accepting = JoinSet::new();
     for listener in listeners {
-        accepting.spawn(accept(listener, shared.clone(), places.clone()));
+        accepting.spawn(accept(listener, shared.clone(), places.clone(), ended.clone()));
     }
     // An error is the end, too: the server was dropped.
     let _ = end.await;
+    drop(running);
+    while accepting.join_next().await.is_some() {}
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<Places>) {
+/// Accepts and serves connections until the sender of `ended` is dropped.
+async fn accept(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    places: Arc<Places>,
+    mut ended: watch::Receiver<()>,
+) {
     let tls = shared.config.identity.as_ref().map(|it| TlsAcceptor::from(it.config()));
     let mut connections = JoinSet::new();
     loop {
-        let accepted = listener.accept().await;
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = ended.changed() => break,
+        };
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok((socket, peer)) => {
@@ -67,6 +79,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<Places>)
             }
         }
     }
+    connections.shutdown().await;
 }
 
 /// Whether an error of `accept` is about a connection that ended before it was accepted.
@@ -86,7 +99,9 @@ async fn connection(
     // Answers are one write; an error costs time only.
     let _ = socket.set_nodelay(true);
     let timeout = tokio::time::sleep(shared.config.request_timeout);
-    let addresses = Addresses { peer, local };
+    // A socket of both address families has those of IPv4 within IPv6.
+    let canonical = |address: SocketAddr| (address.ip().to_canonical(), address.port()).into();
+    let addresses = Addresses { peer: canonical(peer), local: canonical(local) };
     let exchange = async {
         match tls {
             None => exchange(socket, addresses, shared, &place).await,

@@ -1,5 +1,7 @@
 //! The server's routes and statuses.
 
+use std::io::Write;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::thread;
 
@@ -250,6 +252,44 @@ fn sessions_end_with_the_server_and_its_ports_are_free() {
     assert_eq!(fake.events().len(), 4);
     drop(start().unwrap());
     drop(silent);
+}
+
+#[test]
+fn a_session_that_opens_while_the_server_ends_is_closed() {
+    let (server, fake) = serve(ServerConfig::default());
+    let mut stream = crate::requests::connect(address(&server));
+    let head = "POST /whip HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/sdp\r\n";
+    stream.write_all(format!("{head}Content-Length: 4\r\n\r\nwait").as_bytes()).unwrap();
+    fake.wait_for_waiting(1);
+    thread::scope(|scope| {
+        let end = scope.spawn(|| drop(server));
+        // The connection has ended, thus the server is at its end.
+        assert_eq!(crate::requests::read(stream), "");
+        fake.release();
+        end.join().unwrap();
+    });
+    assert_eq!(fake.events().len(), 2, "{:?}", fake.events());
+    assert_eq!(fake.open_sessions(), 0);
+}
+
+#[test]
+fn a_socket_of_both_address_families_treats_loopback_of_ipv4_as_such() {
+    let fake = Arc::<Fake>::default();
+    let any = [(Ipv6Addr::UNSPECIFIED, 0).into()];
+    let Ok(server) = Server::bind(&any, ServerConfig::default(), fake.clone()) else {
+        return crate::skipped::not_here("there is no IPv6");
+    };
+    let address = ([127, 0, 0, 1], address(&server).port()).into();
+    assert_eq!(post(address, "/whip", "", OFFER).status, 201);
+    let (peer, local) = fake.peers()[0];
+    assert!(peer.is_ipv4() && local == address, "{peer} {local}");
+    let rebound = format!(
+        "POST /whip HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/sdp\r\n\
+         Content-Length: {}\r\n\r\n{OFFER}",
+        OFFER.len()
+    );
+    let answer = crate::requests::exchange(address, rebound.as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
 }
 
 #[test]

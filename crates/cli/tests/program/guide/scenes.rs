@@ -20,6 +20,13 @@ const SEND_CAMERA: &str = "rushes send film.264 --to 192.0.2.7:5004 --srtp AEAD_
 pub(super) const SCENES: &[Scene] = &[
     Scene { files: &["film.265"], steps: &[Start(RECV_265), Run(SEND_265)] },
     Scene {
+        files: &["film.264"],
+        steps: &[
+            Start(RECV_264),
+            Run("rushes send film.264 --to 192.0.2.7:5004 --to 192.0.2.8:5004"),
+        ],
+    },
+    Scene {
         files: &["film.mp4"],
         steps: &[Start(RECV_MP4), Run("rushes send film.mp4 --to 192.0.2.7:5004 --sdp film.sdp")],
     },
@@ -610,6 +617,16 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
     },
     Elsewhere {
         command: "ffmpeg -rtsp_transport tcp -i rtsp://192.0.2.7:8554/camera -c copy copy.264",
+        reason: "needs MediaMTX",
+        proof: None,
+    },
+    Elsewhere {
+        command: "rushes send film.264 --whip http://192.0.2.7:7880/whip/v1 --token-file room.token",
+        reason: "needs LiveKit",
+        proof: None,
+    },
+    Elsewhere {
+        command: "rushes send film.264 --whip http://192.0.2.7:8889/camera/whip",
         reason: "needs MediaMTX",
         proof: None,
     },

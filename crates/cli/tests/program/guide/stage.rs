@@ -26,6 +26,8 @@ const INSTEAD: &[(&str, &str)] = &[
     // Other hosts are this one; the groups are joined on loopback.
     ("192.0.2.7:5006", "127.0.0.1:LOCAL"),
     ("192.0.2.7", "127.0.0.1"),
+    // Nobody listens there.
+    ("192.0.2.8:5004", "127.0.0.1:LOCAL"),
     ("239.1.2.3:5004", "239.1.2.3:5004 --interface lo"),
     // By its address, which is then that of the sender.
     ("232.1.2.3:5004", "232.1.2.3:5004 --interface 127.0.0.1"),

@@ -224,7 +224,7 @@ impl BrowserFrames {
 pub enum NextBrowserFrame<'v> {
     /// A frame to be sent.
     Frame(BrowserFrame<'v>),
-    /// The deadline passed without a frame.
+    /// The deadline passed without a frame; of a file only while frames are left out.
     Pending,
     /// The input has ended. While a requested key frame is awaited, none follows.
     End,
@@ -417,6 +417,10 @@ impl BrowserVideo {
                     self.encoding = Some((self.codec.describe)(&self.codec, &self.frame.data));
                 }
                 return Ok(true);
+            }
+            // A source without key frames must not keep the caller.
+            if deadline.is_some_and(|it| it <= Instant::now()) {
+                return Ok(false);
             }
         }
     }

@@ -1,0 +1,115 @@
+//! `serve`, `send --whip` and `recv --whep`, against each other.
+
+use std::path::Path;
+use std::process::Child;
+
+use crate::rig::{RunningProgram, free_port, interrupt, json, media, rushes, text, units};
+
+const FILM: &str = "avc_cif_60f_baseline.264";
+
+/// Starts a server with `arguments`; returns it and its address when it listens.
+fn serving(arguments: &[&str]) -> (RunningProgram, String) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut command = rushes(&["serve", "--http", &address]);
+    let mut server = RunningProgram::of(command.args(arguments));
+    server.wait_for("in a browser");
+    (server, format!("http://{address}"))
+}
+
+/// Plays from a server into a file for some seconds; returns the program.
+fn playing(url: &str, file: &Path, more: &[&str]) -> Child {
+    let whep = format!("{url}/whep");
+    let mut command = rushes(&["recv", "--whep", &whep, "--json", "-o", file.to_str().unwrap()]);
+    command.args(["--duration", "5s", "--idle-timeout", "10s"]).args(more).spawn().unwrap()
+}
+
+/// Checks that a file has whole passes of the film, or parts of them, without a gap.
+fn assert_is_of_the_film(file: &Path) {
+    let (film, received) = (units(media(FILM).as_ref()), units(file));
+    let begin = film.iter().position(|unit| *unit == received[0]).unwrap();
+    let whole = film.iter().cycle().skip(begin).take(received.len());
+    assert!(received.len() > 60 && whole.eq(&received), "{} units", received.len());
+}
+
+#[test]
+fn a_film_is_served_to_two_viewers() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut server, url) = serving(&[&media(FILM), "--fps", "30"]);
+    let files = ["one.264", "two.264"].map(|name| folder.path().join(name));
+    let viewers: Vec<_> = files.iter().map(|file| playing(&url, file, &[])).collect();
+    for (viewer, file) in viewers.into_iter().zip(&files) {
+        let played = viewer.wait_with_output().unwrap();
+        assert!(played.status.success(), "{}", text(&played.stderr));
+        assert_eq!(json(&played)["frames"]["dropped"], 0);
+        assert_is_of_the_film(file);
+    }
+    server.wait_for("0 watching");
+    interrupt(&server.child);
+    let (status, shown) = server.end();
+    assert!(status.success() && shown.contains("shown: "), "{shown}");
+}
+
+#[test]
+fn what_one_program_publishes_another_plays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, url) = serving(&["-v"]);
+    let nothing = playing(&url, &folder.path().join("early.264"), &[]).wait_with_output().unwrap();
+    assert_eq!(nothing.status.code(), Some(1));
+    assert!(text(&nothing.stderr).contains("nobody publishes yet"), "{}", text(&nothing.stderr));
+    let whip = format!("{url}/whip");
+    let film = media(FILM);
+    let mut command = rushes(&["send", &film, "--fps", "30", "--loop", "0", "--whip", &whip]);
+    let mut publisher = RunningProgram::of(&mut command);
+    publisher.wait_for("publishing to");
+    let second = rushes(&["send", &film, "--whip", &whip]).output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(text(&second.stderr).contains("somebody publishes already"), "{}", text(&second.stderr));
+    let file = folder.path().join("played.264");
+    let played = playing(&url, &file, &[]).wait_with_output().unwrap();
+    assert!(played.status.success(), "{}", text(&played.stderr));
+    assert_is_of_the_film(&file);
+    interrupt(&publisher.child);
+    let (status, said) = publisher.end();
+    assert!(!said.contains("the server keeps the session"), "{status} {said}");
+    interrupt(&server.child);
+    assert!(server.end().0.success());
+}
+
+#[test]
+fn a_token_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    std::fs::write(&token, "a-long-secret\n").unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let token = token.to_str().unwrap();
+    let (_server, url) = serving(&[&media(FILM), "--fps", "30", "--token-file", token]);
+    let file = folder.path().join("played.264");
+    for (more, is_let_in) in [
+        (&[][..], false),
+        (&["--token", "another"], false),
+        (&["--token-file", token], true),
+    ] {
+        let played = playing(&url, &file, more).wait_with_output().unwrap();
+        assert_eq!(played.status.success(), is_let_in, "{more:?} {}", text(&played.stderr));
+    }
+    assert_is_of_the_film(&file);
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let film = media(FILM);
+    let nobody = format!("http://127.0.0.1:{}/whip", free_port());
+    for (arguments, code, reason) in [
+        (&["send", &film, "--whip", &nobody][..], 1, "cannot connect to"),
+        (&["send", &film, "--whip", "ftp://127.0.0.1/"], 1, "http"),
+        (&["send", &film, "--whip", &nobody, "--to", "127.0.0.1:5004"], 2, "cannot be used with"),
+        (&["recv", "--whep", &nobody, "-o", "x.264", "--srtp", "AEAD_AES_128_GCM"], 2, "cannot be"),
+        (&["serve", "nowhere.264"], 1, "nowhere.264"),
+        (&["serve", "--audio", "speech.opus"], 2, "<FILE>"),
+    ] {
+        let refused = rushes(arguments).output().unwrap();
+        let said = text(&refused.stderr);
+        assert!(refused.status.code() == Some(code) && said.contains(reason), "{arguments:?} {said}");
+    }
+}
