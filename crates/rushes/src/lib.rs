@@ -36,6 +36,7 @@
 //! | [`payload`] | frames, and the traits of an application's own payload format |
 //! | [`format`](mod@format) | the table of formats, and how to add one |
 //! | [`sdp`](mod@sdp) | descriptions of streams, written and read |
+//! | `peer` | browsers and their servers, by offer and answer, with the feature `webrtc` |
 //! | `texture` | texture video, with the feature `texture` |
 //! | [`file`](mod@file) | media files as sequences of frames |
 //! | [`proto`], [`net`] | the underlying crates: protocols without I/O, sockets without protocols |
@@ -47,7 +48,7 @@
 struct Readme;
 
 /// The programs of the guide's page for Rust, compiled and run.
-#[cfg(all(doctest, feature = "srtp"))]
+#[cfg(all(doctest, feature = "webrtc"))]
 #[doc = include_str!("../../../docs/from-rust.md")]
 struct FromRust;
 

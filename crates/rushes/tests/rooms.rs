@@ -64,6 +64,7 @@ const HOUSES: [House; 2] = [
             ("media",     &["pace", "port", "rate", "reports"]),
             ("setup",     &["agreement", "dtls", "format", "media", "pace", "port", "rate", "reports", "security"]),
             ("sdp",       &["agreement", "dtls", "format", "security", "setup"]),
+            ("peer",      &["format", "media", "port", "security", "setup"]),
             ("texture",   &["agreement", "media", "pace", "security", "setup"]),
         ],
         roof: &["lib", "zrtp"],

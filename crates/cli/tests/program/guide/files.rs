@@ -32,7 +32,7 @@ pub(super) fn make(path: &Path) {
     match name {
         "film.264" | "made.264" => first_frames(AVC, path),
         "film.265" => first_frames(HEVC, path),
-        "speech.opus" => fs::copy(media(SPEECH), path).map(drop).unwrap(),
+        "speech.opus" | "film.opus" => fs::copy(media(SPEECH), path).map(drop).unwrap(),
         "sound.wav" => samples(path, Codec::L16, (48_000, 2)),
         "studio.wav" => samples(path, Codec::L24, (96_000, 8)),
         "film.mp4" => {

@@ -10,6 +10,9 @@ const MAKE_MP4: &str =
     "ffmpeg -v error -f lavfi -i testsrc2=size=640x360:rate=30:duration=3 -c:v libx264 film.mp4";
 const SEND_265: &str = "rushes send film.265 --to 192.0.2.7:5004";
 
+const SERVE_TOKEN: &str = "rushes serve --http 0.0.0.0:8080 --token-file token";
+const MAKE_TOKEN: &str = "rushes keygen secret > token";
+
 const SEND_CAMERA: &str = "rushes send film.264 --to 192.0.2.7:5004 --srtp AEAD_AES_128_GCM \
                            --key-file camera.key";
 
@@ -310,6 +313,61 @@ pub(super) const SCENES: &[Scene] = &[
         ],
     },
     Scene { files: &[], steps: &[Run("rushes man --dir man1"), Run("test -s man1/rushes.1")] },
+    // Browsers: programs that are entered in the same way stand for them.
+    Scene {
+        files: &["film.mp4"],
+        steps: &[
+            Run(
+                "ffmpeg -i film.mp4 -c:v libx264 -profile:v baseline -bf 0 -pix_fmt yuv420p -g 60 \
+                 film.264",
+            ),
+            Run("ffmpeg -i film.mp4 -vn -c:a libopus film.opus"),
+            Serve("rushes serve film.264 --audio film.opus --http 127.0.0.1:8080"),
+            Run("curl --fail http://127.0.0.1:8080/ | grep '<title>Rushes'"),
+            Run("rushes recv --whep http://192.0.2.7:8080/whep -o copy.mkv --duration 10s"),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Serve("rushes serve film.264 --http 127.0.0.1:8080"),
+            Beside("rushes recv --whep http://192.0.2.7:8080/whep -o copy.264"),
+            // It has the part of a file while the file is being written.
+            Run("until test -s copy.264.part; do sleep 0.1; done"),
+        ],
+    },
+    Scene {
+        files: &[],
+        steps: &[Run(
+            "ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -g 30 -f h264 - | \
+             rushes serve - --codec h264 --http 127.0.0.1:8080",
+        )],
+    },
+    Scene {
+        files: &["film.264", "film.opus"],
+        steps: &[
+            Run(MAKE_TOKEN),
+            Serve(SERVE_TOKEN),
+            Run("rushes send film.264 --audio film.opus --whip http://192.0.2.7:8080/whip \
+                 --token-file token"),
+        ],
+    },
+    Scene {
+        files: &[],
+        steps: &[
+            Run(MAKE_TOKEN),
+            Serve(SERVE_TOKEN),
+            Run("ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -g 30 -f h264 - | \
+                 rushes send - --codec h264 --whip http://192.0.2.7:8080/whip --token-file token"),
+        ],
+    },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Serve("rushes serve --http 127.0.0.1:8080"),
+            Run("rushes send film.264 --whip http://127.0.0.1:8080/whip"),
+        ],
+    },
 ];
 
 /// Streams between `rushes` and other programs.
@@ -485,9 +543,23 @@ pub(super) const SCREEN: &[Scene] = &[
 ];
 
 const BUILDS: &str = "builds for minutes";
+const TLS: &str = "crates/whip/tests/http/tls.rs";
 
 /// Commands that are not run here.
 pub(super) const ELSEWHERE: &[Elsewhere] = &[
+    Elsewhere {
+        command: "rushes serve --http 0.0.0.0:8443 --tls-certificate chain.pem --tls-key key.pem \
+                  --token-file token",
+        reason: "needs a certificate",
+        proof: Some((TLS, "fn a_session_is_opened_over_https")),
+    },
+    Elsewhere {
+        command: "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
+                  -subj /CN=studio -addext subjectAltName=IP:192.0.2.7 \
+                  -addext basicConstraints=critical,CA:FALSE -keyout key.pem -out chain.pem",
+        reason: "needs OpenSSL",
+        proof: None,
+    },
     Elsewhere {
         command: "mkfifo rates",
         reason: "prepares the next command",

@@ -35,6 +35,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("1920x1080", "192x108"),
     ("serve pattern ", "serve pattern:64x64 "),
     ("http://127.0.0.1:9464", "http://127.0.0.1:METRICS"),
+    ("--duration 10s", "--duration 2s"),
     ("--metrics 9464", "--metrics METRICS"),
 ];
 
@@ -44,6 +45,8 @@ struct Ports {
     media: u16,
     texture: u16,
     metrics: u16,
+    /// Of a server for browsers.
+    http: u16,
     /// Of a sender.
     local: u16,
 }
@@ -58,7 +61,8 @@ impl Ports {
             }
             media = audio;
         }
-        Self { media, texture: free_port(), metrics: free_port(), local: free_port() }
+        let [texture, metrics, http, local] = std::array::from_fn(|_| free_port());
+        Self { media, texture, metrics, http, local }
     }
 
     /// Returns a command of a page, as it can be run here.
@@ -76,12 +80,12 @@ impl Ports {
         ] {
             adapted = adapted.replace(there, &here.to_string());
         }
-        adapted
+        adapted.replace(":8080", &format!(":{}", self.http))
     }
 
     /// Returns whether some process listens on a port that others of the scene send to.
     fn is_listening(&self) -> bool {
-        let names = [self.media, self.texture].map(|port| format!(":{port:04X} "));
+        let names = [self.media, self.texture, self.http].map(|port| format!(":{port:04X} "));
         let tables = ["udp", "udp6", "tcp", "tcp6"].map(|name| format!("/proc/net/{name}"));
         tables
             .iter()
