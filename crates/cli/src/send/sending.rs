@@ -288,7 +288,7 @@ impl Sending<'_> {
             ignore_transient(stream.sender().send_keep_alive())?;
         }
         // Time for a full buffer to drain, and for requests for the last packets.
-        let recovers = self.args.control.recovery.is_some();
+        let recovers = self.args.control.recovery.is_some() || self.args.whip.is_some();
         let time = if recovers { LAST_REQUESTS } else { END_PACKET_SPACING };
         ignore_transient(stream.sender().wait_until(Instant::now() + time))?;
         Ok(())

@@ -30,6 +30,9 @@ pub enum PeerError {
     /// A description cannot be read, or offer and answer do not fit.
     #[error("{0}")]
     Negotiation(#[from] NegotiationError),
+    /// The peer no longer answers on any path (RFC 7675).
+    #[error("the peer no longer answers")]
+    Lost,
     /// No pair of addresses reaches the peer.
     #[error(
         "no path to the peer: none of its addresses answers; both ends may be behind address translators \

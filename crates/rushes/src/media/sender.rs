@@ -94,7 +94,9 @@ impl StreamSender {
         reporter.check_frame()?;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let destinations = outbox.destinations();
-        destinations.first().ok_or(Error::NoDestination)?;
+        if destinations.count() == 0 {
+            return Err(Error::NoDestination);
+        }
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, retransmissions } = &mut *state;
         let capture = CaptureTime::new(self.attached.ntp(captured));
@@ -161,7 +163,9 @@ impl StreamSender {
         reporter.check_sending()?;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let destinations = outbox.destinations();
-        destinations.first().ok_or(Error::NoDestination)?;
+        if destinations.count() == 0 {
+            return Err(Error::NoDestination);
+        }
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, .. } = &mut *state;
         SendState::make_ready(socket, batch, queue, outbox.timeout())?;

@@ -45,7 +45,7 @@ impl PeerHandle {
             _ => None,
         };
         let restarted = match credentials {
-            Some(remote) if !self.transport.is_of(&remote) => {
+            Some(remote) if self.transport.is_restarted_by(&remote) => {
                 let own = Credentials::from_random(&random()?);
                 self.transport.restart(now, &own, &remote).map_err(PeerError::from)?;
                 Some(own)

@@ -68,14 +68,18 @@ use crate::setup::{Recovery, Session, StreamBuilder};
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The minimum that links of IPv6 carry (RFC 8200 section 5), which tunnels keep to.
 const MTU: usize = 1280;
+/// The longest wait.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How long an offer or an answer waits for the addresses that STUN servers tell.
 const GATHERING_TIME: Duration = Duration::from_secs(2);
 
 /// One peer: a connection that is set up by offer and answer.
 ///
 /// Either end makes the [`offer`](Self::offer); the other [`answer`](Self::answer)s. Then
-/// [`connect`](Self::connect) returns the streams. They stay open while they exist, and the path follows the peer;
-/// dropping the `Peer` closes the connection.
+/// [`connect`](Self::connect) returns the streams. Threads that push, pull or
+/// [wait](crate::StreamSender::wait_until) also answer the peer's checks of the path; if none does, the peer takes the
+/// connection for lost after 30 s (RFC 7675). If the peer does not answer, frames are dropped until it does, or the
+/// connection has [`ended`](Self::ended). Dropping the `Peer` closes the connection.
 #[derive(Debug)]
 pub struct Peer {
     session: Session,
@@ -251,7 +255,7 @@ impl Peer {
         timeout: Duration,
         is_done: impl Fn(&Transport) -> Option<T>,
     ) -> Result<Option<T>, Error> {
-        let deadline = Instant::now() + timeout;
+        let deadline = Instant::now() + timeout.min(LONGEST);
         loop {
             let now = Instant::now();
             let due = self.transport.serve(now);

@@ -45,13 +45,13 @@ pub(super) fn open(
     for media in &agreed.media {
         let Ok(agreed_media) = &media.outcome else { continue };
         let Some(local) = peer.media.get(agreed_media.local) else { continue };
-        let received = agreed_media.receive.first().filter(|_| agreed_media.receives());
+        let received = received(agreed_media);
         let format = received.unwrap_or(&agreed_media.send);
         let Some(choice) = local.choice(format.local) else { continue };
         let Some(codec) = choice.codec() else { continue };
         let shares_type = shares_type(agreed, agreed_media);
         let mut builder = configured(choice, agreed_media, shares_type).security(security.clone());
-        builder.mid.clone_from(&media.mid);
+        builder.mid = carried_mid(&builder, agreed_media, media.mid.as_deref());
         let ssrcs = local.ssrcs();
         builder.ssrc = ssrcs.map(|[ssrc, _]| ssrc);
         let is_rtx = matches!(builder.control.recovery, Recovery::Rtx(_));
@@ -70,6 +70,20 @@ pub(super) fn open(
     Ok(streams)
 }
 
+/// Returns the format that is received, if any: that of what is sent, if the peer may send that.
+fn received(agreed: &AgreedMedia) -> Option<&AgreedFormat> {
+    let is_sent = |it: &&AgreedFormat| agreed.sends() && it.local == agreed.send.local;
+    let same = agreed.receive.iter().find(is_sent);
+    same.or_else(|| agreed.receive.first()).filter(|_| agreed.receives())
+}
+
+/// Returns the MID that packets carry, if that was agreed on and fits (RFC 8285 section 4.2).
+fn carried_mid(builder: &StreamBuilder, agreed: &AgreedMedia, mid: Option<&str>) -> Option<String> {
+    let id = builder.extension_id(ExtensionKind::Mid.uri())?;
+    let limit = if id <= 14 && !agreed.extmap_allow_mixed { 16 } else { 255 };
+    mid.filter(|mid| agreed.sends() && (1..=limit).contains(&mid.len())).map(str::to_owned)
+}
+
 /// Returns whether other media is received under the same payload type, so that only SSRCs distinguish them.
 fn shares_type(agreed: &Negotiated, media: &AgreedMedia) -> bool {
     let Some(format) = media.receive.first() else { return false };
@@ -81,11 +95,15 @@ fn shares_type(agreed: &Negotiated, media: &AgreedMedia) -> bool {
 /// Returns the settings of a stream as both ends have agreed.
 fn configured(choice: &Choice, agreed: &AgreedMedia, shares_type: bool) -> StreamBuilder {
     let mut builder = choice.builder.clone();
-    let received = agreed.receive.first().filter(|_| agreed.receives());
+    let received = received(agreed);
     let format = received.unwrap_or(&agreed.send);
     builder.payload_type = format.payload_type;
     builder.send_type = Some(agreed.send.payload_type).filter(|_| agreed.sends());
     builder.follows_path = agreed.sends();
+    builder.receives = agreed.receives();
+    // Repair packets are not agreed on.
+    (builder.control.fec, builder.control.fec_ssrc) = (None, None);
+    builder.control.remote_fec_ssrc = None;
     if let Some(received) = received {
         let framing: Framing = builder.format.framing;
         if let Ok((_, options)) = Codec::of_description(&received.remote) {

@@ -51,6 +51,8 @@ struct Inner {
     handshake: Option<dtls::Config>,
     dtls: Option<Association>,
     keys: Option<dtls::Keys>,
+    /// Whether the keys were agreed on.
+    keys_were_agreed: bool,
     /// Why the connection has ended.
     ended: Option<PeerError>,
     events: VecDeque<PeerEvent>,
@@ -92,10 +94,7 @@ impl SideProtocol for Transport {
             dtls.handle_timeout(now);
         }
         self.process_output(&mut inner, now);
-        if inner.ended.is_some() {
-            return None;
-        }
-        earlier(inner.agent.next_timeout(), inner.dtls.as_ref().and_then(Association::next_timeout))
+        inner.next_timeout()
     }
 }
 
@@ -109,6 +108,7 @@ impl Transport {
             handshake: None,
             dtls: None,
             keys: None,
+            keys_were_agreed: false,
             ended: None,
             events: VecDeque::new(),
         };
@@ -129,9 +129,9 @@ impl Transport {
         self.process_output(&mut inner, now);
     }
 
-    /// Returns whether the peer has these credentials.
-    pub(super) fn is_of(&self, remote: &Credentials) -> bool {
-        self.lock().remote.as_ref() == Some(remote)
+    /// Returns whether the peer has other credentials than these, as far as it is known.
+    pub(super) fn is_restarted_by(&self, remote: &Credentials) -> bool {
+        self.lock().remote.as_ref().is_some_and(|known| known != remote)
     }
 
     /// Looks for a path again, with other credentials of both ends.
@@ -142,11 +142,22 @@ impl Transport {
         remote: &Credentials,
     ) -> Result<(), ice::AgentError> {
         let mut inner = self.lock();
+        // Checked first, so that credentials that cannot be used leave the connection as it is.
+        Agent::check_user_names(own, remote)?;
         inner.agent.restart(own.clone(), now);
         inner.agent.set_remote_credentials(remote, now)?;
         inner.remote = Some(remote.clone());
         self.process_output(&mut inner, now);
+        drop(inner);
+        self.wake_reader();
         Ok(())
+    }
+
+    /// Lets the thread that reads the port look again when something is due.
+    fn wake_reader(&self) {
+        if let Some(port) = self.port.upgrade() {
+            port.wake_reader();
+        }
     }
 
     /// Calls `act` with the agent, and sends what it has to say.
@@ -154,6 +165,8 @@ impl Transport {
         let mut inner = self.lock();
         let outcome = act(&mut inner.agent);
         self.process_output(&mut inner, now);
+        drop(inner);
+        self.wake_reader();
         outcome
     }
 
@@ -189,6 +202,7 @@ impl Transport {
             dtls.close(now);
         }
         self.process_output(&mut inner, now);
+        self.path.clear();
         inner.ended.get_or_insert(PeerError::Closed);
     }
 
@@ -207,7 +221,7 @@ impl Transport {
         {
             match Association::new(config, now) {
                 Ok(dtls) => inner.dtls = Some(dtls),
-                Err(error) => inner.end(PeerError::Dtls(error)),
+                Err(error) => self.end(inner, PeerError::Dtls(error)),
             }
         }
     }
@@ -220,8 +234,12 @@ impl Transport {
                     self.path.select(remote);
                     inner.note(PeerEvent::Path { local, remote });
                 }
-                ice::Event::Disconnected => inner.note(PeerEvent::Disconnected),
-                ice::Event::Failed => inner.end(PeerError::NoPath),
+                ice::Event::Disconnected => {
+                    self.path.clear();
+                    inner.note(PeerEvent::Disconnected);
+                }
+                ice::Event::Failed if inner.keys_were_agreed => self.end(inner, PeerError::Lost),
+                ice::Event::Failed => self.end(inner, PeerError::NoPath),
                 _ => {}
             }
         }
@@ -238,10 +256,24 @@ impl Transport {
         }
         while let Some(event) = inner.dtls.as_mut().and_then(Association::poll_event) {
             match event {
-                dtls::Event::Keys(keys) => inner.keys = Some(keys),
-                dtls::Event::Failed(error) => inner.end(PeerError::Dtls(error)),
-                dtls::Event::Closed => inner.end(PeerError::ClosedByPeer),
+                dtls::Event::Keys(keys) => {
+                    (inner.keys, inner.keys_were_agreed) = (Some(keys), true);
+                }
+                dtls::Event::Failed(error) => self.end(inner, PeerError::Dtls(error)),
+                dtls::Event::Closed => self.end(inner, PeerError::ClosedByPeer),
             }
+        }
+        if let Some(due) = inner.next_timeout() {
+            port.due_at(due);
+        }
+    }
+
+    /// Ends the connection: nothing is sent any more.
+    fn end(&self, inner: &mut Inner, error: PeerError) {
+        self.path.clear();
+        if inner.ended.is_none() {
+            inner.ended = Some(error.clone());
+            inner.note(PeerEvent::Ended(error));
         }
     }
 
@@ -258,11 +290,12 @@ impl Inner {
         self.events.push_back(event);
     }
 
-    fn end(&mut self, error: PeerError) {
-        if self.ended.is_none() {
-            self.ended = Some(error.clone());
-            self.note(PeerEvent::Ended(error));
+    /// Returns when something is due next.
+    fn next_timeout(&mut self) -> Option<Instant> {
+        if self.ended.is_some() {
+            return None;
         }
+        earlier(self.agent.next_timeout(), self.dtls.as_ref().and_then(Association::next_timeout))
     }
 }
 

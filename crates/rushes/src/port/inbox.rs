@@ -64,11 +64,15 @@ impl Inboxes {
 }
 
 impl Port {
-    /// Adds a stream for the datagrams that `route` selects.
-    pub(crate) fn add(&self, route: Route, receiver: Receiver) -> Result<Arc<Inbox>, Error> {
+    /// Adds a stream for the datagrams that `route` selects; without it, for none.
+    pub(crate) fn add(
+        &self,
+        route: Option<Route>,
+        receiver: Receiver,
+    ) -> Result<Arc<Inbox>, Error> {
         let mut inboxes = lock(&self.inboxes);
         let id = inboxes.next_id;
-        if !inboxes.demux.add(id, route) {
+        if route.is_some_and(|route| !inboxes.demux.add(id, route)) {
             return Err(Error::SharedPort { port: self.local_address().port() });
         }
         inboxes.next_id += 1;

@@ -34,6 +34,12 @@ impl Path {
         self.admit(to);
     }
 
+    /// Sends nothing until an address is selected again: the peer has not agreed to be sent anything (RFC 7675).
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn clear(&self) {
+        lock(&self.state).selected = None;
+    }
+
     /// Accepts media from another address, too. The oldest one is forgotten if there are too many.
     pub(crate) fn admit(&self, from: SocketAddr) {
         let State { selected, known } = &mut *lock(&self.state);

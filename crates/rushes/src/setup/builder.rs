@@ -66,6 +66,8 @@ pub struct StreamBuilder {
     pub(crate) security: Option<Security>,
     /// Whether frames go where the port's [`Path`](crate::port::Path) leads.
     pub(crate) follows_path: bool,
+    /// Whether media is received; without it, other streams of the port may have the payload type.
+    pub(crate) receives: bool,
     /// The payload type of sent packets, if it is not that of received ones.
     pub(crate) send_type: Option<PayloadType>,
     #[cfg(feature = "zrtp")]
@@ -121,6 +123,7 @@ impl StreamBuilder {
             control: ControlSettings::default(),
             security: None,
             follows_path: false,
+            receives: true,
             send_type: None,
             #[cfg(feature = "zrtp")]
             chain: crate::agreement::ChainStart::default(),

@@ -171,7 +171,7 @@ impl StreamBuilder {
         if to.is_some_and(|to| !to.ip().is_multicast()) {
             port.socket().enable_refusals();
         }
-        let inbox = port.add(route, receiver)?;
+        let inbox = port.add(self.receives.then_some(route), receiver)?;
         Ok(self.assemble(Parts { port, inbox, sender, pacer, participant }))
     }
 

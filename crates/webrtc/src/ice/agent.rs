@@ -136,6 +136,18 @@ impl Agent {
         self.collect();
     }
 
+    /// Checks that the credentials of both ends fit a check's USERNAME.
+    ///
+    /// # Errors
+    /// As [`set_remote_credentials`](Self::set_remote_credentials).
+    pub fn check_user_names(own: &Credentials, remote: &Credentials) -> Result<(), AgentError> {
+        let length = remote.ufrag().len() + 1 + own.ufrag().len();
+        if length > MAX_USER_NAME {
+            return Err(AgentError::UserName { length, limit: MAX_USER_NAME });
+        }
+        Ok(())
+    }
+
     /// Sets the peer's credentials: checks start, and requests are answered. If the peer has restarted, call
     /// [`restart`](Self::restart) first.
     ///
@@ -147,10 +159,7 @@ impl Agent {
         remote: &Credentials,
         now: Instant,
     ) -> Result<(), AgentError> {
-        let length = remote.ufrag().len() + 1 + self.credentials.ufrag().len();
-        if length > MAX_USER_NAME {
-            return Err(AgentError::UserName { length, limit: MAX_USER_NAME });
-        }
+        Self::check_user_names(&self.credentials, remote)?;
         self.now = now;
         self.inner.set_remote_credentials(creds(remote));
         self.watch.wait(now);
