@@ -10,8 +10,9 @@ use rushes_webrtc::dtls::{
 
 use crate::packets;
 
-/// Rounds after which two ends must have come to an end.
-const ROUNDS_MAX: usize = 1000;
+/// Rounds after which two ends must have come to an end: in some, a missing message is asked for every 50 ms,
+/// for 30 s and for several attempts.
+const ROUNDS_MAX: usize = 20_000;
 
 /// One end and what it has said.
 struct End {
