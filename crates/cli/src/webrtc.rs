@@ -32,7 +32,8 @@ pub(crate) fn peer(context: &Context, args: &EntryArgs, url: &str) -> anyhow::Re
     }
     if let Some(server) = &args.stun {
         let (host, port) = server.rsplit_once(':').unwrap_or((server, "3478"));
-        let port = port.parse().map_err(|_| Usage(format!("--stun {server}: {port} is no port")))?;
+        let port =
+            port.parse().map_err(|_| Usage(format!("--stun {server}: {port} is no port")))?;
         builder = builder.stun_server(rushes::net::resolve(host, port)?);
     }
     Ok(builder.open()?)

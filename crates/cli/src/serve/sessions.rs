@@ -49,7 +49,8 @@ impl Sessions {
 
     fn play(&self, session: &Arc<Session>, offer: &str) -> Result<String, Refusal> {
         if self.hub.tracks().is_empty() {
-            let reason = "nobody publishes yet: POST an offer to /whip, or open the page and publish";
+            let reason =
+                "nobody publishes yet: POST an offer to /whip, or open the page and publish";
             return Err(Refusal::new(Reason::Conflict, reason));
         }
         let answered = Viewer::answer(&self.context, &self.hub, session, offer);
@@ -96,7 +97,8 @@ impl Endpoint for Sessions {
     }
 
     fn patch(&self, id: &str, fragment: &str) -> Result<Option<String>, Refusal> {
-        let found = self.lock().iter().find(|open| open.session.id() == id).map(|it| it.session.clone());
+        let found =
+            self.lock().iter().find(|open| open.session.id() == id).map(|it| it.session.clone());
         let gone = || Refusal::new(Reason::NotFound, "the session has ended");
         found.ok_or_else(gone)?.patch(fragment)
     }

@@ -10,10 +10,10 @@ use rushes::file::{BrowserFrames, MediaReader};
 use rushes::{Codec, Context};
 use rushes_whip::{Identity, Origins, Server, ServerConfig};
 
+use super::args::ServeArgs;
 use super::feed::Feed;
 use super::hub::{Hub, Track};
 use super::sessions::Sessions;
-use super::args::ServeArgs;
 use crate::args::StreamArgs;
 use crate::interrupt::Interrupt;
 use crate::progress::note;
@@ -76,16 +76,16 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     shown?;
     let (frames, _) = hub.counts();
     if !args.output.quiet {
-        note!("shown: {frames} frames; {} left out for viewers that were behind", sessions.left_out());
+        note!(
+            "shown: {frames} frames; {} left out for viewers that were behind",
+            sessions.left_out()
+        );
     }
     Ok(Outcome::Done)
 }
 
 /// Opens all files; a live source is opened later.
-fn open_all(
-    args: &ServeArgs,
-    sources: &mut [Source],
-) -> anyhow::Result<Vec<Option<MediaReader>>> {
+fn open_all(args: &ServeArgs, sources: &mut [Source]) -> anyhow::Result<Vec<Option<MediaReader>>> {
     let open = |source: &mut Source| {
         if source.is_live() { Ok(None) } else { source.open(args.fps).map(Some) }
     };

@@ -106,8 +106,7 @@ impl Output {
 
 /// Sends a frame on the stream of its track, if the viewer has taken that.
 fn send(outputs: &mut [Output], sample: &Sample) -> Result<(), Error> {
-    let Some(output) = outputs.iter_mut().find(|output| output.stream.index == sample.track)
-    else {
+    let Some(output) = outputs.iter_mut().find(|output| output.stream.index == sample.track) else {
         return Ok(());
     };
     let timestamp = output.first.plus(sample.ticks);

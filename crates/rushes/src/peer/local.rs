@@ -173,8 +173,7 @@ fn described(stream: &LocalStream, types: &mut Types) -> Result<LocalMedia, Erro
             let mut format = builder.described_format(Some(codec), encoding);
             format.payload_type = types.take(builder.payload_type)?;
             if kind == MediaKind::Video {
-                format.feedback =
-                    vec![Feedback::NackPli, Feedback::CcmFir, Feedback::TransportCc];
+                format.feedback = vec![Feedback::NackPli, Feedback::CcmFir, Feedback::TransportCc];
             }
             let rtx = if recovers { Some(types.take_last()?) } else { None };
             if recovers {
