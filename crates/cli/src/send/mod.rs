@@ -115,14 +115,20 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     let film = Film::new(sendings.len(), &interrupt);
     send(&mut sendings, of_sendings, &film, &interrupt, watch)?;
     report::print(args, &sendings)?;
+    ask(args, &sendings)?;
+    // A source without an end is ended by Ctrl-C.
+    let is_endless = args.repeat == 0 || sendings.iter().any(|it| it.source.is_live());
+    Ok(report::outcome(interrupt.is_requested() && !is_endless, &mut sendings))
+}
+
+/// Asks whether the other side saw the same words, with `--zrtp-ask`.
+fn ask(args: &SendArgs, sendings: &[Sending<'_>]) -> anyhow::Result<()> {
     for agreed in sendings.iter().filter_map(|it| it.agreed.as_ref()) {
         if args.security.zrtp_ask {
             agreed.ask()?;
         }
     }
-    // A source without an end is ended by Ctrl-C.
-    let is_endless = args.repeat == 0 || sendings.iter().any(|it| it.source.is_live());
-    Ok(report::outcome(interrupt.is_requested() && !is_endless, &mut sendings))
+    Ok(())
 }
 
 /// Opens all files, and omits an empty one beside another. A file that cannot be read is reported

@@ -4,6 +4,7 @@
 //! its tests are skipped with a message. All traffic stays on 127.0.0.1.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod browser;
 mod browser_video;
 mod containers;
 mod destinations;

@@ -133,13 +133,12 @@ impl Peer {
     fn choose_ssrcs(&mut self) -> Result<(), Error> {
         let mut taken: Vec<Option<Ssrc>> = Vec::new();
         for stream in &mut self.media {
-            let ssrcs = match stream.ssrcs {
-                Some(ssrcs) => ssrcs,
-                None => {
-                    let ssrc = random_ssrc_except(&taken)?;
-                    taken.push(Some(ssrc));
-                    [ssrc, random_ssrc_except(&taken)?]
-                }
+            let ssrcs = if let Some(ssrcs) = stream.ssrcs {
+                ssrcs
+            } else {
+                let ssrc = random_ssrc_except(&taken)?;
+                taken.push(Some(ssrc));
+                [ssrc, random_ssrc_except(&taken)?]
             };
             taken.extend(ssrcs.map(Some));
             stream.ssrcs = Some(ssrcs);
@@ -148,13 +147,13 @@ impl Peer {
     }
 
     /// Returns what the handshake needs: our certificate, and the peer's fingerprints.
-    pub(super) fn handshake(&self, agreed: &Negotiated) -> Result<dtls::Config, Error> {
+    pub(super) fn handshake(&self, agreed: &Negotiated) -> dtls::Config {
         let expected = agreed.remote.fingerprints.iter().filter_map(|text| text.parse().ok());
-        Ok(dtls::Config {
+        dtls::Config {
             certificate: self.settings.certificate.clone(),
             is_client: agreed.role == DtlsRole::Client,
             expected: expected.collect(),
-        })
+        }
     }
 }
 

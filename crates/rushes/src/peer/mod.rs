@@ -200,7 +200,7 @@ impl Peer {
         if !matches!(self.state, State::Agreed(_)) {
             return Err(PeerError::Order("nothing is agreed on yet, or the streams exist").into());
         }
-        let keys = self.run_until(timeout, |transport| transport.take_keys())?;
+        let keys = self.run_until(timeout, Transport::take_keys)?;
         let Some(keys) = keys else { return Ok(None) };
         let State::Agreed(agreed) = std::mem::replace(&mut self.state, State::Connected) else {
             return Ok(None);
@@ -275,7 +275,7 @@ impl Peer {
 
     /// Looks for the peer.
     fn begin(&mut self, agreed: Negotiated, has_offered: bool) -> Result<(), Error> {
-        let config = self.handshake(&agreed)?;
+        let config = self.handshake(&agreed);
         let now = Instant::now();
         let no_ice = PeerError::Order("the peer does not use ICE, by which it could be reached");
         let remote = agreed.remote.ice.as_ref().ok_or(no_ice)?;
