@@ -107,17 +107,17 @@ impl Port {
     }
 
     /// Lets the protocol beside RTP do what is due; returns when something is due next.
+    #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     fn serve_side(&self, now: Instant) -> Option<Instant> {
-        #[cfg(any(feature = "webrtc", feature = "zrtp"))]
-        {
-            let side = lock(&self.side).clone();
-            side.and_then(|side| side.serve(now))
-        }
-        #[cfg(not(any(feature = "webrtc", feature = "zrtp")))]
-        {
-            let _ = now;
-            None
-        }
+        let side = lock(&self.side).clone();
+        side.and_then(|side| side.serve(now))
+    }
+
+    /// A build without such protocols has nothing due.
+    #[cfg(not(any(feature = "webrtc", feature = "zrtp")))]
+    #[allow(clippy::unused_self, reason = "with such a protocol it is used")]
+    fn serve_side(&self, _: Instant) -> Option<Instant> {
+        None
     }
 
     /// Sends reports after a request of the application, and wakes the reading thread to recheck

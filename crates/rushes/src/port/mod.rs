@@ -11,6 +11,7 @@ mod control;
 mod destinations;
 mod inbox;
 mod outbox;
+#[cfg_attr(not(feature = "webrtc"), allow(dead_code, reason = "only WebRTC looks for paths"))]
 mod path;
 mod read;
 mod retransmissions;
