@@ -106,6 +106,10 @@ impl Exchange {
     }
 
     #[cfg(feature = "zrtp")]
+    #[cfg_attr(
+        not(feature = "webrtc"),
+        allow(clippy::unnecessary_wraps, reason = "`None` with DTLS")
+    )]
     fn channel(&self) -> Option<&Channel> {
         match self {
             Self::Zrtp(channel) => Some(channel),
