@@ -2212,7 +2212,8 @@ rushes_status rushes_peer_connection_add_candidate(const struct rushes_peer_conn
 // addresses of the peer, or new credentials, with which both ends look for a path again.
 //
 // After new credentials `*answer` is the fragment that answers them, otherwise NULL. It is valid
-// until the next call of this function on the same thread.
+// until the next call of this function on the same thread. RUSHES_ERROR_ARGUMENT if the fragment
+// cannot be read.
 rushes_status rushes_peer_connection_add_fragment(const struct rushes_peer_connection *connection,
                                                   const char *fragment,
                                                   const char **answer);

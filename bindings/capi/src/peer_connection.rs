@@ -242,9 +242,7 @@ pub extern "C" fn rushes_peer_connection_new(
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_peer_connection_close(connection: *mut PeerConnection) -> Status {
     guard(|| {
-        let connection = handle::remove(connection)?;
-        connection.is_closed.store(true, Relaxed);
-        drop(connection);
+        handle::remove(connection)?.is_closed.store(true, Relaxed);
         Ok(())
     })
 }
@@ -435,7 +433,8 @@ thread_local! {
 /// addresses of the peer, or new credentials, with which both ends look for a path again.
 ///
 /// After new credentials `*answer` is the fragment that answers them, otherwise NULL. It is valid
-/// until the next call of this function on the same thread.
+/// until the next call of this function on the same thread. RUSHES_ERROR_ARGUMENT if the fragment
+/// cannot be read.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_peer_connection_add_fragment(
     connection: *const PeerConnection,

@@ -65,9 +65,16 @@ impl Close for Inner {
         if Call::is_running() {
             return Err(Failure::Reentered);
         }
-        // The connection carries the streams' BYE.
-        self.streams.close()?;
+        // From here on, no streams are added.
         let connection = self.peer.with(|connection| Ok(connection.take()))?;
+        // The connection carries the streams' BYE.
+        if let Err(failure) = self.streams.close() {
+            self.peer.with(|place| {
+                *place = connection;
+                Ok(())
+            })?;
+            return Err(failure);
+        }
         drop(connection);
         Ok(())
     }
@@ -175,10 +182,15 @@ impl PeerConnection {
     ) -> PyResult<Option<Vec<Py<PeerStream>>>> {
         take_level(py);
         let connected = in_slices(py, duration(timeout)?, |slice| {
-            self.inner.with(|connection| Ok(connection.peer.connect(slice)?))
+            self.inner.with(|connection| {
+                let Some(streams) = connection.peer.connect(slice)? else { return Ok(None) };
+                // Registered now, because closing the connection closes them.
+                let opened = streams.into_iter().map(|it| Opened::new(it, &self.inner.streams));
+                opened.collect::<Result<Vec<_>, _>>().map(Some)
+            })
         })?;
         let Some(streams) = connected else { return Ok(None) };
-        let of_python = |stream| Py::new(py, PeerStream::new(py, stream, &self.inner.streams)?);
+        let of_python = |opened: Opened| Py::new(py, opened.into_python(py)?);
         streams.into_iter().map(of_python).collect::<PyResult<_>>().map(Some)
     }
 
@@ -240,6 +252,35 @@ impl Drop for PeerConnection {
     }
 }
 
+/// A stream that was agreed on, before it becomes an object of Python.
+struct Opened {
+    index: usize,
+    mid: Option<String>,
+    codec: Codec,
+    sends: bool,
+    receives: bool,
+    stream: Stream,
+}
+
+impl Opened {
+    fn new(of: AgreedStream, open: &Open) -> Result<Self, Failure> {
+        Ok(Self {
+            index: of.index,
+            mid: of.mid,
+            codec: of.codec,
+            sends: of.sends,
+            receives: of.receives,
+            stream: Stream::new(of.stream, open)?,
+        })
+    }
+
+    fn into_python(self, py: Python<'_>) -> PyResult<PeerStream> {
+        let Self { index, mid, codec, sends, receives, stream } = self;
+        let (kind, format, stream) = (codec.media, codec.name, Py::new(py, stream)?);
+        Ok(PeerStream { index, mid, kind, format, sends, receives, stream })
+    }
+}
+
 /// A stream that was agreed on with a peer; returned by `PeerConnection.connect`.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct PeerStream {
@@ -264,20 +305,6 @@ pub(crate) struct PeerStream {
     /// The stream, an ordinary one.
     #[pyo3(get)]
     stream: Py<Stream>,
-}
-
-impl PeerStream {
-    fn new(py: Python<'_>, of: AgreedStream, open: &Open) -> PyResult<Self> {
-        Ok(Self {
-            index: of.index,
-            mid: of.mid,
-            kind: of.codec.media,
-            format: of.codec.name,
-            sends: of.sends,
-            receives: of.receives,
-            stream: Py::new(py, Stream::new(of.stream, open)?)?,
-        })
-    }
 }
 
 #[pymethods]

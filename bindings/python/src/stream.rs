@@ -232,7 +232,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(stream: rushes::MediaStream, open: &Open) -> PyResult<Self> {
+    pub(crate) fn new(stream: rushes::MediaStream, open: &Open) -> Result<Self, Failure> {
         let inner = Arc::new(Inner::new(stream)?);
         open.add(&inner);
         OPEN.add(&inner);

@@ -105,6 +105,19 @@ def test_the_end_of_a_connection_is_told(peer: Make) -> None:
         ends[0].offer()
 
 
+def test_settings_are_checked() -> None:
+    context = rushes.Context()
+    with pytest.raises(rushes.ConfigError, match="has no port"):
+        context.peer(stun_servers=["127.0.0.1"])
+    with pytest.raises(rushes.ConfigError, match="local_port"):
+        context.peer(local_port=65_536)
+    with context.peer(local_address="127.0.0.1", lite=True) as peer:
+        peer.add("opus")
+        assert "a=ice-lite" in peer.offer().split("\r\n")
+        with pytest.raises(rushes.ConfigError, match="payload_type"):
+            peer.add("opus", payload_type=128)
+
+
 def test_offers_and_answers_have_an_order(peer: Make) -> None:
     alice, bob = peer(), peer()
     for end in (alice, bob):
