@@ -84,7 +84,7 @@ enum rushes_status
     RUSHES_ERROR_HOOKED = -9,
     // The frame cannot be sent in the stream's format.
     RUSHES_ERROR_FRAME = -10,
-    // A network operation failed.
+    // A network operation failed, or there is no path to a peer.
     RUSHES_ERROR_NET = -11,
     // The port is in use.
     RUSHES_ERROR_ADDRESS_IN_USE = -12,
@@ -94,7 +94,7 @@ enum rushes_status
     RUSHES_ERROR_NO_RTCP = -14,
     // Part of a frame could not be sent.
     RUSHES_ERROR_SEND = -15,
-    // A key cannot be used here, or is exhausted.
+    // A key cannot be used here, is exhausted, or could not be agreed on with a peer.
     RUSHES_ERROR_KEY = -16,
     // Key agreement by ZRTP failed.
     RUSHES_ERROR_ZRTP = -17,
@@ -106,7 +106,8 @@ enum rushes_status
     RUSHES_ERROR_SYSTEM = -20,
     // Texture video could not start.
     RUSHES_ERROR_TEXTURE = -21,
-    // Texture video has ended, a file has no more frames, or the application stopped sending.
+    // Texture video or a peer's connection has ended, a file has no more frames, or the application
+    // stopped sending.
     RUSHES_ERROR_ENDED = -22,
     // A media file cannot be read.
     RUSHES_ERROR_FILE = -23,
@@ -162,6 +163,27 @@ enum rushes_codec
 typedef enum rushes_codec rushes_codec;
 #else
 typedef int32_t rushes_codec;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The direction of a stream, as seen from this end (RFC 8866 section 6.7).
+enum rushes_direction
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Frames are sent and received.
+    RUSHES_DIRECTION_SEND_RECV = 1,
+    // Frames are only sent.
+    RUSHES_DIRECTION_SEND_ONLY = 2,
+    // Frames are only received.
+    RUSHES_DIRECTION_RECV_ONLY = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_direction rushes_direction;
+#else
+typedef int32_t rushes_direction;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -688,6 +710,10 @@ typedef struct rushes_media_reader rushes_media_reader;
 // A stream whose keys are being agreed on.
 typedef struct rushes_opening rushes_opening;
 
+// A connection with a peer that is entered by offer and answer: a browser, or a server between
+// browsers (WebRTC).
+typedef struct rushes_peer_connection rushes_peer_connection;
+
 // One peer, and the streams exchanged with it.
 typedef struct rushes_session rushes_session;
 
@@ -1147,6 +1173,39 @@ typedef struct rushes_peer {
     // The peer's canonical name, terminated by a zero octet; empty until the peer announces it.
     char cname[256];
 } rushes_peer;
+
+// Options for a connection with a peer. A field that is 0 or NULL has its default. Later versions
+// may add fields at the end.
+typedef struct rushes_peer_options {
+    // The only local address to use, as a name or an address. By default the peer is told every
+    // IPv4 address of this machine, of loopback only if there is no other.
+    const char *local_address;
+    // The host of a STUN server (RFC 8489), which tells under which address this machine is seen
+    // from outside; by default none.
+    const char *stun_server;
+    // The port of the STUN server, by default 3478.
+    uint16_t stun_port;
+    // The local UDP port, by default a free one.
+    uint16_t local_port;
+    // Not 0 if the peer is told the addresses of loopback, too: for a peer on this machine.
+    uint8_t loopback;
+    // Not 0 if this end only answers the peer's checks (ICE lite, RFC 8445 section 2.5), as a
+    // server with a public address may.
+    uint8_t lite;
+} rushes_peer_options;
+
+// What was agreed on about a stream with a peer. Later versions may add fields at the end.
+typedef struct rushes_peer_stream {
+    // The format: a rushes_codec.
+    int32_t codec;
+    // Whether frames can be pushed.
+    bool sends;
+    // Whether frames are received.
+    bool receives;
+    // The identification of the media in the description (a=mid), terminated by a zero octet;
+    // empty if it has none.
+    char mid[64];
+} rushes_peer_stream;
 
 // The size, sampling and depth of uncompressed video.
 //
@@ -2074,6 +2133,109 @@ rushes_status rushes_stream_capture_latency(const struct rushes_stream *stream,
 rushes_status rushes_stream_frame_latency(const struct rushes_stream *stream,
                                           const struct rushes_frame *frame,
                                           int64_t *latency);
+
+// Opens the socket of a connection with a peer; close it with rushes_peer_connection_close().
+//
+// Either end makes the offer and the other answers it; the two texts (SDP, RFC 8866) are exchanged
+// in some way that both trust. Then both ends look for a path (ICE), agree on keys (DTLS-SRTP), and
+// carry all streams on this path: rushes_peer_connection_connect(). `options` may be NULL; `size` is
+// sizeof(rushes_peer_options).
+rushes_status rushes_peer_connection_new(const struct rushes_context *context,
+                                         const struct rushes_peer_options *options,
+                                         size_t size,
+                                         struct rushes_peer_connection **connection);
+
+// Closes a connection: the peer is told. Streams that were opened stay open until they are closed
+// themselves, but nothing leads to the peer any more: close them before. A
+// rushes_peer_connection_connect() in progress on another thread ends within 0.1 s with
+// RUSHES_ERROR_CLOSED.
+rushes_status rushes_peer_connection_close(struct rushes_peer_connection *connection);
+
+// Creates settings for a stream of the connection that carries `codec` (a rushes_codec), for
+// rushes_peer_connection_add(); close them with rushes_stream_options_close().
+//
+// Its address, ports, payload type, keys and header extensions are agreed on with the peer, so that
+// settings of these have no effect. By default packets have at most 1280 octets, and lost packets
+// of video are requested.
+rushes_status rushes_peer_stream_options_new(const struct rushes_peer_connection *connection,
+                                             int32_t codec,
+                                             struct rushes_stream_options **options);
+
+// Adds a stream to what is offered or answered. Streams are numbered from 0 in the order of these
+// calls. `direction` is a rushes_direction. The settings are copied, and may be used again.
+rushes_status rushes_peer_connection_add(const struct rushes_peer_connection *connection,
+                                         const struct rushes_stream_options *options,
+                                         int32_t direction);
+
+// Adds another format for the stream that was added last: the first one that the peer has, too, is
+// taken. All of them are video, or all are audio. RUSHES_ERROR_UNSUPPORTED if there is no stream.
+rushes_status rushes_peer_connection_add_alternative(const struct rushes_peer_connection *connection,
+                                                     const struct rushes_stream_options *options);
+
+// Makes the offer for the peer, once. The text belongs to the connection, and is valid until
+// that is closed. With a STUN server it waits for its answer, at most 2 s.
+// RUSHES_ERROR_UNSUPPORTED if there is an offer or an answer already.
+rushes_status rushes_peer_connection_offer(const struct rushes_peer_connection *connection,
+                                           const char **offer);
+
+// Takes the peer's offer and makes the answer, which belongs to the connection, and is valid until
+// that is closed. Streams are matched with the offer's media in order, by kind. RUSHES_ERROR_ARGUMENT
+// if the offer cannot be read, or nothing of it can be agreed on; otherwise as
+// rushes_peer_connection_offer().
+rushes_status rushes_peer_connection_answer(const struct rushes_peer_connection *connection,
+                                            const char *offer,
+                                            const char **answer);
+
+// Takes the peer's answer to the offer. RUSHES_ERROR_ARGUMENT if it cannot be read, or does not fit
+// the offer; RUSHES_ERROR_UNSUPPORTED if there is no offer.
+rushes_status rushes_peer_connection_set_answer(const struct rushes_peer_connection *connection,
+                                                const char *answer);
+
+// Waits until a path to the peer and the keys are found, at most for `timeout` nanoseconds
+// (RUSHES_FOREVER: until the connection is closed). After RUSHES_TIMEOUT it may be called again;
+// after RUSHES_OK the streams can be opened. RUSHES_ERROR_NET if there is no path,
+// RUSHES_ERROR_KEY if the peer is not the one that its description names.
+rushes_status rushes_peer_connection_connect(const struct rushes_peer_connection *connection,
+                                             uint64_t timeout);
+
+// Gets what was agreed on about the stream that was added as number `index`. `size` is
+// sizeof(rushes_peer_stream). RUSHES_ERROR_UNSUPPORTED if the peer does not take part in the stream,
+// RUSHES_ERROR_ARGUMENT if fewer streams were added.
+rushes_status rushes_peer_connection_look(const struct rushes_peer_connection *connection,
+                                          size_t index,
+                                          struct rushes_peer_stream *stream,
+                                          size_t size);
+
+// Opens the stream that was added as number `index`, once: an ordinary one. Close it with
+// rushes_stream_close(), before the connection. Errors as of rushes_peer_connection_look();
+// RUSHES_ERROR_UNSUPPORTED if it was opened before, too.
+rushes_status rushes_peer_connection_open(const struct rushes_peer_connection *connection,
+                                          size_t index,
+                                          struct rushes_stream **stream);
+
+// Adds an address of the peer that was found after its description was written (RFC 8838): the
+// value of a=candidate. Addresses that cannot be used are left out.
+rushes_status rushes_peer_connection_add_candidate(const struct rushes_peer_connection *connection,
+                                                   const char *candidate);
+
+// Takes a fragment of a description (RFC 8840 section 9), as WHIP and WHEP carry them: further
+// addresses of the peer, or new credentials, with which both ends look for a path again.
+//
+// After new credentials `*answer` is the fragment that answers them, otherwise NULL. It is valid
+// until the next call of this function on the same thread. RUSHES_ERROR_ARGUMENT if the fragment
+// cannot be read.
+rushes_status rushes_peer_connection_add_fragment(const struct rushes_peer_connection *connection,
+                                                  const char *fragment,
+                                                  const char **answer);
+
+// Gets whether a path to the peer is found and answers.
+rushes_status rushes_peer_connection_is_connected(const struct rushes_peer_connection *connection,
+                                                  bool *is_connected);
+
+// Checks that the connection has not ended. If it has, returns the error that it has ended with,
+// which rushes_last_error_message() describes: RUSHES_ERROR_ENDED if the peer has closed it,
+// RUSHES_ERROR_NET if there is no path any more, or RUSHES_ERROR_KEY.
+rushes_status rushes_peer_connection_check(const struct rushes_peer_connection *connection);
 
 // The size, sampling and depth of uncompressed video, which must be set for its streams; `size` is
 // sizeof(rushes_raw_video).

@@ -291,6 +291,7 @@ using statistics = rushes_statistics;
 using rtcp_statistics = rushes_rtcp_statistics;
 using read_options = rushes_read_options;
 using peer = rushes_peer;
+using peer_options = rushes_peer_options;
 using source = rushes_source;
 
 // Calls hook(log_level, std::string_view text) for every message of the library up to the level
@@ -630,6 +631,8 @@ private:
 // Settings of streams; each has a working default. Calls can be chained, up to open().
 class stream_options {
 public:
+    // Takes ownership of a C handle.
+    explicit stream_options(rushes_stream_options *raw) noexcept : handle_(raw) {}
     stream_options(rushes_session *session, codec codec) {
         detail::check(
             rushes_stream_options_new(session, static_cast<std::int32_t>(codec), handle_.place()));
@@ -807,6 +810,119 @@ private:
     detail::handle<rushes_session, rushes_session_close> handle_;
 };
 
+// The direction of a stream, as seen from this end.
+enum class direction : std::int32_t {
+    send_recv = RUSHES_DIRECTION_SEND_RECV,
+    send_only = RUSHES_DIRECTION_SEND_ONLY,
+    recv_only = RUSHES_DIRECTION_RECV_ONLY,
+};
+
+// A stream that was agreed on with a peer.
+struct peer_stream {
+    // Its number among the streams that were added, from 0.
+    std::size_t index;
+    // The identification of the media in the description; empty if it has none.
+    std::string mid;
+    rushes::codec codec;
+    // Whether frames can be pushed.
+    bool sends;
+    // Whether frames are received.
+    bool receives;
+    // Close it before the connection: destroy it first.
+    media_stream stream;
+};
+
+// A connection with a peer that is entered by offer and answer: a browser, or a server between
+// browsers (WebRTC). Closed on destruction.
+class peer_connection {
+public:
+    // Takes ownership of a C handle.
+    explicit peer_connection(rushes_peer_connection *raw) noexcept : handle_(raw) {}
+
+    // Settings for a stream of this connection. Address, ports, payload type, keys and header
+    // extensions are agreed on with the peer.
+    stream_options stream(codec codec) const {
+        rushes_stream_options *raw = nullptr;
+        detail::check(rushes_peer_stream_options_new(get(), static_cast<std::int32_t>(codec), &raw));
+        return stream_options(raw);
+    }
+    // Adds a stream to what is offered or answered.
+    void add(const stream_options &options, direction way = direction::send_recv) {
+        detail::check(
+            rushes_peer_connection_add(get(), options.get(), static_cast<std::int32_t>(way)));
+    }
+    void add(codec codec, direction way = direction::send_recv) { add(stream(codec), way); }
+    // Adds another format for the stream that was added last: the first one that the peer has is
+    // taken.
+    void add_alternative(const stream_options &options) {
+        detail::check(rushes_peer_connection_add_alternative(get(), options.get()));
+    }
+    // Makes the offer for the peer, once.
+    std::string offer() {
+        const char *text = nullptr;
+        detail::check(rushes_peer_connection_offer(get(), &text));
+        return text;
+    }
+    // Takes the peer's offer, and returns the answer for it.
+    std::string answer(const std::string &offer) {
+        const char *text = nullptr;
+        detail::check(rushes_peer_connection_answer(get(), offer.c_str(), &text));
+        return text;
+    }
+    // Takes the peer's answer to the offer.
+    void set_answer(const std::string &answer) {
+        detail::check(rushes_peer_connection_set_answer(get(), answer.c_str()));
+    }
+    // Waits until a path to the peer and the keys are found, and returns the streams that were
+    // agreed on; none on timeout, after which connect() may be called again.
+    std::optional<std::vector<peer_stream>> connect(duration timeout = forever) {
+        if (!detail::check(rushes_peer_connection_connect(get(), detail::nanos(timeout)))) return {};
+        std::vector<peer_stream> streams;
+        for (std::size_t index = 0;; ++index) {
+            rushes_peer_stream about{};
+            const rushes_status status =
+                rushes_peer_connection_look(get(), index, &about, sizeof about);
+            if (status == RUSHES_ERROR_ARGUMENT) return streams;
+            if (status == RUSHES_ERROR_UNSUPPORTED) continue;
+            detail::check(status);
+            rushes_stream *raw = nullptr;
+            detail::check(rushes_peer_connection_open(get(), index, &raw));
+            streams.push_back({index, about.mid, static_cast<codec>(about.codec), about.sends,
+                               about.receives, media_stream(raw)});
+        }
+    }
+    // Adds an address of the peer that was found after its description was written.
+    void add_candidate(const std::string &candidate) {
+        detail::check(rushes_peer_connection_add_candidate(get(), candidate.c_str()));
+    }
+    // Takes a fragment of a description, as WHIP and WHEP carry them; returns the fragment that
+    // answers it, if it has new credentials.
+    std::optional<std::string> add_fragment(const std::string &fragment) {
+        const char *text = nullptr;
+        detail::check(rushes_peer_connection_add_fragment(get(), fragment.c_str(), &text));
+        if (text == nullptr) return {};
+        return text;
+    }
+    // Whether a path to the peer is found and answers.
+    bool is_connected() const {
+        bool is_connected = false;
+        detail::check(rushes_peer_connection_is_connected(get(), &is_connected));
+        return is_connected;
+    }
+    // The error that the connection has ended with; none while it has not.
+    std::optional<error> ended() const {
+        const rushes_status status = rushes_peer_connection_check(get());
+        if (status == RUSHES_OK) return {};
+        return error(status, rushes_last_error_message());
+    }
+    // Closes the connection before destruction.
+    void close() { handle_.close(); }
+    rushes_peer_connection *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::handle<rushes_peer_connection, rushes_peer_connection_close> handle_;
+};
+
 // The identity that an application's streams share; it creates sessions.
 class context {
 public:
@@ -829,6 +945,18 @@ public:
         rushes_session *raw = nullptr;
         detail::check(rushes_session_receive_on(get(), address.c_str(), &raw));
         return session(raw);
+    }
+    // Opens the socket of a connection with a peer that is entered by offer and answer.
+    peer_connection create_peer_connection(const peer_options &options = {}) const {
+        rushes_peer_connection *raw = nullptr;
+        detail::check(rushes_peer_connection_new(get(), &options, sizeof options, &raw));
+        return peer_connection(raw);
+    }
+    // Opens such a connection on one local address.
+    peer_connection create_peer_connection(const std::string &local) const {
+        peer_options options{};
+        options.local_address = local.c_str();
+        return create_peer_connection(options);
     }
     rushes_context *get() const noexcept { return handle_.get(); }
 

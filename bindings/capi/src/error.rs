@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char};
 use rushes::file::FileError;
 use rushes::net::NetError;
 use rushes::payload::FrameError;
+use rushes::peer::PeerError;
 use rushes::texture::TextureError;
 
 use crate::guard;
@@ -39,7 +40,7 @@ pub enum Status {
     Hooked = -9,
     /// The frame cannot be sent in the stream's format.
     Frame = -10,
-    /// A network operation failed.
+    /// A network operation failed, or there is no path to a peer.
     Net = -11,
     /// The port is in use.
     AddressInUse = -12,
@@ -49,7 +50,7 @@ pub enum Status {
     NoRtcp = -14,
     /// Part of a frame could not be sent.
     Send = -15,
-    /// A key cannot be used here, or is exhausted.
+    /// A key cannot be used here, is exhausted, or could not be agreed on with a peer.
     Key = -16,
     /// Key agreement by ZRTP failed.
     Zrtp = -17,
@@ -61,7 +62,8 @@ pub enum Status {
     System = -20,
     /// Texture video could not start.
     Texture = -21,
-    /// Texture video has ended, a file has no more frames, or the application stopped sending.
+    /// Texture video or a peer's connection has ended, a file has no more frames, or the application
+    /// stopped sending.
     Ended = -22,
     /// A media file cannot be read.
     File = -23,
@@ -122,10 +124,21 @@ fn of_stream(error: &rushes::Error) -> Status {
         Error::Random(_) | Error::Thread(_) => Status::System,
         Error::RtcpBusy => Status::Busy,
         Error::Zrtp(_) => Status::Zrtp,
+        Error::Peer(error) => of_peer(error),
         Error::Send(_) => Status::Send,
         Error::SendingStopped => Status::Ended,
         Error::SharedPort { .. } => Status::AddressInUse,
         Error::NoZrtp | Error::NoKeys | Error::Unsupported(_) => Status::Unsupported,
+        _ => Status::Argument,
+    }
+}
+
+fn of_peer(error: &PeerError) -> Status {
+    match error {
+        PeerError::Closed | PeerError::ClosedByPeer => Status::Ended,
+        PeerError::NoPath => Status::Net,
+        PeerError::Dtls(_) | PeerError::Certificate(_) => Status::Key,
+        PeerError::Order(_) => Status::Unsupported,
         _ => Status::Argument,
     }
 }

@@ -23,6 +23,16 @@ use crate::{handle, pointer, zrtp};
 pub struct StreamOptions(Mutex<Settings>);
 handle_type!(StreamOptions, 5, "stream's options");
 
+impl StreamOptions {
+    pub(crate) fn new(session: rushes::Session, builder: StreamBuilder) -> Self {
+        let secrets = Secrets::default();
+        let extensions = ExtensionMap::default();
+        let sources = Vec::new();
+        let settings = Settings { builder, session, secrets, sas_hook: None, extensions, sources };
+        Self(Mutex::new(settings))
+    }
+}
+
 /// The settings of the library's builder, and those that only this interface has.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -93,26 +103,34 @@ pub(crate) fn argument(message: impl Into<String>) -> Failure {
     Failure::new(Status::Argument, message)
 }
 
+/// The names of the codecs, from 1 on.
+const CODECS: [&str; 14] = [
+    "h264",
+    "h265",
+    "h266",
+    "opus",
+    "generic",
+    "klv",
+    "vp8",
+    "vp9",
+    "av1",
+    "uncompressed",
+    "l16",
+    "l24",
+    "pcmu",
+    "pcma",
+];
+
 pub(crate) fn codec(number: i32) -> Result<rushes::Codec, Failure> {
-    const NAMES: [&str; 14] = [
-        "h264",
-        "h265",
-        "h266",
-        "opus",
-        "generic",
-        "klv",
-        "vp8",
-        "vp9",
-        "av1",
-        "uncompressed",
-        "l16",
-        "l24",
-        "pcmu",
-        "pcma",
-    ];
-    let name = usize::try_from(i64::from(number) - 1).ok().and_then(|place| NAMES.get(place));
+    let name = usize::try_from(i64::from(number) - 1).ok().and_then(|place| CODECS.get(place));
     let codec = name.and_then(|name| rushes::Codec::named(name));
     codec.ok_or_else(|| argument(format!("{number} is not a codec")))
+}
+
+/// Returns the number of a codec; 0 if it has none.
+pub(crate) fn codec_number(codec: rushes::Codec) -> i32 {
+    let place = (1..).zip(CODECS).find(|(_, name)| *name == codec.name);
+    place.map_or(0, |(number, _)| number)
 }
 
 pub(crate) fn payload_type(number: u8) -> Result<PayloadType, Failure> {
@@ -160,11 +178,7 @@ pub extern "C" fn rushes_stream_options_new(
         pointer::write(options, std::ptr::null_mut())?;
         let session = handle::get(session)?.0.clone();
         let builder = session.stream(self::codec(codec)?);
-        let secrets = Secrets::default();
-        let extensions = ExtensionMap::default();
-        let sources = Vec::new();
-        let settings = Settings { builder, session, secrets, sas_hook: None, extensions, sources };
-        pointer::write(options, handle::insert(StreamOptions(Mutex::new(settings)))?)
+        pointer::write(options, handle::insert(StreamOptions::new(session, builder))?)
     })
 }
 

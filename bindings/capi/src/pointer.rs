@@ -110,7 +110,7 @@ pub(crate) fn write_prefix<T: Copy>(place: *mut T, size: usize, value: T) -> Res
     Ok(())
 }
 
-/// A struct of integers, for which any octets are a value.
+/// A struct of integers and pointers, for which any octets are a value.
 pub(crate) trait Plain: Copy {}
 
 /// Reads the first `size` octets of a struct that C lends. The fields after them, which the

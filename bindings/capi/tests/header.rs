@@ -11,7 +11,7 @@ use cbindgen::{
 };
 
 /// The source files in the order of the header.
-const SOURCES: [&str; 23] = [
+const SOURCES: [&str; 24] = [
     "error",
     "context",
     "hook",
@@ -29,6 +29,7 @@ const SOURCES: [&str; 23] = [
     "statistics",
     "source",
     "peer",
+    "peer_connection",
     "raw_video",
     "media_reader",
     "log",
@@ -38,7 +39,7 @@ const SOURCES: [&str; 23] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 57] = [
+const NAMES: [(&str, &str); 61] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -80,6 +81,10 @@ const NAMES: [(&str, &str); 57] = [
     ("Statistics", "statistics"),
     ("Source", "source"),
     ("Peer", "peer"),
+    ("PeerConnection", "peer_connection"),
+    ("PeerOptions", "peer_options"),
+    ("PeerStream", "peer_stream"),
+    ("Direction", "direction"),
     ("RtcpStatistics", "rtcp_statistics"),
     ("MediaReader", "media_reader"),
     ("ReadOptions", "read_options"),
@@ -108,6 +113,7 @@ fn config() -> Config {
     let numbers = [number("MAJOR"), number("MINOR"), number("PATCH")].concat();
     let include = [
         "Codec",
+        "Direction",
         "Extension",
         "Placement",
         "RecoveryMode",

@@ -3,7 +3,14 @@
 use pyo3::prelude::*;
 
 use crate::error::Failure;
+use crate::integer::{address, arguments};
+use crate::log::take_level;
+use crate::peer::PeerConnection;
 use crate::session::Session;
+
+arguments! {
+    local_port_of: u16 = "local_port";
+}
 
 /// The identity that an application's streams share; it creates sessions.
 ///
@@ -60,6 +67,44 @@ impl Context {
     fn receive_on(&self, py: Python<'_>, address: &str) -> PyResult<Session> {
         let session = py.detach(|| self.0.receive_on(address));
         Ok(Session::new(session.map_err(Failure::from)?))
+    }
+
+    /// Opens the socket of a connection with a peer that is entered by offer and answer: a browser,
+    /// or a server between browsers (WebRTC).
+    ///
+    /// `local_address` is the only local address to use; by default the peer is told every IPv4
+    /// address of this machine, of loopback only if there is no other or `loopback` is set.
+    /// `stun_servers`, hosts and ports, at most four, tell under which address this machine is seen
+    /// from outside. With `lite` this end only answers the peer's checks (ICE lite), as a server with
+    /// a public address may.
+    #[pyo3(signature = (*, local_address = None, local_port = 0, stun_servers = Vec::new(),
+        loopback = false, lite = false))]
+    fn peer(
+        &self,
+        py: Python<'_>,
+        local_address: Option<&str>,
+        #[pyo3(from_py_with = local_port_of)] local_port: u16,
+        stun_servers: Vec<Bound<'_, PyAny>>,
+        loopback: bool,
+        lite: bool,
+    ) -> PyResult<PeerConnection> {
+        take_level(py);
+        let servers = stun_servers.iter().map(address).collect::<PyResult<Vec<_>>>()?;
+        // Detached, because resolving a host name may block.
+        let opened = py.detach(|| {
+            let mut builder = self.0.peer().local_port(local_port).lite(lite);
+            if let Some(local) = local_address {
+                builder = builder.local_address(local)?;
+            }
+            if loopback {
+                builder = builder.with_loopback();
+            }
+            for (host, port) in servers {
+                builder = builder.stun_server(rushes::net::resolve(&host, port)?);
+            }
+            builder.open()
+        });
+        Ok(PeerConnection::new(opened.map_err(Failure::from)?))
     }
 
     fn __repr__(&self) -> PyResult<String> {

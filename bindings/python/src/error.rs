@@ -4,6 +4,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use rushes::payload::FrameError as FrameKind;
+use rushes::peer::PeerError;
 use rushes::texture::TextureError as Texture;
 use rushes::zrtp::ZrtpError as Zrtp;
 
@@ -136,6 +137,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::StaticPayloadType { .. }
         | E::UnspecifiedPeer { .. }
         | E::Unsupported(_) => ConfigError::new_err(text),
+        E::Peer(error) => of_peer(error, text),
         E::CircuitBreaker { .. } => CircuitBreakerError::new_err(text),
         E::Hooked | E::NoDestination | E::SendingStopped => StateError::new_err(text),
         E::Net(_) | E::RtcpPort { .. } | E::Random(_) | E::Thread(_) => NetError::new_err(text),
@@ -148,6 +150,16 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::Policy(_) => SecurityError::new_err(text),
         E::Frame(_) => FrameError::new_err(text),
         _ => Error::new_err(text),
+    }
+}
+
+fn of_peer(error: &PeerError, text: String) -> PyErr {
+    match error {
+        PeerError::Closed => ClosedError::new_err(text),
+        PeerError::Order(_) => StateError::new_err(text),
+        PeerError::ClosedByPeer | PeerError::NoPath => NetError::new_err(text),
+        PeerError::Dtls(_) | PeerError::Certificate(_) => SecurityError::new_err(text),
+        _ => ConfigError::new_err(text),
     }
 }
 

@@ -19,6 +19,7 @@ mod integer;
 mod log;
 mod open;
 mod options;
+mod peer;
 mod rtcp;
 mod security;
 mod session;
@@ -50,6 +51,8 @@ mod _rushes {
     use crate::frame::Frame;
     #[pymodule_export]
     use crate::open::close_all;
+    #[pymodule_export]
+    use crate::peer::{PeerConnection, PeerStream};
     #[pymodule_export]
     use crate::rtcp::{Peer, Rtcp};
     #[pymodule_export]

@@ -115,7 +115,7 @@ impl Session {
             return stream.ok_or_else(late);
         }
         let stream = py.detach(|| builder.open()).map_err(Failure::from)?;
-        Stream::new(stream, &self.shared)
+        Ok(Stream::new(stream, &self.shared.open)?)
     }
 
     /// Begins to open a stream whose keys are agreed on by ZRTP: sends a Hello to the peer, or

@@ -17,10 +17,9 @@ use crate::events;
 use crate::frame::{Frame, instant};
 use crate::input::Input;
 use crate::integer::optional_arguments;
-use crate::open::{Close, OPEN, close_dropped};
+use crate::open::{Close, OPEN, Open, close_dropped};
 use crate::rtcp::Rtcp;
 use crate::security::MasterKey;
-use crate::session::Shared;
 use crate::stats::Statistics;
 use crate::wait::{Call, Exclusive, duration, in_slices, lock};
 
@@ -222,7 +221,7 @@ impl Close for Inner {
     }
 }
 
-/// A media stream to and from a peer; created by `Session.stream`.
+/// A media stream to and from a peer; created by `Session.stream` or `PeerConnection.connect`.
 ///
 /// It has no thread unless `on_frame` or asynchronous iteration needs one: frames are sent on the
 /// thread that pushes and received on the thread that pulls, both without the interpreter lock.
@@ -233,9 +232,9 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(stream: rushes::MediaStream, session: &Shared) -> PyResult<Self> {
+    pub(crate) fn new(stream: rushes::MediaStream, open: &Open) -> Result<Self, Failure> {
         let inner = Arc::new(Inner::new(stream)?);
-        session.open.add(&inner);
+        open.add(&inner);
         OPEN.add(&inner);
         Ok(Self { inner })
     }

@@ -133,7 +133,7 @@ impl Opening {
             })
         })?;
         let Some(stream) = stream else { return Ok(None) };
-        let stream = Stream::new(stream, &self.session)?;
+        let stream = Stream::new(stream, &self.session.open)?;
         if let Err(error) = self.session.compare(py, self.on_sas.as_ref()) {
             stream.close(py)?;
             return Err(error);

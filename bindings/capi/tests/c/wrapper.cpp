@@ -333,6 +333,41 @@ static void files_are_loops_over_frames() {
     CHECK(first && first->size() == 1000 && !first->position());
 }
 
+static void two_peers_exchange_streams() {
+    rushes::context context;
+    auto alice = context.create_peer_connection("127.0.0.1");
+    auto bob = context.create_peer_connection("127.0.0.1");
+    alice.add(rushes::codec::vp8);
+    bob.add(rushes::codec::h264);
+    for (auto *peer : {&alice, &bob}) {
+        auto options = peer->stream(rushes::codec::opus);
+        peer->add(options.frame_rate(50), rushes::direction::send_recv);
+    }
+    CHECK(!alice.is_connected() && !alice.ended());
+    CHECK(thrown([&] { alice.set_answer("v=0"); }) == RUSHES_ERROR_UNSUPPORTED);
+    alice.set_answer(bob.answer(alice.offer()));
+    CHECK(thrown([&] { alice.offer(); }) == RUSHES_ERROR_UNSUPPORTED);
+    CHECK(!alice.add_fragment("a=ice-options:trickle\r\n"));
+    std::optional<std::vector<rushes::peer_stream>> theirs;
+    std::thread other([&] { theirs = bob.connect(20s); });
+    auto ours = alice.connect(20s);
+    other.join();
+    CHECK(ours && theirs && ours->size() == 1 && theirs->size() == 1);
+    auto &mine = ours->front(), &their = theirs->front();
+    CHECK(mine.index == 1 && mine.codec == rushes::codec::opus && mine.mid == their.mid);
+    CHECK(mine.sends && mine.receives && !mine.mid.empty() && alice.is_connected());
+    const std::uint8_t packet[] = {0xf8, 7, 0xfe};
+    for (int n = 0; n < 3; ++n) mine.stream.push_frame(packet, sizeof packet);
+    auto frame = their.stream.pull_frame(20s);
+    CHECK(frame && frame->size() == 3 && frame->data()[1] == 7);
+    frame.reset();
+    ours.reset();
+    alice.close();
+    while (!bob.ended()) their.stream.pull_frame(10ms);
+    CHECK(bob.ended()->code() == RUSHES_ERROR_ENDED && !bob.is_connected());
+    theirs.reset();
+}
+
 // Octets of any type can be passed.
 static void bytes_are_made_of_any_octets() {
     rushes::context context;
@@ -486,6 +521,7 @@ int main(int argc, char **) {
     two_ends_agree_on_keys();
     a_secret_lets_in_only_those_that_know_it();
     textures_arrive();
+    two_peers_exchange_streams();
     files_are_loops_over_frames();
     uncompressed_video_says_what_is_missing();
     bytes_are_made_of_any_octets();

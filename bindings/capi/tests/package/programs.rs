@@ -8,11 +8,12 @@ use std::sync::OnceLock;
 use crate::rig::{folder, have, home, prefix, run, skip, static_flags};
 
 /// The tests and the language standards that they are compiled with.
-const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 6] = [
     ("misuse.c", "c11"),
     ("streams.c", "c11"),
     ("media.c", "c11"),
     ("textures.c", "c11"),
+    ("peers.c", "c11"),
     ("wrapper.cpp", "c++17"),
 ];
 

@@ -27,6 +27,11 @@ impl PeerHandle {
         self.transport.ended()
     }
 
+    /// Adds an address of the peer, as [`Peer::add_candidate`](super::Peer::add_candidate) does.
+    pub fn add_candidate(&self, candidate: &str) {
+        self.transport.add_candidate(candidate);
+    }
+
     /// Takes a fragment of a description (RFC 8840 section 9), as WHIP and WHEP carry them: further addresses of
     /// the peer, or new credentials, with which both ends look for a path again (ICE restart, RFC 8445 section 9).
     /// After a restart, returns the fragment that is the answer.

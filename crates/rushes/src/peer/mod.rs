@@ -48,7 +48,6 @@ use std::time::{Duration, Instant};
 use rushes_proto::sdp::Encoding;
 pub use rushes_proto::sdp::{Direction, MediaKind};
 pub use rushes_webrtc::dtls::{Certificate, Fingerprint};
-use rushes_webrtc::ice::Candidate;
 use rushes_webrtc::negotiation::{self, Negotiated};
 pub use rushes_webrtc::{dtls, ice};
 
@@ -216,13 +215,7 @@ impl Peer {
     /// Adds an address of the peer that was found after its description was written (trickle ICE, RFC 8838):
     /// the value of `a=candidate`. Addresses that cannot be used (TCP, names of mDNS) are left out.
     pub fn add_candidate(&self, candidate: &str) {
-        if let Ok(candidate) = candidate.parse::<Candidate>() {
-            let now = Instant::now();
-            let added = self.transport.with_agent(now, |agent| agent.add_remote(&candidate, now));
-            if let Err(error) = added {
-                tracing::debug!(%error, "a candidate of the peer is left out");
-            }
-        }
+        self.transport.add_candidate(candidate);
     }
 
     /// Returns the next event of the connection.

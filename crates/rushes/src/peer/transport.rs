@@ -170,6 +170,17 @@ impl Transport {
         outcome
     }
 
+    /// Adds an address of the peer; one that cannot be used is left out.
+    pub(super) fn add_candidate(&self, candidate: &str) {
+        if let Ok(candidate) = candidate.parse::<ice::Candidate>() {
+            let now = Instant::now();
+            let added = self.with_agent(now, |agent| agent.add_remote(&candidate, now));
+            if let Err(error) = added {
+                tracing::debug!(%error, "a candidate of the peer is left out");
+            }
+        }
+    }
+
     /// Returns the keys, once.
     pub(super) fn take_keys(&self) -> Option<dtls::Keys> {
         self.lock().keys.take()
