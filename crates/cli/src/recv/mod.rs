@@ -10,9 +10,9 @@ mod film;
 mod hints;
 mod keep;
 mod layers;
-mod reception;
 #[cfg(feature = "webrtc")]
 mod played;
+mod reception;
 mod together;
 mod track;
 mod verdict;

@@ -78,8 +78,7 @@ impl Way {
         }
         let to = destinations::first(args)?;
         let session = context.session(destinations::host(to))?;
-        let local_port =
-            if args.local_port == 0 { Some(0) } else { port(args.local_port, number) };
+        let local_port = if args.local_port == 0 { Some(0) } else { port(args.local_port, number) };
         let ports = local_port.zip(port(to.port, number));
         let (local_port, remote_port) = ports.ok_or_else(destinations::no_port)?;
         let builder = session.stream(source.codec);
@@ -147,7 +146,7 @@ fn publish(
         }
     }
     if !args.output.quiet {
-        note!("publishing to {}", entered.resource_url());
+        note!("publishing to {url}");
     }
     opened.entered = Some(entered);
     Ok(Some(opened))

@@ -48,4 +48,3 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
-

@@ -8,11 +8,15 @@ mod hub;
 #[cfg(feature = "webrtc")]
 mod publisher;
 #[cfg(feature = "webrtc")]
+mod queue;
+#[cfg(feature = "webrtc")]
 mod session;
 #[cfg(feature = "webrtc")]
 mod sessions;
 #[cfg(feature = "webrtc")]
 mod show;
+#[cfg(all(test, feature = "webrtc"))]
+mod tests;
 #[cfg(feature = "webrtc")]
 mod viewer;
 

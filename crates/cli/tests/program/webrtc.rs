@@ -63,7 +63,11 @@ fn what_one_program_publishes_another_plays() {
     publisher.wait_for("publishing to");
     let second = rushes(&["send", &film, "--whip", &whip]).output().unwrap();
     assert_eq!(second.status.code(), Some(1));
-    assert!(text(&second.stderr).contains("somebody publishes already"), "{}", text(&second.stderr));
+    assert!(
+        text(&second.stderr).contains("somebody publishes already"),
+        "{}",
+        text(&second.stderr)
+    );
     let file = folder.path().join("played.264");
     let played = playing(&url, &file, &[]).wait_with_output().unwrap();
     assert!(played.status.success(), "{}", text(&played.stderr));
@@ -85,11 +89,9 @@ fn a_token_is_asked_for() {
     let token = token.to_str().unwrap();
     let (_server, url) = serving(&[&media(FILM), "--fps", "30", "--token-file", token]);
     let file = folder.path().join("played.264");
-    for (more, is_let_in) in [
-        (&[][..], false),
-        (&["--token", "another"], false),
-        (&["--token-file", token], true),
-    ] {
+    for (more, is_let_in) in
+        [(&[][..], false), (&["--token", "another"], false), (&["--token-file", token], true)]
+    {
         let played = playing(&url, &file, more).wait_with_output().unwrap();
         assert_eq!(played.status.success(), is_let_in, "{more:?} {}", text(&played.stderr));
     }
@@ -110,6 +112,9 @@ fn mistakes_are_explained() {
     ] {
         let refused = rushes(arguments).output().unwrap();
         let said = text(&refused.stderr);
-        assert!(refused.status.code() == Some(code) && said.contains(reason), "{arguments:?} {said}");
+        assert!(
+            refused.status.code() == Some(code) && said.contains(reason),
+            "{arguments:?} {said}"
+        );
     }
 }
