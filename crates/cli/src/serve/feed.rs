@@ -34,13 +34,11 @@ pub(super) struct Feed<'a> {
 impl Feed<'_> {
     /// Shows all frames.
     pub(super) fn run(mut self, reader: Option<MediaReader>) -> anyhow::Result<()> {
-        match reader {
-            Some(reader) => self.passes(reader),
-            None => {
-                let reader = self.source.open(self.fps)?;
-                self.live(reader)
-            }
+        if let Some(reader) = reader {
+            return self.passes(reader);
         }
+        let reader = self.source.open(self.fps)?;
+        self.live(reader)
     }
 
     /// Shows a file as often as requested.

@@ -15,7 +15,8 @@ mod session;
 mod sessions;
 #[cfg(feature = "webrtc")]
 mod show;
-#[cfg(all(test, feature = "webrtc"))]
+#[cfg(feature = "webrtc")]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "webrtc")]
 mod viewer;

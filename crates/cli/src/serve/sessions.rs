@@ -89,7 +89,9 @@ impl Sessions {
                 let reason = "somebody publishes already: end that session first";
                 return Err(Refusal::new(Reason::Conflict, reason));
             }
-            publishers.iter().for_each(|it| it.session.end());
+            for unheard in publishers {
+                unheard.session.end();
+            }
         }
         let session = Arc::new(Session::new(id, local));
         open.push(Open { session: session.clone(), kind, thread: None });
