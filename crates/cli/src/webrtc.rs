@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::peer::{Peer, PeerHandle, PeerStream};
+use rushes::peer::{Peer, PeerError, PeerHandle, PeerStream};
 use rushes::{Context, Error};
 use rushes_whip::{Client, ClientOptions, Roots, Session};
 
@@ -13,9 +13,9 @@ use crate::token::EntryArgs;
 
 /// The largest packets that go to a server: every path carries them.
 pub(crate) const MTU: usize = 1280;
-/// How long a server may take from the answer to the first path and keys.
+/// How long a peer may take from the answer to the first path and keys.
 const CONNECT_TIME: Duration = Duration::from_secs(20);
-/// Interval between checks for Ctrl-C.
+/// Interval between checks whether the connection is still wanted.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A connection that a server of WHIP or WHEP has accepted. It ends when this is dropped.
@@ -45,6 +45,27 @@ fn is_here(url: &str) -> bool {
     ["localhost", "127.", "[::1]"].iter().any(|name| host.starts_with(name))
 }
 
+/// Waits for the path to a peer and for the keys; returns `None` if it is stopped first.
+pub(crate) fn connect(
+    peer: &mut Peer,
+    is_stopped: impl Fn() -> bool,
+) -> anyhow::Result<Option<Vec<PeerStream>>> {
+    let start = Instant::now();
+    while !is_stopped() {
+        if let Some(streams) = peer.connect(POLL_INTERVAL)? {
+            return Ok(Some(streams).filter(|_| !is_stopped()));
+        }
+        if start.elapsed() >= CONNECT_TIME {
+            anyhow::ensure!(
+                !peer.is_connected(),
+                "the peer answers, but has not agreed on keys by DTLS within {CONNECT_TIME:?}"
+            );
+            return Err(Error::Peer(PeerError::NoPath).into());
+        }
+    }
+    Ok(None)
+}
+
 impl Entered {
     /// Posts the offer of `peer` to the server at `url`, and takes its answer.
     pub(crate) fn new(mut peer: Peer, args: &EntryArgs, url: &str) -> anyhow::Result<Self> {
@@ -69,27 +90,15 @@ impl Entered {
         &mut self,
         is_stopped: impl Fn() -> bool,
     ) -> anyhow::Result<Option<Vec<PeerStream>>> {
-        let start = Instant::now();
-        while !is_stopped() {
-            if let Some(streams) = self.peer.connect(POLL_INTERVAL)? {
-                anyhow::ensure!(!streams.is_empty(), "the server takes none of the media");
-                return Ok(Some(streams));
-            }
-            if start.elapsed() >= CONNECT_TIME {
-                return Err(Error::Peer(rushes::peer::PeerError::NoPath).into());
-            }
-        }
-        Ok(None)
+        let streams = connect(&mut self.peer, is_stopped)?;
+        let is_taken = streams.as_ref().is_none_or(|streams| !streams.is_empty());
+        anyhow::ensure!(is_taken, "the server takes none of the media");
+        Ok(streams)
     }
 
     /// Returns a handle to the connection.
     pub(crate) fn handle(&self) -> PeerHandle {
         self.peer.handle()
-    }
-
-    /// Returns the URL of the session.
-    pub(crate) fn resource_url(&self) -> &str {
-        self.session.resource_url()
     }
 }
 

@@ -35,16 +35,21 @@ pub(super) fn receive(
         anyhow::bail!("interrupted before keys were agreed on; nothing was received");
     };
     if !args.output.quiet {
-        note!("playing from {}", entered.resource_url());
+        note!("playing from {url}");
     }
-    let together = Together::new(played.len(), interrupt);
+    let connection = entered.handle();
+    let has_left = || connection.ended().is_some();
+    let together = Together::new(played.len(), interrupt).until(&has_left);
     let open = played.into_iter().map(|it| Stream::of(args, it.stream, it.codec));
     let mut streams = open.collect::<anyhow::Result<Vec<_>>>()?;
     for (number, stream) in streams.iter().enumerate() {
         metrics.observe(|| stream.observed(number));
     }
     let recorded = record(args, &mut streams, args.output_file.as_deref(), &together, None)?;
-    Ok(recorded.outcome)
+    match connection.ended() {
+        Some(error) if !recorded.has_frames => anyhow::bail!("{error}; nothing was received"),
+        _ => Ok(recorded.outcome),
+    }
 }
 
 /// Returns the codecs that are received: that of the file, or the video and the audio of a container.

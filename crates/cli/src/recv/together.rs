@@ -26,6 +26,8 @@ pub(super) struct Together<'a> {
     /// The time at which the first frame was written.
     first: OnceLock<Instant>,
     states: Mutex<Vec<State>>,
+    /// Tells whether nothing more can come: the connection has ended.
+    has_left: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
 impl<'a> Together<'a> {
@@ -36,7 +38,15 @@ impl<'a> Together<'a> {
             start: Instant::now(),
             first: OnceLock::new(),
             states: Mutex::new(vec![State::Awaited; streams]),
+            has_left: None,
         }
+    }
+
+    /// Does not wait for a first packet once `has_left` returns true.
+    #[cfg(any(feature = "webrtc", test))]
+    pub(super) fn until(mut self, has_left: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        self.has_left = Some(has_left);
+        self
     }
 
     /// Records that a frame is written.
@@ -55,11 +65,12 @@ impl<'a> Together<'a> {
     }
 
     /// Records the state of a stream; returns whether the reception is over: at least one stream
-    /// has ended, and none is received.
+    /// has ended or none can come any more, and none is received.
     pub(super) fn is_over(&self, stream: usize, state: State) -> bool {
+        let has_left = self.has_left.is_some_and(|has_left| has_left());
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         states[stream] = state;
-        states.contains(&State::Over) && !states.contains(&State::Received)
+        (has_left || states.contains(&State::Over)) && !states.contains(&State::Received)
     }
 
     /// Returns whether `wait` has passed since the beginning without a packet of any stream.
@@ -97,6 +108,17 @@ mod tests {
         assert!(!together.is_over(0, State::Received));
         assert!(!together.is_over(1, State::Over), "the first goes on after all");
         assert!(together.is_over(0, State::Over));
+    }
+
+    #[test]
+    fn nothing_is_awaited_of_a_server_that_has_left() {
+        let (interrupt, left) = (Interrupt::default(), std::sync::atomic::AtomicBool::new(false));
+        let has_left = || left.load(std::sync::atomic::Ordering::Relaxed);
+        let together = Together::new(2, &interrupt).until(&has_left);
+        assert!(!together.is_over(0, State::Awaited));
+        left.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(together.is_over(0, State::Awaited));
+        assert!(!together.is_over(0, State::Received), "what has come is taken to its end");
     }
 
     #[test]

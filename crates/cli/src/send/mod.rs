@@ -23,6 +23,7 @@ use rushes::file::MediaReader;
 use rushes::{Codec, Context, FrameRate, Pacing, Ssrc, StreamBuilder};
 use serde_json::json;
 
+use self::film::Beginning;
 pub(crate) use self::film::{Film, beginning};
 pub(crate) use self::rate::RateArgs;
 use self::refusals::Refusals;
@@ -54,21 +55,7 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     check(args, &sources)?;
     let mut readers = open_all(args, &mut sources)?;
     let beginning = beginning(&mut readers)?;
-    let schedules: Vec<_> = sources
-        .iter()
-        .zip(&readers)
-        .map(|(source, reader)| {
-            let declared = reader.as_ref().and_then(MediaReader::frame_rate).or(source.frame_rate);
-            let requested =
-                args.timing.fps.filter(|_| sources.len() == 1 || source.codec.media == "video");
-            let schedule = Schedule::new(requested, declared, source.clock_rate);
-            if source.is_track() {
-                schedule.with_origin(beginning.decoded)
-            } else {
-                schedule.with_delay(beginning.delay())
-            }
-        })
-        .collect();
+    let schedules = schedules(args, &sources, &readers, beginning);
     let context = stream::context(&args.control)?;
     let way = Way::new(args, &context)?;
     // A description carries the key to the receiver, so a random one is made if none is given: the
@@ -129,6 +116,28 @@ fn ask(args: &SendArgs, sendings: &[Sending<'_>]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns when the frames of each source are sent.
+fn schedules(
+    args: &SendArgs,
+    sources: &[Source],
+    readers: &[Option<MediaReader>],
+    beginning: Beginning,
+) -> Vec<Schedule> {
+    let each = sources.iter().zip(readers);
+    let schedules = each.map(|(source, reader)| {
+        let declared = reader.as_ref().and_then(MediaReader::frame_rate).or(source.frame_rate);
+        let requested =
+            args.timing.fps.filter(|_| sources.len() == 1 || source.codec.media == "video");
+        let schedule = Schedule::new(requested, declared, source.clock_rate);
+        if source.is_track() {
+            schedule.with_origin(beginning.decoded)
+        } else {
+            schedule.with_delay(beginning.delay())
+        }
+    });
+    schedules.collect()
 }
 
 /// Opens all files, and omits an empty one beside another. A file that cannot be read is reported

@@ -150,7 +150,7 @@ fn publish(
         }
     }
     if !args.output.quiet {
-        note!("publishing to {}", entered.resource_url());
+        note!("publishing to {url}");
     }
     opened.entered = Some(entered);
     Ok(Some(opened))

@@ -30,7 +30,7 @@ pub(crate) struct ServeArgs {
     /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Site whose pages may use the server, too, such as https://studio.example; may be given several times
+    /// Site whose pages may use the server, too, such as `https://studio.example`; may be given several times
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
     /// Maximum number of viewers and publishers at a time

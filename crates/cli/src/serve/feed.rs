@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use rushes::RtpTimestamp;
 use rushes::file::{BrowserFrames, MediaFrame, MediaReader, NextFrame};
 
-use super::hub::{Hub, Sample};
+use super::hub::{Hub, Sample, Show};
 use crate::live::LiveTimes;
+use crate::progress::note;
 use crate::schedule::Schedule;
 use crate::send::Film;
 use crate::source::Source;
@@ -27,18 +28,17 @@ pub(super) struct Feed<'a> {
     pub(super) fps: Option<rushes::FrameRate>,
     /// Prepares video for browsers; `None` of what needs no preparation.
     pub(super) frames: Option<BrowserFrames>,
+    pub(super) is_quiet: bool,
 }
 
 impl Feed<'_> {
     /// Shows all frames.
     pub(super) fn run(mut self, reader: Option<MediaReader>) -> anyhow::Result<()> {
-        match reader {
-            Some(reader) => self.passes(reader),
-            None => {
-                let reader = self.source.open(self.fps)?;
-                self.live(reader)
-            }
+        if let Some(reader) = reader {
+            return self.passes(reader);
         }
+        let reader = self.source.open(self.fps)?;
+        self.live(reader)
     }
 
     /// Shows a file as often as requested.
@@ -89,6 +89,13 @@ impl Feed<'_> {
             if self.wait_until(time.due) {
                 self.show(frame, time.timestamp.0, time.captured)?;
             }
+            if times.turns_out_a_file() && !self.is_quiet {
+                note!(
+                    "{} is ahead of real time; it is now shown at 30 frames per second \
+                     (--fps sets another rate)",
+                    self.source.name()
+                );
+            }
         }
         Ok(())
     }
@@ -101,7 +108,8 @@ impl Feed<'_> {
             return Ok(());
         }
         let is_key = (self.source.codec.is_key_frame)(&frame.data);
-        self.hub.show(Sample { track: self.track, data: frame.data, ticks, captured, is_key });
+        let sample = Sample { track: self.track, data: frame.data, ticks, captured, is_key };
+        self.hub.show(Show::default(), sample);
         Ok(())
     }
 

@@ -1,19 +1,14 @@
 //! What is shown: the latest frames of each track, handed to every viewer.
 
-use std::collections::VecDeque;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
 
 use rushes::Codec;
 use rushes::sdp::Encoding;
 
-/// Maximum octets of frames that wait for a viewer's thread. A viewer that is further behind goes on at the next
-/// key frame.
-const WAITING_OCTETS: usize = 16 << 20;
-/// Maximum number of frames that wait for a viewer's thread.
-const WAITING_FRAMES: usize = 512;
+use super::queue::{Pushed, Queue};
 
 /// A track of what is shown.
 #[derive(Clone, Debug)]
@@ -28,12 +23,17 @@ pub(super) struct Track {
 pub(super) struct Sample {
     pub(super) track: usize,
     pub(super) data: Vec<u8>,
-    /// Ticks of its track's clock since an instant of the hub's.
+    /// Ticks of its track's clock since an instant that all tracks share.
     pub(super) ticks: u32,
     pub(super) captured: Instant,
     /// Whether a decoder can begin with it.
     pub(super) is_key: bool,
 }
+
+/// One show: a file or a live source, or what one publisher sends. A viewer watches one of them, and its tracks and
+/// times are those of this one.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Show(u64);
 
 /// Hands frames from where they come from to those who watch.
 #[derive(Debug, Default)]
@@ -41,11 +41,15 @@ pub(super) struct Hub {
     state: Mutex<State>,
     /// Whether a viewer waits for a key frame.
     wants_key: AtomicBool,
+    /// Frames that a viewer has not been sent.
+    left_out: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
+    show: Show,
     tracks: Vec<Track>,
+    /// The queues of those who watch the current show.
     viewers: Vec<Weak<Queue>>,
     /// Frames handed over.
     frames: u64,
@@ -53,43 +57,77 @@ struct State {
     has_ended: bool,
 }
 
+impl State {
+    /// Goes on to a show of these tracks: viewers get what waits of the one before, and no more.
+    fn begin(&mut self, tracks: Vec<Track>) {
+        self.show.0 += 1;
+        self.tracks = tracks;
+        self.end_queues();
+    }
+
+    fn end_queues(&mut self) {
+        let viewers = std::mem::take(&mut self.viewers);
+        viewers.iter().filter_map(Weak::upgrade).for_each(|viewer| viewer.end());
+    }
+}
+
 impl Hub {
-    /// Creates a hub of these tracks.
+    /// Creates a hub that shows these tracks first, as the show [`Show::default`].
     pub(super) fn new(tracks: Vec<Track>) -> Self {
-        let state = Mutex::new(State { tracks, ..State::default() });
-        Self { state, wants_key: AtomicBool::new(false) }
+        Self { state: Mutex::new(State { tracks, ..State::default() }), ..Self::default() }
     }
 
-    /// Returns what is shown; nothing while nobody publishes.
-    pub(super) fn tracks(&self) -> Vec<Track> {
-        self.lock().tracks.clone()
+    /// Returns the current show, and its tracks: none while nobody publishes.
+    pub(super) fn shown(&self) -> (Show, Vec<Track>) {
+        let state = self.lock();
+        (state.show, state.tracks.clone())
     }
 
-    /// Shows other tracks from now on: those of a publisher.
-    pub(super) fn set_tracks(&self, tracks: Vec<Track>) {
-        self.lock().tracks = tracks;
-    }
-
-    /// Adds a viewer; its queue begins with the next key frame.
-    pub(super) fn watch(&self) -> Arc<Queue> {
+    /// Begins the show of a publisher. Those who watch the one before are to enter again.
+    pub(super) fn begin(&self, tracks: Vec<Track>) -> Show {
         let mut state = self.lock();
-        let queue = Arc::new(Queue::new(state.tracks.len(), state.has_ended));
-        state.viewers.retain(|viewer| viewer.strong_count() > 0);
-        state.viewers.push(Arc::downgrade(&queue));
-        drop(state);
-        self.request_key_frame();
+        state.begin(tracks);
+        state.show
+    }
+
+    /// Ends the show of a publisher who has left, if it is still the current one.
+    pub(super) fn leave(&self, show: Show) {
+        let mut state = self.lock();
+        if state.show == show {
+            state.begin(Vec::new());
+        }
+    }
+
+    /// Adds a viewer of `show`; its queue begins with the next key frame. It has ended if that show is over.
+    pub(super) fn watch(&self, show: Show) -> Arc<Queue> {
+        let mut state = self.lock();
+        let is_over = state.has_ended || state.show != show;
+        let queue = Arc::new(Queue::new(state.tracks.len(), is_over));
+        if !is_over {
+            state.viewers.retain(|viewer| viewer.strong_count() > 0);
+            state.viewers.push(Arc::downgrade(&queue));
+            drop(state);
+            self.request_key_frame();
+        }
         queue
     }
 
-    /// Hands a frame to every viewer.
-    pub(super) fn show(&self, sample: Sample) {
+    /// Hands a frame of `show` to every viewer, if that show is the current one.
+    pub(super) fn show(&self, show: Show, sample: Sample) {
         let sample = Arc::new(sample);
         let mut state = self.lock();
+        if state.show != show {
+            return;
+        }
         state.frames += 1;
         let viewers: Vec<_> = state.viewers.iter().filter_map(Weak::upgrade).collect();
         drop(state);
         for viewer in viewers {
-            if !viewer.push(&sample) {
+            let pushed = viewer.push(&sample);
+            if pushed == Pushed::LeftOut {
+                self.note_left_out();
+            }
+            if pushed != Pushed::Waits && !sample.is_key {
                 self.request_key_frame();
             }
         }
@@ -99,9 +137,7 @@ impl Hub {
     pub(super) fn end(&self) {
         let mut state = self.lock();
         state.has_ended = true;
-        let viewers: Vec<_> = state.viewers.iter().filter_map(Weak::upgrade).collect();
-        drop(state);
-        viewers.iter().for_each(|viewer| viewer.end());
+        state.end_queues();
     }
 
     /// Asks the source for a key frame, where it can make one.
@@ -112,6 +148,16 @@ impl Hub {
     /// Returns whether a key frame was asked for since the last call.
     pub(super) fn take_key_request(&self) -> bool {
         self.wants_key.swap(false, Relaxed)
+    }
+
+    /// Counts a frame that a viewer is not sent, because it is behind or cannot be reached.
+    pub(super) fn note_left_out(&self) {
+        self.left_out.fetch_add(1, Relaxed);
+    }
+
+    /// Returns the number of frames that viewers were not sent; one that two viewers lack counts twice.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out.load(Relaxed)
     }
 
     /// Returns the number of frames shown, and of viewers.
@@ -126,108 +172,21 @@ impl Hub {
     }
 }
 
-/// The frames that wait for one viewer.
-#[derive(Debug)]
-pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
-    changed: Condvar,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    samples: VecDeque<Arc<Sample>>,
-    octets: usize,
-    /// For each track, whether its next frame must be one with which a decoder can begin.
-    needs_key: Vec<bool>,
-    /// Frames left out because the viewer was behind.
-    left_out: u64,
-    has_ended: bool,
-}
-
-/// What a viewer's thread gets.
-#[derive(Debug)]
-pub(super) enum Next {
-    Sample(Arc<Sample>),
-    /// Nothing came in time.
-    Nothing,
-    /// The show is over.
-    End,
-}
-
-impl Queue {
-    fn new(tracks: usize, has_ended: bool) -> Self {
-        let waiting = Waiting {
-            samples: VecDeque::new(),
-            octets: 0,
-            needs_key: vec![true; tracks],
-            left_out: 0,
-            has_ended,
-        };
-        Self { waiting: Mutex::new(waiting), changed: Condvar::new() }
-    }
-
-    /// Adds a frame; returns `false` if the viewer needs a key frame first.
-    fn push(&self, sample: &Arc<Sample>) -> bool {
-        let mut waiting = self.lock();
-        let Waiting { samples, octets, needs_key, left_out, .. } = &mut *waiting;
-        let Some(needs_key) = needs_key.get_mut(sample.track) else { return true };
-        if *octets >= WAITING_OCTETS || samples.len() >= WAITING_FRAMES {
-            *needs_key = true;
-        }
-        if *needs_key && !sample.is_key {
-            *left_out += 1;
-            return false;
-        }
-        if *octets >= WAITING_OCTETS || samples.len() >= WAITING_FRAMES {
-            *left_out += 1;
-            return true;
-        }
-        *needs_key = false;
-        *octets += sample.data.len();
-        samples.push_back(sample.clone());
-        drop(waiting);
-        self.changed.notify_one();
-        true
-    }
-
-    fn end(&self) {
-        self.lock().has_ended = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits for the next frame, at most for `timeout`.
-    pub(super) fn next(&self, timeout: Duration) -> Next {
-        let waiting = self.lock();
-        let is_idle = |waiting: &mut Waiting| waiting.samples.is_empty() && !waiting.has_ended;
-        let waited = self.changed.wait_timeout_while(waiting, timeout, is_idle);
-        let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        match waiting.samples.pop_front() {
-            Some(sample) => {
-                waiting.octets -= sample.data.len();
-                Next::Sample(sample)
-            }
-            None if waiting.has_ended => Next::End,
-            None => Next::Nothing,
-        }
-    }
-
-    /// Returns the number of frames left out because the viewer was behind, or had just come.
-    pub(super) fn left_out(&self) -> u64 {
-        self.lock().left_out
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::queue::{Next, WAITING_FRAMES};
     use super::*;
 
+    const FIRST: Show = Show(0);
+
+    fn tracks() -> Vec<Track> {
+        [Codec::H264, Codec::Opus].map(|codec| Track { codec, encoding: None }).to_vec()
+    }
+
     fn hub() -> Hub {
-        let track = |codec| Track { codec, encoding: None };
-        Hub::new(vec![track(Codec::H264), track(Codec::Opus)])
+        Hub::new(tracks())
     }
 
     fn sample(track: usize, ticks: u32, is_key: bool) -> Sample {
@@ -243,56 +202,92 @@ mod tests {
         std::iter::from_fn(next).collect()
     }
 
+    fn has_ended(queue: &Queue) -> bool {
+        matches!(queue.next(Duration::ZERO), Next::End)
+    }
+
     #[test]
     fn a_viewer_begins_with_a_key_frame_and_asks_for_one() {
         let hub = hub();
-        hub.show(sample(0, 1, true));
-        let queue = hub.watch();
+        hub.show(FIRST, sample(0, 1, true));
+        let queue = hub.watch(FIRST);
         assert!(hub.take_key_request() && !hub.take_key_request());
-        hub.show(sample(0, 2, false));
+        hub.show(FIRST, sample(0, 2, false));
         assert!(hub.take_key_request());
-        hub.show(sample(1, 3, true));
-        hub.show(sample(0, 4, true));
-        hub.show(sample(0, 5, false));
+        hub.show(FIRST, sample(1, 3, true));
+        hub.show(FIRST, sample(0, 4, true));
+        hub.show(FIRST, sample(0, 5, false));
         assert_eq!(waiting(&queue), [3, 4, 5]);
-        assert_eq!(queue.left_out(), 1);
+        assert_eq!(hub.left_out(), 0, "it was not behind");
     }
 
     #[test]
     fn a_viewer_that_is_behind_goes_on_at_the_next_key_frame_and_others_lose_nothing() {
         let hub = hub();
-        let (slow, fast) = (hub.watch(), hub.watch());
+        let (slow, fast) = (hub.watch(FIRST), hub.watch(FIRST));
         let mut seen = 0;
         for ticks in 0..10_000 {
-            hub.show(sample(0, ticks, ticks % 100 == 0));
+            hub.show(FIRST, sample(0, ticks, ticks % 100 == 0));
             seen += waiting(&fast).len();
         }
         assert_eq!(seen, 10_000);
         let late = waiting(&slow);
         assert!(late.len() <= WAITING_FRAMES && late[..3] == [0, 1, 2], "{}", late.len());
-        hub.show(sample(0, 10_001, false));
-        hub.show(sample(0, 10_002, true));
+        hub.show(FIRST, sample(0, 10_001, false));
+        hub.show(FIRST, sample(0, 10_002, true));
         assert_eq!(waiting(&slow), [10_002]);
+        drop(slow);
+        assert_eq!(hub.left_out(), 10_001 - late.len() as u64, "although it has left");
     }
 
     #[test]
     fn the_end_is_told_after_the_last_frame() {
         let hub = hub();
-        let queue = hub.watch();
-        hub.show(sample(0, 1, true));
+        let queue = hub.watch(FIRST);
+        hub.show(FIRST, sample(0, 1, true));
         hub.end();
-        assert!(matches!(queue.next(Duration::from_secs(10)), Next::Sample(_)));
-        assert!(matches!(queue.next(Duration::from_secs(10)), Next::End));
-        assert!(matches!(hub.watch().next(Duration::from_secs(10)), Next::End));
+        assert_eq!(waiting(&queue), [1]);
+        assert!(has_ended(&queue) && has_ended(&hub.watch(FIRST)));
     }
 
     #[test]
     fn viewers_that_have_gone_are_forgotten() {
         let hub = hub();
         for _ in 0..1000 {
-            drop(hub.watch());
+            drop(hub.watch(FIRST));
         }
-        let _queue = hub.watch();
+        let _queue = hub.watch(FIRST);
         assert_eq!((hub.counts(), hub.lock().viewers.len()), ((0, 1), 1));
+    }
+
+    #[test]
+    fn a_viewer_gets_nothing_of_another_publisher() {
+        let hub = Hub::new(Vec::new());
+        let first = hub.begin(tracks());
+        let (queue, connecting) = (hub.watch(first), hub.shown().0);
+        hub.show(first, sample(0, 1, true));
+        let second = hub.begin(tracks());
+        hub.show(second, sample(0, 2, true));
+        assert_eq!(waiting(&queue), [1]);
+        assert!(has_ended(&queue) && has_ended(&hub.watch(connecting)));
+        let queue = hub.watch(second);
+        hub.show(first, sample(0, 3, true));
+        hub.show(second, sample(0, 4, true));
+        assert_eq!(waiting(&queue), [4]);
+        hub.leave(second);
+        assert!(has_ended(&queue) && has_ended(&hub.watch(second)));
+    }
+
+    #[test]
+    fn one_who_leaves_late_takes_nothing_from_the_next() {
+        let hub = Hub::new(Vec::new());
+        let first = hub.begin(tracks());
+        let second = hub.begin(tracks());
+        let queue = hub.watch(second);
+        hub.leave(first);
+        assert_eq!((hub.shown().0, hub.shown().1.len()), (second, 2));
+        assert!(!has_ended(&queue));
+        hub.leave(second);
+        assert!(hub.shown().1.is_empty());
     }
 }

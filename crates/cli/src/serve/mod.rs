@@ -8,11 +8,16 @@ mod hub;
 #[cfg(feature = "webrtc")]
 mod publisher;
 #[cfg(feature = "webrtc")]
+mod queue;
+#[cfg(feature = "webrtc")]
 mod session;
 #[cfg(feature = "webrtc")]
 mod sessions;
 #[cfg(feature = "webrtc")]
 mod show;
+#[cfg(feature = "webrtc")]
+#[cfg(test)]
+mod tests;
 #[cfg(feature = "webrtc")]
 mod viewer;
 

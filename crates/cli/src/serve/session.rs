@@ -2,16 +2,12 @@
 
 use std::net::IpAddr;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::time::Duration;
 
 use rushes::peer::{Peer, PeerHandle};
 use rushes::{Context, Error};
 use rushes_whip::{Reason, Refusal};
-
-/// How long a peer may take from its offer to the first packet.
-pub(super) const CONNECT_TIME: Duration = Duration::from_secs(20);
 
 /// One session: a viewer or a publisher.
 #[derive(Debug)]
@@ -20,15 +16,14 @@ pub(super) struct Session {
     /// The address of this machine at which the client has reached it.
     local: IpAddr,
     is_over: AtomicBool,
-    left_out: AtomicU64,
     /// The connection, once there is one.
     connection: OnceLock<PeerHandle>,
 }
 
 impl Session {
     pub(super) fn new(id: &str, local: IpAddr) -> Self {
-        let (is_over, left_out) = (AtomicBool::new(false), AtomicU64::new(0));
-        Self { id: id.to_owned(), local, is_over, left_out, connection: OnceLock::new() }
+        let (is_over, connection) = (AtomicBool::new(false), OnceLock::new());
+        Self { id: id.to_owned(), local, is_over, connection }
     }
 
     /// Creates this end of the connection. A client that has reached this machine by loopback is on it, and a
@@ -51,6 +46,11 @@ impl Session {
         connection.handle_fragment(fragment).map_err(malformed)
     }
 
+    /// Returns whether the client answers on some path.
+    pub(super) fn has_path(&self) -> bool {
+        self.connection.get().is_some_and(PeerHandle::is_connected)
+    }
+
     pub(super) fn id(&self) -> &str {
         &self.id
     }
@@ -66,14 +66,5 @@ impl Session {
 
     pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Relaxed)
-    }
-
-    /// Notes how many frames the viewer has not been sent, because it was behind or had just come.
-    pub(super) fn note_left_out(&self, frames: u64) {
-        self.left_out.store(frames, Relaxed);
-    }
-
-    pub(super) fn left_out(&self) -> u64 {
-        self.left_out.load(Relaxed)
     }
 }

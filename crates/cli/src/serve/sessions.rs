@@ -2,9 +2,11 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use rushes::peer::PeerError;
+use rushes::peer::negotiation::NegotiationError;
 use rushes::{Context, Error};
 use rushes_whip::{Endpoint, Kind, OpenRequest, Reason, Refusal};
 
@@ -13,94 +15,143 @@ use super::publisher::Publisher;
 use super::session::Session;
 use super::viewer::Viewer;
 
+/// Interval between checks whether threads have ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
 /// Opens sessions, and ends them.
 pub(super) struct Sessions {
     context: Context,
     hub: Arc<Hub>,
     /// Whether somebody may publish; otherwise a file is shown.
     takes_publisher: bool,
+    /// Maximum number of sessions, with those whose threads are about to end.
+    max: usize,
     open: Mutex<Vec<Open>>,
 }
 
-/// A session that has a thread.
+/// A session, until its thread has ended.
 struct Open {
     session: Arc<Session>,
     kind: Kind,
+    /// `None` until its offer is answered.
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Open {
+    fn is_open(&self) -> bool {
+        self.thread.as_ref().is_none_or(|thread| !thread.is_finished())
+    }
 }
 
 impl Sessions {
-    pub(super) fn new(context: Context, hub: Arc<Hub>, takes_publisher: bool) -> Self {
-        Self { context, hub, takes_publisher, open: Mutex::default() }
+    pub(super) fn new(context: Context, hub: Arc<Hub>, takes_publisher: bool, max: usize) -> Self {
+        Self { context, hub, takes_publisher, max, open: Mutex::default() }
     }
 
-    /// Ends all sessions.
-    pub(super) fn end(&self) {
+    /// Waits until the viewers have been sent the end of the show, at most for `time`.
+    pub(super) fn drain(&self, time: Duration) {
+        self.wait(time, |open| open.kind == Kind::Play);
+    }
+
+    /// Ends all sessions, and waits until they have taken leave, at most for `time`.
+    pub(super) fn end(&self, time: Duration) {
         self.lock().iter().for_each(|open| open.session.end());
+        self.wait(time, |_| true);
     }
 
-    /// Returns the number of frames that viewers have not been sent because they were behind.
-    pub(super) fn left_out(&self) -> u64 {
-        self.lock().iter().map(|open| open.session.left_out()).sum()
+    fn wait(&self, time: Duration, is_awaited: impl Fn(&Open) -> bool) {
+        let deadline = Instant::now() + time;
+        let is_any = || self.lock().iter().any(|open| open.is_open() && is_awaited(open));
+        while is_any() && Instant::now() < deadline {
+            thread::sleep(POLL_INTERVAL);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn play(&self, session: &Arc<Session>, offer: &str) -> Result<String, Refusal> {
-        if self.hub.tracks().is_empty() {
+    /// Takes a place for a session. There is one publisher at a time; one whom no path reaches gives way to the
+    /// next.
+    fn enter(&self, request: &OpenRequest<'_>) -> Result<Arc<Session>, Refusal> {
+        let OpenRequest { id, kind, local, .. } = *request;
+        let local: IpAddr = local.ip();
+        let mut open = self.lock();
+        open.retain(Open::is_open);
+        if open.len() >= self.max {
+            let text = format!("all {} sessions of this server are in use; try again", self.max);
+            return Err(Refusal::new(Reason::Busy, text));
+        }
+        if kind == Kind::Publish {
+            let of_publishers = |it: &&Open| it.kind == Kind::Publish && !it.session.is_over();
+            let publishers: Vec<_> = open.iter().filter(of_publishers).collect();
+            if publishers.iter().any(|it| it.session.has_path()) {
+                let reason = "somebody publishes already: end that session first";
+                return Err(Refusal::new(Reason::Conflict, reason));
+            }
+            for unheard in publishers {
+                unheard.session.end();
+            }
+        }
+        let session = Arc::new(Session::new(id, local));
+        open.push(Open { session: session.clone(), kind, thread: None });
+        Ok(session)
+    }
+
+    fn play(&self, session: &Arc<Session>, offer: &str) -> Result<Started, Refusal> {
+        let (show, tracks) = self.hub.shown();
+        if tracks.is_empty() {
             let reason =
                 "nobody publishes yet: POST an offer to /whip, or open the page and publish";
             return Err(Refusal::new(Reason::Conflict, reason));
         }
-        let answered = Viewer::answer(&self.context, &self.hub, session, offer);
+        let answered = Viewer::answer(&self.context, &self.hub, (show, tracks), session, offer);
         let (answer, viewer) = answered.map_err(|error| refusal(&error))?;
-        spawn("rushes-view", move || viewer.run())?;
-        Ok(answer)
+        Ok((answer, spawn("rushes-view", move || viewer.run())?))
     }
 
-    fn publish(&self, session: &Arc<Session>, offer: &str) -> Result<String, Refusal> {
+    fn publish(&self, session: &Arc<Session>, offer: &str) -> Result<Started, Refusal> {
         if !self.takes_publisher {
             let reason = "this server shows a file: start it without one to publish to it";
             return Err(Refusal::new(Reason::Forbidden, reason));
         }
         let answered = Publisher::answer(&self.context, &self.hub, session, offer);
         let (answer, publisher) = answered.map_err(|error| refusal(&error))?;
-        spawn("rushes-publish", move || publisher.run())?;
-        Ok(answer)
+        Ok((answer, spawn("rushes-publish", move || publisher.run())?))
     }
 }
 
+/// The answer to an offer, and the thread of the session.
+type Started = (String, JoinHandle<()>);
+
 impl Endpoint for Sessions {
     fn open(&self, request: &OpenRequest<'_>) -> Result<String, Refusal> {
-        let OpenRequest { id, kind, offer, local, .. } = *request;
-        let local: IpAddr = local.ip();
-        let session = Arc::new(Session::new(id, local));
-        {
-            // One publisher at a time: its place is taken before its offer is answered.
-            let mut open = self.lock();
-            open.retain(|open| !open.session.is_over());
-            if kind == Kind::Publish && open.iter().any(|open| open.kind == Kind::Publish) {
-                let reason = "somebody publishes already: end that session first";
-                return Err(Refusal::new(Reason::Conflict, reason));
-            }
-            open.push(Open { session: session.clone(), kind });
-        }
-        let answered = match kind {
-            Kind::Play => self.play(&session, offer),
-            Kind::Publish => self.publish(&session, offer),
+        let session = self.enter(request)?;
+        let started = match request.kind {
+            Kind::Play => self.play(&session, request.offer),
+            Kind::Publish => self.publish(&session, request.offer),
         };
-        if answered.is_err() {
-            session.end();
+        let mut open = self.lock();
+        let is_it = |it: &Open| Arc::ptr_eq(&it.session, &session);
+        match started {
+            Ok((answer, thread)) => {
+                if let Some(open) = open.iter_mut().find(|it| is_it(it)) {
+                    open.thread = Some(thread);
+                }
+                Ok(answer)
+            }
+            Err(refusal) => {
+                open.retain(|it| !is_it(it));
+                Err(refusal)
+            }
         }
-        answered
     }
 
     fn patch(&self, id: &str, fragment: &str) -> Result<Option<String>, Refusal> {
         let found =
             self.lock().iter().find(|open| open.session.id() == id).map(|it| it.session.clone());
         let gone = || Refusal::new(Reason::NotFound, "the session has ended");
-        found.ok_or_else(gone)?.patch(fragment)
+        found.filter(|session| !session.is_over()).ok_or_else(gone)?.patch(fragment)
     }
 
     fn close(&self, id: &str) {
@@ -108,13 +159,17 @@ impl Endpoint for Sessions {
     }
 
     fn is_open(&self, id: &str) -> bool {
-        self.lock().iter().any(|open| open.session.id() == id && !open.session.is_over())
+        self.lock().iter().any(|open| open.session.id() == id && open.is_open())
     }
 }
 
 /// Says to the client why its offer is refused.
 fn refusal(error: &Error) -> Refusal {
+    use NegotiationError::{Description, UnreadableMedia};
     let reason = match error {
+        Error::Peer(PeerError::Negotiation(Description(_) | UnreadableMedia { .. })) => {
+            Reason::Malformed
+        }
         Error::Peer(PeerError::Negotiation(_)) => Reason::NotAcceptable,
         Error::Peer(PeerError::Credentials(_) | PeerError::Ice(_) | PeerError::Order(_)) => {
             Reason::Unprocessable
@@ -125,8 +180,7 @@ fn refusal(error: &Error) -> Refusal {
 }
 
 /// Starts the thread of a session.
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Refusal> {
-    let spawned = thread::Builder::new().name(name.to_owned()).spawn(run);
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Refusal> {
     let busy = |error| Refusal::new(Reason::Busy, format!("cannot start a thread: {error}"));
-    spawned.map(|_| ()).map_err(busy)
+    thread::Builder::new().name(name.to_owned()).spawn(run).map_err(busy)
 }

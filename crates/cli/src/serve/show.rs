@@ -1,4 +1,5 @@
 //! Shows a file or a live source, or what is published, until it is stopped.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +26,10 @@ use crate::{Outcome, Usage, describe};
 const NO_THREAD: &str = "cannot start a thread";
 /// How often the counts are shown.
 const SHOW_INTERVAL: Duration = Duration::from_millis(500);
+/// How long the end of the show may take to reach the viewers.
+const TAIL_TIME: Duration = Duration::from_secs(1);
+/// How long sessions may take to end.
+const END_TIME: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::install()?;
@@ -33,55 +38,73 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
         Some(file) => Source::all(file, args.audio.as_deref(), &of_stream, args.output.quiet)?,
         None => Vec::new(),
     };
-    let mut readers = open_all(args, &mut sources)?;
+    let readers = open_all(args, &mut sources)?;
     let tracks = sources.iter().map(track).collect::<anyhow::Result<Vec<_>>>()?;
     let takes_publisher = tracks.is_empty();
     let hub = Arc::new(Hub::new(tracks));
-    let sessions = Sessions::new(Context::new(), hub.clone(), takes_publisher);
+    let sessions = Sessions::new(Context::new(), hub.clone(), takes_publisher, args.sessions);
     let sessions = Arc::new(sessions);
     let server = serve(args, sessions.clone(), takes_publisher)?;
     say_where(args, &server);
     let film = Film::new(sources.len(), &interrupt);
-    let beginning = beginning(&mut readers)?;
-    let shown = thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for (number, (source, reader)) in sources.into_iter().zip(readers).enumerate() {
-            let declared = reader.as_ref().and_then(MediaReader::frame_rate).or(source.frame_rate);
-            let requested = args.fps.filter(|_| number == 0);
-            let schedule = Schedule::new(requested, declared, source.clock_rate);
-            let schedule = if source.is_track() {
-                schedule.with_origin(beginning.decoded)
-            } else {
-                schedule.with_delay(beginning.delay())
-            };
-            let (film, hub, repeat, fps) = (&film, &*hub, args.repeat, args.fps);
-            let frames = frames_of(&source)?;
-            let feed = Feed { source, track: number, schedule, film, hub, repeat, fps, frames };
-            let run = move || {
-                let _guard = film.stop.guard();
-                feed.run(reader).inspect_err(|_| film.stop.fail())
-            };
-            let named = thread::Builder::new().name("rushes-show".to_owned());
-            threads.push(named.spawn_scoped(scope, run).context(NO_THREAD)?);
-        }
-        wait(args, &film, &hub, || threads.iter().all(thread::ScopedJoinHandle::is_finished));
-        for thread in threads {
-            thread.join().map_err(|_| anyhow::anyhow!("a thread that shows frames panicked"))??;
-        }
-        anyhow::Ok(())
-    });
+    let shown = show(args, &film, &hub, (sources, readers));
     hub.end();
-    sessions.end();
+    sessions.drain(TAIL_TIME);
+    // From here on there are no further sessions.
     drop(server);
+    sessions.end(END_TIME);
     shown?;
     let (frames, _) = hub.counts();
     if !args.output.quiet {
+        let left_out = hub.left_out();
         note!(
-            "shown: {frames} frames; {} left out for viewers that were behind",
-            sessions.left_out()
+            "shown: {frames} frames; {left_out} not sent to viewers that were behind or not reached"
         );
     }
     Ok(Outcome::Done)
+}
+
+/// Shows all sources, each on a thread of its own, until the user stops it or they have ended.
+fn show(
+    args: &ServeArgs,
+    film: &Film<'_>,
+    hub: &Hub,
+    (sources, mut readers): (Vec<Source>, Vec<Option<MediaReader>>),
+) -> anyhow::Result<()> {
+    let beginning = beginning(&mut readers)?;
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (track, (source, reader)) in sources.into_iter().zip(readers).enumerate() {
+            let start = || {
+                let declared = reader.as_ref().and_then(MediaReader::frame_rate);
+                let requested = args.fps.filter(|_| track == 0);
+                let rate = declared.or(source.frame_rate);
+                let schedule = Schedule::new(requested, rate, source.clock_rate);
+                let schedule = if source.is_track() {
+                    schedule.with_origin(beginning.decoded)
+                } else {
+                    schedule.with_delay(beginning.delay())
+                };
+                let (frames, is_quiet) = (frames_of(&source)?, args.output.quiet);
+                let (repeat, fps) = (args.repeat, args.fps);
+                let feed =
+                    Feed { source, track, schedule, film, hub, repeat, fps, frames, is_quiet };
+                let run = move || {
+                    let _guard = film.stop.guard();
+                    feed.run(reader).inspect_err(|_| film.stop.fail())
+                };
+                let named = thread::Builder::new().name("rushes-show".to_owned());
+                named.spawn_scoped(scope, run).context(NO_THREAD)
+            };
+            // The sources that are shown already end, too.
+            threads.push(start().inspect_err(|_| film.stop.fail())?);
+        }
+        wait(args, film, hub, || threads.iter().all(thread::ScopedJoinHandle::is_finished));
+        for thread in threads {
+            thread.join().map_err(|_| anyhow::anyhow!("a thread that shows frames panicked"))??;
+        }
+        Ok(())
+    })
 }
 
 /// Opens all files; a live source is opened later.

@@ -6,30 +6,37 @@ use std::time::{Duration, Instant};
 use rushes::peer::{Direction, Peer, PeerStream};
 use rushes::{Context, ControlEvent, Error, RtpTimestamp};
 
-use super::hub::{Hub, Next, Queue, Sample, Track};
-use super::session::{CONNECT_TIME, Session};
+use super::hub::{Hub, Sample, Show, Track};
+use super::queue::Next;
+use super::session::Session;
+use crate::webrtc;
 
 /// How long a viewer's thread waits for a frame before it answers requests. They are answered before each frame,
 /// too.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How long requests for the last packets are answered.
+const LAST_REQUESTS: Duration = Duration::from_millis(200);
 
 /// What is to be sent to one viewer.
 pub(super) struct Viewer {
     peer: Peer,
     hub: Arc<Hub>,
+    /// What it watches, whose tracks are in the answer.
+    show: Show,
     session: Arc<Session>,
 }
 
 impl Viewer {
-    /// Answers the offer of a viewer; returns the answer, and what is to be [run](Self::run) on a thread.
+    /// Answers the offer of a viewer of a show; returns the answer, and what is to be [run](Self::run) on a thread.
     pub(super) fn answer(
         context: &Context,
         hub: &Arc<Hub>,
+        (show, tracks): (Show, Vec<Track>),
         session: &Arc<Session>,
         offer: &str,
     ) -> Result<(String, Self), Error> {
         let mut peer = session.peer(context)?;
-        for Track { codec, encoding } in hub.tracks() {
+        for Track { codec, encoding } in tracks {
             let stream = peer.stream(codec);
             match encoding {
                 Some(encoding) => peer.add_described(stream, Direction::SendOnly, encoding),
@@ -37,7 +44,7 @@ impl Viewer {
             }
         }
         let answer = peer.answer(offer)?;
-        Ok((answer, Self { peer, hub: hub.clone(), session: session.clone() }))
+        Ok((answer, Self { peer, hub: hub.clone(), show, session: session.clone() }))
     }
 
     /// Sends what is shown until the viewer leaves, or the show is over.
@@ -52,33 +59,44 @@ impl Viewer {
         }
     }
 
-    fn serve(&mut self) -> Result<(), Error> {
-        let Some(streams) = self.peer.connect(CONNECT_TIME)? else {
-            return Err(Error::Peer(rushes::peer::PeerError::NoPath));
+    fn serve(&mut self) -> anyhow::Result<()> {
+        let Some(streams) = webrtc::connect(&mut self.peer, || self.session.is_over())? else {
+            return Ok(());
         };
         tracing::info!(id = self.session.short_id(), "a viewer is connected");
-        let queue = self.hub.watch();
+        let queue = self.hub.watch(self.show);
         let mut outputs: Vec<_> = streams.into_iter().map(Output::new).collect();
         while !self.session.is_over() && self.peer.ended().is_none() {
             match queue.next(POLL_INTERVAL) {
-                Next::Sample(sample) => send(&mut outputs, &sample)?,
-                Next::Nothing => {
-                    if let Some(output) = outputs.first_mut() {
-                        ignore_transient(output.stream.stream.sender().wait_until(Instant::now()))?;
-                    }
+                Next::Sample(sample) => self.send(&mut outputs, &sample)?,
+                Next::Nothing => wait_until(&mut outputs, Instant::now())?,
+                Next::End => {
+                    wait_until(&mut outputs, Instant::now() + LAST_REQUESTS)?;
+                    break;
                 }
-                Next::End => break,
             }
-            self.answer_requests(&outputs, &queue);
+            self.pass_requests(&outputs);
         }
         for output in &outputs {
-            ignore_transient(output.stream.stream.rtcp().send_bye(""))?;
+            ignore_lost(output.stream.stream.rtcp().send_bye(""))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a frame on the stream of its track, if the viewer has taken that.
+    fn send(&self, outputs: &mut [Output], sample: &Sample) -> Result<(), Error> {
+        let of_track = |output: &&mut Output| output.stream.index == sample.track;
+        if let Some(output) = outputs.iter_mut().find(of_track)
+            && !output.send(sample)?
+        {
+            self.hub.note_left_out();
+            self.hub.request_key_frame();
         }
         Ok(())
     }
 
     /// Passes the viewer's requests for key frames on to the source.
-    fn answer_requests(&self, outputs: &[Output], queue: &Queue) {
+    fn pass_requests(&self, outputs: &[Output]) {
         let rtcp = outputs.iter().map(|output| output.stream.stream.rtcp());
         for rtcp in rtcp {
             while let Some(event) = rtcp.poll_event() {
@@ -87,7 +105,6 @@ impl Viewer {
                 }
             }
         }
-        self.session.note_left_out(queue.left_out());
     }
 }
 
@@ -95,27 +112,47 @@ impl Viewer {
 struct Output {
     stream: PeerStream,
     first: RtpTimestamp,
+    /// Whether a frame was not sent, so that the next must be one with which a decoder can begin.
+    needs_key: bool,
 }
 
 impl Output {
     fn new(mut stream: PeerStream) -> Self {
         let first = stream.stream.sender().next_timestamp();
-        Self { stream, first }
+        Self { stream, first, needs_key: false }
+    }
+
+    /// Sends a frame. Returns `false` if it is left out: its format does not carry it, or the viewer has no path
+    /// at present, or one before it that it needs was left out.
+    fn send(&mut self, sample: &Sample) -> Result<bool, Error> {
+        if self.needs_key && !sample.is_key {
+            return Ok(false);
+        }
+        let timestamp = self.first.plus(sample.ticks);
+        let sender = self.stream.stream.sender();
+        let sent = sender.push_frame_captured(&sample.data, timestamp, sample.captured);
+        let was_sent = match sent {
+            Err(error @ (Error::Frame(_) | Error::NoDestination)) => {
+                tracing::debug!(%error, "a frame is not sent to a viewer");
+                false
+            }
+            sent => ignore_lost(sent).map(|()| true)?,
+        };
+        self.needs_key = !was_sent;
+        Ok(was_sent)
     }
 }
 
-/// Sends a frame on the stream of its track, if the viewer has taken that.
-fn send(outputs: &mut [Output], sample: &Sample) -> Result<(), Error> {
-    let Some(output) = outputs.iter_mut().find(|output| output.stream.index == sample.track) else {
-        return Ok(());
-    };
-    let timestamp = output.first.plus(sample.ticks);
-    let sender = output.stream.stream.sender();
-    ignore_transient(sender.push_frame_captured(&sample.data, timestamp, sample.captured))
+/// Answers requests of the viewer until `until`.
+fn wait_until(outputs: &mut [Output], until: Instant) -> Result<(), Error> {
+    let Some(output) = outputs.first_mut() else { return Ok(()) };
+    ignore_lost(output.stream.stream.sender().wait_until(until))
 }
 
-fn ignore_transient(outcome: Result<(), Error>) -> Result<(), Error> {
+/// Ignores errors of packets that are lost, as the network may lose them, too.
+fn ignore_lost(outcome: Result<(), Error>) -> Result<(), Error> {
     match outcome {
+        Err(Error::NoDestination) => Ok(()),
         Err(error) if error.is_transient() => Ok(()),
         outcome => outcome,
     }

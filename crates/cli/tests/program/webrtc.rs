@@ -1,7 +1,7 @@
 //! `serve`, `send --whip` and `recv --whep`, against each other.
 
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
 
 use crate::rig::{RunningProgram, free_port, interrupt, json, media, rushes, text, units};
 
@@ -9,18 +9,26 @@ const FILM: &str = "avc_cif_60f_baseline.264";
 
 /// Starts a server with `arguments`; returns it and its address when it listens.
 fn serving(arguments: &[&str]) -> (RunningProgram, String) {
+    serving_input(arguments, Stdio::null())
+}
+
+fn serving_input(arguments: &[&str], input: Stdio) -> (RunningProgram, String) {
     let address = format!("127.0.0.1:{}", free_port());
     let mut command = rushes(&["serve", "--http", &address]);
-    let mut server = RunningProgram::of(command.args(arguments));
+    let mut server = RunningProgram::of(command.args(arguments).stdin(input));
     server.wait_for("in a browser");
     (server, format!("http://{address}"))
 }
 
+/// Returns a program that plays from a server into a file.
+fn player(url: &str, file: &Path) -> Command {
+    let whep = format!("{url}/whep");
+    rushes(&["recv", "--whep", &whep, "-o", file.to_str().unwrap(), "--idle-timeout", "10s"])
+}
+
 /// Plays from a server into a file for some seconds; returns the program.
 fn playing(url: &str, file: &Path, more: &[&str]) -> Child {
-    let whep = format!("{url}/whep");
-    let mut command = rushes(&["recv", "--whep", &whep, "--json", "-o", file.to_str().unwrap()]);
-    command.args(["--duration", "5s", "--idle-timeout", "10s"]).args(more).spawn().unwrap()
+    player(url, file).args(["--json", "--duration", "5s"]).args(more).spawn().unwrap()
 }
 
 /// Checks that a file has whole passes of the film, or parts of them, without a gap.
@@ -40,7 +48,7 @@ fn a_film_is_served_to_two_viewers() {
     for (viewer, file) in viewers.into_iter().zip(&files) {
         let played = viewer.wait_with_output().unwrap();
         assert!(played.status.success(), "{}", text(&played.stderr));
-        assert_eq!(json(&played)["complete"], true);
+        assert_eq!(json(&played)["received"]["frames_dropped"], 0);
         assert_is_of_the_film(file);
     }
     server.wait_for("0 watching");
@@ -77,6 +85,35 @@ fn what_one_program_publishes_another_plays() {
     assert!(!said.contains("the server keeps the session"), "{status} {said}");
     interrupt(&server.child);
     assert!(server.end().0.success());
+}
+
+#[test]
+fn the_end_of_the_show_reaches_those_who_watch() {
+    let folder = tempfile::tempdir().unwrap();
+    let film = media(FILM);
+    let (server, url) = serving(&[&film, "--fps", "30", "--loop", "4"]);
+    let file = folder.path().join("played.264");
+    let played = player(&url, &file).args(["--json"]).output().unwrap();
+    assert!(played.status.success(), "{}", text(&played.stderr));
+    assert_eq!(json(&played)["end"], "bye");
+    assert_is_of_the_film(&file);
+    assert_eq!(units(&file).last(), units(film.as_ref()).last());
+    assert!(server.end().0.success());
+}
+
+#[test]
+fn nothing_is_awaited_of_a_server_that_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, url) = serving_input(&["-", "--codec", "h264"], Stdio::piped());
+    let file = folder.path().join("played.264");
+    let mut player = RunningProgram::of(&mut player(&url, &file));
+    player.wait_for("playing from");
+    interrupt(&server.child);
+    let (status, said) = player.end();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("closed the connection; nothing was received"), "{said}");
+    assert!(!said.contains("/whep/"), "the session's own URL allows others to end it: {said}");
+    assert!(server.end().0.success() && !file.exists());
 }
 
 #[test]

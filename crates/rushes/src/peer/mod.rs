@@ -48,8 +48,8 @@ use std::time::{Duration, Instant};
 use rushes_proto::sdp::Encoding;
 pub use rushes_proto::sdp::{Direction, MediaKind};
 pub use rushes_webrtc::dtls::{Certificate, Fingerprint};
-use rushes_webrtc::negotiation::{self, Negotiated};
-pub use rushes_webrtc::{dtls, ice};
+use rushes_webrtc::negotiation::Negotiated;
+pub use rushes_webrtc::{dtls, ice, negotiation};
 
 pub use self::builder::PeerBuilder;
 pub use self::handle::PeerHandle;

@@ -1,0 +1,143 @@
+//! Sessions with real connections, on the loopback address.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rushes::peer::{Direction, Peer, PeerStream};
+use rushes::{Codec, Context};
+use rushes_whip::{Endpoint as _, Kind, OpenRequest, Reason, Refusal};
+
+use super::hub::{Hub, Sample, Show, Track};
+use super::queue::Next;
+use super::sessions::Sessions;
+
+/// Nothing here takes as long, unless it never ends.
+const PATIENCE: Duration = Duration::from_secs(60);
+const SETS: &[u8] = b"\0\0\0\x01\x67\x42\xc0\x1e\xd9\0\0\0\x01\x68\xce\x38\x80";
+const KEY: &[u8] = b"\0\0\0\x01\x65slice";
+
+/// Returns the sessions of a server that shows `tracks`, or otherwise what is published.
+fn sessions(tracks: &[Codec], max: usize) -> (Arc<Hub>, Sessions) {
+    let tracks: Vec<_> =
+        tracks.iter().map(|codec| Track { codec: *codec, encoding: None }).collect();
+    let takes_publisher = tracks.is_empty();
+    let hub = Arc::new(Hub::new(tracks));
+    (hub.clone(), Sessions::new(Context::new(), hub, takes_publisher, max))
+}
+
+fn open(sessions: &Sessions, id: &str, kind: Kind, offer: &str) -> Result<String, Refusal> {
+    let local = SocketAddr::from(([127, 0, 0, 1], 80));
+    sessions.open(&OpenRequest { id, kind, offer, peer: local, local })
+}
+
+/// Returns a client for H.264, and its offer.
+fn client(direction: Direction) -> (Peer, String) {
+    let peer = Context::new().peer().local_address("127.0.0.1").unwrap().open();
+    let mut peer = peer.unwrap();
+    peer.add(peer.stream(Codec::H264), direction);
+    let offer = peer.offer().unwrap();
+    (peer, offer)
+}
+
+fn connect(peer: &mut Peer, answer: &str) -> PeerStream {
+    peer.set_answer(answer).unwrap();
+    peer.connect(PATIENCE).unwrap().expect("it connects").remove(0)
+}
+
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "it never happens");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_publisher_who_does_not_connect_gives_way_and_takes_nothing_away() {
+    let (hub, sessions) = sessions(&[], 4);
+    let (_first, offer) = client(Direction::SendOnly);
+    open(&sessions, "first", Kind::Publish, &offer).unwrap();
+    let (mut second, offer) = client(Direction::SendOnly);
+    let answer = open(&sessions, "second", Kind::Publish, &offer).unwrap();
+    let _stream = connect(&mut second, &answer);
+    wait_until(|| hub.shown().1.len() == 1);
+    wait_until(|| !sessions.is_open("first"));
+    assert!(sessions.is_open("second") && hub.shown().1.len() == 1);
+    let refused = open(&sessions, "third", Kind::Publish, &offer).unwrap_err();
+    assert_eq!(refused.reason, Reason::Conflict);
+    sessions.close("second");
+    wait_until(|| !sessions.is_open("second"));
+    assert!(hub.shown().1.is_empty());
+}
+
+#[test]
+fn what_is_no_offer_is_malformed_and_takes_no_place() {
+    let (_hub, sessions) = sessions(&[Codec::H264], 1);
+    for offer in ["", "nonsense", "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video\r\n"] {
+        let refused = open(&sessions, "none", Kind::Play, offer).unwrap_err();
+        assert_eq!(refused.reason, Reason::Malformed, "{offer:?}: {refused}");
+    }
+    let (_client, offer) = client(Direction::RecvOnly);
+    open(&sessions, "viewer", Kind::Play, &offer).unwrap();
+    let refused = open(&sessions, "another", Kind::Play, &offer).unwrap_err();
+    assert_eq!(refused.reason, Reason::Busy);
+    sessions.end(PATIENCE);
+    assert!(!sessions.is_open("viewer"));
+}
+
+#[test]
+fn a_frame_that_cannot_be_sent_costs_no_viewer_and_the_end_is_told() {
+    let (hub, sessions) = sessions(&[Codec::H264], 1);
+    let (mut client, offer) = client(Direction::RecvOnly);
+    let answer = open(&sessions, "viewer", Kind::Play, &offer).unwrap();
+    let mut stream = connect(&mut client, &answer);
+    wait_until(|| hub.counts().1 == 1);
+    let key = [SETS, KEY].concat();
+    let slice = b"\0\0\0\x01\x41slice".as_slice();
+    let frames =
+        [(&*key, true), (b"no start code", false), (slice, false), (&*key, true), (slice, false)];
+    for (number, (data, is_key)) in (0..).zip(frames) {
+        let (data, captured) = (data.to_vec(), Instant::now());
+        let sample = Sample { track: 0, data, ticks: number * 3000, captured, is_key };
+        hub.show(Show::default(), sample);
+    }
+    hub.end();
+    let mut received = Vec::new();
+    wait_until(|| {
+        let frame = stream.stream.pull_frame(Duration::from_millis(20)).unwrap();
+        received.extend(frame.map(|frame| frame.data().to_vec()));
+        client.ended().is_some()
+    });
+    assert_eq!(received, [&*key, &*key, slice]);
+    assert_eq!(hub.left_out(), 2);
+    sessions.drain(PATIENCE);
+    assert!(!sessions.is_open("viewer"));
+}
+
+#[test]
+fn viewers_who_come_late_get_the_parameter_sets_of_a_publisher() {
+    let (hub, sessions) = sessions(&[], 1);
+    let (mut client, offer) = client(Direction::SendOnly);
+    let answer = open(&sessions, "publisher", Kind::Publish, &offer).unwrap();
+    let mut stream = connect(&mut client, &answer);
+    wait_until(|| !hub.shown().1.is_empty());
+    // A source counts from its second packet on, and its first frame may be incomplete.
+    wait_until(|| {
+        stream.stream.push_frame(&[SETS, KEY].concat(), None).unwrap();
+        hub.counts().0 > 0
+    });
+    let queue = hub.watch(hub.shown().0);
+    let late = b"\0\0\0\x01\x65late".as_slice();
+    wait_until(|| {
+        stream.stream.push_frame(late, None).unwrap();
+        match queue.next(Duration::from_millis(20)) {
+            Next::Sample(sample) if sample.data.ends_with(late) => {
+                assert_eq!((&*sample.data, sample.is_key), (&*[SETS, late].concat(), true));
+                true
+            }
+            _ => false,
+        }
+    });
+    sessions.end(PATIENCE);
+}
