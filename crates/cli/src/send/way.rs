@@ -52,7 +52,11 @@ impl Opened {
 
 #[cfg_attr(
     not(feature = "webrtc"),
-    allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "without WebRTC there is one way")
+    allow(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "without WebRTC there is one way"
+    )
 )]
 impl Way {
     pub(super) fn new(args: &SendArgs, context: &Context) -> anyhow::Result<Self> {
