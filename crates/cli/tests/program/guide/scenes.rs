@@ -339,7 +339,7 @@ pub(super) const SCENES: &[Scene] = &[
     Scene {
         files: &[],
         steps: &[Run(
-            "ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -g 30 -f h264 - | \
+            "ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -pix_fmt yuv420p -g 30 -f h264 - | \
              rushes serve - --codec h264 --http 127.0.0.1:8080",
         )],
     },
@@ -357,7 +357,7 @@ pub(super) const SCENES: &[Scene] = &[
         steps: &[
             Run(MAKE_TOKEN),
             Serve(SERVE_TOKEN),
-            Run("ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -g 30 -f h264 - | \
+            Run("ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -pix_fmt yuv420p -g 30 -f h264 - | \
                  rushes send - --codec h264 --whip http://192.0.2.7:8080/whip --token-file token"),
         ],
     },
