@@ -357,8 +357,10 @@ pub(super) const SCENES: &[Scene] = &[
         steps: &[
             Run(MAKE_TOKEN),
             Serve(SERVE_TOKEN),
-            Run("ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -pix_fmt yuv420p -g 30 -f h264 - | \
-                 rushes send - --codec h264 --whip http://192.0.2.7:8080/whip --token-file token"),
+            Run(
+                "ffmpeg -f v4l2 -i /dev/video0 -c:v libx264 -tune zerolatency -pix_fmt yuv420p -g 30 -f h264 - | \
+                 rushes send - --codec h264 --whip http://192.0.2.7:8080/whip --token-file token",
+            ),
         ],
     },
     Scene {
