@@ -125,6 +125,7 @@ fn of_stream(error: &rushes::Error) -> Status {
         Error::RtcpBusy => Status::Busy,
         Error::Zrtp(_) => Status::Zrtp,
         Error::Peer(error) => of_peer(error),
+        Error::NoPath => Status::Net,
         Error::Send(_) => Status::Send,
         Error::SendingStopped => Status::Ended,
         Error::SharedPort { .. } => Status::AddressInUse,
@@ -136,7 +137,7 @@ fn of_stream(error: &rushes::Error) -> Status {
 fn of_peer(error: &PeerError) -> Status {
     match error {
         PeerError::Closed | PeerError::ClosedByPeer => Status::Ended,
-        PeerError::NoPath => Status::Net,
+        PeerError::NoPath | PeerError::Lost => Status::Net,
         PeerError::Dtls(_) | PeerError::Certificate(_) => Status::Key,
         PeerError::Order(_) => Status::Unsupported,
         _ => Status::Argument,

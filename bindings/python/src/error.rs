@@ -157,7 +157,7 @@ fn of_peer(error: &PeerError, text: String) -> PyErr {
     match error {
         PeerError::Closed => ClosedError::new_err(text),
         PeerError::Order(_) => StateError::new_err(text),
-        PeerError::ClosedByPeer | PeerError::NoPath => NetError::new_err(text),
+        PeerError::ClosedByPeer | PeerError::NoPath | PeerError::Lost => NetError::new_err(text),
         PeerError::Dtls(_) | PeerError::Certificate(_) => SecurityError::new_err(text),
         _ => ConfigError::new_err(text),
     }

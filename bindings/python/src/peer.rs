@@ -1,6 +1,8 @@
 //! Connections with peers that are entered by offer and answer.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -43,6 +45,8 @@ struct Inner {
     peer: Exclusive<Option<Connection>>,
     handle: PeerHandle,
     streams: Open,
+    /// Whether the connection is being closed, so that a wait for it ends.
+    is_closing: AtomicBool,
 }
 
 struct Connection {
@@ -65,6 +69,7 @@ impl Close for Inner {
         if Call::is_running() {
             return Err(Failure::Reentered);
         }
+        self.is_closing.store(true, Relaxed);
         // From here on, no streams are added.
         let connection = self.peer.with(|connection| Ok(connection.take()))?;
         // The connection carries the streams' BYE.
@@ -84,7 +89,12 @@ impl PeerConnection {
     pub(crate) fn new(peer: rushes::peer::Peer) -> Self {
         let handle = peer.handle();
         let connection = Exclusive::new(Some(Connection { peer, added: 0 }));
-        let inner = Arc::new(Inner { peer: connection, handle, streams: Open::default() });
+        let inner = Arc::new(Inner {
+            peer: connection,
+            handle,
+            streams: Open::default(),
+            is_closing: AtomicBool::new(false),
+        });
         OPEN.add(&inner);
         Self { inner }
     }
@@ -182,6 +192,9 @@ impl PeerConnection {
     ) -> PyResult<Option<Vec<Py<PeerStream>>>> {
         take_level(py);
         let connected = in_slices(py, duration(timeout)?, |slice| {
+            if self.inner.is_closing.load(Relaxed) {
+                return Err(Failure::Closed);
+            }
             self.inner.with(|connection| {
                 let Some(streams) = connection.peer.connect(slice)? else { return Ok(None) };
                 // Registered now, because closing the connection closes them.

@@ -28,6 +28,14 @@ impl Browsers {
         Ok(Self { connection, frames, answered: 0 })
     }
 
+    /// Checks that the connection lasts.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        match self.connection.ended() {
+            Some(error) => anyhow::bail!("the connection has ended: {error}"),
+            None => Ok(()),
+        }
+    }
+
     /// Goes on with the beginning of the file.
     pub(super) fn begin_again(&mut self) {
         if let Some(frames) = &mut self.frames {
@@ -45,9 +53,7 @@ impl Browsers {
         frame: &MediaFrame,
         requested: u64,
     ) -> anyhow::Result<Option<MediaFrame>> {
-        if let Some(error) = self.connection.ended() {
-            anyhow::bail!("the connection has ended: {error}");
-        }
+        self.check()?;
         let Some(frames) = &mut self.frames else { return Ok(Some(frame.clone())) };
         if requested > self.answered {
             self.answered = requested;

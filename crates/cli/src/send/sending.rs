@@ -159,6 +159,8 @@ impl Sending<'_> {
                     // Requests and reports are answered.
                     ignore_transient(self.stream.sender().wait_until(Instant::now()))?;
                     self.poll();
+                    #[cfg(feature = "webrtc")]
+                    self.browsers.as_ref().map_or(Ok(()), Browsers::check)?;
                     continue;
                 }
                 NextFrame::End => break,

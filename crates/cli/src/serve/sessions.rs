@@ -84,13 +84,9 @@ impl Sessions {
         }
         if kind == Kind::Publish {
             let of_publishers = |it: &&Open| it.kind == Kind::Publish && !it.session.is_over();
-            let publishers: Vec<_> = open.iter().filter(of_publishers).collect();
-            if publishers.iter().any(|it| it.session.has_path()) {
+            if open.iter().filter(of_publishers).any(|it| it.session.has_path()) {
                 let reason = "somebody publishes already: end that session first";
                 return Err(Refusal::new(Reason::Conflict, reason));
-            }
-            for unheard in publishers {
-                unheard.session.end();
             }
         }
         let session = Arc::new(Session::new(id, local));
@@ -121,30 +117,42 @@ impl Sessions {
     }
 }
 
+/// The place of a session while its offer is answered; given back unless it is kept.
+struct Entry<'s> {
+    sessions: &'s Sessions,
+    session: Arc<Session>,
+    is_kept: bool,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.sessions.lock().retain(|it| !Arc::ptr_eq(&it.session, &self.session));
+        }
+    }
+}
+
 /// The answer to an offer, and the thread of the session.
 type Started = (String, JoinHandle<()>);
 
 impl Endpoint for Sessions {
     fn open(&self, request: &OpenRequest<'_>) -> Result<String, Refusal> {
-        let session = self.enter(request)?;
-        let started = match request.kind {
-            Kind::Play => self.play(&session, request.offer),
-            Kind::Publish => self.publish(&session, request.offer),
-        };
+        let mut entry = Entry { sessions: self, session: self.enter(request)?, is_kept: false };
+        let (answer, thread) = match request.kind {
+            Kind::Play => self.play(&entry.session, request.offer),
+            Kind::Publish => self.publish(&entry.session, request.offer),
+        }?;
+        entry.is_kept = true;
+        let is_it = |it: &Open| Arc::ptr_eq(&it.session, &entry.session);
         let mut open = self.lock();
-        let is_it = |it: &Open| Arc::ptr_eq(&it.session, &session);
-        match started {
-            Ok((answer, thread)) => {
-                if let Some(open) = open.iter_mut().find(|it| is_it(it)) {
-                    open.thread = Some(thread);
-                }
-                Ok(answer)
-            }
-            Err(refusal) => {
-                open.retain(|it| !is_it(it));
-                Err(refusal)
-            }
+        let is_publisher = |it: &&Open| request.kind == Kind::Publish && it.kind == Kind::Publish;
+        for unheard in open.iter().filter(is_publisher).filter(|it| !is_it(it)) {
+            unheard.session.end();
         }
+        if let Some(open) = open.iter_mut().find(|it| is_it(it)) {
+            open.thread = Some(thread);
+        }
+        Ok(answer)
     }
 
     fn patch(&self, id: &str, fragment: &str) -> Result<Option<String>, Refusal> {

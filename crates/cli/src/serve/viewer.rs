@@ -65,16 +65,20 @@ impl Viewer {
         };
         tracing::info!(id = self.session.short_id(), "a viewer is connected");
         let queue = self.hub.watch(self.show);
-        let mut outputs: Vec<_> = streams.into_iter().map(Output::new).collect();
+        let sent = streams.into_iter().filter(|stream| stream.sends);
+        let mut outputs: Vec<_> = sent.map(Output::new).collect();
+        anyhow::ensure!(!outputs.is_empty(), "the viewer takes none of what is shown");
         while !self.session.is_over() && self.peer.ended().is_none() {
             match queue.next(POLL_INTERVAL) {
                 Next::Sample(sample) => self.send(&mut outputs, &sample)?,
-                Next::Nothing => wait_until(&mut outputs, Instant::now())?,
+                Next::Nothing => {}
                 Next::End => {
                     wait_until(&mut outputs, Instant::now() + LAST_REQUESTS)?;
                     break;
                 }
             }
+            // However often frames come, checks of the path and requests are answered.
+            wait_until(&mut outputs, Instant::now())?;
             self.pass_requests(&outputs);
         }
         for output in &outputs {
@@ -132,8 +136,13 @@ impl Output {
         let sender = self.stream.stream.sender();
         let sent = sender.push_frame_captured(&sample.data, timestamp, sample.captured);
         let was_sent = match sent {
-            Err(error @ (Error::Frame(_) | Error::NoDestination)) => {
+            Err(error @ (Error::Frame(_) | Error::NoDestination | Error::NoPath)) => {
                 tracing::debug!(%error, "a frame is not sent to a viewer");
+                false
+            }
+            Err(Error::CircuitBreaker { .. }) => {
+                // Whether the viewer has left, its path shows; sending goes on when that is permitted.
+                let _ = sender.resume();
                 false
             }
             sent => ignore_lost(sent).map(|()| true)?,

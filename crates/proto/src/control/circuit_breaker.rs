@@ -78,6 +78,8 @@ impl fmt::Display for CircuitBreaker {
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreakers {
     on: bool,
+    /// How many receivers are sent to, if more than one.
+    receivers: usize,
     triggered: Option<(Instant, CircuitBreaker)>,
     /// The counts of sent media, and when they last changed.
     sent: Option<SentBy>,
@@ -94,6 +96,12 @@ impl Participant {
     /// receiver that has left by a BYE.
     pub fn set_circuit_breakers(&mut self, on: bool) {
         self.breakers.on = on;
+    }
+
+    /// Sets how many receivers the media is sent to; by default one. As long as fewer have reported, none of them
+    /// speaks for those that do not report, and no circuit breaker triggers.
+    pub fn set_receivers(&mut self, receivers: usize) {
+        self.breakers.receivers = receivers;
     }
 
     /// Returns the circuit breaker that has triggered, and how long from `now` on media must not be
@@ -157,9 +165,15 @@ impl Participant {
         let is_recent = |heard: SentBy| now.saturating_duration_since(heard.at) < span;
         let is_fine =
             |path: &ReportedPath| path.heard.is_some_and(is_recent) && path.triggers.is_none();
-        if !self.remotes.present().any(|remote| is_fine(&remote.path)) {
+        if !self.remotes.present().any(|remote| is_fine(&remote.path)) && self.have_reported() {
             self.trigger(now, triggered);
         }
+    }
+
+    /// Returns whether as many receivers have reported as there are.
+    fn have_reported(&self) -> bool {
+        let reporting = self.remotes.iter().filter(|remote| remote.path.heard.is_some());
+        self.breakers.receivers <= 1 || reporting.count() >= self.breakers.receivers
     }
 
     /// Notes feedback of `from`, which shows that reports can arrive (section 5).
@@ -188,7 +202,7 @@ impl Participant {
             is_regular |= path.reports > 1;
             silence = silence.min(now.saturating_duration_since(heard.at));
         }
-        if is_regular {
+        if is_regular && self.have_reported() {
             self.trigger(now, CircuitBreaker::RtcpTimeout { silence });
         }
     }

@@ -64,9 +64,10 @@ impl<'s, 'f> Outgoing<'s, 'f> {
     }
 
     /// Limits the batches that follow to `octets` each, but to no less than one of the largest
-    /// packets. Without this call a batch is as large as its slab.
-    pub fn limit_batches(&mut self, octets: usize) {
+    /// packets. Returns the limit. Without this call a batch is as large as its slab.
+    pub fn limit_batches(&mut self, octets: usize) -> usize {
         self.batch_len_max = octets.max(self.sender.config.packet_len_max);
+        self.batch_len_max
     }
 
     /// Empties `batch`, which must be [ready](Batch::is_ready), and fills it with the next packets;

@@ -14,6 +14,8 @@ use crate::port::{Port, SideProtocol, earlier};
 
 /// Maximum addresses with which handshakes go on at a time.
 const CANDIDATES_MAX: usize = 8;
+/// Maximum of them at one host.
+const CANDIDATES_OF_HOST_MAX: usize = 4;
 
 /// Maximum events that wait to be polled; the oldest are dropped.
 const EVENTS_MAX: usize = 32;
@@ -148,8 +150,13 @@ impl Inner {
         if self.associations.iter().any(|(address, _)| *address == from) {
             return;
         }
-        if self.associations.len() >= CANDIDATES_MAX {
-            let unproved = |(_, it): &(_, Association)| !it.has_proved_address();
+        // One host must not take all places.
+        let of_host = |(address, _): &&(SocketAddr, _)| address.ip() == from.ip();
+        let is_crowded = self.associations.iter().filter(of_host).count() >= CANDIDATES_OF_HOST_MAX;
+        if is_crowded || self.associations.len() >= CANDIDATES_MAX {
+            let unproved = |(address, it): &(SocketAddr, Association)| {
+                !it.has_proved_address() && (!is_crowded || address.ip() == from.ip())
+            };
             let Some(oldest) = self.associations.iter().position(unproved) else { return };
             self.associations.remove(oldest);
         }

@@ -72,9 +72,9 @@ pub enum DestinationsError {
          leave rate control out, or open a stream for each"
     )]
     RateControl,
-    /// The stream would agree on its keys by ZRTP.
+    /// The stream would agree on its keys by ZRTP or DTLS.
     #[error(
-        "ZRTP agrees on keys with one peer: open a stream for each destination, \
+        "keys are agreed on with one peer, by ZRTP as by DTLS: open a stream for each destination, \
          or give all of them one key"
     )]
     Zrtp,

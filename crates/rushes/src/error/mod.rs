@@ -175,6 +175,10 @@ pub enum Error {
     /// The stream cannot send: its session has no peer, or the stream has no remote port.
     #[error("this stream only receives: set a peer for its session and a remote_port for it")]
     NoDestination,
+    /// The peer is not reached at present: no path to it is known that it still answers on. Frames can be sent again
+    /// when one is found.
+    #[error("no path to the peer at present: the frame was not sent")]
+    NoPath,
     /// Keys in a description cannot be used, or the stream's keys cannot be described.
     #[cfg(feature = "srtp")]
     #[error(transparent)]
@@ -343,6 +347,7 @@ impl Error {
         match self {
             Self::Send(error) => error.is_transient(),
             Self::Net(error) => error.is_transient(),
+            Self::NoPath => true,
             _ => false,
         }
     }

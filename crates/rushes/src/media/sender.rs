@@ -94,8 +94,8 @@ impl StreamSender {
         reporter.check_frame()?;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let destinations = outbox.destinations();
-        if destinations.count() == 0 {
-            return Err(Error::NoDestination);
+        if destinations.first().is_none() {
+            return Err(self.without_destination());
         }
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, retransmissions } = &mut *state;
@@ -163,8 +163,8 @@ impl StreamSender {
         reporter.check_sending()?;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
         let destinations = outbox.destinations();
-        if destinations.count() == 0 {
-            return Err(Error::NoDestination);
+        if destinations.first().is_none() {
+            return Err(self.without_destination());
         }
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, .. } = &mut *state;
@@ -282,6 +282,13 @@ impl StreamSender {
         self.attached.port.socket().counters()
     }
 
+    /// Returns the error of a frame that has nowhere to go. Requests and checks of the path are answered.
+    fn without_destination(&self) -> Error {
+        self.poll_port();
+        let follows = self.attached.outbox().destinations().count() > 0;
+        if follows { Error::NoPath } else { Error::NoDestination }
+    }
+
     /// Retransmits packets requested since the last call, and reads reports if no other thread
     /// does.
     fn poll_port(&self) {
@@ -312,15 +319,13 @@ impl Bursts<'_> {
     fn send(&mut self, outgoing: &mut Outgoing<'_, '_>) -> (Result<(), SendError>, bool) {
         let (socket, outbox) = (self.port.socket(), self.outbox);
         loop {
-            if let Some(octets) = self.burst_len() {
-                outgoing.limit_batches(octets);
-            }
+            let limit = self.burst_len().map(|octets| outgoing.limit_batches(octets));
             let ready = SendState::make_ready(socket, self.batch, self.queue, outbox.timeout());
             if ready.is_err() {
                 return (ready, false);
             }
             if let Some(left) = self.unstamped {
-                let len = self.burst_len().unwrap_or(SLAB_LEN).min(left);
+                let len = limit.unwrap_or(SLAB_LEN).min(left);
                 self.unstamped = Some(left - len);
                 if len > 0 && !self.wait(len, len.div_ceil(PACKET_LEN)) {
                     return (Ok(()), true);

@@ -74,7 +74,8 @@ impl PeerHandle {
         let mut media = offered.media.first().cloned().unwrap_or_default();
         let candidates = self.transport.local_candidates();
         media.candidates = candidates.iter().map(ToString::to_string).collect();
-        media.end_of_candidates = true;
+        let now = Instant::now();
+        media.end_of_candidates = !self.transport.with_agent(now, |agent| agent.is_gathering());
         let answer = Fragment {
             ufrag: Some(own.ufrag().to_owned()),
             password: Some(own.password().to_owned()),

@@ -84,6 +84,9 @@ impl SideProtocol for Transport {
 
     fn serve(&self, now: Instant) -> Option<Instant> {
         let mut inner = self.lock();
+        if inner.ended.is_some() {
+            return None;
+        }
         let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if is_due(inner.agent.next_timeout()) {
             inner.agent.handle_timeout(now);
@@ -142,6 +145,9 @@ impl Transport {
         remote: &Credentials,
     ) -> Result<(), ice::AgentError> {
         let mut inner = self.lock();
+        if inner.ended.is_some() {
+            return Ok(());
+        }
         // Checked first, so that credentials that cannot be used leave the connection as it is.
         Agent::check_user_names(own, remote)?;
         inner.agent.restart(own.clone(), now);
@@ -156,7 +162,7 @@ impl Transport {
     /// Lets the thread that reads the port look again when something is due.
     fn wake_reader(&self) {
         if let Some(port) = self.port.upgrade() {
-            port.wake_reader();
+            port.wake();
         }
     }
 
@@ -164,7 +170,9 @@ impl Transport {
     pub(super) fn with_agent<T>(&self, now: Instant, act: impl FnOnce(&mut Agent) -> T) -> T {
         let mut inner = self.lock();
         let outcome = act(&mut inner.agent);
-        self.process_output(&mut inner, now);
+        if inner.ended.is_none() {
+            self.process_output(&mut inner, now);
+        }
         drop(inner);
         self.wake_reader();
         outcome
@@ -241,7 +249,7 @@ impl Transport {
     fn process_output(&self, inner: &mut Inner, now: Instant) {
         while let Some(event) = inner.agent.poll_event() {
             match event {
-                ice::Event::Selected { local, remote } => {
+                ice::Event::Selected { local, remote } if inner.ended.is_none() => {
                     self.path.select(remote);
                     inner.note(PeerEvent::Path { local, remote });
                 }

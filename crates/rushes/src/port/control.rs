@@ -125,11 +125,6 @@ impl Port {
     pub(crate) fn serve_now(&self) {
         self.due_now();
         self.serve(Instant::now());
-        self.wake_reader();
-    }
-
-    /// Wakes the reading thread, if there is one, to recheck its deadline.
-    pub(crate) fn wake_reader(&self) {
         if self.read_state.try_lock().is_err() {
             self.waker.wake();
         }

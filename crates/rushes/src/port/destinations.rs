@@ -141,21 +141,20 @@ impl Destinations {
         if let [only] = &*self.list {
             return only.address().map_or(Ok(()), send);
         }
-        let (mut first, mut failed) = (None, Targets::default());
-        for (place, destination) in self.list.iter().enumerate() {
+        let mut failed: Vec<(&Destination, SendError)> = Vec::new();
+        for destination in &self.list {
             match destination.address().map_or(Ok(()), &mut send) {
                 Ok(()) => destination.note_sent(),
-                Err(error) => {
-                    failed.add(place);
-                    destination.note_unsent(datagrams.saturating_sub(error.sent), &error);
-                    first.get_or_insert(error);
-                }
+                Err(error) => failed.push((destination, error)),
             }
         }
-        match first {
-            Some(error) if failed == self.all() => Err(error),
-            _ => Ok(()),
+        if failed.len() == self.list.len() {
+            return failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error));
         }
+        for (destination, error) in failed {
+            destination.note_unsent(datagrams.saturating_sub(error.sent), &error);
+        }
+        Ok(())
     }
 
     /// Notes that `datagrams` were not sent to one of several destinations.

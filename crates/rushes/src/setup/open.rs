@@ -284,6 +284,7 @@ impl StreamBuilder {
         };
         let mut participant = Participant::new(config, Instant::now());
         participant.set_circuit_breakers(self.control.breaks(in_group));
+        participant.set_receivers(1 + self.also_to.len());
         if sender.has_transport_sequence() {
             participant.read_wide_arrivals();
         }

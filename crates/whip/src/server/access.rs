@@ -34,8 +34,8 @@ fn bearer(value: &str) -> Option<&str> {
 /// Refuses requests that a page of another site made in a user's browser.
 ///
 /// A page of a site whose name was made to resolve to this machine has the same origin for the
-/// browser. On the loopback address, where anything else is out of reach, the name must therefore
-/// be that of this machine, unless a token protects the server.
+/// browser. The name must therefore be `localhost` or an address, unless a token protects the server or the
+/// site is allowed. Programs, which say no origin, may use any name of a machine that others reach, too.
 pub(super) fn check_origin(
     config: &ServerConfig,
     fields: &HeaderMap,
@@ -50,13 +50,13 @@ pub(super) fn check_origin(
             refuse("this server does not allow pages of other sites; allow their origin")
         }
         _ if config.token.is_none()
-            && local.ip().is_loopback()
+            && (local.ip().is_loopback() || origin.is_some())
             && !is_local(host)
             && !origin.is_some_and(is_allowed) =>
         {
             refuse(
-                "the name in the address is not of this machine; \
-                 use localhost, or set a token or the page's origin",
+                "the name in the address may be given by another site; \
+                 use localhost or an address, or set a token or the page's origin",
             )
         }
         _ => Ok(()),

@@ -74,20 +74,17 @@ impl ParameterSets {
         annex_b(self.missing_from(&[]).into_iter().map(|set| &set.unit))
     }
 
-    /// Adds the sets that an Annex B access unit lacks: before its first unit, but after an access unit
-    /// delimiter.
+    /// Adds the sets that an Annex B access unit lacks: after an access unit delimiter, and after its own sets, which
+    /// they may refer to.
     pub(super) fn complete(&self, access_unit: &mut Vec<u8>) {
         let own: Vec<Set> = units(access_unit)
             .filter_map(|unit| Set::of(self.codec, unit))
             .take(SETS_MAX)
             .collect();
-        let missing = self.missing_from(&own);
-        if missing.is_empty() {
-            return;
+        for set in self.missing_from(&own) {
+            let at = self.place(access_unit, set.nal_type);
+            access_unit.splice(at..at, annex_b([&set.unit].into_iter()));
         }
-        let missing = annex_b(missing.into_iter().map(|set| &set.unit));
-        let at = self.after_delimiter(access_unit);
-        access_unit.splice(at..at, missing);
     }
 
     /// Returns the sets that are not among `own`: VPS, SPS and PPS, in this order.
@@ -98,17 +95,25 @@ impl ParameterSets {
         missing
     }
 
-    /// Returns the place after the access unit delimiter, if the access unit begins with one.
-    fn after_delimiter(&self, access_unit: &[u8]) -> usize {
-        let mut starts = rushes_proto::payload::nal::find_start_codes(access_unit);
-        let Some(first) = starts.next() else { return 0 };
-        let header = self.codec.header(&access_unit[first + 3..]);
-        if !header.is_some_and(|it| self.codec.is_access_unit_delimiter(it.nal_type)) {
-            return 0;
+    /// Returns the place of a further set: after the access unit delimiter, if there is one, and after the sets of the
+    /// same type or of those before it.
+    fn place(&self, access_unit: &[u8], nal_type: u8) -> usize {
+        let mut starts = rushes_proto::payload::nal::find_start_codes(access_unit).peekable();
+        let mut place = 0;
+        while let Some(start) = starts.next() {
+            let Some(header) = self.codec.header(&access_unit[start + 3..]) else { continue };
+            let is_before = self.codec.is_access_unit_delimiter(header.nal_type)
+                || (self.codec.is_parameter_set(header.nal_type) && header.nal_type <= nal_type);
+            if is_before {
+                place = match starts.peek() {
+                    // A zero before a start code belongs to it.
+                    Some(next) if access_unit[next - 1] == 0 => next - 1,
+                    Some(next) => *next,
+                    None => access_unit.len(),
+                };
+            }
         }
-        let Some(next) = starts.next() else { return access_unit.len() };
-        // A zero before a start code belongs to it.
-        if access_unit[next - 1] == 0 { next - 1 } else { next }
+        place
     }
 }
 
@@ -158,8 +163,11 @@ mod tests {
         let whole = [set(7, 9), set(8, 9), KEY.to_vec()].concat();
         assert_eq!(completed(&sets, &whole), whole);
         let half = [set(7, 9), KEY.to_vec()].concat();
-        let expected = [set(8, 1), set(7, 9), KEY.to_vec()].concat();
-        assert_eq!(completed(&sets, &half), expected);
+        let expected = [set(7, 9), set(8, 1), KEY.to_vec()].concat();
+        assert_eq!(completed(&sets, &half), expected, "a PPS after the SPS that it refers to");
+        let other = [DELIMITER, &set(8, 9), KEY].concat();
+        let expected = [DELIMITER.to_vec(), set(7, 1), set(8, 9), KEY.to_vec()].concat();
+        assert_eq!(completed(&sets, &other), expected);
     }
 
     #[test]
