@@ -140,7 +140,9 @@ fn of_library(error: &rushes::Error) -> PyErr {
         E::Peer(error) => of_peer(error, text),
         E::CircuitBreaker { .. } => CircuitBreakerError::new_err(text),
         E::Hooked | E::NoDestination | E::SendingStopped => StateError::new_err(text),
-        E::Net(_) | E::RtcpPort { .. } | E::Random(_) | E::Thread(_) => NetError::new_err(text),
+        E::Net(_) | E::NoPath | E::RtcpPort { .. } | E::Random(_) | E::Thread(_) => {
+            NetError::new_err(text)
+        }
         E::NoRtcp | E::RtcpBusy => RtcpError::new_err(text),
         E::Send(_) => SendError::new_err(text),
         E::Zrtp(_) | E::NoZrtp | E::NoKeys => ZrtpError::new_err(text),

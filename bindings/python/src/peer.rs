@@ -78,6 +78,7 @@ impl Close for Inner {
                 *place = connection;
                 Ok(())
             })?;
+            self.is_closing.store(false, Relaxed);
             return Err(failure);
         }
         drop(connection);
