@@ -83,7 +83,7 @@ impl ParameterSets {
             .collect();
         for set in self.missing_from(&own) {
             let at = self.place(access_unit, set.nal_type);
-            access_unit.splice(at..at, annex_b([&set.unit].into_iter()));
+            access_unit.splice(at..at, annex_b([&set.unit]));
         }
     }
 
