@@ -588,7 +588,7 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         command: "cargo install --path crates/cli --features bench,window",
         reason: BUILDS,
-        proof: Some(("crates/cli/Cargo.toml", "features = [\"bench\", \"window\"]")),
+        proof: Some(("crates/cli/Cargo.toml", "features = [\"bench\", \"webrtc\", \"window\"]")),
     },
     Elsewhere {
         command: "bindings/capi/install --prefix ~/rushes",
