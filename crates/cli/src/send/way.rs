@@ -35,7 +35,7 @@ impl Opened {
         std::mem::take(&mut self.streams)
     }
 
-    /// Prepares what goes to a server for browsers, and ends it with the connection.
+    /// Prepares the streams for browsers if they go to a server. They end when the connection to it ends.
     #[cfg_attr(not(feature = "webrtc"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
     pub(super) fn watch(&self, sendings: &mut [Sending<'_>]) -> anyhow::Result<()> {
         #[cfg(feature = "webrtc")]
