@@ -5,6 +5,7 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::Outcome;
+use crate::ciphers::CiphersArgs;
 use crate::goodput::GoodputArgs;
 use crate::latency::LatencyArgs;
 use crate::peers::PeersArgs;
@@ -36,13 +37,14 @@ pub(crate) struct AllArgs {
 type Figures = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
 
 /// The measurements, in the order of the report.
-const SECTIONS: [(&str, Figures); 11] = [
+const SECTIONS: [(&str, Figures); 12] = [
     ("goodput", figures::<GoodputArgs>),
     ("rates", figures::<RatesArgs>),
     ("peers", figures::<PeersArgs>),
     ("latency", figures::<LatencyArgs>),
     ("start codes", figures::<StartCodeArgs>),
     ("srtp", figures::<SrtpArgs>),
+    ("ciphers", figures::<CiphersArgs>),
     ("zrtp", figures::<ZrtpArgs>),
     ("scaling", figures::<ScalingArgs>),
     ("zero copy", figures::<ZeroCopyArgs>),

@@ -26,6 +26,7 @@
 
 mod all;
 mod captions;
+mod ciphers;
 mod cpu;
 mod ends;
 mod goodput;
@@ -79,6 +80,8 @@ enum What {
     StartCode(Command<start_code::StartCodeArgs>),
     /// Cost of encryption: the whole path with each suite, compared with the path in the clear
     Srtp(Command<srtp::SrtpArgs>),
+    /// The ciphers alone, and a sender's and a receiver's whole work for a packet beside them
+    Ciphers(Command<ciphers::CiphersArgs>),
     /// Time that two ends take to agree on keys, by kind of key agreement
     Zrtp(Command<zrtp::ZrtpArgs>),
     /// Effect of more streams, packet sizes, socket buffers, networks and pacing
@@ -145,6 +148,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Latency(command)) => command.run(),
         Some(What::StartCode(command)) => command.run(),
         Some(What::Srtp(command)) => command.run(),
+        Some(What::Ciphers(command)) => command.run(),
         Some(What::Zrtp(command)) => command.run(),
         Some(What::Scaling(command)) => command.run(),
         Some(What::ZeroCopy(command)) => command.run(),

@@ -3,13 +3,16 @@
 //!
 //! **Scope.** AES in counter mode, AES-GCM, HMAC-SHA1, SHA-2 with HMAC and HKDF, X25519 and the
 //! curves of NIST, and the comparison of tags. Each is from a maintained library, with keys and
-//! nonces in the types that the protocols use. The caller supplies all random octets.
+//! nonces in the types that the protocols use. The caller supplies all random octets. With the feature
+//! `ipsec-mb`, the ciphers are computed by Intel's library of that name where it is installed; see
+//! [`Backend`].
 //!
 //! **Not in scope.** Packet formats, and implementations of primitives: only the lanes of
 //! `rushes-sha1` were written for Rushes.
 #![forbid(unsafe_code)]
 
 mod aead;
+mod backend;
 mod counter_mode;
 mod curve;
 mod erase;
@@ -23,6 +26,7 @@ mod testing;
 mod wycheproof;
 
 pub use aead::{Aead, BLOCK_LEN, NONCE_LEN, TAG_LEN};
+pub use backend::{Backend, BackendError};
 pub use counter_mode::CounterMode;
 pub use curve::{Curve, CurveKey};
 pub use erase::on_erased_stack;

