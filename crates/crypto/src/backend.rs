@@ -5,8 +5,19 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 /// The library that computes AES-GCM and AES in counter mode.
 ///
-/// All give the same results; they differ in speed. Hashes, tags of HMAC and key agreements are
-/// always those of aws-lc.
+/// All give the same results; they differ in speed. Tags of HMAC-SHA1 are those of aws-lc and of
+/// `rushes-sha1`, other hashes and key agreements those of aws-lc.
+///
+/// ```
+/// use rushes_crypto::Backend;
+///
+/// println!("{}", Backend::current()); // aws-lc, or ipsec-mb and its version
+/// if let Err(why) = Backend::IpsecMb.check() {
+///     println!("{why}");
+/// }
+/// Backend::AwsLc.choose()?; // for keys from now on
+/// # Ok::<(), rushes_crypto::BackendError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Backend {

@@ -591,6 +591,16 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
         proof: Some(("crates/cli/Cargo.toml", "features = [\"bench\", \"webrtc\", \"window\"]")),
     },
     Elsewhere {
+        command: "apt install libipsec-mb1",
+        reason: "needs root",
+        proof: Some((".ci/peers", "libipsec-mb-dev")),
+    },
+    Elsewhere {
+        command: "cargo install --path crates/cli --features ipsec-mb",
+        reason: BUILDS,
+        proof: Some((".ci/run", "--features rushes-proto/ipsec-mb")),
+    },
+    Elsewhere {
         command: "bindings/capi/install --prefix ~/rushes",
         reason: BUILDS,
         proof: Some(("bindings/capi/tests/package/rig.rs", "install")),
