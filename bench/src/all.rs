@@ -17,7 +17,6 @@ use crate::settings::{Measure, Settings, usual, write};
 use crate::srtp::SrtpArgs;
 use crate::start_code::StartCodeArgs;
 use crate::texture::TextureArgs;
-use crate::zero_copy::ZeroCopyArgs;
 use crate::zrtp::ZrtpArgs;
 
 pub(crate) const HELP: &str = "\
@@ -37,7 +36,7 @@ pub(crate) struct AllArgs {
 type Figures = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
 
 /// The measurements, in the order of the report.
-const SECTIONS: [(&str, Figures); 12] = [
+const SECTIONS: [(&str, Figures); 11] = [
     ("goodput", figures::<GoodputArgs>),
     ("rates", figures::<RatesArgs>),
     ("peers", figures::<PeersArgs>),
@@ -47,7 +46,6 @@ const SECTIONS: [(&str, Figures); 12] = [
     ("ciphers", figures::<CiphersArgs>),
     ("zrtp", figures::<ZrtpArgs>),
     ("scaling", figures::<ScalingArgs>),
-    ("zero copy", figures::<ZeroCopyArgs>),
     ("rate", figures::<RateArgs>),
     ("texture", figures::<TextureArgs>),
 ];

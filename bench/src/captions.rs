@@ -207,15 +207,6 @@ pub(crate) static BUCKET_10G_FPS: Caption = Caption {
     ..BUCKET
 };
 
-pub(crate) static ZERO_COPY: Caption = Caption {
-    name: "zero-copy",
-    title: "CPU time of a sender with and without copies by the kernel",
-    meaning: "The difference of a lent row from its copied row is the CPU time that a real device \
-              can save.",
-    method: "A sender alone, into a device that discards its packets; rows take turns.",
-    source: None,
-};
-
 pub(crate) static FRAMES: Caption = Caption {
     name: "frames",
     title: "Latency of the first frames of a texture stream",

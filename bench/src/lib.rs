@@ -45,7 +45,6 @@ mod start_code;
 mod sweep;
 mod texture;
 mod values;
-mod zero_copy;
 mod zrtp;
 
 use std::fmt;
@@ -86,8 +85,6 @@ enum What {
     Zrtp(Command<zrtp::ZrtpArgs>),
     /// Effect of more streams, packet sizes, socket buffers, networks and pacing
     Scaling(Command<scaling::ScalingArgs>),
-    /// Savings of a sender by zero-copy sending, into a device that discards packets
-    ZeroCopy(Command<zero_copy::ZeroCopyArgs>),
     /// Latency of texture frames from memory to memory, as measured in the thesis
     Texture(Command<texture::TextureArgs>),
     /// One end of a trial, in its own process
@@ -151,7 +148,6 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Ciphers(command)) => command.run(),
         Some(What::Zrtp(command)) => command.run(),
         Some(What::Scaling(command)) => command.run(),
-        Some(What::ZeroCopy(command)) => command.run(),
         Some(What::Texture(command)) => command.run(),
         Some(What::End(args)) => ends::run_end(args),
         Some(What::Echo(args)) => latency::run_side(args),

@@ -998,7 +998,7 @@ typedef struct rushes_statistics {
     // Events dropped because too many were waiting.
     uint64_t events_forgotten;
     // Datagrams that the system accepted for sending. This and the following counters up to
-    // `lent_refused` are per socket.
+    // `truncated` are per socket.
     uint64_t sent_datagrams;
     // Octets in them, without headers.
     uint64_t sent_octets;
@@ -1010,14 +1010,6 @@ typedef struct rushes_statistics {
     uint64_t unreachable;
     // Datagrams dropped because they were larger than any UDP datagram can be.
     uint64_t truncated;
-    // Messages lent to the kernel rather than copied (rushes_stream_options_zero_copy()).
-    uint64_t lent;
-    // Lent messages that the kernel had released at the last check.
-    uint64_t lent_back;
-    // Lent messages that the kernel copied after all, as it does on loopback.
-    uint64_t lent_copied;
-    // Messages that the kernel refused to borrow and that were copied.
-    uint64_t lent_refused;
     // Empty datagrams, which keep a path open (RFC 6263) and are not a fault. This and the
     // following counters, up to `discarded_unknown_key`, add up to `discarded`.
     uint64_t discarded_keep_alive;
@@ -1641,11 +1633,6 @@ rushes_status rushes_stream_options_send_path(const struct rushes_stream_options
 // How datagrams are received from the kernel: "auto", the default, "gro", "recvmmsg" or "single".
 rushes_status rushes_stream_options_receive_path(const struct rushes_stream_options *options,
                                                  const char *path);
-
-// Whether the kernel and the device read sent data in place instead of copying it (MSG_ZEROCOPY);
-// off by default. Use it with real network devices and frames of 16 KiB and more.
-rushes_status rushes_stream_options_zero_copy(const struct rushes_stream_options *options,
-                                              bool on);
 
 // The differentiated services code point of sent packets, 0..=63 (RFC 2474).
 rushes_status rushes_stream_options_dscp(const struct rushes_stream_options *options,

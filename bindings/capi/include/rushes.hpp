@@ -692,7 +692,6 @@ public:
     RUSHES_OPTION(extmap_allow_mixed, (bool on = true), (get(), on))
     RUSHES_OPTION(mid, (const std::string &mid), (get(), mid.c_str()))
     RUSHES_OPTION(rid, (const std::string &rid), (get(), rid.c_str()))
-    RUSHES_OPTION(zero_copy, (bool on = true), (get(), on))
     RUSHES_OPTION(dscp, (std::uint8_t dscp), (get(), dscp))
     RUSHES_OPTION(interface, (const std::string &name), (get(), name.c_str()))
     RUSHES_OPTION(multicast_source, (const std::string &host), (get(), host.c_str()))

@@ -73,16 +73,6 @@ fn unknown_path(error: &rushes::net::UnknownPath) -> crate::error::Failure {
     argument(error.to_string())
 }
 
-/// Whether the kernel and the device read sent data in place instead of copying it (MSG_ZEROCOPY);
-/// off by default. Use it with real network devices and frames of 16 KiB and more.
-#[unsafe(no_mangle)]
-pub extern "C" fn rushes_stream_options_zero_copy(
-    options: *const StreamOptions,
-    on: bool,
-) -> Status {
-    change(options, |builder| Ok(builder.zero_copy(on)))
-}
-
 /// The differentiated services code point of sent packets, 0..=63 (RFC 2474).
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_dscp(options: *const StreamOptions, dscp: u8) -> Status {

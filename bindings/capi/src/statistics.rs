@@ -77,7 +77,7 @@ pub struct Statistics {
     /// Events dropped because too many were waiting.
     pub events_forgotten: u64,
     /// Datagrams that the system accepted for sending. This and the following counters up to
-    /// `lent_refused` are per socket.
+    /// `truncated` are per socket.
     pub sent_datagrams: u64,
     /// Octets in them, without headers.
     pub sent_octets: u64,
@@ -89,14 +89,6 @@ pub struct Statistics {
     pub unreachable: u64,
     /// Datagrams dropped because they were larger than any UDP datagram can be.
     pub truncated: u64,
-    /// Messages lent to the kernel rather than copied (rushes_stream_options_zero_copy()).
-    pub lent: u64,
-    /// Lent messages that the kernel had released at the last check.
-    pub lent_back: u64,
-    /// Lent messages that the kernel copied after all, as it does on loopback.
-    pub lent_copied: u64,
-    /// Messages that the kernel refused to borrow and that were copied.
-    pub lent_refused: u64,
     /// Empty datagrams, which keep a path open (RFC 6263) and are not a fault. This and the
     /// following counters, up to `discarded_unknown_key`, add up to `discarded`.
     pub discarded_keep_alive: u64,
@@ -210,10 +202,6 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         received_octets: socket.received_bytes,
         unreachable: socket.refused,
         truncated: socket.truncated,
-        lent: socket.lent,
-        lent_back: socket.lent_back,
-        lent_copied: socket.lent_copied,
-        lent_refused: socket.lent_refused,
         extensions_malformed: receive.extensions_malformed,
         capture_to_delivery: counts(&statistics.capture_to_delivery),
         capture_to_delivery_sum: nanos(statistics.capture_to_delivery.sum()),

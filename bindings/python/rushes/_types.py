@@ -134,7 +134,6 @@ class StreamOptions(TypedDict, total=False):
     first_packet: tuple[int, int]
     send_path: Literal["auto", "gso", "sendmmsg", "single"]
     receive_path: Literal["auto", "gro", "recvmmsg", "single"]
-    zero_copy: bool
     dscp: int
     interface: str
     multicast: MulticastOptions

@@ -366,7 +366,6 @@ fn socket(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<
         "send_timeout" => builder.send_timeout(setting.seconds()?),
         "send_path" => builder.send_path(setting.parse()?),
         "receive_path" => builder.receive_path(setting.parse()?),
-        "zero_copy" => builder.zero_copy(setting.get()?),
         "dscp" => builder.dscp(setting.within(0, 63)?),
         "interface" => builder.interface(&setting.get::<String>()?),
         "keep_alive" => builder.keep_alive(setting.seconds()?),

@@ -206,14 +206,6 @@ mirror! {
         /// Messages that the kernel dropped because the receive buffer was full; one may hold a run
         /// of datagrams (Linux only).
         kernel_drops: u64 = |s: &Counters| s.kernel_drops,
-        /// Messages lent to the kernel rather than copied (see `zero_copy`).
-        lent: u64 = |s: &Counters| s.lent,
-        /// Lent messages that the kernel had released at the last check.
-        lent_back: u64 = |s: &Counters| s.lent_back,
-        /// Lent messages that the kernel copied after all, as it does on loopback.
-        lent_copied: u64 = |s: &Counters| s.lent_copied,
-        /// Messages for which the kernel refused zero-copy, and that were copied.
-        lent_refused: u64 = |s: &Counters| s.lent_refused,
     }
 }
 

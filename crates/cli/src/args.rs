@@ -362,7 +362,7 @@ pub(crate) struct SendArgs {
     /// Publish to the server of WHIP at this URL (RFC 9725), such as an engine that carries the stream to
     /// browsers
     #[arg(long, value_name = "URL", help_heading = "WebRTC",
-        conflicts_with_all = ["to", "local_port", "ssrc", "mid", "sdp", "zero_copy", "max_rate", "fec",
+        conflicts_with_all = ["to", "local_port", "ssrc", "mid", "sdp", "max_rate", "fec",
             "payload_type", "clock_rate", "socket_buffer", "send_path", "receive_path", "interface",
             "ttl", "dscp", "capture_time", "extension", "size", "no_rtcp", "rtcp_mux", "rtcp_port",
             "rtx_payload_type", "rtx_ssrc", "feedback", "keep_alive", "srtp", "zrtp"])]
@@ -396,10 +396,6 @@ pub(crate) struct SendArgs {
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) overwrite: OverwriteArgs,
-    /// Let the network device read sent data in place instead of copying it; needs 512 KiB of
-    /// memory. For real devices and large frames; on loopback it only costs time
-    #[arg(long, help_heading = "Network")]
-    pub(crate) zero_copy: bool,
     /// End when the network has prevented sending for this long: no route, an interface that is
     /// down, a firewall. Frames until then are lost, and the exit code is 1
     #[arg(long, default_value = "30s", value_parser = parse_duration, value_name = "TIME",

@@ -32,15 +32,6 @@ pub struct Counters {
     /// Messages that the kernel dropped because the receive buffer was full; one may hold a run of
     /// datagrams (Linux only).
     pub kernel_drops: u64,
-    /// Messages lent to the kernel rather than copied (see
-    /// [`zero_copy`](crate::SocketOptions::zero_copy)).
-    pub lent: u64,
-    /// Lent messages that the kernel has released, according to the notifications read so far.
-    pub lent_back: u64,
-    /// Lent messages that the kernel copied after all, as it does on loopback.
-    pub lent_copied: u64,
-    /// Messages that the kernel refused to borrow and that were copied.
-    pub lent_refused: u64,
 }
 
 impl Counters {
@@ -63,8 +54,6 @@ pub(crate) struct Tally {
     pub(crate) buffer_full_waits: AtomicU64,
     pub(crate) refused: AtomicU64,
     pub(crate) truncated: AtomicU64,
-    pub(crate) lent: AtomicU64,
-    pub(crate) lent_refused: AtomicU64,
 }
 
 /// Counts `amount` more events.
@@ -74,7 +63,7 @@ pub(crate) fn count(counter: &AtomicU64, amount: usize) {
 }
 
 impl Tally {
-    /// Returns the current numbers; the caller adds the kernel's drops and the returned loans.
+    /// Returns the current numbers; the caller adds the kernel's drops.
     pub(crate) fn read(&self) -> Counters {
         Counters {
             send_calls: self.send_calls.load(Relaxed),
@@ -87,8 +76,6 @@ impl Tally {
             buffer_full_waits: self.buffer_full_waits.load(Relaxed),
             refused: self.refused.load(Relaxed),
             truncated: self.truncated.load(Relaxed),
-            lent: self.lent.load(Relaxed),
-            lent_refused: self.lent_refused.load(Relaxed),
             ..Counters::default()
         }
     }

@@ -191,9 +191,6 @@ pub enum SendErrorKind {
         /// The operating system's error.
         source: io::Error,
     },
-    /// Waiting for a lent slab failed.
-    #[error("waiting for lent memory failed: {0}")]
-    Reclaim(#[source] io::Error),
     /// The lengths do not add up to the number of octets given; nothing was sent.
     #[error("the lengths add up to {lengths} octets, but {bytes} were given")]
     Mismatch {
@@ -219,7 +216,7 @@ impl SendErrorKind {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::BufferFull => true,
-            Self::Io { source, .. } | Self::Reclaim(source) => sys::is_transient(source),
+            Self::Io { source, .. } => sys::is_transient(source),
             Self::TooLarge { .. } | Self::PathRefused { .. } | Self::Mismatch { .. } => false,
         }
     }

@@ -48,7 +48,6 @@
 //! | `buffer.rs` | the sizes of the kernel's buffers |
 //! | `socket.rs` | binding, probing, the UDP socket itself |
 //! | `send.rs`, `group.rs` | sending; grouping datagrams into messages |
-//! | `lend.rs` | sending without a copy: slabs are lent to the kernel |
 //! | `receive.rs` | receiving |
 //! | `refusals.rs` | ICMP messages that a destination port is closed |
 //! | `stamp.rs` | the kernel's times of arrival as instants |
@@ -64,7 +63,6 @@ mod counters;
 mod dual_stack;
 mod error;
 mod group;
-mod lend;
 mod multicast;
 mod options;
 mod receive;
@@ -80,7 +78,6 @@ pub use addresses::local_addresses;
 pub use buffer::{BufferSize, BufferSizes};
 pub use counters::Counters;
 pub use error::{NetError, SendError, SendErrorKind, WriteError, WriteErrorKind};
-pub use lend::{LEND_MIN, Loan};
 pub use multicast::source_with;
 pub use options::{Interface, MulticastOptions, ReceivePath, SendPath, SocketOptions, UnknownPath};
 pub use receive::{Arena, Datagram, Datagrams};

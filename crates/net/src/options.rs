@@ -50,14 +50,6 @@ pub struct SocketOptions {
     /// is fragmented. It is then more likely to be lost and cannot be offloaded; a warning is
     /// logged once. With `true` it is refused as [`TooLarge`](crate::SendErrorKind::TooLarge).
     pub forbid_fragments: bool,
-    /// Whether [`send_lent`](crate::UdpSocket::send_lent) lends slabs to the kernel instead of
-    /// copying them (`MSG_ZEROCOPY`; Linux 5.0, with segmentation). `false` by default.
-    ///
-    /// With devices that support scatter-gather and checksum offload, this saves the kernel's copy.
-    /// Over loopback the kernel copies anyway, and lending only adds cost. Where the system does
-    /// not support it, everything is copied; [`zero_copy`](crate::UdpSocket::zero_copy) returns
-    /// whether slabs are lent.
-    pub zero_copy: bool,
 }
 
 impl Default for SocketOptions {
@@ -74,7 +66,6 @@ impl Default for SocketOptions {
             dual_stack: false,
             reuse_address: false,
             forbid_fragments: false,
-            zero_copy: false,
         }
     }
 }

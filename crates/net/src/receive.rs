@@ -220,7 +220,6 @@ impl UdpSocket {
             if outcome == WaitOutcome::Errors {
                 self.read_errors();
             }
-            self.settle();
             if outcome == WaitOutcome::Beside {
                 self.receive_now(arena)?;
                 break;

@@ -35,14 +35,12 @@ pub(crate) enum Cause {
 impl UdpSocket {
     /// Counts ICMP messages that a destination port is closed
     /// ([`refused`](crate::Counters::refused)) although the socket is not connected
-    /// (`IP_RECVERR`, `IPV6_RECVERR`; Linux, not with
-    /// [zero-copy sending](crate::SocketOptions::zero_copy)). Elsewhere it has no effect; Windows
-    /// counts them anyway.
+    /// (`IP_RECVERR`, `IPV6_RECVERR`; Linux). Elsewhere it has no effect; Windows counts them anyway.
     ///
     /// Anyone who knows the addresses can forge such a message, so that it never ends a call with an
     /// error. Receiving and sending cost the same until one arrives.
     pub fn enable_refusals(&self) {
-        if self.lending.is_some() || self.errors.get().is_some() {
+        if self.errors.get().is_some() {
             return;
         }
         let is_ipv4 = self.local_address().is_ipv4();

@@ -7,7 +7,6 @@ use std::{fmt, io, thread};
 use crate::counters::count;
 use crate::error::{SendError, SendErrorKind};
 use crate::group::next_group;
-use crate::lend::Returns;
 use crate::options::SendPath;
 use crate::refusals::{Cause, Earlier};
 use crate::socket::UdpSocket;
@@ -20,14 +19,11 @@ const QUEUE_PAUSE: Duration = Duration::from_micros(200);
 /// Scratch space of one sending thread, created by [`UdpSocket::send_queue`].
 pub struct SendQueue {
     pub(crate) outbox: Outbox,
-    pub(crate) returns: Returns,
-    /// Number of slabs that were lent and not yet taken back.
-    pub(crate) away: usize,
 }
 
 impl SendQueue {
     pub(crate) fn new() -> Self {
-        Self { outbox: Outbox::new(), returns: Returns::new(), away: 0 }
+        Self { outbox: Outbox::new() }
     }
 }
 
@@ -66,26 +62,25 @@ impl UdpSocket {
         let connected = self.is_connected_to(to);
         let to = self.kernel_address(to);
         let parcel = Parcel { bytes, lengths, to, connected };
-        self.send_all(queue, parcel, deadline, Self::send_once)
+        self.send_all(queue, parcel, deadline)
     }
 
-    pub(crate) fn is_connected_to(&self, to: SocketAddr) -> bool {
+    fn is_connected_to(&self, to: SocketAddr) -> bool {
         self.peer.get() == Some(&to)
     }
 
-    /// Calls `send_once` until the kernel has accepted the whole parcel.
-    pub(crate) fn send_all(
+    /// Sends until the kernel has accepted the whole parcel.
+    fn send_all(
         &self,
         queue: &mut SendQueue,
         mut parcel: Parcel<'_>,
         deadline: Instant,
-        send_once: impl Fn(&Self, &mut SendQueue, SendPath, Parcel<'_>) -> io::Result<Taken>,
     ) -> Result<(), SendError> {
         let lengths = parcel.lengths;
         let mut earlier = Earlier::default();
         while !parcel.lengths.is_empty() {
             let path = self.send_path();
-            let outcome = match send_once(self, queue, path, parcel) {
+            let outcome = match self.send_once(queue, path, parcel) {
                 Err(error) if self.is_dropped(&error) => Ok(self.front(path, &parcel)),
                 outcome => outcome,
             };
@@ -111,7 +106,7 @@ impl UdpSocket {
     }
 
     /// Sends the front of the parcel in one system call.
-    pub(crate) fn send_once(
+    fn send_once(
         &self,
         queue: &mut SendQueue,
         path: SendPath,
@@ -132,7 +127,7 @@ impl UdpSocket {
     }
 
     /// Returns the size of the parcel's first message on `path`.
-    pub(crate) fn front(&self, path: SendPath, parcel: &Parcel<'_>) -> Taken {
+    fn front(&self, path: SendPath, parcel: &Parcel<'_>) -> Taken {
         let group = next_group(parcel.lengths, self.limits(path));
         group.map_or_else(Taken::default, |group| Taken {
             datagrams: group.datagrams,
@@ -189,7 +184,6 @@ impl UdpSocket {
         if left.is_zero() {
             return Err(SendErrorKind::BufferFull);
         }
-        self.settle();
         self.read_errors();
         count(&self.tally.wait_calls, 1);
         if fault == Fault::NoBuffers {
@@ -204,15 +198,6 @@ impl UdpSocket {
 }
 
 impl Parcel<'_> {
-    /// Returns only the front of the parcel.
-    pub(crate) fn front(self, front: Taken) -> Self {
-        Self {
-            bytes: &self.bytes[..front.bytes],
-            lengths: &self.lengths[..front.datagrams],
-            ..self
-        }
-    }
-
     /// Returns the rest of the parcel, without the front.
     fn after(self, front: Taken) -> Self {
         Self {

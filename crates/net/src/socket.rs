@@ -15,7 +15,7 @@ use crate::group::{Limits, MAX_MESSAGE, MAX_SEGMENTS};
 use crate::options::{ReceivePath, SendPath, SocketOptions};
 use crate::receive::Arena;
 use crate::send::SendQueue;
-use crate::sys::{ErrorQueue, Lending};
+use crate::sys::ErrorQueue;
 use crate::{multicast, sys};
 
 /// The share of the send buffer that one message may take: the kernel charges up to twice a
@@ -44,8 +44,6 @@ pub struct UdpSocket {
     /// Whether segmentation was refused; the next field is the same for batching.
     gso_refused: AtomicBool,
     sendmmsg_refused: AtomicBool,
-    /// Lends slabs to the kernel, if zero-copy sending is available.
-    pub(crate) lending: Option<Lending>,
     /// ICMP messages about sent datagrams, if they were requested.
     pub(crate) errors: OnceLock<ErrorQueue>,
 }
@@ -89,7 +87,6 @@ impl UdpSocket {
             segment_limit: AtomicUsize::new(MAX_MESSAGE),
             gso_refused: AtomicBool::new(false),
             sendmmsg_refused: AtomicBool::new(false),
-            lending: if options.zero_copy { enable_lending(&socket) } else { None },
             errors: OnceLock::new(),
             socket,
         })
@@ -128,8 +125,7 @@ impl UdpSocket {
     /// Returns the statistics of the socket.
     pub fn counters(&self) -> Counters {
         let kernel_drops = sys::kernel_drops(&self.socket);
-        let (lent_back, lent_copied) = self.lending.as_ref().map_or((0, 0), Lending::settled);
-        Counters { kernel_drops, lent_back, lent_copied, ..self.tally.read() }
+        Counters { kernel_drops, ..self.tally.read() }
     }
 
     /// Makes the kernel report when and with which ECN codepoint each datagram arrives
@@ -162,11 +158,7 @@ impl UdpSocket {
 
     /// Creates the scratch space that [`send`](Self::send) needs, one for each sending thread.
     pub fn send_queue(&self) -> SendQueue {
-        let queue = SendQueue::new();
-        if self.lending.is_some() {
-            queue.returns.prepare();
-        }
-        queue
+        SendQueue::new()
     }
 
     /// Creates the buffers that [`receive`](Self::receive) needs, one for each receiving thread.
@@ -282,18 +274,6 @@ fn set_traffic_class(
         sys::set_traffic_class_v6(socket, class).map_err(failed)?;
     }
     Ok(())
-}
-
-/// Enables zero-copy sending. Returns `None` if the system does not support it; then everything is
-/// copied.
-fn enable_lending(socket: &StdSocket) -> Option<Lending> {
-    match Lending::enable(socket) {
-        Ok(lending) => Some(lending),
-        Err(reason) => {
-            tracing::debug!(%reason, "zero-copy sending is not available: slabs are copied");
-            None
-        }
-    }
 }
 
 fn probe_send(socket: &StdSocket, demanded: SendPath) -> Result<SendPath, NetError> {

@@ -44,7 +44,7 @@ pub mod stream;
 mod time;
 pub mod timer;
 
-pub use batch::{Batch, LentSlab, SLAB_LEN};
+pub use batch::{Batch, SLAB_LEN};
 pub use ecn::Ecn;
 pub use seq::{ExtendedSequence, SequenceNumber};
 pub use ssrc::{PayloadType, PayloadTypeError, Ssrc};

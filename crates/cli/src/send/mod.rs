@@ -394,8 +394,7 @@ fn build(
         .frame_rate(rate)
         .pacing(pacing)
         .burst(timing.burst.unwrap_or_default())
-        .circuit_breakers(!args.no_circuit_breakers)
-        .zero_copy(args.zero_copy);
+        .circuit_breakers(!args.no_circuit_breakers);
     if is_first {
         builder = args.rate.set(builder)?;
     }

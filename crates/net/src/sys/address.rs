@@ -26,8 +26,6 @@ pub(super) const CONTROL_LEN: usize = 160;
 /// From `linux/errqueue.h`.
 const SO_EE_ORIGIN_ICMP: u8 = 2;
 const SO_EE_ORIGIN_ICMP6: u8 = 3;
-const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
-const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
 const WORD: usize = size_of::<usize>();
 /// Bytes of the kernel's `cmsghdr`: a length of one machine word, the level and the type.
@@ -126,31 +124,6 @@ pub(super) fn decode_ecn(control: &Control, len: usize) -> u8 {
     let v4 = || find(bytes, is_v4)?.first().copied();
     let v6 = || u8::try_from(i32::from_ne_bytes(array(find(bytes, is_v6)?, 0)?)).ok();
     v4().or_else(v6).unwrap_or(0) & 3
-}
-
-/// The kernel's notification that it has released lent messages.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Finished {
-    /// The number of the first message.
-    pub(super) first: u32,
-    /// The number of the last message.
-    pub(super) last: u32,
-    /// Whether the kernel copied them.
-    pub(super) copied: bool,
-}
-
-/// Reads the notification from a `sock_extended_err`; `None` for any other error.
-pub(super) fn decode_finished(control: &Control) -> Option<Finished> {
-    let words = find_error(control)?;
-    let [a, b, c, d, origin, _, code, _] = array(words, 0)?;
-    if u32::from_ne_bytes([a, b, c, d]) != 0 || origin != SO_EE_ORIGIN_ZEROCOPY {
-        return None;
-    }
-    Some(Finished {
-        first: u32::from_ne_bytes(array(words, 8)?),
-        last: u32::from_ne_bytes(array(words, 12)?),
-        copied: code & SO_EE_CODE_ZEROCOPY_COPIED != 0,
-    })
 }
 
 /// Returns the error number in a `sock_extended_err`, if it came by ICMP.
@@ -273,7 +246,6 @@ mod tests {
         assert_eq!(error(SO_EE_ORIGIN_ICMP6), Some(libc::ECONNREFUSED));
         // The datagram's own error, of the local system.
         assert_eq!(error(1), None);
-        assert_eq!(error(SO_EE_ORIGIN_ZEROCOPY), None);
         assert_eq!(decode_icmp(&Control([0; CONTROL_LEN])), None);
     }
 }

@@ -79,11 +79,6 @@ fn enable_for(
     Ok(())
 }
 
-/// Enables `MSG_ZEROCOPY`.
-pub(crate) fn enable_zero_copy(socket: &UdpSocket) -> io::Result<()> {
-    set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, &1_i32.to_ne_bytes())
-}
-
 fn force(socket: &Socket, name: c_int, size: usize) -> io::Result<()> {
     let size = i32::try_from(size).unwrap_or(i32::MAX);
     set_option(socket, libc::SOL_SOCKET, name, &size.to_ne_bytes())
@@ -287,15 +282,6 @@ pub(crate) fn wait_readable(
 pub(crate) fn wait_writable(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
     let fd = socket.as_raw_fd();
     wait(&mut [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }], Some(deadline))
-}
-
-/// Waits until there may be a notification about a lent message.
-pub(crate) fn wait_notification(socket: &UdpSocket, deadline: Instant) -> io::Result<()> {
-    // `ppoll` always reports the error queue. It would also report an earlier error, which would
-    // end every wait, so that error is taken first.
-    socket.take_error()?;
-    let fd = socket.as_raw_fd();
-    wait(&mut [libc::pollfd { fd, events: 0, revents: 0 }], Some(deadline))
 }
 
 /// Waits for `interest`, a wake, a signal or the deadline.

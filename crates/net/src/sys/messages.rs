@@ -55,44 +55,11 @@ impl Outbox {
         parcel: Parcel<'_>,
         limits: Limits,
     ) -> io::Result<Taken> {
-        // SAFETY: without the flag `MSG_ZEROCOPY` the kernel copies.
-        unsafe { self.call(socket, parcel, limits, MESSAGES, 0) }
-    }
-
-    /// Lends the first message of the parcel to the kernel.
-    ///
-    /// # Safety
-    /// The octets must be neither changed nor freed before the kernel's notification that it has
-    /// released them, unless this returns an error which means that the kernel has not accepted the
-    /// message.
-    pub(super) unsafe fn lend(
-        &mut self,
-        socket: &UdpSocket,
-        parcel: Parcel<'_>,
-        limits: Limits,
-    ) -> io::Result<Taken> {
-        // SAFETY: the caller keeps the octets, as required above.
-        unsafe { self.call(socket, parcel, limits, 1, libc::MSG_ZEROCOPY) }
-    }
-
-    /// Passes at most `messages` messages to the kernel.
-    ///
-    /// # Safety
-    /// As [`lend`](Self::lend), with the flag `MSG_ZEROCOPY`.
-    unsafe fn call(
-        &mut self,
-        socket: &UdpSocket,
-        parcel: Parcel<'_>,
-        limits: Limits,
-        messages: usize,
-        flags: libc::c_int,
-    ) -> io::Result<Taken> {
-        let count = self.fill_headers(parcel, limits, messages) as libc::c_uint;
+        let count = self.fill_headers(parcel, limits) as libc::c_uint;
         let headers = self.headers.messages.as_mut_ptr();
         // SAFETY: `fill_headers` has just filled the first `count` headers with pointers into
         // `parcel` and `self.headers`; both outlive the call, which writes to `msg_len` only.
-        // Octets that the kernel reads later are kept by the caller.
-        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, flags as _) };
+        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, 0) };
         let Ok(sent) = usize::try_from(sent) else {
             return Err(io::Error::last_os_error());
         };
@@ -103,9 +70,8 @@ impl Outbox {
         Ok(self.taken.iter().take(sent).fold(Taken::default(), sum))
     }
 
-    /// Fills at most `most` headers for the part of the parcel that fits one call; returns their
-    /// number.
-    fn fill_headers(&mut self, mut parcel: Parcel<'_>, limits: Limits, most: usize) -> usize {
+    /// Fills headers for the part of the parcel that fits one call; returns their number.
+    fn fill_headers(&mut self, mut parcel: Parcel<'_>, limits: Limits) -> usize {
         let Headers { messages, slices, controls, names } = &mut self.headers;
         let (name, name_len) = if parcel.connected {
             (ptr::null_mut(), 0)
@@ -115,7 +81,7 @@ impl Outbox {
         };
         self.taken.clear();
         let places = messages.iter_mut().zip(slices).zip(controls);
-        for ((header, slice), control) in places.take(most) {
+        for ((header, slice), control) in places {
             let Some(group) = next_group(parcel.lengths, limits) else { break };
             let (bytes, rest) = parcel.bytes.split_at(group.bytes);
             parcel.bytes = rest;
@@ -211,10 +177,10 @@ impl Inbox {
     }
 }
 
-/// Notifications read at once: usually there is one, for a range of messages.
+/// Notifications read at once.
 const NOTIFICATIONS: usize = 8;
 
-/// The memory for the kernel's notifications about lent messages.
+/// The memory for the kernel's notifications about sent datagrams.
 pub(super) struct Notifications {
     headers: Headers,
 }

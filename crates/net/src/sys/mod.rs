@@ -12,11 +12,6 @@ mod address;
 #[cfg(target_os = "linux")]
 mod errors;
 #[cfg(target_os = "linux")]
-mod ledger;
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code, reason = "MSG_ZEROCOPY and its notifications")]
-mod lending;
-#[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "system calls that the standard library lacks")]
 mod linux;
 #[cfg(target_os = "linux")]
@@ -31,8 +26,6 @@ mod portable;
 
 #[cfg(target_os = "linux")]
 pub(crate) use errors::ErrorQueue;
-#[cfg(target_os = "linux")]
-pub(crate) use lending::{Lending, Lent};
 #[cfg(target_os = "linux")]
 pub use linux::Waker;
 #[cfg(target_os = "linux")]
@@ -49,11 +42,11 @@ pub(crate) use messages::{Inbox, Outbox};
 pub use portable::Waker;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{
-    ErrorQueue, Inbox, Lending, Lent, Outbox, bind_device, congestion, enable_arrival_details,
-    enable_gro, forbid_fragments, force_receive_buffer, force_send_buffer, interface_index,
-    join_source, join_v4, kernel_drops, probe_gso, receive_own_groups_only, send_v4_through,
-    set_congestion, set_low_water, set_traffic_class_v6, set_unsent_max, usable_buffer,
-    wait_readable, wait_ready, wait_woken, wait_writable,
+    ErrorQueue, Inbox, Outbox, bind_device, congestion, enable_arrival_details, enable_gro,
+    forbid_fragments, force_receive_buffer, force_send_buffer, interface_index, join_source,
+    join_v4, kernel_drops, probe_gso, receive_own_groups_only, send_v4_through, set_congestion,
+    set_low_water, set_traffic_class_v6, set_unsent_max, usable_buffer, wait_readable, wait_ready,
+    wait_woken, wait_writable,
 };
 
 /// The front of a batch, and its destination.

@@ -9,7 +9,6 @@ use socket2::Socket;
 
 use crate::error::NetError;
 use crate::group::Limits;
-use crate::lend::{Loan, Returns};
 use crate::sys::{Head, Parcel, Reported, Taken, WaitOutcome};
 use crate::tcp::{Interest, Ready};
 
@@ -45,58 +44,6 @@ impl ErrorQueue {
 
     pub(crate) fn read(&self, _: &UdpSocket) -> Reported {
         match *self {}
-    }
-}
-
-/// Lending is not supported: the type has no values.
-#[derive(Debug)]
-pub(crate) enum Lending {}
-
-/// A loan that is being sent; it cannot exist without a `Lending`.
-pub(crate) struct Lent<'a>(&'a Lending);
-
-impl Lending {
-    pub(crate) fn enable(_: &UdpSocket) -> io::Result<Self> {
-        Err(unsupported())
-    }
-
-    pub(crate) fn is_enabled(&self) -> bool {
-        match *self {}
-    }
-
-    pub(crate) fn is_awaited(&self) -> bool {
-        match *self {}
-    }
-
-    pub(crate) fn settled(&self) -> (u64, u64) {
-        match *self {}
-    }
-
-    pub(crate) fn lend(&self, _: Loan, _: Returns) -> Lent<'_> {
-        match *self {}
-    }
-
-    pub(crate) fn settle(&self) -> usize {
-        match *self {}
-    }
-
-    pub(crate) fn wait(&self, _: Instant) -> io::Result<()> {
-        match *self {}
-    }
-}
-
-impl Lent<'_> {
-    pub(crate) fn slab(&self) -> &[u8] {
-        match *self.0 {}
-    }
-
-    pub(crate) fn send(
-        &self,
-        _: &mut Outbox,
-        _: Parcel<'_>,
-        _: Limits,
-    ) -> io::Result<Option<Taken>> {
-        match *self.0 {}
     }
 }
 

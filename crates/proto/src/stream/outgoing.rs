@@ -70,8 +70,7 @@ impl<'s, 'f> Outgoing<'s, 'f> {
         self.batch_len_max
     }
 
-    /// Empties `batch`, which must be [ready](Batch::is_ready), and fills it with the next packets;
-    /// returns `false` if none are left.
+    /// Empties `batch` and fills it with the next packets; returns `false` if none are left.
     pub fn fill(&mut self, batch: &mut Batch) -> bool {
         batch.clear();
         let packet_len_max = self.sender.config.packet_len_max;

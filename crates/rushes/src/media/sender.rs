@@ -168,7 +168,6 @@ impl StreamSender {
         }
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, .. } = &mut *state;
-        SendState::make_ready(socket, batch, queue, outbox.timeout())?;
         sender.set_now(Instant::now());
         sender.keep_alive(batch);
         outbox.note_packets(batch);
@@ -271,8 +270,7 @@ impl StreamSender {
     /// later, and anyone who knows the addresses can forge such messages.
     ///
     /// A host need not send them, and sends one a second at most to hosts other than itself. Only
-    /// Linux and Windows report them, Linux without [zero-copy
-    /// sending](crate::StreamBuilder::zero_copy).
+    /// Linux and Windows report them.
     pub fn refused(&self) -> u64 {
         self.attached.port.socket().refused()
     }
@@ -320,10 +318,6 @@ impl Bursts<'_> {
         let (socket, outbox) = (self.port.socket(), self.outbox);
         loop {
             let limit = self.burst_len().map(|octets| outgoing.limit_batches(octets));
-            let ready = SendState::make_ready(socket, self.batch, self.queue, outbox.timeout());
-            if ready.is_err() {
-                return (ready, false);
-            }
             if let Some(left) = self.unstamped {
                 let len = limit.unwrap_or(SLAB_LEN).min(left);
                 self.unstamped = Some(left - len);

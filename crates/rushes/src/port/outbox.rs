@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use rushes_net::{LEND_MIN, Loan, SendError, SendErrorKind, SendQueue, UdpSocket};
+use rushes_net::{SendError, SendQueue, UdpSocket};
 use rushes_proto::control::MediaSent;
 use rushes_proto::repair::fec::LossRatio;
 use rushes_proto::stream::{SendStatistics, Sender};
-use rushes_proto::{Batch, LentSlab, RtpTimestamp, SequenceNumber, Ssrc};
+use rushes_proto::{Batch, RtpTimestamp, SequenceNumber, Ssrc};
 
 use super::{Destinations, Retransmissions, Targets};
 use crate::lock::lock;
@@ -69,50 +69,14 @@ pub(crate) struct SendState {
 }
 
 impl SendState {
-    /// Waits for a slab to write to if all are lent, for `timeout` at most, and takes back returned
-    /// slabs.
-    pub(crate) fn make_ready(
-        socket: &UdpSocket,
-        batch: &mut Batch,
-        queue: &mut SendQueue,
-        timeout: Duration,
-    ) -> Result<(), SendError> {
-        if batch.is_ready() {
-            return Ok(());
-        }
-        let deadline = Instant::now() + timeout;
-        while !batch.is_ready() {
-            let failed = |kind| SendError { kind, sent: 0 };
-            match socket.reclaim(queue, deadline) {
-                Ok(Some(loan)) => batch.give_back(loan.number, loan.slab),
-                Ok(None) => return Err(failed(SendErrorKind::BufferFull)),
-                Err(source) => return Err(failed(SendErrorKind::Reclaim(source))),
-            }
-            while let Some(loan) = queue.take_returned() {
-                batch.give_back(loan.number, loan.slab);
-            }
-        }
-        Ok(())
-    }
-
-    /// Sends the batch, with zero copy if that is enabled, the batch is large enough and there is one
-    /// destination: memory is lent once.
+    /// Sends the batch to every destination.
     pub(crate) fn send(
         socket: &UdpSocket,
-        batch: &mut Batch,
+        batch: &Batch,
         queue: &mut SendQueue,
         destinations: &Destinations,
         deadline: Instant,
     ) -> Result<(), SendError> {
-        if socket.zero_copy()
-            && batch.bytes().len() >= LEND_MIN
-            && !destinations.are_several()
-            && let Some(to) = destinations.first()
-            && let Some(LentSlab { number, memory, range }) = batch.lend()
-        {
-            let loan = Loan { slab: memory, start: range.start, number };
-            return socket.send_lent(queue, loan, batch.lengths(), to, deadline);
-        }
         destinations.send(batch.lengths().len(), |to| {
             socket.send(queue, batch.bytes(), batch.lengths(), to, deadline)
         })

@@ -153,7 +153,6 @@ impl Outbox {
                 Err(TryLockError::WouldBlock) => return,
             };
             let SendState { sender, batch, queue, retransmissions } = &mut *state;
-            reclaim_slabs(socket, batch, queue);
             let outcome =
                 self.send_requested(socket, retransmissions, queue, |packet, retransmissions| {
                     sender
@@ -178,15 +177,13 @@ impl Outbox {
         &self,
         socket: &UdpSocket,
         outgoing: &mut Outgoing<'_, '_>,
-        batch: &mut Batch,
+        batch: &Batch,
         queue: &mut SendQueue,
         retransmissions: &mut Option<Retransmissions>,
     ) {
         if !self.any_requested.load(Relaxed) {
             return;
         }
-        reclaim_slabs(socket, batch, queue);
-        let batch = &*batch;
         let outcome =
             self.send_requested(socket, retransmissions, queue, |packet, retransmissions| {
                 outgoing
@@ -232,13 +229,6 @@ impl Outbox {
             self.any_requested.store(true, Relaxed);
         }
         Ok(all)
-    }
-}
-
-/// Takes back returned slabs, so that the packets in them can be retransmitted.
-fn reclaim_slabs(socket: &UdpSocket, batch: &mut Batch, queue: &mut SendQueue) {
-    while let Ok(Some(loan)) = socket.reclaim(queue, Instant::now()) {
-        batch.give_back(loan.number, loan.slab);
     }
 }
 

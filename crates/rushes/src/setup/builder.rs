@@ -571,25 +571,6 @@ impl StreamBuilder {
         self
     }
 
-    /// Sets whether the kernel and the device read sent data in place instead of copying it
-    /// (`MSG_ZEROCOPY`; Linux 5.0); off by default.
-    ///
-    /// Use it with real network devices that have scatter-gather and checksum offload, for frames
-    /// of 16 KiB and more. Over loopback, where the kernel copies anyway, it costs more than it
-    /// saves. It uses 8 slabs of 64 KiB for each stream instead of one. While the kernel reads all
-    /// of them, [`push_frame`](crate::MediaStream::push_frame) waits, for no longer than the
-    /// [`send_timeout`](Self::send_timeout). With [`recovery`](Self::recovery) the
-    /// [history](Self::history) is kept in these slabs and takes twice the memory.
-    ///
-    /// If the operating system or the device does not support it, the data is copied; the counters
-    /// show how much was not ([`Counters::lent`](crate::net::Counters), and so on). It also works
-    /// for streams that are secured by SRTP. The gain depends on the device and the frames; measure
-    /// it.
-    pub fn zero_copy(mut self, on: bool) -> Self {
-        self.socket.zero_copy = on;
-        self
-    }
-
     /// Sets the receive path of datagrams from the kernel; by default the fastest that works.
     pub fn receive_path(mut self, path: ReceivePath) -> Self {
         self.socket.receive_path = path;

@@ -24,7 +24,7 @@ impl StreamBuilder {
     /// if no receiver that has reported lately is well.
     ///
     /// [Pacing](Self::pacing) and [bursts](Self::burst) count the octets to all destinations, because
-    /// the first queue is that of the own interface. [`zero_copy`](Self::zero_copy) has no effect.
+    /// the first queue is that of the own interface.
     ///
     /// [`open`](Self::open) fails with [`Error::Destinations`] if an address is given twice, is a group,
     /// is of another IP version, has port 0, or is where another destination gets its reports; with

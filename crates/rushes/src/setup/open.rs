@@ -41,9 +41,6 @@ const RECOVERY_PACKETS: usize = 4096;
 /// Octets in the largest IP packet of RTCP: jumbo frames are for media.
 const REPORT_MTU_MAX: usize = 1500;
 
-/// Slabs of a stream with zero-copy sending: one is written while others are lent to the kernel.
-const ZERO_COPY_SLABS: usize = 8;
-
 /// Maximum number of peers whose reports are kept.
 const PEERS_MAX: usize = 64;
 
@@ -97,10 +94,6 @@ impl StreamBuilder {
         let reports = *arrivals || *wide_arrivals;
         if (*recovery != Recovery::Off || reports || rate.is_some()) && !rtcp {
             return Err(Error::NoRtcp);
-        }
-        if !self.also_to.is_empty() {
-            // Memory is lent once, and such a socket would not hear of closed ports.
-            self.socket.zero_copy = false;
         }
         let extensions = self.extension_map()?;
         if *wide_arrivals && extensions.id(ExtensionKind::TransportSequence).is_none() {
@@ -378,7 +371,7 @@ impl StreamBuilder {
         }
         let state = SendState {
             sender,
-            batch: self.batch(port.socket().zero_copy() && self.also_to.is_empty()),
+            batch: self.batch(),
             queue: port.socket().send_queue(),
             retransmissions: recovers.then(Retransmissions::new),
         };
@@ -413,13 +406,9 @@ impl StreamBuilder {
     }
 
     /// Returns the batch that packets are written to.
-    fn batch(&self, is_lent: bool) -> Batch {
+    fn batch(&self) -> Batch {
         let history = if self.control.recovery == Recovery::Off { 0 } else { self.control.history };
-        if is_lent {
-            Batch::to_lend(ZERO_COPY_SLABS, history)
-        } else {
-            Batch::with_history(history)
-        }
+        Batch::with_history(history)
     }
 
     /// Returns the addresses to which RTCP is sent; none if they are not known yet.

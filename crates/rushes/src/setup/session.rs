@@ -242,7 +242,6 @@ impl Session {
             receive_buffer: 0,
             send_path: SendPath::Single,
             receive_path: ReceivePath::Single,
-            zero_copy: false,
             // The rate of reports does not depend on marks.
             ecn: 0,
             ..for_reports
