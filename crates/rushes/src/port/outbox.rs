@@ -107,14 +107,14 @@ impl SendState {
         if socket.zero_copy()
             && batch.bytes().len() >= LEND_MIN
             && !destinations.are_several()
-            && let Some(to) = destinations.first()
+            && let Some(to) = destinations.at(0).filter(|hop| hop.is_direct())
             && let Some(LentSlab { number, memory, range }) = batch.lend()
         {
             let loan = Loan { slab: memory, start: range.start, number };
-            return socket.send_lent(queue, loan, batch.lengths(), to, deadline);
+            return socket.send_lent(queue, loan, batch.lengths(), to.peer, deadline);
         }
         destinations.send(batch.lengths().len(), |to| {
-            socket.send(queue, batch.bytes(), batch.lengths(), to, deadline)
+            to.send(socket, queue, (batch.bytes(), batch.lengths()), deadline)
         })
     }
 }

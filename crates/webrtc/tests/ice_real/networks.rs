@@ -107,7 +107,14 @@ impl Networks {
     pub(crate) fn new(masquerade: [&str; 2]) -> Option<Self> {
         let new = Network::new;
         let (open, inner, nats) = (new()?, [new()?, new()?], [new()?, new()?]);
-        let ok = open.sh("ip link set lo up; echo 1 > /proc/sys/net/ipv4/ip_forward");
+        // Private addresses lead nowhere, as on the Internet: coturn ends an allocation that cannot send.
+        let ok = open.sh(
+            "ip link set lo up; echo 1 > /proc/sys/net/ipv4/ip_forward
+             ip link add nowhere type veth peer name void; ip link set nowhere up; ip link set void up
+             ip addr add 192.0.2.2/24 dev nowhere
+             ip neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev nowhere nud permanent
+             ip route add default via 192.0.2.1",
+        );
         let ok = ok && connect(&open, &nats[0], &inner[0], ["203.0.113", "10.1.0"], masquerade[0]);
         let ok = ok && connect(&open, &nats[1], &inner[1], ["198.51.100", "10.2.0"], masquerade[1]);
         ok.then_some(Self { open, inner, _nats: nats })
