@@ -7,8 +7,6 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::Socket;
-
 /// A network namespace, held by a process that sleeps.
 pub(crate) struct Network {
     holder: Child,
@@ -54,15 +52,14 @@ impl Network {
         self.shell(script).status().is_ok_and(|status| status.success())
     }
 
-    /// Opens a socket within.
-    pub(crate) fn socket(&self, address: &str) -> Socket {
+    /// Runs a function on a thread within: sockets that it opens stay there.
+    pub(crate) fn within<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
         let link = File::open(self.link()).unwrap();
-        let address = address.to_owned();
-        let open = move || {
+        let run = || {
             move_into_link_name_space(link.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-            Socket::bind(address).unwrap()
+            act()
         };
-        thread::spawn(open).join().unwrap()
+        thread::scope(|scope| scope.spawn(run).join().unwrap())
     }
 
     /// Starts a program within, which ends with the returned value.
