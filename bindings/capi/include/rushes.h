@@ -1184,6 +1184,15 @@ typedef struct rushes_peer_options {
     // Not 0 if this end only answers the peer's checks (ICE lite, RFC 8445 section 2.5), as a
     // server with a public address may.
     uint8_t lite;
+    // The port of the TURN server, by default 3478.
+    uint16_t turn_port;
+    // The host of a TURN server (RFC 8656), used over UDP, which relays the media if no direct path
+    // is found; by default none.
+    const char *turn_server;
+    // The user name at the TURN server.
+    const char *turn_username;
+    // The password at the TURN server.
+    const char *turn_password;
 } rushes_peer_options;
 
 // What was agreed on about a stream with a peer. Later versions may add fields at the end.

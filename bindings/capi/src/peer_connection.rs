@@ -79,6 +79,15 @@ pub struct PeerOptions {
     /// Not 0 if this end only answers the peer's checks (ICE lite, RFC 8445 section 2.5), as a
     /// server with a public address may.
     pub lite: u8,
+    /// The port of the TURN server, by default 3478.
+    pub turn_port: u16,
+    /// The host of a TURN server (RFC 8656), used over UDP, which relays the media if no direct path
+    /// is found; by default none.
+    pub turn_server: *const c_char,
+    /// The user name at the TURN server.
+    pub turn_username: *const c_char,
+    /// The password at the TURN server.
+    pub turn_password: *const c_char,
 }
 impl pointer::Plain for PeerOptions {}
 
@@ -127,6 +136,13 @@ impl PeerConnection {
         if let Some(server) = pointer::optional_text(options.stun_server)? {
             let port = if options.stun_port == 0 { STUN_PORT } else { options.stun_port };
             builder = builder.stun_server(rushes::net::resolve(server, port)?);
+        }
+        if let Some(server) = pointer::optional_text(options.turn_server)? {
+            let port = if options.turn_port == 0 { STUN_PORT } else { options.turn_port };
+            let username = pointer::optional_text(options.turn_username)?.unwrap_or_default();
+            let password = pointer::optional_text(options.turn_password)?.unwrap_or_default();
+            let address = rushes::net::resolve(server, port)?;
+            builder = builder.turn_server(address, username, password)?;
         }
         if options.loopback != 0 {
             builder = builder.with_loopback();
@@ -228,6 +244,10 @@ pub extern "C" fn rushes_peer_connection_new(
             local_port: 0,
             loopback: 0,
             lite: 0,
+            turn_port: 0,
+            turn_server: std::ptr::null(),
+            turn_username: std::ptr::null(),
+            turn_password: std::ptr::null(),
         };
         let options = pointer::read_prefix(options, size, default)?;
         let new = PeerConnection::new(&handle::get(context)?.0, options)?;

@@ -153,6 +153,9 @@ class Context:
         local_address: str | None = None,
         local_port: int = 0,
         stun_servers: Sequence[AddressLike] = ...,
+        turn_server: AddressLike | None = None,
+        turn_username: str = "",
+        turn_password: str = "",
         loopback: bool = False,
         lite: bool = False,
     ) -> PeerConnection: ...

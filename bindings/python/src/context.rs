@@ -47,6 +47,7 @@ impl Context {
         peer: Option<&str>,
         local_address: Option<&str>,
     ) -> PyResult<Session> {
+        let relay = turn_server.as_ref().map(address).transpose()?;
         // Detached, because resolving a host name may block.
         let session = py.detach(|| {
             let session = match peer {
@@ -75,16 +76,21 @@ impl Context {
     /// `local_address` is the only local address to use; by default the peer is told every IPv4
     /// address of this machine, of loopback only if there is no other or `loopback` is set.
     /// `stun_servers`, hosts and ports, at most four, tell under which address this machine is seen
-    /// from outside. With `lite` this end only answers the peer's checks (ICE lite), as a server with
+    /// from outside. `turn_server`, a host and a port, with `turn_username` and `turn_password`, relays
+    /// the media if no direct path is found. With `lite` this end only answers the peer's checks (ICE lite), as a server with
     /// a public address may.
     #[pyo3(signature = (*, local_address = None, local_port = 0, stun_servers = Vec::new(),
-        loopback = false, lite = false))]
+        turn_server = None, turn_username = "", turn_password = "", loopback = false, lite = false))]
+    #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn peer(
         &self,
         py: Python<'_>,
         local_address: Option<&str>,
         #[pyo3(from_py_with = local_port_of)] local_port: u16,
         stun_servers: Vec<Bound<'_, PyAny>>,
+        turn_server: Option<Bound<'_, PyAny>>,
+        turn_username: &str,
+        turn_password: &str,
         loopback: bool,
         lite: bool,
     ) -> PyResult<PeerConnection> {
@@ -101,6 +107,10 @@ impl Context {
             }
             for (host, port) in servers {
                 builder = builder.stun_server(rushes::net::resolve(&host, port)?);
+            }
+            if let Some((host, port)) = relay {
+                let address = rushes::net::resolve(&host, port)?;
+                builder = builder.turn_server(address, turn_username, turn_password)?;
             }
             builder.open()
         });

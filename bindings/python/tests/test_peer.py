@@ -109,6 +109,10 @@ def test_settings_are_checked() -> None:
     context = rushes.Context()
     with pytest.raises(rushes.ConfigError, match="has no port"):
         context.peer(stun_servers=["127.0.0.1"])
+    with pytest.raises(rushes.ConfigError, match="has no port"):
+        context.peer(turn_server="127.0.0.1")
+    with pytest.raises(rushes.Error, match="user name of a TURN server has 0 octets"):
+        context.peer(turn_server="127.0.0.1:3478")
     with pytest.raises(rushes.ConfigError, match="local_port"):
         context.peer(local_port=65_536)
     with context.peer(local_address="127.0.0.1", lite=True) as peer:

@@ -19,6 +19,7 @@ mod control;
 mod describe;
 mod endpoint;
 mod features;
+mod ice;
 mod inspect;
 mod interrupt;
 mod keygen;

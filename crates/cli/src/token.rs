@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::ice::IceArgs;
 use crate::security::SecretText;
 
 /// A bearer token.
@@ -26,9 +27,8 @@ pub(crate) struct EntryArgs {
     /// Certificates of the servers that are trusted, in PEM; by default those that this system trusts
     #[arg(long, value_name = "FILE", help_heading = "WebRTC")]
     pub(crate) trust: Option<PathBuf>,
-    /// STUN server, which tells the address under which this machine is seen from outside
-    #[arg(long, value_name = "HOST:PORT", help_heading = "WebRTC")]
-    pub(crate) stun: Option<String>,
+    #[command(flatten)]
+    pub(crate) ice: IceArgs,
 }
 
 #[cfg(feature = "webrtc")]

@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rushes::peer::{Peer, PeerError, PeerHandle, PeerStream};
+use rushes::peer::{Peer, PeerError, PeerEvent, PeerHandle, PeerStream};
 use rushes::{Context, Error};
 use rushes_whip::{Client, ClientOptions, Roots, Session};
 
-use crate::Usage;
 use crate::progress::note;
 use crate::token::EntryArgs;
 
@@ -30,13 +29,16 @@ pub(crate) fn peer(context: &Context, args: &EntryArgs, url: &str) -> anyhow::Re
     if is_here(url) {
         builder = builder.with_loopback();
     }
-    if let Some(server) = &args.stun {
-        let (host, port) = server.rsplit_once(':').unwrap_or((server, "3478"));
-        let port =
-            port.parse().map_err(|_| Usage(format!("--stun {server}: {port} is no port")))?;
-        builder = builder.stun_server(rushes::net::resolve(host, port)?);
+    Ok(args.ice.read()?.add_to(builder)?.open()?)
+}
+
+/// Says why there is no relay, if one was asked for.
+pub(crate) fn say_relay(peer: &Peer) {
+    while let Some(event) = peer.poll_event() {
+        if let PeerEvent::RelayFailed(error) = event {
+            note!("{error}");
+        }
     }
-    Ok(builder.open()?)
 }
 
 /// Returns whether a URL names this machine.
@@ -81,8 +83,25 @@ impl Entered {
         let session = client.post(url, token.as_ref(), &offer)?;
         let answer = session.answer().to_owned();
         let mut entered = Self { peer, session };
+        entered.take_servers(args)?;
         entered.peer.set_answer(&answer).context("the server's answer")?;
         Ok(entered)
+    }
+
+    /// Asks the servers that this one recommends (RFC 9725 section 4.6). The addresses that they tell are not sent
+    /// to the server: it learns of them when it is reached from there.
+    fn take_servers(&mut self, args: &EntryArgs) -> anyhow::Result<()> {
+        let found = args.ice.read()?.recommended(self.session.ice_servers());
+        if let Some(stun) = found.stun {
+            self.peer.add_stun_server(stun);
+        }
+        if let Some(turn) = found.turn
+            && let Err(error) =
+                self.peer.add_turn_server(turn.address, &turn.user, &turn.password.0)
+        {
+            note!("the TURN server of {}: {error}", self.session.resource_url());
+        }
+        Ok(())
     }
 
     /// Waits for the path and the keys; returns `None` if it is stopped first.
@@ -90,7 +109,9 @@ impl Entered {
         &mut self,
         is_stopped: impl Fn() -> bool,
     ) -> anyhow::Result<Option<Vec<PeerStream>>> {
-        let streams = connect(&mut self.peer, is_stopped)?;
+        let streams = connect(&mut self.peer, is_stopped);
+        say_relay(&self.peer);
+        let streams = streams?;
         let is_taken = streams.as_ref().is_none_or(|streams| !streams.is_empty());
         anyhow::ensure!(is_taken, "the server takes none of the media");
         Ok(streams)

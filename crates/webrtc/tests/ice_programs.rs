@@ -16,15 +16,21 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use ice_real::networks::Networks;
+use ice_real::networks::{Network, Networks};
 use ice_real::{RealEnd, Socket, now, run};
-use rushes_webrtc::ice::{Agent, AgentConfig, Candidate, CandidateKind, Credentials};
+use rushes_webrtc::ice::{
+    Agent, AgentConfig, Candidate, CandidateKind, Credentials, Event, TurnError, TurnServer,
+};
 
 /// The address of the first private network's agent.
 const INNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 2));
 
 /// The system's Python, for which Debian has aioice.
 const PYTHON: &str = "/usr/bin/python3";
+
+fn socket(network: &Network, address: &str) -> Socket {
+    network.within(|| Socket::bind(address).unwrap())
+}
 
 fn config(number: u8, is_controlling: bool, is_lite: bool) -> AgentConfig {
     let credentials = Credentials::from_random(&std::array::from_fn(|n| number ^ n as u8));
@@ -183,7 +189,7 @@ fn reflexive(end: &RealEnd) -> Vec<Candidate> {
 fn two_agents_behind_nats_connect_by_what_a_stun_server_saw() {
     let Some((networks, _server)) = networks(["masquerade", "masquerade"]) else { return };
     let mut ends = [(0, "10.1.0.2:5000"), (1, "10.2.0.2:6000")].map(|(n, address)| {
-        let socket = networks.inner[n].socket(address);
+        let socket = socket(&networks.inner[n], address);
         let mut end = RealEnd::new(config(n as u8, n == 0, false), socket);
         end.agent.add_stun_server(server(), now()).unwrap();
         end
@@ -206,9 +212,9 @@ fn an_agent_behind_a_symmetric_nat_reaches_one_with_a_public_address() {
         let all = networks(["masquerade fully-random", "masquerade"]);
         let Some((networks, _server)) = all else { return };
         let mut first =
-            RealEnd::new(config(0, true, false), networks.inner[0].socket("10.1.0.2:5000"));
+            RealEnd::new(config(0, true, false), socket(&networks.inner[0], "10.1.0.2:5000"));
         first.agent.add_stun_server(server(), now()).unwrap();
-        let socket = networks.open.socket("198.51.100.1:7000");
+        let socket = socket(&networks.open, "198.51.100.1:7000");
         let mut second = RealEnd::new(config(1, false, is_lite), socket);
         connect(&mut first, &mut second);
         // The peer sees another port than the STUN server did.
@@ -222,7 +228,7 @@ fn an_agent_behind_a_symmetric_nat_reaches_one_with_a_public_address() {
 fn a_relay_of_the_peer_leads_through_nats_that_cannot_be_passed_without() {
     let all = networks(["masquerade", "masquerade fully-random"]);
     let Some((networks, _server)) = all else { return };
-    let mut end = RealEnd::new(config(0, true, false), networks.inner[0].socket("10.1.0.2:5000"));
+    let mut end = RealEnd::new(config(0, true, false), socket(&networks.inner[0], "10.1.0.2:5000"));
     end.agent.add_stun_server(server(), now()).unwrap();
     run(&mut [&mut end], |ends| !ends[0].agent.is_gathering());
     let command = networks.inner[1].command(PYTHON);
@@ -235,4 +241,70 @@ fn a_relay_of_the_peer_leads_through_nats_that_cannot_be_passed_without() {
     end.send(b"some media");
     run(&mut [&mut end], |ends| !ends[0].data.is_empty());
     assert_eq!(end.data[0], (relay, b"some media".to_vec()));
+}
+
+/// Makes two agents behind the NATs, the first with a TURN server and its password.
+fn behind_nats(networks: &Networks, passwords: [Option<&str>; 2]) -> [RealEnd; 2] {
+    let addresses = ["10.1.0.2:5000", "10.2.0.2:6000"];
+    [0, 1].map(|n| {
+        let socket = socket(&networks.inner[n], addresses[n]);
+        let mut end = RealEnd::new(config(n as u8, n == 0, false), socket);
+        end.agent.add_stun_server(server(), now()).unwrap();
+        if let Some(password) = passwords[n] {
+            let relay = TurnServer::new(server(), "user", password).unwrap();
+            end.agent.add_turn_server(relay, now()).unwrap();
+        }
+        end
+    })
+}
+
+fn relayed(end: &RealEnd) -> Vec<SocketAddr> {
+    let all = end.agent.local_candidates().iter();
+    all.filter(|c| c.kind() == CandidateKind::Relayed).map(Candidate::address).collect()
+}
+
+#[test]
+fn two_agents_behind_symmetric_nats_connect_by_a_relay_of_either_or_of_both() {
+    let random = "masquerade random,fully-random";
+    for passwords in [[Some("secret"), None], [None, Some("secret")], [Some("secret"); 2]] {
+        let Some((networks, _server)) = networks([random, random]) else { return };
+        let mut ends = behind_nats(&networks, passwords);
+        let [first, second] = &mut ends;
+        connect(first, second);
+        let relays = [relayed(first), relayed(second)].concat();
+        assert!(relays.iter().all(|relay| relay.ip() == server().ip()) && !relays.is_empty());
+        let (local, remote) = first.agent.selected().unwrap();
+        assert!(relays.contains(&local) || relays.contains(&remote), "{local} {remote}");
+    }
+}
+
+#[test]
+fn a_relay_is_not_used_where_a_direct_path_is_found() {
+    let Some((networks, _server)) = networks(["masquerade", "masquerade"]) else { return };
+    let mut ends = behind_nats(&networks, [Some("secret"); 2]);
+    let [first, second] = &mut ends;
+    connect(first, second);
+    let relays = [relayed(first), relayed(second)].concat();
+    assert_eq!(relays.len(), 2);
+    let is_direct = |ends: &[&mut RealEnd]| {
+        let pairs = ends.iter().filter_map(|end| end.agent.selected());
+        pairs.flat_map(|(local, remote)| [local, remote]).all(|it| !relays.contains(&it))
+    };
+    run(&mut [first, second], is_direct);
+    // Their addresses are given back after half a minute.
+    run(&mut [first, second], |ends| ends.iter().all(|end| relayed(end).is_empty()));
+    for end in [first, second] {
+        assert!(end.events.contains(&Event::RelayClosed(None)), "{:?}", end.events);
+        assert!(end.agent.is_connected());
+    }
+}
+
+#[test]
+fn a_wrong_password_is_told_and_no_obstacle() {
+    let Some((networks, _server)) = networks(["masquerade", "masquerade"]) else { return };
+    let mut ends = behind_nats(&networks, [Some("wrong"), None]);
+    let [first, second] = &mut ends;
+    connect(first, second);
+    let refused = Event::RelayClosed(Some(TurnError::Credentials));
+    assert!(first.events.contains(&refused), "{:?}", first.events);
 }

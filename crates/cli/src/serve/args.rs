@@ -7,6 +7,7 @@ use rushes::{Codec, FrameRate};
 
 use crate::args::{OutputArgs, codec_parser};
 use crate::endpoint::{Endpoint, parse_http};
+use crate::ice::IceArgs;
 use crate::token::TokenArgs;
 use crate::values::parse_rate;
 
@@ -33,6 +34,11 @@ pub(crate) struct ServeArgs {
     /// Site whose pages may use the server, too, such as `https://studio.example`; may be given several times
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
+    #[command(flatten)]
+    pub(crate) ice: IceArgs,
+    /// Tell clients of the TURN server, too, with its user name and password
+    #[arg(long, requires = "turn", help_heading = "WebRTC")]
+    pub(crate) share_turn: bool,
     /// Maximum number of viewers and publishers at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 64)]
     pub(crate) sessions: usize,

@@ -1,13 +1,15 @@
 //! What the HTTP server and the thread of a session share.
 
 use std::net::IpAddr;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 
 use rushes::peer::{Peer, PeerHandle};
 use rushes::{Context, Error};
 use rushes_whip::{Reason, Refusal};
+
+use crate::ice::IceServers;
 
 /// One session: a viewer or a publisher.
 #[derive(Debug)]
@@ -15,15 +17,16 @@ pub(super) struct Session {
     id: String,
     /// The address of this machine at which the client has reached it.
     local: IpAddr,
+    servers: Arc<IceServers>,
     is_over: AtomicBool,
     /// The connection, once there is one.
     connection: OnceLock<PeerHandle>,
 }
 
 impl Session {
-    pub(super) fn new(id: &str, local: IpAddr) -> Self {
+    pub(super) fn new(id: &str, local: IpAddr, servers: Arc<IceServers>) -> Self {
         let (is_over, connection) = (AtomicBool::new(false), OnceLock::new());
-        Self { id: id.to_owned(), local, is_over, connection }
+        Self { id: id.to_owned(), local, servers, is_over, connection }
     }
 
     /// Creates this end of the connection. A client that has reached this machine by loopback is on it, and a
@@ -33,7 +36,7 @@ impl Session {
         if self.local.is_loopback() {
             builder = builder.with_loopback();
         }
-        let peer = builder.open()?;
+        let peer = self.servers.add_to(builder)?.open()?;
         let _ = self.connection.set(peer.handle());
         Ok(peer)
     }

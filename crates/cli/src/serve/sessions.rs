@@ -14,6 +14,7 @@ use super::hub::Hub;
 use super::publisher::Publisher;
 use super::session::Session;
 use super::viewer::Viewer;
+use crate::ice::IceServers;
 
 /// Interval between checks whether threads have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -26,6 +27,8 @@ pub(super) struct Sessions {
     takes_publisher: bool,
     /// Maximum number of sessions, with those whose threads are about to end.
     max: usize,
+    /// The servers by which clients are reached.
+    servers: Arc<IceServers>,
     open: Mutex<Vec<Open>>,
 }
 
@@ -45,7 +48,13 @@ impl Open {
 
 impl Sessions {
     pub(super) fn new(context: Context, hub: Arc<Hub>, takes_publisher: bool, max: usize) -> Self {
-        Self { context, hub, takes_publisher, max, open: Mutex::default() }
+        let servers = Arc::default();
+        Self { context, hub, takes_publisher, max, servers, open: Mutex::default() }
+    }
+
+    /// Sets the servers by which clients are reached.
+    pub(super) fn servers(self, servers: IceServers) -> Self {
+        Self { servers: Arc::new(servers), ..self }
     }
 
     /// Waits until the viewers have been sent the end of the show, at most for `time`.
@@ -89,7 +98,7 @@ impl Sessions {
                 return Err(Refusal::new(Reason::Conflict, reason));
             }
         }
-        let session = Arc::new(Session::new(id, local));
+        let session = Arc::new(Session::new(id, local, self.servers.clone()));
         open.push(Open { session: session.clone(), kind, thread: None });
         Ok(session)
     }

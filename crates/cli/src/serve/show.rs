@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rushes::file::{BrowserFrames, MediaReader};
 use rushes::{Codec, Context};
-use rushes_whip::{Identity, Origins, Server, ServerConfig};
+use rushes_whip::{IceServer, Identity, Origins, Server, ServerConfig};
 
 use super::args::ServeArgs;
 use super::feed::Feed;
 use super::hub::{Hub, Track};
 use super::sessions::Sessions;
 use crate::args::StreamArgs;
+use crate::ice::IceServers;
 use crate::interrupt::Interrupt;
 use crate::progress::note;
 use crate::schedule::Schedule;
@@ -43,8 +44,10 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let takes_publisher = tracks.is_empty();
     let hub = Arc::new(Hub::new(tracks));
     let sessions = Sessions::new(Context::new(), hub.clone(), takes_publisher, args.sessions);
-    let sessions = Arc::new(sessions);
-    let server = serve(args, sessions.clone(), takes_publisher)?;
+    let servers = args.ice.read()?;
+    let links = links(args, &servers);
+    let sessions = Arc::new(sessions.servers(servers));
+    let server = serve(args, sessions.clone(), (takes_publisher, links))?;
     say_where(args, &server);
     let film = Film::new(sources.len(), &interrupt);
     let shown = show(args, &film, &hub, (sources, readers));
@@ -134,8 +137,32 @@ fn track(source: &Source) -> anyhow::Result<Track> {
     Ok(Track { codec: source.codec, encoding })
 }
 
+/// Returns the servers that clients are told of: by their names, as these are given here.
+fn links(args: &ServeArgs, servers: &IceServers) -> Vec<IceServer> {
+    let uri = |scheme: &str, server: &str| match server.split_once(':') {
+        Some((known, _)) if known.eq_ignore_ascii_case(scheme) => server.to_owned(),
+        _ => format!("{scheme}:{server}"),
+    };
+    let mut links = Vec::new();
+    if let Some(stun) = &args.ice.stun {
+        links.push(IceServer { uri: uri("stun", stun), username: None, credential: None });
+    }
+    if let (Some(turn), Some(login)) = (&args.ice.turn, &servers.turn)
+        && args.share_turn
+    {
+        let (username, credential) = (login.user.clone(), login.password.0.clone());
+        let (username, credential) = (Some(username), Some(credential));
+        links.push(IceServer { uri: uri("turn", turn), username, credential });
+    }
+    links
+}
+
 /// Starts the HTTP server.
-fn serve(args: &ServeArgs, sessions: Arc<Sessions>, publish: bool) -> anyhow::Result<Server> {
+fn serve(
+    args: &ServeArgs,
+    sessions: Arc<Sessions>,
+    (publish, ice_servers): (bool, Vec<IceServer>),
+) -> anyhow::Result<Server> {
     let read = |file: &PathBuf| fs::read(file).with_context(|| file.display().to_string());
     let identity = match (&args.tls_certificate, &args.tls_key) {
         (Some(chain), Some(key)) => Some(Identity::from_pem(&read(chain)?, &read(key)?)?),
@@ -155,6 +182,7 @@ fn serve(args: &ServeArgs, sessions: Arc<Sessions>, publish: bool) -> anyhow::Re
         origins,
         publish,
         sessions_max: args.sessions,
+        ice_servers,
         ..ServerConfig::default()
     };
     let host = args.http.host.as_deref().unwrap_or("127.0.0.1");

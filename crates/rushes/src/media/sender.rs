@@ -127,7 +127,7 @@ impl StreamSender {
             // Lets receivers detect the loss now rather than with the next frame.
             sender.keep_alive(batch);
             let _ = destinations.send(batch.lengths().len(), |to| {
-                socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now())
+                to.send(socket, queue, (batch.bytes(), batch.lengths()), Instant::now())
             });
         }
         let now = Instant::now();
@@ -173,7 +173,7 @@ impl StreamSender {
         outbox.note_packets(batch);
         let deadline = Instant::now() + outbox.timeout();
         let outcome = destinations.send(batch.lengths().len(), |to| {
-            socket.send(queue, batch.bytes(), batch.lengths(), to, deadline)
+            to.send(socket, queue, (batch.bytes(), batch.lengths()), deadline)
         });
         outbox.note(Instant::now(), &state.sender, None);
         drop(state);

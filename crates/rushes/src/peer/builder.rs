@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use rushes_net::SocketOptions;
 use rushes_webrtc::dtls::Certificate;
-use rushes_webrtc::ice::{Agent, AgentConfig, Credentials};
+use rushes_webrtc::ice::{Agent, AgentConfig, Credentials, TurnServer};
 
 use super::local::{Settings, random};
 use super::transport::Transport;
 use super::{Peer, State};
-use crate::error::Error;
+use crate::error::{Error, PeerError};
 use crate::setup::{Context, ControlPort, Session};
 
 /// Maximum number of STUN servers.
@@ -23,6 +23,7 @@ pub struct PeerBuilder {
     session: Session,
     local_port: u16,
     servers: Vec<SocketAddr>,
+    relay: Option<TurnServer>,
     certificate: Option<Certificate>,
     is_lite: bool,
     has_loopback: bool,
@@ -38,6 +39,7 @@ impl Context {
             session,
             local_port: 0,
             servers: Vec::new(),
+            relay: None,
             certificate: None,
             is_lite: false,
             has_loopback: false,
@@ -78,6 +80,23 @@ impl PeerBuilder {
         self
     }
 
+    /// Asks a TURN server (RFC 8656), over UDP, for an address at which the peer reaches this end if no direct path
+    /// is found. It carries the media then; otherwise the address is given back after half a minute. A further
+    /// server replaces it.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if the user name is empty or has more than 508 octets.
+    pub fn turn_server(
+        mut self,
+        address: SocketAddr,
+        username: &str,
+        password: &str,
+    ) -> Result<Self, Error> {
+        let server = TurnServer::new(address, username, password).map_err(PeerError::from)?;
+        self.relay = Some(server);
+        Ok(self)
+    }
+
     /// Sets the certificate by which the peer recognises this end; by default the context's, which it
     /// makes when the first is needed.
     pub fn certificate(mut self, certificate: Certificate) -> Self {
@@ -92,14 +111,14 @@ impl PeerBuilder {
         self
     }
 
-    /// Binds the socket, and begins to ask the STUN servers.
+    /// Binds the socket, and begins to ask the STUN and TURN servers.
     ///
     /// # Errors
     /// [`Error::Net`] if the socket cannot be bound, [`Error::Random`] if the operating system returns no random
-    /// numbers, [`Error::Peer`] if a certificate cannot be made.
+    /// numbers, [`Error::Peer`] if a certificate cannot be made or the TURN server cannot be used.
     pub fn open(self) -> Result<Peer, Error> {
-        let Self { session, local_port, servers, certificate, is_lite, has_loopback, socket } =
-            self;
+        let Self { session, local_port, servers, relay, certificate, .. } = self;
+        let Self { is_lite, has_loopback, socket, .. } = self;
         let certificate = match certificate {
             Some(certificate) => certificate,
             None => session.context.certificate()?,
@@ -121,6 +140,9 @@ impl PeerBuilder {
         }
         for server in servers {
             let _ = agent.add_stun_server(server, now);
+        }
+        if let Some(server) = relay {
+            agent.add_turn_server(server, now).map_err(PeerError::from)?;
         }
         let transport = Transport::new(&port, agent);
         let media = Vec::new();

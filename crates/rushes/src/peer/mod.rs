@@ -42,6 +42,7 @@ mod local;
 mod streams;
 mod transport;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -69,7 +70,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const MTU: usize = 1280;
 /// The longest wait.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
-/// How long an offer or an answer waits for the addresses that STUN servers tell.
+/// How long an offer or an answer waits for the addresses that STUN and TURN servers tell.
 const GATHERING_TIME: Duration = Duration::from_secs(2);
 
 /// One peer: a connection that is set up by offer and answer.
@@ -139,7 +140,7 @@ impl Peer {
 
     /// Returns the offer (RFC 8866), for the peer to answer.
     ///
-    /// With STUN servers it waits for their answers, at most 2 s.
+    /// With STUN and TURN servers it waits for their answers, at most 2 s.
     ///
     /// # Errors
     /// [`PeerError::Order`] if there is an offer or an answer already; the error of an invalid setting.
@@ -218,6 +219,34 @@ impl Peer {
         self.transport.add_candidate(candidate);
     }
 
+    /// Asks a STUN server for the address under which this machine is seen from outside, as
+    /// [`PeerBuilder::stun_server`] does: for one that the peer's server recommends. One that cannot be used is left
+    /// out.
+    pub fn add_stun_server(&self, address: SocketAddr) {
+        let now = Instant::now();
+        let added = self.transport.with_agent(now, |agent| agent.add_stun_server(address, now));
+        if let Err(error) = added {
+            tracing::debug!(%error, "a STUN server is left out");
+        }
+    }
+
+    /// Asks a TURN server for an address, as [`PeerBuilder::turn_server`] does: for one that the peer's server
+    /// recommends. The peer learns of the address when it is reached from there.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if there is a TURN server already, or if this one cannot be used.
+    pub fn add_turn_server(
+        &self,
+        address: SocketAddr,
+        username: &str,
+        password: &str,
+    ) -> Result<(), Error> {
+        let server = ice::TurnServer::new(address, username, password).map_err(PeerError::from)?;
+        let now = Instant::now();
+        let added = self.transport.with_agent(now, |agent| agent.add_turn_server(server, now));
+        Ok(added.map_err(PeerError::from)?)
+    }
+
     /// Returns the next event of the connection.
     pub fn poll_event(&self) -> Option<PeerEvent> {
         self.transport.poll_event()
@@ -233,7 +262,7 @@ impl Peer {
         self.transport.ended()
     }
 
-    /// Waits for addresses that STUN servers tell.
+    /// Waits for addresses that servers tell.
     fn gather(&self) -> Result<(), Error> {
         let is_gathered = |transport: &Transport| {
             let gathering = transport.with_agent(Instant::now(), |agent| agent.is_gathering());

@@ -12,7 +12,7 @@ use rushes_webrtc::ice::{self, Agent, Credentials};
 
 use crate::error::PeerError;
 use crate::lock::lock;
-use crate::port::{Path, Port, SideProtocol, earlier};
+use crate::port::{Hop, Path, Port, SideProtocol, earlier};
 
 /// Maximum number of events that wait to be polled; the oldest are dropped.
 const EVENTS_MAX: usize = 64;
@@ -30,6 +30,8 @@ pub enum PeerEvent {
     },
     /// The peer has not answered for a while; it may return.
     Disconnected,
+    /// There is no address at the TURN server, or no longer: the peer is reached without, if at all.
+    RelayFailed(ice::TurnError),
     /// The connection has ended: the peer has closed it, or it has failed.
     Ended(PeerError),
 }
@@ -60,7 +62,7 @@ struct Inner {
 
 impl SideProtocol for Transport {
     fn owns(&self, datagram: &[u8]) -> bool {
-        matches!(demux::kind(datagram), Kind::Stun | Kind::Dtls)
+        matches!(demux::kind(datagram), Kind::Stun | Kind::Dtls | Kind::TurnChannel)
     }
 
     fn handle_datagram(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
@@ -68,8 +70,11 @@ impl SideProtocol for Transport {
         if inner.ended.is_some() {
             return;
         }
+        let relayed = inner.agent.unwrap(from, datagram);
+        let (local, from, datagram) =
+            relayed.map_or((self.bound, from, datagram), |it| (it.local, it.from, it.datagram));
         match demux::kind(datagram) {
-            Kind::Stun => self.handle_stun(&mut inner, now, from, datagram),
+            Kind::Stun => self.handle_stun(&mut inner, now, (local, from), datagram),
             // Only the peer is answered.
             Kind::Dtls if self.path.admits(from) => {
                 self.begin_handshake(&mut inner, now);
@@ -221,12 +226,20 @@ impl Transport {
             dtls.close(now);
         }
         self.process_output(&mut inner, now);
+        inner.agent.close(now);
+        self.process_output(&mut inner, now);
         self.path.clear();
         inner.ended.get_or_insert(PeerError::Closed);
     }
 
-    fn handle_stun(&self, inner: &mut Inner, now: Instant, from: SocketAddr, datagram: &[u8]) {
-        if inner.agent.handle_datagram(now, self.bound, from, datagram)
+    fn handle_stun(
+        &self,
+        inner: &mut Inner,
+        now: Instant,
+        (local, from): (SocketAddr, SocketAddr),
+        datagram: &[u8],
+    ) {
+        if inner.agent.handle_datagram(now, local, from, datagram)
             && inner.agent.accepts_media_from(from)
         {
             self.path.admit(from);
@@ -250,12 +263,22 @@ impl Transport {
         while let Some(event) = inner.agent.poll_event() {
             match event {
                 ice::Event::Selected { local, remote } if inner.ended.is_none() => {
-                    self.path.select(remote);
+                    let channel = inner.agent.channel(local, remote);
+                    self.path.select(channel.map_or(Hop::direct(remote), |channel| {
+                        Hop::through(remote, channel.server, channel.number)
+                    }));
                     inner.note(PeerEvent::Path { local, remote });
                 }
                 ice::Event::Disconnected => {
                     self.path.clear();
                     inner.note(PeerEvent::Disconnected);
+                }
+                ice::Event::ChannelOpened { server, peer } => self.path.open_channel(server, peer),
+                ice::Event::RelayClosed(error) => {
+                    self.path.close_relay();
+                    if let Some(error) = error {
+                        inner.note(PeerEvent::RelayFailed(error));
+                    }
                 }
                 ice::Event::Failed if inner.keys_were_agreed => self.end(inner, PeerError::Lost),
                 ice::Event::Failed => self.end(inner, PeerError::NoPath),
@@ -265,7 +288,7 @@ impl Transport {
         self.begin_handshake(inner, now);
         let Some(port) = self.port.upgrade() else { return };
         while let Some(ice::Transmit { to, datagram, .. }) = inner.agent.poll_datagram() {
-            port.send_on_media(&datagram, to);
+            port.send_directly(&datagram, to);
         }
         let Some(dtls) = &mut inner.dtls else { return };
         if let Some(to) = self.path.selected() {

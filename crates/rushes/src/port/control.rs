@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rushes_net::{Arena, SendError, SendErrorKind, UdpSocket};
 
-use super::{Control, Port, Reports, Wait, earlier};
+use super::{Control, Hop, Port, Reports, Wait, earlier};
 use crate::error::Error;
 use crate::lock::lock;
 
@@ -56,24 +56,30 @@ impl Port {
             Control::Muxed => &self.socket,
             Control::Separate(socket) => socket,
         };
-        self.send_one(socket, datagram, to)
+        self.send_one(socket, datagram, self.hop(to))
     }
 
     /// Sends one datagram on the media's socket; it is lost if it cannot be sent.
     pub(crate) fn send_on_media(&self, datagram: &[u8], to: SocketAddr) {
-        self.send_one(&self.socket, datagram, to);
+        self.send_one(&self.socket, datagram, self.hop(to));
+    }
+
+    /// Sends one datagram on the media's socket, past a relay through which the path may lead.
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn send_directly(&self, datagram: &[u8], to: SocketAddr) {
+        self.send_one(&self.socket, datagram, Hop::direct(to));
     }
 
     /// Sends one datagram. Never waits for room in the send buffer, because callers hold locks that
     /// media threads need.
-    fn send_one(&self, socket: &UdpSocket, datagram: &[u8], to: SocketAddr) -> bool {
+    fn send_one(&self, socket: &UdpSocket, datagram: &[u8], hop: Hop) -> bool {
         let Ok(len) = u16::try_from(datagram.len()) else { return true };
         let mut queue = lock(&self.queue);
-        match socket.send(&mut queue, datagram, &[len], to, Instant::now()) {
+        match hop.send(socket, &mut queue, (datagram, &[len]), Instant::now()) {
             Ok(()) => true,
             Err(SendError { kind: SendErrorKind::BufferFull, .. }) => false,
             Err(error) => {
-                tracing::debug!(%error, %to, "a datagram was not sent");
+                tracing::debug!(%error, to = %hop.peer, "a datagram was not sent");
                 true
             }
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use rushes_net::SendError;
 
-use super::Path;
+use super::{Hop, Path};
 use crate::stats::DestinationStatistics;
 
 /// Maximum number of destinations of a stream: [`Targets`] has a bit for each.
@@ -89,11 +89,11 @@ impl Destinations {
     }
 
     pub(crate) fn first(&self) -> Option<SocketAddr> {
-        self.at(0)
+        self.at(0).map(|hop| hop.peer)
     }
 
-    pub(crate) fn at(&self, place: usize) -> Option<SocketAddr> {
-        self.list.get(place)?.address()
+    pub(crate) fn at(&self, place: usize) -> Option<Hop> {
+        self.list.get(place)?.hop()
     }
 
     pub(crate) fn all(&self) -> Targets {
@@ -136,14 +136,14 @@ impl Destinations {
     pub(crate) fn send(
         &self,
         datagrams: usize,
-        mut send: impl FnMut(SocketAddr) -> Result<(), SendError>,
+        mut send: impl FnMut(Hop) -> Result<(), SendError>,
     ) -> Result<(), SendError> {
         if let [only] = &*self.list {
-            return only.address().map_or(Ok(()), send);
+            return only.hop().map_or(Ok(()), send);
         }
         let mut failed: Vec<(&Destination, SendError)> = Vec::new();
         for destination in &self.list {
-            match destination.address().map_or(Ok(()), &mut send) {
+            match destination.hop().map_or(Ok(()), &mut send) {
                 Ok(()) => destination.note_sent(),
                 Err(error) => failed.push((destination, error)),
             }
@@ -184,9 +184,14 @@ impl Destination {
 
     /// Returns the address of media; `None` while there is none yet.
     fn address(&self) -> Option<SocketAddr> {
+        self.hop().map(|hop| hop.peer)
+    }
+
+    /// Returns how it is reached.
+    fn hop(&self) -> Option<Hop> {
         match &self.to {
-            Address::Fixed(to) => Some(*to),
-            Address::Along(path) => path.selected(),
+            Address::Fixed(to) => Some(Hop::direct(*to)),
+            Address::Along(path) => path.hop(),
         }
     }
 
@@ -264,10 +269,10 @@ mod tests {
         let mut reached = Vec::new();
         for _ in 0..2 {
             let sent = all.send(10, |to| {
-                if to == dead {
+                if to.peer == dead {
                     return Err(full(4));
                 }
-                reached.push(to);
+                reached.push(to.peer);
                 Ok(())
             });
             assert!(sent.is_ok());

@@ -14,6 +14,7 @@ mod outbox;
 #[cfg_attr(not(feature = "webrtc"), allow(dead_code, reason = "only WebRTC looks for paths"))]
 mod path;
 mod read;
+mod relay;
 mod retransmissions;
 mod traits;
 
@@ -37,6 +38,7 @@ pub(crate) use self::inbox::Inbox;
 pub(crate) use self::outbox::{Outbox, SendState};
 pub(crate) use self::path::Path;
 pub(crate) use self::read::{Progress, Wait};
+pub(crate) use self::relay::Hop;
 pub(crate) use self::retransmissions::Retransmissions;
 pub(crate) use self::traits::Reports;
 #[cfg(any(feature = "webrtc", feature = "zrtp"))]
@@ -195,6 +197,12 @@ impl Port {
     /// Returns where the peer is, if that may change.
     pub(crate) fn path(&self) -> Option<&Arc<Path>> {
         self.path.get()
+    }
+
+    /// Returns the way to an address: through a relay if it is the peer's and the path leads there.
+    fn hop(&self, to: SocketAddr) -> Hop {
+        let selected = self.path.get().and_then(|path| path.hop());
+        selected.filter(|hop| hop.peer == to).unwrap_or(Hop::direct(to))
     }
 
     /// Lets the streams of the port follow `path`; it cannot be replaced.

@@ -78,7 +78,7 @@ impl SendState {
         deadline: Instant,
     ) -> Result<(), SendError> {
         destinations.send(batch.lengths().len(), |to| {
-            socket.send(queue, batch.bytes(), batch.lengths(), to, deadline)
+            to.send(socket, queue, (batch.bytes(), batch.lengths()), deadline)
         })
     }
 }

@@ -1,8 +1,9 @@
 //! Where a peer is reached, if that is found out and may change (ICE, RFC 8445).
 
 use std::net::SocketAddr;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use super::relay::{Hop, Relay};
 use crate::lock::lock;
 
 /// Maximum number of addresses from which media is accepted.
@@ -17,7 +18,9 @@ pub(crate) struct Path {
 #[derive(Debug, Default)]
 struct State {
     /// `None` until an address has been proved.
-    selected: Option<SocketAddr>,
+    selected: Option<Hop>,
+    /// The relay through which datagrams may come, if there is one.
+    relay: Option<Arc<Relay>>,
     /// Addresses that the peer has named, or from which it has proved to send.
     known: Vec<SocketAddr>,
 }
@@ -25,13 +28,37 @@ struct State {
 impl Path {
     /// Returns the address that media and reports go to.
     pub(crate) fn selected(&self) -> Option<SocketAddr> {
+        self.hop().map(|hop| hop.peer)
+    }
+
+    /// Returns how media and reports reach the peer.
+    pub(crate) fn hop(&self) -> Option<Hop> {
         lock(&self.state).selected
     }
 
-    /// Sends media and reports to another address from now on.
-    pub(crate) fn select(&self, to: SocketAddr) {
-        lock(&self.state).selected = Some(to);
-        self.admit(to);
+    /// Sends media and reports to another address, or by another way, from now on.
+    pub(crate) fn select(&self, hop: Hop) {
+        lock(&self.state).selected = Some(hop);
+        self.admit(hop.peer);
+    }
+
+    /// Returns the relay through which datagrams may come.
+    pub(crate) fn relay(&self) -> Option<Arc<Relay>> {
+        lock(&self.state).relay.clone()
+    }
+
+    /// Expects datagrams of `peer` in the next channel of a relay, too.
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn open_channel(&self, server: SocketAddr, peer: SocketAddr) {
+        let relay = &mut lock(&self.state).relay;
+        let relay = relay.get_or_insert_with(|| Arc::new(Relay::new(server)));
+        Arc::make_mut(relay).add(peer);
+    }
+
+    /// Expects nothing from the relay any more.
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn close_relay(&self) {
+        lock(&self.state).relay = None;
     }
 
     /// Sends nothing until an address is selected again: the peer has not agreed to be sent anything (RFC 7675).
@@ -42,12 +69,13 @@ impl Path {
 
     /// Accepts media from another address, too. The oldest one is forgotten if there are too many.
     pub(crate) fn admit(&self, from: SocketAddr) {
-        let State { selected, known } = &mut *lock(&self.state);
+        let State { selected, known, .. } = &mut *lock(&self.state);
         if known.contains(&from) {
             return;
         }
         if known.len() >= KNOWN_MAX {
-            let oldest = known.iter().position(|known| Some(*known) != *selected);
+            let selected = selected.map(|hop| hop.peer);
+            let oldest = known.iter().position(|known| Some(*known) != selected);
             known.remove(oldest.unwrap_or(0));
         }
         known.push(from);
@@ -71,9 +99,9 @@ mod tests {
     fn media_is_accepted_from_earlier_addresses_after_a_change() {
         let path = Path::default();
         assert!(path.selected().is_none() && !path.admits(address(1)));
-        path.select(address(1));
+        path.select(Hop::direct(address(1)));
         path.admit(address(2));
-        path.select(address(3));
+        path.select(Hop::direct(address(3)));
         assert_eq!(path.selected(), Some(address(3)));
         assert!((1..=3).all(|port| path.admits(address(port))) && !path.admits(address(4)));
     }
@@ -81,7 +109,7 @@ mod tests {
     #[test]
     fn many_addresses_do_not_push_out_the_selected_one() {
         let path = Path::default();
-        path.select(address(1));
+        path.select(Hop::direct(address(1)));
         (2..1000).for_each(|port| path.admit(address(port)));
         assert!(path.admits(address(1)) && path.admits(address(999)) && !path.admits(address(2)));
         assert_eq!(lock(&path.state).known.len(), KNOWN_MAX);

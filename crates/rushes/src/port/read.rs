@@ -142,11 +142,18 @@ impl Port {
         let inboxes = lock(&self.inboxes);
         #[cfg(any(feature = "webrtc", feature = "zrtp"))]
         let side = lock(&self.side).clone();
+        let relay = self.path.get().and_then(|path| path.relay());
         let taken = datagrams.len();
         // Consecutive datagrams are often for one stream. Its lock is kept for all of them, and a
         // secured stream authenticates them together.
         let mut run = Run::new(now);
         for datagram in datagrams {
+            let relay = relay.as_ref().filter(|relay| relay.is_from(*datagram.from));
+            let is_relayed = relay.is_some();
+            let datagram = match relay {
+                Some(relay) => relay.unwrap(datagram),
+                None => datagram,
+            };
             if self.is_muxed() && is_rtcp(datagram.data) {
                 self.finish(run.end());
                 self.handle_report(now, *datagram.from, datagram.data);
@@ -176,7 +183,7 @@ impl Port {
                 let Some(inbox) = inboxes.find(id) else { continue };
                 run.begin(inbox, own.is_some_and(|own| own.id == id));
             }
-            run.add(datagram);
+            run.add(datagram, is_relayed);
         }
         self.finish(run.end());
         taken
@@ -231,13 +238,14 @@ impl<'i, 'd> Run<'i, 'd> {
         self.stream = Some((inbox, inbox.lock()));
     }
 
-    /// Adds a datagram.
+    /// Adds a datagram. `is_relayed`: its address is that of a channel, not of a message.
     #[inline]
-    fn add(&mut self, datagram: Datagram<'d>) {
+    fn add(&mut self, datagram: Datagram<'d>, is_relayed: bool) {
         let Datagram { data, from, arrival, ecn } = datagram;
         // Datagrams of one message share their address in memory, arrival and mark; comparing
         // pointers first is faster.
-        let is_of_message = self.from.is_some_and(|before| std::ptr::eq(before, from));
+        let is_of_message =
+            !is_relayed && self.from.is_some_and(|before| std::ptr::eq(before, from));
         if self.len == RUN_MAX || !(is_of_message || self.takes(from, arrival, ecn)) {
             self.flush();
             (self.receipt.arrival, self.receipt.ecn) = (arrival, Ecn::from_bits(ecn));

@@ -1,6 +1,5 @@
 //! Retransmissions of a stream: requested packets are sent again without waiting for room.
 
-use std::net::SocketAddr;
 use std::sync::TryLockError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -11,6 +10,7 @@ use rushes_proto::{Batch, SequenceNumber};
 
 use super::destinations::{Destinations, Targets};
 use super::outbox::{Outbox, SendState};
+use super::relay::Hop;
 use crate::lock::lock;
 
 /// Maximum number of requested packets in a queue.
@@ -52,7 +52,7 @@ impl Retransmissions {
         destinations: &Destinations,
         mut write: impl FnMut((usize, SequenceNumber), &mut Batch) -> bool,
         note: impl Fn(&Batch),
-        mut send: impl FnMut(SocketAddr, &[u8], &[u16]) -> Result<(), SendError>,
+        mut send: impl FnMut(Hop, &[u8], &[u16]) -> Result<(), SendError>,
     ) -> Result<bool, SendError> {
         let mut failed = None;
         loop {
@@ -223,7 +223,7 @@ impl Outbox {
         let now = Instant::now();
         let note = |batch: &Batch| self.note_packets(batch);
         let all = retransmissions.serve(destinations, write, note, |to, bytes, lengths| {
-            socket.send(queue, bytes, lengths, to, now)
+            to.send(socket, queue, (bytes, lengths), now)
         })?;
         if !all {
             self.any_requested.store(true, Relaxed);
@@ -234,6 +234,8 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     fn destinations(count: u8) -> Destinations {

@@ -4,7 +4,10 @@ mod input;
 mod local;
 mod output;
 mod peer;
+mod relay;
 mod watch;
+
+pub use relay::Relayed;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,6 +22,7 @@ use super::error::AgentError;
 use super::gather::Gather;
 use super::interface::{AgentConfig, Event, Statistics, Transmit};
 use super::paths::Paths;
+use super::turn::Client;
 use peer::Peer;
 use watch::Watch;
 
@@ -49,7 +53,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 /// after each call the outputs are to be polled, and [`handle_timeout`](Self::handle_timeout) is to be called at
 /// [`next_timeout`](Self::next_timeout).
 ///
-/// **Limits.** 16 host candidates, 8 STUN servers, 100 addresses of the peer, 100 pairs of candidates, and 200 pairs
+/// **Limits.** 16 host candidates, 8 STUN servers, a TURN server with 100 channels, 100 addresses of the peer, 100 pairs of candidates, and 200 pairs
 /// that only requests have made known. At most one check is sent each 50 ms (RFC 8445 section 14.2), whatever
 /// arrives, and a request of the peer is answered by one datagram of at most 76 octets. A request without the
 /// right password is not answered at all, nor is a copy of one of the last 1024 requests from another address.
@@ -74,6 +78,10 @@ pub struct Agent {
     locals: Vec<Candidate>,
     servers: Vec<SocketAddr>,
     gather: Gather,
+    /// The client of the TURN server, if there is one.
+    turn: Option<Client>,
+    /// When the TURN server's address is given back, because another path carries the media.
+    release: Option<Instant>,
     peer: Peer,
     paths: Paths,
     watch: Watch,
@@ -100,6 +108,8 @@ impl Agent {
             locals: Vec::new(),
             servers: Vec::new(),
             gather,
+            turn: None,
+            release: None,
             peer: Peer::default(),
             paths: Paths::default(),
             watch: Watch::default(),
@@ -133,6 +143,7 @@ impl Agent {
             let _ = self.announce_host(host);
         }
         self.gather.restart(now);
+        self.restart_relay();
         self.collect();
     }
 

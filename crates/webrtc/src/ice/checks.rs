@@ -34,17 +34,17 @@ impl Checks {
         self.0.push_back(check);
     }
 
-    /// Returns the check that a response from `from` answers. The response must come from the address that the
+    /// Returns the check that a response from `from` answers, at an address for which `is_local` holds. The response must come from the address that the
     /// check went to, and to the one that it came from (RFC 8445 section 7.2.5.2.1).
     pub(super) fn find(
         &self,
         id: TransactionId,
-        local: SocketAddr,
         from: SocketAddr,
+        is_local: impl Fn(SocketAddr) -> bool,
     ) -> Option<Check> {
-        let is_local = |path: &Path| local.ip().is_unspecified() || path.local == local;
-        let answers =
-            |check: &&Check| check.id == id && check.path.remote == from && is_local(&check.path);
+        let answers = |check: &&Check| {
+            check.id == id && check.path.remote == from && is_local(check.path.local)
+        };
         self.0.iter().rev().find(answers).copied()
     }
 

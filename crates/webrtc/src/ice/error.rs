@@ -34,6 +34,14 @@ pub enum AgentError {
     #[error("the candidate belongs to other credentials than the peer's")]
     OtherCredentials,
     /// A lite agent has host candidates only (RFC 8445 section 5.2).
-    #[error("a lite agent gathers no candidates from STUN servers")]
+    #[error("a lite agent gathers no candidates from STUN and TURN servers")]
     Lite,
+    /// The user name of a TURN server is empty or too long.
+    #[error("the user name of a TURN server has {length} octets, not 1 to {limit}")]
+    TurnLogin {
+        /// Its octets.
+        length: usize,
+        /// The limit.
+        limit: usize,
+    },
 }

@@ -3,9 +3,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use aws_lc_rs::hmac;
-
-use super::stun::{self, Binding, Class, TransactionId};
+use super::identifiers::Identifiers;
+use super::stun::{self, Class, Message, TransactionId};
 
 /// The first wait for a response; each further one is twice as long (RFC 8489 section 6.2.1).
 const RTO: Duration = Duration::from_millis(500);
@@ -59,10 +58,7 @@ pub(super) enum Verdict {
 /// All queries of an agent.
 #[derive(Debug)]
 pub(super) struct Gather {
-    /// Keys the transaction identifiers.
-    key: hmac::Key,
-    /// Identifiers made so far.
-    made: u64,
+    identifiers: Identifiers,
     queries: Vec<Query>,
     /// Whether a pair is selected.
     is_settled: bool,
@@ -70,31 +66,25 @@ pub(super) struct Gather {
 
 impl Gather {
     pub(super) fn new(random: &[u8; 32]) -> Self {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, random);
-        Self { key, made: 0, queries: Vec::new(), is_settled: false }
-    }
-
-    /// Returns the octets of the next identifier: unpredictable without the key.
-    fn make(&mut self) -> TransactionId {
-        self.made += 1;
-        let tag = hmac::sign(&self.key, &self.made.to_be_bytes());
-        let mut id = TransactionId::default();
-        for (octet, of_tag) in id.iter_mut().zip(tag.as_ref()) {
-            *octet = *of_tag;
-        }
-        id
+        let identifiers = Identifiers::new(random);
+        Self { identifiers, queries: Vec::new(), is_settled: false }
     }
 
     /// Returns the number of the tie between two agents of the same role (RFC 8445 section 7.3.1.1).
     pub(super) fn tie_breaker(&mut self) -> u64 {
-        self.make().iter().take(8).fold(0, |bits, octet| bits << 8 | u64::from(*octet))
+        self.identifiers.make().iter().take(8).fold(0, |bits, octet| bits << 8 | u64::from(*octet))
+    }
+
+    /// Returns other identifiers, for a client of a TURN server.
+    pub(super) fn split(&mut self) -> Identifiers {
+        self.identifiers.split()
     }
 
     /// Starts a query, after those that have not started.
     pub(super) fn ask(&mut self, local: SocketAddr, server: SocketAddr, now: Instant) {
         let waiting = self.queries.iter().filter(|query| query.sends == 0).count();
         let next = Some(now + PACE * waiting as u32);
-        let id = self.make();
+        let id = self.identifiers.make();
         self.queries.push(Query { local, server, id, sends: 0, next, is_answered: false });
     }
 
@@ -135,7 +125,7 @@ impl Gather {
         for n in 0..self.queries.len() {
             let is_refresh =
                 self.queries.get(n).is_some_and(|query| query.is_answered && query.sends == 0);
-            let fresh = is_refresh.then(|| self.make());
+            let fresh = is_refresh.then(|| self.identifiers.make());
             let Some(query) = self.queries.get_mut(n) else { return };
             if query.next.is_none_or(|next| now < next) {
                 continue;
@@ -156,7 +146,7 @@ impl Gather {
     pub(super) fn handle_response(
         &mut self,
         now: Instant,
-        response: &Binding<'_>,
+        response: &Message<'_>,
         (local, from): (SocketAddr, SocketAddr),
     ) -> Verdict {
         let is_answered = |query: &&mut Query| {

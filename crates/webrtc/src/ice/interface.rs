@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::candidate::Candidate;
 use super::credentials::Credentials;
+use super::turn::{FIRST_CHANNEL, TurnError};
 
 /// What an agent is made of.
 ///
@@ -41,7 +42,7 @@ pub enum Event {
     LocalCandidate(Candidate),
     /// From now on media goes from `local` to `remote`. May come again, with a better or another pair.
     Selected {
-        /// Our address, the base of the local candidate.
+        /// Our address, the base of the local candidate: that of a relayed one is at the TURN server.
         local: SocketAddr,
         /// The peer's address.
         remote: SocketAddr,
@@ -49,8 +50,33 @@ pub enum Event {
     /// The peer has not answered for 30 seconds: sending media must stop (RFC 7675 section 5.1). Another pair
     /// may be selected; the same one not without a restart.
     Disconnected,
+    /// From now on datagrams of `peer` may come in the TURN server's next channel: [`Channel::FIRST`] for the first of
+    /// these events, then one more for each.
+    ChannelOpened {
+        /// The server's address.
+        server: SocketAddr,
+        /// The peer's address.
+        peer: SocketAddr,
+    },
+    /// There is no relayed candidate any more, and no channel: it has failed, or another path carries the media and
+    /// the address was given back.
+    RelayClosed(Option<TurnError>),
     /// No pair works. Only [`Agent::restart`](super::Agent::restart) helps.
     Failed,
+}
+
+/// A channel of a TURN server: data in it goes to one peer (RFC 8656 section 12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Channel {
+    /// The server's address.
+    pub server: SocketAddr,
+    /// The number before the data, from 0x4000.
+    pub number: u16,
+}
+
+impl Channel {
+    /// The number of the first channel.
+    pub const FIRST: u16 = FIRST_CHANNEL;
 }
 
 /// A datagram to be sent.
@@ -60,7 +86,7 @@ pub struct Transmit {
     pub local: SocketAddr,
     /// Where to send it.
     pub to: SocketAddr,
-    /// A whole STUN message.
+    /// A whole STUN message, or one in a channel of the TURN server.
     pub datagram: Vec<u8>,
 }
 

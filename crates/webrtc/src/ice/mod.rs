@@ -10,12 +10,14 @@
 //! credentials, tie-breaker, and the transaction identifiers of requests to STUN servers, whose responses
 //! nothing else protects.
 //!
-//! **Not in scope.** Relayed candidates (TURN, RFC 8656) are not gathered: each media packet would pass through
-//! a framing of the relay, and sockets send media in batches without one. A peer's relayed candidates are used like
-//! any others. Without a relay two NATs cannot be passed if one maps each destination to a port of its own
-//! (symmetric) and the other maps or filters by destination and port: the agent fails after 39.5 seconds
-//! ([`Event::Failed`]). ICE over TCP (RFC 6544), several components (RTCP is
-//! multiplexed, RFC 5761) and names of multicast DNS are not in scope either: see [`CandidateError`].
+//! **Relayed candidates** (TURN, RFC 8656) come from a server over UDP, IPv4 addresses only. They have the lowest
+//! priority, so that they carry media only where nothing else does: between two NATs if one maps each destination to a
+//! port of its own (symmetric) and the other maps or filters by destination and port. Without a relay the agent
+//! then fails after 39.5 seconds ([`Event::Failed`]). The caller frames the media of such a pair itself, by
+//! [`Agent::channel`], so that it can send in batches.
+//!
+//! **Not in scope.** TURN over TCP and TLS, ICE over TCP (RFC 6544), several components (RTCP is
+//! multiplexed, RFC 5761) and names of multicast DNS: see [`CandidateError`].
 
 mod agent;
 mod candidate;
@@ -23,13 +25,16 @@ mod checks;
 mod credentials;
 mod error;
 mod gather;
+mod identifiers;
 mod interface;
 mod paths;
 mod stun;
+mod turn;
 
-pub use agent::Agent;
+pub use agent::{Agent, Relayed};
 pub use candidate::{Candidate, CandidateError, CandidateKind};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::AgentError;
-pub use interface::{AgentConfig, Event, Statistics, Transmit};
+pub use interface::{AgentConfig, Channel, Event, Statistics, Transmit};
 pub use stun::ufrags_of;
+pub use turn::{TurnError, TurnServer};

@@ -3,16 +3,22 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use aws_lc_rs::{constant_time, hmac};
+
 /// Octets of a header.
-const HEADER: usize = 20;
+pub(super) const HEADER: usize = 20;
+
+/// Octets of MESSAGE-INTEGRITY.
+pub(super) const INTEGRITY: usize = 24;
 
 /// The second word of a header.
-const MAGIC_COOKIE: [u8; 4] = [0x21, 0x12, 0xA4, 0x42];
+pub(super) const MAGIC_COOKIE: [u8; 4] = [0x21, 0x12, 0xA4, 0x42];
 
 /// The longest message that is read: no check is longer than a packet.
 const MAX_LENGTH: usize = 1500;
 
-const USERNAME: u16 = 0x0006;
+pub(super) const USERNAME: u16 = 0x0006;
+pub(super) const MESSAGE_INTEGRITY: u16 = 0x0008;
 const ERROR_CODE: u16 = 0x0009;
 const XOR_MAPPED_ADDRESS: u16 = 0x0020;
 
@@ -31,16 +37,24 @@ pub(super) enum Class {
     Error,
 }
 
-/// A Binding message, whose attributes lie within it.
+/// A message, whose attributes lie within it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Binding<'d> {
+pub(super) struct Message<'d> {
+    method: u16,
     class: Class,
     id: TransactionId,
+    /// The header, and the attributes that count.
+    header: &'d [u8; HEADER],
     attributes: &'d [u8],
 }
 
-impl<'d> Binding<'d> {
-    /// Reads a whole datagram. `None` is another protocol, another method, or malformed.
+impl<'d> Message<'d> {
+    /// Reads a whole datagram as a Binding message. `None` is another protocol, another method, or malformed.
+    pub(super) fn binding(datagram: &'d [u8]) -> Option<Self> {
+        Self::parse(datagram).filter(|message| message.method == BINDING)
+    }
+
+    /// Reads a whole datagram. `None` is another protocol, or malformed.
     pub(super) fn parse(datagram: &'d [u8]) -> Option<Self> {
         let (header, attributes) = datagram.split_first_chunk::<HEADER>()?;
         let kind = u16::from_be_bytes([header[0], header[1]]);
@@ -49,7 +63,7 @@ impl<'d> Binding<'d> {
         if kind >> 14 != 0 || header[4..8] != MAGIC_COOKIE || !is_whole {
             return None;
         }
-        if datagram.len() > MAX_LENGTH || kind & !0x0110 != BINDING {
+        if datagram.len() > MAX_LENGTH {
             return None;
         }
         let class = match kind & 0x0110 {
@@ -60,12 +74,40 @@ impl<'d> Binding<'d> {
         };
         let mut id = [0; 12];
         id.copy_from_slice(&header[8..]);
-        let binding = Self { class, id, attributes };
+        let method = kind & 0x000F | (kind & 0x00E0) >> 1 | (kind & 0x3E00) >> 2;
+        let message = Self { method, class, id, header, attributes };
         let mut rest = attributes;
         while !rest.is_empty() {
             rest = attribute(rest)?.2;
         }
-        Some(binding)
+        Some(message)
+    }
+
+    /// Returns the message as far as MESSAGE-INTEGRITY covers it, if it is right under `key` (section 14.5): what
+    /// follows does not count.
+    pub(super) fn authenticated(self, key: &hmac::Key) -> Option<Self> {
+        let mut rest = self.attributes;
+        loop {
+            let covered = self.attributes.len() - rest.len();
+            let (kind, value, next) = attribute(rest)?;
+            if kind == MESSAGE_INTEGRITY {
+                let attributes = self.attributes.get(..covered)?;
+                let mut context = hmac::Context::with_key(key);
+                let length = u16::try_from(covered + INTEGRITY).ok()?;
+                context.update(&self.header[..2]);
+                context.update(&length.to_be_bytes());
+                context.update(&self.header[4..]);
+                context.update(attributes);
+                let tag = context.sign();
+                let is_right = constant_time::verify_slices_are_equal(tag.as_ref(), value).is_ok();
+                return is_right.then_some(Self { attributes, ..self });
+            }
+            rest = next;
+        }
+    }
+
+    pub(super) fn method(&self) -> u16 {
+        self.method
     }
 
     pub(super) fn class(&self) -> Class {
@@ -84,7 +126,12 @@ impl<'d> Binding<'d> {
 
     /// Returns the address that the sender of a response saw (section 14.2).
     pub(super) fn mapped_address(&self) -> Option<SocketAddr> {
-        let value = self.find(XOR_MAPPED_ADDRESS)?;
+        self.address(XOR_MAPPED_ADDRESS)
+    }
+
+    /// Returns the address in an attribute that has the form of XOR-MAPPED-ADDRESS.
+    pub(super) fn address(&self, kind: u16) -> Option<SocketAddr> {
+        let value = self.find(kind)?;
         let (head, octets) = value.split_first_chunk::<4>()?;
         let port = u16::from_be_bytes([head[2], head[3]]) ^ 0x2112;
         let mut mask = [0; 16];
@@ -105,7 +152,7 @@ impl<'d> Binding<'d> {
     }
 
     /// Returns the first attribute of a type.
-    fn find(&self, kind: u16) -> Option<&'d [u8]> {
+    pub(super) fn find(&self, kind: u16) -> Option<&'d [u8]> {
         let mut rest = self.attributes;
         while let Some((found, value, next)) = attribute(rest) {
             if found == kind {
@@ -150,5 +197,5 @@ pub(super) fn server_request(id: &TransactionId) -> Vec<u8> {
 /// A server with many agents behind one socket finds the agent by the first. Nothing is allocated, and
 /// nothing is authenticated: only the agent can do that.
 pub fn ufrags_of(datagram: &[u8]) -> Option<(&str, &str)> {
-    Binding::parse(datagram).filter(|binding| binding.class == Class::Request)?.ufrags()
+    Message::binding(datagram).filter(|binding| binding.class == Class::Request)?.ufrags()
 }

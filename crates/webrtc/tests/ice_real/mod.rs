@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) type Socket = std::net::UdpSocket;
 
-use rushes_webrtc::ice::{Agent, AgentConfig, Event};
+use rushes_webrtc::ice::{Agent, AgentConfig, Channel, Event};
 
 /// How long anything here may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,11 +40,14 @@ impl RealEnd {
     pub(crate) fn turn(&mut self) {
         let mut buffer = [0; 2048];
         while let Ok((len, from)) = self.socket.recv_from(&mut buffer) {
+            let relayed = self.agent.unwrap(from, &buffer[..len]);
+            let (local, from, datagram) = relayed
+                .map_or((self.local, from, &buffer[..len]), |it| (it.local, it.from, it.datagram));
             // RFC 7983: STUN begins with 0 to 3.
-            if buffer[0] < 4 {
-                self.agent.handle_datagram(now(), self.local, from, &buffer[..len]);
+            if datagram[0] < 4 {
+                self.agent.handle_datagram(now(), local, from, datagram);
             } else {
-                self.data.push((from, buffer[..len].to_vec()));
+                self.data.push((from, datagram.to_vec()));
             }
         }
         if self.agent.next_timeout().is_some_and(|at| at <= now()) {
@@ -58,7 +61,15 @@ impl RealEnd {
     }
 
     pub(crate) fn send(&self, data: &[u8]) {
-        self.socket.send_to(data, self.agent.selected().unwrap().1).unwrap();
+        let (local, remote) = self.agent.selected().unwrap();
+        let (data, to) = match self.agent.channel(local, remote) {
+            None => (data.to_vec(), remote),
+            Some(Channel { server, number }) => {
+                let length = data.len() as u16;
+                ([&number.to_be_bytes()[..], &length.to_be_bytes(), data].concat(), server)
+            }
+        };
+        self.socket.send_to(&data, to).unwrap();
     }
 }
 

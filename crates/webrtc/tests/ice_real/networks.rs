@@ -7,8 +7,6 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::Socket;
-
 /// A network namespace, held by a process that sleeps.
 pub(crate) struct Network {
     holder: Child,
@@ -54,15 +52,14 @@ impl Network {
         self.shell(script).status().is_ok_and(|status| status.success())
     }
 
-    /// Opens a socket within.
-    pub(crate) fn socket(&self, address: &str) -> Socket {
+    /// Runs a function on a thread within: sockets that it opens stay there.
+    pub(crate) fn within<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
         let link = File::open(self.link()).unwrap();
-        let address = address.to_owned();
-        let open = move || {
+        let run = || {
             move_into_link_name_space(link.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-            Socket::bind(address).unwrap()
+            act()
         };
-        thread::spawn(open).join().unwrap()
+        thread::scope(|scope| scope.spawn(run).join().unwrap())
     }
 
     /// Starts a program within, which ends with the returned value.
@@ -107,7 +104,14 @@ impl Networks {
     pub(crate) fn new(masquerade: [&str; 2]) -> Option<Self> {
         let new = Network::new;
         let (open, inner, nats) = (new()?, [new()?, new()?], [new()?, new()?]);
-        let ok = open.sh("ip link set lo up; echo 1 > /proc/sys/net/ipv4/ip_forward");
+        // Private addresses lead nowhere, as on the Internet: coturn ends an allocation that cannot send.
+        let ok = open.sh(
+            "ip link set lo up; echo 1 > /proc/sys/net/ipv4/ip_forward
+             ip link add nowhere type veth peer name void; ip link set nowhere up; ip link set void up
+             ip addr add 192.0.2.2/24 dev nowhere
+             ip neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev nowhere nud permanent
+             ip route add default via 192.0.2.1",
+        );
         let ok = ok && connect(&open, &nats[0], &inner[0], ["203.0.113", "10.1.0"], masquerade[0]);
         let ok = ok && connect(&open, &nats[1], &inner[1], ["198.51.100", "10.2.0"], masquerade[1]);
         ok.then_some(Self { open, inner, _nats: nats })

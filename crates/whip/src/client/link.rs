@@ -25,6 +25,27 @@ impl fmt::Debug for IceServer {
     }
 }
 
+impl IceServer {
+    /// The value of a `Link` header field.
+    pub(crate) fn link(&self) -> Zeroizing<String> {
+        let mut link = Zeroizing::new(format!("<{}>; rel=\"ice-server\"", self.uri));
+        if let (Some(username), Some(credential)) = (&self.username, &self.credential) {
+            for (name, value) in [("username", username.as_str()), ("credential", credential)] {
+                link.push_str(&format!("; {name}=\""));
+                for character in value.chars() {
+                    if matches!(character, '"' | '\\') {
+                        link.push('\\');
+                    }
+                    link.push(character);
+                }
+                link.push('"');
+            }
+            link.push_str("; credential-type=\"password\"");
+        }
+        link
+    }
+}
+
 /// The servers in all `Link` header fields. Links of other kinds and malformed ones are ignored.
 pub(super) fn ice_servers(fields: &HeaderMap) -> Vec<IceServer> {
     let values = fields.get_all(header::LINK).iter().filter_map(|value| value.to_str().ok());
@@ -131,6 +152,16 @@ mod tests {
             fields.append(header::LINK, link.parse().unwrap());
         }
         assert_eq!(ice_servers(&fields), expected);
+    }
+
+    #[test]
+    fn a_link_that_is_written_is_read_as_it_was() {
+        for server in [
+            server("stun:stun.example.net:3478", None, None),
+            server("turn:a?transport=udp", Some("user, \"x\""), Some("a\\b;>\"")),
+        ] {
+            assert_eq!(parse(&server.link()), [server]);
+        }
     }
 
     #[test]

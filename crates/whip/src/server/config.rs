@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Identity, Kind, Token};
+use crate::{IceServer, Identity, Kind, Token};
 
 /// Settings of a [`crate::Server`].
 #[derive(Clone, Debug)]
@@ -22,6 +22,9 @@ pub struct ServerConfig {
     pub play: bool,
     /// Whether `/` is the page that plays and publishes; by default it is.
     pub page: bool,
+    /// The STUN and TURN servers that clients are told of, with their credentials; by default none. They come in the
+    /// response to an offer (RFC 9725 section 4.6), so that only clients with the token get them.
+    pub ice_servers: Vec<IceServer>,
     /// Maximum sessions at a time; 64 by default.
     pub sessions_max: usize,
     /// Maximum connections at a time; 256 by default. Beyond it a new connection replaces the
@@ -43,6 +46,7 @@ impl Default for ServerConfig {
             publish: true,
             play: true,
             page: true,
+            ice_servers: Vec::new(),
             sessions_max: 64,
             connections_max: 256,
             body_max: 64 << 10,

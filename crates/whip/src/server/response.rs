@@ -7,8 +7,8 @@ use hyper::{Response, StatusCode};
 
 use super::endpoint::{Reason, Refusal};
 use super::sessions::Created;
-use crate::Kind;
 use crate::kind::{FRAGMENT, SDP};
+use crate::{IceServer, Kind};
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
@@ -54,12 +54,18 @@ pub(crate) fn set_text(response: &mut Answer, name: HeaderName, value: &str) {
     }
 }
 
-/// The response with an answer: 201 (RFC 9725 section 4.2).
-pub(super) fn created(kind: Kind, created: Created) -> Answer {
+/// The response with an answer: 201 (RFC 9725 section 4.2), with servers of ICE (section 4.6).
+pub(super) fn created(kind: Kind, created: Created, ice_servers: &[IceServer]) -> Answer {
     let mut response = content(StatusCode::CREATED, SDP, created.answer);
     set_text(&mut response, header::LOCATION, &format!("/{}/{}", kind.name(), created.id));
     set_text(&mut response, header::ETAG, &format!("\"{}\"", created.tag));
     set(&mut response, HeaderName::from_static("accept-patch"), FRAGMENT);
+    for server in ice_servers {
+        if let Ok(mut link) = HeaderValue::from_str(&server.link()) {
+            link.set_sensitive(server.credential.is_some());
+            response.headers_mut().append(header::LINK, link);
+        }
+    }
     response
 }
 

@@ -198,7 +198,7 @@ impl<'a> Checked<'a> {
             }
         });
         match receiver.await {
-            Ok(Ok(session)) => created(kind, session),
+            Ok(Ok(session)) => created(kind, session, &self.shared.config.ice_servers),
             Ok(Err(refusal)) => refused(&refusal),
             Err(_) => failed(),
         }

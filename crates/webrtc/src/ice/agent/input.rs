@@ -8,7 +8,7 @@ use is::{DefaultSha1HmacProvider, Protocol, Sha1HmacProvider};
 
 use super::super::gather::Verdict;
 use super::super::paths::Path;
-use super::super::stun::{Binding, Class};
+use super::super::stun::{Class, Message};
 use super::{Agent, MAX_OUTBOX};
 
 /// The most requests that are kept until the peer's credentials are known.
@@ -18,7 +18,7 @@ const MAX_EARLY: usize = 8;
 const MAX_RESPONSE: usize = 128;
 
 impl Agent {
-    /// Processes a STUN datagram. `local` is the host candidate at which it arrived; if the caller has one socket
+    /// Processes a STUN datagram; what a TURN server sends on must be [unwrapped](Self::unwrap) first. `local` is the host candidate at which it arrived; if the caller has one socket
     /// for all of them and does not know, the unspecified address (`0.0.0.0` or `[::]`, any port).
     ///
     /// Returns whether it was for this agent and valid. Otherwise nothing has changed, and nothing is answered.
@@ -39,7 +39,9 @@ impl Agent {
     }
 
     fn accept(&mut self, local: SocketAddr, from: SocketAddr, datagram: &[u8]) -> Option<()> {
-        let binding = Binding::parse(datagram)?;
+        let Some(binding) = Message::binding(datagram) else {
+            return self.accept_of_relay(local, from, datagram);
+        };
         match binding.class() {
             Class::Request => self.accept_request(local, from, &binding, datagram),
             Class::Indication => None,
@@ -52,7 +54,7 @@ impl Agent {
         &mut self,
         local: SocketAddr,
         from: SocketAddr,
-        binding: &Binding<'_>,
+        binding: &Message<'_>,
         datagram: &[u8],
     ) -> Option<()> {
         let (to, of) = binding.ufrags()?;
@@ -92,7 +94,7 @@ impl Agent {
         &mut self,
         local: SocketAddr,
         from: SocketAddr,
-        binding: &Binding<'_>,
+        binding: &Message<'_>,
         datagram: &[u8],
     ) -> Option<()> {
         match self.gather.handle_response(self.now, binding, (local, from)) {
@@ -103,7 +105,10 @@ impl Agent {
                 return Some(());
             }
         }
-        let check = self.peer.checks.find(binding.id(), local, from)?;
+        // A host candidate may be left unsaid, that of a relay not: it is not reached directly.
+        let is_unsaid = local.ip().is_unspecified();
+        let is_local = |of: SocketAddr| of == local || is_unsaid && self.hosts.contains(&of);
+        let check = self.peer.checks.find(binding.id(), from, is_local)?;
         let is_success = binding.class() == Class::Success;
         if self.paths.is_lost(check.path) {
             return None;
@@ -131,13 +136,14 @@ impl Agent {
         self.inner.handle_packet(self.now, packet).then_some(())
     }
 
-    /// Returns the host candidate at which a datagram arrived.
+    /// Returns the host candidate, or the relayed one, at which a datagram arrived.
     fn host_for(&self, local: SocketAddr, from: SocketAddr) -> Option<SocketAddr> {
         if !local.ip().is_unspecified() {
-            return self.hosts.contains(&local).then_some(local);
+            let is_ours = self.hosts.contains(&local) || self.relay() == Some(local);
+            return is_ours.then_some(local);
         }
-        let selected =
-            self.watch.selected().filter(|path| path.remote == from).map(|path| path.local);
+        let selected = self.watch.selected().filter(|path| path.remote == from);
+        let selected = selected.map(|path| path.local).filter(|local| self.hosts.contains(local));
         selected
             .or_else(|| self.hosts.iter().copied().find(|host| host.is_ipv4() == from.is_ipv4()))
     }

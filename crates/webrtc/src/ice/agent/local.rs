@@ -1,4 +1,4 @@
-//! Our candidates: host and server-reflexive.
+//! Our candidates: host and server-reflexive. Relayed ones are in `relay`.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -9,6 +9,7 @@ use super::super::candidate::{Candidate, CandidateKind, is_usable};
 use super::super::error::AgentError;
 use super::super::gather::Mapped;
 use super::super::interface::Event;
+use super::super::turn::Client;
 use super::{Agent, MAX_HOSTS, MAX_REFLEXIVE, MAX_SERVERS};
 
 impl Agent {
@@ -64,10 +65,10 @@ impl Agent {
         &self.locals
     }
 
-    /// Returns whether a STUN server may still answer. One that does not is given up after 39.5 seconds (RFC 8489
+    /// Returns whether a STUN or TURN server may still answer. One that does not is given up after 39.5 seconds (RFC 8489
     /// section 6.2.1); a caller that cannot send candidates later need not wait as long.
     pub fn is_gathering(&self) -> bool {
-        self.gather.is_active()
+        self.gather.is_active() || self.turn.as_ref().is_some_and(Client::is_allocating)
     }
 
     fn ask(&mut self, local: SocketAddr, server: SocketAddr) {
@@ -98,7 +99,8 @@ impl Agent {
     pub(super) fn add_mapped(&mut self, mapped: Mapped) {
         let Mapped { base, server, address } = mapped;
         let is_known = self.locals.iter().any(|known| known.address == address);
-        let reflexive = self.locals.len() - self.hosts.len();
+        let is_reflexive = |known: &&Candidate| known.kind == CandidateKind::ServerReflexive;
+        let reflexive = self.locals.iter().filter(is_reflexive).count();
         if is_known || reflexive >= MAX_REFLEXIVE || !is_usable(address) {
             return;
         }
@@ -119,7 +121,7 @@ impl Agent {
         });
     }
 
-    fn announce(&mut self, candidate: Candidate) {
+    pub(super) fn announce(&mut self, candidate: Candidate) {
         self.locals.push(candidate.clone());
         self.events.push_back(Event::LocalCandidate(candidate));
     }
@@ -127,7 +129,11 @@ impl Agent {
 
 /// Returns a text that is equal for candidates of the same kind, base and server, ports aside (RFC 8445 section
 /// 5.1.1.3): the FNV-1a hash of these.
-fn foundation(kind: CandidateKind, base: SocketAddr, server: Option<SocketAddr>) -> String {
+pub(super) fn foundation(
+    kind: CandidateKind,
+    base: SocketAddr,
+    server: Option<SocketAddr>,
+) -> String {
     let server = server.map(|server| server.ip());
     let text = format!("{kind} {} {server:?}", base.ip());
     let hash = text

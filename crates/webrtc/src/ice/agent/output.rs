@@ -5,7 +5,7 @@ use is::IceAgentEvent;
 use super::super::checks::Check;
 use super::super::interface::{Event, Transmit};
 use super::super::paths::Path;
-use super::super::stun::{Binding, Class};
+use super::super::stun::{Class, Message};
 use super::{Agent, MAX_OUTBOX};
 
 impl Agent {
@@ -17,13 +17,22 @@ impl Agent {
             if self.outbox.len() >= MAX_OUTBOX || self.paths.is_lost(path) {
                 continue;
             }
-            let binding = Binding::parse(&datagram);
+            let binding = Message::binding(&datagram);
             if let Some(request) = binding.filter(|binding| binding.class() == Class::Request) {
                 self.peer.checks.push(Check { id: request.id(), path, sent: self.now });
                 self.statistics.requests_sent += 1;
             }
-            self.outbox.push_back(Transmit { local: path.local, to: path.remote, datagram });
+            match &mut self.turn {
+                Some(turn) if turn.relay() == Some(path.local) => {
+                    turn.send(path.remote, &datagram, self.now);
+                }
+                _ => {
+                    let Path { local, remote: to } = path;
+                    self.outbox.push_back(Transmit { local, to, datagram });
+                }
+            }
         }
+        self.collect_of_relay();
         while let Some(event) = self.inner.poll_event() {
             if let IceAgentEvent::NominatedSend { source, destination, .. } = event {
                 self.select(Path { local: source, remote: destination });
@@ -37,6 +46,7 @@ impl Agent {
         }
         let since = self.paths.last(path).unwrap_or(self.now);
         self.gather.settle();
+        self.settle_relay(path);
         if self.watch.select(path, since) {
             self.events.push_back(Event::Selected { local: path.local, remote: path.remote });
         }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::super::interface::{Event, Transmit};
 use super::super::paths::{CONSENT, Path};
+use super::super::turn::Client;
 use super::Agent;
 
 /// The least time between two checks, `Ta` (RFC 8445 section 14.2).
@@ -90,6 +91,7 @@ impl Agent {
         self.gather.handle_timeout(now, |local, to, datagram| {
             outbox.push_back(Transmit { local, to, datagram });
         });
+        self.watch_relay();
         self.watch_selected();
         for _ in 0..MAX_STEPS {
             // More often than `is` asks for would be faster than RFC 8445 section 14 allows.
@@ -103,6 +105,7 @@ impl Agent {
         if self.watch.failure().is_some_and(|at| now >= at) {
             self.watch.has_failed = true;
             self.events.push_back(Event::Failed);
+            self.release_relay();
         }
     }
 
@@ -113,8 +116,10 @@ impl Agent {
             return None;
         }
         let consent = self.watch.selected.map(|(path, since)| self.answered(path, since) + CONSENT);
+        let relay = [self.release, self.turn.as_ref().and_then(Client::next_timeout)];
         let due = [self.step(), self.gather.next_timeout(), self.watch.failure(), consent];
-        due.into_iter().flatten().min()
+        let due = due.into_iter().chain(relay);
+        due.flatten().min()
     }
 
     /// Returns when `is` is to have time next.
