@@ -1,4 +1,5 @@
-//! Software of other projects at the other end: FFmpeg, GStreamer, pion, Janus, Prometheus.
+//! Software of other projects at the other end: FFmpeg, GStreamer, pion, str0m, Janus,
+//! Prometheus.
 //!
 //! With `RUSHES_INTEROP=require`, which `.ci/run` sets, a missing program is a failure; otherwise
 //! its tests are skipped with a message. All traffic stays on 127.0.0.1.
@@ -30,5 +31,6 @@ mod sampling;
 mod secured;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;
+mod str0m;
 mod uncompressed;
 mod webrtc;

@@ -111,7 +111,7 @@ fn pion_sends_av1() {
 }
 
 /// Returns the frames of a file, each preceded by its length.
-fn frames(file: &Path, codec: Codec) -> Vec<u8> {
+pub(crate) fn frames(file: &Path, codec: Codec) -> Vec<u8> {
     let mut reader = MediaReader::open(file, codec, ReadOptions::default()).unwrap();
     let mut octets = Vec::new();
     while let Some(frame) = reader.next_frame().unwrap() {

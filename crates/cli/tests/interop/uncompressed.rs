@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rushes::Codec;
+use rushes::payload::raw::{RawVideo, Scan};
+use rushes::{Codec, Context};
+use serde_json::Value;
 
 use crate::ffmpeg::{GOODBYE, ffmpeg_receives};
 use crate::gstreamer::launch;
@@ -98,6 +100,30 @@ fn ffmpeg_makes(form: Form, file: &Path) {
     assert!(status.success(), "ffmpeg cannot make {}", file.display());
 }
 
+/// Makes FFmpeg send its test pictures, with `filter`, into `copy`; returns the receiver's report.
+fn ffmpeg_sends(form: Form, copy: &Path, filter: &[&str]) -> Value {
+    let (sdp, port) = (copy.with_extension("sdp"), ports());
+    let sends = |real_time: &[&str], more: &[&str]| {
+        let status = Command::new("ffmpeg")
+            .args(["-v", "error", "-nostdin"])
+            .args(real_time)
+            .args(PICTURES)
+            .args(filter)
+            .args(["-pix_fmt", form.name, "-c:v", form.more, "-f", "rtp"])
+            .args(["-payload_type", "96", "-rtpflags", "send_bye"])
+            .args(more)
+            .arg(format!("rtp://127.0.0.1:{port}"))
+            .output()
+            .unwrap();
+        assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    };
+    // FFmpeg writes the description before a receiver listens.
+    sends(&[], &["-sdp_file", sdp.to_str().unwrap(), "-t", "0.02"]);
+    let process = receive_described(copy, &sdp, port, &[]);
+    sends(&["-re"], &[]);
+    received(process)
+}
+
 #[test]
 fn ffmpeg_sends_uncompressed_video() {
     if !have(&["ffmpeg"]) {
@@ -107,26 +133,7 @@ fn ffmpeg_sends_uncompressed_video() {
     for form in FFMPEG {
         let [file, copy] = ["sent", "copy"].map(|name| form.file(folder.path(), name));
         ffmpeg_makes(form, &file);
-        let sdp = folder.path().join(format!("{}.sdp", form.name));
-        let port = ports();
-        let sends = |real_time: &[&str], more: &[&str]| {
-            let status = Command::new("ffmpeg")
-                .args(["-v", "error", "-nostdin"])
-                .args(real_time)
-                .args(PICTURES)
-                .args(["-pix_fmt", form.name, "-c:v", form.more, "-f", "rtp"])
-                .args(["-payload_type", "96", "-rtpflags", "send_bye"])
-                .args(more)
-                .arg(format!("rtp://127.0.0.1:{port}"))
-                .output()
-                .unwrap();
-            assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
-        };
-        // FFmpeg writes the description before a receiver listens.
-        sends(&[], &["-sdp_file", sdp.to_str().unwrap(), "-t", "0.02"]);
-        let process = receive_described(&copy, &sdp, port, &[]);
-        sends(&["-re"], &[]);
-        let report = received(process);
+        let report = ffmpeg_sends(form, &copy, &[]);
         assert_eq!(report["complete"], true, "{report}");
         assert_same(form, &file, &copy);
     }
@@ -204,6 +211,76 @@ fn gstreamer_sends_and_receives_uncompressed_video() {
     }
 }
 
+/// The same as interlaced frames, each of two fields.
+const INTERLACED: [&str; 2] = ["-vf", "setfield=tff"];
+
+/// Returns the fields of a file of frames, one after the other: the even lines of a frame, then its odd
+/// ones.
+fn fields_of(file: &Path, line: usize) -> Vec<Vec<u8>> {
+    let frames = fs::read(file).unwrap();
+    let field = |frame: &[u8], first| {
+        frame.chunks(line).skip(first).step_by(2).flatten().copied().collect()
+    };
+    frames.chunks(180 * line).flat_map(|frame| [field(frame, 0), field(frame, 1)]).collect()
+}
+
+/// Returns the octets of a line.
+fn line_len(form: Form) -> usize {
+    let sampling = form.sampling.parse().unwrap();
+    RawVideo::new(sampling, form.depth.parse().unwrap(), 320, 180).unwrap().row_len()
+}
+
+/// FFmpeg numbers lines in each field, and gives both fields one timestamp. Its description does not say
+/// so.
+#[test]
+fn ffmpeg_sends_interlaced_video_in_fields() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for form in FFMPEG {
+        let [file, copy] = ["frames", "fields"].map(|name| form.file(folder.path(), name));
+        ffmpeg_makes(form, &file);
+        let report = ffmpeg_sends(form, &copy, &INTERLACED);
+        assert_eq!(report["complete"], true, "{report}");
+        let fields = fields_of(&file, line_len(form));
+        assert_eq!(fields.len(), 20);
+        assert!(fs::read(&copy).unwrap() == fields.concat(), "{}: other fields", form.name);
+    }
+}
+
+#[test]
+fn ffmpeg_receives_interlaced_video_in_fields() {
+    if !have(&["ffmpeg"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for form in FFMPEG {
+        let [file, copy] = ["frames", "copy"].map(|name| form.file(folder.path(), name));
+        ffmpeg_makes(form, &file);
+        let video =
+            RawVideo::new(form.sampling.parse().unwrap(), form.depth.parse().unwrap(), 320, 180)
+                .and_then(|video| video.with_scan(Scan::InterlacedByField))
+                .unwrap();
+        let port = ports();
+        let session = Context::new().session("127.0.0.1").unwrap();
+        let builder = session.stream(Codec::Uncompressed).raw_video(video).remote_port(port);
+        let encoding = rushes::sdp::encoding_of(Codec::Uncompressed, b"").unwrap();
+        let sdp = folder.path().join("x.sdp");
+        fs::write(&sdp, builder.description(encoding).unwrap().write()).unwrap();
+        let output = ["-c", "copy", "-f", "rawvideo", "-y", copy.to_str().unwrap()];
+        let process = ffmpeg_receives(&sdp, port, &output);
+        let mut sender = builder.open().unwrap();
+        for field in fields_of(&file, line_len(form)) {
+            sender.push_frame(&field, None).unwrap();
+            sender.sender().wait_until(Instant::now() + Duration::from_millis(20)).unwrap();
+        }
+        drop(sender);
+        process.stop_after(GOODBYE);
+        assert_same(form, &file, &copy);
+    }
+}
+
 #[test]
 fn gstreamer_sends_interlaced_video_in_fields() {
     if !have(&["gst-launch-1.0"]) || !have_elements(&["rtpvrawpay", "videotestsrc"]) {
@@ -224,14 +301,6 @@ fn gstreamer_sends_interlaced_video_in_fields() {
     let form = Form { name: interlaced, ..FFMPEG[0] };
     gstreamer_sends(Form { more: "", ..form }, &file, port, "");
     received(process);
-    // A frame's even lines, then its odd ones.
-    let line = 320 * 2;
-    let frames = fs::read(&file).unwrap();
-    let mut fields: Vec<u8> = Vec::new();
-    for frame in frames.chunks(180 * line) {
-        for first in [0, 1] {
-            fields.extend(frame.chunks(line).skip(first).step_by(2).flatten());
-        }
-    }
-    assert!(fields.len() == 8 * 180 * line && fs::read(&copy).unwrap() == fields);
+    let fields = fields_of(&file, 320 * 2);
+    assert!(fields.len() == 2 * 8 && fs::read(&copy).unwrap() == fields.concat());
 }

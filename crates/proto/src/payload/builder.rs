@@ -506,6 +506,14 @@ impl FrameBuilder {
         self.is_second_field = is_second;
     }
 
+    /// Forgets what was placed in the current frame from offset `at` on, a whole grain: it was placed
+    /// wrongly.
+    pub(super) fn forget_placed_from(&mut self, at: usize) {
+        if let Some(coverage) = &mut self.coverage {
+            coverage.forget_from(at);
+        }
+    }
+
     /// Discards the open unit. If whole frames are delivered, its frame is damaged.
     pub fn abandon_unit(&mut self) {
         let Some(start) = self.open_unit.take() else { return };

@@ -87,6 +87,17 @@ impl Coverage {
         self.covered == 0
     }
 
+    /// Forgets what has arrived of the octets from `at` on, which is a whole grain.
+    pub(super) fn forget_from(&mut self, at: usize) {
+        let grain = at / self.placement.grain;
+        let (word, kept) = (grain / 64, !(u64::MAX << (grain % 64)));
+        for (n, bits) in self.bits.iter_mut().enumerate().skip(word) {
+            let forgotten = if n == word { *bits & !kept } else { *bits };
+            self.covered -= forgotten.count_ones() as usize;
+            *bits &= !forgotten;
+        }
+    }
+
     /// Forgets what has arrived, for the next frame.
     pub(super) fn clear(&mut self) {
         for (n, touched) in self.touched.iter_mut().enumerate() {
@@ -183,6 +194,11 @@ mod tests {
             prop_assert_eq!(coverage.is_empty(), !naive.iter().any(|have| *have));
             let covered = naive.iter().filter(|have| **have).count();
             prop_assert_eq!(coverage.is_half(), 2 * covered >= grains);
+            let at = grains / 3;
+            coverage.forget_from(grain * at);
+            let covered = naive[..at].iter().filter(|have| **have).count();
+            prop_assert_eq!(coverage.covered, covered);
+            prop_assert!(coverage.missing().last().is_some_and(|range| range.end == grain * grains));
             coverage.clear();
             prop_assert!(coverage.is_empty() && coverage.missing().len() == 1);
         }

@@ -205,6 +205,18 @@ impl Session {
         Ok(port)
     }
 
+    /// Makes a bound socket a port of the session, with RTCP on it. While it is held, a stream with this
+    /// [`local_port`](StreamBuilder::local_port) opens on it.
+    #[cfg(feature = "texture")]
+    pub(crate) fn adopt(&self, socket: UdpSocket) -> Result<Arc<Port>, Error> {
+        let peer = self.peer().map(|host| OnlyFrom { host, port: None });
+        let sources = Sources { hosts: Vec::new(), only_of_media: true };
+        let port = Port::new(socket, Control::Muxed, peer.into_iter().collect(), sources)?;
+        let port = Arc::new(port);
+        lock(&self.ports).push(Arc::downgrade(&port));
+        Ok(port)
+    }
+
     /// Returns whether the session's sockets receive from IPv4 and IPv6: bound to `[::]`, for any
     /// peer.
     pub(crate) fn is_dual_stack(&self) -> bool {

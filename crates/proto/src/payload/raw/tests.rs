@@ -127,6 +127,69 @@ fn a_field_ends_where_another_begins_even_at_one_time() {
     assert!(fields[1].missing().is_empty() && fields[1].is_second_field());
 }
 
+/// Returns the packets of two frames of three lines in each field, a pgroup in each packet; both fields of
+/// a frame have one time, as FFmpeg sends them.
+fn packets_of_fields(scan: Scan, fields: [[u8; 12]; 4]) -> Vec<(Sent, u32)> {
+    let video = RawVideo::new(Sampling::YCbCr422, 8, 2, 6).unwrap().with_scan(scan).unwrap();
+    let mut packetiser = Raw::new(video).packetiser();
+    let sent = fields.iter().zip([1, 1, 2, 2]);
+    let sent = sent.flat_map(|(field, time)| {
+        send(packetiser.as_mut(), field, 12).into_iter().map(move |packet| (packet, time))
+    });
+    sent.collect()
+}
+
+const FIELDS: [[u8; 12]; 4] =
+    [*b"aaaabbbbcccc", *b"AAAABBBBCCCC", *b"ddddeeeeffff", *b"DDDDEEEEFFFF"];
+
+#[test]
+fn lines_numbered_in_each_field_are_understood_without_a_description_that_says_so() {
+    let video = RawVideo::new(Sampling::YCbCr422, 8, 2, 6).unwrap();
+    let format = |scan| Raw::new(video.with_scan(scan).unwrap());
+    for (described, sent, understood) in [
+        (Scan::Interlaced, Scan::Interlaced, true),
+        (Scan::Interlaced, Scan::InterlacedByField, true),
+        (Scan::InterlacedByField, Scan::InterlacedByField, true),
+        (Scan::InterlacedByField, Scan::Interlaced, false),
+    ] {
+        let mut listener = listener(&format(described), false);
+        for (packet, time) in packets_of_fields(sent, FIELDS) {
+            let taken = listener.take(&packet.octets, time, packet.marker);
+            assert!(taken.is_ok() || !understood, "{described:?} {sent:?}: {taken:?}");
+        }
+        let expected =
+            if understood { FIELDS.map(|field| field.to_vec()).to_vec() } else { vec![] };
+        assert_eq!(listener.frames(), expected, "{described:?} {sent:?}");
+    }
+    // A second field alone shows it by its first line.
+    let depacketiser = format(Scan::Interlaced).depacketiser();
+    assert_eq!(depacketiser.begins(&payload(&[(4, 0x8000, 0)])), Some(true));
+    assert_eq!(depacketiser.begins(&payload(&[(4, 2, 0)])), Some(false));
+}
+
+#[test]
+fn what_was_placed_by_the_wrong_numbers_is_missing() {
+    let video = RawVideo::new(Sampling::YCbCr422, 8, 2, 6).unwrap();
+    let format = Raw::new(video.with_scan(Scan::Interlaced).unwrap());
+    let mut listener = listener(&format, true);
+    // Line 2, the third of the field, was taken for the second. Then line 1 shows the numbers.
+    for line in [0, 2, 1] {
+        listener.take(&payload(&[(4, line, 0)]), 1, line == 1).unwrap();
+    }
+    assert_eq!(listener.pop().unwrap().missing(), [8..12; 1]);
+    // A field of the other numbers: line 2 is taken for the third until line 4 shows them.
+    for line in [0, 2, 4] {
+        listener.take(&payload(&[(4, line, 0)]), 2, line == 4).unwrap();
+    }
+    assert_eq!(listener.pop().unwrap().missing(), [4..8; 1]);
+    // A packet that fits neither changes nothing.
+    listener.take(&payload(&[(4, 6, 0)]), 3, false).unwrap_err();
+    for line in [0, 2, 4] {
+        listener.take(&payload(&[(4, line, 0)]), 3, line == 4).unwrap();
+    }
+    assert!(listener.pop().unwrap().missing().is_empty());
+}
+
 #[test]
 fn lines_land_where_they_belong_in_any_order_and_more_than_once() {
     let format = format(Sampling::YCbCr422, 8, 4, 3);
@@ -302,6 +365,10 @@ proptest! {
         for (octets, timestamp, marker) in &payloads {
             let _ = listener.take(octets, *timestamp, *marker);
             let _ = listener.take(&payload(&parts), *timestamp, *marker);
+            for (len, line, offset) in &parts {
+                let second = u16::from(*marker) << 15;
+                let _ = listener.take(&payload(&[(*len, line | second, *offset)]), *timestamp, false);
+            }
         }
         listener.finish();
         while let Some(frame) = listener.pop() {

@@ -116,6 +116,9 @@ pub enum Scan {
     Progressive,
     /// In two fields, whose lines have their numbers in the frame: the first field has the even lines
     /// (RFC 4175 figure 4).
+    ///
+    /// Receivers also understand lines that are numbered in each field, as FFmpeg sends them under such a
+    /// description: a first field with an odd line, or a second one with an even line, shows them.
     Interlaced,
     /// In two fields, whose lines are numbered from 0 in each (ST 2110-20).
     InterlacedByField,
@@ -258,6 +261,17 @@ impl RawVideo {
     /// Returns the octets of a frame or, if it is interlaced, of a field.
     pub fn frame_len(self) -> usize {
         self.row_len().saturating_mul(self.rows())
+    }
+
+    /// Returns the same video with lines numbered in the other of the two ways that senders of
+    /// [`Scan::Interlaced`] video have.
+    pub(super) fn renumbered(self) -> Self {
+        let scan = match self.scan {
+            Scan::Progressive => Scan::Progressive,
+            Scan::Interlaced => Scan::InterlacedByField,
+            Scan::InterlacedByField => Scan::Interlaced,
+        };
+        Self { scan, ..self }
     }
 
     /// Returns the number in packets of a row, in the second field if `is_second`.

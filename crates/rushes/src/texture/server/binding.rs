@@ -60,8 +60,8 @@ enum UnitTransport {
     Datagrams(Arc<UdpSocket>),
     /// On a connection that the client makes.
     Connection,
-    /// By a stream with this SSRC, from the port that the socket reserves until the stream is open.
-    Stream { ssrc: Ssrc, port: u16, reserved: Mutex<Option<Arc<UdpSocket>>> },
+    /// By a stream with this SSRC, which opens on this socket with this port.
+    Stream { ssrc: Ssrc, port: u16, socket: Mutex<Option<UdpSocket>> },
 }
 
 /// The common part of a session's streams.
@@ -274,12 +274,12 @@ impl Binding {
                 let link = UdpLink::new(socket.clone(), peer, pace, self.in_flight, waker);
                 Some(Box::new(link.with_fec(self.has_fec)))
             }
-            UnitTransport::Stream { ssrc, port, reserved } => {
+            UnitTransport::Stream { ssrc, socket, .. } => {
                 let (to, from) = self.wait_for_accept(unit)?;
-                drop(lock(reserved).take());
+                let socket = lock(socket).take()?;
                 let streams = self.streams.as_ref()?;
                 let stopped = || self.is_closed();
-                match streams.open(*port, *ssrc, (to, from), &stopped) {
+                match streams.open(socket, *ssrc, (to, from), &stopped) {
                     Ok(None) => None,
                     Ok(Some((stream, first))) => {
                         self.note_bound(lock(&self.state), unit as u8);
@@ -366,10 +366,10 @@ impl Streams {
         Ok(Self { session, payload, security, udp: options.udp.clone() })
     }
 
-    /// Opens a unit's stream; waits until its keys are agreed on.
+    /// Opens a unit's stream on its socket; waits until its keys are agreed on.
     fn open(
         &self,
-        port: u16,
+        socket: UdpSocket,
         own: Ssrc,
         (to, from): (u16, Ssrc),
         stopped: &dyn Fn() -> bool,
@@ -380,7 +380,10 @@ impl Streams {
             (own, from),
             (self.security.as_ref(), &self.udp),
         );
-        let pending = PendingStream::begin(builder.local_port(port).remote_port(to))?;
+        let local = socket.local_address().port();
+        let port = self.session.adopt(socket)?;
+        let pending = PendingStream::begin(builder.local_port(local).remote_port(to))?;
+        drop(port);
         let first = RtpTimestamp(rtp::random()?);
         Ok(pending.wait(stopped)?.map(|stream| (stream, first)))
     }
@@ -407,12 +410,11 @@ impl Unit {
                     SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
                     SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
                 };
-                let socket = UdpSocket::bind(SocketAddr::new(any, 0), &SocketOptions::default())?;
-                let port = socket.local_address().port();
+                let socket = UdpSocket::bind(SocketAddr::new(any, 0), &options.udp)?;
                 UnitTransport::Stream {
                     ssrc: rtp::random_ssrc()?,
-                    port,
-                    reserved: Mutex::new(Some(Arc::new(socket))),
+                    port: socket.local_address().port(),
+                    socket: Mutex::new(Some(socket)),
                 }
             }
         };
