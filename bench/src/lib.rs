@@ -39,6 +39,7 @@ mod report;
 mod scaling;
 mod sequence;
 mod settings;
+mod slices;
 mod srtp;
 mod start_code;
 mod sweep;
@@ -81,6 +82,8 @@ enum What {
     Srtp(Command<srtp::SrtpArgs>),
     /// Time that two ends take to agree on keys, by kind of key agreement
     Zrtp(Command<zrtp::ZrtpArgs>),
+    /// Goodput and CPU time of access units of many slices, with packets of one length and without
+    Slices(Command<slices::SlicesArgs>),
     /// Effect of more streams, packet sizes, socket buffers, networks and pacing
     Scaling(Command<scaling::ScalingArgs>),
     /// Savings of a sender by zero-copy sending, into a device that discards packets
@@ -147,6 +150,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Srtp(command)) => command.run(),
         Some(What::Zrtp(command)) => command.run(),
         Some(What::Scaling(command)) => command.run(),
+        Some(What::Slices(command)) => command.run(),
         Some(What::ZeroCopy(command)) => command.run(),
         Some(What::Texture(command)) => command.run(),
         Some(What::End(args)) => ends::run_end(args),

@@ -115,10 +115,8 @@ fn messages(datagrams: &[Vec<u8>]) -> usize {
 
 /// Octets of units: small ones, those that nearly fit a packet, and large ones.
 fn lens() -> impl Strategy<Value = Vec<usize>> {
-    let mixed = vec(
-        prop_oneof![20..80_usize, 900..1300_usize, 1300..1500_usize, 20..9000_usize],
-        1..24,
-    );
+    let mixed =
+        vec(prop_oneof![20..80_usize, 900..1300_usize, 1300..1500_usize, 20..9000_usize], 1..24);
     let equal = (20..9000_usize, 1..40_usize).prop_map(|(len, count)| vec![len; count]);
     let near = (1000..9000_usize, vec(0..40_usize, 1..40))
         .prop_map(|(len, more)| more.into_iter().map(|more| len + more).collect());
@@ -281,8 +279,7 @@ fn repair_packets_recover_padded_packets() {
             percent: 20,
             span: std::time::Duration::from_millis(100),
         };
-        let mut sender =
-            sender(kind, 1472, suite).with_padding_limit(20).with_fec(fec).unwrap();
+        let mut sender = sender(kind, 1472, suite).with_padding_limit(20).with_fec(fec).unwrap();
         let mut listener = listener(kind, suite, |config| {
             config.fec = Some(FecReception {
                 format,
@@ -307,7 +304,11 @@ fn repair_packets_recover_padded_packets() {
             !is_padded || n % 20 != 3
         });
         assert!(sent.len() < before, "{format:?} {suite:?}");
-        assert_eq!(received(&mut listener, &sent), [source.delivered(kind)], "{format:?} {suite:?}");
+        assert_eq!(
+            received(&mut listener, &sent),
+            [source.delivered(kind)],
+            "{format:?} {suite:?}"
+        );
         assert!(listener.receiver.statistics().repaired > 0);
     }
 }

@@ -30,5 +30,6 @@ mod sampling;
 mod secured;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;
+mod slices;
 mod uncompressed;
 mod webrtc;
