@@ -40,6 +40,7 @@ mod report;
 mod scaling;
 mod sequence;
 mod settings;
+mod slices;
 mod srtp;
 mod start_code;
 mod sweep;
@@ -83,6 +84,8 @@ enum What {
     Ciphers(Command<ciphers::CiphersArgs>),
     /// Time that two ends take to agree on keys, by kind of key agreement
     Zrtp(Command<zrtp::ZrtpArgs>),
+    /// Goodput and CPU time of access units of many slices, with packets of one length and without
+    Slices(Command<slices::SlicesArgs>),
     /// Effect of more streams, packet sizes, socket buffers, networks and pacing
     Scaling(Command<scaling::ScalingArgs>),
     /// Latency of texture frames from memory to memory, as measured in the thesis
@@ -148,6 +151,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Ciphers(command)) => command.run(),
         Some(What::Zrtp(command)) => command.run(),
         Some(What::Scaling(command)) => command.run(),
+        Some(What::Slices(command)) => command.run(),
         Some(What::Texture(command)) => command.run(),
         Some(What::End(args)) => ends::run_end(args),
         Some(What::Echo(args)) => latency::run_side(args),

@@ -91,6 +91,8 @@ pub(crate) struct Spec {
     pub(crate) bare: bool,
     /// The name of the suite that packets are secured with, if any.
     pub(crate) suite: Option<String>,
+    /// What may be added so that packets have one length, in thousandths; `None` for the default.
+    pub(crate) padding_limit: Option<u16>,
     /// Whether lost packets are requested and sent again.
     pub(crate) recovery: bool,
     /// Maximum length of an IP packet, in octets.
@@ -120,6 +122,7 @@ impl Spec {
             path: Path::Gso,
             bare: false,
             suite: None,
+            padding_limit: None,
             recovery: false,
             mtu: 1500,
             buffers: [4 << 20; 2],

@@ -52,6 +52,9 @@ impl StreamOutlet {
                 builder = builder.frame_rate(rate);
             }
         }
+        if let Some(per_mille) = spec.padding_limit {
+            builder = builder.padding_limit(per_mille);
+        }
         let stream = configured(spec, builder)?.open()?;
         Ok(Self { stream, sequence: Arc::clone(sequence), keep_alive: spec.keep_alive })
     }

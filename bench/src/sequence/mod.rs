@@ -5,7 +5,10 @@ mod h264;
 mod h265;
 mod h266;
 mod make;
+mod many;
 pub(crate) mod raw;
+
+pub(crate) use many::Many;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -44,6 +47,8 @@ pub(crate) enum Origin {
     Made(u64),
     /// Access units of one slice each, of H.265.
     Slices(Sizes),
+    /// The same access unit of many slices each time, of H.265.
+    Many(Many),
     /// Uncompressed video of one format; see [`raw`].
     Raw,
     File(PathBuf),
@@ -87,6 +92,7 @@ impl Sequence {
         match origin {
             Origin::Made(bit_rate) => Self::make(codec, *bit_rate),
             Origin::Slices(sizes) => Ok(Self::slices(codec, *sizes)),
+            Origin::Many(many) => Ok(Self::many(codec, *many)),
             Origin::Raw => Self::raw(),
             Origin::File(path) => Self::read(path, codec),
         }
@@ -182,6 +188,9 @@ impl Sequence {
             Origin::Made(bit_rate) => format!("{codec}, {} Mbit/s", bit_rate / 1_000_000),
             Origin::Raw => format!("{codec}, {} by {}", raw::SIZE.0, raw::SIZE.1),
             Origin::Slices(sizes) => format!("{codec}, {} octets", sizes.mean),
+            Origin::Many(many) => {
+                format!("{codec}, {} slices, {} octets", many.slices, many.octets)
+            }
             Origin::File(path) => {
                 let name = path.file_name().unwrap_or(path.as_os_str());
                 format!("{codec}, {}", name.to_string_lossy())

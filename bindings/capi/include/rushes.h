@@ -1075,6 +1075,8 @@ typedef struct rushes_statistics {
     // Frames of temporal layers that are not sent (rushes_stream_set_max_temporal_id()); not among
     // `frames_sent`.
     uint64_t frames_left_out;
+    // Octets of padding sent (rushes_stream_options_padding_limit()).
+    uint64_t padding_sent;
 } rushes_statistics;
 
 // Reception statistics of one source. Later versions may add fields at the end.
@@ -1549,6 +1551,12 @@ rushes_status rushes_stream_options_pacing_rate(const struct rushes_stream_optio
 rushes_status rushes_stream_options_burst(const struct rushes_stream_options *options,
                                           size_t octets,
                                           uint64_t time);
+
+// How much may be added to what is sent so that the packets of neighbouring NAL units have one length,
+// in thousandths of its octets, 0..=1000: padding (RFC 3550 section 5.1) and further headers. 20 by
+// default, and 0 adds nothing. Frames of many units then cost the system little more than those of one.
+rushes_status rushes_stream_options_padding_limit(const struct rushes_stream_options *options,
+                                                  uint16_t per_mille);
 
 // Whether each NAL unit is delivered as soon as it is complete; by default complete access units
 // are.

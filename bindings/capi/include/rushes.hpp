@@ -661,6 +661,7 @@ public:
     RUSHES_OPTION(pacing_share, (float share), (get(), share))
     RUSHES_OPTION(pacing_rate, (std::uint64_t bits_per_second), (get(), bits_per_second))
     RUSHES_OPTION(burst, (std::size_t octets, duration time), (get(), octets, detail::nanos(time)))
+    RUSHES_OPTION(padding_limit, (std::uint16_t per_mille), (get(), per_mille))
     RUSHES_OPTION(deliver_units, (bool on = true), (get(), on))
     RUSHES_OPTION(length_prefixed, (bool on = true), (get(), on))
     RUSHES_OPTION(frame_len_max, (std::size_t octets), (get(), octets))

@@ -433,6 +433,17 @@ pub extern "C" fn rushes_stream_options_burst(
     change(options, |builder| Ok(builder.burst(Burst { octets, time })))
 }
 
+/// How much may be added to what is sent so that the packets of neighbouring NAL units have one length,
+/// in thousandths of its octets, 0..=1000: padding (RFC 3550 section 5.1) and further headers. 20 by
+/// default, and 0 adds nothing. Frames of many units then cost the system little more than those of one.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_options_padding_limit(
+    options: *const StreamOptions,
+    per_mille: u16,
+) -> Status {
+    change(options, |builder| Ok(builder.padding_limit(per_mille)))
+}
+
 /// Whether each NAL unit is delivered as soon as it is complete; by default complete access units
 /// are.
 #[unsafe(no_mangle)]

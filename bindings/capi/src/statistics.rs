@@ -154,6 +154,8 @@ pub struct Statistics {
     /// Frames of temporal layers that are not sent (rushes_stream_set_max_temporal_id()); not among
     /// `frames_sent`.
     pub frames_left_out: u64,
+    /// Octets of padding sent (rushes_stream_options_padding_limit()).
+    pub padding_sent: u64,
 }
 
 fn counts(times: &rushes::Histogram) -> [u64; 15] {
@@ -209,6 +211,7 @@ fn of(statistics: &rushes::Statistics) -> Statistics {
         repairs_received: receive.repairs,
         repaired: receive.repaired,
         frames_left_out: send.frames_left_out,
+        padding_sent: send.padding_octets,
         ..of_discards(receive)
     }
 }

@@ -115,6 +115,7 @@ class StreamOptions(TypedDict, total=False):
     pacing_share: float
     pacing_rate: int
     burst: tuple[int, float]
+    padding_limit: int
     delivery: Literal["access-unit", "unit"]
     framing: Literal["annex-b", "length-prefixed"]
     frame_len_max: int

@@ -129,6 +129,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::NoRtx
         | E::NoTransportSequence
         | E::PacingShare { .. }
+        | E::PaddingLimit { .. }
         | E::PacketTime { .. }
         | E::RtxPayloadType { .. }
         | E::RtxSsrc { .. }

@@ -323,6 +323,7 @@ fn media(builder: StreamBuilder, setting: &Setting<'_, '_>) -> PyResult<Option<S
         "pacing_share" => builder.pacing(Pacing::Share(setting.get()?)),
         "pacing_rate" => builder.pacing(Pacing::Rate(setting.int()?)),
         "burst" => builder.burst(burst(setting)?),
+        "padding_limit" => builder.padding_limit(setting.within(0, 1000)?),
         "delivery" => builder.delivery(setting.word(&delivery)?),
         "framing" => builder.framing(setting.word(&framing)?),
         "frame_len_max" => builder.frame_len_max(setting.int()?),

@@ -72,6 +72,8 @@ mirror! {
         packets: u64 = |s: &LibrarySent| s.packets,
         /// Octets of RTP payload, payload headers included.
         payload_octets: u64 = |s: &LibrarySent| s.payload_octets,
+        /// Octets of padding (`padding_limit`).
+        padding_octets: u64 = |s: &LibrarySent| s.padding_octets,
         /// Octets of frames, as pushed.
         frame_octets: u64 = |s: &LibrarySent| s.frame_octets,
         /// Packets retransmitted on request; not among `packets`.

@@ -5,8 +5,8 @@ pub const SLAB_LEN: usize = 65_507;
 
 /// Datagrams in one buffer, in sending order.
 ///
-/// All fragments of a frame have the same length except the last, so that a run of them is passed
-/// to the kernel as one `UDP_SEGMENT` message without another copy. 64 KiB stay in the second-level
+/// All fragments of a unit have the same length except the last, with padding also those of its
+/// neighbours, so that a run of them is passed to the kernel as one `UDP_SEGMENT` message without another copy. 64 KiB stay in the second-level
 /// cache until the kernel reads them.
 ///
 /// ```

@@ -92,6 +92,15 @@ fn disturb(packet: &mut Vec<u8>, random: &mut Seeded) {
     }
 }
 
+/// Adds padding to a packet, with a wrong count if `is_odd`.
+fn pad(packet: &mut Vec<u8>, is_odd: bool, random: &mut Seeded) {
+    let len = if random.chance(0.3) { 1 } else { 1 + random.below(40) as usize };
+    packet.resize(packet.len() + len, 0);
+    packet[0] |= 0x20;
+    let count = if is_odd { [0, 255, 3][random.below(3) as usize] } else { len as u8 };
+    *packet.last_mut().unwrap() = count;
+}
+
 /// Sets the start bit in the fragments of three consecutive packets.
 fn begin_again(kind: Kind, packets: &mut [Vec<u8>], random: &mut Seeded) {
     let at = 4 + random.below(packets.len() as u64 - 8) as usize;
@@ -122,6 +131,12 @@ fn sent(kind: Kind, odd: f64, seed: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
     }
     if odd == 0.0 && matches!(kind, Kind::H265 | Kind::H265Numbered) && seed.is_multiple_of(2) {
         packets.iter_mut().for_each(wrap);
+    }
+    for packet in packets.iter_mut().filter(|_| seed % 3 < 2) {
+        if random.chance(0.3) {
+            let is_odd = random.chance(odd);
+            pad(packet, is_odd, random);
+        }
     }
     for packet in packets.iter_mut().skip(4) {
         if random.chance(odd) {

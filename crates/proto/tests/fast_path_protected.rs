@@ -32,6 +32,15 @@ fn disturb(packet: &mut Vec<u8>, random: &mut Seeded) {
     }
 }
 
+/// Adds padding to a clear packet, with a wrong count if `is_odd`.
+fn pad(packet: &mut Vec<u8>, is_odd: bool, random: &mut Seeded) {
+    let len = if random.chance(0.3) { 1 } else { 1 + random.below(40) as usize };
+    packet.resize(packet.len() + len, 0);
+    packet[0] |= 0x20;
+    let count = if is_odd { [0, 255, 3][random.below(3) as usize] } else { len as u8 };
+    *packet.last_mut().unwrap() = count;
+}
+
 /// A frame: its octets, timestamp, units, marker and capture time.
 type Delivered = (Vec<u8>, RtpTimestamp, u32, bool, Option<CaptureTime>);
 
@@ -76,6 +85,10 @@ fn compare(
     let mut protector = Protector::new(&policy, &key).unwrap();
     let packets = sent.into_iter().enumerate().map(|(n, datagram)| {
         let mut clear = datagram.octets;
+        if seed % 3 < 2 && random.chance(0.3) {
+            let is_odd = n > 4 && random.chance(odd);
+            pad(&mut clear, is_odd, &mut random);
+        }
         if n > 4 && random.chance(odd) {
             disturb(&mut clear, &mut random);
         }
@@ -104,7 +117,9 @@ fn compare(
         if is_new && random.chance(0.1) {
             let mut forgery = protected.clone();
             // Behind the header: with another length of its extension it would be no RTP packet.
-            let behind = Packet::parse(protected).unwrap().payload().len() as u64;
+            let mut unpadded = protected.clone();
+            unpadded[0] &= !0x20;
+            let behind = Packet::parse(&unpadded).unwrap().payload().len() as u64;
             let at = forgery.len() - 1 - random.below(behind) as usize;
             forgery[at] ^= 1 << random.below(8);
             secured.take(time, &forgery);

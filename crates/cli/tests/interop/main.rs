@@ -31,6 +31,7 @@ mod sampling;
 mod secured;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;
+mod slices;
 mod str0m;
 mod uncompressed;
 mod webrtc;

@@ -63,6 +63,10 @@ impl Default for FrameSettings {
 /// Octets before each NAL unit in either framing.
 const PREFIX_LEN: usize = 4;
 
+/// Octets from which frames are large: the pool must be [told](FramePool::keep_two_now) to keep their
+/// memory.
+const LARGE_LEN: usize = 8 << 20;
+
 /// Assembles the frames of one source.
 ///
 /// For each packet in sequence, call [`begin_packet`](Self::begin_packet), the depacketiser's
@@ -98,6 +102,8 @@ pub struct FrameBuilder {
     data: Vec<u8>,
     /// Octets of the frame so far.
     len: usize,
+    /// The most octets that the frame has had, parts that were given up included.
+    peak: usize,
     open_unit: Option<usize>,
     packet: Option<PacketInfo>,
     /// When the current frame was captured, if a packet of it said so.
@@ -150,6 +156,7 @@ impl FrameBuilder {
             is_second_field: false,
             data: pool.take(0),
             len: 0,
+            peak: 0,
             pool,
             open_unit: None,
             packet: None,
@@ -517,6 +524,7 @@ impl FrameBuilder {
     /// Discards the open unit. If whole frames are delivered, its frame is damaged.
     pub fn abandon_unit(&mut self) {
         let Some(start) = self.open_unit.take() else { return };
+        self.peak = self.peak.max(self.len);
         self.len = start;
         self.damaged = true;
         if self.per_unit {
@@ -645,7 +653,7 @@ impl FrameBuilder {
             if self.damaged || self.may_lack_head {
                 // Losses before a source's first frame cannot be detected.
                 self.unsure += u64::from(is_first && !self.damaged);
-                self.clear_data();
+                self.drop_data();
                 self.note_dropped();
             } else if self.units > 0 {
                 self.deliver(true);
@@ -679,9 +687,7 @@ impl FrameBuilder {
     fn deliver(&mut self, marker: bool) {
         let Some(packet) = self.packet else { return };
         let len = self.len;
-        // The hint decreases slowly, so that the buffer is also large enough for an occasional
-        // large frame among small ones.
-        self.len_hint = len.max(self.len_hint - self.len_hint / 16);
+        self.note_len(len);
         let data = if self.data.capacity() >= 4 * len.max(64) {
             let mut fitting = self.pool.take(len);
             fitting.clear();
@@ -713,6 +719,24 @@ impl FrameBuilder {
         self.ready.push_back(frame);
         self.delivered += 1;
         self.delivered_octets += len as u64;
+    }
+
+    /// Empties the buffer of a frame that is dropped. The next one is probably as large: with new memory
+    /// for each, a receiver of huge frames would be too slow for any of them.
+    fn drop_data(&mut self) {
+        self.note_len(self.peak.max(self.len));
+        self.clear_data();
+    }
+
+    /// Notes the octets of a frame. The hint decreases slowly, so that the buffer is also large enough for
+    /// an occasional large frame among small ones.
+    fn note_len(&mut self, len: usize) {
+        let before = self.len_hint;
+        self.peak = 0;
+        self.len_hint = len.max(before - before / 16);
+        if self.len_hint.max(before) > LARGE_LEN && self.len_hint != before {
+            self.pool.keep_two_now(self.len_hint);
+        }
     }
 
     /// Empties the buffer, and returns it to the pool if it is much too large for current frames:

@@ -46,6 +46,7 @@ pub struct Fragment {
     pieces: Vec<Piece>,
     len: usize,
     marker: bool,
+    padding: u8,
     sequence: u32,
     time_offset: u32,
     extension: Option<HeaderExtension>,
@@ -58,6 +59,7 @@ impl Fragment {
         self.pieces.clear();
         self.len = 0;
         self.marker = false;
+        self.padding = 0;
         self.time_offset = 0;
         self.extension = None;
     }
@@ -131,7 +133,20 @@ impl Fragment {
         self.marker
     }
 
-    /// Returns the number of octets in the payload.
+    /// Sets the octets of padding behind the payload (RFC 3550 section 5.1), which receivers ignore; 0,
+    /// the default, for none. They count towards the limit of payloads.
+    #[inline]
+    pub fn set_padding(&mut self, octets: u8) {
+        self.padding = octets;
+    }
+
+    /// Returns the octets of padding behind the payload.
+    #[inline]
+    pub fn padding(&self) -> u8 {
+        self.padding
+    }
+
+    /// Returns the number of octets in the payload, without padding.
     #[inline]
     pub fn len(&self) -> usize {
         self.len

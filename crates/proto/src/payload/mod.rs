@@ -40,6 +40,7 @@ mod rig;
 #[cfg(test)]
 mod round_trips;
 mod split;
+mod stretch;
 pub mod texture;
 pub mod vp8;
 pub mod vp9;
@@ -125,6 +126,11 @@ pub trait Packetiser: Send {
     /// [`FrameError`] if the frame cannot be sent in this format; no part of it is then sent.
     fn start(&mut self, frame: &[u8], limit: usize) -> Result<(), FrameError>;
 
+    /// Lets the packetiser add padding ([`Fragment::set_padding`]) from the next frame on; by default it
+    /// must not. Formats whose frames have a single short packet, the last one, gain nothing by it and
+    /// ignore this.
+    fn set_padding_limit(&mut self, _limit: PaddingLimit) {}
+
     /// Fills `fragment`, which is empty on entry, with the next payload; returns `false` if none is
     /// left. Only the last payload of a frame has the marker bit (in Opus, the first of a talkspurt; of
     /// samples none).
@@ -166,6 +172,17 @@ pub trait Packetiser: Send {
     fn duration(&self, _frame: &[u8]) -> Option<u32> {
         None
     }
+}
+
+/// How much a packetiser may add to what it sends, so that neighbouring packets have one length: the
+/// system then takes many of them at once.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PaddingLimit {
+    /// Octets of padding and of the headers of additional packets, in thousandths of the octets of all
+    /// datagrams without them. With 0 there is no padding.
+    pub per_mille: u16,
+    /// Octets of a datagram beside its payload.
+    pub header_len: usize,
 }
 
 /// The RTP header fields and the arrival of a payload.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum octets in all buffers of a pool together, unless frames of one length are larger.
+/// Maximum octets in all buffers of a pool together, unless two frames are larger.
 const KEPT_OCTETS_MAX: usize = 32 << 20;
 
 /// Maximum number of buffers in a pool: enough for the small units of a few receive calls.
@@ -54,6 +54,20 @@ impl FramePool {
     pub(crate) fn keep_two(&self, len: usize) {
         let mut kept = self.lock();
         kept.octets_max = kept.octets_max.max(len.saturating_mul(2));
+    }
+
+    /// Makes the pool keep two buffers for frames of `len` octets, the length of the largest ones at
+    /// present, and frees those beyond. There is always room for 32 MiB.
+    pub(crate) fn keep_two_now(&self, len: usize) {
+        let mut kept = self.lock();
+        let two = len.saturating_mul(2).checked_next_power_of_two().unwrap_or(usize::MAX);
+        kept.octets_max = two.max(KEPT_OCTETS_MAX);
+        while kept.octets > kept.octets_max
+            && let Some(buffer) = kept.classes.iter_mut().rev().find_map(Vec::pop)
+        {
+            kept.octets -= buffer.capacity();
+            kept.buffers -= 1;
+        }
     }
 
     /// Returns a buffer of exactly `len` octets, the length of all frames. It may contain data of
@@ -145,6 +159,19 @@ mod tests {
         assert_eq!(pool.take_whole(80).len(), 80);
         pool.give(vec![7; 80]);
         assert_eq!(pool.take_whole(100), [0; 100]);
+    }
+
+    #[test]
+    fn large_buffers_are_kept_only_while_frames_are_large() {
+        let (pool, len) = (FramePool::new(), KEPT_OCTETS_MAX + 1);
+        pool.keep_two_now(len);
+        // Room for two, up to the next power of two.
+        for _ in 0..5 {
+            pool.give(Vec::with_capacity(len));
+        }
+        assert_eq!(pool.lock().buffers, 3);
+        pool.keep_two_now(1 << 20);
+        assert_eq!((pool.lock().buffers, pool.lock().octets), (0, 0));
     }
 
     #[test]

@@ -183,6 +183,23 @@ fn a_packetiser_continues_after_a_refused_frame() {
 }
 
 #[test]
+fn the_memory_of_a_dropped_frame_is_used_for_the_next() {
+    let (format, unit) = (Codec::Avc.format(true), Codec::Avc.unit(1, 1 << 20));
+    let sent = send(format.packetiser().as_mut(), &annex_b(&[unit]), 1400);
+    let mut listener = Listener::new(format.as_ref(), Delivery::AccessUnit);
+    for (n, payload) in sent.iter().enumerate() {
+        if n == 700 {
+            listener.lose(1);
+        } else {
+            // Fragments after the missing one are of no use.
+            let _ = listener.take(&payload.octets, 7, payload.marker);
+        }
+    }
+    assert_eq!((listener.frames().len(), listener.dropped()), (0, 1));
+    assert!(listener.held() >= 700 * 1390, "{}", listener.held());
+}
+
+#[test]
 fn an_empty_payload_is_part_of_no_unit() {
     for codec in CODECS {
         let format = codec.format(true);

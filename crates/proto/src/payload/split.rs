@@ -1,15 +1,17 @@
 //! Splits access units: the part of sending that the three NAL unit formats share.
 
+use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::Packetiser;
 use super::builder::Framing;
 use super::error::FrameError;
 use super::fragment::{Fragment, MAX_OWN_OCTETS, Run};
 use super::layers::Layers;
 use super::layout::{Layout, Numbering, Position};
 use super::nal::find_units;
+use super::stretch::{Item, LOOK_AHEAD, OCTETS_MAX, Planner, Stretch};
+use super::{Packetiser, PaddingLimit};
 
 /// Octets of a length field in an aggregation packet.
 const LENGTH_LEN: usize = 2;
@@ -20,7 +22,8 @@ const DONL_LEN: usize = 2;
 /// Splits access units into single NAL unit, aggregation and fragmentation packets.
 ///
 /// Adjacent units that fit one packet together are aggregated, anywhere in the access unit. A unit
-/// that does not fit a packet is cut into fragments, all of which are full except the last.
+/// that does not fit a packet is cut into fragments, all of which are full except the last. With
+/// [padding](PaddingLimit), those of neighbouring units have one length, which may be shorter.
 pub(super) struct NalPacketiser<L> {
     input: Framing,
     aggregate: bool,
@@ -34,6 +37,13 @@ pub(super) struct NalPacketiser<L> {
     /// The index of the next unit, and the octets after its header sent in fragments.
     unit: usize,
     sent: usize,
+    padding: PaddingLimit,
+    /// The items from the next unit on, as far as they were looked at; empty without padding.
+    items: VecDeque<Item>,
+    /// The index of the first unit that is in none of `items`.
+    seen: usize,
+    /// The rest of the current stretch; without items left at its end.
+    stretch: Stretch,
     layout: PhantomData<L>,
 }
 
@@ -49,30 +59,84 @@ impl<L: Layout> NalPacketiser<L> {
             left_out: 0,
             unit: 0,
             sent: 0,
+            padding: PaddingLimit::default(),
+            items: VecDeque::new(),
+            seen: 0,
+            stretch: Stretch { segment: 0, items: 0, padded: 0 },
             layout: PhantomData,
         }
     }
 
-    /// Returns the number of units, from the next one on, that fit one aggregation packet.
-    fn aggregable(&self) -> usize {
+    /// Returns the octets that a decoding order number adds to a unit.
+    fn number_len(&self) -> usize {
+        if self.numbering == Numbering::Don { DONL_LEN } else { 0 }
+    }
+
+    /// Returns the number of units, from unit `first` on, that fit one aggregation packet, and the octets
+    /// of that packet.
+    fn aggregable(&self, first: usize) -> (usize, usize) {
         if !self.aggregate {
-            return 1;
+            return (1, 0);
         }
-        let mut len = L::HEADER_LEN;
+        let mut sum = L::HEADER_LEN;
         let mut count = 0;
-        for unit in &self.units[self.unit..] {
+        for unit in &self.units[first..] {
             let number_len = match (self.numbering, count) {
                 (Numbering::None, _) => 0,
                 (Numbering::Don, 0) => DONL_LEN,
                 (Numbering::Don, _) => L::DOND_LEN,
             };
-            len += number_len + LENGTH_LEN + unit.len();
+            let len = sum + number_len + LENGTH_LEN + unit.len();
             if len > self.limit {
                 break;
             }
+            sum = len;
             count += 1;
         }
-        count
+        (count, sum)
+    }
+
+    /// Returns the item that begins with unit `first`, and its number of units.
+    fn item(&self, first: usize) -> (Item, usize) {
+        let len = self.units[first].len() + self.number_len();
+        if len > self.limit {
+            let octets = (len - L::HEADER_LEN).min(OCTETS_MAX);
+            return (Item::Split(octets as u32), 1);
+        }
+        match self.aggregable(first) {
+            (0 | 1, _) => (Item::Whole(len as u32), 1),
+            (count, sum) => (Item::Whole(sum as u32), count),
+        }
+    }
+
+    /// Chooses the stretch that begins with the next unit.
+    fn plan(&mut self) {
+        while self.items.len() < LOOK_AHEAD && self.seen < self.units.len() {
+            let (item, units) = self.item(self.seen);
+            self.items.push_back(item);
+            self.seen += units;
+        }
+        let planner = Planner {
+            limit: self.limit as u32,
+            head_len: L::HEADER_LEN as u32 + 1,
+            padding: self.padding,
+        };
+        let is_followed = self.seen < self.units.len();
+        let before = self.stretch.segment;
+        self.stretch = planner.best(self.items.make_contiguous(), is_followed, before);
+    }
+
+    /// Returns the maximum octets of the payloads of the current unit.
+    fn segment(&self) -> usize {
+        self.stretch.segment as usize
+    }
+
+    /// Pads the last packet of the current item, if the stretch goes on.
+    fn pad(&self, fragment: &mut Fragment) {
+        if self.stretch.padded > 0 {
+            let missing = self.segment().saturating_sub(fragment.len());
+            fragment.set_padding(u8::try_from(missing).unwrap_or(0));
+        }
     }
 
     fn push_single(&mut self, frame: &[u8], fragment: &mut Fragment) {
@@ -85,6 +149,7 @@ impl<L: Layout> NalPacketiser<L> {
         } else {
             fragment.push_frame(unit);
         }
+        self.pad(fragment);
         self.advance(1);
     }
 
@@ -105,6 +170,7 @@ impl<L: Layout> NalPacketiser<L> {
             }
             fragment.push_frame(unit.clone());
         }
+        self.pad(fragment);
         self.advance(count);
     }
 
@@ -113,7 +179,7 @@ impl<L: Layout> NalPacketiser<L> {
         let header = L::header(&frame[unit.clone()]);
         let body = unit.start + L::HEADER_LEN + self.sent;
         let number = self.numbering == Numbering::Don && self.sent == 0;
-        let room = self.limit - L::HEADER_LEN - 1 - if number { DONL_LEN } else { 0 };
+        let room = self.segment() - L::HEADER_LEN - 1 - if number { DONL_LEN } else { 0 };
         let left = unit.end - body;
         let position = match (self.sent, left <= room) {
             (0, _) => Position::Start,
@@ -127,6 +193,7 @@ impl<L: Layout> NalPacketiser<L> {
         }
         fragment.push_frame(body..body + left.min(room));
         if left <= room {
+            self.pad(fragment);
             self.advance(1);
         } else {
             self.sent += room;
@@ -149,6 +216,9 @@ impl<L: Layout> NalPacketiser<L> {
         self.unit += units;
         self.sent = 0;
         self.don = self.don.wrapping_add(units as u16);
+        self.items.pop_front();
+        self.stretch.items = self.stretch.items.saturating_sub(1);
+        self.stretch.padded = self.stretch.padded.saturating_sub(1);
     }
 }
 
@@ -164,6 +234,12 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         // The length fields of aggregated units have 16 bits.
         self.limit = limit.min(usize::from(u16::MAX));
         self.units.clear();
+        self.items.clear();
+        self.seen = 0;
+        self.stretch = Stretch { segment: self.limit as u32, items: usize::MAX, padded: 0 };
+        if self.padding.per_mille > 0 {
+            self.stretch.items = 0;
+        }
         // The smallest fragment has a decoding order number and one octet of its unit.
         let need = L::HEADER_LEN + 1 + DONL_LEN + 1;
         if limit < need {
@@ -186,6 +262,10 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         refused.filter(|_| self.units.is_empty()).map_or(Ok(()), Err)
     }
 
+    fn set_padding_limit(&mut self, limit: PaddingLimit) {
+        self.padding = limit;
+    }
+
     fn units_left_out(&self) -> usize {
         self.left_out
     }
@@ -202,13 +282,15 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         if self.unit >= self.units.len() {
             return false;
         }
-        let number_len = if self.numbering == Numbering::Don { DONL_LEN } else { 0 };
-        if self.sent > 0 || self.units[self.unit].len() + number_len > self.limit {
+        if self.stretch.items == 0 {
+            self.plan();
+        }
+        if self.sent > 0 || self.units[self.unit].len() + self.number_len() > self.limit {
             self.push_fragment(frame, fragment);
         } else {
-            match self.aggregable() {
-                0 | 1 => self.push_single(frame, fragment),
-                count => self.push_aggregate(count, frame, fragment),
+            match self.aggregable(self.unit) {
+                (0 | 1, _) => self.push_single(frame, fragment),
+                (count, _) => self.push_aggregate(count, frame, fragment),
             }
         }
         fragment.set_marker(self.unit >= self.units.len());
@@ -221,7 +303,7 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
             return None;
         }
         let unit = self.units.get(self.unit)?.clone();
-        let room = self.limit - L::HEADER_LEN - 1;
+        let room = self.segment() - L::HEADER_LEN - 1;
         let start = unit.start + L::HEADER_LEN + self.sent;
         // The last fragment has a different header, even if it is full.
         let count = most.min((unit.end - start - 1) / room);

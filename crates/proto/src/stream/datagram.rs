@@ -149,7 +149,12 @@ impl Receiver {
 
     /// Handles a datagram that is clear or has been unprotected.
     #[inline]
-    fn handle_clear(&mut self, receipt: Receipt, from: Option<SocketAddr>, datagram: &[u8]) {
+    pub(super) fn handle_clear(
+        &mut self,
+        receipt: Receipt,
+        from: Option<SocketAddr>,
+        datagram: &[u8],
+    ) {
         if self.is_red(datagram) {
             return self.handle_red(receipt, from, datagram);
         }

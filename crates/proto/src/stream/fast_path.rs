@@ -27,8 +27,7 @@ pub(super) struct FastSource {
     ssrc: Ssrc,
 }
 
-/// The fixed header of a packet without padding, extension and contributing sources. Its second
-/// octet shows that the packet is not RTCP (RFC 5761 section 4).
+/// The fixed header of a packet without extension and contributing sources. Its second octet shows that the packet is not RTCP (RFC 5761 section 4).
 #[derive(Clone, Copy)]
 struct PlainHeader {
     sequence: SequenceNumber,
@@ -36,20 +35,33 @@ struct PlainHeader {
     ssrc: Ssrc,
     payload_type: u8,
     marker: bool,
+    is_padded: bool,
 }
 
 impl PlainHeader {
     #[inline]
     fn parse(datagram: &[u8]) -> Option<Self> {
         let &[first, kind, q1, q0, t3, t2, t1, t0, s3, s2, s1, s0] = datagram.first_chunk()?;
-        let is_plain = first == 0x80 && !(192..=223).contains(&kind);
+        let is_plain = first & 0xdf == 0x80 && !(192..=223).contains(&kind);
         is_plain.then_some(Self {
             sequence: SequenceNumber(u16::from_be_bytes([q1, q0])),
             timestamp: RtpTimestamp(u32::from_be_bytes([t3, t2, t1, t0])),
             ssrc: Ssrc(u32::from_be_bytes([s3, s2, s1, s0])),
             payload_type: kind & 0x7f,
             marker: kind & 0x80 != 0,
+            is_padded: first != 0x80,
         })
+    }
+
+    /// Returns the length of `payload` without padding; `None` if the count of padding is wrong (RFC 3550
+    /// section 5.1).
+    #[inline]
+    fn unpadded_len(self, payload: &[u8]) -> Option<usize> {
+        if !self.is_padded {
+            return Some(payload.len());
+        }
+        let count = payload.last().copied().filter(|count| *count > 0)?;
+        payload.len().checked_sub(count.into())
     }
 
     #[inline]
@@ -108,6 +120,7 @@ impl Receiver {
         let source = sources.get_mut(fast.index)?;
         let head_len = source.fast_head_len(header.sequence, header.timestamp)?;
         let payload = datagram.get(HEADER_LEN..)?;
+        let payload = payload.get(..header.unpadded_len(payload)?)?;
         let (head, body) = payload.split_at_checked(head_len)?;
         let copy = |place: &mut [u8]| {
             place.copy_from_slice(body);
@@ -125,7 +138,7 @@ impl Receiver {
     /// Writes the leading `datagrams` that continue the unit of `last`, which
     /// [`take_first`](Self::take_first) has just written, and returns how many: those that differ
     /// from `last` only in consecutive sequence numbers and after the head of the payload. `None`
-    /// if `last` was the end of its unit.
+    /// if `last` was the end of its unit or padded.
     #[inline]
     fn take_similar(
         &mut self,
@@ -134,7 +147,7 @@ impl Receiver {
         last: &[u8],
         datagrams: &[&mut [u8]],
     ) -> Option<usize> {
-        let header = self.plain_header(fast, last)?;
+        let header = self.plain_header(fast, last).filter(|header| !header.is_padded)?;
         let Self { sources, statistics, events, .. } = self;
         let source = sources.get_mut(fast.index)?;
         let mut sequence = header.sequence.plus(1);
@@ -195,8 +208,16 @@ impl Receiver {
             Err(refusal) => return Some(Err(refusal)),
         };
         let payload = head.get(..head_len)?;
+        let body_len = len - head_len;
+        let Some(body_len) = header.unpadded_len(source.builder.written_behind(body_len)) else {
+            let body = source.builder.written_behind(body_len);
+            let packet = [datagram.get(..HEADER_LEN)?, payload, body].concat();
+            let from = source.origin.address();
+            self.handle_clear(receipt, from, &packet);
+            return Some(Ok(()));
+        };
         let arrived = header.arrived(header.info(receipt), payload);
-        source.take_fast(&arrived, len - head_len, None, &mut Report { statistics, events });
+        source.take_fast(&arrived, body_len, None, &mut Report { statistics, events });
         self.enforce_limits(fast.index);
         Some(Ok(()))
     }

@@ -21,7 +21,7 @@ use super::send_elements::SendElements;
 use super::send_fec::SendFec;
 use super::stats::SendStatistics;
 use crate::batch::Batch;
-use crate::payload::{Fragment, FrameError, Packetiser, TemporalLayers};
+use crate::payload::{Fragment, FrameError, Packetiser, PaddingLimit, TemporalLayers};
 use crate::repair::{History, Refusal, rtx};
 use crate::rtp::{CaptureTime, ExtensionMap, HEADER_LEN, Header, Packet};
 use crate::seq::{ExtendedSequence, SequenceNumber};
@@ -60,6 +60,8 @@ pub struct Sender {
     pub(super) packetiser: Box<dyn Packetiser>,
     /// The temporal layers that are sent; `None` if all are.
     layers: Option<TemporalLayers>,
+    /// The limit of padding, in thousandths of what is sent.
+    padding_per_mille: u16,
     pub(super) config: SenderConfig,
     /// The sequence number of the next packet.
     pub(super) sequence: ExtendedSequence,
@@ -104,6 +106,7 @@ impl Sender {
         Ok(Self {
             packetiser,
             layers: None,
+            padding_per_mille: 0,
             sequence: ExtendedSequence(config.first_sequence.0.into()),
             clock_base: config.first_timestamp,
             clock_frames: 0,
@@ -119,6 +122,16 @@ impl Sender {
             retransmitted_octets: 0,
             repair_octets: 0,
         })
+    }
+
+    /// Lets the sender add up to `per_mille` thousandths to the octets of its datagrams, so that packets
+    /// of neighbouring NAL units have one length: as padding (RFC 3550 section 5.1), and as headers of
+    /// additional packets. Many equal packets cost the system as much as one. By default, and with 0,
+    /// nothing is added.
+    #[must_use]
+    pub fn with_padding_limit(mut self, per_mille: u16) -> Self {
+        self.padding_per_mille = per_mille;
+        self
     }
 
     /// Makes the sender write the elements of `extensions` into header extensions: the capture time
@@ -360,6 +373,9 @@ impl Sender {
         }
         self.set_elements(capture, elements)?;
         let limit = self.payload_len_max();
+        let header_len = HEADER_LEN + self.elements_len() + self.trailer_len();
+        let per_mille = self.padding_per_mille;
+        self.packetiser.set_padding_limit(PaddingLimit { per_mille, header_len });
         self.packetiser.start(frame, limit)?;
         if let Some(timestamp) = timestamp {
             self.clock_base = timestamp;
@@ -464,7 +480,8 @@ impl Sender {
             return self.write_extended(frame, timestamp, batch);
         }
         let payload_len = self.fragment.len();
-        let len = HEADER_LEN + payload_len + self.trailer_len();
+        let padding_len = usize::from(self.fragment.padding());
+        let len = HEADER_LEN + payload_len + padding_len + self.trailer_len();
         let (position, at) = (batch.position(), batch.bytes().len());
         let Some(packet) = batch.place(len) else { return Written::Full };
         let Some((header, payload)) = packet.split_first_chunk_mut::<HEADER_LEN>() else {
@@ -472,7 +489,13 @@ impl Sender {
         };
         *header = self.header(timestamp);
         if let Some(protector) = &mut self.protector {
-            let (written, rest) = self.fragment.write_except_last(frame, payload);
+            let (written, rest) = if padding_len > 0 {
+                let padded = payload_len + padding_len;
+                write_padded(&self.fragment, frame, &mut payload[..padded]);
+                (padded, &[][..])
+            } else {
+                self.fragment.write_except_last(frame, payload)
+            };
             if protector.protect_in_place(at, packet, HEADER_LEN + written, rest).is_err() {
                 batch.take_back();
                 return Written::Refused;
@@ -481,7 +504,7 @@ impl Sender {
                 protector.finish(batch.bytes_mut());
             }
         } else {
-            self.fragment.write(frame, payload);
+            write_padded(&self.fragment, frame, payload);
         }
         self.note_written(position, len, payload_len);
         Written::Placed
@@ -499,6 +522,7 @@ impl Sender {
         self.sequence = self.sequence.plus(1);
         self.statistics.packets += 1;
         self.statistics.payload_octets += payload_len as u64;
+        self.statistics.padding_octets += u64::from(self.fragment.padding());
     }
 
     /// Returns the header of the packet of the current fragment.
@@ -508,7 +532,19 @@ impl Sender {
         let [q1, q0] = self.sequence.sequence().0.to_be_bytes();
         let [t3, t2, t1, t0] = timestamp.0.to_be_bytes();
         let [s3, s2, s1, s0] = self.config.ssrc.0.to_be_bytes();
-        [0x80, kind, q1, q0, t3, t2, t1, t0, s3, s2, s1, s0]
+        let first = 0x80 | u8::from(self.fragment.padding() > 0) << 5;
+        [first, kind, q1, q0, t3, t2, t1, t0, s3, s2, s1, s0]
+    }
+}
+
+/// Writes the payload of `fragment` and its padding into `out`, which has their length.
+#[inline]
+pub(super) fn write_padded(fragment: &Fragment, frame: &[u8], out: &mut [u8]) {
+    let (payload, padding) = out.split_at_mut(fragment.len());
+    fragment.write(frame, payload);
+    if let Some((count, zeros)) = padding.split_last_mut() {
+        zeros.fill(0);
+        *count = fragment.padding();
     }
 }
 
@@ -528,7 +564,8 @@ impl Repair {
             return Ok(true);
         };
         let has_elements = extending.as_ref().is_some_and(|it| it.are_due_in_repair());
-        if packet[0] & 0x10 != 0 || has_elements {
+        // A header extension precedes the original number; padding is left out (RFC 4588 section 4).
+        if packet[0] & 0x30 != 0 || has_elements {
             let rest = (protector, extending);
             return self.write_extended(packet.to_vec(), sequence, batch, rest);
         }
@@ -563,8 +600,8 @@ impl Repair {
         Ok(true)
     }
 
-    /// Writes a packet with a header extension, which precedes the original sequence number (RFC
-    /// 4588 section 4); otherwise like [`write`](Self::write).
+    /// Writes a packet with a header extension, which precedes the original sequence number, or with
+    /// padding, which is left out (RFC 4588 section 4); otherwise like [`write`](Self::write).
     #[cold]
     fn write_extended(
         &mut self,
@@ -581,8 +618,13 @@ impl Repair {
             packet.truncate(len);
         }
         let original = Packet::parse(&packet).map_err(|_| Refusal::Unknown)?;
-        let mut header =
-            Header { payload_type, sequence: self.sequence, ssrc, ..Header::from(&original) };
+        let mut header = Header {
+            padding: false,
+            payload_type,
+            sequence: self.sequence,
+            ssrc,
+            ..Header::from(&original)
+        };
         if let Some(extending) = &mut extending {
             header.extension = extending.of_retransmission(header.extension);
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::config::ConfigError;
 use super::frame_elements::FrameElements;
-use super::send::{Sender, Written};
+use super::send::{Sender, Written, write_padded};
 use super::send_elements::{Stream, introduce};
 use crate::batch::Batch;
 use crate::repair::fec::red;
@@ -224,8 +224,9 @@ impl Sender {
         batch: &mut Batch,
     ) -> Written {
         let (header_len, red) = (packet.len(), self.red());
-        packet.resize(header_len + self.fragment.len(), 0);
-        self.fragment.write(frame, &mut packet[header_len..]);
+        let padding_len = usize::from(self.fragment.padding());
+        packet.resize(header_len + self.fragment.len() + padding_len, 0);
+        write_padded(&self.fragment, frame, &mut packet[header_len..]);
         let red_len = if red.is_some() { red::HEADER_LEN } else { 0 };
         // Checked before protection, which uses up the packet's index.
         if batch.free() < packet.len() + red_len + self.trailer_len() {
@@ -236,7 +237,7 @@ impl Sender {
             packet[1] = packet[1] & 0x80 | red.value();
             packet.insert(header_len, red::header(self.config.payload_type));
         }
-        let payload_len = packet.len() - header_len;
+        let payload_len = packet.len() - header_len - padding_len;
         if let Some(protector) = &mut self.protector
             && protector.protect(packet).is_err()
         {

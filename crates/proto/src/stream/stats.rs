@@ -153,6 +153,8 @@ pub struct SendStatistics {
     pub packets: u64,
     /// Octets of RTP payload, payload headers included.
     pub payload_octets: u64,
+    /// Octets of padding ([`Sender::with_padding_limit`](super::Sender::with_padding_limit)).
+    pub padding_octets: u64,
     /// Octets of the frames accepted.
     pub frame_octets: u64,
     /// Packets retransmitted on request; not included in `packets`.

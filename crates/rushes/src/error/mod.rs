@@ -189,6 +189,12 @@ pub enum Error {
         /// The time given.
         time: Duration,
     },
+    /// The limit of padding is out of range.
+    #[error("a padding limit of {per_mille} thousandths is outside 0 to 1000")]
+    PaddingLimit {
+        /// The limit given, in thousandths.
+        per_mille: u16,
+    },
     /// The share of the frame interval is out of range.
     #[error("a pacing share of {share} is outside 0.01 to 1")]
     PacingShare {

@@ -18,6 +18,9 @@ use crate::pace::{Burst, Pacing};
 use crate::port::OnlyFrom;
 use crate::security::Security;
 
+/// The octets that may be added by default so that packets have one length, in thousandths.
+const PADDING_LIMIT: u16 = 20;
+
 /// A stream being set up. Every setting has a working default; [`open`](Self::open) checks them
 /// all.
 ///
@@ -43,6 +46,8 @@ pub struct StreamBuilder {
     pub(crate) format: FormatOptions,
     pub(super) pacing: Pacing,
     pub(super) burst: Burst,
+    /// In thousandths.
+    pub(super) padding_limit: u16,
     pub(super) reorder_packets: Option<usize>,
     pub(super) reorder_octets: usize,
     pub(super) reorder_time: Option<Duration>,
@@ -103,6 +108,7 @@ impl StreamBuilder {
             format: FormatOptions::default(),
             pacing: Pacing::default(),
             burst: Burst::default(),
+            padding_limit: PADDING_LIMIT,
             reorder_packets: None,
             reorder_octets: defaults.reorder_len_max,
             reorder_time: None,
@@ -240,6 +246,18 @@ impl StreamBuilder {
     /// Sets the largest burst of a paced sender; by default 32 KiB, or 2 ms at a given rate.
     pub fn burst(mut self, burst: Burst) -> Self {
         self.burst = burst;
+        self
+    }
+
+    /// Sets how much may be added to what is sent so that the packets of neighbouring NAL units have one
+    /// length, in thousandths of its octets, 0..=1000; by default 20, and 0 adds nothing.
+    ///
+    /// A frame of hundreds of NAL units, as of encoders that make slices, then costs the system little
+    /// more than a frame of one. Added are octets of padding, which every receiver removes (RFC 3550
+    /// section 5.1), and headers of packets that are needed because others are shorter. Frames of one
+    /// unit, and formats without NAL units, are sent as without this.
+    pub fn padding_limit(mut self, per_mille: u16) -> Self {
+        self.padding_limit = per_mille;
         self
     }
 

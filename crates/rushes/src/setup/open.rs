@@ -81,6 +81,9 @@ impl StreamBuilder {
         if !(100..=65_535).contains(&self.mtu) {
             return Err(Error::Mtu { mtu: self.mtu });
         }
+        if self.padding_limit > 1000 {
+            return Err(Error::PaddingLimit { per_mille: self.padding_limit });
+        }
         match &mut self.socket.multicast {
             Some(options) if !self.sources.is_empty() => options.sources.clone_from(&self.sources),
             None if !self.sources.is_empty() => return Err(Error::SourceWithoutGroup),
@@ -193,6 +196,7 @@ impl StreamBuilder {
             packet_len_max: self.mtu - self.headers_len() - rtx_len,
         };
         let sender = Sender::new(format.packetiser(), config)?
+            .with_padding_limit(self.padding_limit)
             .with_extensions(self.extension_map()?)
             .with_wall_clock(self.session.context.wall_clock())
             .with_names(self.mid.as_deref(), self.rid.as_deref())?;
