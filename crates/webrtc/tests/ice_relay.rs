@@ -366,7 +366,8 @@ fn errors_are_told() {
     world.run(SECOND, |world| !world.agent.is_gathering());
     assert!(world.events.contains(&Event::RelayClosed(Some(TurnError::Credentials))));
     assert_eq!(world.server.requests, 2);
-    let mut world = World::new("secret", Path { loss: Loss::Independent(1.0), ..Path::default() }, 1);
+    let mut world =
+        World::new("secret", Path { loss: Loss::Independent(1.0), ..Path::default() }, 1);
     assert!(!world.run(39 * SECOND, |world| !world.agent.is_gathering()));
     world.run(SECOND, |world| !world.agent.is_gathering());
     assert!(world.events.contains(&Event::RelayClosed(Some(TurnError::NoAnswer))));
@@ -469,7 +470,8 @@ fn a_million_datagrams_of_a_stranger_cause_none() {
         // Data indications of ever other peers, responses, data in channels.
         let [a, b, c, d] = n.to_be_bytes();
         let body = [attribute(0x12, &[0, 1, c, d, a, b, c, d]), attribute(0x13, &[0, 1, 0, 0])];
-        let datagram = message([0x17, 0x103, 0x109][n as usize % 3], &[d; 12], &body.concat(), None);
+        let datagram =
+            message([0x17, 0x103, 0x109][n as usize % 3], &[d; 12], &body.concat(), None);
         if let Some(it) = world.agent.unwrap(from, &datagram) {
             let (local, from, inner) = (it.local, it.from, it.datagram.to_vec());
             assert!(!world.agent.handle_datagram(now, local, from, &inner));
