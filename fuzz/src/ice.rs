@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use is::{DefaultSha1HmacProvider, Sha1HmacProvider};
-use rushes_webrtc::ice::{Agent, AgentConfig, Candidate, Credentials, ufrags_of};
+use rushes_webrtc::ice::{Agent, AgentConfig, Candidate, Credentials, TurnServer, ufrags_of};
 
 use crate::packets;
 
@@ -29,11 +29,16 @@ pub fn handle(octets: &[u8]) {
     let mut agent = Agent::new(config, start);
     agent.add_local(local, start).expect("a usable address");
     let _ = agent.add_stun_server(SocketAddr::from((Ipv4Addr::new(192, 0, 2, 9), 3478)), start);
+    let server = SocketAddr::from((Ipv4Addr::new(198, 51, 100, 3), 2000));
+    if flags & 8 == 0 {
+        let server = TurnServer::new(server, "user", "secret").expect("a short name");
+        let _ = agent.add_turn_server(server, start);
+    }
     if flags & 4 == 0 {
         agent.set_remote_credentials(&credentials(2), start).expect("short credentials");
     }
     let mut now = start;
-    let mut last_check = Vec::new();
+    let (mut last_check, mut last_request) = (Vec::new(), Vec::<u8>::new());
     for (kind, body) in packets(octets) {
         now += Duration::from_millis(1 << (kind >> 4));
         let from = SocketAddr::from((Ipv4Addr::new(198, 51, 100, kind & 3), 2000));
@@ -44,11 +49,24 @@ pub fn handle(octets: &[u8]) {
             _ => candidate(&mut agent, body, now),
         }
         let _ = ufrags_of(body);
+        if let Some(it) = agent.unwrap(server, body) {
+            let (local, from, inner) = (it.local, it.from, it.datagram.to_vec());
+            let _ = agent.handle_datagram(now, local, from, &inner);
+        }
+        // The server's answer to the last request, which is not authenticated until it has asked for that.
+        let mut answer = body.to_vec();
+        if let (Some(head), Some(id)) = (answer.get_mut(4..20), last_request.get(4..20)) {
+            head.copy_from_slice(id);
+            let _ = agent.handle_datagram(now, local, server, &answer);
+        }
         agent.handle_timeout(now);
         let mut sent = 0;
         while let Some(transmit) = agent.poll_datagram() {
             sent += 1;
-            assert!(transmit.local == local && transmit.datagram.len() <= 300);
+            assert!(transmit.local == local && transmit.datagram.len() <= 1000);
+            if transmit.to == server && transmit.datagram.first() == Some(&0) {
+                last_request.clone_from(&transmit.datagram);
+            }
             if ufrags_of(&transmit.datagram).is_some() {
                 last_check = transmit.datagram;
             }
@@ -105,12 +123,21 @@ fn seal(kind: [u8; 2], id: &[u8; 12], body: &[u8], password: &str) -> Vec<u8> {
 
 /// Checks, responses and candidates as a peer sends them.
 pub fn seeds() -> Vec<Vec<u8>> {
-    let parts: [(u8, &[u8]); 6] = [
+    let parts: [(u8, &[u8]); 8] = [
         (0x3C, b"candidate:1 1 udp 2130706431 198.51.100.1 2000 typ host"),
         (0x3C, b"2 1 udp 1694498815 198.51.100.2 2000 typ srflx raddr 10.0.0.1 rport 9"),
         (0x3C, b"3 1 udp 2130706431 4c5d.local 2000 typ host ufrag abcd"),
         (0x65, &[0, 0x25, 0, 0, 0x80, 0x2A, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1]),
         (0x68, &[0, 0x20, 0, 8, 0, 1, 0x22, 0xFA, 0xE1, 0x12, 0xA6, 0x43]),
+        // The TURN server asks for a password, and gives an address.
+        (
+            0x01,
+            b"\x01\x13\0\x18\x21\x12\xA4\x42............\0\x09\0\x04\0\0\x04\x01\0\x14\0\x01r...\0\x15\0\x01n...",
+        ),
+        (
+            0x01,
+            b"\x01\x03\0\x0C\x21\x12\xA4\x42............\0\x16\0\x08\0\x01\xE2\x42\xE1\x12\xA6\x43",
+        ),
         (0xC8, &[0x10, 0x09, 0, 8, 0, 0, 4, 87, 0x52, 0x6F, 0x6C, 0x65]),
     ];
     let all = parts.map(|(kind, body)| [&[body.len() as u8, kind], body].concat()).concat();

@@ -14,9 +14,8 @@ use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
-    agree, delivery, depacketise, dtls, extension, fec, frames, ice, negotiation, parsers, participate,
-    rate,
-    read_report, receive, repairs, secure, secure_reports, seeds, window,
+    agree, delivery, depacketise, dtls, extension, fec, frames, ice, negotiation, parsers,
+    participate, rate, read_report, receive, repairs, secure, secure_reports, seeds, window,
 };
 
 /// A fuzz target. A program of `fuzz_targets` has the same name.
