@@ -1,4 +1,4 @@
-//! pion at the other end: the only peer for H.266 and AV1, built with Go from `interop/pion`.
+//! pion at the other end: the only peer for H.266, and one for AV1, built with Go from `interop/pion`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

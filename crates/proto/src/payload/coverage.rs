@@ -91,10 +91,22 @@ impl Coverage {
     pub(super) fn forget_from(&mut self, at: usize) {
         let grain = at / self.placement.grain;
         let (word, kept) = (grain / 64, !(u64::MAX << (grain % 64)));
-        for (n, bits) in self.bits.iter_mut().enumerate().skip(word) {
-            let forgotten = if n == word { *bits & !kept } else { *bits };
-            self.covered -= forgotten.count_ones() as usize;
-            *bits &= !forgotten;
+        for (n, touched) in self.touched.iter_mut().enumerate() {
+            let mut left = *touched;
+            while left != 0 {
+                let block = n * 64 + left.trailing_zeros() as usize;
+                let (begin, end) = (block * BLOCK, self.bits.len().min((block + 1) * BLOCK));
+                let words = begin.max(word)..end;
+                for (at, bits) in words.clone().zip(self.bits.get_mut(words).unwrap_or_default()) {
+                    let kept = if at == word { *bits & kept } else { 0 };
+                    self.covered -= (*bits & !kept).count_ones() as usize;
+                    *bits = kept;
+                }
+                if begin > word {
+                    *touched &= !(left & left.wrapping_neg());
+                }
+                left &= left - 1;
+            }
         }
     }
 
@@ -199,6 +211,10 @@ mod tests {
             let covered = naive[..at].iter().filter(|have| **have).count();
             prop_assert_eq!(coverage.covered, covered);
             prop_assert!(coverage.missing().last().is_some_and(|range| range.end == grain * grains));
+            // What is added again is not lost to what was forgotten.
+            coverage.add(grain * at, grain * (grains - at));
+            coverage.forget_from(grain * at);
+            prop_assert_eq!(coverage.covered, covered);
             coverage.clear();
             prop_assert!(coverage.is_empty() && coverage.missing().len() == 1);
         }
