@@ -15,6 +15,7 @@ use crate::scaling::ScalingArgs;
 use crate::settings::{Measure, Settings, usual, write};
 use crate::srtp::SrtpArgs;
 use crate::start_code::StartCodeArgs;
+use crate::streams::StreamsArgs;
 use crate::texture::TextureArgs;
 use crate::zero_copy::ZeroCopyArgs;
 use crate::zrtp::ZrtpArgs;
@@ -36,7 +37,7 @@ pub(crate) struct AllArgs {
 type Figures = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
 
 /// The measurements, in the order of the report.
-const SECTIONS: [(&str, Figures); 11] = [
+const SECTIONS: [(&str, Figures); 12] = [
     ("goodput", figures::<GoodputArgs>),
     ("rates", figures::<RatesArgs>),
     ("peers", figures::<PeersArgs>),
@@ -45,6 +46,7 @@ const SECTIONS: [(&str, Figures); 11] = [
     ("srtp", figures::<SrtpArgs>),
     ("zrtp", figures::<ZrtpArgs>),
     ("scaling", figures::<ScalingArgs>),
+    ("streams", figures::<StreamsArgs>),
     ("zero copy", figures::<ZeroCopyArgs>),
     ("rate", figures::<RateArgs>),
     ("texture", figures::<TextureArgs>),

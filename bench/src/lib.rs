@@ -41,6 +41,7 @@ mod sequence;
 mod settings;
 mod srtp;
 mod start_code;
+mod streams;
 mod sweep;
 mod texture;
 mod values;
@@ -83,6 +84,8 @@ enum What {
     Zrtp(Command<zrtp::ZrtpArgs>),
     /// Effect of more streams, packet sizes, socket buffers, networks and pacing
     Scaling(Command<scaling::ScalingArgs>),
+    /// CPU time, losses and memory of many small streams on one port
+    Streams(Command<streams::StreamsArgs>),
     /// Savings of a sender by zero-copy sending, into a device that discards packets
     ZeroCopy(Command<zero_copy::ZeroCopyArgs>),
     /// Latency of texture frames from memory to memory, as measured in the thesis
@@ -93,12 +96,15 @@ enum What {
     /// One side of a round trip, in its own process
     #[command(hide = true)]
     Echo(ends::EndArgs),
+    /// Many streams, in their own process
+    #[command(hide = true)]
+    StreamsEnd(ends::EndArgs),
 }
 
 impl What {
     /// Returns whether it is a process of another measurement.
     fn is_end(&self) -> bool {
-        matches!(self, Self::End(_) | Self::Echo(_))
+        matches!(self, Self::End(_) | Self::Echo(_) | Self::StreamsEnd(_))
     }
 }
 
@@ -147,9 +153,11 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Srtp(command)) => command.run(),
         Some(What::Zrtp(command)) => command.run(),
         Some(What::Scaling(command)) => command.run(),
+        Some(What::Streams(command)) => command.run(),
         Some(What::ZeroCopy(command)) => command.run(),
         Some(What::Texture(command)) => command.run(),
         Some(What::End(args)) => ends::run_end(args),
         Some(What::Echo(args)) => latency::run_side(args),
+        Some(What::StreamsEnd(args)) => streams::run_end(args),
     }
 }

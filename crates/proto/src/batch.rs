@@ -5,6 +5,10 @@ use std::ops::Range;
 /// Octets in a slab: the largest UDP message over IPv4, so that one datagram always fits.
 pub const SLAB_LEN: usize = 65_507;
 
+/// Octets that a slab without a history has at first. It grows to what is placed in it: a stream of small
+/// frames never needs more.
+const FIRST_LEN: usize = 1024;
+
 /// Datagrams in one buffer, in sending order.
 ///
 /// All fragments of a frame have the same length except the last, so that a run of them is passed
@@ -50,16 +54,16 @@ pub struct LentSlab {
 }
 
 impl Batch {
-    /// Creates an empty batch of [`SLAB_LEN`] octets.
+    /// Creates an empty batch of [`SLAB_LEN`] octets, which takes memory as it is used.
     pub fn new() -> Self {
-        Self::with_history(0)
+        Self { slab_len: SLAB_LEN, ..Self::with_slabs(1, FIRST_LEN) }
     }
 
     /// Creates an empty batch whose datagrams stay readable after [`clear`](Self::clear), until
     /// `octets` more octets were placed. The slab is longer by `octets`, and is reused from its
     /// start when it is full.
     pub fn with_history(octets: usize) -> Self {
-        Self::with_slabs(1, SLAB_LEN + octets)
+        if octets == 0 { Self::new() } else { Self::with_slabs(1, SLAB_LEN + octets) }
     }
 
     /// Creates an empty batch of `slabs` slabs of [`SLAB_LEN`] octets, which are used in turn and
@@ -83,8 +87,7 @@ impl Batch {
             slab_len,
             start: 0,
             used: 0,
-            // This is enough for the smallest packets that an MTU of 100 octets requires.
-            lengths: Vec::with_capacity(SLAB_LEN / 32),
+            lengths: Vec::new(),
             transport_sequences: Vec::new(),
             origin: 0,
         }
@@ -97,10 +100,22 @@ impl Batch {
         if len > self.free() {
             return None;
         }
+        if self.used + len > self.slab.len() {
+            self.grow(len);
+        }
         let place = self.slab.get_mut(self.used..self.used + len)?;
         self.lengths.push(u16::try_from(len).ok()?);
         self.used += len;
         Some(place)
+    }
+
+    /// Makes room for `len` more octets in a slab that is not whole yet.
+    #[cold]
+    fn grow(&mut self, len: usize) {
+        let needed = (self.used + len).next_power_of_two().max(4 * self.slab.len());
+        let mut slab = std::mem::take(&mut self.slab).into_vec();
+        slab.resize(needed.min(self.slab_len), 0);
+        self.slab = slab.into_boxed_slice();
     }
 
     /// Removes the last datagram.
@@ -137,13 +152,16 @@ impl Batch {
 
     /// Returns whether the slab in use is not lent and has room for [`SLAB_LEN`] more octets.
     fn has_room(&self) -> bool {
-        self.slab.len().saturating_sub(self.used) >= SLAB_LEN
+        !self.slab.is_empty() && self.slab_len.saturating_sub(self.used) >= SLAB_LEN
     }
 
     /// Lends the slab in use with its datagrams; returns `None` if it is already lent. Their
     /// [`lengths`](Self::lengths) stay until [`clear`](Self::clear), but their octets are not
     /// readable until the slab is [given back](Self::give_back).
     pub fn lend(&mut self) -> Option<LentSlab> {
+        if self.slab.len() < self.slab_len {
+            return None;
+        }
         let memory = std::mem::take(&mut self.slab);
         let range = self.start..self.used;
         (!memory.is_empty()).then_some(LentSlab { number: self.number, memory, range })
@@ -266,6 +284,21 @@ mod tests {
         batch.clear();
         assert!(batch.is_empty());
         assert_eq!(batch.free(), SLAB_LEN);
+    }
+
+    #[test]
+    fn a_slab_grows_to_what_is_placed_in_it_and_keeps_it() {
+        let mut batch = Batch::new();
+        for round in 0..3 {
+            batch.clear();
+            batch.place(200).unwrap().fill(1);
+            assert!(round > 0 || batch.slab.len() == FIRST_LEN);
+            batch.place(SLAB_LEN - 201).unwrap().fill(2);
+            batch.place(1).unwrap().fill(3);
+            assert_eq!((batch.free(), batch.slab.len()), (0, SLAB_LEN));
+            let datagrams: Vec<&[u8]> = batch.datagrams().collect();
+            assert_eq!(datagrams, [&[1; 200][..], &[2; SLAB_LEN - 201], &[3]]);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod bench_peers;
 mod bench_rate;
 mod bench_rates;
 mod bench_scaling;
+mod bench_streams;
 mod bench_texture;
 mod described;
 mod endings;
