@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(report(&port, &mut all, 5000, Some(7)), [7]);
         lock(&all.1[7].known).push(Ssrc(5000));
         assert_eq!(report(&port, &mut all, 5000, Some(7)), [7]);
-        // Known from now on, without a word of the media.
+        // It is known from now on, without a report on the media.
         assert_eq!(report(&port, &mut all, 5000, None), [7]);
         lock(&all.1[7].known).clear();
         report(&port, &mut all, 6000, Some(7));
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_nobody_reaches_all_in_turn_a_few_at_a_time() {
+    fn a_datagram_that_concerns_no_stream_reaches_all_in_turn() {
         let port = port();
         let mut all = streams(&port, 100);
         all.0.remove(50);
