@@ -14,8 +14,10 @@ use crate::rates::RatesArgs;
 use crate::report::{Figure, Machine, page};
 use crate::scaling::ScalingArgs;
 use crate::settings::{Measure, Settings, usual, write};
+use crate::slices::SlicesArgs;
 use crate::srtp::SrtpArgs;
 use crate::start_code::StartCodeArgs;
+use crate::streams::StreamsArgs;
 use crate::texture::TextureArgs;
 use crate::zrtp::ZrtpArgs;
 
@@ -36,7 +38,7 @@ pub(crate) struct AllArgs {
 type Figures = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
 
 /// The measurements, in the order of the report.
-const SECTIONS: [(&str, Figures); 11] = [
+const SECTIONS: [(&str, Figures); 13] = [
     ("goodput", figures::<GoodputArgs>),
     ("rates", figures::<RatesArgs>),
     ("peers", figures::<PeersArgs>),
@@ -45,7 +47,9 @@ const SECTIONS: [(&str, Figures); 11] = [
     ("srtp", figures::<SrtpArgs>),
     ("ciphers", figures::<CiphersArgs>),
     ("zrtp", figures::<ZrtpArgs>),
+    ("slices", figures::<SlicesArgs>),
     ("scaling", figures::<ScalingArgs>),
+    ("streams", figures::<StreamsArgs>),
     ("rate", figures::<RateArgs>),
     ("texture", figures::<TextureArgs>),
 ];

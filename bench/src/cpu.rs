@@ -15,6 +15,19 @@ pub(crate) fn cpu_time() -> Duration {
     Duration::ZERO
 }
 
+/// Returns the CPU time used by this thread; zero where it is not known.
+#[cfg(target_os = "linux")]
+pub(crate) fn thread_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn thread_time() -> Duration {
+    Duration::ZERO
+}
+
 /// Pins this process to one core, if that exists.
 pub(crate) fn pin_to(core: usize) {
     pin([core].into_iter());

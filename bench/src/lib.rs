@@ -43,6 +43,7 @@ mod settings;
 mod slices;
 mod srtp;
 mod start_code;
+mod streams;
 mod sweep;
 mod texture;
 mod values;
@@ -88,6 +89,8 @@ enum What {
     Slices(Command<slices::SlicesArgs>),
     /// Effect of more streams, packet sizes, socket buffers, networks and pacing
     Scaling(Command<scaling::ScalingArgs>),
+    /// CPU time, losses and memory of many small streams on one port
+    Streams(Command<streams::StreamsArgs>),
     /// Latency of texture frames from memory to memory, as measured in the thesis
     Texture(Command<texture::TextureArgs>),
     /// One end of a trial, in its own process
@@ -96,12 +99,15 @@ enum What {
     /// One side of a round trip, in its own process
     #[command(hide = true)]
     Echo(ends::EndArgs),
+    /// Many streams, in their own process
+    #[command(hide = true)]
+    StreamsEnd(ends::EndArgs),
 }
 
 impl What {
     /// Returns whether it is a process of another measurement.
     fn is_end(&self) -> bool {
-        matches!(self, Self::End(_) | Self::Echo(_))
+        matches!(self, Self::End(_) | Self::Echo(_) | Self::StreamsEnd(_))
     }
 }
 
@@ -152,8 +158,10 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Zrtp(command)) => command.run(),
         Some(What::Scaling(command)) => command.run(),
         Some(What::Slices(command)) => command.run(),
+        Some(What::Streams(command)) => command.run(),
         Some(What::Texture(command)) => command.run(),
         Some(What::End(args)) => ends::run_end(args),
         Some(What::Echo(args)) => latency::run_side(args),
+        Some(What::StreamsEnd(args)) => streams::run_end(args),
     }
 }

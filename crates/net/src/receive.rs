@@ -23,11 +23,21 @@ const STRIDE: usize = 65_536 + 17 * 64;
 const COALESCED: usize = 4;
 const PLAIN: usize = 64;
 
+/// Messages per system call with coalescing, after one that was filled by small messages: those of many
+/// senders, or of one that does not send runs.
+const SMALL: usize = 32;
+
+/// Octets of a small message.
+const SMALL_LEN: usize = 2048;
+
 /// The buffers of one receiving thread, created by [`UdpSocket::arena`].
 ///
-/// They take 256 KiB with `UDP_GRO` and 4 MiB without; pages that receive nothing are never
-/// touched.
+/// They are allocated when they are first used: 256 KiB with `UDP_GRO`, 2 MiB while datagrams are small,
+/// and 4 MiB without `UDP_GRO`. Pages that receive nothing are never touched.
 pub struct Arena {
+    path: ReceivePath,
+    /// Messages in the next system call.
+    messages: usize,
     buffer: Vec<u8>,
     heads: Vec<Head>,
     inbox: Inbox,
@@ -42,10 +52,39 @@ impl Arena {
             ReceivePath::Single => 1,
         };
         Self {
-            buffer: vec![0; messages * STRIDE],
-            heads: Vec::with_capacity(messages),
-            inbox: Inbox::new(messages),
+            path,
+            messages,
+            buffer: Vec::new(),
+            heads: Vec::new(),
+            inbox: Inbox::new(0),
             clock: StampClock::default(),
+        }
+    }
+
+    /// Makes room for the next system call.
+    fn prepare(&mut self) {
+        let len = self.messages * STRIDE;
+        if self.buffer.len() < len {
+            // The old contents are not needed.
+            self.buffer = Vec::new();
+            self.buffer = vec![0; len];
+            self.heads.reserve(self.messages);
+            if self.path != ReceivePath::Single {
+                self.inbox = Inbox::new(self.messages);
+            }
+        }
+    }
+
+    /// Chooses the messages of the next system call by those of the last one.
+    fn adapt(&mut self) {
+        if !matches!(self.path, ReceivePath::Auto | ReceivePath::Gro) {
+            return;
+        }
+        let octets: usize = self.heads.iter().map(|head| head.length).sum();
+        if octets > SMALL * SMALL_LEN {
+            self.messages = COALESCED;
+        } else if self.heads.len() == COALESCED && octets <= COALESCED * SMALL_LEN {
+            self.messages = SMALL;
         }
     }
 }
@@ -238,6 +277,7 @@ impl UdpSocket {
 
     /// Receives without waiting; returns the number of whole datagrams.
     fn receive_now(&self, arena: &mut Arena) -> Result<usize, NetError> {
+        arena.prepare();
         arena.heads.clear();
         let mut earlier = Earlier::default();
         loop {
@@ -245,7 +285,8 @@ impl UdpSocket {
             let result = if self.receive_path() == ReceivePath::Single {
                 self.receive_one(arena)
             } else {
-                arena.inbox.receive(&self.socket, &mut arena.buffer, STRIDE, &mut arena.heads)
+                let buffer = &mut arena.buffer[..arena.messages * STRIDE];
+                arena.inbox.receive(&self.socket, buffer, STRIDE, &mut arena.heads)
             };
             let Err(error) = result else { break };
             if self.cause(&error, &mut earlier) != Cause::This {
@@ -257,6 +298,7 @@ impl UdpSocket {
                 _ => return Err(NetError::Receive(error)),
             }
         }
+        arena.adapt();
         self.unmap(&mut arena.heads);
         Ok(self.count_received(&arena.heads))
     }

@@ -3,11 +3,15 @@
 /// Octets in a slab: the largest UDP message over IPv4, so that one datagram always fits.
 pub const SLAB_LEN: usize = 65_507;
 
+/// Octets that a slab without a history has at first. It grows to what is placed in it: a stream of small
+/// frames never needs more.
+const FIRST_LEN: usize = 1024;
+
 /// Datagrams in one buffer, in sending order.
 ///
 /// All fragments of a unit have the same length except the last, with padding also those of its
-/// neighbours, so that a run of them is passed to the kernel as one `UDP_SEGMENT` message without another copy. 64 KiB stay in the second-level
-/// cache until the kernel reads them.
+/// neighbours, so that a run of them is passed to the kernel as one `UDP_SEGMENT` message without
+/// another copy. 64 KiB stay in the second-level cache until the kernel reads them.
 ///
 /// ```
 /// let mut batch = rushes_proto::Batch::new();
@@ -19,6 +23,8 @@ pub const SLAB_LEN: usize = 65_507;
 #[derive(Clone, Debug)]
 pub struct Batch {
     slab: Box<[u8]>,
+    /// The octets to which the slab may grow.
+    slab_len: usize,
     /// Offset of the first datagram; always zero without a history.
     start: usize,
     used: usize,
@@ -30,21 +36,29 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Creates an empty batch of [`SLAB_LEN`] octets.
+    /// Creates an empty batch of [`SLAB_LEN`] octets, which takes memory as it is used.
     pub fn new() -> Self {
-        Self::with_history(0)
+        Self::with_slab(FIRST_LEN, SLAB_LEN)
     }
 
     /// Creates an empty batch whose datagrams stay readable after [`clear`](Self::clear), until
     /// `octets` more octets were placed. The slab is longer by `octets`, and is reused from its
     /// start when it is full.
     pub fn with_history(octets: usize) -> Self {
+        if octets == 0 {
+            Self::new()
+        } else {
+            Self::with_slab(SLAB_LEN + octets, SLAB_LEN + octets)
+        }
+    }
+
+    fn with_slab(len: usize, slab_len: usize) -> Self {
         Self {
-            slab: vec![0; SLAB_LEN + octets].into_boxed_slice(),
+            slab: vec![0; len].into_boxed_slice(),
+            slab_len,
             start: 0,
             used: 0,
-            // This is enough for the smallest packets that an MTU of 100 octets requires.
-            lengths: Vec::with_capacity(SLAB_LEN / 32),
+            lengths: Vec::new(),
             transport_sequences: Vec::new(),
             origin: 0,
         }
@@ -57,10 +71,22 @@ impl Batch {
         if len > self.free() {
             return None;
         }
+        if self.used + len > self.slab.len() {
+            self.grow(len);
+        }
         let place = self.slab.get_mut(self.used..self.used + len)?;
         self.lengths.push(u16::try_from(len).ok()?);
         self.used += len;
         Some(place)
+    }
+
+    /// Makes room for `len` more octets in a slab that is not whole yet.
+    #[cold]
+    fn grow(&mut self, len: usize) {
+        let needed = (self.used + len).next_power_of_two().max(4 * self.slab.len());
+        let mut slab = std::mem::take(&mut self.slab).into_vec();
+        slab.resize(needed.min(self.slab_len), 0);
+        self.slab = slab.into_boxed_slice();
     }
 
     /// Removes the last datagram.
@@ -75,8 +101,8 @@ impl Batch {
     pub fn clear(&mut self) {
         self.lengths.clear();
         self.transport_sequences.clear();
-        if self.slab.len() - self.used < SLAB_LEN {
-            self.origin += self.slab.len() as u64;
+        if self.slab_len - self.used < SLAB_LEN {
+            self.origin += self.slab_len as u64;
             self.used = 0;
         }
         self.start = self.used;
@@ -92,7 +118,7 @@ impl Batch {
     /// Returns the `len` octets that were placed at `position`; `None` if they were never placed, or
     /// have been overwritten.
     pub fn recall(&self, position: u64, len: usize) -> Option<&[u8]> {
-        let slab_len = self.slab.len() as u64;
+        let slab_len = self.slab_len as u64;
         let written = self.used as u64;
         let (offset, kept) = match position.checked_sub(self.origin) {
             Some(offset) => (offset, 0..written),
@@ -176,6 +202,21 @@ mod tests {
         batch.clear();
         assert!(batch.is_empty());
         assert_eq!(batch.free(), SLAB_LEN);
+    }
+
+    #[test]
+    fn a_slab_grows_to_what_is_placed_in_it_and_keeps_it() {
+        let mut batch = Batch::new();
+        for round in 0..3 {
+            batch.clear();
+            batch.place(200).unwrap().fill(1);
+            assert!(round > 0 || batch.slab.len() == FIRST_LEN);
+            batch.place(SLAB_LEN - 201).unwrap().fill(2);
+            batch.place(1).unwrap().fill(3);
+            assert_eq!((batch.free(), batch.slab.len()), (0, SLAB_LEN));
+            let datagrams: Vec<&[u8]> = batch.datagrams().collect();
+            assert_eq!(datagrams, [&[1; 200][..], &[2; SLAB_LEN - 201], &[3]]);
+        }
     }
 
     #[test]

@@ -271,6 +271,34 @@ fn forged_reports_of_a_stranger_trigger_nothing_while_the_receiver_reports_well(
 }
 
 #[test]
+fn reports_from_elsewhere_trigger_nothing_and_push_out_no_receiver() {
+    let mut call = Call::new(500, 0.0, 100);
+    for second in 0..120 {
+        assert_eq!(call.run(1), None, "after {second} s");
+        let highest = call.sent;
+        call.session.parties[0].participant.set_from_peer(false);
+        (0..100).for_each(|n| call.report(Ssrc(1000 + n), 255, highest));
+        call.session.parties[0].participant.set_from_peer(true);
+    }
+    let peers = call.session.parties[0].participant.remotes();
+    assert!(peers.iter().any(|peer| peer.ssrc == RECEIVER && peer.reported.is_some()));
+    // The receiver's own reports still do.
+    call.loss = 0.5;
+    assert!(call.run(90).is_some());
+}
+
+#[test]
+fn no_number_of_forged_receivers_pushes_out_one_that_reports() {
+    let mut call = Call::new(500, 0.0, 100);
+    assert_eq!(call.run(20), None);
+    for second in 0..60 {
+        let highest = call.sent;
+        (0..100).for_each(|n| call.report(Ssrc(1000 + n), 255, highest));
+        assert_eq!(call.run(1), None, "after {second} s");
+    }
+}
+
+#[test]
 fn one_of_several_receivers_does_not_stop_the_stream_for_the_others() {
     let mut call = Call::new(500, 0.0, 100);
     for n in 0..100 {

@@ -10,6 +10,7 @@ mod bench_rate;
 mod bench_rates;
 mod bench_scaling;
 mod bench_slices;
+mod bench_streams;
 mod bench_texture;
 mod described;
 mod endings;

@@ -35,6 +35,14 @@ impl Headers {
             names: vec![Name([0; NAME_LEN]); names],
         }
     }
+
+    /// Makes room for so many messages. It is not given back; a sender of small frames never needs much.
+    fn grow(&mut self, messages: usize) {
+        if self.messages.len() < messages {
+            let names = self.names.len();
+            *self = Self::new(messages, names);
+        }
+    }
 }
 
 /// The scratch space for sending.
@@ -45,7 +53,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     pub(crate) fn new() -> Self {
-        Self { headers: Headers::new(MESSAGES, 1), taken: Vec::with_capacity(MESSAGES) }
+        Self { headers: Headers::new(0, 1), taken: Vec::new() }
     }
 
     /// Passes the front of the parcel to the kernel in one system call.
@@ -72,6 +80,7 @@ impl Outbox {
 
     /// Fills headers for the part of the parcel that fits one call; returns their number.
     fn fill_headers(&mut self, mut parcel: Parcel<'_>, limits: Limits) -> usize {
+        self.headers.grow(parcel.lengths.len().min(MESSAGES));
         let Headers { messages, slices, controls, names } = &mut self.headers;
         let (name, name_len) = if parcel.connected {
             (ptr::null_mut(), 0)

@@ -61,11 +61,13 @@ impl Participant {
                 continue;
             }
             let round_trip = self.round_trip_of(now, block.last_sender_report, block.delay);
-            if let Some(remote) = self.note_heard(now, from, Priority::Reports) {
+            if let Some(remote) = self.note_heard(now, from, self.priority_of_reports()) {
                 remote.reported = Some(block);
                 remote.note_round_trip(round_trip);
             }
-            self.note_path(now, from, &block, round_trip);
+            if self.is_from_peer() {
+                self.note_path(now, from, &block, round_trip);
+            }
             self.emit(ControlEvent::ReceiverReport { from, block, round_trip });
         }
     }
@@ -224,7 +226,7 @@ impl Participant {
                     let round_trip =
                         self.round_trip_of(now, delay.last_reference_time, delay.delay);
                     let Some(round_trip) = round_trip else { continue };
-                    if let Some(remote) = self.note_heard(now, from, Priority::Reports) {
+                    if let Some(remote) = self.note_heard(now, from, self.priority_of_reports()) {
                         remote.note_round_trip(Some(round_trip));
                     }
                     self.emit(ControlEvent::RoundTrip { from, round_trip });

@@ -104,6 +104,8 @@ pub struct Participant {
     /// are left of the current one. Few octets can claim many packets.
     pub(super) wide_max: usize,
     pub(super) wide_left: usize,
+    /// Whether datagrams may come from receivers of our media; see `set_from_peer`.
+    is_from_peer: bool,
     /// Number of datagrams that may still follow the last one.
     following: u8,
     pub(super) described: usize,
@@ -141,6 +143,7 @@ impl Participant {
             breakers: CircuitBreakers::default(),
             wide_max: 0,
             wide_left: 0,
+            is_from_peer: true,
             following: 0,
             described: 0,
             next_block: 0,
@@ -156,6 +159,23 @@ impl Participant {
             security: None,
             config,
         }
+    }
+
+    /// Sets whether the datagrams that are handled from now on are authenticated, or come from an
+    /// address that media is sent to or received from; by default they are. Other reports trigger no circuit
+    /// breaker, and their senders take no place from those whose reports are.
+    pub fn set_from_peer(&mut self, is_from_peer: bool) {
+        self.is_from_peer = is_from_peer;
+    }
+
+    /// Returns whether the datagram that is being handled is that of a peer.
+    pub(super) fn is_from_peer(&self) -> bool {
+        self.is_from_peer
+    }
+
+    /// Returns the priority of a participant that reports on our media.
+    pub(super) fn priority_of_reports(&self) -> Priority {
+        if self.is_from_peer { Priority::Reports } else { Priority::Heard }
     }
 
     /// Handles one RTCP datagram that arrived at `now`.
@@ -454,6 +474,17 @@ impl Participant {
     /// Returns whether the BYE was sent.
     pub fn is_gone(&self) -> bool {
         self.gone
+    }
+
+    /// Returns the source of its retransmissions, if they have a separate one.
+    pub fn retransmission_ssrc(&self) -> Option<Ssrc> {
+        self.config.retransmission
+    }
+
+    /// Returns the participants that report on its media, or whose media it receives.
+    pub fn reporters(&self) -> impl Iterator<Item = Ssrc> {
+        let others = self.remotes.present();
+        others.filter(|remote| remote.priority > Priority::Heard).map(|remote| remote.ssrc)
     }
 
     /// Returns its synchronisation source, which changes after a collision.

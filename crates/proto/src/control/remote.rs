@@ -146,7 +146,8 @@ impl Remotes {
     /// Returns the participant `ssrc`, heard at `now`; `None` if the table is full.
     ///
     /// In a full table, a new participant replaces the one that was silent longest among those with
-    /// the lowest priority, unless that is higher than `priority`.
+    /// the lowest priority, unless that is higher than `priority`. One that reports on our media is
+    /// replaced by no other that does: it leaves, or is silent until it times out.
     pub(super) fn note_heard(
         &mut self,
         now: Instant,
@@ -168,8 +169,8 @@ impl Remotes {
         if self.list.len() >= self.max {
             let least = |n: &usize| (self.list[*n].priority, self.list[*n].heard);
             let n = (0..self.list.len()).min_by_key(least)?;
-            // Only participants that were merely heard may be replaced by one of equal priority.
-            if self.list[n].priority > priority {
+            let least = self.list[n].priority;
+            if least > priority || (least == priority && least == Priority::Reports) {
                 return None;
             }
             self.list.swap_remove(n);
@@ -289,6 +290,11 @@ mod tests {
             remotes.note_heard(now, Ssrc(stranger), Priority::Heard);
         }
         assert_eq!(remotes.iter().count(), 8);
+        assert!(known(&remotes, 1) && known(&remotes, 2));
+        // Nor do strangers that claim to report push out one that does.
+        for stranger in 10_000..20_000 {
+            remotes.note_heard(now, Ssrc(stranger), Priority::Reports);
+        }
         assert!(known(&remotes, 1) && known(&remotes, 2));
         for real in 3..20 {
             remotes.note_heard(now, Ssrc(real), Priority::SendsMedia);

@@ -37,6 +37,8 @@ pub(super) struct Security {
     pub(super) unprotector: SrtcpUnprotector,
     /// The datagram that is being protected or unprotected.
     pub(super) datagram: Vec<u8>,
+    /// The octets of the last datagram that was unprotected, until one is protected or refused.
+    opened: usize,
     refused: u64,
     last_event: Option<Instant>,
 }
@@ -44,7 +46,8 @@ pub(super) struct Security {
 impl Security {
     #[cfg(feature = "srtp")]
     pub(super) fn new(protector: SrtcpProtector, unprotector: SrtcpUnprotector) -> Self {
-        Self { protector, unprotector, datagram: Vec::new(), refused: 0, last_event: None }
+        let datagram = Vec::new();
+        Self { protector, unprotector, datagram, opened: 0, refused: 0, last_event: None }
     }
 
     /// Returns whether a reflected packet of our own would be authentic.
@@ -54,17 +57,22 @@ impl Security {
 
     /// Writes `datagram` without its protection into `self.datagram`; returns its length.
     pub(super) fn open(&mut self, datagram: &[u8]) -> Result<usize, ControlError> {
+        self.opened = 0;
         self.datagram.clear();
         self.datagram.extend_from_slice(datagram);
-        self.unprotector.unprotect(&mut self.datagram).map_err(|error| match error {
-            UnprotectError::Expired => ControlError::KeyExpired,
-            UnprotectError::Replayed => ControlError::Replayed,
-            _ => ControlError::Unauthentic,
-        })
+        let opened =
+            self.unprotector.unprotect(&mut self.datagram).map_err(|error| match error {
+                UnprotectError::Expired => ControlError::KeyExpired,
+                UnprotectError::Replayed => ControlError::Replayed,
+                _ => ControlError::Unauthentic,
+            })?;
+        self.opened = opened;
+        Ok(opened)
     }
 
     /// Protects `report`; `None` if that fails.
     pub(super) fn seal(&mut self, report: &[u8]) -> Option<&[u8]> {
+        self.opened = 0;
         self.datagram.clear();
         self.datagram.extend_from_slice(report);
         self.protector.protect(&mut self.datagram).ok()?;
@@ -116,6 +124,13 @@ impl Participant {
     pub fn protection(&mut self) -> Option<(&mut SrtcpProtector, &mut SrtcpUnprotector)> {
         let security = self.security.as_mut()?;
         Some((&mut security.protector, &mut security.unprotector))
+    }
+
+    /// Returns the last datagram that was accepted, without its protection; `None` if datagrams are not
+    /// protected, or if one was sent or refused since.
+    pub fn decrypted(&self) -> Option<&[u8]> {
+        let security = self.security.as_ref()?;
+        security.datagram.get(..security.opened).filter(|clear| !clear.is_empty())
     }
 
     /// Counts a refused datagram, and emits an event at most once a second.

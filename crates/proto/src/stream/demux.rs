@@ -1,5 +1,7 @@
 //! Assigns the datagrams of a shared port to streams.
 
+use std::collections::{BTreeMap, HashMap};
+
 use crate::ssrc::{PayloadType, Ssrc};
 
 /// The packets that a stream on a shared port takes.
@@ -14,10 +16,53 @@ pub struct Route {
     pub beside: [Option<(PayloadType, Option<Ssrc>)>; 2],
 }
 
+/// A property of packets by which streams take them.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+enum Key {
+    /// The SSRC is that of media, of retransmissions or of repair packets.
+    Named(Ssrc),
+    /// The SSRC is that of media.
+    Media(Ssrc),
+    /// The payload type is that of media of an SSRC that no stream names.
+    Typed(PayloadType),
+    /// It is that of retransmissions or repair packets of such an SSRC.
+    TypedBeside(PayloadType),
+}
+
+impl Route {
+    /// Returns the SSRCs that the route names.
+    pub fn named(&self) -> impl Iterator<Item = Ssrc> + use<> {
+        let beside = self.beside.into_iter().flatten().filter_map(|(_, ssrc)| ssrc);
+        self.remote_ssrc.into_iter().chain(beside)
+    }
+
+    /// Returns the key that no other stream on the port may have.
+    fn own_key(&self) -> Key {
+        self.remote_ssrc.map_or(Key::Typed(self.payload_type), Key::Media)
+    }
+
+    fn keys(&self) -> impl Iterator<Item = Key> + use<> {
+        let unnamed = |(kind, ssrc): (PayloadType, Option<Ssrc>)| {
+            ssrc.is_none().then_some(Key::TypedBeside(kind))
+        };
+        let beside = self.beside.into_iter().flatten().filter_map(unnamed);
+        std::iter::once(self.own_key()).chain(self.named().map(Key::Named)).chain(beside)
+    }
+}
+
 /// The streams that share a port, distinguished by SSRC and then by payload type.
+///
+/// The time to find a stream does not grow with their number, nor does that to add or remove one,
+/// beyond the depth of a tree.
 #[derive(Clone, Debug, Default)]
 pub struct Demux {
-    routes: Vec<(u64, Route)>,
+    /// Each stream, with its place in the order in which they were added.
+    routes: BTreeMap<u64, (u64, Route)>,
+    /// The streams with a key, in that order; the first takes the packets.
+    takers: HashMap<Key, BTreeMap<u64, u64>>,
+    /// The only stream, if there is one.
+    only: Option<u64>,
+    added: u64,
 }
 
 impl Demux {
@@ -26,21 +71,38 @@ impl Demux {
         Self::default()
     }
 
-    /// Adds stream `id`; `false`, with nothing added, if another takes exactly the same packets.
+    /// Adds stream `id`; `false`, with nothing added, if another takes exactly the same packets, or if
+    /// `id` has been added already.
     pub fn add(&mut self, id: u64, route: Route) -> bool {
-        let taken = self.routes.iter().any(|(_, other)| match route.remote_ssrc {
-            Some(ssrc) => other.remote_ssrc == Some(ssrc),
-            None => other.remote_ssrc.is_none() && other.payload_type == route.payload_type,
-        });
-        if !taken {
-            self.routes.push((id, route));
+        if self.takers.contains_key(&route.own_key()) || self.routes.contains_key(&id) {
+            return false;
         }
-        !taken
+        let place = self.added;
+        self.added += 1;
+        self.routes.insert(id, (place, route));
+        for key in route.keys() {
+            self.takers.entry(key).or_default().insert(place, id);
+        }
+        self.find_only();
+        true
     }
 
     /// Removes stream `id`.
     pub fn remove(&mut self, id: u64) {
-        self.routes.retain(|(other, _)| *other != id);
+        let Some((place, route)) = self.routes.remove(&id) else { return };
+        for key in route.keys() {
+            let Some(takers) = self.takers.get_mut(&key) else { continue };
+            takers.remove(&place);
+            if takers.is_empty() {
+                self.takers.remove(&key);
+            }
+        }
+        self.find_only();
+    }
+
+    fn find_only(&mut self) {
+        let is_only = self.routes.len() == 1;
+        self.only = self.routes.first_key_value().map(|(id, _)| *id).filter(|_| is_only);
     }
 
     /// Returns the stream that `datagram` is for; `None` if no stream takes it.
@@ -48,36 +110,26 @@ impl Demux {
     /// A single stream gets every datagram, because it counts those that it does not accept.
     #[inline]
     pub fn route(&self, datagram: &[u8]) -> Option<u64> {
-        if let [(id, _)] = self.routes[..] {
-            return Some(id);
+        if self.only.is_some() {
+            return self.only;
         }
         let [_, kind, .., a, b, c, d] = datagram.first_chunk::<12>()?;
         let ssrc = Ssrc(u32::from_be_bytes([*a, *b, *c, *d]));
         let payload_type = PayloadType::from_wire(*kind);
-        let beside = |route: &Route, is_it: &dyn Fn(PayloadType, Option<Ssrc>) -> bool| {
-            route.beside.iter().flatten().any(|(kind, ssrc)| is_it(*kind, *ssrc))
-        };
-        let named = self.routes.iter().find(|(_, route)| {
-            route.remote_ssrc == Some(ssrc) || beside(route, &|_, named| named == Some(ssrc))
-        });
-        let typed = || {
-            let mut routes = self.routes.iter();
-            routes.find(|(_, route)| {
-                route.remote_ssrc.is_none() && route.payload_type == payload_type
-            })
-        };
-        let typed_beside = || {
-            let mut routes = self.routes.iter();
-            routes.find(|(_, route)| {
-                beside(route, &|kind, named| kind == payload_type && named.is_none())
-            })
-        };
-        named.or_else(typed).or_else(typed_beside).map(|(id, _)| *id)
+        self.first(Key::Named(ssrc))
+            .or_else(|| self.first(Key::Typed(payload_type)))
+            .or_else(|| self.first(Key::TypedBeside(payload_type)))
+    }
+
+    fn first(&self, key: Key) -> Option<u64> {
+        self.takers.get(&key)?.first_key_value().map(|(_, id)| *id)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn datagram(payload_type: u8, ssrc: u8) -> [u8; 12] {
@@ -138,5 +190,93 @@ mod tests {
         assert!(!demux.add(4, route(PayloadType::OPUS, Some(1))));
         demux.remove(1);
         assert!(demux.add(5, route(PayloadType::H265, None)));
+    }
+
+    /// The plain algorithm: every route is looked at.
+    #[derive(Default)]
+    struct Naive(Vec<(u64, Route)>);
+
+    impl Naive {
+        fn add(&mut self, id: u64, route: Route) -> bool {
+            let taken = self.0.iter().any(|(_, other)| match route.remote_ssrc {
+                Some(ssrc) => other.remote_ssrc == Some(ssrc),
+                None => other.remote_ssrc.is_none() && other.payload_type == route.payload_type,
+            });
+            if !taken {
+                self.0.push((id, route));
+            }
+            !taken
+        }
+
+        fn route(&self, payload_type: PayloadType, ssrc: Ssrc) -> Option<u64> {
+            if let [(id, _)] = self.0[..] {
+                return Some(id);
+            }
+            let find = |is_it: &dyn Fn(&Route) -> bool| {
+                self.0.iter().find(|(_, route)| is_it(route)).map(|(id, _)| *id)
+            };
+            let beside = |route: &Route, wanted: (Option<PayloadType>, Option<Ssrc>)| {
+                let mut beside = route.beside.iter().flatten();
+                beside.any(|(kind, named)| {
+                    *named == wanted.1 && wanted.0.is_none_or(|wanted| wanted == *kind)
+                })
+            };
+            find(&|route| route.remote_ssrc == Some(ssrc) || beside(route, (None, Some(ssrc))))
+                .or_else(|| {
+                    find(&|route| route.remote_ssrc.is_none() && route.payload_type == payload_type)
+                })
+                .or_else(|| find(&|route| beside(route, (Some(payload_type), None))))
+        }
+    }
+
+    fn any_type() -> impl Strategy<Value = PayloadType> {
+        (96_u8..100).prop_map(|value| PayloadType::new(value).unwrap())
+    }
+
+    fn any_ssrc() -> impl Strategy<Value = Option<Ssrc>> {
+        prop::option::of((0_u32..6).prop_map(Ssrc))
+    }
+
+    fn any_route() -> impl Strategy<Value = Route> {
+        let beside = || prop::option::of((any_type(), any_ssrc()));
+        (any_type(), any_ssrc(), beside(), beside()).prop_map(|(payload_type, ssrc, a, b)| Route {
+            payload_type,
+            remote_ssrc: ssrc,
+            beside: [a, b],
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn datagrams_go_where_the_plain_algorithm_sends_them(
+            changes in prop::collection::vec((any::<bool>(), 0_u64..8, any_route()), 1..60),
+        ) {
+            let (mut demux, mut naive, mut next) = (Demux::new(), Naive::default(), 0);
+            for (adds, id, route) in changes {
+                if adds {
+                    prop_assert_eq!(demux.add(next, route), naive.add(next, route));
+                    next += 1;
+                } else if let Some((id, _)) = naive.0.get(id as usize).copied() {
+                    demux.remove(id);
+                    naive.0.retain(|(other, _)| *other != id);
+                }
+                for (kind, ssrc) in (96..100).flat_map(|kind| (0..6).map(move |ssrc| (kind, ssrc))) {
+                    let expected =
+                        naive.route(PayloadType::new(kind).unwrap(), Ssrc(u32::from(ssrc)));
+                    prop_assert_eq!(demux.route(&datagram(kind, ssrc)), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_removed_leaves_nothing_behind() {
+        let mut demux = Demux::new();
+        for n in 0..1000 {
+            assert!(demux.add(u64::from(n), route(PayloadType::OPUS, Some(n))));
+        }
+        assert!(!demux.add(7, route(PayloadType::OPUS, Some(1000))));
+        (0..1000).for_each(|id| demux.remove(id));
+        assert!(demux.takers.is_empty() && demux.routes.is_empty() && demux.only.is_none());
     }
 }

@@ -106,7 +106,7 @@ impl Receiver {
             recent: 0,
             orphans: VecDeque::new(),
             pool: FramePool::new(),
-            events: VecDeque::with_capacity(EVENTS_MAX),
+            events: VecDeque::new(),
             statistics: ReceiveStatistics::default(),
             held: 0,
             ended: Ended::default(),

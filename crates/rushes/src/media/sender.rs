@@ -139,11 +139,12 @@ impl StreamSender {
         drop(state);
         if let Some(event) = key_event {
             reporter.note_key_event(event);
+            port.stream_due_at(&reporter.inbox, now);
         }
         if is_first {
             // With recovery the first report is sent with the first frame: its count shows receivers
             // that no earlier packet is missing.
-            port.serve_now();
+            port.serve_now(&reporter.inbox);
         }
         self.poll_port();
         drop(entered);

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rushes_net::{Arena, SendError, SendErrorKind, UdpSocket};
 
-use super::{Control, Hop, Port, Reports, Wait, earlier};
+use super::reporters::{Arrived, NEVER};
+use super::{Control, Hop, Inbox, Port, Reports, Wait, earlier};
 use crate::error::Error;
 use crate::lock::lock;
 
@@ -38,14 +39,21 @@ impl Port {
     }
 
     /// Registers the RTCP of a stream.
-    pub(crate) fn add_reports(&self, reports: Arc<dyn Reports>) {
-        lock(&self.reports).push(reports);
-        self.serve_now();
+    pub(crate) fn add_reports(&self, reports: &Arc<dyn Reports>) {
+        let mut all = lock(&self.reports);
+        reports.inbox().set_place(all.add(reports.clone()));
+        self.note_due(&all);
+        drop(all);
+        self.serve_now(reports.inbox());
     }
 
     /// Removes the RTCP of a stream.
     pub(crate) fn remove_reports(&self, reports: &Arc<dyn Reports>) {
-        lock(&self.reports).retain(|other| !Arc::ptr_eq(other, reports));
+        let mut all = lock(&self.reports);
+        if let Some(place) = reports.inbox().place() {
+            all.remove(place);
+        }
+        self.note_due(&all);
     }
 
     /// Sends one datagram of RTCP, without waiting; `false` if the send buffer is full. After any
@@ -91,25 +99,29 @@ impl Port {
     }
 
     fn serve_and(&self, now: Instant, dispatch: bool) {
-        if self.due.load(Relaxed) > self.nanos(now) {
+        let nanos = self.nanos(now);
+        if self.due.load(Relaxed) > nanos {
             return;
         }
-        self.due.store(u64::MAX, Relaxed);
-        let mut due = self.serve_side(now);
-        // The lock is not held: a hook may open or close streams.
-        for n in 0.. {
-            let reports = lock(&self.reports).get(n).cloned();
-            let Some(reports) = reports else { break };
-            due = earlier(due, reports.serve(self, now));
+        lock(&self.reports).side_due = NEVER;
+        if let Some(due) = self.serve_side(now) {
+            self.due_at(due);
+        }
+        let mut all = lock(&self.reports);
+        while let Some((place, reports)) = all.take_due(nanos) {
+            self.note_due(&all);
+            // The lock is not held: a hook may open or close streams.
+            drop(all);
+            let mut due = reports.serve(self, now);
             if dispatch {
                 reports.dispatch();
             } else if reports.has_events() {
                 due = earlier(due, Some(now));
             }
+            all = lock(&self.reports);
+            all.note_served((place, &reports), nanos, due.map(|due| self.nanos(due)));
         }
-        if let Some(due) = due {
-            self.due_at(due);
-        }
+        self.note_due(&all);
     }
 
     /// Lets the protocol beside RTP do what is due; returns when something is due next.
@@ -126,13 +138,13 @@ impl Port {
         None
     }
 
-    /// Sends reports after a request of the application, and wakes the reading thread to recheck
-    /// its deadline.
-    pub(crate) fn serve_now(&self) {
-        self.due_now();
+    /// Sends reports of a stream after a request of the application, and wakes the reading thread to
+    /// recheck its deadline.
+    pub(crate) fn serve_now(&self, stream: &Inbox) {
+        self.stream_due_at(stream, self.epoch);
         self.serve(Instant::now());
         if self.read_state.try_lock().is_err() {
-            self.waker.wake();
+            self.wake_reading();
         }
     }
 
@@ -209,15 +221,14 @@ impl Port {
         Ok(())
     }
 
-    /// Passes a datagram of RTCP to all streams of the port.
+    /// Passes a datagram of RTCP to the streams that it concerns.
     pub(super) fn handle_report(&self, now: Instant, from: SocketAddr, datagram: &[u8]) {
         if !self.accepts_reports(from.ip()) || !self.follows(from) {
             self.note_foreign();
             return;
         }
-        for reports in &*lock(&self.reports) {
-            reports.handle_datagram(self, now, from, datagram);
-        }
-        self.due_now();
+        let mut all = lock(&self.reports);
+        all.handle(Arrived { port: self, now, from, datagram });
+        self.note_due(&all);
     }
 }

@@ -1,29 +1,50 @@
 //! The receiving half of a stream, shared by the stream's reader and the thread that reads the
 //! port.
 
-use std::sync::atomic::AtomicU64;
+use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use rushes_proto::Ssrc;
 use rushes_proto::stream::{Demux, Receiver, Route};
 
 use super::Port;
 use crate::error::Error;
 use crate::lock::lock;
 use crate::stats::Histogram;
-use std::sync::Arc;
 
 /// The receiver of a stream on a port.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(super) id: u64,
+    /// The place of the stream's RTCP on the port; [`NO_PLACE`] before it has one.
+    place: AtomicUsize,
+    route: Option<Route>,
     receiver: Mutex<Receiver>,
     uncollected: AtomicU64,
     /// The times from capture to delivery.
     latencies: Mutex<Histogram>,
 }
 
+/// The place of a stream whose RTCP is not registered.
+const NO_PLACE: usize = usize::MAX;
+
 impl Inbox {
+    /// Returns the SSRCs of the peer's media, retransmissions and repair packets that were agreed on.
+    pub(crate) fn named(&self) -> impl Iterator<Item = Ssrc> + use<> {
+        self.route.into_iter().flat_map(|route| route.named())
+    }
+
+    /// Returns the place of the stream's RTCP on the port.
+    pub(super) fn place(&self) -> Option<usize> {
+        Some(self.place.load(Relaxed)).filter(|place| *place != NO_PLACE)
+    }
+
+    pub(super) fn set_place(&self, place: usize) {
+        self.place.store(place, Relaxed);
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Receiver> {
         lock(&self.receiver)
     }
@@ -47,8 +68,9 @@ impl Inbox {
 #[derive(Debug, Default)]
 pub(super) struct Inboxes {
     demux: Demux,
-    list: Vec<Arc<Inbox>>,
-    next_id: u64,
+    /// By their numbers, which are given out again.
+    places: Vec<Option<Arc<Inbox>>>,
+    free: Vec<usize>,
 }
 
 impl Inboxes {
@@ -59,7 +81,7 @@ impl Inboxes {
     }
 
     pub(super) fn find(&self, id: u64) -> Option<&Inbox> {
-        self.list.iter().find(|inbox| inbox.id == id).map(|inbox| &**inbox)
+        self.places.get(usize::try_from(id).ok()?)?.as_deref()
     }
 }
 
@@ -71,22 +93,36 @@ impl Port {
         receiver: Receiver,
     ) -> Result<Arc<Inbox>, Error> {
         let mut inboxes = lock(&self.inboxes);
-        let id = inboxes.next_id;
+        let number = inboxes.free.last().copied().unwrap_or(inboxes.places.len());
+        let id = number as u64;
         if route.is_some_and(|route| !inboxes.demux.add(id, route)) {
             return Err(Error::SharedPort { port: self.local_address().port() });
         }
-        inboxes.next_id += 1;
+        if inboxes.free.pop().is_none() {
+            inboxes.places.push(None);
+        }
         let receiver = Mutex::new(receiver);
         let (uncollected, latencies) = (AtomicU64::new(0), Mutex::default());
-        let inbox = Arc::new(Inbox { id, receiver, uncollected, latencies });
-        inboxes.list.push(inbox.clone());
+        let place = AtomicUsize::new(NO_PLACE);
+        let inbox = Arc::new(Inbox { id, place, route, receiver, uncollected, latencies });
+        inboxes.places[number] = Some(inbox.clone());
         Ok(inbox)
     }
 
     /// Removes a stream.
     pub(crate) fn remove(&self, inbox: &Inbox) {
         let mut inboxes = lock(&self.inboxes);
-        inboxes.demux.remove(inbox.id);
-        inboxes.list.retain(|other| other.id != inbox.id);
+        let number = inbox.id as usize;
+        // A stream is removed once: its number may be another's afterwards.
+        if inboxes
+            .places
+            .get(number)
+            .and_then(Option::as_deref)
+            .is_some_and(|it| ptr::eq(it, inbox))
+        {
+            inboxes.demux.remove(inbox.id);
+            inboxes.places[number] = None;
+            inboxes.free.push(number);
+        }
     }
 }

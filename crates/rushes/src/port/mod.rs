@@ -10,11 +10,13 @@
 mod control;
 mod destinations;
 mod inbox;
+mod named;
 mod outbox;
 #[cfg_attr(not(feature = "webrtc"), allow(dead_code, reason = "only WebRTC looks for paths"))]
 mod path;
 mod read;
 mod relay;
+mod reporters;
 mod retransmissions;
 mod traits;
 
@@ -29,6 +31,7 @@ use rushes_proto::SequenceNumber;
 
 use self::inbox::Inboxes;
 use self::read::ReadState;
+use self::reporters::Reporters;
 use crate::error::Error;
 use crate::lock::lock;
 use crate::rate::Wide;
@@ -90,17 +93,19 @@ impl Sources {
 pub(crate) struct Port {
     socket: UdpSocket,
     control: Control,
-    waker: Waker,
+    /// Created by the first thread that waits, since a port that is only polled needs none.
+    waker: OnceLock<Waker>,
     /// The only peers whose datagrams are accepted; any if empty.
     accepted: Vec<OnlyFrom>,
     sources: Sources,
     /// Locked by the reading thread.
     read_state: Mutex<ReadState>,
     inboxes: Mutex<Inboxes>,
-    reports: Mutex<Vec<Arc<dyn Reports>>>,
+    reports: Mutex<Reporters>,
     /// For datagrams of RTCP.
     queue: Mutex<SendQueue>,
-    /// The time at which the next reports are due, in nanoseconds after `epoch`.
+    /// The time at which the next reports are due, in nanoseconds after `epoch`; written under the lock
+    /// of `reports`, which knows it for each stream.
     due: AtomicU64,
     epoch: Instant,
     waiting: Mutex<Waiting>,
@@ -143,7 +148,7 @@ impl Port {
             epoch: Instant::now(),
             control,
             socket,
-            waker: Waker::new()?,
+            waker: OnceLock::new(),
             accepted,
             sources,
             inboxes: Mutex::default(),
@@ -245,8 +250,16 @@ impl Port {
 
     /// Ends every [`read_or_wait`](Self::read_or_wait) in progress.
     pub(crate) fn wake(&self) {
-        self.waker.wake();
+        self.wake_reading();
         self.wake_waiting();
+    }
+
+    /// Ends the wait of the thread that reads the port. Without a waker no thread has waited yet, and the
+    /// first one looks again before it does.
+    fn wake_reading(&self) {
+        if let Some(waker) = self.waker.get() {
+            waker.wake();
+        }
     }
 
     /// Returns the number of wake-ups so far.
@@ -284,12 +297,24 @@ impl Port {
         }
     }
 
+    /// Makes the protocol beside RTP due at `due`.
     pub(crate) fn due_at(&self, due: Instant) {
-        self.due.fetch_min(self.nanos(due), Relaxed);
+        let mut reports = lock(&self.reports);
+        reports.side_due = reports.side_due.min(self.nanos(due));
+        self.note_due(&reports);
     }
 
-    fn due_now(&self) {
-        self.due.store(0, Relaxed);
+    /// Makes the reports of a stream due at `due`.
+    pub(crate) fn stream_due_at(&self, stream: &Inbox, due: Instant) {
+        let Some(place) = stream.place() else { return };
+        let mut reports = lock(&self.reports);
+        reports.set_due(place, self.nanos(due));
+        self.note_due(&reports);
+    }
+
+    /// Notes when the next of all reports are due.
+    fn note_due(&self, reports: &Reporters) {
+        self.due.store(reports.first_due(), Relaxed);
     }
 
     fn nanos(&self, at: Instant) -> u64 {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use rushes_net::{Arena, Datagram, Datagrams};
+use rushes_net::{Arena, Datagram, Datagrams, Waker};
 use rushes_proto::Ecn;
 use rushes_proto::rtcp::is_rtcp;
 use rushes_proto::stream::{Receipt, Receiver};
@@ -126,7 +126,14 @@ impl Port {
             Control::Separate(socket) => Some(&**socket),
             Control::Off | Control::Muxed => None,
         };
-        let datagrams = self.socket.receive_beside(arena, until, Some(&self.waker), beside)?;
+        // A wake-up before there was a waker is not lost: the first call does not wait, and the caller looks
+        // again.
+        let mut until = until;
+        if self.waker.get().is_none() && until > Instant::now() {
+            let _ = self.waker.set(Waker::new()?);
+            until = self.epoch;
+        }
+        let datagrams = self.socket.receive_beside(arena, until, self.waker.get(), beside)?;
         let now = datagrams.read_at();
         let is_stale = now.saturating_duration_since(*polled) > CONTROL_INTERVAL;
         if datagrams.is_empty() || is_stale {
@@ -147,6 +154,8 @@ impl Port {
         // Consecutive datagrams are often for one stream. Its lock is kept for all of them, and a
         // secured stream authenticates them together.
         let mut run = Run::new(now);
+        // Looked up once for consecutive datagrams.
+        let mut followed = None;
         for datagram in datagrams {
             let relay = relay.as_ref().filter(|relay| relay.is_from(*datagram.from));
             let is_relayed = relay.is_some();
@@ -168,11 +177,15 @@ impl Port {
                 && side.owns(datagram.data)
             {
                 side.handle_datagram(now, *datagram.from, datagram.data);
+                followed = None;
                 continue;
             }
-            if !self.follows(*datagram.from) {
-                self.note_foreign();
-                continue;
+            if followed != Some(*datagram.from) {
+                if !self.follows(*datagram.from) {
+                    self.note_foreign();
+                    continue;
+                }
+                followed = Some(*datagram.from);
             }
             let Some(id) = inboxes.route(datagram.data) else {
                 self.note_unrouted();
@@ -190,14 +203,14 @@ impl Port {
     }
 
     /// Unlocks a receiver, and records when its requests or its conflict are due.
-    fn finish(&self, receiver: Option<MutexGuard<'_, Receiver>>) {
-        let Some(mut receiver) = receiver else { return };
+    fn finish(&self, ended: Option<(&Inbox, MutexGuard<'_, Receiver>)>) {
+        let Some((inbox, mut receiver)) = ended else { return };
         self.wide.take_from(&mut receiver);
-        if let Some(due) = receiver.requests_due() {
-            self.due_at(due);
-        }
-        if receiver.has_conflict() {
-            self.due_now();
+        let conflict = receiver.has_conflict().then_some(self.epoch);
+        let due = conflict.or_else(|| receiver.requests_due());
+        drop(receiver);
+        if let Some(due) = due {
+            self.stream_due_at(inbox, due);
         }
     }
 }
@@ -263,10 +276,10 @@ impl<'i, 'd> Run<'i, 'd> {
             && arrival.saturating_duration_since(first) <= RUN_TIME
     }
 
-    /// Ends the run, and returns the receiver if there was one.
-    fn end(&mut self) -> Option<MutexGuard<'i, Receiver>> {
+    /// Ends the run, and returns its stream if there was one.
+    fn end(&mut self) -> Option<(&'i Inbox, MutexGuard<'i, Receiver>)> {
         self.flush();
-        self.stream.take().map(|(_, receiver)| receiver)
+        self.stream.take()
     }
 
     fn flush(&mut self) {

@@ -4,12 +4,26 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use super::Port;
+use rushes_proto::Ssrc;
+
+use super::{Inbox, Port};
 
 /// The RTCP of one stream.
 pub(crate) trait Reports: Send + Sync + fmt::Debug {
-    /// Handles a datagram of RTCP.
-    fn handle_datagram(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]);
+    /// Handles a datagram of RTCP; returns whether it was accepted.
+    fn handle_datagram(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8])
+    -> bool;
+
+    /// Calls `read` with the last datagram that was accepted, as it was before its protection; does
+    /// nothing if datagrams are not protected.
+    fn with_decrypted(&self, read: &mut dyn FnMut(&[u8]));
+
+    /// Adds the SSRCs that concern the stream: its own, those of the media that it receives, and those of
+    /// peers that report on its media.
+    fn add_ssrcs(&self, ssrcs: &mut Vec<Ssrc>);
+
+    /// Returns the receiving half of the stream, which keeps the stream's place on the port.
+    fn inbox(&self) -> &Inbox;
 
     /// Sends the datagrams due at `now`; returns when the next one is due.
     fn serve(&self, port: &Port, now: Instant) -> Option<Instant>;

@@ -27,7 +27,8 @@ pub(crate) struct Attached {
 impl Attached {
     pub(crate) fn new(port: Arc<Port>, reporter: Reporter, wall_clock: (Instant, NtpTime)) -> Self {
         let reporter = Arc::new(reporter);
-        port.add_reports(reporter.clone());
+        let reports: Arc<dyn Reports> = reporter.clone();
+        port.add_reports(&reports);
         Self { port, reporter, wall_clock }
     }
 

@@ -86,24 +86,32 @@ struct State {
 }
 
 impl Reports for Reporter {
-    fn handle_datagram(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8]) {
+    fn handle_datagram(
+        &self,
+        port: &Port,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> bool {
         let _entered = self.span.enter();
         let mut state = self.state();
         let State { participant, learned, early, echoes, origins, .. } = &mut *state;
-        let Some(participant) = participant else { return };
+        let Some(participant) = participant else { return false };
         if sender(datagram) == Some(participant.ssrc()) && is_echo(echoes, port, from) {
-            return;
+            return false;
         }
         // An authenticated datagram is accepted from any address.
         let is_own = |ssrc| self.is_of_source(origins, port, (now, from), ssrc);
         if !participant.is_secured() && !all_reporters(datagram, is_own) {
             port.note_foreign();
-            return;
+            return false;
         }
+        let is_from_peer = participant.is_secured() || self.is_peer(port, from);
+        participant.set_from_peer(is_from_peer);
         participant.note_sent(now, &self.outbox.media());
         if let Err(error) = participant.handle_datagram(now, Some(from), datagram) {
             tracing::debug!(%error, %from, "a datagram is not RTCP");
-            return;
+            return false;
         }
         if let Some(ssrc) = sender(datagram) {
             self.inbox.lock().handle_report(now, ssrc, from.ip(), None);
@@ -138,8 +146,35 @@ impl Reports for Reporter {
                 }
                 _ => {}
             }
-            self.note(port, Some(from), event);
+            if is_from_peer || !matches!(event, ControlEvent::ReceiverReport { .. }) {
+                self.note(port, Some(from), event);
+            } else {
+                self.events.push(event);
+            }
         }
+        true
+    }
+
+    fn with_decrypted(&self, read: &mut dyn FnMut(&[u8])) {
+        let state = self.state();
+        if let Some(clear) = state.participant.as_ref().and_then(Participant::decrypted) {
+            read(clear);
+        }
+    }
+
+    fn add_ssrcs(&self, ssrcs: &mut Vec<Ssrc>) {
+        ssrcs.extend(self.inbox.named());
+        ssrcs.push(self.outbox.ssrc());
+        let state = self.state();
+        ssrcs.extend(state.receptions.iter().map(|source| source.ssrc));
+        if let Some(participant) = &state.participant {
+            ssrcs.extend(participant.retransmission_ssrc());
+            ssrcs.extend(participant.reporters());
+        }
+    }
+
+    fn inbox(&self) -> &Inbox {
+        &self.inbox
     }
 
     fn serve(&self, port: &Port, now: Instant) -> Option<Instant> {
@@ -282,6 +317,17 @@ impl Reporter {
         Ok(())
     }
 
+    /// Returns whether media goes to or comes from the host of `from`, or nothing is known of either.
+    fn is_peer(&self, port: &Port, from: SocketAddr) -> bool {
+        let destinations = self.outbox.destinations();
+        let is_its = |to: SocketAddr| to.ip() == from.ip() || to.ip().is_multicast();
+        port.path().is_some()
+            || destinations.count() == 0
+            || destinations.addresses().any(is_its)
+            || destinations.reports().any(is_its)
+            || self.inbox.lock().has_source_at(from.ip())
+    }
+
     /// Returns whether a report of `ssrc` is from a source whose media is received from the same host.
     fn sends_media(&self, from: SocketAddr, ssrc: Ssrc) -> bool {
         let media = self.inbox.lock().address_of(ssrc);
@@ -307,7 +353,7 @@ impl Reporter {
     /// first frame right, too.
     pub(crate) fn announce(&self, port: &Port) {
         if let Some(due) = self.serve(port, Instant::now()) {
-            port.due_at(due);
+            port.stream_due_at(&self.inbox, due);
         }
     }
 

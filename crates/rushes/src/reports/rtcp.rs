@@ -150,7 +150,7 @@ impl Rtcp {
         let Attached { port, reporter, .. } = &*self.attached;
         reporter.with(|_| ()).ok_or(Error::NoRtcp)?;
         reporter.leave(port, Instant::now(), reason);
-        port.serve_now();
+        port.serve_now(&reporter.inbox);
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl Rtcp {
         let now = Instant::now();
         let Attached { port, reporter, .. } = &*self.attached;
         reporter.with(|participant| act(participant, now)).ok_or(Error::NoRtcp)?;
-        port.serve_now();
+        port.serve_now(&reporter.inbox);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! A session: one peer and the streams with it.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
@@ -41,7 +42,8 @@ pub struct Session {
     pub(crate) context: Context,
     pub(crate) peer: Option<SocketAddr>,
     local: IpAddr,
-    ports: Arc<Mutex<Vec<Weak<Port>>>>,
+    /// The ports by their numbers; some may have been closed.
+    ports: Arc<Mutex<HashMap<u16, Weak<Port>>>>,
     /// The congestion controller of the streams with rate control, while there are any.
     rate: Arc<Mutex<Weak<PathRate>>>,
     /// The key agreement of the session's streams, once one has begun.
@@ -189,19 +191,17 @@ impl Session {
         sends: bool,
     ) -> Result<Arc<Port>, Error> {
         let mut ports = lock(&self.ports);
-        ports.retain(|port| port.strong_count() > 0);
-        let open = ports
-            .iter()
-            .filter_map(Weak::upgrade)
-            .find(|port| local_port != 0 && port.local_address().port() == local_port);
-        if let Some(port) = open {
+        if let Some(port) = ports.get(&local_port).and_then(Weak::upgrade) {
             return Ok(port);
+        }
+        if ports.len() == ports.capacity() {
+            ports.retain(|_, port| port.strong_count() > 0);
         }
         let (socket, control) = self.bind(local_port, options, control, sends)?;
         let sources = options.multicast.as_ref().map(|it| it.sources.clone()).unwrap_or_default();
         let sources = Sources { hosts: sources, only_of_media: sends };
         let port = Arc::new(Port::new(socket, control, accepted, sources)?);
-        ports.push(Arc::downgrade(&port));
+        ports.insert(port.local_address().port(), Arc::downgrade(&port));
         Ok(port)
     }
 
