@@ -86,11 +86,7 @@ fn run(receiver: &mut StreamReceiver, hook: &mut FrameHook, stop: &AtomicBool) {
             Err(error) => {
                 if warned_at.is_none_or(|at| at.elapsed() >= WARNING_INTERVAL) {
                     warned_at = Some(Instant::now());
-                    let span = &receiver.attached.reporter.span;
-                    tracing::warn!(parent: span, %error, "the stream cannot read its socket");
-                    if let Some(on_error) = &mut receiver.on_error {
-                        on_error(&error);
-                    }
+                    receiver.report(&error);
                 }
                 thread::sleep(ERROR_PAUSE);
             }

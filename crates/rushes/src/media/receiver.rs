@@ -129,12 +129,38 @@ impl StreamReceiver {
     /// any event.
     pub(crate) fn pull_until(&mut self, deadline: Instant) -> Result<Pulled, Error> {
         let pulled = self.pull(deadline);
+        self.dispatch();
+        pulled
+    }
+
+    /// Returns the next frame without reading the socket, if there is one, and the next timeout; passes
+    /// events to their hook.
+    pub(super) fn take(&mut self, now: Instant) -> (Option<Frame>, Option<Instant>) {
+        let Self { attached, events, .. } = self;
+        let (frame, due) = collect(attached.inbox(), now, events);
+        if let Some(frame) = &frame {
+            note_latency(attached, frame, now);
+        }
+        self.dispatch();
+        (frame, due)
+    }
+
+    /// Logs a socket error, and passes it to its function.
+    pub(super) fn report(&mut self, error: &Error) {
+        let span = &self.attached.reporter.span;
+        tracing::warn!(parent: span, %error, "the stream cannot read its socket");
+        if let Some(on_error) = &mut self.on_error {
+            on_error(error);
+        }
+    }
+
+    /// Passes events to their hook.
+    fn dispatch(&mut self) {
         for event in self.events.drain(..) {
             if let Some(hook) = &mut self.on_event {
                 hook(event);
             }
         }
-        pulled
     }
 
     /// Waits for the next frame until `deadline`; its events are added to `events`.
@@ -148,13 +174,7 @@ impl StreamReceiver {
             port.serve(now);
             let (frame, due) = collect(inbox, now, events);
             if let Some(frame) = frame {
-                if let Some(capture) = frame.capture_time()
-                    && let Some(nanos) = attached.latency(capture, now)
-                {
-                    // A capture in the future shows that the clocks differ.
-                    let nanos = u64::try_from(nanos).unwrap_or(0);
-                    inbox.latencies().count(Duration::from_nanos(nanos));
-                }
+                note_latency(attached, &frame, now);
                 return Ok(Pulled::Frame(frame));
             }
             if !events.is_empty() {
@@ -195,8 +215,19 @@ fn collect(
     (frame, receiver.poll_timeout())
 }
 
+/// Counts the time from a frame's capture to its delivery at `now`, if it carries the former.
+fn note_latency(attached: &Attached, frame: &Frame, now: Instant) {
+    if let Some(capture) = frame.capture_time()
+        && let Some(nanos) = attached.latency(capture, now)
+    {
+        // A capture in the future shows that the clocks differ.
+        let nanos = u64::try_from(nanos).unwrap_or(0);
+        attached.inbox().latencies().count(Duration::from_nanos(nanos));
+    }
+}
+
 /// Returns the end of `timeout`, at most a year from now.
-fn deadline(timeout: Duration) -> Instant {
+pub(super) fn deadline(timeout: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     Instant::now() + timeout.min(YEAR)
 }

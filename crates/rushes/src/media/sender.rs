@@ -213,7 +213,7 @@ impl StreamSender {
     }
 
     /// Logs once that the destination's port is closed.
-    fn warn_of_refusals(&mut self) {
+    pub(super) fn warn_of_refusals(&mut self) {
         if self.has_warned || self.refused() == 0 {
             return;
         }

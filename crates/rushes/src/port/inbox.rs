@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use rushes_proto::stream::{Demux, Receiver, Route};
 
-use super::Port;
+use super::{Port, Watches};
 use crate::error::Error;
 use crate::lock::lock;
 use crate::stats::Histogram;
@@ -21,6 +21,8 @@ pub(crate) struct Inbox {
     uncollected: AtomicU64,
     /// The times from capture to delivery.
     latencies: Mutex<Histogram>,
+    /// The poller of the stream's frames.
+    watches: Watches,
 }
 
 impl Inbox {
@@ -36,6 +38,11 @@ impl Inbox {
 
     pub(crate) fn latencies(&self) -> MutexGuard<'_, Histogram> {
         lock(&self.latencies)
+    }
+
+    /// Returns the places that note new packets and events.
+    pub(crate) fn watches(&self) -> &Watches {
+        &self.watches
     }
 
     pub(super) fn note_uncollected(&self, datagrams: usize) {
@@ -78,7 +85,8 @@ impl Port {
         inboxes.next_id += 1;
         let receiver = Mutex::new(receiver);
         let (uncollected, latencies) = (AtomicU64::new(0), Mutex::default());
-        let inbox = Arc::new(Inbox { id, receiver, uncollected, latencies });
+        let watches = Watches::default();
+        let inbox = Arc::new(Inbox { id, receiver, uncollected, latencies, watches });
         inboxes.list.push(inbox.clone());
         Ok(inbox)
     }

@@ -16,6 +16,7 @@ mod path;
 mod read;
 mod retransmissions;
 mod traits;
+mod watch;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicU64;
@@ -41,6 +42,7 @@ pub(crate) use self::retransmissions::Retransmissions;
 pub(crate) use self::traits::Reports;
 #[cfg(any(feature = "webrtc", feature = "zrtp"))]
 pub(crate) use self::traits::SideProtocol;
+pub(crate) use self::watch::{Changes, Watch, Watches};
 
 /// A peer whose datagrams are accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -105,6 +107,8 @@ pub(crate) struct Port {
     woken: Condvar,
     foreign: AtomicU64,
     unrouted: AtomicU64,
+    /// Pollers that read the port.
+    watches: Watches,
     /// The transport-wide numbers of the packets of all streams.
     wide: Arc<Wide>,
     /// Where the peer is, if that may change; all streams of the port follow it.
@@ -149,6 +153,7 @@ impl Port {
             woken: Condvar::new(),
             foreign: AtomicU64::new(0),
             unrouted: AtomicU64::new(0),
+            watches: Watches::default(),
             wide: Arc::new(Wide::new(SequenceNumber(first_number))),
             path: OnceLock::new(),
             #[cfg(any(feature = "webrtc", feature = "zrtp"))]
@@ -277,11 +282,16 @@ impl Port {
     }
 
     pub(crate) fn due_at(&self, due: Instant) {
-        self.due.fetch_min(self.nanos(due), Relaxed);
+        let nanos = self.nanos(due);
+        if self.due.fetch_min(nanos, Relaxed) > nanos {
+            self.watches.note();
+        }
     }
 
     fn due_now(&self) {
-        self.due.store(0, Relaxed);
+        if self.due.swap(0, Relaxed) > 0 {
+            self.watches.note();
+        }
     }
 
     fn nanos(&self, at: Instant) -> u64 {

@@ -140,6 +140,8 @@ impl Reports for Reporter {
             }
             self.note(port, Some(from), event);
         }
+        drop(state);
+        self.inbox.watches().note();
     }
 
     fn serve(&self, port: &Port, now: Instant) -> Option<Instant> {
