@@ -53,6 +53,11 @@ struct Readme;
 #[doc = include_str!("../../../docs/from-rust.md")]
 struct FromRust;
 
+/// The program of the guide's page for many streams, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/many-streams.md")]
+struct ManyStreams;
+
 #[cfg(feature = "zrtp")]
 mod agreement;
 #[cfg(feature = "webrtc")]

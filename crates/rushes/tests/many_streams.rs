@@ -119,7 +119,8 @@ fn a_thousand_streams_on_a_thousand_ports_need_no_thread_and_lose_nothing() {
     let before = threads();
     let (senders, receivers) = pairs(1000, true);
     all_arrive(senders, receivers, 20);
-    assert_eq!(threads(), before);
+    // Threads of another test's hooks may have ended meanwhile.
+    assert!(threads() <= before);
 }
 
 #[test]
@@ -128,7 +129,8 @@ fn a_thousand_streams_on_one_port_need_no_thread_and_lose_nothing() {
     let before = threads();
     let (senders, receivers) = pairs_on_one_port(1000);
     all_arrive(senders, receivers, 20);
-    assert_eq!(threads(), before);
+    // Threads of another test's hooks may have ended meanwhile.
+    assert!(threads() <= before);
 }
 
 proptest! {
@@ -277,7 +279,7 @@ fn a_flood_at_one_port_does_not_starve_the_others() {
         while !ends.load(Relaxed) {
             // Whole frames of another source, each in one packet.
             sequence = sequence.wrapping_add(1);
-            packet[1] = 0x80 | 99;
+            packet[1] = 0x80 | 0x63;
             packet[2..4].copy_from_slice(&sequence.to_be_bytes());
             packet[8..12].copy_from_slice(&[9; 4]);
             let _ = socket.send_to(&packet, flooded);
@@ -354,7 +356,9 @@ fn streams_may_come_and_go_while_others_are_pulled() {
     }
     maker.join().unwrap();
     drop(ways);
-    droppers.into_iter().for_each(|dropper| dropper.join().unwrap());
+    for dropper in droppers {
+        dropper.join().unwrap();
+    }
     while !poller.is_empty() {
         let _ = poller.pull(MILLISECOND).unwrap();
     }
@@ -526,4 +530,113 @@ fn the_descriptor_is_readable_while_there_is_something_to_pull() {
     assert!(is_readable(&poller, 20));
     while poller.pull(Duration::ZERO).unwrap().is_some() {}
     assert!(is_readable(&poller, 20), "nothing is due by time");
+}
+
+#[test]
+fn hooks_share_threads_and_one_that_blocks_does_not_stop_the_others() {
+    let _alone = alone();
+    let cores = thread::available_parallelism().unwrap().get();
+    let before = threads();
+    let count = 4 * cores + 4;
+    let (mut senders, receivers) = pairs(count as u32, true);
+    let (give, take) = std::sync::mpsc::channel();
+    let (release, blocked) = std::sync::mpsc::channel::<()>();
+    let mut blocked = Some(blocked);
+    let hooks: Vec<_> = receivers
+        .into_iter()
+        .enumerate()
+        .map(|(n, receiver)| {
+            let give = give.clone();
+            // The first one waits in its first frame.
+            let mut blocked = if n == 0 { blocked.take() } else { None };
+            let hook = move |frame: rushes::Frame| {
+                if let Some(blocked) = blocked.take() {
+                    blocked.recv().unwrap();
+                }
+                give.send((n, frame[0])).unwrap();
+            };
+            receiver.on_frame(hook).unwrap()
+        })
+        .collect();
+    // As many as cores, one that looks after them.
+    assert!(threads() <= before + cores + 1, "{} after {before}", threads());
+    let mut next = vec![0_u8; count];
+    for round in 0..20_u8 {
+        for sender in &mut senders {
+            sender.push_frame(&[round; 100], None).unwrap();
+        }
+        for _ in 1..count {
+            let (n, number) = take.recv_timeout(LONG).unwrap();
+            assert!(n > 0 && number == next[n], "{n}: {number}");
+            next[n] += 1;
+        }
+    }
+    release.send(()).unwrap();
+    for number in 0..20_u8 {
+        assert_eq!(take.recv_timeout(LONG).unwrap(), (0, number));
+    }
+    drop(hooks);
+    drop(give);
+    assert!(take.recv_timeout(LONG).is_err());
+    let end = Instant::now() + LONG;
+    while threads() > before && Instant::now() < end {
+        thread::sleep(MILLISECOND);
+    }
+    assert_eq!(threads(), before);
+}
+
+#[test]
+fn a_hook_that_panics_is_called_no_more_and_the_others_are() {
+    let _alone = alone();
+    let (mut senders, receivers) = pairs(6, true);
+    let (give, take) = std::sync::mpsc::channel();
+    let hook = |n: usize, receiver: StreamReceiver| {
+        let give = give.clone();
+        let hook = move |frame: rushes::Frame| {
+            give.send((n, frame[0])).unwrap();
+            assert!(n != 3, "the hook of this test fails on purpose");
+        };
+        receiver.on_frame(hook).unwrap()
+    };
+    let hooks: Vec<_> = receivers.into_iter().enumerate().map(|(n, it)| hook(n, it)).collect();
+    let mut seen = Vec::new();
+    for round in 0..3_u8 {
+        for sender in &mut senders {
+            sender.push_frame(&[round; 9], None).unwrap();
+        }
+        let count = if round == 0 { 6 } else { 5 };
+        seen.extend((0..count).map(|_| take.recv_timeout(LONG).unwrap()));
+    }
+    let of_third: Vec<_> = seen.iter().filter(|(n, _)| *n == 3).collect();
+    assert_eq!(of_third, [&(3, 0)]);
+    drop(hooks);
+}
+
+#[test]
+fn hooks_may_drop_each_other_and_start_others() {
+    let _alone = alone();
+    for _ in 0..20 {
+        let (mut senders, mut receivers) = pairs(3, true);
+        let late = Mutex::new(Some(receivers.pop().unwrap()));
+        let second = Arc::new(Mutex::new(None));
+        let (give, take) = std::sync::mpsc::channel();
+        let others = second.clone();
+        let first = receivers.remove(0).on_frame(move |_| {
+            drop(others.lock().unwrap().take());
+            let Some(late) = late.lock().unwrap().take() else { return };
+            let say = give.clone();
+            let hook = late.on_frame(move |_| say.send(()).unwrap()).unwrap();
+            give.send(()).unwrap();
+            *others.lock().unwrap() = Some(hook);
+        });
+        let first = first.unwrap();
+        *second.lock().unwrap() = Some(receivers.remove(0).on_frame(drop).unwrap());
+        for sender in &mut senders[..2] {
+            sender.push_frame(b"x", None).unwrap();
+        }
+        take.recv_timeout(LONG).unwrap();
+        senders[2].push_frame(b"x", None).unwrap();
+        take.recv_timeout(LONG).unwrap();
+        drop(first);
+    }
 }

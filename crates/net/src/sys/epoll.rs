@@ -11,7 +11,7 @@ use libc::c_int;
 use crate::sys::Waker;
 
 /// Sockets that one call reports at most; the kernel then begins with the others.
-const EVENTS_MAX: usize = 128;
+const EVENTS_MAX: u8 = 128;
 
 /// The key of the waker.
 const WAKER: u64 = u64::MAX;
@@ -22,7 +22,7 @@ const TIMER: u64 = u64::MAX - 1;
 /// The sockets of a set, their waker and their timer.
 #[derive(Debug)]
 pub(crate) struct Epoll {
-    epoll: OwnedFd,
+    set: OwnedFd,
     timer: OwnedFd,
     waker: Arc<Waker>,
 }
@@ -39,14 +39,14 @@ fn owned(fd: c_int) -> io::Result<OwnedFd> {
 impl Epoll {
     pub(crate) fn new(waker: Arc<Waker>) -> io::Result<Self> {
         // SAFETY: the call takes no pointer.
-        let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        let set = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
         // SAFETY: the call takes no pointer.
         let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })?;
-        let set = Self { epoll, timer, waker };
-        set.control(libc::EPOLL_CTL_ADD, set.waker.descriptor(), WAKER)?;
-        set.control(libc::EPOLL_CTL_ADD, set.timer.as_raw_fd(), TIMER)?;
-        Ok(set)
+        let new = Self { set, timer, waker };
+        new.control(libc::EPOLL_CTL_ADD, new.waker.descriptor(), WAKER)?;
+        new.control(libc::EPOLL_CTL_ADD, new.timer.as_raw_fd(), TIMER)?;
+        Ok(new)
     }
 
     pub(crate) fn waker(&self) -> &Arc<Waker> {
@@ -64,7 +64,7 @@ impl Epoll {
     fn control(&self, action: c_int, fd: RawFd, key: u64) -> io::Result<()> {
         let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: key };
         // SAFETY: the event outlives the call, which only reads it.
-        let status = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), action, fd, &raw mut event) };
+        let status = unsafe { libc::epoll_ctl(self.set.as_raw_fd(), action, fd, &raw mut event) };
         if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
@@ -80,10 +80,10 @@ impl Epoll {
         // Rounded up: a wait that ended early would only be repeated.
         let millis = left.as_nanos().div_ceil(1_000_000);
         let timeout = c_int::try_from(millis).unwrap_or(c_int::MAX);
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX];
-        let (list, count) = (events.as_mut_ptr(), EVENTS_MAX as c_int);
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX as usize];
+        let (list, count) = (events.as_mut_ptr(), c_int::from(EVENTS_MAX));
         // SAFETY: the list has `count` entries and outlives the call.
-        let found = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), list, count, timeout) };
+        let found = unsafe { libc::epoll_wait(self.set.as_raw_fd(), list, count, timeout) };
         let Ok(found) = usize::try_from(found) else {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
@@ -94,7 +94,8 @@ impl Epoll {
             let (key, flags) = (event.u64, event.events);
             match key {
                 WAKER => is_woken |= self.waker.reset(),
-                TIMER => {}
+                // It would end every wait from now on.
+                TIMER => self.set_timer(None)?,
                 key => {
                     if flags & libc::EPOLLERR as u32 != 0 {
                         failed.push(key);
@@ -128,6 +129,6 @@ impl Epoll {
 
 impl AsFd for Epoll {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+        self.set.as_fd()
     }
 }

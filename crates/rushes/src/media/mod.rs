@@ -5,6 +5,7 @@ mod hook;
 #[cfg(feature = "srtp")]
 mod keys;
 mod poller;
+mod pool;
 mod push_many;
 mod receiver;
 mod sender;

@@ -105,11 +105,10 @@ impl<'a> FramePush<'a> {
     fn is_collected(&self) -> bool {
         let outbox = self.stream.attached.outbox();
         self.frame.len() <= FRAME_MAX
-            && outbox.rate.is_none()
             && outbox.destinations().count() == 1
             && outbox.to().is_some()
             && !self.port().socket().zero_copy()
-            && self.stream.pacer.sends_at_once(self.frame.len())
+            && self.stream.sends_at_once(self.frame.len())
     }
 }
 

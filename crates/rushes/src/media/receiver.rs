@@ -84,17 +84,25 @@ impl StreamReceiver {
         self.on_error = Some(Box::new(hook));
     }
 
-    /// Passes every frame to `hook`, on the stream's own thread, until the returned [`Hook`] is
-    /// dropped.
+    /// Passes every frame to `hook` until the returned [`Hook`] is dropped, on one of the threads of hooks. There
+    /// are as many of them as cores at most, and the frames of one stream are passed in order, one at a time.
+    ///
+    /// A hook may take its time, but delays those of other streams on its thread. After 0.1 s another
+    /// thread takes over for them; the frames of the stream itself wait. The functions for events of streams
+    /// and reports run on these threads, too, and should return soon: no thread takes over for them. A stream
+    /// that [spins](crate::StreamBuilder::spin) gets a thread of its own.
+    ///
+    /// A hook that panics is not called again. Dropping another stream's `Hook` within a hook waits for a call in
+    /// progress, but its port may be closed a moment later.
     ///
     /// # Errors
-    /// [`Error::Thread`] if the thread cannot be started.
+    /// [`Error::Thread`] if a thread cannot be started, [`Error::Net`] if it cannot wait for streams.
     pub fn on_frame(self, hook: impl FnMut(Frame) + Send + 'static) -> Result<Hook, Error> {
-        self.on_frame_within(hook, |run| run())
+        Hook::start(self, Box::new(hook))
     }
 
-    /// Passes frames to a hook like [`on_frame`](Self::on_frame), with a function around the loop:
-    /// `within` is called once, on the stream's own thread, and must call its argument, which
+    /// Passes frames to a hook like [`on_frame`](Self::on_frame), on a thread of the stream's own, with a
+    /// function around the loop: `within` is called once, on the stream's own thread, and must call its argument, which
     /// passes frames to the hook and returns when the [`Hook`] is dropped.
     ///
     /// This serves to register the thread with an interpreter or to set its priority once, rather
@@ -107,7 +115,7 @@ impl StreamReceiver {
         hook: impl FnMut(Frame) + Send + 'static,
         within: impl FnOnce(&mut (dyn FnMut() + Send)) + Send + 'static,
     ) -> Result<Hook, Error> {
-        Hook::start(self, Box::new(hook), Box::new(within))
+        Hook::start_within(self, Box::new(hook), Box::new(within))
     }
 
     /// Returns a handle to the stream's RTCP.

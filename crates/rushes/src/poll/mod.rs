@@ -95,6 +95,8 @@ pub(crate) struct Streams<S: Source> {
     found: Found,
     /// Frames given since the sockets were read.
     given: u32,
+    /// Whether the last wait found sockets that were ready: only a part of what they have may be read.
+    has_more: bool,
     /// Streams that have left by themselves.
     gone: Vec<S>,
     descriptor: Descriptor,
@@ -124,6 +126,7 @@ impl<S: Source> Streams<S> {
             round: VecDeque::new(),
             found: Found::default(),
             given: 0,
+            has_more: false,
             gone: Vec::new(),
             descriptor: Descriptor::default(),
         })
@@ -357,7 +360,8 @@ impl<S: Source> Streams<S> {
                 port.settle_errors(key & 1 == 1);
             }
         }
-        let mut any = found.ready.is_empty();
+        self.has_more = !found.ready.is_empty();
+        let mut any = !self.has_more;
         for key in &found.ready {
             any |= self.read_port((key >> 1) as u32, key & 1 == 1);
         }
@@ -430,11 +434,15 @@ impl<S: Source> Streams<S> {
         }
     }
 
+    /// Returns whether there is nothing to do before a packet arrives or something is due.
+    fn is_idle(&self) -> bool {
+        self.round.is_empty() && !self.has_more && self.changes.wake_at_next()
+    }
+
     /// Returns when [`pull`](Self::pull) has something to do even if no packet arrives; in the past if it
     /// has something to do now.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let is_idle = self.round.is_empty() && self.changes.wake_at_next();
-        if is_idle { self.schedule.first() } else { Some(Instant::now()) }
+        if self.is_idle() { self.schedule.first() } else { Some(Instant::now()) }
     }
 
     /// Returns the set, whose descriptor shows from now on when there is something to do.
@@ -449,7 +457,7 @@ impl<S: Source> Streams<S> {
 
     /// Makes the descriptor readable if there is something to do, or when there will be.
     fn show(&self) -> Result<(), Error> {
-        let is_idle = self.round.is_empty() && self.changes.wake_at_next();
+        let is_idle = self.is_idle();
         if !is_idle && !self.descriptor.is_readable.swap(true, Relaxed) {
             self.changes.wake();
         }
