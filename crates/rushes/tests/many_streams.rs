@@ -582,7 +582,7 @@ fn hooks_share_threads_and_one_that_blocks_does_not_stop_the_others() {
     while threads() > before && Instant::now() < end {
         thread::sleep(MILLISECOND);
     }
-    assert_eq!(threads(), before);
+    assert!(threads() <= before, "{} after {before}", threads());
 }
 
 #[test]

@@ -119,7 +119,7 @@ impl Poller {
     /// Adds the receiving half of a stream. [`pull`](Self::pull) returns its frames with `token`, any number
     /// that no other stream of the poller has.
     ///
-    /// The poller keeps the half until it is [removed](Self::remove) or the poller is dropped. Functions for
+    /// The setting [`spin`](crate::StreamBuilder::spin) has no effect here. The poller keeps the half until it is [removed](Self::remove) or the poller is dropped. Functions for
     /// events and errors that were set before are called on the thread that pulls.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Poller {
     /// [`pull`](Self::pull), which gives no frame of it. When its last half is dropped it leaves the poller.
     ///
     /// Not needed for a stream whose receiving half was added. Pushing such a stream then makes no system call
-    /// to look for reports.
+    /// to look for reports, so `pull` must be called again and again, a few times a second at least.
     ///
     /// # Errors
     /// As [`add`](Self::add).
