@@ -530,7 +530,7 @@ public:
         }
         return frame(raw);
     }
-    // Calls hook(rushes::frame) for every frame from now on, on a dedicated thread of the stream.
+    // Calls hook(rushes::frame) for every frame from now on, on a thread of the library.
     template <class F> void install_receive_hook(F &&hook) {
         using function = std::decay_t<F>;
         detail::check(rushes_stream_on_frame(

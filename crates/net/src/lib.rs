@@ -48,6 +48,8 @@
 //! | `buffer.rs` | the sizes of the kernel's buffers |
 //! | `socket.rs` | binding, probing, the UDP socket itself |
 //! | `send.rs`, `group.rs` | sending; grouping datagrams into messages |
+//! | `send_runs.rs` | sending to several destinations at once |
+//! | `poll_set.rs` | waiting for many sockets |
 //! | `receive.rs` | receiving |
 //! | `refusals.rs` | ICMP messages that a destination port is closed |
 //! | `stamp.rs` | the kernel's times of arrival as instants |
@@ -65,10 +67,12 @@ mod error;
 mod group;
 mod multicast;
 mod options;
+mod poll_set;
 mod receive;
 mod refusals;
 mod resolve;
 mod send;
+mod send_runs;
 mod socket;
 mod stamp;
 mod sys;
@@ -80,6 +84,7 @@ pub use counters::Counters;
 pub use error::{NetError, SendError, SendErrorKind, WriteError, WriteErrorKind};
 pub use multicast::source_with;
 pub use options::{Interface, MulticastOptions, ReceivePath, SendPath, SocketOptions, UnknownPath};
+pub use poll_set::{Found, PollSet};
 pub use receive::{Arena, Datagram, Datagrams};
 pub use resolve::{is_local, resolve, source_towards};
 pub use send::SendQueue;

@@ -1,4 +1,4 @@
-//! Receives frames through a hook, which a thread of the stream calls for each frame.
+//! Receives frames through a hook, which a thread of the library calls for each frame.
 
 use std::sync::mpsc;
 use std::time::Duration;

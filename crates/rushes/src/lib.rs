@@ -33,6 +33,7 @@
 //! |---|---|
 //! | [`Context`] → [`Session`] → [`StreamBuilder`] → [`MediaStream`] | the interface that most programs use |
 //! | [`StreamSender`], [`StreamReceiver`], [`Hook`], [`StreamHandle`] | the halves of a stream, for several threads |
+//! | [`Poller`], [`FramePusher`] | many streams: one thread that receives from all, few system calls to send to all |
 //! | [`payload`] | frames, and the traits of an application's own payload format |
 //! | [`format`](mod@format) | the table of formats, and how to add one |
 //! | [`sdp`](mod@sdp) | descriptions of streams, written and read |
@@ -52,6 +53,11 @@ struct Readme;
 #[doc = include_str!("../../../docs/from-rust.md")]
 struct FromRust;
 
+/// The program of the guide's page for many streams, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/many-streams.md")]
+struct ManyStreams;
+
 #[cfg(feature = "zrtp")]
 mod agreement;
 #[cfg(feature = "webrtc")]
@@ -63,6 +69,7 @@ mod hex;
 mod lock;
 mod media;
 mod pace;
+mod poll;
 mod port;
 mod rate;
 mod reports;
@@ -88,7 +95,10 @@ pub mod zrtp;
 pub use error::SdesError;
 pub use error::{DestinationsError, Error};
 pub use format::{Codec, file};
-pub use media::{Hook, MediaStream, StreamHandle, StreamReceiver, StreamSender};
+pub use media::{
+    FramePush, FramePusher, Hook, MediaStream, Poller, PollerWaker, StreamHandle, StreamReceiver,
+    StreamSender,
+};
 pub use pace::{Burst, Pacing, sleep_until};
 pub use reports::Rtcp;
 #[cfg(feature = "srtp")]

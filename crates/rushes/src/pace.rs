@@ -156,6 +156,11 @@ pub(crate) trait Pace: Debug + Send {
     /// Returns the maximum octets of a burst; `None` if bursts are not limited.
     fn burst_len(&self) -> Option<usize>;
 
+    /// Returns whether a frame of `len` octets is sent at once whenever it starts.
+    fn sends_at_once(&self, _len: usize) -> bool {
+        false
+    }
+
     /// Returns when the next burst, of `len` octets, is due, or `None` if at once.
     fn due(&mut self, now: Instant, len: usize) -> Option<Instant>;
 
@@ -306,6 +311,14 @@ impl Pace for Pacer {
                     u128::from(bits_per_second).saturating_mul(time.as_nanos()) / 8_000_000_000;
                 Some(octets.min(usize::try_from(sent).unwrap_or(usize::MAX)))
             }
+        }
+    }
+
+    fn sends_at_once(&self, len: usize) -> bool {
+        match self.pacing {
+            Pacing::Off => true,
+            Pacing::Share(_) => len <= self.burst.octets,
+            Pacing::Rate(_) => false,
         }
     }
 

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Instant;
 use std::{io, ptr};
 
@@ -226,8 +226,13 @@ impl Waker {
         let _ = (&self.event).write(&1_u64.to_ne_bytes());
     }
 
+    /// Returns the descriptor that is readable after a wake.
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.event.as_raw_fd()
+    }
+
     /// Consumes a pending wake; returns whether there was one.
-    fn reset(&self) -> bool {
+    pub(super) fn reset(&self) -> bool {
         (&self.event).read(&mut [0; 8]).is_ok()
     }
 }

@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::{fmt, io, mem, ptr};
 
-use crate::group::{Limits, next_group};
+use crate::group::{Group, Limits, next_group};
 use crate::sys::address::{CONTROL_LEN, Control, NAME_LEN, Name};
-use crate::sys::{Head, Parcel, Taken, address};
+use crate::sys::{Head, Parcel, Parcels, Taken, address};
 
 /// Messages in one `sendmmsg` call.
 const MESSAGES: usize = 64;
@@ -71,11 +71,64 @@ impl Outbox {
         let Ok(sent) = usize::try_from(sent) else {
             return Err(io::Error::last_os_error());
         };
+        Ok(self.sum(sent))
+    }
+
+    /// Passes the front of datagrams with several destinations to the kernel in one system call.
+    pub(crate) fn send_runs(
+        &mut self,
+        socket: &UdpSocket,
+        parcels: Parcels<'_>,
+        limits: Limits,
+    ) -> io::Result<Taken> {
+        let count = self.fill_runs(parcels, limits) as libc::c_uint;
+        let headers = self.headers.messages.as_mut_ptr();
+        // SAFETY: `fill_runs` has just filled the first `count` headers with pointers into `parcels` and
+        // `self.headers`; both outlive the call, which writes to `msg_len` only.
+        let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, 0) };
+        let Ok(sent) = usize::try_from(sent) else {
+            return Err(io::Error::last_os_error());
+        };
+        Ok(self.sum(sent))
+    }
+
+    /// Returns what the first `sent` messages contain.
+    fn sum(&self, sent: usize) -> Taken {
         let sum = |sum: Taken, one: &Taken| Taken {
             datagrams: sum.datagrams + one.datagrams,
             bytes: sum.bytes + one.bytes,
         };
-        Ok(self.taken.iter().take(sent).fold(Taken::default(), sum))
+        self.taken.iter().take(sent).fold(Taken::default(), sum)
+    }
+
+    /// Fills the headers for the part of the parcels that fits one call; returns their number.
+    fn fill_runs(&mut self, parcels: Parcels<'_>, limits: Limits) -> usize {
+        self.headers.grow(parcels.lengths.len().min(MESSAGES));
+        let Headers { messages, slices, controls, names } = &mut self.headers;
+        names.resize(messages.len(), Name([0; NAME_LEN]));
+        self.taken.clear();
+        let Parcels { mut bytes, mut lengths, runs } = parcels;
+        let mut runs = runs.iter().copied();
+        let mut run = runs.next();
+        let places = messages.iter_mut().zip(slices).zip(controls).zip(names);
+        for (((header, slice), control), name) in places {
+            while run.is_some_and(|(_, left)| left == 0) {
+                run = runs.next();
+            }
+            let Some((to, left)) = &mut run else { break };
+            let of_run = lengths.get(..*left).unwrap_or(lengths);
+            let Some(group) = next_group(of_run, limits) else { break };
+            *left -= group.datagrams;
+            lengths = &lengths[group.datagrams..];
+            let (of_group, rest) = bytes.split_at(group.bytes);
+            bytes = rest;
+            self.taken.push(Taken { datagrams: group.datagrams, bytes: group.bytes });
+            let name_len = address::encode(to, name);
+            fill(header, slice, control, of_group, group);
+            header.msg_hdr.msg_name = ptr::from_mut(name).cast();
+            header.msg_hdr.msg_namelen = name_len as _;
+        }
+        self.taken.len()
     }
 
     /// Fills headers for the part of the parcel that fits one call; returns their number.
@@ -97,22 +150,33 @@ impl Outbox {
             parcel.lengths = &parcel.lengths[group.datagrams..];
             self.taken.push(Taken { datagrams: group.datagrams, bytes: group.bytes });
 
-            slice.iov_base = bytes.as_ptr().cast_mut().cast();
-            slice.iov_len = bytes.len();
-            let message = &mut header.msg_hdr;
-            message.msg_name = name;
-            message.msg_namelen = name_len as _;
-            message.msg_iov = slice;
-            message.msg_iovlen = 1;
-            if group.datagrams > 1 {
-                message.msg_controllen = address::encode_segment(group.segment, control) as _;
-                message.msg_control = ptr::from_mut(control).cast();
-            } else {
-                message.msg_controllen = 0;
-                message.msg_control = ptr::null_mut();
-            }
+            fill(header, slice, control, bytes, group);
+            header.msg_hdr.msg_name = name;
+            header.msg_hdr.msg_namelen = name_len as _;
         }
         self.taken.len()
+    }
+}
+
+/// Fills the header of a message with its octets and how they are cut.
+fn fill(
+    header: &mut libc::mmsghdr,
+    slice: &mut libc::iovec,
+    control: &mut Control,
+    bytes: &[u8],
+    group: Group,
+) {
+    slice.iov_base = bytes.as_ptr().cast_mut().cast();
+    slice.iov_len = bytes.len();
+    let message = &mut header.msg_hdr;
+    message.msg_iov = slice;
+    message.msg_iovlen = 1;
+    if group.datagrams > 1 {
+        message.msg_controllen = address::encode_segment(group.segment, control) as _;
+        message.msg_control = ptr::from_mut(control).cast();
+    } else {
+        message.msg_controllen = 0;
+        message.msg_control = ptr::null_mut();
     }
 }
 

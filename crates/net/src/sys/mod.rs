@@ -10,6 +10,9 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 mod address;
 #[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "epoll and its timer")]
+mod epoll;
+#[cfg(target_os = "linux")]
 mod errors;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "system calls that the standard library lacks")]
@@ -24,6 +27,8 @@ mod messages;
 )]
 mod portable;
 
+#[cfg(target_os = "linux")]
+pub(crate) use epoll::Epoll;
 #[cfg(target_os = "linux")]
 pub(crate) use errors::ErrorQueue;
 #[cfg(target_os = "linux")]
@@ -42,7 +47,7 @@ pub(crate) use messages::{Inbox, Outbox};
 pub use portable::Waker;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{
-    ErrorQueue, Inbox, Outbox, bind_device, congestion, enable_arrival_details, enable_gro,
+    Epoll, ErrorQueue, Inbox, Outbox, bind_device, congestion, enable_arrival_details, enable_gro,
     forbid_fragments, force_receive_buffer, force_send_buffer, interface_index, join_source,
     join_v4, kernel_drops, probe_gso, receive_own_groups_only, send_v4_through, set_congestion,
     set_low_water, set_traffic_class_v6, set_unsent_max, usable_buffer, wait_readable, wait_ready,
@@ -61,6 +66,17 @@ pub(crate) struct Parcel<'a> {
     /// Whether the socket is connected to `to`. Then the address is not passed again, which saves
     /// the kernel a route lookup.
     pub(crate) connected: bool,
+}
+
+/// The front of a batch whose datagrams have several destinations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parcels<'a> {
+    /// Datagrams back to back.
+    pub(crate) bytes: &'a [u8],
+    /// Lengths of the datagrams.
+    pub(crate) lengths: &'a [u16],
+    /// Destinations in the kernel's form, and how many of the datagrams are for each in turn.
+    pub(crate) runs: &'a [(SocketAddr, usize)],
 }
 
 /// Numbers of ICMP messages about sent datagrams.

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -9,7 +10,7 @@ use socket2::Socket;
 
 use crate::error::NetError;
 use crate::group::Limits;
-use crate::sys::{Head, Parcel, Reported, Taken, WaitOutcome};
+use crate::sys::{Head, Parcel, Parcels, Reported, Taken, WaitOutcome};
 use crate::tcp::{Interest, Ready};
 
 /// The time to sleep between two checks of a socket.
@@ -29,6 +30,16 @@ impl Outbox {
 
     #[allow(clippy::unused_self, reason = "the signature is that on Linux")]
     pub(crate) fn send(&mut self, _: &UdpSocket, _: Parcel<'_>, _: Limits) -> io::Result<Taken> {
+        Err(unsupported())
+    }
+
+    #[allow(clippy::unused_self, reason = "the signature is that on Linux")]
+    pub(crate) fn send_runs(
+        &mut self,
+        _: &UdpSocket,
+        _: Parcels<'_>,
+        _: Limits,
+    ) -> io::Result<Taken> {
         Err(unsupported())
     }
 }
@@ -160,6 +171,57 @@ fn sleep_briefly(deadline: Instant) {
     thread::sleep(POLL_INTERVAL.min(deadline.saturating_duration_since(Instant::now())));
 }
 
+/// The keys of many sockets, all of which are read after a short sleep.
+#[derive(Debug)]
+pub(crate) struct Epoll {
+    keys: Mutex<Vec<u64>>,
+    waker: Arc<Waker>,
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "the signatures are those on Linux")]
+impl Epoll {
+    pub(crate) fn new(waker: Arc<Waker>) -> io::Result<Self> {
+        Ok(Self { keys: Mutex::default(), waker })
+    }
+
+    pub(crate) fn waker(&self) -> &Arc<Waker> {
+        &self.waker
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, _: &UdpSocket, key: u64) -> io::Result<()> {
+        self.keys().push(key);
+        Ok(())
+    }
+
+    pub(crate) fn remove(&self, key: u64) {
+        self.keys().retain(|other| *other != key);
+    }
+
+    pub(crate) fn wait(
+        &self,
+        ready: &mut Vec<u64>,
+        _failed: &mut Vec<u64>,
+        deadline: Instant,
+    ) -> io::Result<bool> {
+        let mut is_woken = self.waker.reset();
+        if !is_woken {
+            sleep_briefly(deadline);
+            is_woken = self.waker.reset();
+        }
+        ready.extend_from_slice(&self.keys());
+        Ok(is_woken)
+    }
+
+    #[allow(clippy::unused_self, reason = "the signature is that on Linux")]
+    pub(crate) fn set_timer(&self, _: Option<Instant>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Returns at once after a wake; otherwise sleeps for at most a millisecond.
 #[allow(clippy::unnecessary_wraps, reason = "the signature is that on Linux")]
 pub(crate) fn wait_readable(
@@ -242,6 +304,24 @@ mod tests {
         waker.wake();
         assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), WaitOutcome::Woken);
         assert_eq!(wait_readable(&socket, None, Some(&waker), now).unwrap(), WaitOutcome::Ready);
+    }
+
+    #[test]
+    fn a_wait_for_many_sockets_reports_all_that_were_not_removed() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let set = Epoll::new(Arc::new(Waker::new().unwrap())).unwrap();
+        (0..3).for_each(|key| set.add(&socket, key).unwrap());
+        set.remove(1);
+        let mut ready = Vec::new();
+        let mut wait = || {
+            ready.clear();
+            let woken = set.wait(&mut ready, &mut Vec::new(), Instant::now()).unwrap();
+            (woken, ready.clone())
+        };
+        assert_eq!(wait(), (false, vec![0, 2]));
+        set.waker().wake();
+        assert_eq!(wait(), (true, vec![0, 2]));
+        assert_eq!(wait(), (false, vec![0, 2]));
     }
 
     #[test]

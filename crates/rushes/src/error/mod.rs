@@ -327,6 +327,12 @@ pub enum Error {
         /// The address, `0.0.0.0` or `::`.
         peer: IpAddr,
     },
+    /// A stream with this token is in the poller already.
+    #[error("the token {token} is that of another stream of the poller: choose another")]
+    TokenTaken {
+        /// The token.
+        token: u64,
+    },
     /// A description requires something that is not supported.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),

@@ -1,4 +1,4 @@
-//! Delivery of frames to a function, on the stream's own thread.
+//! Delivery of frames to a function, on a thread of the pool or on the stream's own.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rushes_proto::payload::Frame;
 
+use super::pool::PooledHook;
 use super::receiver::{Pulled, StreamReceiver};
 use crate::error::Error;
 use crate::reports::Attached;
@@ -29,16 +30,41 @@ const ERROR_PAUSE: Duration = Duration::from_millis(10);
 /// The interval at which a lasting error is reported.
 const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A running hook; dropping it stops the thread and waits until a call in progress has returned.
+/// A running hook; dropping it stops it and waits until a call in progress has returned.
 #[derive(Debug)]
 pub struct Hook {
+    attached: Arc<Attached>,
+    _thread: HookThread,
+}
+
+#[derive(Debug)]
+#[allow(dead_code, reason = "dropping it ends the hook")]
+enum HookThread {
+    Shared(PooledHook),
+    Own(OwnThread),
+}
+
+/// The thread of one hook.
+#[derive(Debug)]
+struct OwnThread {
     attached: Arc<Attached>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Hook {
-    pub(crate) fn start(
+    /// Starts a hook on a thread of the pool; on its own if it spins, since it would slow down others.
+    pub(crate) fn start(receiver: StreamReceiver, hook: FrameHook) -> Result<Self, Error> {
+        if !receiver.spin.is_zero() {
+            return Self::start_within(receiver, hook, Box::new(|run| run()));
+        }
+        let attached = receiver.attached.clone();
+        let thread = HookThread::Shared(PooledHook::start(receiver, hook)?);
+        Ok(Self { attached, _thread: thread })
+    }
+
+    /// Starts a hook on a thread of its own.
+    pub(crate) fn start_within(
         receiver: StreamReceiver,
         hook: FrameHook,
         within: LoopWrapper,
@@ -53,7 +79,8 @@ impl Hook {
                 within(&mut || run(&mut receiver, &mut hook, &stopped));
             })
             .map_err(Error::Thread)?;
-        Ok(Self { attached, stop, thread: Some(thread) })
+        let thread = OwnThread { attached: attached.clone(), stop, thread: Some(thread) };
+        Ok(Self { attached, _thread: HookThread::Own(thread) })
     }
 
     /// Returns the stream's counters.
@@ -62,7 +89,7 @@ impl Hook {
     }
 }
 
-impl Drop for Hook {
+impl Drop for OwnThread {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         self.attached.port.wake();
@@ -86,11 +113,7 @@ fn run(receiver: &mut StreamReceiver, hook: &mut FrameHook, stop: &AtomicBool) {
             Err(error) => {
                 if warned_at.is_none_or(|at| at.elapsed() >= WARNING_INTERVAL) {
                     warned_at = Some(Instant::now());
-                    let span = &receiver.attached.reporter.span;
-                    tracing::warn!(parent: span, %error, "the stream cannot read its socket");
-                    if let Some(on_error) = &mut receiver.on_error {
-                        on_error(&error);
-                    }
+                    receiver.report(&error);
                 }
                 thread::sleep(ERROR_PAUSE);
             }

@@ -4,11 +4,16 @@
 mod hook;
 #[cfg(feature = "srtp")]
 mod keys;
+mod poller;
+mod pool;
+mod push_many;
 mod receiver;
 mod sender;
 mod stream;
 
 pub use self::hook::Hook;
+pub use self::poller::{Poller, PollerWaker};
+pub use self::push_many::{FramePush, FramePusher};
 pub use self::receiver::StreamReceiver;
 pub use self::sender::StreamSender;
 pub(crate) use self::stream::Receiving;

@@ -84,17 +84,25 @@ impl StreamReceiver {
         self.on_error = Some(Box::new(hook));
     }
 
-    /// Passes every frame to `hook`, on the stream's own thread, until the returned [`Hook`] is
-    /// dropped.
+    /// Passes every frame to `hook` until the returned [`Hook`] is dropped, on one of the threads of hooks. There
+    /// are as many of them as cores at most, and the frames of one stream are passed in order, one at a time.
+    ///
+    /// A hook may take its time, but delays those of other streams on its thread. After 0.1 s another
+    /// thread takes over for them; the frames of the stream itself wait. The functions for events of streams
+    /// and reports run on these threads, too, and should return soon: no thread takes over for them. A stream
+    /// that [spins](crate::StreamBuilder::spin) gets a thread of its own.
+    ///
+    /// A hook that panics is not called again. Dropping another stream's `Hook` within a hook waits for a call in
+    /// progress, but its port may be closed a moment later.
     ///
     /// # Errors
-    /// [`Error::Thread`] if the thread cannot be started.
+    /// [`Error::Thread`] if a thread cannot be started, [`Error::Net`] if it cannot wait for streams.
     pub fn on_frame(self, hook: impl FnMut(Frame) + Send + 'static) -> Result<Hook, Error> {
-        self.on_frame_within(hook, |run| run())
+        Hook::start(self, Box::new(hook))
     }
 
-    /// Passes frames to a hook like [`on_frame`](Self::on_frame), with a function around the loop:
-    /// `within` is called once, on the stream's own thread, and must call its argument, which
+    /// Passes frames to a hook like [`on_frame`](Self::on_frame), on a thread of the stream's own, with a
+    /// function around the loop: `within` is called once, on the stream's own thread, and must call its argument, which
     /// passes frames to the hook and returns when the [`Hook`] is dropped.
     ///
     /// This serves to register the thread with an interpreter or to set its priority once, rather
@@ -107,7 +115,7 @@ impl StreamReceiver {
         hook: impl FnMut(Frame) + Send + 'static,
         within: impl FnOnce(&mut (dyn FnMut() + Send)) + Send + 'static,
     ) -> Result<Hook, Error> {
-        Hook::start(self, Box::new(hook), Box::new(within))
+        Hook::start_within(self, Box::new(hook), Box::new(within))
     }
 
     /// Returns a handle to the stream's RTCP.
@@ -129,12 +137,38 @@ impl StreamReceiver {
     /// any event.
     pub(crate) fn pull_until(&mut self, deadline: Instant) -> Result<Pulled, Error> {
         let pulled = self.pull(deadline);
+        self.dispatch();
+        pulled
+    }
+
+    /// Returns the next frame without reading the socket, if there is one, and the next timeout; passes
+    /// events to their hook.
+    pub(super) fn take(&mut self, now: Instant) -> (Option<Frame>, Option<Instant>) {
+        let Self { attached, events, .. } = self;
+        let (frame, due) = collect(attached.inbox(), now, events);
+        if let Some(frame) = &frame {
+            note_latency(attached, frame, now);
+        }
+        self.dispatch();
+        (frame, due)
+    }
+
+    /// Logs a socket error, and passes it to its function.
+    pub(super) fn report(&mut self, error: &Error) {
+        let span = &self.attached.reporter.span;
+        tracing::warn!(parent: span, %error, "the stream cannot read its socket");
+        if let Some(on_error) = &mut self.on_error {
+            on_error(error);
+        }
+    }
+
+    /// Passes events to their hook.
+    fn dispatch(&mut self) {
         for event in self.events.drain(..) {
             if let Some(hook) = &mut self.on_event {
                 hook(event);
             }
         }
-        pulled
     }
 
     /// Waits for the next frame until `deadline`; its events are added to `events`.
@@ -148,13 +182,7 @@ impl StreamReceiver {
             port.serve(now);
             let (frame, due) = collect(inbox, now, events);
             if let Some(frame) = frame {
-                if let Some(capture) = frame.capture_time()
-                    && let Some(nanos) = attached.latency(capture, now)
-                {
-                    // A capture in the future shows that the clocks differ.
-                    let nanos = u64::try_from(nanos).unwrap_or(0);
-                    inbox.latencies().count(Duration::from_nanos(nanos));
-                }
+                note_latency(attached, &frame, now);
                 return Ok(Pulled::Frame(frame));
             }
             if !events.is_empty() {
@@ -195,8 +223,19 @@ fn collect(
     (frame, receiver.poll_timeout())
 }
 
+/// Counts the time from a frame's capture to its delivery at `now`, if it carries the former.
+fn note_latency(attached: &Attached, frame: &Frame, now: Instant) {
+    if let Some(capture) = frame.capture_time()
+        && let Some(nanos) = attached.latency(capture, now)
+    {
+        // A capture in the future shows that the clocks differ.
+        let nanos = u64::try_from(nanos).unwrap_or(0);
+        attached.inbox().latencies().count(Duration::from_nanos(nanos));
+    }
+}
+
 /// Returns the end of `timeout`, at most a year from now.
-fn deadline(timeout: Duration) -> Instant {
+pub(super) fn deadline(timeout: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     Instant::now() + timeout.min(YEAR)
 }

@@ -182,6 +182,12 @@ impl StreamSender {
         Ok(outcome?)
     }
 
+    /// Returns whether a frame of `len` octets is sent without waiting, unless the send buffer is full: it is no
+    /// larger than a [`Burst`](crate::Burst), or there is no pacing.
+    pub fn sends_at_once(&self, len: usize) -> bool {
+        self.attached.outbox().rate.is_none() && self.pacer.sends_at_once(len)
+    }
+
     /// Returns whether the last frames have no repair packets yet, which
     /// [`send_keep_alive`](Self::send_keep_alive) sends; always `false` without
     /// [`fec`](crate::StreamBuilder::fec).
@@ -213,7 +219,7 @@ impl StreamSender {
     }
 
     /// Logs once that the destination's port is closed.
-    fn warn_of_refusals(&mut self) {
+    pub(super) fn warn_of_refusals(&mut self) {
         if self.has_warned || self.refused() == 0 {
             return;
         }

@@ -16,7 +16,7 @@ use crate::stats::{DestinationStatistics, Statistics};
 
 /// One stream of media to and from a peer; made by a [`StreamBuilder`](crate::StreamBuilder).
 ///
-/// It has no thread unless [`on_frame`](Self::on_frame) starts one: the pushing thread sends
+/// It has no thread of its own: the pushing thread sends
 /// frames, and the pulling thread receives them. Dropping it closes the stream.
 #[derive(Debug)]
 pub struct MediaStream {
@@ -56,8 +56,8 @@ impl MediaStream {
         self.receiver()?.pull_frame(timeout)
     }
 
-    /// Passes every frame from now on to `hook`, on the stream's own thread, which ends when the
-    /// stream is dropped.
+    /// Passes every frame from now on to `hook`, on one of the threads of hooks, until the stream is dropped; see
+    /// [`StreamReceiver::on_frame`].
     ///
     /// # Errors
     /// [`Error::Hooked`] if there is a hook already, [`Error::Thread`] if the thread cannot be

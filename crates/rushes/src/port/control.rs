@@ -165,7 +165,10 @@ impl Port {
             return;
         }
         let now = Instant::now();
-        if let Ok(mut state) = self.read_state.try_lock()
+        // A poller reads whatever arrives between frames, but cannot if its thread is sending one.
+        let reads = !dispatch || !self.watches().are_any();
+        if reads
+            && let Ok(mut state) = self.read_state.try_lock()
             && now.saturating_duration_since(state.polled) >= POLL_INTERVAL
         {
             state.polled = now;

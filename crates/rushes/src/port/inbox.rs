@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use rushes_proto::Ssrc;
 use rushes_proto::stream::{Demux, Receiver, Route};
 
-use super::Port;
+use super::{Port, Watches};
 use crate::error::Error;
 use crate::lock::lock;
 use crate::stats::Histogram;
@@ -25,6 +25,8 @@ pub(crate) struct Inbox {
     uncollected: AtomicU64,
     /// The times from capture to delivery.
     latencies: Mutex<Histogram>,
+    /// The poller of the stream's frames.
+    watches: Watches,
 }
 
 /// The place of a stream whose RTCP is not registered.
@@ -57,6 +59,11 @@ impl Inbox {
 
     pub(crate) fn latencies(&self) -> MutexGuard<'_, Histogram> {
         lock(&self.latencies)
+    }
+
+    /// Returns the places that note new packets and events.
+    pub(crate) fn watches(&self) -> &Watches {
+        &self.watches
     }
 
     pub(super) fn note_uncollected(&self, datagrams: usize) {
@@ -103,8 +110,9 @@ impl Port {
         }
         let receiver = Mutex::new(receiver);
         let (uncollected, latencies) = (AtomicU64::new(0), Mutex::default());
-        let place = AtomicUsize::new(NO_PLACE);
-        let inbox = Arc::new(Inbox { id, place, route, receiver, uncollected, latencies });
+        let (place, watches) = (AtomicUsize::new(NO_PLACE), Watches::default());
+        let inbox = Inbox { id, place, route, receiver, uncollected, latencies, watches };
+        let inbox = Arc::new(inbox);
         inboxes.places[number] = Some(inbox.clone());
         Ok(inbox)
     }

@@ -19,6 +19,7 @@ mod relay;
 mod reporters;
 mod retransmissions;
 mod traits;
+mod watch;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicU64;
@@ -46,6 +47,7 @@ pub(crate) use self::retransmissions::Retransmissions;
 pub(crate) use self::traits::Reports;
 #[cfg(any(feature = "webrtc", feature = "zrtp"))]
 pub(crate) use self::traits::SideProtocol;
+pub(crate) use self::watch::{Changes, Watch, Watches};
 
 /// A peer whose datagrams are accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -112,6 +114,8 @@ pub(crate) struct Port {
     woken: Condvar,
     foreign: AtomicU64,
     unrouted: AtomicU64,
+    /// Pollers that read the port.
+    watches: Watches,
     /// The transport-wide numbers of the packets of all streams.
     wide: Arc<Wide>,
     /// Where the peer is, if that may change; all streams of the port follow it.
@@ -156,6 +160,7 @@ impl Port {
             woken: Condvar::new(),
             foreign: AtomicU64::new(0),
             unrouted: AtomicU64::new(0),
+            watches: Watches::default(),
             wide: Arc::new(Wide::new(SequenceNumber(first_number))),
             path: OnceLock::new(),
             #[cfg(any(feature = "webrtc", feature = "zrtp"))]
@@ -314,7 +319,10 @@ impl Port {
 
     /// Notes when the next of all reports are due.
     fn note_due(&self, reports: &Reporters) {
-        self.due.store(reports.first_due(), Relaxed);
+        let due = reports.first_due();
+        if self.due.swap(due, Relaxed) > due {
+            self.watches.note();
+        }
     }
 
     fn nanos(&self, at: Instant) -> u64 {

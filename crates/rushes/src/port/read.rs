@@ -93,6 +93,41 @@ impl Port {
         taken.map(Progress::Read)
     }
 
+    /// Reads one batch of media, RTCP or both without waiting, for a poller; returns the number of
+    /// datagrams of media, or `None` if another thread is reading the port.
+    pub(crate) fn read_ready(&self, media: bool, control: bool) -> Result<Option<usize>, Error> {
+        let mut state = match self.read_state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => {
+                self.read_state.clear_poison();
+                poisoned.into_inner()
+            }
+            Err(TryLockError::WouldBlock) => return Ok(None),
+        };
+        let taken = self.read_sockets(&mut state, media, control);
+        drop(state);
+        self.wake_waiting();
+        taken.map(Some)
+    }
+
+    fn read_sockets(
+        &self,
+        state: &mut ReadState,
+        media: bool,
+        control: bool,
+    ) -> Result<usize, Error> {
+        // RTCP is handled before media, because a source may return immediately after its BYE.
+        if control {
+            self.read_control(&mut state.control)?;
+        }
+        if !media {
+            return Ok(0);
+        }
+        let datagrams = self.socket.receive(&mut state.arena, self.epoch, None)?;
+        let now = datagrams.read_at();
+        Ok(self.distribute(None, now, datagrams))
+    }
+
     /// Reads pending datagrams without waiting, for a thread that only pushes.
     pub(super) fn read_pending(&self, state: &mut ReadState, now: Instant) -> Result<(), Error> {
         if self.is_muxed() {
@@ -293,5 +328,6 @@ impl<'i, 'd> Run<'i, 'd> {
             return;
         }
         receiver.handle_datagrams(self.receipt, *from, &mut self.datagrams[..len]);
+        inbox.watches().note();
     }
 }

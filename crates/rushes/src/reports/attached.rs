@@ -90,6 +90,7 @@ impl Drop for Attached {
     fn drop(&mut self) {
         let reports: Arc<dyn Reports> = self.reporter.clone();
         self.port.remove_reports(&reports);
+        self.inbox().watches().note();
         self.reporter.leave(&self.port, Instant::now(), "");
     }
 }

@@ -152,6 +152,8 @@ impl Reports for Reporter {
                 self.events.push(event);
             }
         }
+        drop(state);
+        self.inbox.watches().note();
         true
     }
 
