@@ -24,7 +24,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
             rows.push(delivery::Row { what, format: String::new(), value: 0, transport, measured });
         }
     }
-    let settings = format!("{} cores, {} units, loopback, unpaced, medians", bench.cores, bench.units);
+    let settings =
+        format!("{} cores, {} units, loopback, unpaced, medians", bench.cores, bench.units);
     let table = Table::of(&rows)
         .text("frame", |row| &row.what)
         .with(delivery::by)

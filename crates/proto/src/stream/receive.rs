@@ -318,7 +318,9 @@ impl Receiver {
     /// [`poll_frame`](Self::poll_frame).
     pub fn ready_octets(&self) -> usize {
         let orphans: usize = self.orphans.iter().map(|frame| frame.len()).sum();
-        self.packed_orphans.octets() + orphans + self.sources.iter().map(Inbound::ready_octets).sum::<usize>()
+        self.packed_orphans.octets()
+            + orphans
+            + self.sources.iter().map(Inbound::ready_octets).sum::<usize>()
     }
 
     /// Returns the statistics of the reception so far.
