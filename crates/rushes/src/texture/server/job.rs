@@ -41,13 +41,11 @@ impl Job {
         send: impl FnOnce(&[u8]) -> Result<(), String>,
     ) -> Result<(), String> {
         let shared = lock(&self.shared).clone();
-        match shared {
-            Some(stripes) => send(stripes.get(&self.encoding, &self.picture, stripe)?),
-            None => {
-                let octets = self.encoding.stripe(&self.picture, stripe, scratch);
-                send(octets.map_err(|error| error.to_string())?)
-            }
+        if let Some(stripes) = shared {
+            return send(stripes.get(&self.encoding, &self.picture, stripe)?);
         }
+        let octets = self.encoding.stripe(&self.picture, stripe, scratch);
+        send(octets.map_err(|error| error.to_string())?)
     }
 
     /// Gives up the shared stripes, because the last one was taken and sent.

@@ -32,12 +32,15 @@ impl Shared {
     }
 }
 
+/// The octets of a stripe, or why it could not be encoded, once one of both is known.
+type Encoded = OnceLock<Result<Vec<u8>, String>>;
+
 /// The stripes of one picture in one shape.
 #[derive(Debug)]
 pub(super) struct Stripes {
     shape: TextureShape,
-    /// The stripes of each unit, as far as they are encoded.
-    units: Vec<Vec<OnceLock<Result<Vec<u8>, String>>>>,
+    /// The stripes of each unit.
+    units: Vec<Vec<Encoded>>,
 }
 
 impl Stripes {
